@@ -1,0 +1,1 @@
+"""Publish a live stream without exposing the people in it."""

@@ -1,0 +1,72 @@
+"""``@kernel``: the one way a function of this package is compiled.
+
+Numba's own cache doesn't notice an edit in another file, so an old privacy predicate could keep
+running inside a cached caller. The cache folder is therefore named by a hash of all the sources of
+the package; where it can't be written, nothing is cached.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+__all__ = ["kernel"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Folders of former versions that are left in place, so that two versions can be used in turn.
+FORMER_VERSIONS_KEPT = 2
+
+
+def _sources_digest() -> str:
+    package = Path(__file__).parent
+    digest = hashlib.blake2b(digest_size=12)
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _cache_folder() -> Path | None:
+    """The folder for compiled kernels of exactly these sources, or None if there can't be one."""
+    base = os.environ.get("SHOAL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    parent = Path(base).expanduser() / "shoal"
+    folder = parent / f"kernels-{_sources_digest()}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # The cache is code that will be run: only its owner may have written it.
+        if folder.stat().st_uid != os.getuid() or not os.access(folder, os.W_OK):
+            return None
+        os.utime(folder)
+        former = sorted(
+            (path for path in parent.glob("kernels-*") if path != folder),
+            key=lambda path: path.stat().st_mtime,
+        )
+        for path in former[: max(0, len(former) - FORMER_VERSIONS_KEPT)]:
+            shutil.rmtree(path, ignore_errors=True)
+    except OSError:
+        return None
+    return folder
+
+
+_folder = None if numba.config.DISABLE_JIT else _cache_folder()
+
+
+def kernel(function: F) -> F:
+    """Compile a function at its first call: no Python objects, no GIL, cached by source hash."""
+    compiled = numba.njit(nogil=True)(function)
+    if _folder is not None:
+        # Numba takes the folder from its configuration when caching is switched on.
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(_folder)
+        try:
+            compiled.enable_caching()
+        finally:
+            numba.config.CACHE_DIR = before
+    return cast(F, compiled)

@@ -1,0 +1,151 @@
+"""Every exception that Shoal raises on purpose, and the exit code each one ends a command with.
+
+::
+
+    ShoalError                      70   anything below; raised bare only for a bug of ours
+    ├── JobError                     2   a job, schema, policy or knob is wrong (all problems at once)
+    │   ├── ParameterError           2   one parameter is wrong
+    │   ├── HierarchyError           2   a hierarchy isn't a tree
+    │   └── UnsupportedError         2   this anonymizer can't enforce that policy
+    ├── DataError                    3   a bad row, where the job says stop
+    ├── ResourceError                4   a file, pipe or broker that can't be read or written
+    ├── CheckpointError              5   a checkpoint that must not be used
+    └── PromiseError                70   a group that would break the policy reached the exit: a bug
+
+Messages have one shape: *what* is wrong, what was *got*, how to *mend* it. They name columns,
+keys and counts, never a value of a person.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+__all__ = [
+    "CheckpointError",
+    "DataError",
+    "HierarchyError",
+    "JobError",
+    "ParameterError",
+    "Problem",
+    "PromiseError",
+    "ResourceError",
+    "ShoalError",
+    "UnsupportedError",
+    "did_you_mean",
+]
+
+
+class ShoalError(Exception):
+    """Base of all of Shoal's exceptions; ``exit_code`` is what a command ends with."""
+
+    exit_code = 70
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a job: where, what, and how to mend it.
+
+    >>> print(Problem("policy.k", "must be a whole number of at least 1", "0", "Try k = 10"))
+    policy.k: must be a whole number of at least 1; got 0. Try k = 10.
+    """
+
+    key: str
+    what: str
+    got: str | None = None
+    mend: str | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.key}: {self.what}"
+        if self.got is not None:
+            text += f"; got {self.got}"
+        if self.mend is not None:
+            text += f". {self.mend}"
+        return text if text.endswith((".", "?", "!")) else text + "."
+
+
+class JobError(ShoalError):
+    """A job, schema, policy or knob is wrong. Carries every problem that was found."""
+
+    exit_code = 2
+
+    def __init__(self, problems: Problem | Iterable[Problem], *, where: str | None = None) -> None:
+        self.problems: tuple[Problem, ...] = (
+            (problems,) if isinstance(problems, Problem) else tuple(problems)
+        )
+        self.where = where
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        if len(self.problems) == 1:
+            text = str(self.problems[0])
+            return f"{self.where}: {text}" if self.where else text
+        head = f"{len(self.problems)} problems"
+        head += f" in {self.where}" if self.where else ""
+        return "\n".join([f"{head}:", *(f"  - {problem}" for problem in self.problems)])
+
+
+class ParameterError(JobError):
+    """One parameter is wrong.
+
+    >>> raise ParameterError("Castle.clusters", "must be at least 1", got="0")
+    Traceback (most recent call last):
+    ...
+    shoal.errors.ParameterError: Castle.clusters: must be at least 1; got 0.
+    """
+
+    def __init__(
+        self, key: str, what: str, *, got: object | None = None, mend: str | None = None
+    ) -> None:
+        super().__init__(Problem(key, what, None if got is None else str(got), mend))
+
+
+class HierarchyError(JobError):
+    """A hierarchy isn't a tree whose leaves can be told apart."""
+
+    def __init__(self, what: str, *, where: str = "hierarchy", mend: str | None = None) -> None:
+        super().__init__(Problem(where, what, None, mend))
+
+
+class UnsupportedError(JobError):
+    """The chosen anonymizer can't enforce the policy; the message names those that can."""
+
+    def __init__(self, what: str, *, mend: str | None = None) -> None:
+        super().__init__(Problem("algorithm", what, None, mend))
+
+
+class DataError(ShoalError):
+    """A bad row was met and the job says ``action = "stop"``."""
+
+    exit_code = 3
+
+
+class ResourceError(ShoalError):
+    """The environment failed: a file, a pipe, a folder, a broker."""
+
+    exit_code = 4
+
+
+class CheckpointError(ShoalError):
+    """A checkpoint that is damaged, too new, of another job, or sealed with another key."""
+
+    exit_code = 5
+
+
+class PromiseError(ShoalError):
+    """A group that breaks the policy was about to be released. Nothing of it was published."""
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str | None:
+    """Suggest the nearest known word, or list them all when they are few.
+
+    >>> did_you_mean("cluster", ["clusters", "kept"])
+    "Did you mean 'clusters'?"
+    >>> did_you_mean("x", ["clusters", "kept"])
+    'Known: clusters, kept'
+    """
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    if near:
+        return f"Did you mean '{near[0]}'?"
+    return f"Known: {', '.join(known)}" if 0 < len(known) <= 20 else None

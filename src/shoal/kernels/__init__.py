@@ -1,0 +1,1 @@
+"""Shared kernels: arrays in, arrays out. Compiled when Numba is on, plain Python otherwise."""
