@@ -1,1 +1,65 @@
-"""Publish a live stream without exposing the people in it."""
+"""Publish a live stream without exposing the people in it.
+
+The names below are the public ones. They are imported when they are first used, so that
+``import shoal`` is quick and loads neither Arrow nor Numba.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal.algorithms.castle import Castle as Castle
+    from shoal.engine import Anonymizer as Anonymizer
+    from shoal.engine import Decisions as Decisions
+    from shoal.engine import Engine as Engine
+    from shoal.errors import ShoalError as ShoalError
+    from shoal.hierarchy import Hierarchy as Hierarchy
+    from shoal.hierarchy import Range as Range
+    from shoal.policy import Delay as Delay
+    from shoal.policy import DistinctLDiversity as DistinctLDiversity
+    from shoal.policy import EntropyLDiversity as EntropyLDiversity
+    from shoal.policy import KAnonymity as KAnonymity
+    from shoal.policy import Policy as Policy
+    from shoal.policy import RecursiveLDiversity as RecursiveLDiversity
+    from shoal.schema import Quasi as Quasi
+    from shoal.schema import Schema as Schema
+    from shoal.schema import Sensitive as Sensitive
+    from shoal.space import Codes as Codes
+    from shoal.space import Space as Space
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Anonymizer": "shoal.engine",
+    "Castle": "shoal.algorithms.castle",
+    "Codes": "shoal.space",
+    "Decisions": "shoal.engine",
+    "Delay": "shoal.policy",
+    "DistinctLDiversity": "shoal.policy",
+    "Engine": "shoal.engine",
+    "EntropyLDiversity": "shoal.policy",
+    "Hierarchy": "shoal.hierarchy",
+    "KAnonymity": "shoal.policy",
+    "Policy": "shoal.policy",
+    "Quasi": "shoal.schema",
+    "Range": "shoal.hierarchy",
+    "RecursiveLDiversity": "shoal.policy",
+    "Schema": "shoal.schema",
+    "Sensitive": "shoal.schema",
+    "ShoalError": "shoal.errors",
+    "Space": "shoal.space",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

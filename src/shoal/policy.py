@@ -219,5 +219,16 @@ class Policy:
                         f"Sensitive: {', '.join(names)}",
                     )
                 )
+        for name in names:
+            concerned = [c for c in self.diversity if c.attribute in (None, name)]
+            if sum(isinstance(c, RecursiveLDiversity) for c in concerned) > 1:
+                problems.append(
+                    Problem(
+                        f"policy.l.{name}",
+                        "has two recursive criteria",
+                        None,
+                        "Keep the stricter one",
+                    )
+                )
         if problems:
             raise JobError(problems)

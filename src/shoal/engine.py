@@ -1,0 +1,246 @@
+"""The contract between a recipe, its run, and what comes of it.
+
+An `Anonymizer` is a recipe: one algorithm and its knobs, immutable. `Anonymizer.start` gives an
+`Engine`: one run, whose whole state is a named tuple of arrays. Its three verbs return
+`Decisions`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from shoal._jit import kernel
+from shoal.errors import CheckpointError, ParameterError, UnsupportedError
+from shoal.kernels.arrays import Any1, Floats, Ints, Outcomes
+from shoal.kernels.rng import seeded, shuffle
+from shoal.policy import Criterion, Policy
+from shoal.schema import Schema
+from shoal.space import Codes, Loss, Space
+
+__all__ = ["Anonymizer", "Decisions", "Engine", "Outcome"]
+
+
+class Outcome(enum.IntEnum):
+    """What became of a row. The names are those of the trace."""
+
+    group = 0
+    reuse = 1
+    suppressed = 2
+
+
+class Decisions(NamedTuple):
+    """What an engine decided, in the order in which it did.
+
+    The first six arrays have one entry for each decided row: its position among the valid rows,
+    its `Outcome`, the box it is published in (-1: none), the row count and the time at which it
+    was decided (NaN without time), and a number for the instant. The others have one entry for
+    each box: its sides, its loss, the number of its group, and how many rows and subjects formed
+    the group (0 for a box that is used again). Rows of one group follow each other, shuffled.
+    """
+
+    rows: Ints
+    outcomes: Outcomes
+    boxes: Ints
+    published: Ints
+    published_s: Floats
+    instants: Ints
+    lo: Floats
+    hi: Floats
+    loss: Floats
+    groups: Ints
+    n_rows: Ints
+    n_subjects: Ints
+
+    @classmethod
+    def room(cls, n: int, n_quasi: int) -> Decisions:
+        """Empty arrays for at most n rows, to be filled by a kernel and cut to length."""
+        return cls(
+            np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.int64),
+            np.empty(n, np.int64), np.empty(n, np.float64), np.empty(n, np.int64),
+            np.empty((n, n_quasi), np.float64), np.empty((n, n_quasi), np.float64),
+            np.empty(n, np.float64), np.empty(n, np.int64),
+            np.empty(n, np.int64), np.empty(n, np.int64),
+        )  # fmt: skip
+
+    def cut(self, n_decided: int, n_boxes: int) -> Decisions:
+        """The first so many rows and boxes."""
+        rows = (array[:n_decided] for array in self[:6])
+        boxes = (array[:n_boxes] for array in self[6:])
+        return Decisions(*rows, *boxes)
+
+
+class Engine(ABC):
+    """One run of an anonymizer. A subclass has a ``state`` and three verbs that fill decisions.
+
+    Everything that a decision depends on is in the state; so a snapshot, restored, goes on as
+    if nothing had happened.
+    """
+
+    def __init__(self, space: Space, state: Any, seed: bytes) -> None:
+        self.space = space
+        self.state = state
+        self._shuffling = seeded(seed, "shuffle")
+
+    # -- the three verbs ---------------------------------------------------------------------
+
+    def push(self, codes: Codes) -> Decisions:
+        """Take in a batch; give what is decided by it, deadlines between its rows included."""
+        self._reserve(len(codes.subjects))
+        out = Decisions.room(self.n_held + len(codes.subjects), self.space.n_quasi)
+        return self._shuffled(out.cut(*self._push(codes, out)))
+
+    def advance(self, now: float) -> Decisions:
+        """Say that it is ``now`` and nothing came: give what is due."""
+        out = Decisions.room(self.n_held, self.space.n_quasi)
+        return self._shuffled(out.cut(*self._advance(now, out)))
+
+    def flush(self) -> Decisions:
+        """Say that the stream has ended: decide all that is held, under the promise."""
+        out = Decisions.room(self.n_held, self.space.n_quasi)
+        return self._shuffled(out.cut(*self._flush(out)))
+
+    # -- what a subclass brings ----------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def n_held(self) -> int:
+        """How many rows have arrived and aren't decided."""
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When `advance` will have something to do, in seconds, or None."""
+        return None
+
+    def _reserve(self, n: int) -> None:
+        """Make room in the state for n more rows."""
+
+    @abstractmethod
+    def _push(self, codes: Codes, out: Decisions) -> tuple[int, int]:
+        """Fill the decisions; give how many rows and boxes there are."""
+
+    @abstractmethod
+    def _advance(self, now: float, out: Decisions) -> tuple[int, int]: ...
+
+    @abstractmethod
+    def _flush(self, out: Decisions) -> tuple[int, int]: ...
+
+    def _shuffled(self, decisions: Decisions) -> Decisions:
+        _shuffle_groups(self._shuffling, decisions.rows, decisions.boxes)
+        return decisions
+
+    # -- snapshots ------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any1]:
+        """A copy of the whole state, by name."""
+        arrays = {name: array.copy() for name, array in _named_arrays(self.state)}
+        return arrays | {"shuffling": self._shuffling.copy()}
+
+    def restore(self, snapshot: Mapping[str, Any1]) -> None:
+        """Go back to a snapshot of the same recipe on the same schema and policy."""
+        names = {name for name, _ in _named_arrays(self.state)} | {"shuffling"}
+        if names != set(snapshot):
+            raise CheckpointError(
+                "the snapshot is of another algorithm or version: "
+                f"{len(names ^ set(snapshot))} of its arrays aren't those of this engine"
+            )
+        self._shuffling = snapshot["shuffling"].copy()
+        self.state = _rebuilt(self.state, snapshot, "")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_held={self.n_held})"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Anonymizer(ABC):
+    """A recipe. Subclasses are frozen dataclasses whose fields are the knobs.
+
+    ``name`` is the word for it in a job file and on the command line, ``enforces`` lists the
+    criteria it can keep, ``reference`` says where it comes from.
+    """
+
+    name: ClassVar[str]
+    enforces: ClassVar[tuple[type[Criterion], ...]]
+    reference: ClassVar[str]
+    needs_delay: ClassVar[bool] = True
+
+    loss: Loss = "glm"
+
+    def start(self, schema: Schema, policy: Policy, *, seed: bytes | None = None) -> Engine:
+        """Begin a run, or refuse if the promise can't be kept this way.
+
+        Without a seed, randomness comes from the operating system.
+        """
+        self.check(policy)
+        space = Space(schema, policy, self.loss)
+        return self._start(space, secrets.token_bytes(32) if seed is None else seed)
+
+    def check(self, policy: Policy) -> None:
+        """Refuse a policy that this anonymizer can't keep."""
+        for criterion in policy.criteria:
+            if not isinstance(criterion, self.enforces):
+                raise UnsupportedError(f"'{self.name}' can't enforce {criterion.name}")
+        if self.needs_delay and policy.delay is None:
+            raise UnsupportedError(
+                f"'{self.name}' holds rows and the policy sets no bound on it",
+                mend="Set policy.delay, for example { rows = 10000 }",
+            )
+
+    @abstractmethod
+    def _start(self, space: Space, seed: bytes) -> Engine: ...
+
+    def _at_least(self, least: int, *knobs: str) -> None:
+        """Refuse knobs that aren't whole numbers of at least so much."""
+        for knob in knobs:
+            value = getattr(self, knob)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ParameterError(
+                    f"{type(self).__name__}.{knob}",
+                    f"must be a whole number of at least {least}",
+                    got=repr(value),
+                )
+
+    def _one_of(self, knob: str, known: tuple[str, ...]) -> None:
+        """Refuse a knob that isn't one of the known words."""
+        if getattr(self, knob) not in known:
+            raise ParameterError(
+                f"{type(self).__name__}.{knob}",
+                f"must be one of {', '.join(known)}",
+                got=repr(getattr(self, knob)),
+            )
+
+
+def _named_arrays(state: Any, prefix: str = "") -> Iterator[tuple[str, Any1]]:
+    for name, part in zip(state._fields, state, strict=True):
+        if isinstance(part, np.ndarray):
+            yield prefix + name, part
+        else:
+            yield from _named_arrays(part, f"{prefix}{name}.")
+
+
+def _rebuilt(state: Any, snapshot: Mapping[str, Any1], prefix: str) -> Any:
+    return type(state)(
+        *(
+            snapshot[prefix + name].copy()
+            if isinstance(part, np.ndarray)
+            else _rebuilt(part, snapshot, f"{prefix}{name}.")
+            for name, part in zip(state._fields, state, strict=True)
+        )
+    )
+
+
+@kernel
+def _shuffle_groups(state: Ints, rows: Ints, boxes: Ints) -> None:
+    """Shuffle each run of rows with one box: their order must not tell who came first."""
+    begin = 0
+    for i in range(1, len(rows) + 1):
+        if i == len(rows) or boxes[i] != boxes[begin] or boxes[begin] < 0:
+            if boxes[begin] >= 0:
+                shuffle(state, rows[begin:i])
+            begin = i

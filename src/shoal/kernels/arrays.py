@@ -1,0 +1,26 @@
+"""Names for the array types that kernels take and give, and how an array grows."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Any1", "Bools", "Bytes", "Floats", "Ints", "Outcomes", "power_of_two"]
+
+Any1: TypeAlias = NDArray[Any]
+Bools: TypeAlias = NDArray[np.bool_]
+Bytes: TypeAlias = NDArray[np.uint8]
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Outcomes: TypeAlias = NDArray[np.int8]
+
+
+def power_of_two(least: int) -> int:
+    """The smallest power of two that isn't below a number.
+
+    >>> power_of_two(5), power_of_two(8)
+    (8, 8)
+    """
+    return 1 << max(0, least - 1).bit_length()

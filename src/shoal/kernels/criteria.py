@@ -1,0 +1,213 @@
+"""The privacy predicate: whether a set of rows may be published as one group.
+
+There is one, and every algorithm asks it. (The audit has its own, written apart from this one.)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal._jit import kernel
+from shoal.kernels.arrays import Floats, Ints
+
+__all__ = ["Limits", "any_diversity", "by_first", "count_subjects", "match", "meets", "needed"]
+
+
+
+class Limits(NamedTuple):
+    """What a policy asks of a group, as numbers; one entry for each sensitive attribute.
+
+    ``diverse`` is the l of every form of l-diversity (1 where none is asked); ``entropy`` is the
+    l of the entropy form (0: not asked); ``recursive_c`` and ``recursive_l`` are those of the
+    recursive form (c = 0: not asked).
+    """
+
+    k: int
+    diverse: Ints
+    entropy: Floats
+    recursive_c: Floats
+    recursive_l: Ints
+
+
+@kernel
+def any_diversity(limits: Limits) -> bool:
+    """Whether any form of l-diversity is asked."""
+    for j in range(len(limits.diverse)):
+        if limits.diverse[j] > 1 or limits.entropy[j] > 0.0 or limits.recursive_c[j] > 0.0:
+            return True
+    return False
+
+
+@kernel
+def needed(limits: Limits) -> int:
+    """The fewest subjects with which a group can meet the limits."""
+    most = limits.k
+    for j in range(len(limits.diverse)):
+        if limits.diverse[j] > most:
+            most = limits.diverse[j]
+    return most
+
+
+@kernel
+def by_first(keys: Ints) -> Ints:
+    """Number the distinct keys 0, 1, … in order of their first appearance."""
+    n = len(keys)
+    order = np.argsort(keys, kind="mergesort")
+    run = np.empty(n, np.int64)
+    runs = 0
+    for i in range(n):
+        if i > 0 and keys[order[i]] != keys[order[i - 1]]:
+            runs += 1
+        run[order[i]] = runs
+    number = np.full(runs + 1, -1, np.int64)
+    following = 0
+    for i in range(n):
+        if number[run[i]] < 0:
+            number[run[i]] = following
+            following += 1
+        run[i] = number[run[i]]
+    return run
+
+
+@kernel
+def count_subjects(subjects: Ints) -> int:
+    """How many different subjects there are."""
+    ordered = np.sort(subjects)
+    n = min(1, len(ordered))
+    for i in range(1, len(ordered)):
+        if ordered[i] != ordered[i - 1]:
+            n += 1
+    return n
+
+
+@kernel
+def _pairs(subject: Ints, value: Ints) -> tuple[Ints, Ints]:
+    """The distinct (subject, value) pairs: where each subject's begin, and their values.
+
+    Subjects and values are numbers given by `by_first`; the values of a subject come in the order
+    in which they first appeared with it.
+    """
+    n = len(subject)
+    n_subjects = subject.max() + 1 if n > 0 else 0
+    n_values = value.max() + 1 if n > 0 else 0
+    start = np.zeros(n_subjects + 1, np.int64)
+    for i in range(n):
+        start[subject[i] + 1] += 1
+    for s in range(n_subjects):
+        start[s + 1] += start[s]
+    rows = np.empty(n, np.int64)
+    fill = start[:-1].copy()
+    for i in range(n):
+        rows[fill[subject[i]]] = value[i]
+        fill[subject[i]] += 1
+    seen = np.full(n_values, -1, np.int64)
+    kept = 0
+    begin = 0
+    for s in range(n_subjects):
+        end = start[s + 1]
+        start[s] = kept
+        for i in range(begin, end):
+            if seen[rows[i]] != s:
+                seen[rows[i]] = s
+                rows[kept] = rows[i]
+                kept += 1
+        begin = end
+    start[n_subjects] = kept
+    return start, rows[:kept]
+
+
+@kernel
+def match(subject: Ints, value: Ints, enough: int) -> Ints:
+    """Pair different subjects with different values that they have, as many as possible.
+
+    Gives the subject paired with each value, or -1. Stops when ``enough`` pairs are found.
+    Augmenting paths (Kuhn), depth first, without recursion.
+    """
+    start, values = _pairs(subject, value)
+    n_subjects = len(start) - 1
+    n_values = value.max() + 1 if len(value) > 0 else 0
+    partner = np.full(n_values, -1, np.int64)
+    visited = np.full(n_values, -1, np.int64)
+    path = np.empty(n_subjects + 1, np.int64)
+    edge = np.empty(n_subjects + 1, np.int64)
+    found = 0
+    for s in range(n_subjects):
+        if found >= enough:
+            break
+        depth = 0
+        path[0] = s
+        edge[0] = start[s]
+        while depth >= 0:
+            if edge[depth] == start[path[depth] + 1]:
+                depth -= 1
+                continue
+            v = values[edge[depth]]
+            edge[depth] += 1
+            if visited[v] == s:
+                continue
+            visited[v] = s
+            if partner[v] < 0:
+                for step in range(depth + 1):
+                    partner[values[edge[step] - 1]] = path[step]
+                found += 1
+                break
+            depth += 1
+            path[depth] = partner[v]
+            edge[depth] = start[path[depth]]
+    return partner
+
+
+@kernel
+def _even_enough(counts: Ints, entropy: float, c: float, l: int) -> bool:  # noqa: E741
+    """Whether counts of values meet the entropy form and the recursive form, where asked."""
+    total = counts.sum()
+    if entropy > 0.0:
+        h = 0.0
+        for count in counts:
+            p = count / total
+            h -= p * math.log(p)
+        # A tie at exactly log(l) must not fail by the last bit of a sum of logarithms.
+        if h < math.log(entropy) - 1e-12:
+            return False
+    if c > 0.0:
+        ordered = np.sort(counts)[::-1]
+        tail = 0
+        for i in range(l - 1, len(ordered)):
+            tail += ordered[i]
+        if not ordered[0] < c * tail:
+            return False
+    return True
+
+
+@kernel
+def _diverse(limits: Limits, j: int, subject: Ints, value: Ints) -> bool:
+    if limits.diverse[j] > 1:
+        found = 0
+        for partner in match(subject, value, limits.diverse[j]):
+            if partner >= 0:
+                found += 1
+        if found < limits.diverse[j]:
+            return False
+    if limits.entropy[j] > 0.0 or limits.recursive_c[j] > 0.0:
+        rows = np.bincount(value)
+        people = np.bincount(_pairs(subject, value)[1])
+        entropy, c, l = limits.entropy[j], limits.recursive_c[j], limits.recursive_l[j]  # noqa: E741
+        return _even_enough(rows, entropy, c, l) and _even_enough(people, entropy, c, l)
+    return True
+
+
+@kernel
+def meets(limits: Limits, subjects: Ints, sensitive: Ints) -> bool:
+    """Whether rows (their subjects, and their sensitive codes row by row) may be one group."""
+    if len(subjects) < limits.k or count_subjects(subjects) < limits.k:
+        return False
+    if not any_diversity(limits):
+        return True
+    subject = by_first(subjects)
+    for j in range(sensitive.shape[1]):
+        if not _diverse(limits, j, subject, by_first(np.ascontiguousarray(sensitive[:, j]))):
+            return False
+    return True

@@ -1,0 +1,109 @@
+"""Groups that were published and are kept, so that a row which is due can join one of them.
+
+A ring of the latest ones: the oldest is forgotten when a new one needs its place. Some criteria
+(entropy, recursive) can be broken by one more row; under these a kept group remembers its members,
+has room for a bounded number of them, and takes a row in only if the criteria still hold.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal._jit import kernel
+from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.boxes import covers
+from shoal.kernels.criteria import Limits, meets, needed
+
+__all__ = ["Kept", "empty", "keep", "reusable", "reuse"]
+
+#: Members that a kept group has room for, in multiples of the fewest subjects a group needs.
+ROOM = 4
+
+
+class Kept(NamedTuple):
+    """Boxes, losses and numbers of the kept groups, and their members where these matter."""
+
+    lo: Floats
+    hi: Floats
+    loss: Floats
+    group: Ints
+    n_members: Ints
+    subject: Ints
+    sensitive: Ints
+    oldest: Ints
+    n_kept: Ints
+
+
+def empty(groups: int, n_quasi: int, n_sensitive: int, limits: Limits) -> Kept:
+    """A ring for so many groups."""
+    breakable = bool((limits.entropy > 0).any() or (limits.recursive_c > 0).any())
+    room = ROOM * int(needed(limits)) if breakable else 0
+    return Kept(
+        np.zeros((groups, n_quasi)), np.zeros((groups, n_quasi)), np.zeros(groups),
+        np.zeros(groups, np.int64), np.zeros(groups, np.int64),
+        np.zeros((groups, room), np.int64), np.zeros((groups, room, n_sensitive), np.int64),
+        np.zeros(1, np.int64), np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
+@kernel
+def keep(
+    kept: Kept, lo: Floats, hi: Floats, loss: float, group: int, subjects: Ints, sensitive: Ints
+) -> None:
+    """Keep a group that has just been published, if there is room for it at all."""
+    capacity = len(kept.loss)
+    room = kept.subject.shape[1]
+    if capacity == 0 or 0 < room < len(subjects):
+        return
+    at = (kept.oldest[0] + kept.n_kept[0]) % capacity
+    if kept.n_kept[0] == capacity:
+        kept.oldest[0] = (kept.oldest[0] + 1) % capacity
+    else:
+        kept.n_kept[0] += 1
+    kept.lo[at] = lo
+    kept.hi[at] = hi
+    kept.loss[at] = loss
+    kept.group[at] = group
+    if room > 0:
+        n = len(subjects)
+        kept.n_members[at] = n
+        kept.subject[at, :n] = subjects
+        kept.sensitive[at, :n] = sensitive
+
+
+@kernel
+def reusable(
+    kept: Kept, limits: Limits, lo: Floats, hi: Floats, subject: int, sensitive: Ints
+) -> Ints:
+    """The groups, oldest first, that cover a row and still meet the limits when it joins."""
+    found = np.empty(kept.n_kept[0], np.int64)
+    n = 0
+    room = kept.subject.shape[1]
+    for i in range(kept.n_kept[0]):
+        at = (kept.oldest[0] + i) % len(kept.loss)
+        if not covers(kept.lo[at], kept.hi[at], lo, hi):
+            continue
+        if room > 0:
+            members = kept.n_members[at]
+            if members == room:
+                continue
+            # The place behind the members is free: look at the group as if the row had joined.
+            kept.subject[at, members] = subject
+            kept.sensitive[at, members] = sensitive
+            joined = members + 1
+            if not meets(limits, kept.subject[at, :joined], kept.sensitive[at, :joined]):
+                continue
+        found[n] = at
+        n += 1
+    return found[:n]
+
+
+@kernel
+def reuse(kept: Kept, at: int, subject: int, sensitive: Ints) -> None:
+    """A row joins a kept group."""
+    if kept.subject.shape[1] > 0:
+        kept.subject[at, kept.n_members[at]] = subject
+        kept.sensitive[at, kept.n_members[at]] = sensitive
+        kept.n_members[at] += 1
