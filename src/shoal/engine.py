@@ -11,20 +11,20 @@ import dataclasses
 import enum
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from shoal._jit import kernel
 from shoal.errors import CheckpointError, ParameterError, UnsupportedError
-from shoal.kernels.arrays import Any1, Floats, Ints, Outcomes
+from shoal.kernels.arrays import Any1, Floats, Ints, Records
 from shoal.kernels.rng import seeded, shuffle
 from shoal.policy import Criterion, Policy
 from shoal.schema import Schema
 from shoal.space import Codes, Loss, Space
 
-__all__ = ["Anonymizer", "Decisions", "Engine", "Outcome"]
+__all__ = ["Anonymizer", "Decisions", "Engine", "Out", "Outcome", "decide", "write_box"]
 
 
 class Outcome(enum.IntEnum):
@@ -46,7 +46,7 @@ class Decisions(NamedTuple):
     """
 
     rows: Ints
-    outcomes: Outcomes
+    outcomes: Ints
     boxes: Ints
     published: Ints
     published_s: Floats
@@ -58,22 +58,84 @@ class Decisions(NamedTuple):
     n_rows: Ints
     n_subjects: Ints
 
-    @classmethod
-    def room(cls, n: int, n_quasi: int) -> Decisions:
-        """Empty arrays for at most n rows, to be filled by a kernel and cut to length."""
-        return cls(
-            np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.int64),
-            np.empty(n, np.int64), np.empty(n, np.float64), np.empty(n, np.int64),
-            np.empty((n, n_quasi), np.float64), np.empty((n, n_quasi), np.float64),
-            np.empty(n, np.float64), np.empty(n, np.int64),
-            np.empty(n, np.int64), np.empty(n, np.int64),
-        )  # fmt: skip
 
-    def cut(self, n_decided: int, n_boxes: int) -> Decisions:
-        """The first so many rows and boxes."""
-        rows = (array[:n_decided] for array in self[:6])
-        boxes = (array[:n_boxes] for array in self[6:])
-        return Decisions(*rows, *boxes)
+#: How a kernel writes down a decided row, a box, and how far it has come.
+DECIDED = np.dtype(
+    [
+        ("row", "i8"),
+        ("outcome", "i8"),
+        ("box", "i8"),
+        ("published", "i8"),
+        ("published_s", "f8"),
+        ("instant", "i8"),
+    ]
+)
+BOX = np.dtype([("loss", "f8"), ("group", "i8"), ("n_rows", "i8"), ("n_subjects", "i8")])
+PROGRESS = np.dtype(
+    [("n_decided", "i8"), ("n_boxes", "i8"), ("published", "i8"), ("published_s", "f8")]
+)
+
+
+class Out(NamedTuple):
+    """Where a kernel puts its decisions."""
+
+    decided: Records
+    boxes: Records
+    lo: Floats
+    hi: Floats
+    progress: Records
+
+    @classmethod
+    def room(cls, n: int, n_quasi: int) -> Out:
+        """Room for at most n rows."""
+        return cls(
+            np.empty(n, DECIDED),
+            np.empty(n, BOX),
+            np.empty((n, n_quasi)),
+            np.empty((n, n_quasi)),
+            np.zeros(1, PROGRESS),
+        )
+
+    def decisions(self) -> Decisions:
+        """What was put there."""
+        decided = self.decided[: self.progress["n_decided"][0]]
+        n_boxes = self.progress["n_boxes"][0]
+        boxes = self.boxes[:n_boxes]
+        return Decisions(
+            *(np.ascontiguousarray(decided[name]) for name in DECIDED.names or ()),
+            self.lo[:n_boxes],
+            self.hi[:n_boxes],
+            *(np.ascontiguousarray(boxes[name]) for name in BOX.names or ()),
+        )
+
+
+@kernel
+def decide(out: Out, row: int, outcome: int, box: int, instant: int) -> None:
+    """Write down what becomes of a row."""
+    i = out.progress["n_decided"][0]
+    out.progress["n_decided"][0] += 1
+    out.decided["row"][i] = row
+    out.decided["outcome"][i] = outcome
+    out.decided["box"][i] = box
+    out.decided["published"][i] = out.progress["published"][0]
+    out.decided["published_s"][i] = out.progress["published_s"][0]
+    out.decided["instant"][i] = instant
+
+
+@kernel
+def write_box(
+    out: Out, lo: Floats, hi: Floats, loss: float, group: int, n_rows: int, n_subjects: int
+) -> int:
+    """Write down a box; give its number."""
+    i = out.progress["n_boxes"][0]
+    out.progress["n_boxes"][0] += 1
+    out.lo[i] = lo
+    out.hi[i] = hi
+    out.boxes["loss"][i] = loss
+    out.boxes["group"][i] = group
+    out.boxes["n_rows"][i] = n_rows
+    out.boxes["n_subjects"][i] = n_subjects
+    return i
 
 
 class Engine(ABC):
@@ -92,19 +154,24 @@ class Engine(ABC):
 
     def push(self, codes: Codes) -> Decisions:
         """Take in a batch; give what is decided by it, deadlines between its rows included."""
-        self._reserve(len(codes.subjects))
-        out = Decisions.room(self.n_held + len(codes.subjects), self.space.n_quasi)
-        return self._shuffled(out.cut(*self._push(codes, out)))
+        n = len(codes.subjects)
+        self._reserve(n)
+        return self._shuffled(self.n_held + n, lambda out: self._push(codes, out))
 
     def advance(self, now: float) -> Decisions:
         """Say that it is ``now`` and nothing came: give what is due."""
-        out = Decisions.room(self.n_held, self.space.n_quasi)
-        return self._shuffled(out.cut(*self._advance(now, out)))
+        return self._shuffled(self.n_held, lambda out: self._advance(now, out))
 
     def flush(self) -> Decisions:
         """Say that the stream has ended: decide all that is held, under the promise."""
-        out = Decisions.room(self.n_held, self.space.n_quasi)
-        return self._shuffled(out.cut(*self._flush(out)))
+        return self._shuffled(self.n_held, self._flush)
+
+    def _shuffled(self, most: int, verb: Callable[[Out], None]) -> Decisions:
+        out = Out.room(most, self.space.n_quasi)
+        verb(out)
+        decisions = out.decisions()
+        _shuffle_groups(self._shuffling, decisions.rows, decisions.boxes)
+        return decisions
 
     # -- what a subclass brings ----------------------------------------------------------------
 
@@ -122,18 +189,13 @@ class Engine(ABC):
         """Make room in the state for n more rows."""
 
     @abstractmethod
-    def _push(self, codes: Codes, out: Decisions) -> tuple[int, int]:
-        """Fill the decisions; give how many rows and boxes there are."""
+    def _push(self, codes: Codes, out: Out) -> None: ...
 
     @abstractmethod
-    def _advance(self, now: float, out: Decisions) -> tuple[int, int]: ...
+    def _advance(self, now: float, out: Out) -> None: ...
 
     @abstractmethod
-    def _flush(self, out: Decisions) -> tuple[int, int]: ...
-
-    def _shuffled(self, decisions: Decisions) -> Decisions:
-        _shuffle_groups(self._shuffling, decisions.rows, decisions.boxes)
-        return decisions
+    def _flush(self, out: Out) -> None: ...
 
     # -- snapshots ------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ import numpy as np
 from shoal.errors import ParameterError, did_you_mean
 from shoal.hierarchy import Hierarchy
 from shoal.kernels.arrays import Floats, Ints
-from shoal.kernels.boxes import Sides, box_loss, points
-from shoal.kernels.criteria import Limits
+from shoal.kernels.boxes import ATTRIBUTE, NODE, Sides, box_loss, points
+from shoal.kernels.criteria import DIVERSITY, Limits
 from shoal.policy import EntropyLDiversity, Policy, RecursiveLDiversity
 from shoal.schema import Quasi, Schema
 
@@ -32,6 +32,14 @@ class Codes(NamedTuple):
     subjects: Ints
     sensitive: Ints
     times: Floats
+
+    @classmethod
+    def empty(cls, n_quasi: int, n_sensitive: int) -> Codes:
+        """A batch of no rows."""
+        return cls(
+            np.empty((0, n_quasi)), np.empty(0, np.int64),
+            np.empty((0, n_sensitive), np.int64), np.empty(0),
+        )  # fmt: skip
 
 
 class Deadlines(NamedTuple):
@@ -96,41 +104,29 @@ class Space:
         return float(box_loss(self.sides, lo, hi))
 
 
-def _sides(attributes: Sequence[Quasi], loss: Loss) -> Sides:
-    total = sum(attribute.weight for attribute in attributes)
-    d = len(attributes)
-    lowest, highest, step, unit = np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d)
-    first_leaf = np.full(d, -1, np.int64)
+def _sides(quasi: Sequence[Quasi], loss: Loss) -> Sides:
+    total = sum(attribute.weight for attribute in quasi)
+    attributes = np.zeros(len(quasi), ATTRIBUTE)
     leaf_node: list[int] = []
-    node_lo: list[float] = []
-    node_hi: list[float] = []
-    parent: list[int] = []
-    node_loss: list[float] = []
-    for i, attribute in enumerate(attributes):
+    nodes: list[tuple[float, float, float, int]] = []
+    for entry, attribute in zip(attributes, quasi, strict=True):
         weight = attribute.weight / total
         domain = attribute.domain
         if isinstance(domain, Hierarchy):
-            first_leaf[i] = len(leaf_node)
-            first_node = len(node_lo)
-            highest[i] = len(domain) - 1
+            entry["first_leaf"] = len(leaf_node)
+            entry["highest"] = len(domain) - 1
+            first_node = len(nodes)
             leaf_node += [first_node + node for node in domain.leaf_nodes]
-            parent += [first_node + node for node in domain.parents]
-            node_lo += [float(low) for low in domain.lows]
-            node_hi += [float(high) for high in domain.highs]
-            node_loss += [
-                weight * _share(high - low + 1, len(domain), loss)
-                for low, high in zip(domain.lows, domain.highs, strict=True)
+            nodes += [
+                (lo, hi, weight * _share(hi - lo + 1, len(domain), loss), first_node + parent)
+                for lo, hi, parent in zip(domain.lows, domain.highs, domain.parents, strict=True)
             ]
         else:
-            lowest[i], highest[i] = domain.lo, domain.hi
-            step[i] = domain.step or 0.0
-            unit[i] = weight / (domain.hi - domain.lo)
-    return Sides(
-        lowest, highest, step, unit, first_leaf,
-        np.array(leaf_node, np.int64),
-        np.array(node_lo, np.float64), np.array(node_hi, np.float64),
-        np.array(parent, np.int64), np.array(node_loss, np.float64),
-    )  # fmt: skip
+            entry["first_leaf"] = -1
+            entry["lowest"], entry["highest"] = domain.lo, domain.hi
+            entry["step"] = domain.step or 0.0
+            entry["unit"] = weight / (domain.hi - domain.lo)
+    return Sides(attributes, np.array(leaf_node, np.int64), np.array(nodes, NODE))
 
 
 def _share(leaves: int, of: int, loss: Loss) -> float:
@@ -141,16 +137,15 @@ def _share(leaves: int, of: int, loss: Loss) -> float:
 
 def _limits(schema: Schema, policy: Policy) -> Limits:
     names = [attribute.name for attribute in schema.sensitive]
-    m = len(names)
-    diverse, recursive_l = np.ones(m, np.int64), np.zeros(m, np.int64)
-    entropy, recursive_c = np.zeros(m), np.zeros(m)
+    diversity = np.zeros(len(names), DIVERSITY)
+    diversity["diverse"] = 1
     for criterion in policy.diversity:
-        for j, name in enumerate(names):
+        for name, asked in zip(names, diversity, strict=True):
             if criterion.attribute not in (None, name):
                 continue
-            diverse[j] = max(diverse[j], criterion.needed)
+            asked["diverse"] = max(asked["diverse"], criterion.needed)
             if isinstance(criterion, EntropyLDiversity):
-                entropy[j] = max(entropy[j], criterion.l)
+                asked["entropy"] = max(asked["entropy"], criterion.l)
             elif isinstance(criterion, RecursiveLDiversity):
-                recursive_c[j], recursive_l[j] = criterion.c, criterion.needed
-    return Limits(policy.k, diverse, entropy, recursive_c, recursive_l)
+                asked["c"], asked["l"] = criterion.c, criterion.needed
+    return Limits(policy.k, diversity)

@@ -141,6 +141,14 @@ class Out(NamedTuple):
     published_s: Floats
 
 
+class Ask(NamedTuple):
+    """What is asked beside the rows: the time of a tick (NaN: none), and whether this is the end."""
+
+    now: float
+    at_end: bool
+    out: Out
+
+
 class CastleEngine(Engine):
     """One run of `Castle`."""
 
@@ -149,6 +157,7 @@ class CastleEngine(Engine):
     def __init__(self, recipe: Castle, space: Space, seed: bytes) -> None:
         limits, d = space.limits, space.n_quasi
         self._rules = Rules(space.sides, limits, space.deadlines, recipe.reuse == "best")
+        self._nothing = Codes.empty(d, space.n_sensitive)
         eta = recipe.clusters
         state = State(
             held=held.empty(d, space.n_sensitive),
@@ -203,80 +212,77 @@ class CastleEngine(Engine):
             counter=counter.grown(self.state.counter, 2 * len(following)),
         )
 
-    def _out(self, decisions: Decisions) -> Out:
-        return Out(decisions, np.zeros(2, np.int64), np.zeros(1, np.int64), np.full(1, np.nan))
-
     def _push(self, codes: Codes, out: Decisions) -> tuple[int, int]:
-        into = self._out(out)
-        lo, hi = self.space.points(codes.values)
-        _push(self._rules, self.state, codes, lo, hi, into)
-        return int(into.n[0]), int(into.n[1])
+        return self._run(codes, Ask(np.nan, False, _out(out)))
 
     def _advance(self, now: float, out: Decisions) -> tuple[int, int]:
-        into = self._out(out)
-        _advance(self._rules, self.state, now, into)
-        return int(into.n[0]), int(into.n[1])
+        return self._run(self._nothing, Ask(now, False, _out(out)))
 
     def _flush(self, out: Decisions) -> tuple[int, int]:
-        into = self._out(out)
-        _flush(self._rules, self.state, into)
-        return int(into.n[0]), int(into.n[1])
+        return self._run(self._nothing, Ask(np.nan, True, _out(out)))
+
+    def _run(self, codes: Codes, ask: Ask) -> tuple[int, int]:
+        lo, hi = self.space.points(codes.values)
+        _run(self._rules, self.state, codes, lo, hi, ask)
+        return int(ask.out.n[0]), int(ask.out.n[1])
+
+
+def _out(decisions: Decisions) -> Out:
+    return Out(decisions, np.zeros(2, np.int64), np.zeros(1, np.int64), np.full(1, np.nan))
 
 
 # -- arrivals -------------------------------------------------------------------------------------
 
 
 @kernel
-def _push(rules: Rules, state: State, codes: Codes, lo: Floats, hi: Floats, out: Out) -> None:
-    rows, deadlines = state.held, rules.deadlines
+def _run(rules: Rules, state: State, codes: Codes, lo: Floats, hi: Floats, ask: Ask) -> None:
+    """Take in rows and fire deadlines, between the rows and after them.
+
+    All three verbs are this one kernel: Numba optimizes a callee again in each of its callers,
+    so every further entry would compile the whole algorithm once more.
+    """
+    rows, deadlines, out = state.held, rules.deadlines, ask.out
+    mask = len(rows.cluster) - 1
     joined = np.empty(len(state.open.birth))
-    for i in range(len(codes.subjects)):
-        time = codes.times[i]
-        if not np.isnan(time):
-            rows.now[0] = max(rows.now[0], time)
-            time = rows.now[0]
-        if deadlines.seconds > 0.0:
-            _expire_overdue(rules, state, rows.now[0], rows.upcoming[0], out)
-        slot = _best_selection(rules, state, lo[i], hi[i], joined)
-        if slot < 0:
-            slot = _open_cluster(state)
-        position = put(rows, lo[i], hi[i], codes.subjects[i], codes.sensitive[i], time, slot)
-        _join_cluster(rules, state, slot, position)
-        if deadlines.rows > 0:
-            due = position - deadlines.rows
-            if due >= rows.oldest[0] and rows.cluster[due & (len(rows.cluster) - 1)] >= 0:
+    now = ask.now
+    due = -1
+    i = 0
+    while True:
+        if due < 0:
+            if i < len(codes.subjects):
+                now = codes.times[i]
+            if now > rows.now[0]:
+                rows.now[0] = now
+            if deadlines.seconds > 0.0 and overdue(rows, deadlines.seconds, rows.now[0]):
+                due = rows.oldest[0]
+                out.published[0] = rows.upcoming[0]
+                out.published_s[0] = rows.time[due & mask] + deadlines.seconds
+            elif ask.at_end and rows.n_held[0] > 0:
+                due = rows.oldest[0]
+                out.published[0] = rows.upcoming[0]
+                out.published_s[0] = rows.now[0] if rows.now[0] > -np.inf else np.nan
+        if due >= 0:
+            _expire(rules, state, due, ask.at_end, out)
+            # The whole end of a stream is one instant.
+            if not ask.at_end:
+                state.instants[0] += 1
+            due = -1
+        elif i == len(codes.subjects):
+            break
+        else:
+            time = np.nan if np.isnan(codes.times[i]) else rows.now[0]
+            slot = _best_selection(rules, state, lo[i], hi[i], joined)
+            if slot < 0:
+                slot = _open_cluster(state)
+            position = put(rows, lo[i], hi[i], codes.subjects[i], codes.sensitive[i], time, slot)
+            _join_cluster(rules, state, slot, position)
+            i += 1
+            if 0 < deadlines.rows <= position and rows.cluster[
+                (position - deadlines.rows) & mask
+            ] >= 0 and position - deadlines.rows >= rows.oldest[0]:
+                due = position - deadlines.rows
                 out.published[0] = position
                 out.published_s[0] = time
-                _expire(rules, state, due, False, out)
-
-
-@kernel
-def _advance(rules: Rules, state: State, now: float, out: Out) -> None:
-    state.held.now[0] = max(state.held.now[0], now)
-    if rules.deadlines.seconds > 0.0:
-        _expire_overdue(rules, state, state.held.now[0], state.held.upcoming[0], out)
-
-
-@kernel
-def _flush(rules: Rules, state: State, out: Out) -> None:
-    rows = state.held
-    out.published[0] = rows.upcoming[0]
-    if rows.now[0] > -np.inf:
-        out.published_s[0] = rows.now[0]
-    # The whole end of a stream is one instant.
-    instant = state.instants[0]
-    while rows.n_held[0] > 0:
-        state.instants[0] = instant
-        _expire(rules, state, rows.oldest[0], True, out)
-
-
-@kernel
-def _expire_overdue(rules: Rules, state: State, now: float, published: int, out: Out) -> None:
-    rows, seconds = state.held, rules.deadlines.seconds
-    while overdue(rows, seconds, now):
-        out.published[0] = published
-        out.published_s[0] = rows.time[rows.oldest[0] & (len(rows.time) - 1)] + seconds
-        _expire(rules, state, rows.oldest[0], False, out)
 
 
 @kernel
@@ -435,11 +441,9 @@ def _expire(rules: Rules, state: State, position: int, at_end: bool, out: Out) -
         slots = _merge(rules, state, slot)
         if len(slots) == 0:
             _decide(state, position, 2, -1, out)
-            state.instants[0] += 1
             _leave_cluster(rules, state, position)
             return
     _output(rules, state, _take_out(rules, state, slots, at_end), out)
-    state.instants[0] += 1
 
 
 @kernel
@@ -469,7 +473,6 @@ def _reuse(rules: Rules, state: State, position: int, out: Out) -> bool:
     boxes.n_rows[box] = 0
     boxes.n_subjects[box] = 0
     _decide(state, position, 1, box, out)
-    state.instants[0] += 1
     _leave_cluster(rules, state, position)
     return True
 

@@ -7,14 +7,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Any1", "Bools", "Bytes", "Floats", "Ints", "Outcomes", "power_of_two"]
+__all__ = ["Any1", "Bools", "Bytes", "Floats", "Ints", "Records", "power_of_two"]
 
 Any1: TypeAlias = NDArray[Any]
 Bools: TypeAlias = NDArray[np.bool_]
 Bytes: TypeAlias = NDArray[np.uint8]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-Outcomes: TypeAlias = NDArray[np.int8]
+Records: TypeAlias = NDArray[np.void]
 
 
 def power_of_two(least: int) -> int:

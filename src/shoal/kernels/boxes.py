@@ -12,36 +12,37 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Floats, Ints, Records
 
 __all__ = ["Sides", "box_loss", "cover", "covers", "hull", "join", "joined_losses", "points"]
+
+
+#: One entry for each quasi attribute; ``first_leaf`` is -1 for a number.
+ATTRIBUTE = np.dtype(
+    [("lowest", "f8"), ("highest", "f8"), ("step", "f8"), ("unit", "f8"), ("first_leaf", "i8")]
+)
+#: One entry for each node of each tree, in pre-order; a root is its own parent.
+NODE = np.dtype([("lo", "f8"), ("hi", "f8"), ("loss", "f8"), ("parent", "i8")])
 
 
 class Sides(NamedTuple):
     """The quasi attributes as arrays: ranges of numbers, and trees laid end to end.
 
-    ``first_leaf`` is -1 for a number. Nodes of a tree lie in pre-order; a root is its own parent.
-    Losses carry the weight of their attribute; all weights together are 1.
+    Losses carry the weight of their attribute; all weights together are 1. (Few and structured
+    arrays: what a kernel takes to compile grows with the number of its arguments.)
     """
 
-    lowest: Floats
-    highest: Floats
-    step: Floats
-    unit: Floats
-    first_leaf: Ints
+    attributes: Records
     leaf_node: Ints
-    node_lo: Floats
-    node_hi: Floats
-    node_parent: Ints
-    node_loss: Floats
+    nodes: Records
 
 
 @kernel
 def cover(sides: Sides, d: int, lo: float, hi: float) -> int:
     """The lowest node of tree d whose leaves include the codes from lo to hi."""
-    node = sides.leaf_node[sides.first_leaf[d] + np.int64(lo)]
-    while sides.node_hi[node] < hi:
-        node = sides.node_parent[node]
+    node = sides.leaf_node[sides.attributes["first_leaf"][d] + np.int64(lo)]
+    while sides.nodes["hi"][node] < hi:
+        node = sides.nodes["parent"][node]
     return node
 
 
@@ -50,10 +51,10 @@ def box_loss(sides: Sides, lo: Floats, hi: Floats) -> float:
     """The weighted loss of a box, between 0 and 1."""
     loss = 0.0
     for d in range(len(lo)):
-        if sides.first_leaf[d] < 0:
-            loss += (hi[d] - lo[d]) * sides.unit[d]
+        if sides.attributes["first_leaf"][d] < 0:
+            loss += (hi[d] - lo[d]) * sides.attributes["unit"][d]
         else:
-            loss += sides.node_loss[cover(sides, d, lo[d], hi[d])]
+            loss += sides.nodes["loss"][cover(sides, d, lo[d], hi[d])]
     return loss
 
 
@@ -74,10 +75,10 @@ def join(sides: Sides, lo: Floats, hi: Floats, other_lo: Floats, other_hi: Float
             lo[d] = other_lo[d]
         if other_hi[d] > hi[d]:
             hi[d] = other_hi[d]
-        if sides.first_leaf[d] >= 0:
+        if sides.attributes["first_leaf"][d] >= 0:
             node = cover(sides, d, lo[d], hi[d])
-            lo[d] = sides.node_lo[node]
-            hi[d] = sides.node_hi[node]
+            lo[d] = sides.nodes["lo"][node]
+            hi[d] = sides.nodes["hi"][node]
 
 
 @kernel
@@ -109,21 +110,21 @@ def joined_losses(
     side = np.empty(n, np.float64)
     for d in range(len(lo)):
         low, high = lo[d], hi[d]
-        if sides.first_leaf[d] < 0:
-            unit = sides.unit[d]
+        if sides.attributes["first_leaf"][d] < 0:
+            unit = sides.attributes["unit"][d]
             for c in range(n):
                 a = los[d, c] if los[d, c] < low else low
                 b = his[d, c] if his[d, c] > high else high
                 out[c] += (b - a) * unit
         else:
             node = cover(sides, d, low, high)
-            loss = sides.node_loss[node]
+            loss = sides.nodes["loss"][node]
             for c in range(n):
                 side[c] = loss
-            while sides.node_parent[node] != node:
-                a, b = sides.node_lo[node], sides.node_hi[node]
-                node = sides.node_parent[node]
-                loss = sides.node_loss[node]
+            while sides.nodes["parent"][node] != node:
+                a, b = sides.nodes["lo"][node], sides.nodes["hi"][node]
+                node = sides.nodes["parent"][node]
+                loss = sides.nodes["loss"][node]
                 for c in range(n):
                     side[c] = loss if (los[d, c] < a) | (his[d, c] > b) else side[c]
             for c in range(n):
@@ -134,15 +135,16 @@ def joined_losses(
 def points(sides: Sides, values: Floats, lo: Floats, hi: Floats) -> None:
     """Write the box of each row by itself: numbers widened to the step, categories as they are."""
     for d in range(values.shape[1]):
-        step = sides.step[d]
+        step = sides.attributes["step"][d]
+        lowest, highest = sides.attributes["lowest"][d], sides.attributes["highest"][d]
         for i in range(values.shape[0]):
             value = values[i, d]
             lo[i, d] = value
             hi[i, d] = value
-            if sides.first_leaf[d] < 0 and step > 0.0:
+            if sides.attributes["first_leaf"][d] < 0 and step > 0.0:
                 low = math.floor(value / step) * step
                 high = math.ceil(value / step) * step
                 if low < value:
-                    lo[i, d] = low if low > sides.lowest[d] else sides.lowest[d]
+                    lo[i, d] = low if low > lowest else lowest
                 if high > value:
-                    hi[i, d] = high if high < sides.highest[d] else sides.highest[d]
+                    hi[i, d] = high if high < highest else highest

@@ -6,31 +6,24 @@ no tombstones and the table never degrades on an endless stream.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.kernels.arrays import Ints, power_of_two
+from shoal.kernels.arrays import Records, power_of_two
 
-__all__ = ["Counter", "add", "grown", "remove"]
-
-
-class Counter(NamedTuple):
-    """Entries (place, subject) with a count; a count of 0 is a free entry."""
-
-    place: Ints
-    subject: Ints
-    count: Ints
+__all__ = ["add", "empty", "grown", "remove"]
 
 
-def empty(entries: int) -> Counter:
+#: An entry: so many rows of a subject lie in a place. A count of 0 is a free entry.
+ENTRY = np.dtype([("place", "i8"), ("subject", "i8"), ("count", "i8")])
+
+
+def empty(entries: int) -> Records:
     """A table with room for so many entries at a load of at most one half."""
-    capacity = power_of_two(2 * entries + 2)
-    return Counter(*(np.zeros(capacity, np.int64) for _ in range(3)))
+    return np.zeros(power_of_two(2 * entries + 2), ENTRY)
 
 
-def grown(counter: Counter, entries: int) -> Counter:
+def grown(counter: Records, entries: int) -> Records:
     """The same counts in a table with more room."""
     larger = empty(entries)
     _copy(counter, larger)
@@ -49,53 +42,53 @@ def _home(place: int, subject: int, capacity: int) -> int:
 
 
 @kernel
-def _copy(source: Counter, target: Counter) -> None:
-    for i in range(len(source.count)):
-        if source.count[i] > 0:
-            at = _find(target, source.place[i], source.subject[i])
-            target.place[at] = source.place[i]
-            target.subject[at] = source.subject[i]
-            target.count[at] = source.count[i]
+def _copy(source: Records, target: Records) -> None:
+    for i in range(len(source)):
+        if source["count"][i] > 0:
+            at = _find(target, source["place"][i], source["subject"][i])
+            target["place"][at] = source["place"][i]
+            target["subject"][at] = source["subject"][i]
+            target["count"][at] = source["count"][i]
 
 
 @kernel
-def _find(counter: Counter, place: int, subject: int) -> int:
+def _find(counter: Records, place: int, subject: int) -> int:
     """Where an entry is, or the free entry where it would go."""
-    capacity = len(counter.count)
+    capacity = len(counter)
     at = _home(place, subject, capacity)
-    while counter.count[at] > 0 and (counter.place[at] != place or counter.subject[at] != subject):
+    while counter["count"][at] > 0 and (counter["place"][at] != place or counter["subject"][at] != subject):
         at = (at + 1) & (capacity - 1)
     return at
 
 
 @kernel
-def add(counter: Counter, place: int, subject: int) -> bool:
+def add(counter: Records, place: int, subject: int) -> bool:
     """Count a row of a subject in a place; whether it is the first one there."""
     at = _find(counter, place, subject)
-    counter.place[at] = place
-    counter.subject[at] = subject
-    counter.count[at] += 1
-    return counter.count[at] == 1
+    counter["place"][at] = place
+    counter["subject"][at] = subject
+    counter["count"][at] += 1
+    return counter["count"][at] == 1
 
 
 @kernel
-def remove(counter: Counter, place: int, subject: int) -> bool:
+def remove(counter: Records, place: int, subject: int) -> bool:
     """Take back one row of a subject in a place; whether it was the last one there."""
     at = _find(counter, place, subject)
-    counter.count[at] -= 1
-    if counter.count[at] > 0:
+    counter["count"][at] -= 1
+    if counter["count"][at] > 0:
         return False
-    capacity = len(counter.count)
+    capacity = len(counter)
     free = at
     at = (at + 1) & (capacity - 1)
-    while counter.count[at] > 0:
-        home = _home(counter.place[at], counter.subject[at], capacity)
+    while counter["count"][at] > 0:
+        home = _home(counter["place"][at], counter["subject"][at], capacity)
         # An entry may fill the gap unless its home lies cyclically behind the gap.
         if ((at - home) & (capacity - 1)) >= ((at - free) & (capacity - 1)):
-            counter.place[free] = counter.place[at]
-            counter.subject[free] = counter.subject[at]
-            counter.count[free] = counter.count[at]
-            counter.count[at] = 0
+            counter["place"][free] = counter["place"][at]
+            counter["subject"][free] = counter["subject"][at]
+            counter["count"][free] = counter["count"][at]
+            counter["count"][at] = 0
             free = at
         at = (at + 1) & (capacity - 1)
     return True

@@ -11,32 +11,31 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Ints, Records
 
 __all__ = ["Limits", "any_diversity", "by_first", "count_subjects", "match", "meets", "needed"]
 
 
 
-class Limits(NamedTuple):
-    """What a policy asks of a group, as numbers; one entry for each sensitive attribute.
+#: One entry for each sensitive attribute. ``diverse`` is the l of every form of l-diversity (1: not
+#: asked), ``entropy`` the l of the entropy form (0: not asked), ``c`` and ``l`` those of the
+#: recursive form (c = 0: not asked).
+DIVERSITY = np.dtype([("diverse", "i8"), ("entropy", "f8"), ("c", "f8"), ("l", "i8")])
 
-    ``diverse`` is the l of every form of l-diversity (1 where none is asked); ``entropy`` is the
-    l of the entropy form (0: not asked); ``recursive_c`` and ``recursive_l`` are those of the
-    recursive form (c = 0: not asked).
-    """
+
+class Limits(NamedTuple):
+    """What a policy asks of a group, as numbers."""
 
     k: int
-    diverse: Ints
-    entropy: Floats
-    recursive_c: Floats
-    recursive_l: Ints
+    diversity: Records
 
 
 @kernel
 def any_diversity(limits: Limits) -> bool:
     """Whether any form of l-diversity is asked."""
-    for j in range(len(limits.diverse)):
-        if limits.diverse[j] > 1 or limits.entropy[j] > 0.0 or limits.recursive_c[j] > 0.0:
+    for j in range(len(limits.diversity)):
+        asked = limits.diversity[j]
+        if asked["diverse"] > 1 or asked["entropy"] > 0.0 or asked["c"] > 0.0:
             return True
     return False
 
@@ -45,9 +44,9 @@ def any_diversity(limits: Limits) -> bool:
 def needed(limits: Limits) -> int:
     """The fewest subjects with which a group can meet the limits."""
     most = limits.k
-    for j in range(len(limits.diverse)):
-        if limits.diverse[j] > most:
-            most = limits.diverse[j]
+    for j in range(len(limits.diversity)):
+        if limits.diversity["diverse"][j] > most:
+            most = limits.diversity["diverse"][j]
     return most
 
 
@@ -184,18 +183,20 @@ def _even_enough(counts: Ints, entropy: float, c: float, l: int) -> bool:  # noq
 
 @kernel
 def _diverse(limits: Limits, j: int, subject: Ints, value: Ints) -> bool:
-    if limits.diverse[j] > 1:
+    asked = limits.diversity[j]
+    if asked["diverse"] > 1:
         found = 0
-        for partner in match(subject, value, limits.diverse[j]):
+        for partner in match(subject, value, asked["diverse"]):
             if partner >= 0:
                 found += 1
-        if found < limits.diverse[j]:
+        if found < asked["diverse"]:
             return False
-    if limits.entropy[j] > 0.0 or limits.recursive_c[j] > 0.0:
+    if asked["entropy"] > 0.0 or asked["c"] > 0.0:
         rows = np.bincount(value)
         people = np.bincount(_pairs(subject, value)[1])
-        entropy, c, l = limits.entropy[j], limits.recursive_c[j], limits.recursive_l[j]  # noqa: E741
-        return _even_enough(rows, entropy, c, l) and _even_enough(people, entropy, c, l)
+        return _even_enough(rows, asked["entropy"], asked["c"], asked["l"]) and _even_enough(
+            people, asked["entropy"], asked["c"], asked["l"]
+        )
     return True
 
 

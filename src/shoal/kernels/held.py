@@ -11,55 +11,55 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.kernels.arrays import Floats, Ints, power_of_two
+from shoal.kernels.arrays import Floats, Ints, Records, power_of_two
 
-__all__ = ["Held", "forget", "grown", "overdue", "put"]
+__all__ = ["Held", "due_at", "empty", "forget", "grown", "put"]
 
 SMALLEST = 256
 
 
-class Held(NamedTuple):
-    """Boxes, subjects, sensitive codes and times of the rows, and where the ring begins and ends.
+#: A row: its subject and time, the cluster it belongs to (-1: the row isn't held), and the position
+#: of the next row in that cluster (-1: none).
+ROW = np.dtype([("subject", "i8"), ("time", "f8"), ("cluster", "i8"), ("following", "i8")])
+#: The position that the next row gets, the oldest position that is held, how many rows and how many
+#: different subjects are held, and the latest time.
+MARKS = np.dtype(
+    [("upcoming", "i8"), ("oldest", "i8"), ("n_rows", "i8"), ("n_subjects", "i8"), ("now", "f8")]
+)
 
-    ``cluster`` is what a row belongs to, -1 if the row isn't held. ``upcoming`` is the position
-    that the next row gets, ``oldest`` the first position that may be held, ``now`` the latest time.
-    """
+
+class Held(NamedTuple):
+    """The box, the sensitive codes and the rest of each row, and where the ring begins and ends."""
 
     lo: Floats
     hi: Floats
-    subject: Ints
     sensitive: Ints
-    time: Floats
-    cluster: Ints
-    upcoming: Ints
-    oldest: Ints
-    n_held: Ints
-    now: Floats
+    rows: Records
+    marks: Records
 
 
 def empty(n_quasi: int, n_sensitive: int, capacity: int = SMALLEST) -> Held:
     """A ring with nothing in it."""
+    rows, marks = np.zeros(capacity, ROW), np.zeros(1, MARKS)
+    rows["cluster"] = -1
+    marks["now"] = -np.inf
     return Held(
-        np.zeros((capacity, n_quasi)), np.zeros((capacity, n_quasi)),
-        np.zeros(capacity, np.int64), np.zeros((capacity, n_sensitive), np.int64),
-        np.zeros(capacity), np.full(capacity, -1, np.int64),
-        np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64),
-        np.full(1, -np.inf),
-    )  # fmt: skip
+        np.zeros((capacity, n_quasi)),
+        np.zeros((capacity, n_quasi)),
+        np.zeros((capacity, n_sensitive), np.int64),
+        rows,
+        marks,
+    )
 
 
 def grown(held: Held, span: int) -> Held:
     """The same rows in a ring that has room for positions over a span."""
-    old = len(held.cluster)
-    if span <= old:
-        return held
     larger = empty(held.lo.shape[1], held.sensitive.shape[1], power_of_two(span))
-    positions = np.arange(held.oldest[0], held.upcoming[0])
-    source, target = positions & (old - 1), positions & (len(larger.cluster) - 1)
-    for before, after in zip(held[:6], larger[:6], strict=True):
+    positions = np.arange(held.marks["oldest"][0], held.marks["upcoming"][0])
+    source, target = positions & (len(held.rows) - 1), positions & (len(larger.rows) - 1)
+    for before, after in zip(held[:4], larger[:4], strict=True):
         after[target] = before[source]
-    for before, after in zip(held[6:], larger[6:], strict=True):
-        after[:] = before
+    larger.marks[:] = held.marks
     return larger
 
 
@@ -68,34 +68,35 @@ def put(
     held: Held, lo: Floats, hi: Floats, subject: int, sensitive: Ints, time: float, cluster: int
 ) -> int:
     """Take in the next row; give its position."""
-    position = held.upcoming[0]
-    at = position & (len(held.cluster) - 1)
-    for d in range(len(lo)):
-        held.lo[at, d] = lo[d]
-        held.hi[at, d] = hi[d]
-    for j in range(len(sensitive)):
-        held.sensitive[at, j] = sensitive[j]
-    held.subject[at] = subject
-    held.time[at] = time
-    held.cluster[at] = cluster
-    held.upcoming[0] += 1
-    held.n_held[0] += 1
+    position = held.marks["upcoming"][0]
+    at = position & (len(held.rows) - 1)
+    held.lo[at] = lo
+    held.hi[at] = hi
+    held.sensitive[at] = sensitive
+    held.rows["subject"][at] = subject
+    held.rows["time"][at] = time
+    held.rows["cluster"][at] = cluster
+    held.rows["following"][at] = -1
+    held.marks["upcoming"][0] += 1
+    held.marks["n_rows"][0] += 1
     return position
 
 
 @kernel
 def forget(held: Held, position: int) -> None:
     """A row is decided; the ring begins at the oldest row that is still held."""
-    mask = len(held.cluster) - 1
-    held.cluster[position & mask] = -1
-    held.n_held[0] -= 1
-    while held.oldest[0] < held.upcoming[0] and held.cluster[held.oldest[0] & mask] < 0:
-        held.oldest[0] += 1
+    mask = len(held.rows) - 1
+    held.rows["cluster"][position & mask] = -1
+    held.marks["n_rows"][0] -= 1
+    oldest = held.marks["oldest"][0]
+    while oldest < held.marks["upcoming"][0] and held.rows["cluster"][oldest & mask] < 0:
+        oldest += 1
+    held.marks["oldest"][0] = oldest
 
 
 @kernel
-def overdue(held: Held, seconds: float, now: float) -> bool:
-    """Whether the oldest held row has waited for so many seconds."""
-    if held.n_held[0] == 0:
-        return False
-    return held.time[held.oldest[0] & (len(held.cluster) - 1)] + seconds <= now
+def due_at(held: Held, seconds: float) -> float:
+    """When the oldest held row has waited for so many seconds; infinity if nothing is held."""
+    if held.marks["n_rows"][0] == 0:
+        return np.inf
+    return held.rows["time"][held.marks["oldest"][0] & (len(held.rows) - 1)] + seconds

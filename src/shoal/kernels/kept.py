@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import covers
 from shoal.kernels.criteria import Limits, meets, needed
 
@@ -22,30 +22,33 @@ __all__ = ["Kept", "empty", "keep", "reusable", "reuse"]
 ROOM = 4
 
 
+GROUP = np.dtype([("loss", "f8"), ("number", "i8"), ("n_members", "i8")])
+MARKS = np.dtype([("oldest", "i8"), ("n_kept", "i8")])
+
+
 class Kept(NamedTuple):
-    """Boxes, losses and numbers of the kept groups, and their members where these matter."""
+    """Boxes and numbers of the kept groups, and their members where these matter."""
 
     lo: Floats
     hi: Floats
-    loss: Floats
-    group: Ints
-    n_members: Ints
+    groups: Records
     subject: Ints
     sensitive: Ints
-    oldest: Ints
-    n_kept: Ints
+    marks: Records
 
 
 def empty(groups: int, n_quasi: int, n_sensitive: int, limits: Limits) -> Kept:
     """A ring for so many groups."""
-    breakable = bool((limits.entropy > 0).any() or (limits.recursive_c > 0).any())
+    breakable = bool((limits.diversity["entropy"] > 0).any() or (limits.diversity["c"] > 0).any())
     room = ROOM * int(needed(limits)) if breakable else 0
     return Kept(
-        np.zeros((groups, n_quasi)), np.zeros((groups, n_quasi)), np.zeros(groups),
-        np.zeros(groups, np.int64), np.zeros(groups, np.int64),
-        np.zeros((groups, room), np.int64), np.zeros((groups, room, n_sensitive), np.int64),
-        np.zeros(1, np.int64), np.zeros(1, np.int64),
-    )  # fmt: skip
+        np.zeros((groups, n_quasi)),
+        np.zeros((groups, n_quasi)),
+        np.zeros(groups, GROUP),
+        np.zeros((groups, room), np.int64),
+        np.zeros((groups, room, n_sensitive), np.int64),
+        np.zeros(1, MARKS),
+    )
 
 
 @kernel
@@ -53,22 +56,22 @@ def keep(
     kept: Kept, lo: Floats, hi: Floats, loss: float, group: int, subjects: Ints, sensitive: Ints
 ) -> None:
     """Keep a group that has just been published, if there is room for it at all."""
-    capacity = len(kept.loss)
+    capacity = len(kept.groups)
     room = kept.subject.shape[1]
     if capacity == 0 or 0 < room < len(subjects):
         return
-    at = (kept.oldest[0] + kept.n_kept[0]) % capacity
-    if kept.n_kept[0] == capacity:
-        kept.oldest[0] = (kept.oldest[0] + 1) % capacity
+    at = (kept.marks["oldest"][0] + kept.marks["n_kept"][0]) % capacity
+    if kept.marks["n_kept"][0] == capacity:
+        kept.marks["oldest"][0] = (kept.marks["oldest"][0] + 1) % capacity
     else:
-        kept.n_kept[0] += 1
+        kept.marks["n_kept"][0] += 1
     kept.lo[at] = lo
     kept.hi[at] = hi
-    kept.loss[at] = loss
-    kept.group[at] = group
+    kept.groups["loss"][at] = loss
+    kept.groups["number"][at] = group
     if room > 0:
         n = len(subjects)
-        kept.n_members[at] = n
+        kept.groups["n_members"][at] = n
         kept.subject[at, :n] = subjects
         kept.sensitive[at, :n] = sensitive
 
@@ -78,15 +81,15 @@ def reusable(
     kept: Kept, limits: Limits, lo: Floats, hi: Floats, subject: int, sensitive: Ints
 ) -> Ints:
     """The groups, oldest first, that cover a row and still meet the limits when it joins."""
-    found = np.empty(kept.n_kept[0], np.int64)
+    found = np.empty(kept.marks["n_kept"][0], np.int64)
     n = 0
     room = kept.subject.shape[1]
-    for i in range(kept.n_kept[0]):
-        at = (kept.oldest[0] + i) % len(kept.loss)
+    for i in range(kept.marks["n_kept"][0]):
+        at = (kept.marks["oldest"][0] + i) % len(kept.groups)
         if not covers(kept.lo[at], kept.hi[at], lo, hi):
             continue
         if room > 0:
-            members = kept.n_members[at]
+            members = kept.groups["n_members"][at]
             if members == room:
                 continue
             # The place behind the members is free: look at the group as if the row had joined.
@@ -104,6 +107,6 @@ def reusable(
 def reuse(kept: Kept, at: int, subject: int, sensitive: Ints) -> None:
     """A row joins a kept group."""
     if kept.subject.shape[1] > 0:
-        kept.subject[at, kept.n_members[at]] = subject
-        kept.sensitive[at, kept.n_members[at]] = sensitive
-        kept.n_members[at] += 1
+        kept.subject[at, kept.groups["n_members"][at]] = subject
+        kept.sensitive[at, kept.groups["n_members"][at]] = sensitive
+        kept.groups["n_members"][at] += 1

@@ -225,10 +225,10 @@ def by_values(
     max(k, l) different subjects. All other rows join the part that they enlarge least.
     """
     j = 0
-    for other in range(1, len(limits.diverse)):
-        if limits.diverse[other] > limits.diverse[j]:
+    for other in range(1, len(limits.diversity)):
+        if limits.diversity["diverse"][other] > limits.diversity["diverse"][j]:
             j = other
-    l = limits.diverse[j]  # noqa: E741
+    l = limits.diversity["diverse"][j]  # noqa: E741
     in_part = needed(limits)
     subject = by_first(subjects)
     value = by_first(np.ascontiguousarray(sensitive[:, j]))
