@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shoal.hierarchy import Hierarchy, Range
+from shoal.hierarchy import Domain, Hierarchy, Range
 from tests.naive.castle import Cluster, Decision, Deviations, Group, NaiveCastle
 from tests.naive.space import Row, n_subjects
 
@@ -142,7 +145,7 @@ def test_example_5_7_who_may_own_the_row(reuse: str, suspects: set[str]) -> None
 @pytest.mark.parametrize("seed", range(5))
 def test_table_5_2_three_and_three_customers(seed: int) -> None:
     sex = Hierarchy.flat(["M", "F"])
-    domains = [sex, Range(53703, 53715), Range(21, 31)]
+    domains: list[Domain] = [sex, Range(53703, 53715), Range(21, 31)]
     castle = NaiveCastle(domains, [1, 1, 1], k=3, clusters=1, seed=bytes([seed]))
     customers = {
         "Mike": (0, 53708, 31), "Alice": (1, 53715, 21), "John": (0, 53703, 28),
@@ -245,7 +248,7 @@ def test_castle_6_diversity_counts_people() -> None:
     paper, shoal = (
         feed(line(2, l_needed=[3], deviations=d), rows) for d in both("diversity_counts_people")
     )
-    # Three values of two people: who knows that a isn't b knows two of a's values.
+    # Three values of two people: b takes away b's own row, and reads a's.
     assert {(d.outcome, d.n_subjects) for d in paper} == {("group", 2)}
     assert {d.outcome for d in shoal} == {"suppressed"}
 
@@ -326,3 +329,15 @@ def test_castle_13_decided_rows_leave() -> None:
     assert boxes == [((20,), (22,)), ((21,), (30,))]  # c twice: between 21 and 22, that is
     assert [d.row for d in shoal].count(2) == 1
     assert [d.outcome for d in shoal if d.row == 3] == ["suppressed"]
+
+
+def test_every_deviation_is_described_and_tested() -> None:
+    here = Path(__file__)
+    page = (here.parents[2] / "docs" / "deviations.md").read_text(encoding="utf-8")
+    castle = page[page.index("## CASTLE") :].split("\n## ")[0]
+    table = re.findall(r"^\| \[castle-(\d+)\]\(.*?\) \| `(\w+)`", castle, re.MULTILINE)
+    flags = [flag.name for flag in dataclasses.fields(Deviations)]
+    assert table == [(str(n), flag) for n, flag in enumerate(flags, start=1)]
+    tests = "".join(path.read_text(encoding="utf-8") for path in here.parent.glob("test_castle*"))
+    for name in re.findall(r"`(test_\w+)`", castle):
+        assert f"def {name}(" in tests

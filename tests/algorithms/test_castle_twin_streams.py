@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from shoal.hierarchy import Hierarchy, Range
-from tests.naive.castle import Decision, NaiveCastle
+from shoal.hierarchy import Domain, Hierarchy, Range
+from tests.naive.castle import Decision, Deviations, NaiveCastle
 
-DOMAINS = [Range(0, 100, step=5), Hierarchy.digits(2), Hierarchy.flat("abc")]
+DOMAINS: list[Domain] = [Range(0, 100, step=5), Hierarchy.digits(2), Hierarchy.flat("abc")]
 
 
 def stream(seed: int, n_rows: int, n_people: int) -> list[tuple[list[float], int, list[str]]]:
@@ -85,11 +85,13 @@ def test_what_is_promised_is_kept(name: str, n_people: int) -> None:
         DOMAINS, [1, 2, 1], delay_rows=40, delay_seconds=30, clusters=6, recent=5, seed=b"7",
         **{"kept": 50, **policy},
     )  # fmt: skip
+    # At first 30 seconds are over sooner than 40 rows, later it is the other way round.
+    seconds = [n if n < 125 else 125 + (n - 125) / 2 for n in range(len(rows))]
     decisions: list[Decision] = []
     for n, (values, person, sensitive) in enumerate(rows):
         if n == 120:
-            decisions += castle.advance(n + 15)
-        decisions += castle.push(values, person, sensitive, float(n))
+            decisions += castle.advance(seconds[n - 1] + 0.5)
+        decisions += castle.push(values, person, sensitive, seconds[n])
     decisions += castle.flush()
 
     assert sorted(d.row for d in decisions) == list(range(len(rows)))
@@ -99,7 +101,7 @@ def test_what_is_promised_is_kept(name: str, n_people: int) -> None:
     for d in decisions:
         assert d.published - d.row <= 40
         assert d.published_s is not None
-        assert d.published_s - d.row <= 30
+        assert 0 <= d.published_s - seconds[d.row] <= 30
         if d.outcome == "suppressed":
             continue
         assert d.group is not None
@@ -163,6 +165,29 @@ def test_open_reuse_publishes_a_row_alone(kept: int, alone: bool) -> None:
     assert (1 in counts) == alone
 
 
+@pytest.mark.parametrize(("kept", "n_suppressed"), [(10, 1), (0, 0)])
+def test_open_reuse_leaves_others_behind(kept: int, n_suppressed: int) -> None:
+    castle = line(2, delay_rows=1, kept=kept)
+    rows = [(20, "a"), (22, "b"), (21, "c"), (70, "d")]
+    decisions = [d for at, subject in rows for d in castle.push([at], subject)] + castle.flush()
+    assert [d.outcome for d in decisions].count("suppressed") == n_suppressed
+
+
+def test_open_one_person_owns_nearly_every_row() -> None:
+    castle = line(2, clusters=1)
+    for subject in ["a"] * 9 + ["b"]:
+        castle.push([20], subject)
+    decisions = castle.flush()
+    assert {(d.group, d.n_subjects) for d in decisions} == {(0, 2)}  # and 9 of 10 rows are a's
+
+
+def test_open_the_edges_of_a_box_are_values_of_two_people() -> None:
+    castle = line(2)
+    for at, subject in [(24, "a"), (31, "b")]:
+        castle.push([at], subject)
+    assert {(d.lo, d.hi) for d in castle.flush()} == {((24,), (31,))}
+
+
 def test_open_two_groups_of_one_box() -> None:
     castle = line(2, l_needed=[2], entropy=[2.0], delay_rows=1)
     rows = [("a", "x"), ("b", "y"), ("a", "x"), ("c", "y")]
@@ -182,6 +207,23 @@ def test_open_a_value_that_stays_is_the_common_one() -> None:
             assert d.group is not None
             seen[d.group].add(rows[d.row][1])
     assert set.intersection(*seen.values()) == {"x"}
+
+
+@pytest.mark.parametrize(("apart", "common"), [(True, {"x"}), (False, {"x", "y"})])
+@pytest.mark.parametrize("seed", range(3))
+def test_open_one_person_in_two_groups_at_once(apart: bool, common: set[str], seed: int) -> None:
+    deviations = Deviations(rows_of_one_subject_differ=apart)
+    castle = line(2, l_needed=[2], clusters=1, seed=bytes([seed]), deviations=deviations)
+    rows = [(20, "e", "x"), (20, "b", "y"), (80, "c", "z"), (80, "d", "w"), (80, "e", "x")]
+    for at, subject, value in rows:
+        castle.push([at], subject, [value])
+    seen: dict[int | None, set[str]] = defaultdict(set)
+    with_e = set()
+    for d in castle.flush():
+        seen[d.group].add(rows[d.row][2])
+        if rows[d.row][1] == "e":
+            with_e.add(d.group)
+    assert set.intersection(*(seen[group] for group in with_e)) == common
 
 
 @pytest.mark.parametrize(("n_rest", "n_suppressed"), [(3, 0), (4, 4)])

@@ -139,6 +139,7 @@ class NaiveCastle:
         decisions: list[Decision] = []
         while self.delay_seconds is not None and now is not None and self.held:
             oldest = next(iter(self.held.values()))
+            assert oldest.time is not None
             deadline = oldest.time + self.delay_seconds
             if deadline > now:
                 break

@@ -108,11 +108,9 @@ class Split:
             shares = self._shares(buckets, first, j)
             part = [buckets[first].pop(0)]  # 5
             for bucket, share in zip(buckets, shares, strict=True):  # 6
-                box = self.space.box(part)
-                bucket.sort(key=lambda y, b=box: (self.space.enlargement(b, y.box), y.number))  # 9
-                part += bucket[:share]  # 10, 11
-                del bucket[:share]
-                bucket.sort(key=lambda y: y.number)
+                nearest = self._by_enlargement(bucket, self.space.box(part))[:share]  # 7-10
+                part += nearest  # 11
+                bucket[:] = [row for row in bucket if row not in nearest]
             buckets = [bucket for bucket in buckets if bucket]  # 12, 13
             parts.append(part)  # 14
         if not parts:
@@ -125,6 +123,9 @@ class Split:
             if row.number not in placed:
                 self.nearest(parts, row.box).append(row)
         return parts
+
+    def _by_enlargement(self, rows: Sequence[Row], box: Box) -> list[Row]:
+        return sorted(rows, key=lambda y: (self.space.enlargement(box, y.box), y.number))
 
     def _with_their_representatives(
         self, rows: Sequence[Row], parts: list[list[Row]], buckets: Sequence[list[Row]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from tests.naive.space import Row
@@ -52,27 +52,33 @@ class Promise:
             )
             if found < needed:
                 return False
-        for per in (
-            lambda j: Counter(row.sensitive[j] for row in rows),
-            lambda j: Counter(value for _, value in {(r.subject, r.sensitive[j]) for r in rows}),
-        ):
-            for j, least in enumerate(self.entropy):
-                if least and entropy(per(j).values()) < math.log(least) - 1e-12:
+        for j, least in enumerate(self.entropy):
+            for counts in rows_and_people(rows, j):
+                if least and entropy(counts) < math.log(least) - 1e-12:
                     return False
-            for j, (c, nth) in enumerate(self.recursive):
-                if c and not recursive(per(j).values(), c, nth):
+        for j, (c, nth) in enumerate(self.recursive):
+            for counts in rows_and_people(rows, j):
+                if c and not recursive(counts, c, nth):
                     return False
         return True
 
 
-def entropy(counts: Iterable[int]) -> float:
+def rows_and_people(rows: Sequence[Row], j: int) -> tuple[list[int], list[int]]:
+    """How often each value occurs: over rows, and over different (subject, value) pairs."""
+    pairs = {(row.subject, row.sensitive[j]) for row in rows}
+    return (
+        list(Counter(row.sensitive[j] for row in rows).values()),
+        list(Counter(value for _, value in pairs).values()),
+    )
+
+
+def entropy(counts: Sequence[int]) -> float:
     """The entropy of the shares, in nats."""
-    counts = list(counts)
     n = sum(counts)
     return -math.fsum(count / n * math.log(count / n) for count in counts)
 
 
-def recursive(counts: Iterable[int], c: float, nth: int) -> bool:
+def recursive(counts: Sequence[int], c: float, nth: int) -> bool:
     """Whether the commonest value is rarer than c times all from the nth commonest on."""
     falling = sorted(counts, reverse=True)
     return falling[0] < c * sum(falling[nth - 1 :])
