@@ -235,3 +235,14 @@ def test_open_more_people_at_the_end_are_suppressed(n_rest: int, n_suppressed: i
         castle.push([at], subject, [value])
     outcomes = [d.outcome for d in castle.flush()]
     assert outcomes.count("suppressed") == n_suppressed
+
+
+@pytest.mark.parametrize(("value", "outcome"), [("x", "suppressed"), ("y", "reuse")])
+def test_open_a_missing_row_tells_its_value(value: str, outcome: str) -> None:
+    castle = line(2, l_needed=[2], recursive=[(2.5, 2)], delay_seconds=1)
+    rows = [(0, "a", "x"), (0, "b", "y"), (2, "c", "x"), (4, "d", value)]
+    decisions = []
+    for second, subject, theirs in rows:
+        decisions += castle.push([20], subject, [theirs], second)
+    decisions += castle.advance(5)
+    assert [d.outcome for d in decisions] == ["group", "group", "reuse", outcome]
