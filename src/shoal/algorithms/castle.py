@@ -14,13 +14,12 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.engine import Anonymizer, Decisions, Engine
+from shoal.engine import Anonymizer, Engine, Out, decide, write_box
 from shoal.kernels import counter, held, kept, rng
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import Sides, box_loss, hull, join, joined_losses
-from shoal.kernels.counter import Counter
 from shoal.kernels.criteria import Limits, any_diversity, count_subjects, meets, needed
-from shoal.kernels.held import Held, forget, overdue, put
+from shoal.kernels.held import Held, due_at, forget, put
 from shoal.kernels.kept import Kept, keep, reusable, reuse
 from shoal.kernels.split import by_subjects, by_values, mend_parts
 from shoal.policy import Criterion, KAnonymity, LDiversity
@@ -30,6 +29,8 @@ __all__ = ["Castle"]
 
 #: The place under which the counter counts the subjects of all held rows.
 EVERYWHERE = -1
+#: How many subjects make a remainder worth a look at the end, in multiples of what a group needs.
+REMAINDER = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,38 +89,45 @@ class Castle(Anonymizer):
         return CastleEngine(self, space, seed)
 
 
-class Open(NamedTuple):
-    """The open clusters, each in a slot; a slot without a birth (-1) is free.
+#: An open cluster: the loss of its box, its number by birth (-1: the slot is free), how many
+#: subjects it has, and the positions of its first and last row.
+SLOT = np.dtype(
+    [("loss", "f8"), ("birth", "i8"), ("n_subjects", "i8"), ("first", "i8"), ("last", "i8")]
+)
+#: How many clusters are open; how many clusters, groups, instants and losses there have been; and
+#: the mean of the latest losses.
+MARKS = np.dtype(
+    [
+        ("n_open", "i8"),
+        ("births", "i8"),
+        ("groups", "i8"),
+        ("instants", "i8"),
+        ("losses", "i8"),
+        ("threshold", "f8"),
+    ]
+)
 
-    Boxes have attributes along the first axis. The rows of a cluster are a chain of positions in
-    order of arrival, from ``first`` to ``last``.
+
+class Open(NamedTuple):
+    """The open clusters, each in a slot. Boxes have attributes along the first axis.
+
+    The rows of a cluster are a chain in order of arrival, by the ``following`` of held rows.
     """
 
     lo: Floats
     hi: Floats
-    loss: Floats
-    birth: Ints
-    n_subjects: Ints
-    first: Ints
-    last: Ints
-    n_open: Ints
+    slots: Records
 
 
 class State(NamedTuple):
-    """All that a run of CASTLE remembers. ``n_subjects`` counts those of all held rows."""
+    """All that a run of CASTLE remembers."""
 
     held: Held
-    following: Ints
     open: Open
-    counter: Counter
+    counter: Records
     kept: Kept
     recent: Floats
-    n_recent: Ints
-    threshold: Floats
-    n_subjects: Ints
-    births: Ints
-    groups: Ints
-    instants: Ints
+    marks: Records
     rng: Ints
 
 
@@ -132,21 +140,11 @@ class Rules(NamedTuple):
     best: bool
 
 
-class Out(NamedTuple):
-    """Where decisions go, and how many rows and boxes there are so far."""
-
-    decisions: Decisions
-    n: Ints
-    published: Ints
-    published_s: Floats
-
-
 class Ask(NamedTuple):
     """What is asked beside the rows: the time of a tick (NaN: none), and whether this is the end."""
 
     now: float
     at_end: bool
-    out: Out
 
 
 class CastleEngine(Engine):
@@ -155,95 +153,79 @@ class CastleEngine(Engine):
     state: State
 
     def __init__(self, recipe: Castle, space: Space, seed: bytes) -> None:
-        limits, d = space.limits, space.n_quasi
-        self._rules = Rules(space.sides, limits, space.deadlines, recipe.reuse == "best")
+        d = space.n_quasi
+        best = recipe.reuse == "best"
+        self._rules = Rules(space.sides, space.limits, space.deadlines, best)
         self._nothing = Codes.empty(d, space.n_sensitive)
-        eta = recipe.clusters
+        slots = np.zeros(recipe.clusters, SLOT)
+        slots["birth"] = slots["first"] = slots["last"] = -1
         state = State(
             held=held.empty(d, space.n_sensitive),
-            following=np.full(held.SMALLEST, -1, np.int64),
             open=Open(
-                np.full((d, eta), np.inf), np.full((d, eta), -np.inf), np.zeros(eta),
-                np.full(eta, -1, np.int64), np.zeros(eta, np.int64),
-                np.full(eta, -1, np.int64), np.full(eta, -1, np.int64), np.zeros(1, np.int64),
+                np.full((d, recipe.clusters), np.inf),
+                np.full((d, recipe.clusters), -np.inf),
+                slots,
             ),
             counter=counter.empty(2 * held.SMALLEST),
-            kept=kept.empty(recipe.kept, d, space.n_sensitive, limits),
+            kept=kept.empty(recipe.kept, d, space.n_sensitive, space.limits),
             recent=np.zeros(recipe.recent),
-            n_recent=np.zeros(1, np.int64),
-            threshold=np.zeros(1),
-            n_subjects=np.zeros(1, np.int64),
-            births=np.zeros(1, np.int64),
-            groups=np.zeros(1, np.int64),
-            instants=np.zeros(1, np.int64),
+            marks=np.zeros(1, MARKS),
             rng=rng.seeded(seed, "decide"),
-        )  # fmt: skip
+        )
         super().__init__(space, state, seed)
 
     @property
     def n_held(self) -> int:
         """How many rows have arrived and aren't decided."""
-        return int(self.state.held.n_held[0])
+        return int(self.state.held.marks["n_rows"][0])
 
     @property
     def next_deadline(self) -> float | None:
         """When the oldest held row is due, if the delay is in seconds."""
-        rows, seconds = self.state.held, self._rules.deadlines.seconds
+        seconds = self.space.deadlines.seconds
         if not seconds or not self.n_held:
             return None
-        return float(rows.time[rows.oldest[0] & (len(rows.time) - 1)]) + seconds
+        return float(due_at(self.state.held, seconds))
 
     def _reserve(self, n: int) -> None:
         rows = self.state.held
-        span = int(rows.upcoming[0] - rows.oldest[0]) + n + 1
-        if self._rules.deadlines.rows:
-            span = min(span, self._rules.deadlines.rows + 2)
-        if span <= len(rows.cluster):
-            return
-        larger = held.grown(rows, span)
-        following = np.full(len(larger.cluster), -1, np.int64)
-        positions = np.arange(rows.oldest[0], rows.upcoming[0])
-        source, target = positions & (len(rows.cluster) - 1), positions & (len(following) - 1)
-        following[target] = self.state.following[source]
-        self.state = self.state._replace(
-            held=larger,
-            following=following,
+        span = int(rows.marks["upcoming"][0] - rows.marks["oldest"][0]) + n + 1
+        if self.space.deadlines.rows:
+            span = min(span, self.space.deadlines.rows + 2)
+        if span > len(rows.rows):
+            larger = held.grown(rows, span)
             # Two entries for a row: its subject in its cluster, and its subject at all.
-            counter=counter.grown(self.state.counter, 2 * len(following)),
-        )
+            entries = counter.grown(self.state.counter, 2 * len(larger.rows))
+            self.state = self.state._replace(held=larger, counter=entries)
 
-    def _push(self, codes: Codes, out: Decisions) -> tuple[int, int]:
-        return self._run(codes, Ask(np.nan, False, _out(out)))
+    def _push(self, codes: Codes, out: Out) -> None:
+        self._run(codes, Ask(np.nan, False), out)
 
-    def _advance(self, now: float, out: Decisions) -> tuple[int, int]:
-        return self._run(self._nothing, Ask(now, False, _out(out)))
+    def _advance(self, now: float, out: Out) -> None:
+        self._run(self._nothing, Ask(now, False), out)
 
-    def _flush(self, out: Decisions) -> tuple[int, int]:
-        return self._run(self._nothing, Ask(np.nan, True, _out(out)))
+    def _flush(self, out: Out) -> None:
+        self._run(self._nothing, Ask(np.nan, True), out)
 
-    def _run(self, codes: Codes, ask: Ask) -> tuple[int, int]:
+    def _run(self, codes: Codes, ask: Ask, out: Out) -> None:
         lo, hi = self.space.points(codes.values)
-        _run(self._rules, self.state, codes, lo, hi, ask)
-        return int(ask.out.n[0]), int(ask.out.n[1])
-
-
-def _out(decisions: Decisions) -> Out:
-    return Out(decisions, np.zeros(2, np.int64), np.zeros(1, np.int64), np.full(1, np.nan))
+        _run(self._rules, self.state, codes, lo, hi, ask, out)
 
 
 # -- arrivals -------------------------------------------------------------------------------------
 
 
 @kernel
-def _run(rules: Rules, state: State, codes: Codes, lo: Floats, hi: Floats, ask: Ask) -> None:
+def _run(
+    rules: Rules, state: State, codes: Codes, lo: Floats, hi: Floats, ask: Ask, out: Out
+) -> None:
     """Take in rows and fire deadlines, between the rows and after them.
 
     All three verbs are this one kernel: Numba optimizes a callee again in each of its callers,
     so every further entry would compile the whole algorithm once more.
     """
-    rows, deadlines, out = state.held, rules.deadlines, ask.out
-    mask = len(rows.cluster) - 1
-    joined = np.empty(len(state.open.birth))
+    marks, seconds, delay = state.held.marks, rules.deadlines.seconds, rules.deadlines.rows
+    joined = np.empty(len(state.open.slots))
     now = ask.now
     due = -1
     i = 0
@@ -251,68 +233,67 @@ def _run(rules: Rules, state: State, codes: Codes, lo: Floats, hi: Floats, ask: 
         if due < 0:
             if i < len(codes.subjects):
                 now = codes.times[i]
-            if now > rows.now[0]:
-                rows.now[0] = now
-            if deadlines.seconds > 0.0 and overdue(rows, deadlines.seconds, rows.now[0]):
-                due = rows.oldest[0]
-                out.published[0] = rows.upcoming[0]
-                out.published_s[0] = rows.time[due & mask] + deadlines.seconds
-            elif ask.at_end and rows.n_held[0] > 0:
-                due = rows.oldest[0]
-                out.published[0] = rows.upcoming[0]
-                out.published_s[0] = rows.now[0] if rows.now[0] > -np.inf else np.nan
+            if now > marks["now"][0]:
+                marks["now"][0] = now
+            deadline = due_at(state.held, seconds)
+            if seconds > 0.0 and deadline <= marks["now"][0]:
+                due = marks["oldest"][0]
+                out.progress["published_s"][0] = deadline
+            elif ask.at_end and marks["n_rows"][0] > 0:
+                due = marks["oldest"][0]
+                timed = marks["now"][0] > -np.inf
+                out.progress["published_s"][0] = marks["now"][0] if timed else np.nan
+            out.progress["published"][0] = marks["upcoming"][0]
         if due >= 0:
             _expire(rules, state, due, ask.at_end, out)
             # The whole end of a stream is one instant.
             if not ask.at_end:
-                state.instants[0] += 1
+                state.marks["instants"][0] += 1
             due = -1
         elif i == len(codes.subjects):
             break
         else:
-            time = np.nan if np.isnan(codes.times[i]) else rows.now[0]
+            time = np.nan if np.isnan(codes.times[i]) else marks["now"][0]
             slot = _best_selection(rules, state, lo[i], hi[i], joined)
             if slot < 0:
                 slot = _open_cluster(state)
-            position = put(rows, lo[i], hi[i], codes.subjects[i], codes.sensitive[i], time, slot)
-            _join_cluster(rules, state, slot, position)
+            put(state.held, lo[i], hi[i], codes.subjects[i], codes.sensitive[i], time, slot)
+            _join_cluster(rules, state, slot)
+            if delay > 0 and marks["oldest"][0] == marks["upcoming"][0] - 1 - delay:
+                due = marks["oldest"][0]
+                out.progress["published"][0] = marks["upcoming"][0] - 1
+                out.progress["published_s"][0] = time
             i += 1
-            if 0 < deadlines.rows <= position and rows.cluster[
-                (position - deadlines.rows) & mask
-            ] >= 0 and position - deadlines.rows >= rows.oldest[0]:
-                due = position - deadlines.rows
-                out.published[0] = position
-                out.published_s[0] = time
 
 
 @kernel
 def _best_selection(rules: Rules, state: State, lo: Floats, hi: Floats, joined: Floats) -> int:
     """The open cluster for a row, or -1 for a new one (thesis, bestSelection)."""
     clusters = state.open
-    n = len(clusters.birth)
-    if clusters.n_open[0] == 0:
+    n = len(clusters.slots)
+    if state.marks["n_open"][0] == 0:
         return -1
     joined_losses(rules.sides, clusters.lo, clusters.hi, n, lo, hi, joined)
     least = np.inf
     for c in range(n):
-        if clusters.birth[c] >= 0 and joined[c] - clusters.loss[c] < least:
-            least = joined[c] - clusters.loss[c]
+        if clusters.slots["birth"][c] >= 0 and joined[c] - clusters.slots["loss"][c] < least:
+            least = joined[c] - clusters.slots["loss"][c]
     best, within = -1, False
     for c in range(n):
-        if clusters.birth[c] < 0 or joined[c] - clusters.loss[c] != least:
+        if clusters.slots["birth"][c] < 0 or joined[c] - clusters.slots["loss"][c] != least:
             continue
-        fits = joined[c] <= state.threshold[0]
+        fits = joined[c] <= state.marks["threshold"][0]
         if best < 0 or (fits and not within):
             best, within = c, fits
         elif fits == within and (
-            clusters.n_subjects[c] < clusters.n_subjects[best]
+            clusters.slots["n_subjects"][c] < clusters.slots["n_subjects"][best]
             or (
-                clusters.n_subjects[c] == clusters.n_subjects[best]
-                and clusters.birth[c] < clusters.birth[best]
+                clusters.slots["n_subjects"][c] == clusters.slots["n_subjects"][best]
+                and clusters.slots["birth"][c] < clusters.slots["birth"][best]
             )
         ):
             best = c
-    if not within and clusters.n_open[0] < n:
+    if not within and state.marks["n_open"][0] < n:
         return -1
     return best
 
@@ -324,11 +305,11 @@ def _best_selection(rules: Rules, state: State, lo: Floats, hi: Floats, joined: 
 def _open_cluster(state: State) -> int:
     clusters = state.open
     slot = 0
-    while clusters.birth[slot] >= 0:
+    while clusters.slots["birth"][slot] >= 0:
         slot += 1
-    clusters.birth[slot] = state.births[0]
-    clusters.n_open[0] += 1
-    state.births[0] += 1
+    clusters.slots["birth"][slot] = state.marks["births"][0]
+    state.marks["n_open"][0] += 1
+    state.marks["births"][0] += 1
     return slot
 
 
@@ -337,49 +318,50 @@ def _free_slot(state: State, slot: int) -> None:
     clusters = state.open
     clusters.lo[:, slot] = np.inf
     clusters.hi[:, slot] = -np.inf
-    clusters.birth[slot] = -1
-    clusters.n_subjects[slot] = 0
-    clusters.first[slot] = -1
-    clusters.last[slot] = -1
-    clusters.n_open[0] -= 1
+    clusters.slots["birth"][slot] = -1
+    clusters.slots["n_subjects"][slot] = 0
+    clusters.slots["first"][slot] = -1
+    clusters.slots["last"][slot] = -1
+    state.marks["n_open"][0] -= 1
 
 
 @kernel
-def _join_cluster(rules: Rules, state: State, slot: int, position: int) -> None:
+def _join_cluster(rules: Rules, state: State, slot: int) -> None:
+    """The row that was just put joins a cluster."""
     clusters, rows = state.open, state.held
-    mask = len(rows.cluster) - 1
+    mask = len(rows.rows) - 1
+    position = rows.marks["upcoming"][0] - 1
     at = position & mask
-    state.following[at] = -1
-    if clusters.last[slot] < 0:
-        clusters.first[slot] = position
+    if clusters.slots["last"][slot] < 0:
+        clusters.slots["first"][slot] = position
     else:
-        state.following[clusters.last[slot] & mask] = position
-    clusters.last[slot] = position
-    if counter.add(state.counter, slot, rows.subject[at]):
-        clusters.n_subjects[slot] += 1
-    if counter.add(state.counter, EVERYWHERE, rows.subject[at]):
-        state.n_subjects[0] += 1
+        state.held.rows["following"][clusters.slots["last"][slot] & mask] = position
+    clusters.slots["last"][slot] = position
+    if counter.add(state.counter, slot, rows.rows["subject"][at]):
+        clusters.slots["n_subjects"][slot] += 1
+    if counter.add(state.counter, EVERYWHERE, rows.rows["subject"][at]):
+        state.held.marks["n_subjects"][0] += 1
     lo, hi = clusters.lo[:, slot].copy(), clusters.hi[:, slot].copy()
     join(rules.sides, lo, hi, rows.lo[at], rows.hi[at])
     clusters.lo[:, slot] = lo
     clusters.hi[:, slot] = hi
-    clusters.loss[slot] = box_loss(rules.sides, lo, hi)
+    clusters.slots["loss"][slot] = box_loss(rules.sides, lo, hi)
 
 
 @kernel
 def _leave_cluster(rules: Rules, state: State, position: int) -> None:
     """The oldest row of a cluster leaves it alone; the cluster's box shrinks to the others."""
     clusters, rows = state.open, state.held
-    mask = len(rows.cluster) - 1
+    mask = len(rows.rows) - 1
     at = position & mask
-    slot = rows.cluster[at]
-    clusters.first[slot] = state.following[at]
-    if counter.remove(state.counter, slot, rows.subject[at]):
-        clusters.n_subjects[slot] -= 1
-    if counter.remove(state.counter, EVERYWHERE, rows.subject[at]):
-        state.n_subjects[0] -= 1
+    slot = rows.rows["cluster"][at]
+    clusters.slots["first"][slot] = state.held.rows["following"][at]
+    if counter.remove(state.counter, slot, rows.rows["subject"][at]):
+        clusters.slots["n_subjects"][slot] -= 1
+    if counter.remove(state.counter, EVERYWHERE, rows.rows["subject"][at]):
+        state.held.marks["n_subjects"][0] -= 1
     forget(rows, position)
-    member = clusters.first[slot]
+    member = clusters.slots["first"][slot]
     if member < 0:
         _free_slot(state, slot)
         return
@@ -389,31 +371,31 @@ def _leave_cluster(rules: Rules, state: State, position: int) -> None:
         for d in range(len(lo)):
             lo[d] = min(lo[d], rows.lo[at, d])
             hi[d] = max(hi[d], rows.hi[at, d])
-        member = state.following[at]
+        member = state.held.rows["following"][at]
     join(rules.sides, lo, hi, lo, hi)
     clusters.lo[:, slot] = lo
     clusters.hi[:, slot] = hi
-    clusters.loss[slot] = box_loss(rules.sides, lo, hi)
+    clusters.slots["loss"][slot] = box_loss(rules.sides, lo, hi)
 
 
 @kernel
 def _members(state: State, slots: Ints) -> Ints:
     """The positions of the rows of some clusters, in order of arrival."""
-    mask = len(state.held.cluster) - 1
+    mask = len(state.held.rows) - 1
     n = 0
     for slot in slots:
-        member = state.open.first[slot]
+        member = state.open.slots["first"][slot]
         while member >= 0:
             n += 1
-            member = state.following[member & mask]
+            member = state.held.rows["following"][member & mask]
     positions = np.empty(n, np.int64)
     n = 0
     for slot in slots:
-        member = state.open.first[slot]
+        member = state.open.slots["first"][slot]
         while member >= 0:
             positions[n] = member
             n += 1
-            member = state.following[member & mask]
+            member = state.held.rows["following"][member & mask]
     if len(slots) > 1:
         positions.sort()
     return positions
@@ -421,8 +403,8 @@ def _members(state: State, slots: Ints) -> Ints:
 
 @kernel
 def _may_be_group(rules: Rules, state: State, positions: Ints) -> bool:
-    at = positions & (len(state.held.cluster) - 1)
-    return meets(rules.limits, state.held.subject[at], state.held.sensitive[at])
+    at = positions & (len(state.held.rows) - 1)
+    return meets(rules.limits, state.held.rows["subject"][at], state.held.sensitive[at])
 
 
 # -- deadlines ------------------------------------------------------------------------------------
@@ -432,15 +414,15 @@ def _may_be_group(rules: Rules, state: State, positions: Ints) -> bool:
 def _expire(rules: Rules, state: State, position: int, at_end: bool, out: Out) -> None:
     """Decide a row whose time is up (thesis, delayConstraint)."""
     rows = state.held
-    slot = rows.cluster[position & (len(rows.cluster) - 1)]
+    slot = rows.rows["cluster"][position & (len(rows.rows) - 1)]
     slots = np.array([slot])
-    enough = state.open.n_subjects[slot] >= rules.limits.k
+    enough = state.open.slots["n_subjects"][slot] >= rules.limits.k
     if not (enough and _may_be_group(rules, state, _members(state, slots))):
         if _reuse(rules, state, position, out):
             return
         slots = _merge(rules, state, slot)
         if len(slots) == 0:
-            _decide(state, position, 2, -1, out)
+            decide(out, position, 2, -1, state.marks["instants"][0])
             _leave_cluster(rules, state, position)
             return
     _output(rules, state, _take_out(rules, state, slots, at_end), out)
@@ -449,30 +431,25 @@ def _expire(rules: Rules, state: State, position: int, at_end: bool, out: Out) -
 @kernel
 def _reuse(rules: Rules, state: State, position: int, out: Out) -> bool:
     rows = state.held
-    at = position & (len(rows.cluster) - 1)
+    at = position & (len(rows.rows) - 1)
     covering = reusable(
-        state.kept, rules.limits, rows.lo[at], rows.hi[at], rows.subject[at], rows.sensitive[at]
+        state.kept, rules.limits, rows.lo[at], rows.hi[at], rows.rows["subject"][at], rows.sensitive[at]
     )
     if len(covering) == 0:
         return False
     if rules.best:
         chosen = covering[0]
         for group in covering[1:]:
-            if state.kept.loss[group] < state.kept.loss[chosen]:
+            if state.kept.groups["loss"][group] < state.kept.groups["loss"][chosen]:
                 chosen = group
     else:
         chosen = covering[rng.below(state.rng, len(covering))]
-    reuse(state.kept, chosen, rows.subject[at], rows.sensitive[at])
-    box = out.n[1]
-    out.n[1] += 1
-    boxes = out.decisions
-    boxes.lo[box] = state.kept.lo[chosen]
-    boxes.hi[box] = state.kept.hi[chosen]
-    boxes.loss[box] = state.kept.loss[chosen]
-    boxes.groups[box] = state.kept.group[chosen]
-    boxes.n_rows[box] = 0
-    boxes.n_subjects[box] = 0
-    _decide(state, position, 1, box, out)
+    reuse(state.kept, chosen, rows.rows["subject"][at], rows.sensitive[at])
+    group = state.kept.groups[chosen]
+    box = write_box(
+        out, state.kept.lo[chosen], state.kept.hi[chosen], group["loss"], group["number"], 0, 0
+    )
+    decide(out, position, 1, box, state.marks["instants"][0])
     _leave_cluster(rules, state, position)
     return True
 
@@ -481,27 +458,27 @@ def _reuse(rules: Rules, state: State, position: int, out: Out) -> bool:
 def _merge(rules: Rules, state: State, slot: int) -> Ints:
     """The clusters that together may be a group: one, and its nearest ones. Empty if none may."""
     clusters = state.open
-    n = len(clusters.birth)
-    chosen = np.empty(clusters.n_open[0], np.int64)
+    n = len(clusters.slots)
+    chosen = np.empty(state.marks["n_open"][0], np.int64)
     chosen[0] = slot
     n_chosen = 1
     taken = np.zeros(n, np.bool_)
     taken[slot] = True
     lo, hi = clusters.lo[:, slot].copy(), clusters.hi[:, slot].copy()
-    loss = clusters.loss[slot]
+    loss = clusters.slots["loss"][slot]
     joined = np.empty(n)
-    if state.n_subjects[0] < rules.limits.k:
+    if state.held.marks["n_subjects"][0] < rules.limits.k:
         return chosen[:0]
-    at_most = clusters.n_subjects[slot]
-    while n_chosen < clusters.n_open[0]:
+    at_most = clusters.slots["n_subjects"][slot]
+    while n_chosen < state.marks["n_open"][0]:
         joined_losses(rules.sides, clusters.lo, clusters.hi, n, lo, hi, joined)
         nearest = -1
         for c in range(n):
-            if clusters.birth[c] < 0 or taken[c]:
+            if clusters.slots["birth"][c] < 0 or taken[c]:
                 continue
             if nearest < 0 or joined[c] - loss < joined[nearest] - loss or (
                 joined[c] - loss == joined[nearest] - loss
-                and clusters.birth[c] < clusters.birth[nearest]
+                and clusters.slots["birth"][c] < clusters.slots["birth"][nearest]
             ):
                 nearest = c
         taken[nearest] = True
@@ -510,7 +487,7 @@ def _merge(rules: Rules, state: State, slot: int) -> Ints:
         join(rules.sides, lo, hi, clusters.lo[:, nearest].copy(), clusters.hi[:, nearest].copy())
         loss = box_loss(rules.sides, lo, hi)
         # A subject may lie in several clusters: the sum is only a reason to look closely.
-        at_most += clusters.n_subjects[nearest]
+        at_most += clusters.slots["n_subjects"][nearest]
         if at_most >= rules.limits.k and _may_be_group(
             rules, state, _members(state, chosen[:n_chosen])
         ):
@@ -526,8 +503,9 @@ def _take_out(rules: Rules, state: State, slots: Ints, at_end: bool) -> Ints:
     """
     positions = _members(state, slots)
     _close_clusters(state, slots, positions)
-    if at_end and state.open.n_open[0] > 0 and state.n_subjects[0] < 2 * needed(rules.limits):
-        rest = np.flatnonzero(state.open.birth >= 0)
+    few = REMAINDER * needed(rules.limits)
+    if at_end and state.marks["n_open"][0] > 0 and state.held.marks["n_subjects"][0] < few:
+        rest = np.flatnonzero(state.open.slots["birth"] >= 0)
         others = _members(state, rest)
         everything = np.sort(np.concatenate((positions, others)))
         if not _may_be_group(rules, state, others) and _may_be_group(rules, state, everything):
@@ -538,12 +516,12 @@ def _take_out(rules: Rules, state: State, slots: Ints, at_end: bool) -> Ints:
 
 @kernel
 def _close_clusters(state: State, slots: Ints, positions: Ints) -> None:
-    mask = len(state.held.cluster) - 1
+    mask = len(state.held.rows) - 1
     for position in positions:
         at = position & mask
-        counter.remove(state.counter, state.held.cluster[at], state.held.subject[at])
-        if counter.remove(state.counter, EVERYWHERE, state.held.subject[at]):
-            state.n_subjects[0] -= 1
+        counter.remove(state.counter, state.held.rows["cluster"][at], state.held.rows["subject"][at])
+        if counter.remove(state.counter, EVERYWHERE, state.held.rows["subject"][at]):
+            state.held.marks["n_subjects"][0] -= 1
     for slot in slots:
         _free_slot(state, slot)
 
@@ -555,9 +533,9 @@ def _close_clusters(state: State, slots: Ints, positions: Ints) -> None:
 def _output(rules: Rules, state: State, positions: Ints, out: Out) -> None:
     """Publish rows as one group, or as several where there are enough (thesis, outputCluster)."""
     rows, limits = state.held, rules.limits
-    at = positions & (len(rows.cluster) - 1)
+    at = positions & (len(rows.rows) - 1)
     los, his = rows.lo[at].T.copy(), rows.hi[at].T.copy()
-    subjects, sensitive = rows.subject[at], rows.sensitive[at]
+    subjects, sensitive = rows.rows["subject"][at], rows.sensitive[at]
     part = np.zeros(len(at), np.int64)
     n_parts = 1
     if count_subjects(subjects) >= 2 * needed(limits):
@@ -577,45 +555,27 @@ def _output(rules: Rules, state: State, positions: Ints, out: Out) -> None:
         members = order[begin:end]
         lo, hi = hull(rules.sides, los, his, members)
         loss = box_loss(rules.sides, lo, hi)
-        box = out.n[1]
-        out.n[1] += 1
-        boxes = out.decisions
-        boxes.lo[box] = lo
-        boxes.hi[box] = hi
-        boxes.loss[box] = loss
-        boxes.groups[box] = state.groups[0]
-        boxes.n_rows[box] = len(members)
-        boxes.n_subjects[box] = count_subjects(subjects[members])
+        n_subjects = count_subjects(subjects[members])
+        group = state.marks["groups"][0]
+        box = write_box(out, lo, hi, loss, group, len(members), n_subjects)
         for member in members:
-            _decide(state, positions[member], 0, box, out)
+            decide(out, positions[member], 0, box, state.marks["instants"][0])
             forget(rows, positions[member])
         _move_threshold(state, loss)
-        if loss <= state.threshold[0]:
-            keep(state.kept, lo, hi, loss, state.groups[0], subjects[members], sensitive[members])
-        state.groups[0] += 1
+        if loss <= state.marks["threshold"][0]:
+            keep(state.kept, lo, hi, loss, group, subjects[members], sensitive[members])
+        state.marks["groups"][0] += 1
         begin = end
 
 
 @kernel
 def _move_threshold(state: State, loss: float) -> None:
     """The threshold is the mean loss of the latest groups, summed from the oldest on."""
-    recent, n = state.recent, state.n_recent[0]
+    recent, n = state.recent, state.marks["losses"][0]
     recent[n % len(recent)] = loss
     n += 1
-    state.n_recent[0] = n
+    state.marks["losses"][0] = n
     total = 0.0
     for i in range(max(0, n - len(recent)), n):
         total += recent[i % len(recent)]
-    state.threshold[0] = total / min(n, len(recent))
-
-
-@kernel
-def _decide(state: State, position: int, outcome: int, box: int, out: Out) -> None:
-    i = out.n[0]
-    out.n[0] += 1
-    out.decisions.rows[i] = position
-    out.decisions.outcomes[i] = outcome
-    out.decisions.boxes[i] = box
-    out.decisions.published[i] = out.published[0]
-    out.decisions.published_s[i] = out.published_s[0]
-    out.decisions.instants[i] = state.instants[0]
+    state.marks["threshold"][0] = total / min(n, len(recent))

@@ -56,13 +56,13 @@ def _widen(sides: Sides, parts: Parts, p: int, lo: Floats, hi: Floats) -> None:
 
 
 @kernel
-def _nearest_part(sides: Sides, los: Floats, his: Floats, part: Ints, n_parts: int) -> None:
-    """Give each row without a part (-1), in turn, to the part that it enlarges least."""
+def _place(
+    sides: Sides, los: Floats, his: Floats, part: Ints, n_parts: int, rows: Ints
+) -> None:
+    """Give rows, in turn, to the part that each enlarges least."""
     parts = _boxes(sides, los, his, part, n_parts)
     joined = np.empty(n_parts)
-    for i in range(len(part)):
-        if part[i] >= 0:
-            continue
+    for i in rows:
         lo, hi = los[:, i].copy(), his[:, i].copy()
         joined_losses(sides, parts.lo, parts.hi, n_parts, lo, hi, joined)
         best = 0
@@ -166,7 +166,7 @@ def by_subjects(
         for b in range(n_buckets):
             if left[b] > 0:
                 full += 1
-    _nearest_part(sides, los, his, part, n_parts)
+    _place(sides, los, his, part, n_parts, np.flatnonzero(part < 0))
     return n_parts
 
 
@@ -222,7 +222,9 @@ def by_values(
 
     Each subject is represented by one row. Representatives lie in buckets by their value, and
     every part takes from each bucket in proportion: at least l different values, and
-    max(k, l) different subjects. All other rows join the part that they enlarge least.
+    max(k, l) different subjects. Representatives that are left join the part that they enlarge
+    least. All rows of a subject follow the one that represents it: in two groups at once, the
+    values that both have in common would be the subject's.
     """
     j = 0
     for other in range(1, len(limits.diversity)):
@@ -281,5 +283,11 @@ def by_values(
     if n_parts == 0:
         part[:] = 0
         return 1
-    _nearest_part(sides, los, his, part, n_parts)
+    by_bucket = chosen[np.argsort(bucket, kind="mergesort")]
+    _place(sides, los, his, part, n_parts, by_bucket[part[by_bucket] < 0])
+    home = np.empty(subject.max() + 1, np.int64)
+    for row in chosen:
+        home[subject[row]] = part[row]
+    for i in range(len(subject)):
+        part[i] = home[subject[i]]
     return n_parts
