@@ -220,6 +220,25 @@ def test_rows_of_a_pipe_come_before_its_writer_is_done(monkeypatch, pipe, name, 
     os.fstat(reader)
 
 
+def test_the_first_row_of_a_json_pipe_names_every_column(monkeypatch, pipe):
+    reader, writer = pipe
+    stdin_from(monkeypatch, reader)
+    os.write(writer, b'{"age": 1}\n{"age": 1, "sex": "F"}\n')
+    with pytest.raises(JobError, match="column sex: isn't in the input"):
+        open_source("-", ["age", "sex"], format="jsonl")
+
+
+def test_standard_streams_may_be_in_memory(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n1\n")))
+    out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
+    [chunk] = open_source("-")
+    sink = open_sink("-", chunk.batch.schema)
+    sink.write(chunk.batch)
+    sink.close()
+    assert out.getvalue() == b"a\n1\n"
+
+
 def test_batches_of_an_arrow_pipe_come_before_its_writer_is_done(monkeypatch, pipe):
     reader, writer = pipe
     stdin_from(monkeypatch, reader)

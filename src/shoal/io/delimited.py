@@ -229,24 +229,18 @@ class CsvSink(TextSink):
     leaves the lines up to the last flush, and maybe a part of one more line.
     """
 
+    _line_end = "\n"
+
     def __init__(self, output: Any, schema: pa.Schema, *, delimiter: str = ",") -> None:
         super().__init__(output, schema)
-        self._delimiter = delimiter
+        self._separator = delimiter
+        self._null = '""' if len(schema) == 1 else ""
         self._must_quote = rf'["\r\n{delimiter}]|^$|^\s|\s$'
-        names = pa.array(schema.names, pa.string())
-        header = delimiter.join(self._escaped(names).to_pylist())
-        self._output.write(f"{header}\n".encode())
+        header = self._quoted(pa.array(schema.names, pa.string())).to_pylist()
+        self._output.write((delimiter.join(header) + self._line_end).encode())
 
-    @property
-    def _null(self) -> str:
-        return '""' if len(self._schema) == 1 else ""
-
-    def _escaped(self, texts: pa.Array) -> pa.Array:
-        return self._replace(texts, self._must_quote, lambda t: '"' + t.replace('"', '""') + '"')
+    def _before(self, place: int, name: str) -> str:
+        return ""
 
     def _quoted(self, texts: pa.Array) -> pa.Array:
-        return self._escaped(texts)
-
-    def _frame(self) -> list[str]:
-        n_columns = len(self._schema)
-        return ["", *[self._delimiter] * (n_columns - 1), "\n"]
+        return self._replace(texts, self._must_quote, lambda t: '"' + t.replace('"', '""') + '"')

@@ -261,9 +261,12 @@ class JsonSink(TextSink):
     leaves the lines up to the last flush, and maybe a part of one more line.
     """
 
-    @property
-    def _null(self) -> str:
-        return "null"
+    _null = "null"
+    _separator = ", "
+    _line_end = "}\n"
+
+    def _before(self, place: int, name: str) -> str:
+        return ("" if place else "{") + json.dumps(name, ensure_ascii=False) + ": "
 
     def _quoted(self, texts: pa.Array) -> pa.Array:
         texts = self._replace(
@@ -273,7 +276,3 @@ class JsonSink(TextSink):
 
     def _finite(self, numbers: pa.Array) -> pa.Array:
         return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, numbers.type))
-
-    def _frame(self) -> list[str]:
-        keys = [json.dumps(name, ensure_ascii=False) + ": " for name in self._schema.names]
-        return ["{" + keys[0], *(", " + key for key in keys[1:]), "}\n"]

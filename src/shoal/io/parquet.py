@@ -112,11 +112,12 @@ def _is_cheap_dictionary(file: Any, name: str) -> bool:
     if not pa.types.is_string(kind) or metadata.num_row_groups == 0:
         return False
     group = metadata.row_group(0)
-    column = next(
-        c for c in map(group.column, range(group.num_columns)) if c.path_in_schema == name
-    )
+    columns = map(group.column, range(group.num_columns))
+    column = next((c for c in columns if c.path_in_schema == name), None)
+    if column is None or not column.has_dictionary_page:
+        return False
     # Two bytes a value: no room for texts besides a small dictionary.
-    return bool(column.has_dictionary_page and column.total_uncompressed_size < 2 * group.num_rows)
+    return bool(column.total_uncompressed_size < 2 * group.num_rows)
 
 
 class ParquetSink:

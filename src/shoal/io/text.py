@@ -49,11 +49,17 @@ class TextSink(ABC):
             self._write(batch.slice(start, _SLICE_ROWS))
 
     def _write(self, batch: pa.RecordBatch) -> None:
-        parts: list[Any] = []
-        frame = self._frame()
-        for before, field in zip(frame, self._schema, strict=False):
-            parts += [before, self._texts(batch.column(field.name), field.type)]
-        lines = pc.binary_join_element_wise(*parts, frame[-1], "")
+        last = len(self._schema) - 1
+        texts = [
+            self._texts(
+                batch.column(field.name),
+                field.type,
+                self._before(place, field.name),
+                self._line_end if place == last else "",
+            )
+            for place, field in enumerate(self._schema)
+        ]
+        lines = pc.binary_join_element_wise(*texts, self._separator)
         # With a newline at the end of each, the lines lie one after the other as they are written.
         _, offsets, octets = lines.buffers()
         n_bytes = int(np.frombuffer(offsets, np.int32)[len(lines)])
@@ -68,15 +74,22 @@ class TextSink(ABC):
         if not self._output.closed:
             self._output.close()
 
-    def _texts(self, array: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Give the values of a column as they stand in the line, without nulls."""
+    def _texts(self, array: pa.Array, kind: pa.DataType, before: str, after: str) -> pa.Array:
+        """Give the values of a column as they stand in the line, with what is around them."""
         if pa.types.is_dictionary(array.type) and len(array.dictionary) <= len(array):
-            # Labels are few and rows are many: escape each label once.
-            escaped = self._escaped_texts(array.dictionary, kind)
-            array = pa.DictionaryArray.from_arrays(array.indices, escaped).dictionary_decode()
+            # Labels are few and rows are many: write each label once.
+            texts = self._framed(self._escaped_texts(array.dictionary, kind), before, after)
+            array = pa.DictionaryArray.from_arrays(array.indices, texts).dictionary_decode()
         else:
-            array = self._escaped_texts(plain_array(array, kind), kind)
-        return array.fill_null(self._null) if array.null_count else array
+            texts = self._escaped_texts(plain_array(array, kind), kind)
+            array = self._framed(texts, before, after)
+        return array.fill_null(before + self._null + after) if array.null_count else array
+
+    @staticmethod
+    def _framed(texts: pa.Array, before: str, after: str) -> pa.Array:
+        if not before and not after:
+            return texts
+        return pc.binary_join_element_wise(before, texts, after, "")
 
     def _escaped_texts(self, array: pa.Array, kind: pa.DataType) -> pa.Array:
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -100,15 +113,15 @@ class TextSink(ABC):
     def _finite(self, numbers: pa.Array) -> pa.Array:
         return numbers
 
-    @property
+    #: What stands for a missing value, between two values, and at the end of a line.
+    _null: str
+    _separator: str
+    _line_end: str
+
     @abstractmethod
-    def _null(self) -> str:
-        """What stands for a missing value."""
+    def _before(self, place: int, name: str) -> str:
+        """What stands before the value of a column."""
 
     @abstractmethod
     def _quoted(self, texts: pa.Array) -> pa.Array:
         """Give texts as they stand in the line."""
-
-    @abstractmethod
-    def _frame(self) -> list[str]:
-        """What stands before each value, and at the end of the line."""
