@@ -1,0 +1,65 @@
+"""Sources and sinks: CSV, JSON lines, Parquet and Arrow, from and to files, pipes and stdio.
+
+`open_source` and `open_sink` choose by the ending of the name; the classes behind them are here
+for those who want to be explicit. Nothing of Arrow is imported before it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal.io.base import BadRow, Chunk, Sink, Source
+    from shoal.io.delimited import CsvSink, CsvSource
+    from shoal.io.files import open_sink, open_source
+    from shoal.io.formats import FORMATS, Format
+    from shoal.io.ipc import ArrowSink, ArrowSource
+    from shoal.io.jsonl import JsonSink, JsonSource
+    from shoal.io.parquet import ParquetSink, ParquetSource
+    from shoal.io.private import QuarantineWriter, open_private
+
+__all__ = [
+    "FORMATS",
+    "ArrowSink",
+    "ArrowSource",
+    "BadRow",
+    "Chunk",
+    "CsvSink",
+    "CsvSource",
+    "Format",
+    "JsonSink",
+    "JsonSource",
+    "ParquetSink",
+    "ParquetSource",
+    "QuarantineWriter",
+    "Sink",
+    "Source",
+    "open_private",
+    "open_sink",
+    "open_source",
+]
+
+_HOMES = {
+    "base": ("BadRow", "Chunk", "Sink", "Source"),
+    "delimited": ("CsvSink", "CsvSource"),
+    "files": ("open_sink", "open_source"),
+    "formats": ("FORMATS", "Format"),
+    "ipc": ("ArrowSink", "ArrowSource"),
+    "jsonl": ("JsonSink", "JsonSource"),
+    "parquet": ("ParquetSink", "ParquetSource"),
+    "private": ("QuarantineWriter", "open_private"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
