@@ -1,0 +1,110 @@
+"""What a generator or a loader gives: a schema, and Arrow batches on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from shoal.errors import ParameterError
+from shoal.schema import Schema
+
+__all__ = ["BATCH_ROWS", "Dataset", "at_least"]
+
+BATCH_ROWS = 65_536
+
+
+def at_least(key: str, value: object, least: int) -> int:
+    """Return a whole number that isn't too small, or refuse it."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ParameterError(key, f"must be a whole number of at least {least}", got=repr(value))
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A stream with its schema. Reading it again gives the same rows.
+
+    Parameters
+    ----------
+    name
+        A short name.
+    schema
+        Roles and domains of the columns. The stream may have further columns, which the schema
+        doesn't name.
+    description
+        One line on what the rows are.
+    n_rows
+        How many rows there are.
+    chunks
+        Makes the rows afresh at each call, in pieces of any length.
+    batch_rows
+        How many rows a batch has, save the last one. Never changes the rows themselves.
+
+    >>> from shoal.hierarchy import Range
+    >>> from shoal.schema import Quasi
+    >>> ages = pa.table({"age": [31, 47, 52]})
+    >>> people = Dataset.from_table(
+    ...     ages, Schema(None, [Quasi("age", Range(0, 100))]), name="ages", batch_rows=2
+    ... )
+    >>> [batch.num_rows for batch in people.batches()]
+    [2, 1]
+    """
+
+    name: str
+    schema: Schema
+    description: str
+    n_rows: int
+    chunks: Callable[[], Iterable[pa.RecordBatch]] = field(repr=False, compare=False)
+    batch_rows: int = field(default=BATCH_ROWS, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        at_least("Dataset.batch_rows", self.batch_rows, 1)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: pa.Table,
+        schema: Schema,
+        *,
+        name: str,
+        description: str = "",
+        batch_rows: int = BATCH_ROWS,
+    ) -> Dataset:
+        """Make a dataset of an Arrow table that is already there."""
+        lacking = [column for column in schema.columns if column not in table.column_names]
+        if lacking:
+            raise ParameterError(
+                "Dataset.from_table",
+                f"the table lacks columns of the schema: {', '.join(lacking)}",
+                mend="Leave them out of the schema or add them to the table",
+            )
+        return cls(name, schema, description, table.num_rows, table.to_batches, batch_rows)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the stream from its beginning, `batch_rows` rows at a time."""
+        waiting: list[pa.RecordBatch] = []
+        n_waiting = 0
+        for chunk in self.chunks():
+            start = 0
+            while start < chunk.num_rows:
+                piece = chunk.slice(start, self.batch_rows - n_waiting)
+                waiting.append(piece)
+                n_waiting += piece.num_rows
+                start += piece.num_rows
+                if n_waiting == self.batch_rows:
+                    yield _join(waiting)
+                    waiting, n_waiting = [], 0
+        if waiting:
+            yield _join(waiting)
+
+    def table(self) -> pa.Table:
+        """The whole stream at once."""
+        return pa.Table.from_batches(list(self.chunks()))
+
+
+def _join(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(pieces) == 1:
+        return pieces[0]
+    return pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
