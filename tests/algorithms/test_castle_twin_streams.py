@@ -209,24 +209,16 @@ def test_open_a_value_that_stays_is_the_common_one() -> None:
     assert set.intersection(*seen.values()) == {"x"}
 
 
-@pytest.mark.parametrize(("apart", "common"), [(True, {"x"}), (False, {"x", "y"})])
-@pytest.mark.parametrize("seed", range(3))
-def test_open_one_person_in_two_groups_at_once(apart: bool, common: set[str], seed: int) -> None:
-    deviations = Deviations(rows_of_one_subject_differ=apart)
-    castle = line(2, l_needed=[2], clusters=1, seed=bytes([seed]), deviations=deviations)
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_of_one_person_stay_together_under_diversity(seed: int) -> None:
+    castle = line(2, l_needed=[2], clusters=1, seed=bytes([seed]))
     rows = [(20, "e", "x"), (20, "b", "y"), (80, "c", "z"), (80, "d", "w"), (80, "e", "x")]
     for at, subject, value in rows:
         castle.push([at], subject, [value])
-    seen: dict[int | None, set[str]] = defaultdict(set)
-    with_e = set()
-    for d in castle.flush():
-        seen[d.group].add(rows[d.row][2])
-        if rows[d.row][1] == "e":
-            with_e.add(d.group)
-    assert set.intersection(*(seen[group] for group in with_e)) == common
+    assert len({d.group for d in castle.flush() if rows[d.row][1] == "e"}) == 1
 
 
-@pytest.mark.parametrize(("n_rest", "n_suppressed"), [(3, 0), (4, 4)])
+@pytest.mark.parametrize(("n_rest", "n_suppressed"), [(31, 0), (32, 32)])
 def test_open_more_people_at_the_end_are_suppressed(n_rest: int, n_suppressed: int) -> None:
     castle = line(2, l_needed=[2], kept=0)
     for at, subject, value in [

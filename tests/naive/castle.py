@@ -133,7 +133,8 @@ class NaiveCastle:
 
     def advance(self, now: float) -> list[Decision]:
         """Decide what is due in seconds, though no row arrives."""
-        return self._overdue(now, published=self.n_rows)
+        self.clock = now if self.clock is None else max(self.clock, now)
+        return self._overdue(self.clock, published=self.n_rows)
 
     def _overdue(self, now: float | None, *, published: int) -> list[Decision]:
         decisions: list[Decision] = []
@@ -291,7 +292,7 @@ class NaiveCastle:
         everything = by_arrival(row for c in self.open for row in c.rows)
         if (
             rest
-            and n_subjects(rest) < 2 * self.promise.people
+            and n_subjects(rest) < 16 * self.promise.people
             and not self.meets(rest)
             and self.meets(everything)
         ):

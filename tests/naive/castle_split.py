@@ -116,13 +116,7 @@ class Split:
         if not parts:
             # As written, no row finds a part to join, and the rows of the cluster are lost.
             return [list(rows)] if self.deviations.diverse_representatives else []
-        if not self.deviations.rows_of_one_subject_differ:
-            return self._with_their_representatives(rows, parts, buckets)
-        placed = {row.number for part in parts for row in part}
-        for row in rows:
-            if row.number not in placed:
-                self.nearest(parts, row.box).append(row)
-        return parts
+        return self._with_their_representatives(rows, parts, buckets)
 
     def _by_enlargement(self, rows: Sequence[Row], box: Box) -> list[Row]:
         return sorted(rows, key=lambda y: (self.space.enlargement(box, y.box), y.number))
