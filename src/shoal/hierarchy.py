@@ -388,12 +388,23 @@ class Range:
             and self.hi.is_integer()
         )
 
+    @property
+    def per_unit(self) -> float:
+        """How many steps make 1, if that is a whole number (10 for a step of 0.1); else 0."""
+        if self.step is None or self.step >= 1 or abs(1 / self.step - round(1 / self.step)) > 1e-9:
+            return 0.0
+        return float(round(1 / self.step))
+
     def snap(self, lo: float, hi: float) -> tuple[float, float]:
         """Widen an interval outward to multiples of the step, within the range."""
         if self.step is None:
             return float(lo), float(hi)
-        low = math.floor(lo / self.step) * self.step
-        high = math.ceil(hi / self.step) * self.step
+        per = self.per_unit
+        if per:
+            # 3 / 10 is 0.3 where 3 * 0.1 isn't: published bounds should look like what they are.
+            low, high = math.floor(lo * per) / per, math.ceil(hi * per) / per
+        else:
+            low, high = math.floor(lo / self.step) * self.step, math.ceil(hi / self.step) * self.step
         return max(self.lo, min(low, lo)), min(self.hi, max(high, hi))
 
 

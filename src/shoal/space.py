@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -105,7 +107,7 @@ class Space:
 
 
 def _sides(quasi: Sequence[Quasi], loss: Loss) -> Sides:
-    total = sum(attribute.weight for attribute in quasi)
+    total = reduce(add, (attribute.weight for attribute in quasi))
     attributes = np.zeros(len(quasi), ATTRIBUTE)
     leaf_node: list[int] = []
     nodes: list[tuple[float, float, float, int]] = []
@@ -124,7 +126,7 @@ def _sides(quasi: Sequence[Quasi], loss: Loss) -> Sides:
         else:
             entry["first_leaf"] = -1
             entry["lowest"], entry["highest"] = domain.lo, domain.hi
-            entry["step"] = domain.step or 0.0
+            entry["step"], entry["per_unit"] = domain.step or 0.0, domain.per_unit
             entry["unit"] = weight / (domain.hi - domain.lo)
     return Sides(attributes, np.array(leaf_node, np.int64), np.array(nodes, NODE))
 

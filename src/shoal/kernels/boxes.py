@@ -17,9 +17,17 @@ from shoal.kernels.arrays import Floats, Ints, Records
 __all__ = ["Sides", "box_loss", "cover", "covers", "hull", "join", "joined_losses", "points"]
 
 
-#: One entry for each quasi attribute; ``first_leaf`` is -1 for a number.
+#: One entry for each quasi attribute. ``unit`` is the loss of a length of 1; ``step`` and ``per_unit``
+#: are those of `Range`, 0 where there is none; ``first_leaf`` is -1 for a number.
 ATTRIBUTE = np.dtype(
-    [("lowest", "f8"), ("highest", "f8"), ("step", "f8"), ("unit", "f8"), ("first_leaf", "i8")]
+    [
+        ("lowest", "f8"),
+        ("highest", "f8"),
+        ("step", "f8"),
+        ("per_unit", "f8"),
+        ("unit", "f8"),
+        ("first_leaf", "i8"),
+    ]
 )
 #: One entry for each node of each tree, in pre-order; a root is its own parent.
 NODE = np.dtype([("lo", "f8"), ("hi", "f8"), ("loss", "f8"), ("parent", "i8")])
@@ -135,15 +143,17 @@ def joined_losses(
 def points(sides: Sides, values: Floats, lo: Floats, hi: Floats) -> None:
     """Write the box of each row by itself: numbers widened to the step, categories as they are."""
     for d in range(values.shape[1]):
-        step = sides.attributes["step"][d]
+        step, per = sides.attributes["step"][d], sides.attributes["per_unit"][d]
         lowest, highest = sides.attributes["lowest"][d], sides.attributes["highest"][d]
         for i in range(values.shape[0]):
             value = values[i, d]
             lo[i, d] = value
             hi[i, d] = value
             if sides.attributes["first_leaf"][d] < 0 and step > 0.0:
-                low = math.floor(value / step) * step
-                high = math.ceil(value / step) * step
+                if per > 0.0:
+                    low, high = math.floor(value * per) / per, math.ceil(value * per) / per
+                else:
+                    low, high = math.floor(value / step) * step, math.ceil(value / step) * step
                 if low < value:
                     lo[i, d] = low if low > lowest else lowest
                 if high > value:
