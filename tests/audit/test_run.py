@@ -1,0 +1,536 @@
+"""Every way to break a promise that we could think of is found, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from shoal.audit import audit
+from shoal.errors import JobError, ParameterError
+from shoal.policy import (
+    Criterion,
+    DistinctLDiversity,
+    EntropyLDiversity,
+    KAnonymity,
+    Policy,
+    RecursiveLDiversity,
+)
+
+from .world import EACH_ROW, SCHEMA, World
+
+K = "k-anonymity"
+L = "distinct l-diversity of disease"
+
+
+def test_a_right_run_keeps_every_promise(world: World) -> None:
+    report = world.report()
+    assert {v.name: v.verdict for v in report.verdicts} == dict.fromkeys(
+        ["shape", "secrecy", K, L, "grouping", "suppression", "delay", "conservation", "cover"],
+        "kept",
+    )
+    assert (report.verdict, report.exit_code) == ("kept", 0)
+
+
+# -- one thing wrong at a time ---------------------------------------------------------------------
+
+
+def a_subject_counted_twice(w: World) -> None:
+    """Two rows of group 1 are of one person; group 2 in the same box can't make up for it."""
+    w.line(4)["subject"] = w.original[4]["person"] = "dan"
+
+
+def a_small_group_in_a_large_box(w: World) -> None:
+    w.line(9)["group"] = 3
+
+
+def a_small_box(w: World) -> None:
+    w.append({"age": "[20, 25]", "city": "Oslo"}, group=3)
+
+
+def all_values_alike(w: World) -> None:
+    for row in (9, 10):
+        w.shown(row)["disease"] = w.original[row]["disease"] = "flu"
+
+
+def values_are_null(w: World) -> None:
+    for row in (9, 10):
+        w.shown(row)["disease"] = w.original[row]["disease"] = None
+
+
+def late_by_a_row(w: World) -> None:
+    w.line(6)["published"] = 11
+
+
+def late_by_a_second(w: World) -> None:
+    w.line(5)["published_s"] = 91.0
+
+
+def held_too_long(w: World) -> None:
+    """The run went on for six more rows after a held row came."""
+    for _ in range(4):
+        w.append({}, group=0, outcome="reuse")
+
+
+def decided_before_it_came(w: World) -> None:
+    w.line(5)["published"] = 4
+
+
+def no_moment(w: World) -> None:
+    w.line(6)["published"] = None
+
+
+def wrong_arrival(w: World) -> None:
+    """A trace that moves an arrival could hide that the row was late."""
+    w.line(6)["arrived"] = 7
+
+
+def doubled_in_the_output(w: World) -> None:
+    w.published.append(dict(w.published[0]))
+
+
+def published_twice(w: World) -> None:
+    """The same row again, in the same box."""
+    w.published.append(dict(w.published[0]))
+    w.trace.append({**w.trace[0], "seq": len(w.published) - 1, "outcome": "reuse"})
+
+
+def published_in_two_boxes(w: World) -> None:
+    """Row 1 has its own box, and a second one in a new group: their intersection tells more."""
+    box = {"age": "[20, 30]", "city": "Any"}
+    w.append({**box, "disease": "flu"}, group=3)
+    moment = {name: w.trace[-1][name] for name in ("published", "published_s")}
+    w.published.append({**w.shown(1), **box})
+    w.trace.append({**w.line(1), **moment, "group": 3, "seq": len(w.published) - 1})
+    w.delay = None
+
+
+def lost_from_the_output(w: World) -> None:
+    w.append({}, group=0, outcome="reuse")
+    w.published.pop()
+
+
+def lost_from_the_trace(w: World) -> None:
+    w.trace.remove(w.line(6))
+
+
+def lost_at_the_end(w: World) -> None:
+    w.original.append(dict(w.original[0]))
+
+
+def called_published_but_absent(w: World) -> None:
+    w.append({}, group=0, outcome="reuse")
+    w.published.pop()
+    w.trace[-1]["seq"] = None
+
+
+def unknown_outcome(w: World) -> None:
+    w.line(8)["outcome"] = "forgotten"
+
+
+def quarantined_in_the_output(w: World) -> None:
+    w.append({}, outcome="quarantined", group=None, arrived=None)
+
+
+def other_quarantine(w: World) -> None:
+    w.options["n_quarantined"] = 2
+
+
+def a_number_outside_its_box(w: World) -> None:
+    w.original[5]["age"] = "31"
+
+
+def a_category_outside_its_box(w: World) -> None:
+    w.original[3]["city"] = "Bari"
+
+
+def an_original_that_is_missing(w: World) -> None:
+    w.original[3]["city"] = None
+
+
+def another_sensitive_value(w: World) -> None:
+    w.original[0]["disease"] = "gout"
+
+
+def another_kept_value(w: World) -> None:
+    w.original[0]["visits"] = 77
+
+
+def another_subject(w: World) -> None:
+    w.original[0]["person"] = "zoe"
+
+
+def reuse_in_another_box(w: World) -> None:
+    """The box is known and large enough; it isn't that of the group the row claims to join."""
+    w.shown(5).update(age="[40, 50]", city="Rome")
+    w.original[5].update(age="42", city="Rome")
+
+
+def reuse_of_no_group(w: World) -> None:
+    w.line(5)["group"] = 99
+
+
+def reuse_before_its_group(w: World) -> None:
+    w.line(5)["group"] = 2
+    w.shown(5).update(age="[40, 50]", city="Rome")
+    w.original[5].update(age="42", city="Rome")
+
+
+def a_group_with_two_boxes(w: World) -> None:
+    for disease in ("flu", "cold"):
+        box = {"age": "[20, 30]", "city": "Any", "disease": disease}
+        w.append(box, group=0, published=2, published_s=20.0)
+    w.delay = None
+
+
+def a_group_in_two_parts(w: World) -> None:
+    w.line(3)["published"] = 5
+
+
+def published_without_group(w: World) -> None:
+    w.line(5)["group"] = None
+
+
+def suppressed_with_group(w: World) -> None:
+    w.line(6)["group"] = 1
+
+
+def suppressed_but_shown(w: World) -> None:
+    w.append({}, outcome="suppressed", group=None)
+
+
+def extra_column(w: World) -> None:
+    for row in w.published:
+        row["note"] = "x"
+
+
+def subject_column(w: World) -> None:
+    for i, row in enumerate(w.published):
+        row["person"] = f"p{i}"
+
+
+def time_column(w: World) -> None:
+    for row in w.published:
+        row["at"] = 1.0
+
+
+def subject_in_disguise(w: World) -> None:
+    for line in w.trace:
+        if line["seq"] is not None:
+            w.published[line["seq"]]["visits"] = line["subject"]
+    for row in w.original:
+        row["visits"] = row["person"]
+
+
+def missing_kept_column(w: World) -> None:
+    for row in w.published:
+        del row["visits"]
+
+
+def columns_in_another_order(w: World) -> None:
+    w.published = [{"city": row["city"], **row} for row in w.published]
+
+
+BREAKS: list[tuple[Callable[[World], None], set[str]]] = [
+    (a_subject_counted_twice, {K, L}),
+    (a_small_group_in_a_large_box, {K, L}),
+    (a_small_box, {K, L}),
+    (all_values_alike, {L}),
+    (values_are_null, {L}),
+    (late_by_a_row, {"delay"}),
+    (late_by_a_second, {"delay"}),
+    (held_too_long, {"delay"}),
+    (decided_before_it_came, {"delay"}),
+    (no_moment, {"delay"}),
+    (wrong_arrival, {"conservation"}),
+    (doubled_in_the_output, {"conservation"}),
+    (published_twice, {"conservation"}),
+    (published_in_two_boxes, {"conservation", "cover"}),
+    (lost_from_the_output, {"conservation"}),
+    (lost_from_the_trace, {"conservation"}),
+    (lost_at_the_end, {"conservation"}),
+    (called_published_but_absent, {"conservation"}),
+    (unknown_outcome, {"conservation"}),
+    (quarantined_in_the_output, {"conservation"}),
+    (other_quarantine, {"conservation"}),
+    (a_number_outside_its_box, {"cover"}),
+    (a_category_outside_its_box, {"cover"}),
+    (an_original_that_is_missing, {"cover"}),
+    (another_sensitive_value, {"cover"}),
+    (another_kept_value, {"cover"}),
+    (another_subject, {"cover"}),
+    (reuse_in_another_box, {"grouping"}),
+    (reuse_of_no_group, {"grouping"}),
+    (reuse_before_its_group, {"grouping"}),
+    (a_group_with_two_boxes, {"grouping"}),
+    (a_group_in_two_parts, {"grouping"}),
+    (published_without_group, {"grouping"}),
+    (suppressed_with_group, {"grouping"}),
+    (suppressed_but_shown, {"suppression"}),
+    (extra_column, {"secrecy"}),
+    (subject_column, {"secrecy"}),
+    (time_column, {"secrecy"}),
+    (subject_in_disguise, {"secrecy"}),
+    (missing_kept_column, {"shape"}),
+    (columns_in_another_order, {"shape"}),
+]
+
+
+@pytest.mark.parametrize(("change", "expected"), BREAKS, ids=[b[0].__name__ for b in BREAKS])
+def test_each_break_is_found_and_nothing_else(
+    world: World, change: Callable[[World], None], expected: set[str]
+) -> None:
+    change(world)
+    assert world.broken() == expected
+    assert world.report().exit_code == 1
+
+
+# -- what can't be seen is never called kept -------------------------------------------------------
+
+
+def verdicts(world: World, **given: bool) -> dict[str, str]:
+    return {v.name: v.verdict for v in world.report(**given).verdicts}
+
+
+def test_without_a_trace_only_the_file_itself_can_be_judged(world: World) -> None:
+    found = verdicts(world, trace=False, original=False)
+    assert {name for name, verdict in found.items() if verdict == "kept"} == {"shape", "secrecy"}
+    assert "broken" not in found.values()
+    assert world.report(trace=False).exit_code == 6
+
+
+def test_without_a_trace_too_few_rows_are_too_few_subjects(world: World) -> None:
+    world.published.append({**world.published[0], "city": "Oslo"})
+    assert world.broken(trace=False) == {K, L}
+
+
+def test_where_each_row_is_a_subject_boxes_are_enough(world: World) -> None:
+    world.schema = EACH_ROW
+    found = verdicts(world, trace=False)
+    assert (found[K], found[L]) == ("kept", "kept")
+    assert verdicts(world)[K] == "kept"
+
+
+def test_where_each_row_is_a_subject_the_trace_need_not_name_any(world: World) -> None:
+    world.schema = EACH_ROW
+    for line in world.trace:
+        line["subject"] = None
+    assert set(verdicts(world).values()) == {"kept"}
+
+
+def test_without_the_original_the_cover_cannot_be_seen(world: World) -> None:
+    report = world.report(original=False)
+    unseen = [v.name for v in report.verdicts if v.verdict != "kept"]
+    assert (unseen, report.exit_code) == (["cover"], 6)
+
+
+def test_a_trace_that_does_not_fit_proves_nothing(world: World) -> None:
+    world.published.append(dict(world.published[0]))
+    found = verdicts(world)
+    assert {name for name, verdict in found.items() if verdict == "unverifiable"} == {
+        K,
+        L,
+        "grouping",
+        "cover",
+    }
+
+
+def test_a_delay_in_seconds_needs_times(world: World) -> None:
+    for line in world.trace:
+        line["arrived_s"] = line["published_s"] = None
+    assert verdicts(world)["delay"] == "unverifiable"
+
+
+def test_no_delay_was_promised(world: World) -> None:
+    world.delay = None
+    assert "delay" not in verdicts(world)
+
+
+def test_the_last_bit_of_a_large_time_is_not_a_delay(world: World) -> None:
+    for line in world.trace:
+        for name in ("arrived_s", "published_s"):
+            if line[name] is not None:
+                line[name] += 1_700_000_000.123
+    line = world.line(3)
+    line["published_s"] = float(np.nextafter(line["arrived_s"] + 40.0, np.inf))
+    assert verdicts(world)["delay"] == "kept"
+
+
+def test_a_criterion_without_a_checker_is_unverifiable(world: World) -> None:
+    @dataclass(frozen=True, slots=True)
+    class Stricter(DistinctLDiversity):
+        name: ClassVar[str] = "something stricter"
+
+    world.criteria = [KAnonymity(2), Stricter(2)]
+    assert verdicts(world)["something stricter"] == "unverifiable"
+
+
+def test_an_empty_output_breaks_nothing(world: World) -> None:
+    world.published = []
+    world.trace = [line for line in world.trace if line["seq"] is None]
+    for row, line in enumerate(world.trace):
+        line["row"] = row
+    world.trace[0]["arrived"], world.trace[2]["arrived"] = 0, 1
+    world.trace[0]["published"], world.delay = 1, None
+    world.original = world.original[:3]
+    assert set(verdicts(world).values()) == {"kept"}
+
+
+# -- suppressed rows as roots ----------------------------------------------------------------------
+
+ROOT = {"age": "[0, 99]", "city": "Any", "disease": None, "visits": None}
+
+
+@pytest.fixture
+def rooted(world: World) -> World:
+    """The same run, with suppressed rows published as roots."""
+    world.options["suppressed"] = "root"
+    world.line(6)["seq"] = len(world.published)
+    world.published.append(dict(ROOT))
+    return world
+
+
+def test_root_rows_are_no_group(rooted: World) -> None:
+    assert set(verdicts(rooted).values()) == {"kept"}
+    rooted.schema = EACH_ROW
+    assert verdicts(rooted, trace=False)[K] == "kept"
+
+
+@pytest.mark.parametrize(
+    "change", [{"disease": "gout"}, {"visits": 7}, {"city": "South"}, {"age": "[0, 95]"}]
+)
+def test_a_root_row_that_says_something_is_found(rooted: World, change: dict[str, object]) -> None:
+    rooted.published[-1].update(change)
+    assert rooted.broken() == {"suppression"}
+    # Without a trace it is a row like any other, alone in its box.
+    assert rooted.broken(trace=False) == {K, L}
+
+
+def test_a_suppressed_row_that_should_be_shown_is_missed(rooted: World) -> None:
+    rooted.line(6)["seq"] = None
+    rooted.published.pop()
+    assert rooted.broken() == {"suppression"}
+
+
+def test_a_group_at_the_root_is_a_group_all_the_same(world: World) -> None:
+    world.append({**ROOT, "disease": "flu", "visits": 1}, group=3)
+    assert world.broken() == {K, L}
+
+
+# -- forms of input --------------------------------------------------------------------------------
+
+
+def test_a_text_file_is_judged_like_a_typed_one(world: World) -> None:
+    for table in (world.published, world.original):
+        for row in table:
+            row["visits"] = str(row["visits"])
+    assert set(verdicts(world).values()) == {"kept"}
+    for row in world.original:
+        row["visits"] = int(row["visits"])
+    assert set(verdicts(world).values()) == {"kept"}
+
+
+def test_dictionaries_and_chunks_are_judged_alike(world: World) -> None:
+    table = pa.Table.from_pylist(world.published)
+    halves = [table.slice(0, 3), table.slice(3)]
+    encoded = pa.concat_tables(
+        pa.table(
+            {
+                n: half[n].dictionary_encode() if n != "visits" else half[n]
+                for n in half.column_names
+            }
+        )
+        for half in halves
+    )
+    policy = Policy(*world.criteria, delay=world.delay)
+    trace = pa.Table.from_pylist(world.trace)
+    given = {"trace": trace, "original": pa.Table.from_pylist(world.original)}
+    assert audit(SCHEMA, policy, encoded, **given) == audit(SCHEMA, policy, table, **given)
+
+
+def test_rows_that_could_not_be_read_are_known_by_their_position(world: World) -> None:
+    positions = [row for row in range(len(world.original)) if row != 7]
+    world.original = [world.original[row] for row in positions]
+    world.options["original_rows"] = np.array(positions)
+    assert set(verdicts(world).values()) == {"kept"}
+    world.original[4]["age"] = "99"
+    assert world.broken() == {"cover"}
+
+
+def test_a_row_that_the_input_does_not_have_is_found(world: World) -> None:
+    positions = [row for row in range(len(world.original)) if row not in (4, 7)]
+    world.original = [world.original[row] for row in positions]
+    world.options["original_rows"] = np.array(positions)
+    assert world.broken() == {"conservation", "cover"}
+
+
+def test_the_order_of_the_trace_does_not_matter(world: World) -> None:
+    world.trace.reverse()
+    assert set(verdicts(world).values()) == {"kept"}
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("numeric", "exact"), ("suppressed", "shown"), ("original_rows", [1])]
+)
+def test_wrong_options_are_refused(world: World, option: str, value: object) -> None:
+    world.options[option] = value
+    with pytest.raises(ParameterError, match=option):
+        world.report()
+
+
+def test_tables_that_lack_columns_are_refused(world: World) -> None:
+    for line in world.trace:
+        del line["seq"]
+    with pytest.raises(ParameterError, match="trace: lacks the columns seq"):
+        world.report()
+    for row in world.original:
+        del row["person"]
+    with pytest.raises(ParameterError, match="original: lacks the columns person"):
+        world.report(trace=False)
+
+
+def test_a_trace_of_cells_is_refused(world: World) -> None:
+    world.trace[0]["attribute"] = "age"
+    with pytest.raises(ParameterError, match="each cell"):
+        world.report()
+
+
+def test_a_policy_for_other_columns_is_refused(world: World) -> None:
+    world.criteria = [DistinctLDiversity(2, attribute="salary")]
+    with pytest.raises(JobError, match="salary"):
+        world.report()
+
+
+# -- nothing of a person in what the audit says ----------------------------------------------------
+
+CANARIES = {"ann", "bob", "flu", "cold", "Oslo", "Turku", "North", "[20, 30]", "zoe", "gout"}
+ALL_CRITERIA: list[Criterion] = [
+    KAnonymity(3),
+    DistinctLDiversity(3),
+    EntropyLDiversity(3),
+    RecursiveLDiversity(2, c=0.5),
+]
+
+
+@pytest.mark.parametrize("change", [b[0] for b in BREAKS], ids=[b[0].__name__ for b in BREAKS])
+def test_no_value_of_a_person_is_ever_told(world: World, change: Callable[[World], None]) -> None:
+    change(world)
+    world.criteria = ALL_CRITERIA
+    report = world.report()
+    told = str(report) + repr(report) + json.dumps(report.as_dict(), allow_nan=False)
+    assert not [canary for canary in CANARIES if canary in told]
+
+
+@pytest.mark.parametrize("column", ["age", "city", "disease", "visits", "person"])
+def test_what_cannot_be_read_is_not_told_either(world: World, column: str) -> None:
+    for table in (world.published, world.original):
+        for row in table:
+            if column in row:
+                row[column] = "CANARY"
+    report = world.report()
+    assert "CANARY" not in str(report) + repr(report)
