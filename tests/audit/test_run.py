@@ -534,3 +534,41 @@ def test_what_cannot_be_read_is_not_told_either(world: World, column: str) -> No
                 row[column] = "CANARY"
     report = world.report()
     assert "CANARY" not in str(report) + repr(report)
+
+
+# -- numbers published in other forms --------------------------------------------------------------
+
+
+def _bounds(row: dict[str, object]) -> tuple[int, int]:
+    lo, hi = str(row["age"]).strip("[]").split(", ")
+    return int(lo), int(hi)
+
+
+def as_bounds(w: World) -> None:
+    w.options["numeric"] = "bounds"
+    for i, row in enumerate(w.published):
+        lo, hi = _bounds(row)
+        rest = {name: value for name, value in row.items() if name != "age"}
+        w.published[i] = {"age_min": lo, "age_max": hi, **rest}
+
+
+def as_midpoints(w: World) -> None:
+    w.options["numeric"] = "midpoint"
+    for row in w.published:
+        row["age"] = sum(_bounds(row)) / 2
+
+
+@pytest.mark.parametrize("publish", [as_bounds, as_midpoints])
+@pytest.mark.parametrize("wrong_age", ["61", "nonsense"])
+def test_other_forms_are_judged_alike(
+    world: World, publish: Callable[[World], None], wrong_age: str
+) -> None:
+    world.append({"age": "[0, 10]"}, group=3, subject="kim")
+    world.append({"age": "[0, 10]", "disease": "flu"}, group=3, subject="lou")
+    world.trace[-2].update(published=11, published_s=110.0)
+    for row in world.original[-2:]:
+        row["age"] = "7"
+    publish(world)
+    assert set(verdicts(world).values()) == {"kept"}
+    world.original[-1]["age"] = wrong_age
+    assert world.broken() == {"cover"}

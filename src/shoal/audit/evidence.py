@@ -54,6 +54,11 @@ class Crowds:
     def __len__(self) -> int:
         return len(self.number)
 
+    @property
+    def kinds(self) -> str:
+        """The kind in the plural."""
+        return {"box": "boxes", "group": "groups"}[self.kind]
+
     def first_rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows released at once, and for each of them the position of its crowd."""
         n_rows = np.diff(self.starts)

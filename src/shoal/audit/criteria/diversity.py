@@ -115,8 +115,8 @@ def _check_attribute(
         found = _examine(crowds, subjects, values, criterion.needed, measure)
         kind = crowds.kind
         kept.append(plural(found.n_crowds, kind))
-        figures[f"n_{kind}s"] = found.n_crowds
-        figures[f"n_{kind}s_below"] = len({*found.few, *found.uneven})
+        figures[f"n_{crowds.kinds}"] = found.n_crowds
+        figures[f"n_{crowds.kinds}_below"] = len({*found.few, *found.uneven})
         figures[f"smallest_{kind}_n_values"] = _finite(found.n_values)
         figures[f"smallest_{kind}_n_subjects_with_values"] = (
             _finite(found.n_matched) if people_known else None

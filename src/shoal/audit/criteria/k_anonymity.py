@@ -28,8 +28,8 @@ def check(evidence: Evidence, criterion: KAnonymity) -> list[Verdict]:
         small = n_subjects < criterion.k
         smallest = int(n_subjects.min()) if len(n_subjects) else None
         n_small = int(np.count_nonzero(small))
-        figures[f"n_{crowds.kind}s"] = len(n_subjects)
-        figures[f"n_{crowds.kind}s_below"] = n_small
+        figures[f"n_{crowds.kinds}"] = len(n_subjects)
+        figures[f"n_{crowds.kinds}_below"] = n_small
         figures[f"smallest_{crowds.kind}_n_subjects"] = None if evidence.doubt else smallest
         figures[f"smallest_{crowds.kind}_n_rows"] = (
             int(crowds.n_first[real].min()) if len(n_subjects) else None
