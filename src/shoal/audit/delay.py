@@ -44,7 +44,7 @@ def check(evidence: Evidence) -> Verdict | None:
         # Subtracting two large times may be off by the last place of either.
         slack = 1e-9 + 4 * float(np.spacing(largest))
         _judge(waited, promised.seconds, "seconds", flaws, figures, slack=slack)
-        kept.append(f"{promised.seconds:g} seconds")
+        kept.append(f"{promised.seconds:,} seconds")
     if flaws:
         return Verdict("delay", "broken", "; ".join(flaws), figures)
     if doubts:
@@ -68,8 +68,8 @@ def _judge(
     figures[f"n_late_{unit}"] = n_late
     if n_late and longest is not None:
         flaws.append(
-            f"{n_late:,} rows were held for more than {limit:,g} {unit} "
-            f"(the longest for {longest:,g})"
+            f"{n_late:,} rows were held for more than {limit:,} {unit} "
+            f"(the longest for {longest:,})"
         )
 
 

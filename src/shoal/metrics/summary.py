@@ -132,8 +132,9 @@ class Summary:
         for unit, found in self.delay.as_dict().items():
             if found is not None and found["mean"] is not None:
                 lines.append(
-                    f"delay: {found['mean']:,.4g} {unit} on average, median {found['p50']:,.4g}, "
-                    f"99 % within {found['p99']:,.4g}, at most {found['max']:,.4g}"
+                    f"delay: {_short(found['mean'])} {unit} on average, "
+                    f"median {_short(found['p50'])}, 99 % within {_short(found['p99'])}, "
+                    f"at most {_short(found['max'])}"
                 )
         if self.groups.count:
             subjects, rows = self.groups.subjects, self.groups.rows
@@ -153,6 +154,13 @@ class Summary:
                 f"{_percent(self.suppression.share)} of those decided{why}"
             )
         return lines
+
+
+def _short(number: float | None) -> str:
+    """Three figures are enough to read, but a large number keeps all of its places."""
+    if number is None:
+        return "none"
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _percent(share: float) -> str:

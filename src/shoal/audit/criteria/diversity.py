@@ -25,8 +25,8 @@ class Tally:
     """How often each value occurs in a crowd that grows.
 
     >>> tally = Tally([7, 7, 8, 9])
-    >>> tally.largest_to_tail(2), round(tally.effective_values(), 3)
-    (1.0, 2.828)
+    >>> tally.largest_and_tail(2), round(tally.entropy() / math.log(2), 6)
+    ((2, 2), 1.5)
     """
 
     __slots__ = ("_weight", "counts", "total")
@@ -38,7 +38,7 @@ class Tally:
 
     def add(self, value: int) -> None:
         """Count one more."""
-        n = self.counts[value]
+        n = self.counts.get(value, 0)
         self.counts[value] = n + 1
         self.total += 1
         self._weight += (n + 1) * math.log(n + 1) - (n * math.log(n) if n else 0.0)
@@ -47,31 +47,22 @@ class Tally:
         """The entropy of the values, in nats: log N - (sum of n log n) / N."""
         return math.log(self.total) - self._weight / self.total
 
-    def effective_values(self) -> float:
-        """As many equally frequent values have the same entropy."""
-        return math.exp(self.entropy())
-
     def largest_and_tail(self, l: int) -> tuple[int, int]:  # noqa: E741 - the letter of the papers
         """The count r1 of the most frequent value, and the sum r_l + r_(l+1) + …"""
         ordered = sorted(self.counts.values(), reverse=True)
         return ordered[0], sum(ordered[l - 1 :])
 
-    def largest_to_tail(self, l: int) -> float:  # noqa: E741
-        """The ratio of the two, infinite where there are fewer than l values."""
-        largest, tail = self.largest_and_tail(l)
-        return largest / tail if tail else math.inf
-
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A form of diversity that can be lost again: whether a tally holds, and its figure.
+    """A form of diversity that can be lost again.
 
-    ``worst`` picks the worse of two figures: min where more is better, max where less is.
+    ``judge`` tells whether a tally holds, and its figure; ``worst`` picks the worse of two
+    figures: min where more is better, max where less is.
     """
 
     name: str
-    holds: Callable[[Tally], bool]
-    figure: Callable[[Tally], float]
+    judge: Callable[[Tally], tuple[bool, float]]
     worst: Callable[[float, float], float]
 
 
@@ -199,8 +190,9 @@ def moments(subjects: list[int], values: list[int], n_first: int) -> Iterator[tu
 def _stays_even(tallies: Iterable[tuple[Tally, Tally]], measure: Measure, found: _Found) -> bool:
     even = True
     for rows, people in tallies:
-        even = even and measure.holds(rows) and measure.holds(people)
-        by_rows, by_people = measure.figure(rows), measure.figure(people)
+        rows_hold, by_rows = measure.judge(rows)
+        people_hold, by_people = measure.judge(people)
+        even = even and rows_hold and people_hold
         found.by_rows = by_rows if found.by_rows is None else measure.worst(found.by_rows, by_rows)
         found.by_people = (
             by_people if found.by_people is None else measure.worst(found.by_people, by_people)

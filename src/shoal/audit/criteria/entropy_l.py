@@ -18,10 +18,10 @@ _SLACK = 1e-9
 def check(evidence: Evidence, criterion: EntropyLDiversity) -> list[Verdict]:
     """Measure the entropy of every box, and of every group whenever a row was added to it."""
     least = math.log(criterion.l) - _SLACK
-    measure = Measure(
-        name="effective_values",
-        holds=lambda tally: tally.entropy() >= least,
-        figure=Tally.effective_values,
-        worst=min,
-    )
-    return check_attributes(evidence, criterion, measure)
+
+    def judge(tally: Tally) -> tuple[bool, float]:
+        entropy = tally.entropy()
+        # The figure is a number of values: so many equally frequent ones have this entropy.
+        return entropy >= least, math.exp(entropy)
+
+    return check_attributes(evidence, criterion, Measure("effective_values", judge, min))

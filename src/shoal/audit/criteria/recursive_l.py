@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from shoal.audit.criteria.diversity import Measure, Tally, check_attributes
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
@@ -14,14 +16,9 @@ def check(evidence: Evidence, criterion: RecursiveLDiversity) -> list[Verdict]:
     """Compare the counts of every box, and of every group whenever a row was added to it."""
     level = int(criterion.l)
 
-    def holds(tally: Tally) -> bool:
+    def judge(tally: Tally) -> tuple[bool, float]:
         largest, tail = tally.largest_and_tail(level)
-        return largest < criterion.c * tail
+        # The figure is what c must be above; with fewer than l values no c is enough.
+        return largest < criterion.c * tail, largest / tail if tail else math.inf
 
-    measure = Measure(
-        name="largest_to_tail",
-        holds=holds,
-        figure=lambda tally: tally.largest_to_tail(level),
-        worst=max,
-    )
-    return check_attributes(evidence, criterion, measure)
+    return check_attributes(evidence, criterion, Measure("largest_to_tail", judge, max))
