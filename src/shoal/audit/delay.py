@@ -28,13 +28,11 @@ def check(evidence: Evidence) -> Verdict | None:
     kept: list[str] = []
     figures: dict[str, Figure] = {}
     if promised.rows is not None:
-        waited, early = _waited_rows(trace)
+        waited = _waited_rows(trace)
         _judge(waited, promised.rows, "rows", flaws, figures)
         kept.append(f"{promised.rows:,} rows")
         if n := int(np.count_nonzero(np.isnan(waited))):
             flaws.append(f"{n:,} decided rows have no moment of arrival or decision")
-        if early:
-            flaws.append(f"{early:,} rows were decided before they arrived")
     if promised.seconds is not None:
         waited = _waited_seconds(trace)
         if n := int(np.count_nonzero(np.isnan(waited))):
@@ -64,6 +62,7 @@ def _judge(
     known = waited[~np.isnan(waited)]
     longest = float(known.max()) if len(known) else None
     n_late = int(np.count_nonzero(known > limit + slack))
+    n_early = int(np.count_nonzero(known < -slack))
     figures[f"longest_{unit}"] = longest
     figures[f"n_late_{unit}"] = n_late
     if n_late and longest is not None:
@@ -72,20 +71,23 @@ def _judge(
             f"(the longest for {longest:,})"
         )
 
+    if n_early:
+        flaws.append(f"{n_early:,} rows were decided before they arrived, by their {unit}")
 
-def _waited_rows(trace: Trace) -> tuple[NDArray[np.float64], int]:
-    """How long each decided or held row waited (NaN if unknown), and how many can't be true."""
+
+def _waited_rows(trace: Trace) -> NDArray[np.float64]:
+    """How long each decided or held row waited; NaN if that isn't known."""
     decided = trace.has(GROUP, REUSE, SUPPRESSED)
     held = trace.has(HELD)
     reached = int(trace.published[decided].max(initial=-1))
     end = np.where(held, np.maximum(reached, trace.arrived), trace.published)
     unknown = (trace.arrived < 0) | (end < 0)
     waited = np.where(unknown, np.nan, (end - trace.arrived).astype(np.float64))
-    early = int(np.count_nonzero(waited[decided] < 0))
-    return waited[decided | held], early
+    return np.asarray(waited[decided | held], dtype=np.float64)
 
 
 def _waited_seconds(trace: Trace) -> NDArray[np.float64]:
+    """The same in seconds."""
     decided = trace.has(GROUP, REUSE, SUPPRESSED)
     held = trace.has(HELD)
     moments = trace.published_s[decided]
