@@ -9,6 +9,7 @@ import pytest
 
 from shoal.policy import (
     Criterion,
+    Delay,
     DistinctLDiversity,
     EntropyLDiversity,
     KAnonymity,
@@ -55,10 +56,17 @@ def late_by_a_second(w: World) -> None:
     w.line(5)["published_s"] = 91.0
 
 
-def held_too_long(w: World) -> None:
-    """The run went on for six more rows after a held row came."""
+def held_for_too_many_rows(w: World) -> None:
+    """The run went on for more rows after a held row came than it could be held for."""
     for _ in range(4):
         w.append({}, group=0, outcome="reuse")
+    w.delay = Delay(rows=4)
+
+
+def held_for_too_many_seconds(w: World) -> None:
+    for _ in range(4):
+        w.append({}, group=0, outcome="reuse")
+    w.delay = Delay(seconds=40.0)
 
 
 def decided_before_it_came(w: World) -> None:
@@ -76,6 +84,25 @@ def no_moment(w: World) -> None:
 def wrong_arrival(w: World) -> None:
     """A trace that moves an arrival could hide that the row was late."""
     w.line(6)["arrived"] = 7
+
+
+def quarantined_but_arrived(w: World) -> None:
+    w.line(7)["arrived"] = 7
+
+
+def two_rows_in_one_place(w: World) -> None:
+    w.append({}, group=0, outcome="reuse")
+    w.published.pop()
+    w.trace[-1]["seq"] = 0
+
+
+def a_place_of_nobody(w: World) -> None:
+    w.append({}, group=0, outcome="reuse")
+    w.trace[-1]["seq"] += 1
+
+
+def a_line_without_a_row(w: World) -> None:
+    w.trace.append({**w.line(8), "row": None, "arrived": 10})
 
 
 def doubled_in_the_output(w: World) -> None:
@@ -232,11 +259,16 @@ BREAKS: list[tuple[Callable[[World], None], set[str]]] = [
     (values_are_null, {L}),
     (late_by_a_row, {"delay"}),
     (late_by_a_second, {"delay"}),
-    (held_too_long, {"delay"}),
+    (held_for_too_many_rows, {"delay"}),
+    (held_for_too_many_seconds, {"delay"}),
     (decided_before_it_came, {"delay"}),
     (decided_before_its_time, {"delay"}),
     (no_moment, {"delay"}),
     (wrong_arrival, {"conservation"}),
+    (quarantined_but_arrived, {"conservation"}),
+    (two_rows_in_one_place, {"conservation"}),
+    (a_place_of_nobody, {"conservation"}),
+    (a_line_without_a_row, {"conservation"}),
     (doubled_in_the_output, {"conservation"}),
     (published_twice, {"conservation"}),
     (published_in_two_boxes, {"conservation", "cover"}),

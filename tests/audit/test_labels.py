@@ -100,6 +100,12 @@ def test_midpoints() -> None:
         assert len(flaws) >= 1
 
 
+@pytest.mark.parametrize("numeric", ["range", "midpoint"])
+def test_a_number_in_a_column_of_the_wrong_type(numeric: Numeric) -> None:
+    flaws = read(AGE, numeric, age=[True]).flaws
+    assert flaws == ["column age isn't " + ("text" if numeric == "range" else "a number")]
+
+
 def test_nodes() -> None:
     side = read(Quasi("city", TREE), city=["Any", "North", "Rome", "Paris", None])
     assert side.lo[:3].tolist() == [0, 0, 2]

@@ -197,6 +197,9 @@ def test_rows_that_could_not_be_read_are_known_by_their_position(world: World) -
     world.original = [world.original[row] for row in positions]
     world.options["original_rows"] = np.array(positions)
     assert set(verdicts(world).values()) == {"kept"}
+    world.original.reverse()
+    world.options["original_rows"] = np.array(positions[::-1])
+    assert set(verdicts(world).values()) == {"kept"}
     world.original[4]["age"] = "99"
     assert world.broken() == {"cover"}
 
@@ -206,6 +209,29 @@ def test_a_row_that_the_input_does_not_have_is_found(world: World) -> None:
     world.original = [world.original[row] for row in positions]
     world.options["original_rows"] = np.array(positions)
     assert world.broken() == {"conservation", "cover"}
+
+
+def test_a_row_of_the_input_without_a_line_is_found(world: World) -> None:
+    world.options["original_rows"] = np.arange(len(world.original))
+    assert set(verdicts(world).values()) == {"kept"}
+    world.original.append(dict(world.original[0]))
+    world.options["original_rows"] = np.arange(len(world.original))
+    assert world.broken() == {"conservation"}
+
+
+def test_columns_that_are_there_twice_are_found(world: World) -> None:
+    table = pa.Table.from_pylist(world.published)
+    table = table.append_column("city", table["city"])
+    report = audit(SCHEMA, Policy(KAnonymity(2)), table)
+    assert [v.name for v in report.verdicts if v.verdict == "broken"] == ["shape"]
+
+
+def test_without_quasi_columns_all_rows_look_alike(world: World) -> None:
+    for row in world.published:
+        del row["age"], row["city"]
+    report = world.report()
+    assert report["shape"].verdict == "broken"
+    assert report[K].figures["n_boxes"] == 1
 
 
 def test_the_order_of_the_trace_does_not_matter(world: World) -> None:

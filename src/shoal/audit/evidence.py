@@ -114,22 +114,19 @@ class Evidence:
 
     @cached_property
     def line(self) -> NDArray[np.int64]:
-        """For each published row its line in the trace, -1 where there is none."""
+        """For each published row its line in the trace, -1 where there isn't exactly one."""
         line = np.full(self.n_rows, -1, dtype=np.int64)
         if self.trace is not None:
             seq = self.trace.seq
             inside = np.flatnonzero((seq >= 0) & (seq < self.n_rows))
             line[seq[inside]] = inside
+            line[np.bincount(seq[inside], minlength=self.n_rows) > 1] = -1
         return line
 
     @cached_property
     def fits(self) -> bool:
         """Whether each published row has exactly one line in the trace."""
-        if self.trace is None:
-            return False
-        seq = self.trace.seq
-        inside = (seq >= 0) & (seq < self.n_rows)
-        return int(np.count_nonzero(inside)) == self.n_rows and bool(np.all(self.line >= 0))
+        return self.trace is not None and bool(np.all(self.line >= 0))
 
     @cached_property
     def doubt(self) -> str | None:
@@ -185,8 +182,10 @@ class Evidence:
 
     @cached_property
     def crowds(self) -> tuple[Crowds, ...]:
-        """The boxes of the output and, with a trace, its groups."""
-        return (self._boxes(),) if self.trace is None else (self._boxes(), self._groups(self.trace))
+        """The boxes of the output and, with a trace that fits, its groups."""
+        if self.trace is None or not self.fits:
+            return (self._boxes(),)
+        return self._boxes(), self._groups(self.trace)
 
     def _boxes(self) -> Crowds:
         rows = np.flatnonzero(self.in_group)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.audit import Verdict, audit
+from shoal.audit.criteria.diversity import moments
 from shoal.hierarchy import Hierarchy, Range
 from shoal.policy import (
     DistinctLDiversity,
@@ -126,6 +127,30 @@ def test_entropy(rows: list[Row], least: float, n_first: int) -> None:
 def test_recursive(rows: list[Row], level: int, c: float, n_first: int) -> None:
     good = all(recursive_holds(crowd, level, c) for crowd in crowds(rows, n_first))
     assert (judge(RecursiveLDiversity(level, c=c), rows, n_first).verdict == "kept") == good
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1), st.integers(1, 3))
+def test_tallies_at_every_moment(members: list[tuple[int, int]], n_first: int) -> None:
+    n_first = min(n_first, len(members))
+    subjects, values = (list(part) for part in zip(*members, strict=True))
+    n = n_first
+    for rows, people in moments(subjects, values, n_first):
+        for tally, crowd in ((rows, members[:n]), (people, list(set(members[:n])))):
+            counts = Counter(value for _, value in crowd)
+            assert tally.counts == counts
+            assert tally.total == len(crowd)
+            shares = [count / len(crowd) for count in counts.values()]
+            entropy = -sum(share * math.log(share) for share in shares)
+            assert tally.entropy() == pytest.approx(entropy, abs=1e-12)
+        n += 1
+    assert n == len(members) + 1
+
+
+def test_the_smallest_number_of_matched_subjects_is_told_exactly() -> None:
+    rows = [(group, value, subject) for group in (0, 1) for subject in (1, 2, 3) for value in "xyz"]
+    figures = judge(DistinctLDiversity(1), rows, 9).figures
+    assert figures["smallest_group_n_subjects_with_values"] == 3
+    assert figures["smallest_box_n_subjects_with_values"] == 3
 
 
 def test_one_person_with_all_values_stands_for_one() -> None:
