@@ -76,3 +76,10 @@ def test_a_row_without_a_line_is_of_a_subject_of_its_own(world: World) -> None:
     assert not found.fits
     assert found.doubt is not None
     assert found.subjects[-1] not in found.subjects[:-1]
+
+
+def test_who_joins_at_the_moment_of_the_release_still_joins(world: World) -> None:
+    world.line(5)["published"] = world.line(0)["published"]
+    swap(world, 5, 1)  # now first in the output
+    groups = evidence(world).crowds[1]
+    assert groups.rows[: groups.starts[1]].tolist()[3:] == [0]
