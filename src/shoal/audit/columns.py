@@ -1,0 +1,179 @@
+"""From Arrow columns to arrays that can be compared, whatever file they came from.
+
+Text formats have no types: a number may be text in one file and a number in the other, and an
+empty field may be null. So values are compared by what they mean. No error of a parser leaves this
+module, because its message would quote a value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+__all__ = [
+    "Array",
+    "codes",
+    "column",
+    "dense",
+    "encoded",
+    "is_number",
+    "is_text",
+    "mask",
+    "numbers",
+    "same",
+    "take",
+    "wholes",
+]
+
+#: An Arrow array. Arrow's own type hints differ too much from version to version to be relied on.
+Array: TypeAlias = Any
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type is one of strings, dictionaries of strings included."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a type is one of numbers."""
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def column(table: pa.Table, name: str) -> Array | None:
+    """The first column of that name as one plain array, empty text as null; None if missing."""
+    names = table.schema.names
+    if name not in names:
+        return None
+    chunked = table.column(names.index(name))
+    if pa.types.is_dictionary(chunked.type):
+        chunked = chunked.cast(chunked.type.value_type)
+    if is_text(chunked.type):
+        chunked = chunked.cast(pa.large_string())
+    array: Array = (
+        pa.concat_arrays(chunked.chunks) if chunked.chunks else pa.array([], chunked.type)
+    )
+    if is_text(array.type):
+        array = pc.if_else(pc.equal(array, pa.scalar("")), pa.scalar(None, array.type), array)
+    return array
+
+
+def take(array: Array, positions: NDArray[np.int64]) -> Array:
+    """The elements at these positions."""
+    indices: Array = pa.array(positions)
+    return array.take(indices)
+
+
+def encoded(array: Array) -> tuple[NDArray[np.int64], list[Any]]:
+    """Codes of an array, as `codes` gives them, and the value of each code."""
+    found: Array = pc.dictionary_encode(array, null_encoding="encode")
+    indices = np.asarray(found.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return indices, found.dictionary.to_pylist()
+
+
+def codes(array: Array) -> NDArray[np.int64]:
+    """Number the different values of an array from 0; null is a value of its own.
+
+    >>> codes(pa.array(["b", None, "b", "a"])).tolist()
+    [0, 1, 0, 2]
+    """
+    found: Array = pc.dictionary_encode(array, null_encoding="encode")
+    return np.asarray(found.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def dense(*keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number the different combinations of several arrays of codes, from 0.
+
+    >>> dense(np.array([0, 0, 1]), np.array([5, 5, 5])).tolist()
+    [0, 0, 1]
+    """
+    joint = codes(pa.array(keys[0]))
+    for key in keys[1:]:
+        width = int(key.max(initial=0)) + 1
+        joint = codes(pa.array(joint * width + key))
+    return joint
+
+
+def wholes(array: Array) -> NDArray[np.int64]:
+    """Whole numbers, with -1 for null and for what isn't a whole number."""
+    found = numbers(array)
+    with np.errstate(invalid="ignore"):
+        good = np.isfinite(found) & (found == np.floor(found)) & (np.abs(found) < 2.0**53)
+    return np.where(good, found, -1).astype(np.int64)
+
+
+def numbers(array: Array) -> NDArray[np.float64]:
+    """Numbers as float64, parsed where they are text, times as seconds; NaN for anything else.
+
+    >>> numbers(pa.array(["1", " 2.5", "x", None])).tolist()
+    [1.0, 2.5, nan, nan]
+    """
+    kind = array.type
+    if pa.types.is_timestamp(kind):
+        ticks = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
+        return numbers(array.cast(pa.int64())) / ticks
+    if is_text(kind):
+        trimmed = pc.utf8_trim_whitespace(array)
+        try:
+            array = trimmed.cast(pa.float64())
+        except pa.ArrowInvalid:
+            return _parsed(trimmed)
+    elif not is_number(kind):
+        return np.full(len(array), np.nan)
+    plain = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return np.asarray(plain, dtype=np.float64)
+
+
+def _parsed(array: Array) -> NDArray[np.float64]:
+    indices, texts = encoded(array)
+    parsed = np.full(len(texts), np.nan)
+    for code, text in enumerate(texts):
+        try:
+            parsed[code] = float(text)
+        except (TypeError, ValueError):
+            continue
+    return parsed[indices]
+
+
+def same(one: Array, other: Array) -> NDArray[np.bool_]:
+    """Row by row, whether two columns hold the same value; null equals null and nothing else.
+
+    >>> same(pa.array(["1", "x", None]), pa.array([1, 2, None])).tolist()
+    [True, False, True]
+    """
+    nulls = mask(pc.is_null(one)) & mask(pc.is_null(other))
+    kinds = (one.type, other.type)
+    numeric = [is_number(kind) for kind in kinds]
+    whole = all(map(pa.types.is_integer, kinds))
+    if not whole and (all(numeric) or (any(numeric) and any(map(is_text, kinds)))):
+        equal = _equal_numbers(one, other)
+    else:
+        if kinds[0] != kinds[1]:
+            one, other = (pc.utf8_lower(array.cast(pa.large_string())) for array in (one, other))
+        found: Array = pc.equal(one, other)
+        equal = mask(found.fill_null(False))
+    return equal | nulls
+
+
+def _equal_numbers(one: Array, other: Array) -> NDArray[np.bool_]:
+    left, right = numbers(one), numbers(other)
+    both_nan = np.isnan(left) & np.isnan(right)
+    # A text that can't be parsed is NaN here as well, so a null or a NaN must stand on both sides.
+    real_nan = mask(pc.is_valid(one)) & mask(pc.is_valid(other))
+    for array in (one, other):
+        real_nan &= is_number(array.type)
+    return np.asarray((left == right) | (both_nan & real_nan), dtype=np.bool_)
+
+
+def mask(array: Array) -> NDArray[np.bool_]:
+    """An Arrow array of truth values as an array of NumPy."""
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.bool_)

@@ -1,0 +1,104 @@
+"""Conservation: every row of the input is accounted for exactly once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.audit.evidence import Evidence
+from shoal.audit.report import Figure, Verdict, decide
+from shoal.audit.trace import GROUP, HELD, OUTCOMES, QUARANTINED, REUSE, Trace
+
+__all__ = ["check"]
+
+
+def check(evidence: Evidence) -> Verdict:
+    """Count the rows of the input, of the trace and of the output against each other."""
+    trace = evidence.trace
+    if trace is None:
+        doubt = "what became of the rows can't be told without a trace"
+        return decide("conservation", [], kept="", doubt=doubt)
+    flaws = [
+        *_lines(trace),
+        *_arrivals(trace),
+        *_output(evidence, trace),
+        *_input(evidence, trace),
+    ]
+    figures: dict[str, Figure] = {"n_in": len(trace), "n_out": evidence.n_rows}
+    for code, name in enumerate(OUTCOMES):
+        figures[f"n_{name}"] = int(np.count_nonzero(trace.outcome == code))
+    counts = ", ".join(f"{figures[f'n_{name}']:,} {name}" for name in OUTCOMES)
+    kept = f"each of {len(trace):,} rows is accounted for once: {counts}"
+    return decide("conservation", flaws, kept=kept, figures=figures)
+
+
+def _lines(trace: Trace) -> list[str]:
+    flaws = []
+    if n := int(np.count_nonzero(trace.outcome < 0)):
+        flaws.append(f"{n:,} lines of the trace have no known outcome")
+    if n := int(np.count_nonzero(trace.row < 0)):
+        flaws.append(f"{n:,} lines of the trace have no row")
+    twice, lost = _counted(trace.row[trace.row >= 0])
+    if twice:
+        flaws.append(f"{twice:,} rows have more than one line in the trace")
+    if lost:
+        flaws.append(f"{lost:,} rows have no line in the trace")
+    return flaws
+
+
+def _arrivals(trace: Trace) -> list[str]:
+    """`arrived` counts the valid rows in the order of the input; the delay is measured by it."""
+    valid = trace.outcome != QUARANTINED
+    arrived = trace.arrived[valid][np.argsort(trace.row[valid], kind="stable")]
+    wrong = int(np.count_nonzero(arrived != np.arange(len(arrived))))
+    wrong += int(np.count_nonzero(trace.arrived[~valid] >= 0))
+    return [f"{wrong:,} lines have a wrong position of arrival"] if wrong else []
+
+
+def _output(evidence: Evidence, trace: Trace) -> list[str]:
+    flaws = []
+    shown = trace.seq >= 0
+    if n := int(np.count_nonzero(trace.has(GROUP, REUSE) & ~shown)):
+        flaws.append(f"{n:,} rows are called published but have no place in the output")
+    if n := int(np.count_nonzero(trace.has(QUARANTINED, HELD) & shown)):
+        flaws.append(f"{n:,} quarantined or held rows have a place in the output")
+    seq = trace.seq[shown]
+    twice, lost = _counted(seq)
+    if twice:
+        flaws.append(f"{twice:,} places in the output are those of several rows")
+    if lost:
+        flaws.append(f"{lost:,} places in the output are those of no row")
+    if len(seq) != evidence.n_rows:
+        flaws.append(f"the output has {evidence.n_rows:,} rows, the trace tells of {len(seq):,}")
+    return flaws
+
+
+def _input(evidence: Evidence, trace: Trace) -> list[str]:
+    flaws = []
+    n_quarantined = int(np.count_nonzero(trace.outcome == QUARANTINED))
+    if evidence.n_quarantined is not None and evidence.n_quarantined != n_quarantined:
+        flaws.append(
+            f"the quarantine has {evidence.n_quarantined:,} rows, "
+            f"the trace tells of {n_quarantined:,}"
+        )
+    if evidence.original is None:
+        return flaws
+    n_original = int(evidence.original.num_rows)
+    if evidence.original_rows is None:
+        if n_original != len(trace):
+            flaws.append(f"the input has {n_original:,} rows, the trace {len(trace):,}")
+        return flaws
+    # Rows that couldn't be read aren't in the original, but in the quarantine.
+    if n := int(np.count_nonzero(~np.isin(evidence.original_rows, trace.row))):
+        flaws.append(f"{n:,} rows of the input have no line in the trace")
+    unread = ~np.isin(trace.row, evidence.original_rows) & (trace.outcome != QUARANTINED)
+    if n := int(np.count_nonzero(unread)):
+        flaws.append(f"{n:,} lines of the trace are of rows that the input doesn't have")
+    return flaws
+
+
+def _counted(positions: NDArray[np.int64]) -> tuple[int, int]:
+    """How many positions occur more than once, and how many are missing up to the largest."""
+    found, counts = np.unique(positions, return_counts=True)
+    lost = int(found[-1]) + 1 - len(found) if len(found) else 0
+    return int(np.count_nonzero(counts > 1)), lost

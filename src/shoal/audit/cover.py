@@ -1,0 +1,98 @@
+"""Cover: each published row tells the truth about its original, in one box only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.audit.columns import Array, column, encoded, numbers, same, take
+from shoal.audit.evidence import Evidence
+from shoal.audit.report import Figure, Verdict, decide
+from shoal.audit.trace import GROUP, REUSE, Trace
+from shoal.hierarchy import Domain, Range
+
+__all__ = ["check"]
+
+
+def check(evidence: Evidence) -> Verdict:
+    """Compare each published row with the row of the input that the trace joins it to.
+
+    The box covers the original's quasi values, what is published as it is equals the original, and
+    the trace names the original's subject. Of a midpoint the most that can be said is that a box
+    around it, within the range, covers the values.
+    """
+    trace, original = evidence.trace, evidence.original
+    if trace is None or original is None:
+        needs = "a trace" if trace is None else "the original"
+        return decide("cover", [], kept="", doubt=f"what the boxes hide needs {needs} to be seen")
+    flaws = _two_boxes(evidence, trace)
+    lines, positions = _joined(evidence, trace)
+    unread = int(np.count_nonzero(positions < 0))
+    if unread:
+        flaws.append(f"{unread:,} published rows are of no row of the input")
+    lines, positions = lines[positions >= 0], positions[positions >= 0]
+    seqs = trace.seq[lines]
+    domains = {attribute.name: attribute.domain for attribute in evidence.schema.quasi}
+    for side in evidence.sides:
+        values = _coordinates(take(column(original, side.name), positions), domains[side.name])
+        inside = (side.lo[seqs] <= values) & (values <= side.hi[seqs])
+        if n := int(np.count_nonzero(~inside)):
+            flaws.append(f"in {n:,} rows column {side.name} doesn't cover the original")
+    for name in evidence.schema.payload:
+        shown = column(evidence.published, name)
+        if shown is None:
+            continue
+        equal = same(take(shown, seqs), take(column(original, name), positions))
+        if n := int(np.count_nonzero(~equal)):
+            flaws.append(f"in {n:,} rows column {name} isn't as in the original")
+    if evidence.schema.subject is not None:
+        subjects = take(column(original, evidence.schema.subject), positions)
+        if n := int(np.count_nonzero(~same(take(trace.subject, lines), subjects))):
+            flaws.append(f"in {n:,} lines the trace names another subject than the original")
+    figures: dict[str, Figure] = {"n_compared": len(lines)}
+    return decide(
+        "cover",
+        flaws,
+        kept=f"each of {len(lines):,} published rows covers its original"
+        + (" (numbers as far as a midpoint tells)" if evidence.numeric == "midpoint" else ""),
+        doubt=None if evidence.fits else "the trace doesn't fit the output row by row",
+        figures=figures,
+    )
+
+
+def _joined(evidence: Evidence, trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The lines of rows published in groups, and their positions in the original (-1: nowhere)."""
+    inside = (trace.seq >= 0) & (trace.seq < evidence.n_rows)
+    lines = np.flatnonzero(trace.has(GROUP, REUSE) & inside)
+    rows = trace.row[lines]
+    n_original = 0 if evidence.original is None else evidence.original.num_rows
+    if evidence.original_rows is None:
+        return lines, np.where(rows < n_original, rows, -1)
+    order = np.argsort(evidence.original_rows)
+    known = np.append(evidence.original_rows[order], -1)
+    at = np.searchsorted(known[:-1], rows)
+    return lines, np.where(known[at] == rows, np.append(order, -1)[at], -1)
+
+
+def _coordinates(array: Array, domain: Domain) -> NDArray[np.float64]:
+    """The original values as numbers or codes of leaves, NaN where there is no such value."""
+    if isinstance(domain, Range):
+        return numbers(array)
+    texts = pc.utf8_trim_whitespace(array.cast(pa.large_string()))
+    indices, labels = encoded(texts)
+    found = [None if label is None else domain.code(label) for label in labels]
+    code = np.array([np.nan if leaf is None else leaf for leaf in found], dtype=np.float64)
+    return code[indices]
+
+
+def _two_boxes(evidence: Evidence, trace: Trace) -> list[str]:
+    """Two boxes of one row can be intersected: that tells more than either."""
+    inside = (trace.seq >= 0) & (trace.seq < evidence.n_rows) & (trace.row >= 0)
+    rows, boxes = trace.row[inside], evidence.box[trace.seq[inside]]
+    order = np.lexsort((boxes, rows))
+    rows, boxes = rows[order], boxes[order]
+    differs = (rows[1:] == rows[:-1]) & (boxes[1:] != boxes[:-1])
+    n = len(np.unique(rows[1:][differs]))
+    return [f"{n:,} rows were published with more than one box"] if n else []

@@ -1,0 +1,206 @@
+"""What the three forms of l-diversity have in common: crowds, people, tallies and moments.
+
+Every form needs l different subjects with l different values, at the moment of release: that can
+only grow afterwards. The evenness of the values can be lost again, so entropy and recursive
+diversity are measured at the release and after each row that joined.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from shoal.audit.criteria.words import below, plural
+from shoal.audit.evidence import Crowds, Evidence
+from shoal.audit.matching import matching
+from shoal.audit.report import Figure, Verdict, decide
+from shoal.policy import LDiversity
+
+__all__ = ["Measure", "Tally", "check_attributes", "moments"]
+
+
+class Tally:
+    """How often each value occurs in a crowd that grows.
+
+    >>> tally = Tally([7, 7, 8, 9])
+    >>> tally.largest_and_tail(2), round(tally.entropy() / math.log(2), 6)
+    ((2, 2), 1.5)
+    """
+
+    __slots__ = ("_weight", "counts", "total")
+
+    def __init__(self, values: Iterable[int]) -> None:
+        self.counts = Counter(values)
+        self.total = self.counts.total()
+        self._weight = math.fsum(n * math.log(n) for n in self.counts.values())
+
+    def add(self, value: int) -> None:
+        """Count one more."""
+        n = self.counts.get(value, 0)
+        self.counts[value] = n + 1
+        self.total += 1
+        self._weight += (n + 1) * math.log(n + 1) - (n * math.log(n) if n else 0.0)
+
+    def entropy(self) -> float:
+        """The entropy of the values, in nats: log N - (sum of n log n) / N."""
+        return math.log(self.total) - self._weight / self.total
+
+    def largest_and_tail(self, l: int) -> tuple[int, int]:  # noqa: E741 - the letter of the papers
+        """The count r1 of the most frequent value, and the sum r_l + r_(l+1) + …"""
+        ordered = sorted(self.counts.values(), reverse=True)
+        return ordered[0], sum(ordered[l - 1 :])
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A form of diversity that can be lost again.
+
+    ``judge`` tells whether a tally holds, and its figure; ``worst`` picks the worse of two
+    figures: min where more is better, max where less is.
+    """
+
+    name: str
+    judge: Callable[[Tally], tuple[bool, float]]
+    worst: Callable[[float, float], float]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found in the crowds of one kind."""
+
+    n_crowds: int = 0
+    few: list[int] = field(default_factory=list)
+    uneven: list[int] = field(default_factory=list)
+    n_values: float = math.inf
+    n_matched: float = math.inf
+    by_rows: float | None = None
+    by_people: float | None = None
+
+
+def check_attributes(
+    evidence: Evidence, criterion: LDiversity, measure: Measure | None
+) -> list[Verdict]:
+    """Judge a criterion for each sensitive attribute that it concerns."""
+    names = [attribute.name for attribute in evidence.schema.sensitive]
+    if criterion.attribute is not None:
+        names = [criterion.attribute]
+    return [_check_attribute(evidence, criterion, name, measure) for name in names]
+
+
+def _check_attribute(
+    evidence: Evidence, criterion: LDiversity, attribute: str, measure: Measure | None
+) -> Verdict:
+    title = f"{criterion.name} of {attribute}"
+    codes = evidence.values(attribute)
+    if codes is None:
+        return Verdict(title, "unverifiable", f"column {attribute} isn't in the output")
+    flaws: list[str] = []
+    kept: list[str] = []
+    figures: dict[str, Figure] = {"l": criterion.l}
+    people_known = evidence.doubt is None
+    for crowds in evidence.crowds:
+        subjects = evidence.subjects[crowds.rows].tolist()
+        values = codes[crowds.rows].tolist()
+        found = _examine(crowds, subjects, values, criterion.needed, measure)
+        kind = crowds.kind
+        kept.append(plural(found.n_crowds, kind))
+        figures[f"n_{crowds.kinds}"] = found.n_crowds
+        figures[f"n_{crowds.kinds}_below"] = len({*found.few, *found.uneven})
+        figures[f"smallest_{kind}_n_values"] = _finite(found.n_values)
+        figures[f"smallest_{kind}_n_subjects_with_values"] = (
+            _finite(found.n_matched) if people_known else None
+        )
+        if measure is not None:
+            figures[f"worst_{kind}_{measure.name}_by_rows"] = _finite(found.by_rows)
+            figures[f"worst_{kind}_{measure.name}_by_subjects"] = (
+                _finite(found.by_people) if people_known else None
+            )
+        if found.few:
+            flaws.append(
+                f"{below(crowds, found.few, found.n_crowds)} fewer than {criterion.needed:,} "
+                "different subjects with different values"
+            )
+        if found.uneven:
+            flaws.append(
+                f"{below(crowds, found.uneven, found.n_crowds)} or later values that are too uneven"
+                if kind == "group"
+                else f"{below(crowds, found.uneven, found.n_crowds)} values that are too uneven"
+            )
+    doubt = evidence.doubt
+    if doubt is not None and evidence.trace is None:
+        doubt = f"the rows of every box are diverse enough, but {doubt}"
+    held = f"at least {criterion.needed:,} different subjects with different values"
+    held += " and even enough" if measure is not None else ""
+    held += f" in each of {' and '.join(kept)}"
+    return decide(title, flaws, kept=held, doubt=doubt, figures=figures)
+
+
+def _examine(
+    crowds: Crowds,
+    subjects: list[int],
+    values: list[int],
+    needed: int,
+    measure: Measure | None,
+) -> _Found:
+    found = _Found()
+    bounds = crowds.starts.tolist()
+    for i, (number, first) in enumerate(
+        zip(crowds.number.tolist(), crowds.n_first.tolist(), strict=True)
+    ):
+        if first == 0:  # a matter of grouping
+            continue
+        found.n_crowds += 1
+        start, end = bounds[i], bounds[i + 1]
+        who, what = subjects[start : start + first], values[start : start + first]
+        pairs = set(zip(who, what, strict=True))
+        n_values = len(set(what))
+        found.n_values = min(found.n_values, n_values)
+        # Where everybody has one value, each value finds a subject of its own.
+        alone = len(pairs) == len(set(who))
+        matched = n_values if alone else matching(pairs, max(needed, found.n_matched))
+        found.n_matched = min(found.n_matched, matched)
+        if matched < needed:
+            found.few.append(number)
+        if measure is not None and not _stays_even(
+            moments(subjects[start:end], values[start:end], first), measure, found
+        ):
+            found.uneven.append(number)
+    return found
+
+
+def moments(subjects: list[int], values: list[int], n_first: int) -> Iterator[tuple[Tally, Tally]]:
+    """The tallies by rows and by people, at the release and after each row that joined.
+
+    By people means over the different pairs of a subject and a value, so that nobody's repetitions
+    make a crowd look even. The two tallies are the same objects at every moment.
+    """
+    pairs = set(zip(subjects[:n_first], values[:n_first], strict=True))
+    rows, people = Tally(values[:n_first]), Tally(value for _, value in pairs)
+    yield rows, people
+    for pair in zip(subjects[n_first:], values[n_first:], strict=True):
+        rows.add(pair[1])
+        if pair not in pairs:
+            pairs.add(pair)
+            people.add(pair[1])
+        yield rows, people
+
+
+def _stays_even(tallies: Iterable[tuple[Tally, Tally]], measure: Measure, found: _Found) -> bool:
+    even = True
+    for rows, people in tallies:
+        rows_hold, by_rows = measure.judge(rows)
+        people_hold, by_people = measure.judge(people)
+        even = even and rows_hold and people_hold
+        found.by_rows = by_rows if found.by_rows is None else measure.worst(found.by_rows, by_rows)
+        found.by_people = (
+            by_people if found.by_people is None else measure.worst(found.by_people, by_people)
+        )
+    return even
+
+
+def _finite(figure: float | None) -> Figure:
+    if figure is None or not math.isfinite(figure):
+        return None
+    return figure

@@ -1,0 +1,27 @@
+"""Entropy l-diversity: the entropy of the values is at least log(l), by rows and by people."""
+
+from __future__ import annotations
+
+import math
+
+from shoal.audit.criteria.diversity import Measure, Tally, check_attributes
+from shoal.audit.evidence import Evidence
+from shoal.audit.report import Verdict
+from shoal.policy import EntropyLDiversity
+
+__all__ = ["check"]
+
+# l equally frequent values have an entropy of log(l) only up to rounding.
+_SLACK = 1e-9
+
+
+def check(evidence: Evidence, criterion: EntropyLDiversity) -> list[Verdict]:
+    """Measure the entropy of every box, and of every group whenever a row was added to it."""
+    least = math.log(criterion.l) - _SLACK
+
+    def judge(tally: Tally) -> tuple[bool, float]:
+        entropy = tally.entropy()
+        # The figure is a number of values: so many equally frequent ones have this entropy.
+        return entropy >= least, math.exp(entropy)
+
+    return check_attributes(evidence, criterion, Measure("effective_values", judge, min))

@@ -1,0 +1,56 @@
+"""k-anonymity of data streams (thesis, Definition 5.1), and of each group when it was released."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.audit.criteria.words import below, plural
+from shoal.audit.evidence import Crowds, Evidence
+from shoal.audit.report import Figure, Verdict, decide
+from shoal.policy import KAnonymity
+
+__all__ = ["check"]
+
+
+def check(evidence: Evidence, criterion: KAnonymity) -> list[Verdict]:
+    """Count the different subjects of each box, and of each group at the moment of its release.
+
+    Boxes are what an outsider sees; but a box of two groups is large only from the second one on.
+    """
+    flaws: list[str] = []
+    kept: list[str] = []
+    figures: dict[str, Figure] = {"k": criterion.k}
+    for crowds in evidence.crowds:
+        # A group that nothing was released with has no moment: that is a matter of grouping.
+        real = crowds.n_first > 0
+        n_subjects = _n_subjects(crowds, evidence.subjects)[real]
+        small = n_subjects < criterion.k
+        smallest = int(n_subjects.min()) if len(n_subjects) else None
+        n_small = int(np.count_nonzero(small))
+        figures[f"n_{crowds.kinds}"] = len(n_subjects)
+        figures[f"n_{crowds.kinds}_below"] = n_small
+        figures[f"smallest_{crowds.kind}_n_subjects"] = None if evidence.doubt else smallest
+        figures[f"smallest_{crowds.kind}_n_rows"] = (
+            int(crowds.n_first[real].min()) if len(n_subjects) else None
+        )
+        kept.append(plural(len(n_subjects), crowds.kind))
+        if n_small:
+            unit = "rows" if evidence.trace is None else "subjects"
+            flaws.append(
+                f"{below(crowds, crowds.number[real][small].tolist(), len(n_subjects))} "
+                f"fewer than {criterion.k:,} {unit}, the smallest {smallest:,}"
+            )
+    doubt = evidence.doubt
+    if doubt is not None and evidence.trace is None:
+        doubt = f"every box has at least {criterion.k:,} rows, but {doubt}"
+    held = f"rows of at least {criterion.k:,} different subjects in each of {' and '.join(kept)}"
+    return [decide(criterion.name, flaws, kept=held, doubt=doubt, figures=figures)]
+
+
+def _n_subjects(crowds: Crowds, subjects: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many different subjects there are among the rows released at once of each crowd."""
+    rows, crowd = crowds.first_rows()
+    width = int(subjects.max(initial=0)) + 1
+    pairs = np.unique(crowd * width + subjects[rows])
+    return np.bincount(pairs // width, minlength=len(crowds)).astype(np.int64)

@@ -1,0 +1,24 @@
+"""Recursive (c, l)-diversity: r1 < c (r_l + r_(l+1) + …), by rows and by people."""
+
+from __future__ import annotations
+
+import math
+
+from shoal.audit.criteria.diversity import Measure, Tally, check_attributes
+from shoal.audit.evidence import Evidence
+from shoal.audit.report import Verdict
+from shoal.policy import RecursiveLDiversity
+
+__all__ = ["check"]
+
+
+def check(evidence: Evidence, criterion: RecursiveLDiversity) -> list[Verdict]:
+    """Compare the counts of every box, and of every group whenever a row was added to it."""
+    level = int(criterion.l)
+
+    def judge(tally: Tally) -> tuple[bool, float]:
+        largest, tail = tally.largest_and_tail(level)
+        # The figure is what c must be above; with fewer than l values no c is enough.
+        return largest < criterion.c * tail, largest / tail if tail else math.inf
+
+    return check_attributes(evidence, criterion, Measure("largest_to_tail", judge, max))

@@ -1,0 +1,218 @@
+"""All that the audit was given, joined: who stands behind which published row.
+
+A published row and its line in the trace are joined by ``seq``. Where the join fails the row counts
+as one of a subject of its own: then a promise that still fails is broken for certain, and one
+that holds is no better than unverifiable (see `Evidence.doubt`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.audit.columns import codes, column, dense, mask, numbers
+from shoal.audit.labels import Numeric, Side, read_side
+from shoal.audit.trace import GROUP, REUSE, SUPPRESSED, Trace
+from shoal.hierarchy import Range
+from shoal.policy import Policy
+from shoal.schema import Schema
+
+__all__ = ["Crowds", "Evidence", "Suppressed"]
+
+Suppressed = Literal["drop", "root"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Crowds:
+    """Sets of published rows that must meet a criterion together: all boxes, or all groups.
+
+    Parameters
+    ----------
+    kind
+        ``box`` or ``group``.
+    number
+        Of each crowd; for groups as in the trace.
+    rows
+        Positions in the output, crowd after crowd; in a crowd in the order of release.
+    starts
+        Where each crowd begins in ``rows``, and the end.
+    n_first
+        How many rows of each crowd were released at once; the others joined one by one.
+    """
+
+    kind: Literal["box", "group"]
+    number: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    n_first: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def kinds(self) -> str:
+        """The kind in the plural."""
+        return {"box": "boxes", "group": "groups"}[self.kind]
+
+    def first_rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows released at once, and for each of them the position of its crowd."""
+        n_rows = np.diff(self.starts)
+        crowd = np.repeat(np.arange(len(self)), n_rows)
+        rank = np.arange(len(self.rows)) - np.repeat(self.starts[:-1], n_rows)
+        first = rank < self.n_first[crowd]
+        return self.rows[first], crowd[first]
+
+
+class Evidence:
+    """The output, the trace and the original of a run, and what follows from them."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        policy: Policy,
+        published: pa.Table,
+        *,
+        numeric: Numeric,
+        suppressed: Suppressed,
+        trace: Trace | None,
+        original: pa.Table | None,
+        original_rows: NDArray[np.int64] | None,
+        n_quarantined: int | None,
+    ) -> None:
+        self.schema = schema
+        self.policy = policy
+        self.published = published
+        self.numeric: Numeric = numeric
+        self.suppressed: Suppressed = suppressed
+        self.trace = trace
+        self.original = original
+        self.original_rows = original_rows
+        self.n_quarantined = n_quarantined
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows were published."""
+        return int(self.published.num_rows)
+
+    @cached_property
+    def sides(self) -> tuple[Side, ...]:
+        """The labels of every quasi attribute that is in the output."""
+        read = (read_side(self.published, a, self.numeric) for a in self.schema.quasi)
+        return tuple(side for side in read if side is not None)
+
+    @cached_property
+    def box(self) -> NDArray[np.int64]:
+        """Equal numbers for published rows with equal labels."""
+        if not self.sides:
+            return np.zeros(self.n_rows, dtype=np.int64)
+        return dense(*(side.labels for side in self.sides))
+
+    @cached_property
+    def line(self) -> NDArray[np.int64]:
+        """For each published row its line in the trace, -1 where there isn't exactly one."""
+        line = np.full(self.n_rows, -1, dtype=np.int64)
+        if self.trace is not None:
+            seq = self.trace.seq
+            inside = np.flatnonzero((seq >= 0) & (seq < self.n_rows))
+            line[seq[inside]] = inside
+            line[np.bincount(seq[inside], minlength=self.n_rows) > 1] = -1
+        return line
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether each published row has exactly one line in the trace."""
+        return self.trace is not None and bool(np.all(self.line >= 0))
+
+    @cached_property
+    def doubt(self) -> str | None:
+        """Why it can't be told for certain who stands behind the published rows, or None."""
+        if self.trace is None:
+            if self.schema.each_row:
+                return None
+            return "whose rows these are can't be told without a trace"
+        return None if self.fits else "the trace doesn't fit the output row by row"
+
+    @cached_property
+    def subjects(self) -> NDArray[np.int64]:
+        """A number for the subject of each published row; of its own where it isn't known."""
+        alone = np.arange(self.n_rows, dtype=np.int64)
+        if self.trace is None or self.schema.each_row:
+            return alone
+        known = self.line >= 0
+        people = codes(self.trace.subject)
+        n_people = int(people.max(initial=-1)) + 1
+        subjects = alone + n_people
+        subjects[known] = people[self.line[known]]
+        return subjects
+
+    @cached_property
+    def is_empty(self) -> NDArray[np.bool_]:
+        """Which published rows say nothing: every quasi at the root, all else null."""
+        empty = np.ones(self.n_rows, dtype=np.bool_)
+        for side in self.sides:
+            empty &= side.root
+        for name in self.schema.payload:
+            array = column(self.published, name)
+            if array is not None:
+                empty &= mask(array.is_null())
+        return empty
+
+    @cached_property
+    def in_group(self) -> NDArray[np.bool_]:
+        """Which published rows belong to a group; the rows of suppression don't."""
+        suppressed = self.is_empty & (self.suppressed == "root")
+        if self.trace is not None:
+            known = self.line >= 0
+            suppressed[known] = self.trace.outcome[self.line[known]] == SUPPRESSED
+        return ~suppressed
+
+    def values(self, name: str) -> NDArray[np.int64] | None:
+        """A number for each published value of a sensitive attribute; null is one value."""
+        array = column(self.published, name)
+        if array is None:
+            return None
+        domain = next(a.domain for a in self.schema.sensitive if a.name == name)
+        # "1" and "1.0" are one value of a number.
+        return codes(pa.array(numbers(array)) if isinstance(domain, Range) else array)
+
+    @cached_property
+    def crowds(self) -> tuple[Crowds, ...]:
+        """The boxes of the output and, with a trace that fits, its groups."""
+        if self.trace is None or not self.fits:
+            return (self._boxes(),)
+        return self._boxes(), self._groups(self.trace)
+
+    def _boxes(self) -> Crowds:
+        rows = np.flatnonzero(self.in_group)
+        number, counts = np.unique(self.box[rows], return_counts=True)
+        order = np.argsort(self.box[rows], kind="stable")
+        return Crowds("box", number, rows[order], _starts(counts), counts)
+
+    def _groups(self, trace: Trace) -> Crowds:
+        lines = np.zeros(len(trace), dtype=np.bool_)
+        lines[self.line[self.line >= 0]] = True
+        lines &= trace.has(GROUP, REUSE) & (trace.group >= 0)
+        chosen = np.flatnonzero(lines)
+        order = np.lexsort(
+            (
+                trace.seq[chosen],
+                trace.published[chosen],
+                trace.outcome[chosen] == REUSE,
+                trace.group[chosen],
+            )
+        )
+        chosen = chosen[order]
+        number, inverse, counts = np.unique(
+            trace.group[chosen], return_inverse=True, return_counts=True
+        )
+        first = np.bincount(inverse[trace.outcome[chosen] == GROUP], minlength=len(number))
+        return Crowds("group", number, trace.seq[chosen], _starts(counts), first)
+
+
+def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -1,0 +1,90 @@
+"""Grouping: a group has one box and one moment, and a reuse joins a group that was there."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.audit.evidence import Evidence
+from shoal.audit.report import Figure, Verdict, decide
+from shoal.audit.trace import GROUP, REUSE, Trace
+
+__all__ = ["check"]
+
+
+def check(evidence: Evidence) -> Verdict:
+    """Compare the groups that the trace tells of with the boxes in the output."""
+    trace = evidence.trace
+    if trace is None:
+        doubt = "which rows were released together can't be told without a trace"
+        return decide("grouping", [], kept="", doubt=doubt)
+    released = trace.has(GROUP, REUSE)
+    numbered = trace.group >= 0
+    flaws = []
+    if n := int(np.count_nonzero(released & ~numbered)):
+        flaws.append(f"{n:,} published rows have no group")
+    if n := int(np.count_nonzero(~released & numbered)):
+        flaws.append(f"{n:,} rows that weren't published have a group")
+
+    base = np.flatnonzero(trace.has(GROUP) & numbered)
+    number, position = np.unique(trace.group[base], return_inverse=True)
+    moment = _agreed(trace.published[base], position, len(number))
+    box = _boxes(evidence, trace)
+    base_box = _agreed(box[base], position, len(number))
+    if n := int(np.count_nonzero(moment < 0)):
+        flaws.append(f"{n:,} groups were released in parts ({_named(number[moment < 0])})")
+    if n := int(np.count_nonzero(base_box == -2)):
+        flaws.append(f"{n:,} groups have more than one box ({_named(number[base_box == -2])})")
+
+    reuse = np.flatnonzero(trace.has(REUSE) & numbered)
+    at = np.searchsorted(number, trace.group[reuse])
+    there = at < len(number)
+    there[there] = number[at[there]] == trace.group[reuse][there]
+    reuse, at = reuse[there], at[there]
+    if n := int(np.count_nonzero(~there)):
+        flaws.append(f"{n:,} reuses join a group that was never released")
+    early = (trace.published[reuse] < moment[at]) & (moment[at] >= 0)
+    if n := int(np.count_nonzero(early)):
+        flaws.append(f"{n:,} reuses join a group before it was released")
+    known = (box[reuse] >= 0) & (base_box[at] >= 0)
+    if n := int(np.count_nonzero(known & (box[reuse] != base_box[at]))):
+        flaws.append(f"{n:,} reuses have another box than the group they join")
+
+    figures: dict[str, Figure] = {"n_groups": len(number), "n_reuses": len(reuse)}
+    return decide(
+        "grouping",
+        flaws,
+        kept=f"each of {len(number):,} groups has one box and was released at once; "
+        f"{len(reuse):,} reuses join such a group",
+        doubt=None if evidence.fits else "the trace doesn't fit the output row by row",
+        figures=figures,
+    )
+
+
+def _boxes(evidence: Evidence, trace: Trace) -> NDArray[np.int64]:
+    """The box of each line of the trace, -1 where it isn't in the output."""
+    box = np.full(len(trace), -1, dtype=np.int64)
+    inside = (trace.seq >= 0) & (trace.seq < evidence.n_rows)
+    box[inside] = evidence.box[trace.seq[inside]]
+    return box
+
+
+def _agreed(
+    values: NDArray[np.int64], position: NDArray[np.int64], n_groups: int
+) -> NDArray[np.int64]:
+    """What all known values (from 0) of a group agree on; -1 if none is known, -2 if they differ.
+
+    >>> _agreed(np.array([3, 3, -1, 4, 5]), np.array([0, 0, 0, 1, 1]), 3).tolist()
+    [3, -2, -1]
+    """
+    low = np.full(n_groups, np.iinfo(np.int64).max)
+    high = np.full(n_groups, -1, dtype=np.int64)
+    known = values >= 0
+    np.minimum.at(low, position[known], values[known])
+    np.maximum.at(high, position[known], values[known])
+    return np.where(high < 0, -1, np.where(low == high, low, -2))
+
+
+def _named(numbers: NDArray[np.int64]) -> str:
+    shown = ", ".join(str(number) for number in numbers[:3])
+    return f"groups {shown}{', …' if len(numbers) > 3 else ''}"

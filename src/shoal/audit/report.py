@@ -1,0 +1,122 @@
+"""What the audit says: one verdict for each promise, in words and in figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["Figure", "Judgement", "Report", "Verdict", "decide"]
+
+Judgement = Literal["kept", "broken", "unverifiable"]
+Figure = int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The audit's judgement of one promise.
+
+    Parameters
+    ----------
+    name
+        The promise.
+    verdict
+        ``kept``, ``broken`` or ``unverifiable``.
+    detail
+        Why, in words: columns, counts and numbers of groups, never a value of a person.
+    figures
+        The same for programs. None stands for what isn't known or has no finite value.
+
+    >>> Verdict("delay", "kept", "no row waited for more than 10 rows").line()
+    'delay: kept; no row waited for more than 10 rows'
+    """
+
+    name: str
+    verdict: Judgement
+    detail: str
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+
+    def line(self) -> str:
+        """The verdict as one line of text."""
+        return f"{self.name}: {self.verdict}; {self.detail}"
+
+    def as_dict(self) -> dict[str, object]:
+        """The verdict as plain values, for JSON."""
+        return {
+            "name": self.name,
+            "verdict": self.verdict,
+            "detail": self.detail,
+            "figures": dict(self.figures),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All verdicts about one output.
+
+    >>> report = Report([Verdict("k-anonymity", "broken", "1 of 2 boxes is too small")], n_rows=7)
+    >>> report.exit_code
+    1
+    >>> print(report)
+    broken: 1 of 1 promises, over 7 published rows
+      k-anonymity: broken; 1 of 2 boxes is too small
+    """
+
+    verdicts: Sequence[Verdict]
+    n_rows: int
+
+    @property
+    def verdict(self) -> Judgement:
+        """The worst of the verdicts: broken, else unverifiable, else kept."""
+        found = {verdict.verdict for verdict in self.verdicts}
+        if "broken" in found:
+            return "broken"
+        return "unverifiable" if "unverifiable" in found else "kept"
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with: 1 if a promise is broken, 6 if one can't be judged, else 0."""
+        return {"broken": 1, "unverifiable": 6, "kept": 0}[self.verdict]
+
+    def __getitem__(self, name: str) -> Verdict:
+        for verdict in self.verdicts:
+            if verdict.name == name:
+                return verdict
+        raise KeyError(name)
+
+    def as_dict(self) -> dict[str, object]:
+        """The report as plain values, for JSON."""
+        return {
+            "verdict": self.verdict,
+            "exit_code": self.exit_code,
+            "n_rows": self.n_rows,
+            "verdicts": [verdict.as_dict() for verdict in self.verdicts],
+        }
+
+    def __str__(self) -> str:
+        n = sum(verdict.verdict == self.verdict for verdict in self.verdicts)
+        head = (
+            f"{self.verdict}: {n} of {len(self.verdicts)} promises, "
+            f"over {self.n_rows:,} published rows"
+        )
+        return "\n".join([head, *(f"  {verdict.line()}" for verdict in self.verdicts)])
+
+
+def decide(
+    name: str,
+    flaws: Sequence[str],
+    *,
+    kept: str,
+    doubt: str | None = None,
+    figures: Mapping[str, Figure] | None = None,
+) -> Verdict:
+    """Judge by what was found: a flaw breaks the promise, a doubt leaves it unverifiable.
+
+    >>> decide("k", [], kept="all fine", doubt="no trace was given").verdict
+    'unverifiable'
+    """
+    if flaws:
+        return Verdict(name, "broken", "; ".join(flaws), figures or {})
+    if doubt is not None:
+        return Verdict(name, "unverifiable", doubt, figures or {})
+    return Verdict(name, "kept", kept, figures or {})

@@ -1,0 +1,124 @@
+"""The audit itself: gather the evidence, run every check, report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import get_args
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.audit import conservation, cover, delay, grouping, secrecy, shape, suppression
+from shoal.audit.criteria import CHECKERS
+from shoal.audit.evidence import Evidence, Suppressed
+from shoal.audit.labels import Numeric
+from shoal.audit.report import Report, Verdict
+from shoal.audit.trace import read_trace
+from shoal.errors import ParameterError
+from shoal.policy import Policy
+from shoal.schema import Schema
+
+__all__ = ["audit"]
+
+_BEFORE: tuple[Callable[[Evidence], Verdict], ...] = (shape.check, secrecy.check)
+_AFTER: tuple[Callable[[Evidence], Verdict | None], ...] = (
+    grouping.check,
+    suppression.check,
+    delay.check,
+    conservation.check,
+    cover.check,
+)
+
+
+def audit(
+    schema: Schema,
+    policy: Policy,
+    published: pa.Table,
+    *,
+    numeric: Numeric = "range",
+    suppressed: Suppressed = "drop",
+    trace: pa.Table | None = None,
+    original: pa.Table | None = None,
+    original_rows: NDArray[np.int64] | None = None,
+    n_quarantined: int | None = None,
+) -> Report:
+    """Judge whether an output keeps what was promised.
+
+    Parameters
+    ----------
+    schema, policy
+        What the columns are, and what was promised.
+    published
+        The output as anyone can see it.
+    numeric
+        How numbers are published: ``range``, ``bounds`` or ``midpoint``.
+    suppressed
+        What became of suppressed rows: ``drop`` or ``root``.
+    trace
+        The private trace of the run. Without it much can't be verified.
+    original
+        The input of the run; its values may be text.
+    original_rows
+        The position in the input of each row of ``original``, where rows that couldn't be read are
+        missing from it; None if it has them all.
+    n_quarantined
+        How many rows there are in the quarantine, where that is known.
+
+    >>> from shoal.hierarchy import Range
+    >>> from shoal.policy import KAnonymity
+    >>> from shoal.schema import Quasi
+    >>> schema = Schema(subject=None, quasi=[Quasi("age", Range(17, 90, step=1))])
+    >>> table = pa.table({"age": ["[20, 30]", "[20, 30]", "[31, 40]"]})
+    >>> report = audit(schema, Policy(KAnonymity(2)), table)
+    >>> report["k-anonymity"].verdict
+    'broken'
+    """
+    if numeric not in get_args(Numeric):
+        raise ParameterError("numeric", f"must be one of {', '.join(get_args(Numeric))}")
+    if suppressed not in get_args(Suppressed):
+        raise ParameterError("suppressed", f"must be one of {', '.join(get_args(Suppressed))}")
+    policy.check(schema)
+    if original is not None:
+        _check_original(schema, original, original_rows)
+    evidence = Evidence(
+        schema,
+        policy,
+        published,
+        numeric=numeric,
+        suppressed=suppressed,
+        trace=None if trace is None else read_trace(trace),
+        original=original,
+        original_rows=original_rows,
+        n_quarantined=n_quarantined,
+    )
+    verdicts = [check(evidence) for check in _BEFORE]
+    for criterion in policy.criteria:
+        # The exact type: a checker may not know what a subclass promises beyond its base.
+        checker = CHECKERS.get(type(criterion))
+        if checker is None:
+            doubt = "the audit has no check of this criterion"
+            verdicts.append(Verdict(criterion.name, "unverifiable", doubt))
+        else:
+            verdicts.extend(checker(evidence, criterion))
+    found = (check(evidence) for check in _AFTER)
+    verdicts.extend(verdict for verdict in found if verdict is not None)
+    return Report(tuple(verdicts), evidence.n_rows)
+
+
+def _check_original(
+    schema: Schema, original: pa.Table, original_rows: NDArray[np.int64] | None
+) -> None:
+    missing = [name for name in schema.columns if name not in original.schema.names]
+    if missing:
+        raise ParameterError(
+            "original",
+            f"lacks the columns {', '.join(missing)}",
+            mend="Give the input that the run has read",
+        )
+    if original_rows is not None and len(original_rows) != original.num_rows:
+        raise ParameterError(
+            "original_rows",
+            f"must have one position for each of {original.num_rows:,} rows",
+            got=f"{len(original_rows):,}",
+        )

@@ -1,0 +1,44 @@
+"""Shape: the output has the columns it should have, and every label can be read."""
+
+from __future__ import annotations
+
+from shoal.audit.evidence import Evidence
+from shoal.audit.labels import public_columns
+from shoal.audit.report import Verdict, decide
+
+__all__ = ["check", "expected_columns"]
+
+
+def expected_columns(evidence: Evidence) -> tuple[str, ...]:
+    """The public columns, in order: quasi, sensitive, kept."""
+    quasi = (
+        name
+        for attribute in evidence.schema.quasi
+        for name in public_columns(attribute, evidence.numeric)
+    )
+    return (*quasi, *evidence.schema.payload)
+
+
+def check(evidence: Evidence) -> Verdict:
+    """Check that the public columns are there once and in order, and their labels in the domain.
+
+    Columns that are there beyond these are a matter of secrecy, not of shape.
+    """
+    expected = expected_columns(evidence)
+    names = evidence.published.schema.names
+    missing = [name for name in expected if name not in names]
+    twice = [name for name in expected if names.count(name) > 1]
+    flaws = []
+    if missing:
+        flaws.append(f"missing columns: {', '.join(missing)}")
+    if twice:
+        flaws.append(f"columns that are there twice: {', '.join(twice)}")
+    if not missing and not twice and tuple(name for name in names if name in expected) != expected:
+        flaws.append("the columns are in another order than quasi, sensitive, kept")
+    flaws.extend(flaw for side in evidence.sides for flaw in side.flaws)
+    return decide(
+        "shape",
+        flaws,
+        kept=f"{len(expected)} columns as expected, every label within its domain",
+        figures={"n_columns": len(names), "n_expected": len(expected)},
+    )

@@ -1,0 +1,39 @@
+"""Suppression: a suppressed row leaves nothing in the output, or a row that says nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.audit.evidence import Evidence
+from shoal.audit.report import Verdict, decide
+from shoal.audit.trace import SUPPRESSED
+
+__all__ = ["check"]
+
+
+def check(evidence: Evidence) -> Verdict:
+    """Check what the rows that the trace calls suppressed look like in the output."""
+    trace = evidence.trace
+    if trace is None:
+        doubt = "which rows were suppressed can't be told without a trace"
+        return decide("suppression", [], kept="", doubt=doubt)
+    lines = trace.has(SUPPRESSED)
+    n_suppressed = int(np.count_nonzero(lines))
+    seq = trace.seq[lines]
+    shown = seq[(seq >= 0) & (seq < evidence.n_rows)]
+    flaws = []
+    if evidence.suppressed == "drop":
+        if n := int(np.count_nonzero(seq >= 0)):
+            flaws.append(f"{n:,} suppressed rows are in the output")
+    else:
+        if n := int(np.count_nonzero(seq < 0)):
+            flaws.append(f"{n:,} suppressed rows aren't in the output, where they should be roots")
+        if n := int(np.count_nonzero(~evidence.is_empty[shown])):
+            flaws.append(f"{n:,} suppressed rows in the output hold more than roots and nulls")
+    what = "is a row of roots and nulls" if evidence.suppressed == "root" else "is absent"
+    return decide(
+        "suppression",
+        flaws,
+        kept=f"each of {n_suppressed:,} suppressed rows {what}",
+        figures={"n_suppressed": n_suppressed},
+    )

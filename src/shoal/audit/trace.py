@@ -1,0 +1,86 @@
+"""The private trace as arrays: one line for each row of the input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.audit.columns import Array, column, numbers, wholes
+from shoal.errors import ParameterError
+
+__all__ = ["OUTCOMES", "Trace", "read_trace"]
+
+#: The outcomes a row can have; their positions are the codes of `Trace.outcome`.
+OUTCOMES = ("group", "reuse", "suppressed", "quarantined", "held")
+GROUP, REUSE, SUPPRESSED, QUARANTINED, HELD = range(5)
+
+_COLUMNS = (
+    "row",
+    "subject",
+    "outcome",
+    "arrived",
+    "published",
+    "arrived_s",
+    "published_s",
+    "group",
+    "seq",
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Trace:
+    """The columns of a trace. A whole number that is missing is -1, a time that is missing NaN."""
+
+    row: NDArray[np.int64]
+    subject: Array
+    outcome: NDArray[np.int64]
+    """The position in `OUTCOMES`, -1 if it is none of them."""
+    arrived: NDArray[np.int64]
+    published: NDArray[np.int64]
+    arrived_s: NDArray[np.float64]
+    published_s: NDArray[np.float64]
+    group: NDArray[np.int64]
+    seq: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def has(self, *outcomes: int) -> NDArray[np.bool_]:
+        """Which lines have one of these outcomes."""
+        return np.isin(self.outcome, outcomes)
+
+
+def read_trace(table: pa.Table) -> Trace:
+    """Take the columns of a trace; a table without them isn't one, and is refused."""
+    missing = [name for name in _COLUMNS if name not in table.schema.names]
+    if missing:
+        raise ParameterError(
+            "trace",
+            f"lacks the columns {', '.join(missing)}",
+            mend="Give the file that the run wrote with --trace",
+        )
+    if "attribute" in table.schema.names:
+        raise ParameterError(
+            "trace",
+            "has one line for each cell, which this audit can't judge",
+            mend="Give a trace with one line for each row",
+        )
+    found: dict[str, Array] = {name: column(table, name) for name in _COLUMNS}
+    outcome = np.full(table.num_rows, -1, dtype=np.int64)
+    texts = np.asarray(found["outcome"].to_numpy(zero_copy_only=False), dtype=object)
+    for code, name in enumerate(OUTCOMES):
+        outcome[texts == name] = code
+    return Trace(
+        row=wholes(found["row"]),
+        subject=found["subject"],
+        outcome=outcome,
+        arrived=wholes(found["arrived"]),
+        published=wholes(found["published"]),
+        arrived_s=numbers(found["arrived_s"]),
+        published_s=numbers(found["published_s"]),
+        group=wholes(found["group"]),
+        seq=wholes(found["seq"]),
+    )

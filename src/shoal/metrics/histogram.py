@@ -1,0 +1,90 @@
+"""A histogram of bounded memory whose quantiles are exact for small whole numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Histogram"]
+
+# Relative error of a quantile: a bucket from g**i to g**(i+1), with g = (1 + e) / (1 - e), is
+# represented by the one number that is within e of both of its ends.
+_ERROR = 0.01
+_GROWTH = math.log1p(_ERROR) - math.log1p(-_ERROR)
+_LEAST = 1e-9
+_MOST = 1e18
+_N_EXACT = 256
+_LOWEST = math.floor(math.log(_LEAST) / _GROWTH)
+_N_BUCKETS = math.ceil(math.log(_MOST) / _GROWTH) - _LOWEST + 1
+
+
+def _representatives() -> NDArray[np.float64]:
+    edges = np.exp((np.arange(_N_BUCKETS) + _LOWEST) * _GROWTH)
+    return np.concatenate([np.arange(_N_EXACT), edges * (1 + _ERROR)])
+
+
+class Histogram:
+    """Counts, mean, least, largest and quantiles of numbers from 0 up.
+
+    The mean, the least and the largest are exact. A quantile is exact where it is a whole number
+    below 256, and off by at most 1 % elsewhere (from 1e-9 to 1e18; beyond that it is cut).
+
+    >>> waits = Histogram()
+    >>> waits.add([3, 4, 5, 1000])
+    >>> waits.count, waits.quantile(0.5), waits.largest
+    (4, 4.0, 1000.0)
+    >>> abs(waits.quantile(1.0) / 1000 - 1) <= 0.01
+    True
+    """
+
+    __slots__ = ("_buckets", "_sum", "count", "largest", "least")
+
+    def __init__(self) -> None:
+        self._buckets = np.zeros(_N_EXACT + _N_BUCKETS, dtype=np.int64)
+        self._sum = 0.0
+        self.count = 0
+        self.least: float | None = None
+        """The smallest number so far, None if there is none."""
+        self.largest: float | None = None
+        """The largest number so far, None if there is none."""
+
+    def add(self, numbers: ArrayLike) -> None:
+        """Count some numbers; they must be finite, and at least 0."""
+        values = np.asarray(numbers, dtype=np.float64)
+        if values.size == 0:
+            return
+        if not (np.all(np.isfinite(values)) and values.min() >= 0):
+            raise ValueError("a histogram counts finite numbers from 0 up")
+        low, high = float(values.min()), float(values.max())
+        self.least = low if self.least is None else min(self.least, low)
+        self.largest = high if self.largest is None else max(self.largest, high)
+        self.count += int(values.size)
+        self._sum += float(values.sum())
+        is_exact = (values < _N_EXACT) & (values == np.floor(values))
+        whole = values[is_exact].astype(np.int64)
+        cut = np.clip(values[~is_exact], _LEAST, _MOST)
+        bucket = np.floor(np.log(cut) / _GROWTH).astype(np.int64) - _LOWEST
+        where = np.concatenate([whole, np.clip(bucket, 0, _N_BUCKETS - 1) + _N_EXACT])
+        self._buckets += np.bincount(where, minlength=len(self._buckets))
+
+    @property
+    def mean(self) -> float | None:
+        """The mean, None if there is nothing."""
+        return self._sum / self.count if self.count else None
+
+    def quantile(self, share: float) -> float | None:
+        """The least number that at least this share of all numbers doesn't exceed.
+
+        None if there is nothing.
+        """
+        if self.least is None or self.largest is None:
+            return None
+        values = _representatives()
+        order = np.argsort(values, kind="stable")
+        reached = np.cumsum(self._buckets[order])
+        # Rounding must not push the rank of, say, a half of 2 beyond 1.
+        rank = max(1, math.ceil(share * self.count - 1e-9))
+        found = float(values[order][np.searchsorted(reached, rank)])
+        return min(max(found, self.least), self.largest)

@@ -1,0 +1,35 @@
+"""How many rows were published in the box of an earlier group."""
+
+from __future__ import annotations
+
+__all__ = ["Reuse"]
+
+
+class Reuse:
+    """The share of published rows that joined an earlier group.
+
+    >>> reuse = Reuse()
+    >>> reuse.add(n_published=8, n_reused=2)
+    >>> reuse.as_dict()
+    {'count': 2, 'share': 0.25}
+    """
+
+    __slots__ = ("count", "n_published")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.n_published = 0
+
+    def add(self, n_published: int, n_reused: int) -> None:
+        """Count published rows, and those of them that joined an earlier group."""
+        self.n_published += n_published
+        self.count += n_reused
+
+    @property
+    def share(self) -> float | None:
+        """The share of the published rows; None if there is none."""
+        return self.count / self.n_published if self.n_published else None
+
+    def as_dict(self) -> dict[str, float | None]:
+        """Count and share."""
+        return {"count": self.count, "share": self.share}

@@ -1,0 +1,212 @@
+"""Diversity against a brute force that counts every crowd at every moment from scratch."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.audit import Verdict, audit
+from shoal.audit.criteria.diversity import moments
+from shoal.hierarchy import Hierarchy, Range
+from shoal.policy import (
+    DistinctLDiversity,
+    EntropyLDiversity,
+    LDiversity,
+    Policy,
+    RecursiveLDiversity,
+)
+from shoal.schema import Quasi, Schema, Sensitive
+
+from ..test_matching import by_trying_all
+
+Row = tuple[int, str, int]  # group, value, subject
+
+SCHEMA = Schema(
+    subject="person",
+    quasi=[Quasi("place", Hierarchy.flat(["a", "b", "c"]))],
+    sensitive=[Sensitive("disease")],
+)
+BOX = {0: "a", 1: "b", 2: "b"}  # two groups share a box
+
+
+def judge(criterion: LDiversity, rows: list[Row], n_first: int) -> Verdict:
+    """Audit rows of which the first n_first of each group were released at once."""
+    seen: Counter[int] = Counter()
+    lines = []
+    for seq, (group, _, subject) in enumerate(rows):
+        reuse = seen[group] >= n_first
+        seen[group] += 1
+        moment = 1_000 + seq if reuse else group
+        lines.append(
+            {
+                "row": seq,
+                "subject": subject,
+                "outcome": "reuse" if reuse else "group",
+                "arrived": seq,
+                "published": moment,
+                "arrived_s": None,
+                "published_s": None,
+                "group": group,
+                "seq": seq,
+            }
+        )
+    published = {
+        "place": [BOX[group] for group, _, _ in rows],
+        "disease": [value for _, value, _ in rows],
+    }
+    report = audit(
+        SCHEMA, Policy(criterion), pa.table(published), trace=pa.Table.from_pylist(lines)
+    )
+    return report[f"{criterion.name} of disease"]
+
+
+def crowds(rows: list[Row], n_first: int) -> list[list[tuple[int, str]]]:
+    """Every state of every group, and every box, as lists of (subject, value)."""
+    found = []
+    for group in {group for group, _, _ in rows}:
+        members = [(subject, value) for g, value, subject in rows if g == group]
+        first = min(n_first, len(members))
+        found += [members[:n] for n in range(first, len(members) + 1)]
+    for box in {BOX[group] for group, _, _ in rows}:
+        found.append([(subject, value) for g, value, subject in rows if BOX[g] == box])
+    return found
+
+
+def is_matched(crowd: list[tuple[int, str]], needed: int) -> bool:
+    codes = {value: code for code, value in enumerate(sorted({v for _, v in crowd}))}
+    return by_trying_all({(subject, codes[value]) for subject, value in crowd}) >= needed
+
+
+def by_rows_and_people(crowd: list[tuple[int, str]]) -> list[list[int]]:
+    return [
+        sorted(Counter(value for _, value in members).values(), reverse=True)
+        for members in (crowd, set(crowd))
+    ]
+
+
+def entropy_holds(crowd: list[tuple[int, str]], least: float) -> bool:
+    for counts in by_rows_and_people(crowd):
+        shares = [n / sum(counts) for n in counts]
+        if -sum(p * math.log(p) for p in shares) < math.log(least) - 1e-9:
+            return False
+    return is_matched(crowd, math.ceil(least))
+
+
+def recursive_holds(crowd: list[tuple[int, str]], level: int, c: float) -> bool:
+    for counts in by_rows_and_people(crowd):
+        if not counts[0] < Fraction(c) * sum(counts[level - 1 :]):
+            return False
+    return is_matched(crowd, level)
+
+
+streams = st.lists(
+    st.tuples(st.integers(0, 2), st.sampled_from("xyz"), st.integers(0, 3)), min_size=1, max_size=9
+)
+
+
+@given(streams, st.integers(1, 3), st.integers(1, 3))
+def test_distinct(rows: list[Row], needed: int, n_first: int) -> None:
+    # Nothing can be lost after the release, so the later moments change nothing.
+    good = all(is_matched(crowd, needed) for crowd in crowds(rows, n_first))
+    assert (judge(DistinctLDiversity(needed), rows, n_first).verdict == "kept") == good
+
+
+@given(streams, st.sampled_from([1.0, 1.5, 1.75, 2.0, 3.0]), st.integers(1, 4))
+def test_entropy(rows: list[Row], least: float, n_first: int) -> None:
+    good = all(entropy_holds(crowd, least) for crowd in crowds(rows, n_first))
+    assert (judge(EntropyLDiversity(least), rows, n_first).verdict == "kept") == good
+
+
+@given(streams, st.integers(1, 3), st.sampled_from([0.5, 1.0, 1.5, 3.0]), st.integers(1, 4))
+def test_recursive(rows: list[Row], level: int, c: float, n_first: int) -> None:
+    good = all(recursive_holds(crowd, level, c) for crowd in crowds(rows, n_first))
+    assert (judge(RecursiveLDiversity(level, c=c), rows, n_first).verdict == "kept") == good
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1), st.integers(1, 3))
+def test_tallies_at_every_moment(members: list[tuple[int, int]], n_first: int) -> None:
+    n_first = min(n_first, len(members))
+    subjects, values = (list(part) for part in zip(*members, strict=True))
+    n = n_first
+    for rows, people in moments(subjects, values, n_first):
+        for tally, crowd in ((rows, members[:n]), (people, list(set(members[:n])))):
+            counts = Counter(value for _, value in crowd)
+            assert tally.counts == counts
+            assert tally.total == len(crowd)
+            shares = [count / len(crowd) for count in counts.values()]
+            entropy = -sum(share * math.log(share) for share in shares)
+            assert tally.entropy() == pytest.approx(entropy, abs=1e-12)
+        n += 1
+    assert n == len(members) + 1
+
+
+def test_the_smallest_number_of_matched_subjects_is_told_exactly() -> None:
+    rows = [(group, value, subject) for group in (0, 1) for subject in (1, 2, 3) for value in "xyz"]
+    figures = judge(DistinctLDiversity(1), rows, 9).figures
+    assert figures["smallest_group_n_subjects_with_values"] == 3
+    assert figures["smallest_box_n_subjects_with_values"] == 3
+
+
+def test_one_person_with_all_values_stands_for_one() -> None:
+    rows = [(0, "x", 1), (0, "y", 1), (0, "z", 1), (0, "x", 2)]
+    verdict = judge(DistinctLDiversity(3), rows, 4)
+    assert verdict.verdict == "broken"
+    assert verdict.figures["smallest_group_n_values"] == 3
+    assert verdict.figures["smallest_group_n_subjects_with_values"] == 2
+
+
+def test_what_was_uneven_for_a_moment_is_found() -> None:
+    """x y, then x x x, then y y y: even at the release and at the end, not in between."""
+    rows = [(0, v, i) for i, v in enumerate("xyxxxyyy")]
+    for criterion in (EntropyLDiversity(1.8), RecursiveLDiversity(2, c=2.5)):
+        verdict = judge(criterion, rows, 2)
+        assert verdict.verdict == "broken"
+        assert verdict.figures["n_boxes_below"] == 0
+        assert verdict.figures["n_groups_below"] == 1
+
+
+def test_the_repetitions_of_one_person_even_nothing_out() -> None:
+    rows = [(0, "x", 1), (0, "x", 2), (0, "x", 3), (0, "y", 4), (0, "y", 4), (0, "y", 4)]
+    verdict = judge(EntropyLDiversity(1.9), rows, 6)
+    assert verdict.verdict == "broken"
+    assert verdict.figures["worst_group_effective_values_by_rows"] == pytest.approx(2.0)
+    assert verdict.figures["worst_group_effective_values_by_subjects"] < 1.9
+
+
+def test_two_good_groups_in_one_box_may_be_a_bad_box() -> None:
+    """Both groups are even, but subject 2 counts once in the box that an outsider sees."""
+    rows = [(1, "x", 1), (1, "y", 2), (2, "x", 3), (2, "y", 2)]
+    verdict = judge(EntropyLDiversity(2), rows, 2)
+    assert verdict.verdict == "broken"
+    assert (verdict.figures["n_groups_below"], verdict.figures["n_boxes_below"]) == (0, 1)
+
+
+def test_numbers_are_values_by_what_they_mean() -> None:
+    schema = Schema(subject=None, quasi=SCHEMA.quasi, sensitive=[Sensitive("pay", Range(0, 10))])
+    table = pa.table({"place": ["a", "a"], "pay": ["1", "1.0"]})
+    report = audit(schema, Policy(DistinctLDiversity(2)), table)
+    assert report["distinct l-diversity of pay"].verdict == "broken"
+
+
+def test_a_missing_sensitive_column_cannot_be_judged() -> None:
+    report = audit(SCHEMA, Policy(DistinctLDiversity(2)), pa.table({"place": ["a", "a"]}))
+    assert report["distinct l-diversity of disease"].verdict == "unverifiable"
+
+
+def test_each_attribute_has_its_own_verdict() -> None:
+    schema = Schema(
+        subject=None, quasi=SCHEMA.quasi, sensitive=[Sensitive("disease"), Sensitive("pay")]
+    )
+    table = pa.table({"place": ["a", "a"], "disease": ["x", "y"], "pay": ["1", "1"]})
+    report = audit(schema, Policy(DistinctLDiversity(2)), table)
+    assert report["distinct l-diversity of disease"].verdict == "kept"
+    assert report["distinct l-diversity of pay"].verdict == "broken"
+    report = audit(schema, Policy(DistinctLDiversity(2, attribute="disease")), table)
+    with pytest.raises(KeyError):
+        report["distinct l-diversity of pay"]

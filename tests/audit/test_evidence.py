@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pyarrow as pa
+
+from shoal.audit.evidence import Evidence
+from shoal.audit.trace import read_trace
+from shoal.policy import KAnonymity, Policy
+
+from .world import SCHEMA, World
+
+
+def evidence(world: World, *, trace: bool = True) -> Evidence:
+    return Evidence(
+        SCHEMA,
+        Policy(KAnonymity(2)),
+        pa.Table.from_pylist(world.published),
+        numeric="range",
+        suppressed="drop",
+        trace=read_trace(pa.Table.from_pylist(world.trace)) if trace else None,
+        original=None,
+        original_rows=None,
+        n_quarantined=None,
+    )
+
+
+def swap(world: World, one: int, other: int) -> None:
+    """Exchange the places of two rows in the output."""
+    a, b = world.line(one), world.line(other)
+    at, to = a["seq"], b["seq"]
+    world.published[at], world.published[to] = world.published[to], world.published[at]
+    a["seq"], b["seq"] = to, at
+
+
+def test_boxes_and_groups(world: World) -> None:
+    boxes, groups = evidence(world).crowds
+    assert (boxes.kind, boxes.n_first.tolist(), boxes.rows.tolist()) == (
+        "box",
+        [4, 4],
+        [0, 1, 2, 5, 3, 4, 6, 7],
+    )
+    assert (groups.kind, groups.number.tolist(), groups.n_first.tolist()) == (
+        "group",
+        [0, 1, 2],
+        [3, 2, 2],
+    )
+    assert groups.rows.tolist() == [0, 1, 2, 5, 3, 4, 6, 7]
+    rows, crowd = groups.first_rows()
+    assert rows.tolist() == [0, 1, 2, 3, 4, 6, 7]
+    assert crowd.tolist() == [0, 0, 0, 1, 1, 2, 2]
+
+
+def test_those_who_joined_come_after_the_release_in_the_order_of_their_moments(
+    world: World,
+) -> None:
+    """An output that was sorted by something else must not change what joined when."""
+    world.append({}, group=0, outcome="reuse")
+    late, early = len(world.original) - 1, 5
+    swap(world, late, early)  # joined later, but now stands before
+    swap(world, late, 0)  # and now even before the group
+    groups = evidence(world).crowds[1]
+    members = groups.rows[: groups.starts[1]].tolist()
+    assert groups.n_first[0] == 3
+    assert members[3:] == [world.line(early)["seq"], world.line(late)["seq"]]
+
+
+def test_subjects_are_those_of_the_trace(world: World) -> None:
+    subjects = evidence(world).subjects
+    assert subjects[world.line(3)["seq"]] == subjects[world.line(5)["seq"]]  # both are dan
+    assert len(set(subjects.tolist())) == 7
+    assert len(set(evidence(world, trace=False).subjects.tolist())) == 8
+
+
+def test_a_row_without_a_line_is_of_a_subject_of_its_own(world: World) -> None:
+    world.published.append(dict(world.published[0]))
+    found = evidence(world)
+    assert not found.fits
+    assert found.doubt is not None
+    assert found.subjects[-1] not in found.subjects[:-1]
+
+
+def test_who_joins_at_the_moment_of_the_release_still_joins(world: World) -> None:
+    world.line(5)["published"] = world.line(0)["published"]
+    swap(world, 5, 1)  # now first in the output
+    groups = evidence(world).crowds[1]
+    assert groups.rows[: groups.starts[1]].tolist()[3:] == [0]
