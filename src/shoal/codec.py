@@ -118,12 +118,12 @@ class Codec:
         return Encoded(codes, payload, good, dict(sorted(reasons.items())))
 
     @property
-    def payload_schema(self) -> pa.Schema:
-        """The columns that are published as they are, as the first batch had them."""
-        return pa.schema([(name, self._types[name]) for name in self._schema.payload])
+    def types(self) -> pa.Schema:
+        """The columns of the payload, in the types of the first batch; text if there was none."""
+        return pa.schema([(name, self._types.get(name, pa.string())) for name in self._payload])
 
-    def bind(self, schema: pa.Schema) -> None:
-        """Fix the types of the payload; `encode` does so with the first batch."""
+    def _bind(self, schema: pa.Schema) -> None:
+        """Fix the types of the payload."""
         for name in self._payload:
             kind = schema.field(name).type
             if pa.types.is_dictionary(kind):
@@ -163,7 +163,7 @@ class Codec:
     def _fitted(self, batch: pa.RecordBatch, complain: Complain) -> pa.RecordBatch:
         """The payload, in the types of the first batch."""
         if not self._types:
-            self.bind(batch.schema)
+            self._bind(batch.schema)
         arrays = []
         for name in self._payload:
             column, kind = _plain(batch.column(name)), self._types[name]

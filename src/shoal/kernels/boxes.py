@@ -14,7 +14,7 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records
 
-__all__ = ["Sides", "box_loss", "cover", "covers", "hull", "join", "joined_losses", "points"]
+__all__ = ["Sides", "box_loss", "cover", "covers", "hull", "join", "joined_losses", "nodes_of", "points"]
 
 
 #: One entry for each quasi attribute. ``unit`` is the loss of a length of 1; ``step`` and ``per_unit``
@@ -158,3 +158,15 @@ def points(sides: Sides, values: Floats, lo: Floats, hi: Floats) -> None:
                     lo[i, d] = low if low > lowest else lowest
                 if high > value:
                     hi[i, d] = high if high < highest else highest
+
+
+@kernel
+def nodes_of(leaf_nodes: Ints, highs: Ints, parents: Ints, low: Floats, high: Floats) -> Ints:
+    """For many intervals of codes of one tree: the lowest node that covers each."""
+    nodes = np.empty(len(low), np.int64)
+    for i in range(len(low)):
+        node = leaf_nodes[np.int64(low[i])]
+        while highs[node] < high[i]:
+            node = parents[node]
+        nodes[i] = node
+    return nodes

@@ -1,0 +1,142 @@
+"""From boxes to what an outsider reads: labels of nodes, and ranges, bounds or midpoints."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.errors import JobError, Problem
+from shoal.hierarchy import Hierarchy, Range
+from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.boxes import nodes_of
+from shoal.schema import Schema
+
+__all__ = ["Labels", "Numeric"]
+
+Numeric: TypeAlias = Literal["range", "bounds", "midpoint"]
+
+#: From so many boxes on it pays to write each different label only once.
+MANY = 2048
+
+
+class Tree(NamedTuple):
+    """A hierarchy as arrays, made once."""
+
+    labels: Any
+    leaf_nodes: Ints
+    highs: Ints
+    parents: Ints
+
+    @classmethod
+    def of(cls, hierarchy: Hierarchy) -> Tree:
+        """The arrays of a hierarchy."""
+        return cls(
+            pa.array(hierarchy.labels, pa.string()),
+            np.array(hierarchy.leaf_nodes, np.int64),
+            np.array(hierarchy.highs, np.int64),
+            np.array(hierarchy.parents, np.int64),
+        )
+
+
+class Labels:
+    """Write boxes as columns.
+
+    Parameters
+    ----------
+    schema
+        The quasi attributes.
+    numeric
+        How a side of numbers is published: ``"range"`` as the text ``[25, 30]``, ``"bounds"`` as
+        two columns ``age_min`` and ``age_max``, ``"midpoint"`` as one number.
+
+    >>> from shoal.schema import Quasi
+    >>> schema = Schema(subject=None, quasi=[Quasi("age", Range(0, 120, step=1))])
+    >>> labels = Labels(schema, "range")
+    >>> columns = labels.columns(np.array([[25.0]]), np.array([[30.0]]), np.array([0, 0]))
+    >>> [str(text) for text in columns[0]]
+    ['[25, 30]', '[25, 30]']
+    """
+
+    def __init__(self, schema: Schema, numeric: Numeric = "range") -> None:
+        self._quasi = schema.quasi
+        self._numeric = numeric
+        self._trees = {
+            quasi.name: Tree.of(quasi.domain)
+            for quasi in schema.quasi
+            if isinstance(quasi.domain, Hierarchy)
+        }
+        fields = []
+        for quasi in schema.quasi:
+            if isinstance(quasi.domain, Hierarchy) or numeric == "range":
+                fields.append((quasi.name, pa.string()))
+            elif numeric == "midpoint":
+                fields.append((quasi.name, pa.float64()))
+            else:
+                number = pa.int64() if quasi.domain.is_whole else pa.float64()
+                fields += [(f"{quasi.name}_min", number), (f"{quasi.name}_max", number)]
+        self.schema = pa.schema(fields)
+        _refuse_clashes([name for name, _ in fields], schema)
+
+    def columns(self, lo: Floats, hi: Floats, boxes: Ints) -> list[Any]:
+        """The columns of rows that lie in boxes; text comes as dictionaries."""
+        columns: list[Any] = []
+        for d, quasi in enumerate(self._quasi):
+            low, high = lo[:, d], hi[:, d]
+            if isinstance(quasi.domain, Hierarchy):
+                tree = self._trees[quasi.name]
+                nodes = nodes_of(tree.leaf_nodes, tree.highs, tree.parents, low, high)
+                columns.append(_dictionary(nodes[boxes], tree.labels))
+            elif self._numeric == "range":
+                columns.append(_ranges(quasi.domain, low, high, boxes))
+            elif self._numeric == "midpoint":
+                columns.append(pa.array(((low + high) / 2)[boxes]))
+            else:
+                columns += [_numbers(quasi.domain, side[boxes]) for side in (low, high)]
+        return columns
+
+
+def _refuse_clashes(names: list[str], schema: Schema) -> None:
+    problems = [
+        Problem(
+            f"schema.{name}",
+            "is also the name of a published bound",
+            None,
+            'Rename the column, or publish numbers as a "range"',
+        )
+        for name in schema.payload
+        if name in names
+    ]
+    if problems or len(set(names)) < len(names):
+        raise JobError(
+            problems or [Problem("publish.numeric", "gives two columns the same name")]
+        )
+
+
+def _numbers(domain: Range, numbers: Floats) -> Any:
+    return pa.array(numbers.astype(np.int64) if domain.is_whole else numbers)
+
+
+def _texts(domain: Range, numbers: Floats) -> Any:
+    return _numbers(domain, numbers).cast(pa.string())
+
+
+def _dictionary(indices: Ints, dictionary: Any) -> Any:
+    return pa.DictionaryArray.from_arrays(pa.array(indices.astype(np.int32)), dictionary)
+
+
+def _ranges(domain: Range, low: Floats, high: Floats, boxes: Ints) -> Any:
+    if len(low) > MANY:
+        # One box for each row, as when everything is published at once: few are different.
+        lows, highs = pa.array(low).dictionary_encode(), pa.array(high).dictionary_encode()
+        pairs = np.asarray(lows.indices).astype(np.int64) * len(highs.dictionary)
+        pairs += np.asarray(highs.indices)
+        encoded = pa.array(pairs).dictionary_encode()
+        different = np.asarray(encoded.dictionary)
+        low = np.asarray(lows.dictionary)[different // len(highs.dictionary)]
+        high = np.asarray(highs.dictionary)[different % len(highs.dictionary)]
+        boxes = np.asarray(encoded.indices)[boxes]
+    inside = pc.binary_join_element_wise(_texts(domain, low), _texts(domain, high), ", ")
+    return _dictionary(boxes, pc.binary_join_element_wise("[", inside, "]", ""))

@@ -1,0 +1,139 @@
+"""In which order decided rows leave (thesis §5.5.3).
+
+- ``released``: as they were decided; the engine has shuffled the rows inside each group.
+- ``shuffled``: all rows of one instant shuffled, across its groups.
+- ``arrival``: as they came. A row waits for all earlier ones; where deadlines follow arrival it
+  still leaves within the delay (Theorem 5.3). Who knows when somebody came finds their row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from shoal._jit import kernel
+from shoal.engine import Decisions
+from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.rng import seeded, shuffle
+
+__all__ = ["Arranged", "ByArrival", "ByInstant", "Ordering"]
+
+
+class Arranged(NamedTuple):
+    """Decided rows in the order in which they leave, with their payload and their boxes.
+
+    The arrays are those of `Decisions`; ``loss`` and ``groups`` are by box.
+    """
+
+    rows: Ints
+    outcomes: Ints
+    boxes: Ints
+    published: Ints
+    published_s: Floats
+    lo: Floats
+    hi: Floats
+    loss: Floats
+    groups: Ints
+    payload: pa.RecordBatch
+
+
+class Ordering:
+    """Let rows leave as they were decided."""
+
+    def arrange(
+        self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int
+    ) -> Arranged:
+        """Give the rows that leave now.
+
+        Parameters
+        ----------
+        decisions, payload
+            What was decided, and a row of payload for each decided row.
+        oldest_held
+            The position of the oldest row that isn't decided.
+        """
+        return Arranged(
+            decisions.rows, decisions.outcomes, decisions.boxes,
+            decisions.published, decisions.published_s,
+            decisions.lo, decisions.hi, decisions.loss, decisions.groups, payload,
+        )  # fmt: skip
+
+
+class ByInstant(Ordering):
+    """Shuffle all rows that were decided at one instant."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._random = seeded(seed, "order")
+
+    def arrange(
+        self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int
+    ) -> Arranged:
+        """Give all rows, shuffled inside each instant."""
+        order = np.arange(len(decisions.rows))
+        _shuffle_instants(self._random, order, decisions.instants)
+        arranged = super().arrange(decisions, payload, oldest_held)
+        return _picked(arranged, order)
+
+
+class ByArrival(Ordering):
+    """Keep rows back until all that came before them have left."""
+
+    def __init__(self) -> None:
+        self._waiting: Arranged | None = None
+        self._latest = 0
+        self._latest_s = -np.inf
+
+    def arrange(
+        self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int
+    ) -> Arranged:
+        """Give the rows that came before the oldest held one."""
+        arranged = _with_own_boxes(super().arrange(decisions, payload, oldest_held))
+        if self._waiting is not None:
+            arranged = _joined(self._waiting, arranged)
+        arranged = _picked(arranged, np.argsort(arranged.rows))
+        n = int(np.searchsorted(arranged.rows, oldest_held))
+        self._waiting = _with_own_boxes(_picked(arranged, np.arange(n, len(arranged.rows))))
+        leaving = _picked(arranged, np.arange(n))
+        # A row leaves when the last of those before it is decided.
+        published = np.maximum.accumulate(np.append(self._latest, leaving.published))[1:]
+        timed = np.where(np.isnan(leaving.published_s), -np.inf, leaving.published_s)
+        seconds = np.maximum.accumulate(np.append(self._latest_s, timed))[1:]
+        if n:
+            self._latest, self._latest_s = int(published[-1]), float(seconds[-1])
+        seconds = np.where(np.isnan(leaving.published_s), np.nan, seconds)
+        return leaving._replace(published=published, published_s=seconds)
+
+
+def _picked(arranged: Arranged, order: Ints) -> Arranged:
+    per_row = (array[order] for array in arranged[:5])
+    return Arranged(*per_row, *arranged[5:9], arranged.payload.take(pa.array(order)))
+
+
+def _with_own_boxes(arranged: Arranged) -> Arranged:
+    """Give each row a box of its own, so that rows can be kept without those they came with."""
+    has_box = arranged.boxes >= 0
+    chosen = arranged.boxes[has_box]
+    boxes = np.full(len(arranged.boxes), -1, np.int64)
+    boxes[has_box] = np.arange(len(chosen))
+    return arranged._replace(
+        boxes=boxes, lo=arranged.lo[chosen], hi=arranged.hi[chosen],
+        loss=arranged.loss[chosen], groups=arranged.groups[chosen],
+    )  # fmt: skip
+
+
+def _joined(first: Arranged, second: Arranged) -> Arranged:
+    shifted = np.where(second.boxes < 0, -1, second.boxes + len(first.loss))
+    second = second._replace(boxes=shifted)
+    arrays = (np.concatenate(pair) for pair in zip(first[:9], second[:9], strict=True))
+    return Arranged(*arrays, pa.concat_batches([first.payload, second.payload]))
+
+
+@kernel
+def _shuffle_instants(random: Ints, order: Ints, instants: Ints) -> None:
+    begin = 0
+    for i in range(1, len(order) + 1):
+        if i == len(order) or instants[i] != instants[begin]:
+            shuffle(random, order[begin:i])
+            begin = i

@@ -1,0 +1,322 @@
+"""The wiring: source → codec → engine → hold → release → sink.
+
+Reading with encoding, deciding, and labelling with writing are three threads with short queues
+between them: they overlap on two cores, and a slow sink slows the source.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import queue
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.codec import Codec, Encoded
+from shoal.engine import Anonymizer, Decisions, Engine
+from shoal.errors import PromiseError
+from shoal.hold import Hold
+from shoal.io.base import BadRow, Sink, Source
+from shoal.kernels.arrays import Ints
+from shoal.metrics import Summary
+from shoal.order import Arranged, Ordering
+from shoal.policy import Policy
+from shoal.release import Publish, Release
+from shoal.schema import Schema
+from shoal.writer import ARRIVED_S, ROW, Writer
+
+__all__ = ["Pipeline", "Run"]
+
+#: How many batches may wait between two threads.
+QUEUE = 4
+#: How often, in seconds, a waiting thread looks whether it should stop.
+LOOK = 0.1
+#: Ticks come so much before a deadline in seconds that what is due leaves within the delay.
+LEAD_SHARE, LEAD_MOST = 0.1, 0.2
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A recipe for runs: what is read, promised, decided and published.
+
+    Parameters
+    ----------
+    schema, policy, anonymizer
+        The columns, the promise, and what keeps it.
+    publish
+        How the release looks.
+    seed
+        For repeatable runs, in tests only; without it randomness is the operating system's.
+    clock
+        What tells the time where the stream has no time column.
+    """
+
+    schema: Schema
+    policy: Policy
+    anonymizer: Anonymizer
+    publish: Publish = field(default_factory=Publish)
+    seed: bytes | None = None
+    clock: Callable[[], float] = time.time
+
+    def run(
+        self,
+        source: Source,
+        open_sink: Callable[[pa.Schema], Sink],
+        *,
+        on_bad: Callable[[list[BadRow]], None],
+        open_trace: Callable[[pa.Schema], Sink] | None = None,
+        watch: Callable[[Summary], None] | None = None,
+        on_release: Callable[[Release], None] | None = None,
+    ) -> Run:
+        """Prepare a run; it begins with `Run.go`.
+
+        Parameters
+        ----------
+        source
+            Where rows come from.
+        open_sink
+            Called once with the columns of the output, when they are known.
+        on_bad
+            Takes rows that can't be used; it may raise to stop the run.
+        open_trace
+            Called once with the columns of the trace, if one is wanted.
+        watch
+            Called after each batch with the figures so far.
+        on_release
+            Called with each release when it has been written, from another thread.
+        """
+        writer = Writer(self.schema, self.publish, open_sink, open_trace, on_release)
+        return Run(self, source, writer, on_bad, watch, with_subject=open_trace is not None)
+
+
+class _Read(NamedTuple):
+    """What the reading thread hands over: a batch encoded, with the positions in the input."""
+
+    encoded: Encoded
+    inputs: Ints
+    bad: list[BadRow]
+    bad_subjects: list[Any]
+    types: pa.Schema
+    read_at: float
+
+
+class Run:
+    """One run of a pipeline. ``summary`` tells how it stands, at any time."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        source: Source,
+        writer: Writer,
+        on_bad: Callable[[list[BadRow]], None],
+        watch: Callable[[Summary], None] | None,
+        *,
+        with_subject: bool,
+    ) -> None:
+        seed = secrets.token_bytes(32) if pipeline.seed is None else pipeline.seed
+        self._pipeline = pipeline
+        self._source = source
+        self._on_bad = on_bad
+        self._watch = watch
+        self._engine: Engine = pipeline.anonymizer.start(
+            pipeline.schema, pipeline.policy, seed=seed
+        )
+        key = hashlib.blake2b(seed, digest_size=8, person=b"shoal-codec").digest()
+        self._codec = Codec(pipeline.schema, key=key, with_subject=with_subject)
+        self._hold = Hold()
+        self._ordering: Ordering = pipeline.publish.ordering(seed)
+        self._writer = writer
+        delay = pipeline.policy.delay
+        seconds = None if delay is None else delay.seconds
+        self._ticks = seconds is not None and pipeline.schema.time is None
+        self._lead = min(LEAD_MOST, LEAD_SHARE * (seconds or 0.0))
+        self._stop = threading.Event()
+        self._incoming: queue.Queue[_Read | BaseException | None] = queue.Queue(QUEUE)
+        self.summary = Summary()
+        self.interrupted = False
+
+    def stop(self) -> None:
+        """Ask the run to end soon, with what is held still held. May be called by a signal."""
+        self._stop.set()
+
+    def go(self) -> Summary:
+        """Read everything, publish everything; give the figures."""
+        reader = threading.Thread(target=self._read, name="shoal-reader", daemon=True)
+        reader.start()
+        try:
+            self._decide()
+        except BaseException:
+            self._stop.set()
+            self._close(failed=True)
+            raise
+        self._close(failed=False)
+        return self.summary
+
+    def _close(self, *, failed: bool) -> None:
+        """Let the writer finish what was decided; say what is held."""
+        self.summary.n_held = self._engine.n_held
+        try:
+            rows, payload = self._hold.rest()
+            if payload is not None:
+                self._writer.held(rows, payload)
+            self._writer.close(self._codec.types)
+        except BaseException:
+            # The first failure is the one to tell.
+            if not failed:
+                raise
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        try:
+            for chunk in self._source:
+                encoded = self._codec.encode(chunk.batch)
+                bad = list(chunk.bad)
+                subjects: list[Any] = [None] * len(bad)
+                if encoded.reasons:
+                    wrong = list(encoded.reasons)
+                    bad += _bad_rows(chunk.batch, chunk.rows, encoded.reasons)
+                    subjects += self._subjects_of(chunk.batch, wrong)
+                order = sorted(range(len(bad)), key=lambda i: bad[i].row)
+                read = _Read(
+                    encoded,
+                    chunk.rows[encoded.good],
+                    [bad[i] for i in order],
+                    [subjects[i] for i in order],
+                    self._codec.types,
+                    self._pipeline.clock(),
+                )
+                if not self._offer(read):
+                    return
+            self._offer(None)
+        except BaseException as error:
+            self._offer(error)
+
+    def _subjects_of(self, batch: pa.RecordBatch, rows: list[int]) -> list[Any]:
+        name = self._pipeline.schema.subject
+        if name is None:
+            return [None] * len(rows)
+        column = batch.column(name)
+        return [column[row].as_py() for row in rows]
+
+    def _offer(self, item: _Read | BaseException | None) -> bool:
+        """Put something in the queue unless the run is being stopped."""
+        while not self._stop.is_set():
+            try:
+                self._incoming.put(item, timeout=LOOK)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    # -- deciding --------------------------------------------------------------------------------
+
+    def _decide(self) -> None:
+        while True:
+            item = self._next()
+            self._writer.check()
+            if isinstance(item, BaseException):
+                raise item
+            if item is None:
+                break
+            self._take_in(item)
+            if self._watch is not None:
+                self._watch(self.summary)
+        if self._stop.is_set():
+            self.interrupted = True
+            return
+        self._publish(self._engine.flush(), self._clock())
+
+    def _next(self) -> _Read | BaseException | None:
+        """The next batch; None at the end, or when the run is to stop. Meanwhile the clock ticks."""
+        while not self._stop.is_set():
+            wait = LOOK
+            deadline = self._engine.next_deadline if self._ticks else None
+            if deadline is not None:
+                now = self._pipeline.clock()
+                if now + self._lead >= deadline:
+                    self._publish(self._engine.advance(now + self._lead), now)
+                    continue
+                wait = min(wait, deadline - self._lead - now)
+            try:
+                return self._incoming.get(timeout=wait)
+            except queue.Empty:
+                self._writer.check()
+        return None
+
+    def _take_in(self, item: _Read) -> None:
+        if item.bad:
+            self.summary.n_in += len(item.bad)
+            self.summary.n_quarantined += len(item.bad)
+            self._on_bad(item.bad)
+        self._writer.open(item.types)
+        if item.bad:
+            self._writer.quarantined([row.row for row in item.bad], item.bad_subjects)
+        codes, payload = item.encoded.codes, item.encoded.payload
+        n = len(codes.subjects)
+        if self._ticks:
+            codes = codes._replace(times=np.full(n, item.read_at))
+        self._hold.put(
+            payload.append_column(ROW, pa.array(item.inputs)).append_column(
+                ARRIVED_S, pa.array(codes.times)
+            )
+        )
+        self.summary.n_in += n
+        self._publish(self._engine.push(codes), self._clock())
+
+    def _clock(self) -> float | None:
+        return self._pipeline.clock() if self._ticks else None
+
+    def _publish(self, decisions: Decisions, now: float | None) -> None:
+        """Hand over what was decided; ``now`` if the clock, not the stream, tells the time."""
+        self.summary.n_held = self._engine.n_held
+        if len(decisions.rows) == 0:
+            return
+        self._guard(decisions)
+        if now is not None:
+            decisions = decisions._replace(published_s=np.full(len(decisions.rows), now))
+        payload = self._hold.take(decisions.rows)
+        arranged = self._ordering.arrange(decisions, payload, self._hold.oldest)
+        self._count(decisions, arranged)
+        if len(arranged.rows):
+            self._writer.leaving(arranged)
+
+    def _guard(self, decisions: Decisions) -> None:
+        """The last look: no engine, whatever its faults, gets a group of too few out."""
+        new = decisions.n_rows > 0
+        if new.any() and decisions.n_subjects[new].min() < self._pipeline.policy.k:
+            raise PromiseError(
+                f"a group of fewer than {self._pipeline.policy.k} subjects was about to be "
+                "released; nothing of it was published. This is a bug: please report it."
+            )
+
+    def _count(self, decisions: Decisions, arranged: Arranged) -> None:
+        new = decisions.n_rows > 0
+        boxes = np.where(arranged.boxes < 0, 0, arranged.boxes)
+        loss = arranged.loss[boxes] if len(arranged.loss) else np.ones(len(boxes))
+        arrived_s = np.asarray(arranged.payload.column(ARRIVED_S))
+        waited_s = arranged.published_s - arrived_s
+        self.summary.add(
+            arranged.outcomes.astype(np.int8),
+            loss,
+            arranged.published - arranged.rows,
+            None if np.isnan(waited_s).any() else waited_s,
+            decisions.n_rows[new],
+            decisions.n_subjects[new],
+        )
+
+
+def _bad_rows(batch: pa.RecordBatch, rows: Ints, reasons: dict[int, str]) -> list[BadRow]:
+    """Rows that the codec refused, with their values as JSON for the quarantine file."""
+    values = batch.take(pa.array(list(reasons))).to_pylist()
+    return [
+        BadRow(int(rows[i]), reason, json.dumps(value, default=str, ensure_ascii=False).encode())
+        for (i, reason), value in zip(reasons.items(), values, strict=True)
+    ]

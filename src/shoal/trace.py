@@ -1,0 +1,125 @@
+"""The trace: a private line for each input row, for evaluation and for the audit."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.engine import Outcome
+from shoal.kernels.arrays import Floats, Ints
+from shoal.order import Arranged
+
+__all__ = ["Lines", "Tracer", "trace_schema"]
+
+OUTCOMES = pa.array([*(outcome.name for outcome in Outcome), "quarantined", "held"])
+QUARANTINED, HELD = len(Outcome), len(Outcome) + 1
+
+
+class Lines(Protocol):
+    """Whatever takes the lines of a trace."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take some lines."""
+
+
+def trace_schema(subject: Any) -> pa.Schema:
+    """The columns of a trace, with the Arrow type of the subject."""
+    return pa.schema(
+        [
+            ("row", pa.int64()),
+            ("subject", subject),
+            ("outcome", pa.string()),
+            ("arrived", pa.int64()),
+            ("published", pa.int64()),
+            ("arrived_s", pa.float64()),
+            ("published_s", pa.float64()),
+            ("group", pa.int64()),
+            ("window", pa.int64()),
+            ("loss", pa.float64()),
+            ("seq", pa.int64()),
+        ]
+    )
+
+
+class Tracer:
+    """Write a line for each row that is decided, quarantined, or held at the end.
+
+    Parameters
+    ----------
+    lines
+        Where they go.
+    subject
+        The Arrow type of the subject.
+    """
+
+    def __init__(self, lines: Lines, subject: Any) -> None:
+        self._lines = lines
+        self._schema = trace_schema(subject)
+        self.subject = subject
+
+    def decided(
+        self, arranged: Arranged, inputs: Ints, arrived_s: Floats, subjects: Any, seq: Ints
+    ) -> None:
+        """Rows leave: ``inputs`` are their positions in the input, ``seq`` in the output."""
+        has_box = arranged.boxes >= 0
+        box = np.where(has_box, arranged.boxes, 0)
+        group, loss = np.full(len(box), -1, np.int64), np.ones(len(box))
+        if has_box.any():
+            group = np.where(has_box, arranged.groups[box], -1)
+            loss = np.where(has_box, arranged.loss[box], 1.0)
+        self._write(
+            inputs, subjects, arranged.outcomes, arranged.rows, arranged.published,
+            arrived_s, arranged.published_s, group, loss, seq,
+        )  # fmt: skip
+
+    def quarantined(self, inputs: Ints, subjects: Any) -> None:
+        """Rows that couldn't be used."""
+        self._unfinished(QUARANTINED, inputs, subjects, np.full(len(inputs), -1), None)
+
+    def held(self, inputs: Ints, subjects: Any, arrived: Ints, arrived_s: Floats) -> None:
+        """Rows that weren't decided when the run was interrupted."""
+        self._unfinished(HELD, inputs, subjects, arrived, arrived_s)
+
+    def _unfinished(
+        self, outcome: int, inputs: Ints, subjects: Any, arrived: Ints, arrived_s: Floats | None
+    ) -> None:
+        n = len(inputs)
+        none, unknown = np.full(n, -1), np.full(n, np.nan)
+        self._write(
+            inputs, subjects, np.full(n, outcome), arrived, none,
+            unknown if arrived_s is None else arrived_s, unknown, none, unknown, none,
+        )  # fmt: skip
+
+    def _write(
+        self, inputs: Ints, subjects: Any, outcomes: Ints, arrived: Ints, published: Ints,
+        arrived_s: Floats, published_s: Floats, group: Ints, loss: Floats, seq: Ints,
+    ) -> None:  # fmt: skip
+        n = len(inputs)
+        self._lines.write(
+            pa.record_batch(
+                [
+                    pa.array(inputs),
+                    subjects,
+                    OUTCOMES.take(pa.array(outcomes)),
+                    _known(arrived),
+                    _known(published),
+                    _finite(arrived_s),
+                    _finite(published_s),
+                    _known(group),
+                    pa.nulls(n, pa.int64()),
+                    _finite(loss),
+                    _known(seq),
+                ],
+                schema=self._schema,
+            )
+        )
+
+
+def _known(numbers: Ints) -> Any:
+    return pa.array(numbers, pa.int64(), mask=numbers < 0)
+
+
+def _finite(numbers: Floats) -> Any:
+    return pa.array(numbers, pa.float64(), mask=~np.isfinite(numbers))
