@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-__all__ = ["kernel"]
+__all__ = ["is_cold", "kernel"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -70,3 +70,10 @@ def kernel(function: F) -> F:
         finally:
             numba.config.CACHE_DIR = before
     return cast(F, compiled)
+
+
+def is_cold() -> bool:
+    """Whether kernels will have to be compiled first, which takes about a minute."""
+    if numba.config.DISABLE_JIT:
+        return False
+    return _folder is None or not any(_folder.rglob("*.nbi"))

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.codec import Codec, Encoded
 from shoal.engine import Anonymizer, Decisions, Engine
@@ -40,6 +41,8 @@ QUEUE = 4
 LOOK = 0.1
 #: Ticks come so much before a deadline in seconds that what is due leaves within the delay.
 LEAD_SHARE, LEAD_MOST = 0.1, 0.2
+#: From so many rows on, a kept column is warned about if so large a share of them are different.
+UNIQUE_ROWS, UNIQUE_SHARE = 100, 0.9
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class Pipeline:
         open_trace: Callable[[pa.Schema], Sink] | None = None,
         watch: Callable[[Summary], None] | None = None,
         on_release: Callable[[Release], None] | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> Run:
         """Prepare a run; it begins with `Run.go`.
 
@@ -91,9 +95,13 @@ class Pipeline:
             Called after each batch with the figures so far.
         on_release
             Called with each release when it has been written, from another thread.
+        warn
+            Takes sentences about data that looks dangerous to publish.
         """
         writer = Writer(self.schema, self.publish, open_sink, open_trace, on_release)
-        return Run(self, source, writer, on_bad, watch, with_subject=open_trace is not None)
+        run = Run(self, source, writer, on_bad, watch, with_subject=open_trace is not None)
+        run.warn = warn
+        return run
 
 
 class _Read(NamedTuple):
@@ -141,6 +149,7 @@ class Run:
         self._incoming: queue.Queue[_Read | BaseException | None] = queue.Queue(QUEUE)
         self.summary = Summary()
         self.interrupted = False
+        self.warn: Callable[[str], None] | None = None
 
     def stop(self) -> None:
         """Ask the run to end soon, with what is held still held. May be called by a signal."""
@@ -261,6 +270,9 @@ class Run:
             self._writer.quarantined([row.row for row in item.bad], item.bad_subjects)
         codes, payload = item.encoded.codes, item.encoded.payload
         n = len(codes.subjects)
+        if self.warn is not None and n >= UNIQUE_ROWS:
+            self._warn_of_unique(payload, self.warn)
+            self.warn = None
         if self._ticks:
             codes = codes._replace(times=np.full(n, item.read_at))
         self._hold.put(
@@ -270,6 +282,16 @@ class Run:
         )
         self.summary.n_in += n
         self._publish(self._engine.push(codes), self._clock())
+
+    def _warn_of_unique(self, payload: pa.RecordBatch, warn: Callable[[str], None]) -> None:
+        """A kept column with a value of its own in nearly every row tells people apart."""
+        for name in self._pipeline.schema.keep:
+            different = pc.count_distinct(payload.column(name)).as_py()
+            if different > UNIQUE_SHARE * payload.num_rows:
+                warn(
+                    f"schema.keep: column {name} has {different:,} different values in "
+                    f"{payload.num_rows:,} rows and is published as it is: it may tell people apart"
+                )
 
     def _clock(self) -> float | None:
         return self._pipeline.clock() if self._ticks else None

@@ -131,7 +131,7 @@ class Delay:
     def __post_init__(self) -> None:
         if self.rows is None and self.seconds is None:
             raise ParameterError(
-                "Delay", "needs rows, seconds or both", mend="For example Delay(rows=10_000)"
+                "Delay", "needs rows, seconds or both", mend="For example rows = 10000"
             )
         if self.rows is not None:
             _whole("Delay.rows", self.rows, 1)

@@ -1,1 +1,7 @@
-"""The command line."""
+"""The command line. Commands are imported when they are used, so that help is quick."""
+
+from __future__ import annotations
+
+from shoal.cli.app import main
+
+__all__ = ["main"]

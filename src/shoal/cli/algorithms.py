@@ -1,0 +1,47 @@
+"""``shoal algorithms``: what there is."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+
+from shoal import algorithms as registry
+
+__all__ = ["algorithms"]
+
+
+def algorithms(*, as_json: bool) -> int:
+    """List the anonymizers."""
+    entries = []
+    for name in registry.names():
+        recipe = registry.find(name)
+        entries.append(
+            {
+                "name": name,
+                "summary": (inspect.getdoc(recipe) or "").partition("\n")[0],
+                "enforces": [_word(criterion) for criterion in recipe.enforces],
+                "needs_delay": recipe.needs_delay,
+                "knobs": {field.name: field.default for field in dataclasses.fields(recipe)},
+                "reference": recipe.reference,
+            }
+        )
+    if as_json:
+        print(json.dumps(entries))
+        return 0
+    for entry in entries:
+        print(f"{entry['name']}: {entry['summary']}")
+        print(f"  enforces   {', '.join(entry['enforces'])}")  # type: ignore[arg-type]
+        knobs = entry["knobs"].items()  # type: ignore[attr-defined]
+        print(f"  knobs      {', '.join(f'{knob} = {_toml(value)}' for knob, value in knobs)}")
+        print(f"  reference  {entry['reference']}")
+    return 0
+
+
+def _word(criterion: type) -> str:
+    name: str = getattr(criterion, "name", "")
+    return name or "l-diversity (distinct, entropy, recursive)"
+
+
+def _toml(value: object) -> str:
+    return json.dumps(value)

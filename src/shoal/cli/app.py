@@ -1,0 +1,159 @@
+"""The commands, their options, and how each of them ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated, NoReturn, Optional
+
+import typer
+
+from shoal.errors import ShoalError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="shoal",
+    help="Publish a live stream without exposing the people in it.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+JobPath = Annotated[Path, typer.Argument(metavar="JOB", help="The job file (TOML).")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+#: typer reads annotations at run time, and needs the older spelling of optional types.
+Text = Optional[str]  # noqa: UP045
+File = Optional[Path]  # noqa: UP045
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Options of the program itself."""
+    if version:
+        from shoal import __version__
+
+        typer.echo(f"shoal {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    job: JobPath,
+    source: Annotated[
+        str, typer.Option("--input", "-i", metavar="IN", help="What to read; '-' is stdin.")
+    ] = "-",
+    sink: Annotated[
+        str, typer.Option("--output", "-o", metavar="OUT", help="Where to write; '-' is stdout.")
+    ] = "-",
+    trace: Annotated[
+        File, typer.Option(help="Write a private trace for the audit here (Parquet).")
+    ] = None,
+    from_format: Annotated[
+        Text, typer.Option("--from", help="Format of the input: csv, tsv, jsonl, parquet, arrow.")
+    ] = None,
+    to_format: Annotated[Text, typer.Option("--to", help="Format of the output.")] = None,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
+) -> None:
+    """Anonymize a stream: the main job."""
+    from shoal.cli.run import run as command
+
+    raise typer.Exit(
+        command(
+            job, source, sink, trace=trace, from_format=from_format, to_format=to_format,
+            as_json=json, quiet=quiet,
+        )
+    )  # fmt: skip
+
+
+@app.command()
+def audit(
+    job: JobPath,
+    published: Annotated[str, typer.Argument(metavar="PUBLISHED", help="What was published.")],
+    original: Annotated[Text, typer.Option(help="What was read, for the checks that need it.")] = None,
+    trace: Annotated[File, typer.Option(help="The trace that the run wrote.")] = None,
+    from_format: Annotated[Text, typer.Option("--from", help="Format of what was published.")] = None,
+    json: Json = False,
+) -> None:
+    """Check what was published against the promise. Ends with 1 if one is broken."""
+    from shoal.cli.audit import audit as command
+
+    raise typer.Exit(
+        command(job, published, original=original, trace=trace, from_format=from_format, as_json=json)
+    )
+
+
+@app.command()
+def init(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A file of the stream's format.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The job file to write.")] = Path(
+        "job.toml"
+    ),
+    rows: Annotated[int, typer.Option(help="How many rows to look at.", min=1)] = 100_000,
+    from_format: Annotated[Text, typer.Option("--from", help="Format of the data.")] = None,
+    force: Annotated[bool, typer.Option(help="Overwrite files that are there.")] = False,
+) -> None:
+    """Draft a job from a data file: look it over before you use it."""
+    from shoal.cli.init import init as command
+
+    raise typer.Exit(command(data, output, rows=rows, from_format=from_format, force=force))
+
+
+@app.command()
+def algorithms(json: Json = False) -> None:
+    """List the anonymizers, what each can enforce, and its knobs."""
+    from shoal.cli.algorithms import algorithms as command
+
+    raise typer.Exit(command(as_json=json))
+
+
+@app.command()
+def demo(
+    seconds: Annotated[float, typer.Option(help="How long it runs.", min=1)] = 20.0,
+    k: Annotated[int, typer.Option(help="How many people hide each other.", min=1)] = 20,
+    rate: Annotated[int, typer.Option(help="Rows a second.", min=1)] = 2000,
+    seed: Annotated[Optional[int], typer.Option(help="Repeat a certain demo.")] = None,  # noqa: UP045
+    plain: Annotated[bool, typer.Option(help="Plain lines instead of a live view.")] = False,
+) -> None:
+    """Show a live stream, anonymized before your eyes."""
+    from shoal.cli.demo import demo as command
+
+    raise typer.Exit(command(seconds=seconds, k=k, rate=rate, seed=seed, plain=plain))
+
+
+def main() -> NoReturn:
+    """Run a command; every failure ends with a sentence and its exit code."""
+    try:
+        app(standalone_mode=True)
+    except ShoalError as error:
+        typer.echo(f"shoal: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("shoal: interrupted", err=True)
+        sys.exit(130)
+    except Exception as error:
+        _tell_bug(error)
+        sys.exit(ShoalError.exit_code)
+    raise AssertionError("a command always exits")
+
+
+def _tell_bug(error: Exception) -> None:
+    """Say where it happened. The message of a foreign exception may hold a person's value."""
+    if os.environ.get("SHOAL_DEBUG"):
+        traceback.print_exception(error)
+        return
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1] if frames else None
+    where = f"{Path(last.filename).name}, line {last.lineno}" if last else "an unknown place"
+    typer.echo(
+        f"shoal: {type(error).__name__} in {where}. This is a bug of ours: please report it. "
+        "SHOAL_DEBUG=1 shows the whole trace, which may hold values of your data.",
+        err=True,
+    )

@@ -1,0 +1,72 @@
+"""``shoal audit``: was the promise kept?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.audit import audit as judge
+from shoal.errors import ResourceError
+from shoal.io import open_source
+from shoal.job import Job
+from shoal.kernels.arrays import Ints
+
+__all__ = ["audit"]
+
+
+def audit(
+    job_path: Path,
+    published: str,
+    *,
+    original: str | None,
+    trace: Path | None,
+    from_format: str | None,
+    as_json: bool,
+) -> int:
+    """Judge what was published; give the exit code."""
+    job = Job.load(job_path)
+    output, _, _ = _table(published, None, from_format)
+    given, rows, n_bad = None, None, 0
+    if original is not None:
+        given, rows, n_bad = _table(original, job.schema.columns, None)
+    lines = None if trace is None else _table(str(trace), None, None)[0]
+    report = judge(
+        job.schema,
+        job.policy,
+        output,
+        numeric=job.publish.numeric,
+        suppressed=job.publish.suppressed,
+        trace=lines,
+        original=given,
+        original_rows=rows,
+    )
+    print(json.dumps(report.as_dict()) if as_json else report)
+    return report.exit_code
+
+
+def _table(
+    path: str, columns: tuple[str, ...] | None, from_format: str | None
+) -> tuple[pa.Table, Ints, int]:
+    """All rows of a file, their positions in it, and how many couldn't be read."""
+    source = open_source(path, columns, format=from_format)
+    try:
+        batches, rows, n_bad = [], [], 0
+        for chunk in source:
+            batches.append(chunk.batch)
+            rows.append(chunk.rows)
+            n_bad += len(chunk.bad)
+        if not batches:
+            names = columns or source.schema_names
+            return pa.table({name: pa.array([], pa.string()) for name in names}), np.empty(0, np.int64), 0
+        try:
+            table = pa.concat_tables(
+                [pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive"
+            )
+        except pa.ArrowException:
+            raise ResourceError(f"{path}: its columns change their type on the way") from None
+        return table, np.concatenate(rows), n_bad
+    finally:
+        source.close()

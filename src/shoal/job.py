@@ -1,0 +1,486 @@
+"""The job file: TOML to objects. A wrong job reports all of its problems at once.
+
+>>> job = Job.parse('''
+... [schema]
+... subject = "person"
+... [schema.quasi]
+... age = { range = [0, 120], step = 1 }
+... [policy]
+... k = 10
+... delay = { rows = 1000 }
+... [algorithm]
+... name = "castle"
+... ''')
+>>> job.policy.k, job.anonymizer.name
+(10, 'castle')
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import pydantic
+from pydantic import BaseModel, ConfigDict
+
+from shoal import algorithms
+from shoal.engine import Anonymizer
+from shoal.errors import JobError, Problem, UnsupportedError, did_you_mean
+from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.labels import Labels
+from shoal.pipeline import Pipeline
+from shoal.policy import (
+    Criterion,
+    Delay,
+    DistinctLDiversity,
+    EntropyLDiversity,
+    KAnonymity,
+    LDiversity,
+    Policy,
+    RecursiveLDiversity,
+)
+from shoal.release import Publish
+from shoal.schema import Quasi, Schema, Sensitive
+
+__all__ = ["BadRows", "Job"]
+
+T = TypeVar("T")
+
+SECTIONS = ("schema", "policy", "algorithm", "publish", "run", "bad_rows")
+REQUIRED = ("schema", "policy")
+WAYS = ("range", "hierarchy", "values", "mask")
+EXAMPLES = {
+    "schema.subject": 'Name the column that tells people apart, or say { each_row = true }',
+    "schema.quasi": "Name at least one column that an outsider may know",
+    "policy.delay": "For example delay = { rows = 10000 }",
+}
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _EachRow(_Model):
+    each_row: Literal[True]
+
+
+class _Domain(_Model):
+    """The ways to give a domain; exactly one of them for a quasi attribute."""
+
+    range: list[int | float] | None = None
+    step: int | float | None = None
+    hierarchy: str | None = None
+    values: list[str] | None = None
+    mask: int | list[str] | None = None
+
+
+class _Quasi(_Domain):
+    weight: int | float = 1.0
+
+
+class _Keep(_Model):
+    columns: list[str] = []
+
+
+class _Schema(_Model):
+    subject: str | _EachRow
+    time: str | None = None
+    quasi: dict[str, _Quasi]
+    sensitive: dict[str, _Domain] = {}
+    keep: _Keep = _Keep()
+
+
+class _Delay(_Model):
+    rows: int | None = None
+    seconds: int | float | None = None
+
+
+class _Policy(_Model):
+    k: int | None = None
+    l: int | dict[str, Any] | None = None  # noqa: E741
+    delay: _Delay | None = None
+    missing: Literal["quarantine"] = "quarantine"
+
+
+class _Publish(_Model):
+    numeric: str = "range"
+    order: str = "released"
+    suppressed: str = "drop"
+
+
+class _Run(_Model):
+    seed: int | None = None
+
+
+class _BadRows(_Model):
+    action: Literal["quarantine", "stop"] = "quarantine"
+    file: str = "quarantine.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class BadRows:
+    """What happens to rows that can't be used, and where they go."""
+
+    action: Literal["quarantine", "stop"]
+    file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All that a run needs to know but where rows come from and go to.
+
+    ``warnings`` are sentences about choices that are allowed but weaken something.
+    """
+
+    schema: Schema
+    policy: Policy
+    anonymizer: Anonymizer
+    publish: Publish
+    bad_rows: BadRows
+    seed: int | None
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Job:
+        """Read a job file; paths in it are relative to it."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            mend = "`shoal init DATA -o job.toml` drafts one" if not path.exists() else None
+            what = f"can't be read: {error.strerror}"
+            raise JobError(Problem("job", what, None, mend), where=str(path)) from None
+        except UnicodeDecodeError:
+            raise JobError(Problem("job", "isn't UTF-8 text"), where=str(path)) from None
+        return cls.parse(text, folder=path.parent, where=str(path))
+
+    @classmethod
+    def parse(cls, text: str, *, folder: Path | None = None, where: str | None = None) -> Job:
+        """Read a job from text."""
+        try:
+            raw = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise JobError(Problem("job", f"isn't TOML: {error}"), where=where) from None
+        reader = _Reader(raw, folder or Path())
+        job = reader.job()
+        if job is None:
+            raise JobError(reader.problems, where=where)
+        return job
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline of this job."""
+        seed = None if self.seed is None else self.seed.to_bytes(16, "big", signed=True)
+        return Pipeline(self.schema, self.policy, self.anonymizer, self.publish, seed)
+
+
+class _Reader:
+    """Builds the parts of a job and collects what is wrong with them."""
+
+    def __init__(self, raw: dict[str, Any], folder: Path) -> None:
+        self._raw = raw
+        self._folder = folder
+        self.problems: list[Problem] = []
+
+    def job(self) -> Job | None:
+        """The job, or None if there are problems."""
+        for section in self._raw:
+            if section not in SECTIONS:
+                mend = did_you_mean(section, SECTIONS)
+                self.problems.append(Problem(section, "is an unknown section", None, mend))
+        schema = self._section("schema", _Schema, self._schema)
+        policy = self._section("policy", _Policy, _policy)
+        anonymizer = self._attempt("algorithm", self._anonymizer)
+        publish = self._section("publish", _Publish, lambda raw: Publish(**raw.model_dump()))
+        run = self._section("run", _Run, lambda raw: raw)
+        bad_rows = self._section("bad_rows", _BadRows, self._bad_rows)
+        if policy is not None and schema is not None:
+            self._attempt("policy", lambda: policy.check(schema))
+        if policy is not None and anonymizer is not None:
+            self._attempt("algorithm", lambda: _check(anonymizer, policy))
+        if publish is not None and schema is not None:
+            self._attempt("publish", lambda: Labels(schema, publish.numeric))
+        if self.problems:
+            return None
+        assert schema is not None
+        assert policy is not None
+        assert anonymizer is not None
+        assert publish is not None
+        assert run is not None
+        assert bad_rows is not None
+        warnings = tuple(_warnings(schema, anonymizer, publish, run.seed))
+        return Job(schema, policy, anonymizer, publish, bad_rows, run.seed, warnings)
+
+    def _section(self, name: str, model: type[_Model], build: Callable[[Any], T]) -> T | None:
+        if name not in self._raw and name in REQUIRED:
+            self.problems.append(Problem(name, "is missing", None, f"Add a section [{name}]"))
+            return None
+        try:
+            checked = model.model_validate(self._raw.get(name, {}))
+        except pydantic.ValidationError as error:
+            self.problems += _problems(name, model, error)
+            self._look_further(name, model, build, error)
+            return None
+        return self._attempt(name, lambda: build(checked))
+
+    def _look_further(
+        self, name: str, model: type[_Model], build: Callable[[Any], T],
+        error: pydantic.ValidationError,
+    ) -> None:  # fmt: skip
+        """Without what has the wrong form, does the rest of the section make sense?"""
+        rest = copy.deepcopy(self._raw[name])
+        for found in error.errors():
+            place = list(found["loc"][: 2 if found["loc"][0] in ("quasi", "sensitive") else 1])
+            table = rest
+            for part in place[:-1]:
+                table = table.get(part, {})
+            table.pop(place[-1], None)
+        if model is _Schema:
+            rest.setdefault("subject", {"each_row": True})
+        try:
+            checked = model.model_validate(rest)
+        except pydantic.ValidationError:
+            return
+        if rest:
+            self._attempt(name, lambda: build(checked))
+
+    def _attempt(self, key: str, build: Callable[[], T]) -> T | None:
+        """Build something; what goes wrong is collected under a key of the job file."""
+        try:
+            return build()
+        except JobError as error:
+            self.problems += [_keyed(key, problem) for problem in error.problems]
+            return None
+
+    def _schema(self, raw: _Schema) -> Schema:
+        before = len(self.problems)
+        quasi = [
+            Quasi(name, domain, float(spec.weight))
+            for name, spec in raw.quasi.items()
+            if (domain := self._domain(f"schema.quasi.{name}", spec)) is not None
+        ]
+        sensitive = [
+            Sensitive(
+                name,
+                self._domain(f"schema.sensitive.{name}", spec) if _given(spec) else None,
+            )
+            for name, spec in raw.sensitive.items()
+        ]
+        if len(self.problems) > before:
+            raise JobError(())
+        return Schema(
+            subject=raw.subject if isinstance(raw.subject, str) else None,
+            quasi=quasi,
+            sensitive=sensitive,
+            keep=raw.keep.columns,
+            time=raw.time,
+        )
+
+    def _domain(self, key: str, spec: _Domain) -> Domain | None:
+        return self._attempt(key, lambda: self._make_domain(key, spec))
+
+    def _make_domain(self, key: str, spec: _Domain) -> Domain:
+        ways = _given(spec)
+        if len(ways) != 1:
+            raise JobError(
+                Problem(
+                    key,
+                    "needs exactly one of range, hierarchy, values and mask",
+                    ", ".join(ways) or "none of them",
+                    "For example { range = [0, 120], step = 1 }",
+                )
+            )
+        if spec.step is not None and spec.range is None:
+            raise JobError(Problem(f"{key}.step", "goes with a range only"))
+        if spec.range is not None:
+            if len(spec.range) != 2:
+                raise JobError(
+                    Problem(f"{key}.range", "must be [lowest, highest]", f"{len(spec.range)} items")
+                )
+            return Range(spec.range[0], spec.range[1], step=spec.step)
+        if spec.hierarchy is not None:
+            return Hierarchy.from_csv(self._folder / spec.hierarchy)
+        if spec.values is not None:
+            return Hierarchy.flat(spec.values, where=f"{key}.values")
+        if isinstance(spec.mask, list):
+            return Hierarchy.masked(spec.mask, where=f"{key}.mask")
+        assert spec.mask is not None
+        return Hierarchy.digits(spec.mask, where=f"{key}.mask")
+
+    def _anonymizer(self) -> Anonymizer:
+        raw = self._raw.get("algorithm")
+        if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
+            mend = f"Add [algorithm] with one of: {', '.join(algorithms.names())}"
+            raise JobError(Problem("algorithm.name", "is missing", None, mend))
+        knobs = dict(raw)
+        recipe = algorithms.find(knobs.pop("name"))
+        fields = [field.name for field in dataclasses.fields(recipe)]
+        unknown = [
+            Problem(f"algorithm.{knob}", f"isn't a knob of '{recipe.name}'", None,
+                    did_you_mean(knob, fields))
+            for knob in knobs
+            if knob not in fields
+        ]  # fmt: skip
+        if unknown:
+            raise JobError(unknown)
+        return recipe(**knobs)
+
+    def _bad_rows(self, raw: _BadRows) -> BadRows:
+        return BadRows(raw.action, self._folder / raw.file)
+
+
+def _given(spec: _Domain) -> list[str]:
+    """Which of the ways to give a domain were used."""
+    return [way for way in WAYS if getattr(spec, way) is not None]
+
+
+def _keyed(key: str, problem: Problem) -> Problem:
+    """The problem under its key in the job file: `Range.step` of an attribute is its `.step`."""
+    head, _, tail = problem.key.rpartition(".")
+    if problem.key.split(".")[0] in SECTIONS:
+        return problem
+    if head[:1].isupper():
+        return dataclasses.replace(problem, key=f"{key}.{tail}")
+    if problem.key[:1].isupper() or problem.key in ("algorithm", "loss", "hierarchy"):
+        return dataclasses.replace(problem, key=key)
+    return dataclasses.replace(problem, key=key, what=f"{problem.key}: {problem.what}")
+
+
+def _problems(section: str, model: type[_Model], error: pydantic.ValidationError) -> list[Problem]:
+    """Pydantic's findings in our words, one for each key."""
+    problems: dict[str, Problem] = {}
+    for found in error.errors():
+        # Where several types are possible pydantic names the one it tried last.
+        place = [str(part) for part in found["loc"] if not _is_type(part)]
+        key = ".".join([section, *place])
+        if found["type"] == "missing":
+            problem = Problem(key, "is missing", None, EXAMPLES.get(key))
+        elif found["type"] == "extra_forbidden":
+            problem = Problem(key, "is unknown", None, did_you_mean(place[-1], _known(model, place)))
+        else:
+            what = found["msg"][:1].lower() + found["msg"][1:]
+            what = what.removeprefix("input ").replace("should be", "must be")
+            problem = Problem(key, what, _shown(found["input"]), EXAMPLES.get(key))
+        problems.setdefault(key, problem)
+    return list(problems.values())
+
+
+def _is_type(part: object) -> bool:
+    """Whether a part of a place is the name of a type and not a key."""
+    return isinstance(part, str) and (
+        part in ("str", "int", "float") or part.startswith(("_", "list[", "dict[", "literal["))
+    )
+
+
+def _known(model: type[BaseModel], place: list[str]) -> list[str]:
+    """The keys that are known where an unknown one was found."""
+    fields = model.model_fields
+    if model is _Schema and len(place) > 1:
+        inner = {"quasi": _Quasi, "sensitive": _Domain, "keep": _Keep, "subject": _EachRow}
+        fields = inner[place[0]].model_fields if place[0] in inner else fields
+    if model is _Policy and place[0] == "delay" and len(place) > 1:
+        fields = _Delay.model_fields
+    return list(fields)
+
+
+def _shown(value: object) -> str:
+    """A value of the job file for a message: short ones as they are."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+# -- the promise ----------------------------------------------------------------------------------
+
+
+def _policy(raw: _Policy) -> Policy:
+    criteria: list[Criterion] = []
+    problems: list[Problem] = []
+    makers: list[Callable[[], list[Criterion]]] = []
+    if raw.k is not None:
+        makers.append(lambda: [KAnonymity(raw.k)])  # type: ignore[arg-type]
+    if raw.l is not None:
+        makers.append(lambda: [*_diversity(raw.l)])
+    for make in makers:
+        try:
+            criteria += make()
+        except JobError as error:
+            problems += [_keyed("policy", problem) for problem in error.problems]
+    delay = None
+    if raw.delay is not None:
+        try:
+            delay = Delay(rows=raw.delay.rows, seconds=raw.delay.seconds)
+        except JobError as error:
+            problems += [_keyed("policy.delay", problem) for problem in error.problems]
+    if not makers:
+        problems.append(Problem("policy", "promises nothing", None, "Set k, for example k = 10"))
+    if problems:
+        raise JobError(problems)
+    return Policy(*criteria, delay=delay)
+
+
+def _diversity(raw: object, attribute: str | None = None) -> list[LDiversity]:
+    """`3`, `{ distinct = 3 }`, `{ entropy = 3 }`, `{ recursive = 3, c = 2 }`, or by attribute."""
+    if not isinstance(raw, Mapping):
+        return [DistinctLDiversity(raw, attribute)]  # type: ignore[arg-type]
+    form = dict(raw)
+    kinds = [kind for kind in ("distinct", "entropy", "recursive") if kind in form]
+    if kinds:
+        key = "policy.l" if attribute is None else f"policy.l.{attribute}"
+        known = {kinds[0], "c"} if kinds[0] == "recursive" else {kinds[0]}
+        if len(kinds) > 1 or set(form) - known:
+            raise JobError(
+                Problem(
+                    key,
+                    "must be one of { distinct = 3 }, { entropy = 3 } and { recursive = 3, c = 2 }",
+                    "the keys " + ", ".join(form),
+                )
+            )
+        if kinds[0] == "distinct":
+            return [DistinctLDiversity(form["distinct"], attribute)]
+        if kinds[0] == "entropy":
+            return [EntropyLDiversity(form["entropy"], attribute)]
+        return [RecursiveLDiversity(form["recursive"], attribute, c=form.get("c", 1.0))]
+    if attribute is not None or not form:
+        raise JobError(
+            Problem("policy.l", "is a table without distinct, entropy or recursive", None, "l = 3")
+        )
+    return [criterion for name, part in form.items() for criterion in _diversity(part, name)]
+
+
+def _check(anonymizer: Anonymizer, policy: Policy) -> None:
+    """Refuse what the anonymizer can't enforce, and name those that can."""
+    try:
+        anonymizer.check(policy)
+    except UnsupportedError as error:
+        if error.problems[0].mend is not None:
+            raise
+        able = [
+            name
+            for name in algorithms.names()
+            if all(isinstance(c, algorithms.find(name).enforces) for c in policy.criteria)
+        ]
+        mend = f"These can: {', '.join(able)}" if able else "No anonymizer can"
+        raise UnsupportedError(error.problems[0].what, mend=mend) from None
+
+
+def _warnings(
+    schema: Schema, anonymizer: Anonymizer, publish: Publish, seed: int | None
+) -> Iterator[str]:
+    if schema.each_row:
+        yield (
+            "each row is taken for a person of its own: if people come back, groups may have "
+            "fewer people than rows (schema.subject)"
+        )
+    if seed is not None:
+        yield "run.seed makes every random choice predictable: for tests only"
+    if publish.order == "arrival":
+        yield (
+            "publish.order = \"arrival\" lets whoever knows when somebody came find their row"
+        )
+    if getattr(anonymizer, "reuse", "random") == "best":
+        yield 'algorithm.reuse = "best" narrows reused rows down; "random" doesn\'t'
