@@ -52,7 +52,7 @@ _HOMES = {
     "Space": "shoal.space",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

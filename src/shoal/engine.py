@@ -101,12 +101,23 @@ class Out(NamedTuple):
         decided = self.decided[: self.progress["n_decided"][0]]
         n_boxes = self.progress["n_boxes"][0]
         boxes = self.boxes[:n_boxes]
-        return Decisions(
-            *(np.ascontiguousarray(decided[name]) for name in DECIDED.names or ()),
-            self.lo[:n_boxes],
-            self.hi[:n_boxes],
-            *(np.ascontiguousarray(boxes[name]) for name in BOX.names or ()),
-        )
+        per_row = {
+            "rows": decided["row"],
+            "outcomes": decided["outcome"],
+            "boxes": decided["box"],
+            "published": decided["published"],
+            "published_s": decided["published_s"],
+            "instants": decided["instant"],
+        }
+        per_box = {
+            "loss": boxes["loss"],
+            "groups": boxes["group"],
+            "n_rows": boxes["n_rows"],
+            "n_subjects": boxes["n_subjects"],
+        }
+        # Apart from each other the columns are contiguous, as kernels and Arrow want them.
+        columns = {n: np.ascontiguousarray(c) for n, c in (per_row | per_box).items()}
+        return Decisions(**columns, lo=self.lo[:n_boxes], hi=self.hi[:n_boxes])
 
 
 @kernel
@@ -185,6 +196,7 @@ class Engine(ABC):
         """When `advance` will have something to do, in seconds, or None."""
         return None
 
+    @abstractmethod
     def _reserve(self, n: int) -> None:
         """Make room in the state for n more rows."""
 

@@ -3,7 +3,7 @@
 ::
 
     ShoalError                      70   anything below; raised bare only for a bug of ours
-    ├── JobError                     2   a job, schema, policy or knob is wrong (all problems at once)
+    ├── JobError                     2   a job, schema, policy or knob is wrong; all at once
     │   ├── ParameterError           2   one parameter is wrong
     │   ├── HierarchyError           2   a hierarchy isn't a tree
     │   └── UnsupportedError         2   this anonymizer can't enforce that policy

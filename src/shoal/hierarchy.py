@@ -146,8 +146,7 @@ class Hierarchy:
                 else:
                     if above in seen:
                         raise HierarchyError(
-                            f"puts '{node}' under '{above}', which is a leaf "
-                            f"in line {seen[above]}",
+                            f"puts '{node}' under '{above}', which is a leaf in line {seen[above]}",
                             where=at,
                             mend="Rename one of the two",
                         )
@@ -190,9 +189,7 @@ class Hierarchy:
 
         def walk(label: str, below: Nested | Sequence[str] | None, above: tuple[str, ...]) -> None:
             if label in above:
-                raise HierarchyError(
-                    f"has a cycle: '{label}' is above itself", where=where
-                )
+                raise HierarchyError(f"has a cycle: '{label}' is above itself", where=where)
             path = (label, *above)
             if not below:
                 rows.append(path)
@@ -238,7 +235,9 @@ class Hierarchy:
             )
         if any(mask in code for code in sorted_codes):
             raise HierarchyError(
-                f"has a code that contains the mask '{mask}'", where=where, mend="Choose another mask"
+                f"has a code that contains the mask '{mask}'",
+                where=where,
+                mend="Choose another mask",
             )
         rows = [
             [code[: len(code) - level] + mask * level for level in range(len(code) + 1)]
@@ -404,7 +403,10 @@ class Range:
             # 3 / 10 is 0.3 where 3 * 0.1 isn't: published bounds should look like what they are.
             low, high = math.floor(lo * per) / per, math.ceil(hi * per) / per
         else:
-            low, high = math.floor(lo / self.step) * self.step, math.ceil(hi / self.step) * self.step
+            low, high = (
+                math.floor(lo / self.step) * self.step,
+                math.ceil(hi / self.step) * self.step,
+            )
         return max(self.lo, min(low, lo)), min(self.hi, max(high, hi))
 
 

@@ -55,7 +55,7 @@ SECTIONS = ("schema", "policy", "algorithm", "publish", "run", "bad_rows")
 REQUIRED = ("schema", "policy")
 WAYS = ("range", "hierarchy", "values", "mask")
 EXAMPLES = {
-    "schema.subject": 'Name the column that tells people apart, or say { each_row = true }',
+    "schema.subject": "Name the column that tells people apart, or say { each_row = true }",
     "schema.quasi": "Name at least one column that an outsider may know",
     "policy.delay": "For example delay = { rows = 10000 }",
 }
@@ -361,7 +361,9 @@ def _problems(section: str, model: type[_Model], error: pydantic.ValidationError
         if found["type"] == "missing":
             problem = Problem(key, "is missing", None, EXAMPLES.get(key))
         elif found["type"] == "extra_forbidden":
-            problem = Problem(key, "is unknown", None, did_you_mean(place[-1], _known(model, place)))
+            problem = Problem(
+                key, "is unknown", None, did_you_mean(place[-1], _known(model, place))
+            )
         else:
             what = found["msg"][:1].lower() + found["msg"][1:]
             what = what.removeprefix("input ").replace("should be", "must be")
@@ -381,7 +383,12 @@ def _known(model: type[BaseModel], place: list[str]) -> list[str]:
     """The keys that are known where an unknown one was found."""
     fields = model.model_fields
     if model is _Schema and len(place) > 1:
-        inner = {"quasi": _Quasi, "sensitive": _Domain, "keep": _Keep, "subject": _EachRow}
+        inner: dict[str, type[BaseModel]] = {
+            "quasi": _Quasi,
+            "sensitive": _Domain,
+            "keep": _Keep,
+            "subject": _EachRow,
+        }
         fields = inner[place[0]].model_fields if place[0] in inner else fields
     if model is _Policy and place[0] == "delay" and len(place) > 1:
         fields = _Delay.model_fields
@@ -479,8 +486,6 @@ def _warnings(
     if seed is not None:
         yield "run.seed makes every random choice predictable: for tests only"
     if publish.order == "arrival":
-        yield (
-            "publish.order = \"arrival\" lets whoever knows when somebody came find their row"
-        )
+        yield ('publish.order = "arrival" lets whoever knows when somebody came find their row')
     if getattr(anonymizer, "reuse", "random") == "best":
         yield 'algorithm.reuse = "best" narrows reused rows down; "random" doesn\'t'

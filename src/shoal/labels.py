@@ -110,9 +110,7 @@ def _refuse_clashes(names: list[str], schema: Schema) -> None:
         if name in names
     ]
     if problems or len(set(names)) < len(names):
-        raise JobError(
-            problems or [Problem("publish.numeric", "gives two columns the same name")]
-        )
+        raise JobError(problems or [Problem("publish.numeric", "gives two columns the same name")])
 
 
 def _numbers(domain: Range, numbers: Floats) -> Any:

@@ -42,9 +42,7 @@ class Arranged(NamedTuple):
 class Ordering:
     """Let rows leave as they were decided."""
 
-    def arrange(
-        self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int
-    ) -> Arranged:
+    def arrange(self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int) -> Arranged:
         """Give the rows that leave now.
 
         Parameters
@@ -67,9 +65,7 @@ class ByInstant(Ordering):
     def __init__(self, seed: bytes) -> None:
         self._random = seeded(seed, "order")
 
-    def arrange(
-        self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int
-    ) -> Arranged:
+    def arrange(self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int) -> Arranged:
         """Give all rows, shuffled inside each instant."""
         order = np.arange(len(decisions.rows))
         _shuffle_instants(self._random, order, decisions.instants)
@@ -85,9 +81,7 @@ class ByArrival(Ordering):
         self._latest = 0
         self._latest_s = -np.inf
 
-    def arrange(
-        self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int
-    ) -> Arranged:
+    def arrange(self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int) -> Arranged:
         """Give the rows that came before the oldest held one."""
         arranged = _with_own_boxes(super().arrange(decisions, payload, oldest_held))
         if self._waiting is not None:
@@ -107,8 +101,14 @@ class ByArrival(Ordering):
 
 
 def _picked(arranged: Arranged, order: Ints) -> Arranged:
-    per_row = (array[order] for array in arranged[:5])
-    return Arranged(*per_row, *arranged[5:9], arranged.payload.take(pa.array(order)))
+    return arranged._replace(
+        rows=arranged.rows[order],
+        outcomes=arranged.outcomes[order],
+        boxes=arranged.boxes[order],
+        published=arranged.published[order],
+        published_s=arranged.published_s[order],
+        payload=arranged.payload.take(pa.array(order)),
+    )
 
 
 def _with_own_boxes(arranged: Arranged) -> Arranged:
@@ -126,8 +126,12 @@ def _with_own_boxes(arranged: Arranged) -> Arranged:
 def _joined(first: Arranged, second: Arranged) -> Arranged:
     shifted = np.where(second.boxes < 0, -1, second.boxes + len(first.loss))
     second = second._replace(boxes=shifted)
-    arrays = (np.concatenate(pair) for pair in zip(first[:9], second[:9], strict=True))
-    return Arranged(*arrays, pa.concat_batches([first.payload, second.payload]))
+    arrays = {
+        name: np.concatenate((getattr(first, name), getattr(second, name)))
+        for name in Arranged._fields
+        if name != "payload"
+    }
+    return Arranged(**arrays, payload=pa.concat_batches([first.payload, second.payload]))
 
 
 @kernel

@@ -244,7 +244,7 @@ class Run:
         self._publish(self._engine.flush(), self._clock())
 
     def _next(self) -> _Read | BaseException | None:
-        """The next batch; None at the end, or when the run is to stop. Meanwhile the clock ticks."""
+        """The next batch; None at the end, or if the run is to stop. Meanwhile the clock ticks."""
         while not self._stop.is_set():
             wait = LOOK
             deadline = self._engine.next_deadline if self._ticks else None

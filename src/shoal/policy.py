@@ -166,9 +166,7 @@ class Policy:
             )
         for criterion in criteria:
             if not isinstance(criterion, Criterion):
-                raise ParameterError(
-                    "Policy", "takes criteria", got=type(criterion).__name__
-                )
+                raise ParameterError("Policy", "takes criteria", got=type(criterion).__name__)
         if sum(isinstance(criterion, KAnonymity) for criterion in criteria) > 1:
             raise ParameterError("Policy", "has two values of k", mend="Keep the larger one")
         self.criteria = tuple(criteria)

@@ -120,9 +120,13 @@ class Publisher:
                 seq = np.where(suppressed, -1, self._next + np.cumsum(~suppressed) - 1)
                 boxes = boxes[~suppressed]
                 rows = pa.array(np.flatnonzero(~suppressed))
-            payload = pa.record_batch(
-                [column.take(rows) for column in payload.columns], schema=self._payload
-            ) if payload.num_columns else payload
+            payload = (
+                pa.record_batch(
+                    [column.take(rows) for column in payload.columns], schema=self._payload
+                )
+                if payload.num_columns
+                else payload
+            )
         columns = [*self._labels.columns(lo, hi, boxes), *payload.columns]
         batch = pa.record_batch(columns, names=self.schema.names)
         release = Release(batch, self._next)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from shoal.errors import JobError, Problem
-from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.hierarchy import Domain
 
 __all__ = ["Quasi", "Schema", "Sensitive"]
 
@@ -60,6 +60,7 @@ class Schema:
         The column with the time of arrival: seconds, or a timestamp. Never published,
         unless it is a quasi attribute too.
 
+    >>> from shoal.hierarchy import Hierarchy, Range
     >>> schema = Schema(
     ...     subject="person",
     ...     quasi=[Quasi("age", Range(17, 90, step=1)), Quasi("sex", Hierarchy.flat(["F", "M"]))],
@@ -74,7 +75,6 @@ class Schema:
     sensitive: Sequence[Sensitive] = ()
     keep: Sequence[str] = ()
     time: str | None = None
-    _roles: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("quasi", "sensitive", "keep"):
@@ -82,10 +82,6 @@ class Schema:
         problems = list(self._problems())
         if problems:
             raise JobError(problems)
-        roles = {name: "keep" for name in self.keep}
-        roles |= {attribute.name: "sensitive" for attribute in self.sensitive}
-        roles |= {attribute.name: "quasi" for attribute in self.quasi}
-        object.__setattr__(self, "_roles", roles)
 
     def _problems(self) -> list[Problem]:
         problems: list[Problem] = []
@@ -123,7 +119,9 @@ class Schema:
         if self.time is not None and self.time == self.subject:
             problems.append(Problem("schema.time", "is the subject column too"))
         problems.extend(
-            Problem(f"schema.quasi.{a.name}.weight", "must be a finite number above 0", str(a.weight))
+            Problem(
+                f"schema.quasi.{a.name}.weight", "must be a finite number above 0", str(a.weight)
+            )
             for a in self.quasi
             if not (math.isfinite(a.weight) and a.weight > 0)
         )

@@ -88,7 +88,10 @@ class Case:
     def codes(self) -> Codes:
         draw = random.Random(self.seed)
         n = self.n_rows
-        homes = {s: (draw.randrange(101), draw.randrange(5), draw.randrange(100)) for s in range(self.n_subjects)}
+        homes = {
+            s: (draw.randrange(101), draw.randrange(5), draw.randrange(100))
+            for s in range(self.n_subjects)
+        }
         values, subjects, sensitive, times, now = [], [], [], [], 0.0
         for _ in range(n):
             subject = draw.randrange(self.n_subjects)
@@ -113,7 +116,9 @@ class Case:
 
     def naive(self) -> NaiveCastle:
         m = 2 if self.two_sensitive else 1
-        needed = max(self.l, int(np.ceil(self.entropy)), self.recursive[1] if self.recursive[0] else 1)
+        needed = max(
+            self.l, int(np.ceil(self.entropy)), self.recursive[1] if self.recursive[0] else 1
+        )
         return NaiveCastle(
             self.domains,
             self.weights,

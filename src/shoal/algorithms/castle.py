@@ -141,7 +141,7 @@ class Rules(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """What is asked beside the rows: the time of a tick (NaN: none), and whether this is the end."""
+    """What is asked beside the rows: the time of a tick (NaN: none); whether this is the end."""
 
     now: float
     at_end: bool
@@ -433,7 +433,12 @@ def _reuse(rules: Rules, state: State, position: int, out: Out) -> bool:
     rows = state.held
     at = position & (len(rows.rows) - 1)
     covering = reusable(
-        state.kept, rules.limits, rows.lo[at], rows.hi[at], rows.rows["subject"][at], rows.sensitive[at]
+        state.kept,
+        rules.limits,
+        rows.lo[at],
+        rows.hi[at],
+        rows.rows["subject"][at],
+        rows.sensitive[at],
     )
     if len(covering) == 0:
         return False
@@ -476,9 +481,13 @@ def _merge(rules: Rules, state: State, slot: int) -> Ints:
         for c in range(n):
             if clusters.slots["birth"][c] < 0 or taken[c]:
                 continue
-            if nearest < 0 or joined[c] - loss < joined[nearest] - loss or (
-                joined[c] - loss == joined[nearest] - loss
-                and clusters.slots["birth"][c] < clusters.slots["birth"][nearest]
+            if (
+                nearest < 0
+                or joined[c] - loss < joined[nearest] - loss
+                or (
+                    joined[c] - loss == joined[nearest] - loss
+                    and clusters.slots["birth"][c] < clusters.slots["birth"][nearest]
+                )
             ):
                 nearest = c
         taken[nearest] = True
@@ -519,7 +528,9 @@ def _close_clusters(state: State, slots: Ints, positions: Ints) -> None:
     mask = len(state.held.rows) - 1
     for position in positions:
         at = position & mask
-        counter.remove(state.counter, state.held.rows["cluster"][at], state.held.rows["subject"][at])
+        counter.remove(
+            state.counter, state.held.rows["cluster"][at], state.held.rows["subject"][at]
+        )
         if counter.remove(state.counter, EVERYWHERE, state.held.rows["subject"][at]):
             state.held.marks["n_subjects"][0] -= 1
     for slot in slots:
@@ -540,9 +551,7 @@ def _output(rules: Rules, state: State, positions: Ints, out: Out) -> None:
     n_parts = 1
     if count_subjects(subjects) >= 2 * needed(limits):
         if any_diversity(limits):
-            n_parts = by_values(
-                rules.sides, limits, state.rng, los, his, subjects, sensitive, part
-            )
+            n_parts = by_values(rules.sides, limits, state.rng, los, his, subjects, sensitive, part)
         else:
             n_parts = by_subjects(rules.sides, limits.k, state.rng, los, his, subjects, part)
         n_parts = mend_parts(rules.sides, limits, los, his, subjects, sensitive, part, n_parts)

@@ -77,16 +77,22 @@ def run(
 def audit(
     job: JobPath,
     published: Annotated[str, typer.Argument(metavar="PUBLISHED", help="What was published.")],
-    original: Annotated[Text, typer.Option(help="What was read, for the checks that need it.")] = None,
+    original: Annotated[
+        Text, typer.Option(help="What was read, for the checks that need it.")
+    ] = None,
     trace: Annotated[File, typer.Option(help="The trace that the run wrote.")] = None,
-    from_format: Annotated[Text, typer.Option("--from", help="Format of what was published.")] = None,
+    from_format: Annotated[
+        Text, typer.Option("--from", help="Format of what was published.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check what was published against the promise. Ends with 1 if one is broken."""
     from shoal.cli.audit import audit as command
 
     raise typer.Exit(
-        command(job, published, original=original, trace=trace, from_format=from_format, as_json=json)
+        command(
+            job, published, original=original, trace=trace, from_format=from_format, as_json=json
+        )
     )
 
 

@@ -28,10 +28,10 @@ def audit(
 ) -> int:
     """Judge what was published; give the exit code."""
     job = Job.load(job_path)
-    output, _, _ = _table(published, None, from_format)
-    given, rows, n_bad = None, None, 0
+    output, _ = _table(published, None, from_format)
+    given, rows = None, None
     if original is not None:
-        given, rows, n_bad = _table(original, job.schema.columns, None)
+        given, rows = _table(original, job.schema.columns, None)
     lines = None if trace is None else _table(str(trace), None, None)[0]
     report = judge(
         job.schema,
@@ -49,24 +49,27 @@ def audit(
 
 def _table(
     path: str, columns: tuple[str, ...] | None, from_format: str | None
-) -> tuple[pa.Table, Ints, int]:
-    """All rows of a file, their positions in it, and how many couldn't be read."""
+) -> tuple[pa.Table, Ints]:
+    """All rows of a file that can be read, and their positions in it."""
     source = open_source(path, columns, format=from_format)
     try:
-        batches, rows, n_bad = [], [], 0
+        batches, rows = [], []
         for chunk in source:
             batches.append(chunk.batch)
             rows.append(chunk.rows)
-            n_bad += len(chunk.bad)
         if not batches:
             names = columns or source.schema_names
-            return pa.table({name: pa.array([], pa.string()) for name in names}), np.empty(0, np.int64), 0
+            return (
+                pa.table({name: pa.array([], pa.string()) for name in names}),
+                np.empty(0, np.int64),
+                0,
+            )
         try:
             table = pa.concat_tables(
                 [pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive"
             )
         except pa.ArrowException:
             raise ResourceError(f"{path}: its columns change their type on the way") from None
-        return table, np.concatenate(rows), n_bad
+        return table, np.concatenate(rows)
     finally:
         source.close()

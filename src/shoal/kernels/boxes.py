@@ -14,11 +14,21 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records
 
-__all__ = ["Sides", "box_loss", "cover", "covers", "hull", "join", "joined_losses", "nodes_of", "points"]
+__all__ = [
+    "Sides",
+    "box_loss",
+    "cover",
+    "covers",
+    "hull",
+    "join",
+    "joined_losses",
+    "nodes_of",
+    "points",
+]
 
 
-#: One entry for each quasi attribute. ``unit`` is the loss of a length of 1; ``step`` and ``per_unit``
-#: are those of `Range`, 0 where there is none; ``first_leaf`` is -1 for a number.
+#: One entry for each quasi attribute. ``unit`` is the loss of a length of 1; ``step`` and
+#: ``per_unit`` are those of `Range`, 0 where there is none; ``first_leaf`` is -1 for a number.
 ATTRIBUTE = np.dtype(
     [
         ("lowest", "f8"),

@@ -56,7 +56,9 @@ def _find(counter: Records, place: int, subject: int) -> int:
     """Where an entry is, or the free entry where it would go."""
     capacity = len(counter)
     at = _home(place, subject, capacity)
-    while counter["count"][at] > 0 and (counter["place"][at] != place or counter["subject"][at] != subject):
+    while counter["count"][at] > 0 and (
+        counter["place"][at] != place or counter["subject"][at] != subject
+    ):
         at = (at + 1) & (capacity - 1)
     return at
 

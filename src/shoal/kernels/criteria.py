@@ -16,7 +16,6 @@ from shoal.kernels.arrays import Ints, Records
 __all__ = ["Limits", "any_diversity", "by_first", "count_subjects", "match", "meets", "needed"]
 
 
-
 #: One entry for each sensitive attribute. ``diverse`` is the l of every form of l-diversity (1: not
 #: asked), ``entropy`` the l of the entropy form (0: not asked), ``c`` and ``l`` those of the
 #: recursive form (c = 0: not asked).

@@ -56,9 +56,7 @@ def _widen(sides: Sides, parts: Parts, p: int, lo: Floats, hi: Floats) -> None:
 
 
 @kernel
-def _place(
-    sides: Sides, los: Floats, his: Floats, part: Ints, n_parts: int, rows: Ints
-) -> None:
+def _place(sides: Sides, los: Floats, his: Floats, part: Ints, n_parts: int, rows: Ints) -> None:
     """Give rows, in turn, to the part that each enlarges least."""
     parts = _boxes(sides, los, his, part, n_parts)
     joined = np.empty(n_parts)

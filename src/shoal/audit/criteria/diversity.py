@@ -164,7 +164,12 @@ def _examine(
         if matched < needed:
             found.few.append(number)
         if measure is not None and not _stays_even(
-            moments(subjects[start:end], values[start:end], first), measure, found
+            moments(subjects[start:end], values[start:end], first),
+            measure,
+            found,
+            # A box may be that of several groups, in which one person counts in each: over
+            # people, what is promised is promised of each group (over rows it follows for boxes).
+            by_people=crowds.kind == "group",
         ):
             found.uneven.append(number)
     return found
@@ -187,15 +192,17 @@ def moments(subjects: list[int], values: list[int], n_first: int) -> Iterator[tu
         yield rows, people
 
 
-def _stays_even(tallies: Iterable[tuple[Tally, Tally]], measure: Measure, found: _Found) -> bool:
+def _stays_even(
+    tallies: Iterable[tuple[Tally, Tally]], measure: Measure, found: _Found, *, by_people: bool
+) -> bool:
     even = True
     for rows, people in tallies:
         rows_hold, by_rows = measure.judge(rows)
-        people_hold, by_people = measure.judge(people)
-        even = even and rows_hold and people_hold
+        people_hold, over_people = measure.judge(people)
+        even = even and rows_hold and (people_hold or not by_people)
         found.by_rows = by_rows if found.by_rows is None else measure.worst(found.by_rows, by_rows)
         found.by_people = (
-            by_people if found.by_people is None else measure.worst(found.by_people, by_people)
+            over_people if found.by_people is None else measure.worst(found.by_people, over_people)
         )
     return even
 

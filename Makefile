@@ -1,0 +1,55 @@
+# Everything is run from .venv, which `make setup` makes and the other targets keep up to date.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: help setup demo test lint types layers unit coverage bench figures clean
+
+help:  ## say what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## / - /' | sed 's/^/make /'
+
+setup: $(STAMP)  ## make .venv with everything in it
+
+$(STAMP): pyproject.toml
+	@echo "==> setting up .venv (once; again when pyproject.toml changes)"
+	@$(PYTHON) -c 'import sys; sys.exit("shoal needs Python 3.11 or later, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(STAMP)
+
+demo: $(STAMP)  ## a live stream, anonymized before your eyes
+	@$(BIN)/shoal demo
+
+test: lint types layers unit coverage  ## all tests, as the CI runs them
+
+lint: $(STAMP)
+	@echo "==> lint"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	@echo "==> types"
+	@$(BIN)/mypy
+
+layers: $(STAMP)
+	@echo "==> layers"
+	@$(BIN)/lint-imports --no-cache
+
+unit: $(STAMP)
+	@echo "==> tests and doctests, compiled (the first time compiles the kernels: a minute or two)"
+	@$(BIN)/python -m pytest -q tests src --doctest-modules
+
+coverage: $(STAMP)
+	@echo "==> the same tests in plain Python, with coverage"
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests src --doctest-modules -n 2 \
+		--cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+
+bench: $(STAMP)  ## CASTLE against the pass-through and its naive twin
+	@$(BIN)/python -m benchmarks.throughput
+
+figures: $(STAMP)  ## the figures of the papers, as tables and SVG
+	@$(BIN)/python -m benchmarks.figures
+
+clean:  ## forget .venv and all caches
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* .import_linter_cache bench-data
