@@ -17,7 +17,7 @@ from shoal._jit import kernel
 from shoal.engine import Anonymizer, Engine, Out, decide, write_box
 from shoal.kernels import counter, held, kept, rng
 from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import Sides, box_loss, hull, join, joined_losses
+from shoal.kernels.boxes import Sides, box_loss, covers, hull, join, joined_losses
 from shoal.kernels.criteria import Limits, any_diversity, count_subjects, meets, needed
 from shoal.kernels.held import Held, due_at, forget, put
 from shoal.kernels.kept import Kept, keep, reusable, reuse
@@ -341,11 +341,19 @@ def _join_cluster(rules: Rules, state: State, slot: int) -> None:
         clusters.slots["n_subjects"][slot] += 1
     if counter.add(state.counter, EVERYWHERE, rows.rows["subject"][at]):
         state.held.marks["n_subjects"][0] += 1
-    lo, hi = clusters.lo[:, slot].copy(), clusters.hi[:, slot].copy()
-    join(rules.sides, lo, hi, rows.lo[at], rows.hi[at])
-    clusters.lo[:, slot] = lo
-    clusters.hi[:, slot] = hi
-    clusters.slots["loss"][slot] = box_loss(rules.sides, lo, hi)
+    for d in range(len(clusters.lo)):
+        if rows.lo[at, d] < clusters.lo[d, slot] or rows.hi[at, d] > clusters.hi[d, slot]:
+            lo, hi = clusters.lo[:, slot].copy(), clusters.hi[:, slot].copy()
+            join(rules.sides, lo, hi, rows.lo[at], rows.hi[at])
+            _set_box(rules, state, slot, lo, hi)
+            return
+
+
+@kernel
+def _set_box(rules: Rules, state: State, slot: int, lo: Floats, hi: Floats) -> None:
+    state.open.lo[:, slot] = lo
+    state.open.hi[:, slot] = hi
+    state.open.slots["loss"][slot] = box_loss(rules.sides, lo, hi)
 
 
 @kernel
@@ -366,16 +374,21 @@ def _leave_cluster(rules: Rules, state: State, position: int) -> None:
         _free_slot(state, slot)
         return
     lo, hi = rows.lo[member & mask].copy(), rows.hi[member & mask].copy()
-    while member >= 0:
+    old_lo, old_hi = clusters.lo[:, slot].copy(), clusters.hi[:, slot].copy()
+    # Where the row didn't reach an end of a range, somebody else does; and in a large cluster a
+    # few rows reach as far as the whole did. So there is rarely a need to look at all of them.
+    for d in range(len(lo)):
+        if rules.sides.attributes["first_leaf"][d] < 0:
+            if rows.lo[at, d] > old_lo[d]:
+                lo[d] = old_lo[d]
+            if rows.hi[at, d] < old_hi[d]:
+                hi[d] = old_hi[d]
+    while member >= 0 and not covers(lo, hi, old_lo, old_hi):
         at = member & mask
-        for d in range(len(lo)):
-            lo[d] = min(lo[d], rows.lo[at, d])
-            hi[d] = max(hi[d], rows.hi[at, d])
+        if not covers(lo, hi, rows.lo[at], rows.hi[at]):
+            join(rules.sides, lo, hi, rows.lo[at], rows.hi[at])
         member = state.held.rows["following"][at]
-    join(rules.sides, lo, hi, lo, hi)
-    clusters.lo[:, slot] = lo
-    clusters.hi[:, slot] = hi
-    clusters.slots["loss"][slot] = box_loss(rules.sides, lo, hi)
+    _set_box(rules, state, slot, lo, hi)
 
 
 @kernel

@@ -14,6 +14,7 @@ from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.boxes import Sides, box_loss, join, joined_losses
 from shoal.kernels.criteria import Limits, by_first, match, meets, needed
+from shoal.kernels.nearest import keep_nearest
 from shoal.kernels.rng import below
 
 __all__ = ["by_subjects", "by_values", "mend_parts"]
@@ -117,17 +118,23 @@ def by_subjects(
     so each subject is represented by whichever of its rows is nearest. Rows that are left when
     fewer than k subjects are, join the part that they enlarge least.
     """
-    n = len(subjects)
     bucket = by_first(subjects)
     n_buckets = bucket.max() + 1
     left = np.bincount(bucket)
-    distance = np.empty(n)
     nearest = np.empty(n_buckets, np.int64)
-    candidate = np.empty(n_buckets, np.int64)
+    chosen = np.empty(k, np.int64)
     part[:] = -1
     n_parts = 0
     full = n_buckets
+    # What is looked at: copies of the boxes, packed anew whenever half of the rows are placed.
+    rows, near_lo, near_hi = np.arange(len(subjects)), los, his
+    distance = np.empty(len(subjects))
+    n_left = len(subjects)
     while full >= k:
+        if 2 * n_left < len(rows):
+            rows = rows[part[rows] < 0]
+            near_lo, near_hi = los[:, rows], his[:, rows]
+        n = len(rows)
         # The draw counts the buckets that still have rows, in order of first arrival.
         draw = below(rng, full)
         seed_bucket = 0
@@ -136,29 +143,24 @@ def by_subjects(
                 draw -= 1
             seed_bucket += 1
         seed = 0
-        while bucket[seed] != seed_bucket or part[seed] >= 0:
+        while bucket[rows[seed]] != seed_bucket or part[rows[seed]] >= 0:
             seed += 1
-        lo, hi = los[:, seed].copy(), his[:, seed].copy()
-        joined_losses(sides, los, his, n, lo, hi, distance)
+        lo, hi = near_lo[:, seed].copy(), near_hi[:, seed].copy()
+        joined_losses(sides, near_lo, near_hi, n, lo, hi, distance)
         nearest[:] = -1
         for i in range(n):
-            b = bucket[i]
-            if part[i] < 0 and (nearest[b] < 0 or distance[i] < distance[nearest[b]]):
+            b = bucket[rows[i]]
+            if part[rows[i]] < 0 and (nearest[b] < 0 or distance[i] < distance[nearest[b]]):
                 nearest[b] = i
-        n_candidates = 0
+        n_chosen = 0
         for b in range(n_buckets):
             if left[b] > 0 and b != seed_bucket:
-                candidate[n_candidates] = nearest[b]
-                n_candidates += 1
-        # Rows in order of arrival and a stable sort: the earlier row wins a tie.
-        rows = np.sort(candidate[:n_candidates])
-        order = np.argsort(distance[rows], kind="mergesort")
-        part[seed] = n_parts
-        left[seed_bucket] -= 1
-        for i in range(k - 1):
-            row = rows[order[i]]
-            part[row] = n_parts
-            left[bucket[row]] -= 1
+                n_chosen = keep_nearest(chosen, n_chosen, k - 1, distance, nearest[b])
+        chosen[k - 1] = seed
+        for i in chosen:
+            part[rows[i]] = n_parts
+            left[bucket[rows[i]]] -= 1
+        n_left -= k
         n_parts += 1
         full = 0
         for b in range(n_buckets):
