@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from shoal.codec import Codec
+from shoal.hierarchy import Hierarchy, Range
+from shoal.schema import Quasi, Schema, Sensitive
+
+SEX = Hierarchy.flat(["Female", "Male"])
+
+
+def codec(**roles: Any) -> Codec:
+    roles.setdefault("subject", "id")
+    roles.setdefault("quasi", [Quasi("age", Range(0, 120, step=1)), Quasi("sex", SEX)])
+    return Codec(Schema(**roles), key=b"12345678")
+
+
+def batch(**columns: Any) -> pa.RecordBatch:
+    arrays = {name: c if isinstance(c, pa.Array) else pa.array(c) for name, c in columns.items()}
+    return pa.record_batch(list(arrays.values()), names=list(arrays))
+
+
+def good(**changes: Any) -> pa.RecordBatch:
+    columns: dict[str, Any] = {"id": ["a", "b"], "age": [30, 40], "sex": ["Male", "Female"]}
+    return batch(**(columns | changes))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "reason"),
+    [
+        ("id", ["a", None], "id is missing"),
+        ("id", ["a", "  "], "id is missing"),
+        ("id", [1.0, float("nan")], "id is missing"),
+        ("age", [30, None], "age is missing"),
+        ("age", ["30", ""], "age is missing"),
+        ("age", ["30", "4o"], "age isn't a number"),
+        ("age", ["30", "0x1F"], "age isn't a number"),
+        ("age", ["30", "1_000"], "age isn't a number"),
+        ("age", [30.0, float("nan")], "age isn't a finite number"),
+        ("age", [30.0, float("inf")], "age isn't a finite number"),
+        ("age", ["30", "-inf"], "age isn't a finite number"),
+        ("age", ["30", "nan"], "age isn't a finite number"),
+        ("age", [30, 121], "age is out of its range"),
+        ("age", [30, -1], "age is out of its range"),
+        ("sex", ["Male", "male"], "sex has a category that its hierarchy lacks"),
+        ("sex", ["Male", "*"], "sex has a category that its hierarchy lacks"),
+        ("sex", ["Male", None], "sex is missing"),
+        ("sex", ["Male", ""], "sex is missing"),
+    ],
+)
+def test_each_kind_of_bad_row_has_its_reason(column: str, values: list[Any], reason: str) -> None:
+    encoded = codec().encode(good(**{column: values}))
+    assert encoded.reasons == {1: reason}
+    assert encoded.good.tolist() == [0]
+    assert len(encoded.codes.subjects) == 1
+    assert encoded.payload.num_rows == 1
+
+
+def test_the_first_reason_of_a_row_counts_and_no_value_is_told() -> None:
+    encoded = codec().encode(batch(id=[None, "CANARY"], age=["x", "CANARY"], sex=["?", "CANARY"]))
+    assert encoded.reasons == {0: "id is missing", 1: "age isn't a number"}
+    assert "CANARY" not in repr(encoded.reasons)
+
+
+@pytest.mark.parametrize(
+    "ages",
+    [
+        pa.array([30, 40], pa.int8()),
+        pa.array([30, 40], pa.uint64()),
+        pa.array([30.0, 40.0], pa.float32()),
+        pa.array(["30", " 40.0 "]),
+        pa.array(["3e1", "+40"]),
+        pa.array([decimal.Decimal("30.00"), decimal.Decimal("40.00")]),
+        pa.array(["30", "40"]).dictionary_encode(),
+    ],
+)
+def test_numbers_come_in_many_types(ages: pa.Array) -> None:
+    assert codec().encode(good(age=ages)).codes.values[:, 0].tolist() == [30.0, 40.0]
+
+
+@pytest.mark.parametrize("ages", [pa.array([True, False]), pa.array([b"30", b"40"])])
+def test_what_is_no_number_at_all_is_bad(ages: pa.Array) -> None:
+    assert set(codec().encode(good(age=ages)).reasons.values()) == {"age isn't a number"}
+
+
+@pytest.mark.parametrize(
+    ("values", "leaves"),
+    [
+        (pa.array([1, 2]), ["1", "2"]),
+        (pa.array([True, False]), ["true", "false"]),
+        (pa.array([dt.date(1980, 5, 17), dt.date(1981, 1, 1)]), ["1980-05-17", "1981-01-01"]),
+        (pa.array([" 1", "2 "]), ["1", "2"]),
+        (pa.array(["1", "2"]).dictionary_encode(), ["1", "2"]),
+    ],
+)
+def test_categories_are_matched_by_their_text(values: pa.Array, leaves: list[str]) -> None:
+    c = codec(quasi=[Quasi("age", Hierarchy.flat(leaves))])
+    encoded = c.encode(batch(id=["a", "b"], age=values))
+    assert encoded.codes.values[:, 0].tolist() == [0.0, 1.0]
+
+
+def test_one_person_is_one_code_whatever_the_type() -> None:
+    kinds = [
+        pa.array([7, 8]),
+        pa.array([7.0, 8.0]),
+        pa.array(["7", " 8 "]),
+        pa.array(["7", "8"]).dictionary_encode(),
+        pa.array(["7", "8"], pa.large_string()),
+    ]
+    codes = [codec().encode(good(id=kind)).codes.subjects.tolist() for kind in kinds]
+    assert all(code == codes[0] for code in codes)
+    assert codes[0][0] != codes[0][1]
+
+
+def test_slices_of_a_batch_are_hashed_by_their_own_rows() -> None:
+    whole = codec().encode(good()).codes.subjects
+    part = codec().encode(good().slice(1)).codes.subjects
+    assert part.tolist() == whole[1:].tolist()
+
+
+def test_codes_depend_on_the_key() -> None:
+    schema = Schema(subject="id", quasi=[Quasi("age", Range(0, 120))])
+    one, two = (Codec(schema, key=key).encode(good()) for key in (b"a" * 8, b"b" * 8))
+    assert one.codes.subjects.tolist() != two.codes.subjects.tolist()
+
+
+def test_without_a_subject_each_row_is_one_across_batches() -> None:
+    c = codec(subject=None)
+    first, second = c.encode(good(age=[30, 999])), c.encode(good())
+    assert first.codes.subjects.tolist() == [0]
+    assert second.codes.subjects.tolist() == [1, 2]
+
+
+def test_open_sensitive_values_are_told_apart_and_null_is_one_of_them() -> None:
+    c = codec(sensitive=[Sensitive("disease")])
+    encoded = c.encode(
+        batch(id=list("abcd"), age=[1] * 4, sex=["Male"] * 4, disease=["flu", " flu", None, ""])
+    )
+    flu, again, null, empty = encoded.codes.sensitive[:, 0].tolist()
+    assert flu == again
+    assert null == empty != flu
+    assert encoded.payload.column("disease").to_pylist() == ["flu", " flu", None, ""]
+
+
+def test_closed_sensitive_values_are_checked() -> None:
+    c = codec(sensitive=[Sensitive("job", SEX), Sensitive("pay", Range(0, 10))])
+    encoded = c.encode(
+        batch(
+            id=list("abcde"),
+            age=[1] * 5,
+            sex=["Male"] * 5,
+            job=["Male", "x", "Male", None, "Male"],
+            pay=[1.0, 1.0, 11.0, 1.0, -0.0],
+        )
+    )
+    assert encoded.reasons == {
+        1: "job has a category that its hierarchy lacks",
+        2: "pay is out of its range",
+    }
+    assert encoded.codes.sensitive[:, 0].tolist() == [1, -1, 1]
+
+
+def test_minus_zero_is_zero() -> None:
+    c = codec(sensitive=[Sensitive("pay", Range(-1, 10))])
+    encoded = c.encode(good(pay=[0.0, -0.0]))
+    assert len(set(encoded.codes.sensitive[:, 0].tolist())) == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "seconds"),
+    [
+        (pa.array([1, 2]), [1.0, 2.0]),
+        (pa.array(["1.5", "2"]), [1.5, 2.0]),
+        (pa.array([dt.datetime(1970, 1, 1, 0, 0, 1, 500000)] * 2), [1.5, 1.5]),
+        (pa.array([dt.datetime(1970, 1, 1, 0, 0, 2)] * 2, pa.timestamp("s", "UTC")), [2.0, 2.0]),
+        (pa.array(["1970-01-01 00:00:03", "1970-01-01T00:00:04"]), [3.0, 4.0]),
+        (pa.array([dt.date(1970, 1, 2)] * 2), [86400.0, 86400.0]),
+    ],
+)
+def test_times_become_seconds(times: pa.Array, seconds: list[float]) -> None:
+    encoded = codec(time="at").encode(good(at=times))
+    assert encoded.codes.times.tolist() == seconds
+
+
+@pytest.mark.parametrize("wrong", ["soon", ""])
+def test_a_time_that_is_none_is_bad(wrong: str) -> None:
+    encoded = codec(time="at").encode(good(at=["1970-01-01", wrong]))
+    assert list(encoded.reasons) == [1]
+
+
+def test_without_a_time_column_times_are_unknown() -> None:
+    assert np.isnan(codec().encode(good()).codes.times).all()
+
+
+def test_the_payload_keeps_its_first_types() -> None:
+    c = codec(keep=["n"])
+    assert c.encode(good(n=[1, 2])).payload.schema.field("n").type == pa.int64()
+    later = c.encode(good(n=["3", "x"]))
+    assert later.payload.column("n").to_pylist() == [3]
+    assert later.reasons == {1: "n isn't of the type it had before (int64)"}
+
+
+def test_a_column_of_nulls_and_a_dictionary_become_plain() -> None:
+    c = codec(keep=["n", "m"])
+    encoded = c.encode(good(n=[None, None], m=pa.array(["x", "y"]).dictionary_encode()))
+    assert encoded.payload.schema.types == [pa.string(), pa.string()]
+    assert c.types.names == ["n", "m"]
+
+
+def test_the_subject_travels_with_the_payload_only_for_a_trace() -> None:
+    schema = Schema(subject="id", quasi=[Quasi("age", Range(0, 120))], keep=["sex"])
+    assert Codec(schema, key=bytes(8)).encode(good()).payload.schema.names == ["sex"]
+    traced = Codec(schema, key=bytes(8), with_subject=True)
+    assert traced.encode(good()).payload.schema.names == ["sex", "id"]
+
+
+def test_an_empty_batch_is_fine() -> None:
+    encoded = codec().encode(good().slice(0, 0))
+    assert len(encoded.codes.subjects) == 0
+    assert encoded.reasons == {}
+
+
+def test_the_repr_of_a_codec_has_no_values() -> None:
+    c = codec()
+    c.encode(good(id=["CANARY", "b"]))
+    assert "CANARY" not in repr(c)
