@@ -58,6 +58,11 @@ def test_everything_is_there(width, height):
     assert "joins a group already out" in text
 
 
+def test_before_the_first_group_it_says_why_nothing_is_there():
+    assert "nothing yet" in draw(Scene(1.0, came=(followed(1, None, None),)), 80, 24)
+    assert "nothing yet" not in draw(a_scene(), 80, 24)
+
+
 def test_the_newest_are_shown():
     text = draw(a_scene(), 80, 24)
     assert "○ 99" in text

@@ -62,7 +62,7 @@ def tell(
     console.print(*_verdicts(report, console.width), sep="\n")
     conclusion = Text(CONCLUSIONS[report.verdict], f"bold {COLOURS[report.verdict]}")
     conclusion.append(
-        " It judged the published rows by itself, knowing who is behind each.", "not bold"
+        " The audit judged the published rows by itself, knowing who is behind each.", "not bold"
     )
     console.print(conclusion)
 

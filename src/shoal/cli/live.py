@@ -170,6 +170,8 @@ def _outgoing(scene: Scene, width: int, n_lines: int) -> list[Text]:
     rest -= status + 1 if status else 0
     widths = (1, number, 5, sex_width, status, rest)
     lines = [_line(("", "no", "age", "sex", "status", "occupation"), widths, FAINT)]
+    if not scene.cards:
+        lines.append(Text("nothing yet: the first are waiting", FAINT))
     for card in scene.cards[-(n_lines // 2) :]:
         age, sex, *others = card.box
         of_whom = f"{card.numbers[-1]:>{number}}"
