@@ -144,7 +144,7 @@ class Watcher:
         self._curves = _Curves()
         self._lines: pa.RecordBatch | None = None
         self.example: tuple[Followed, Card] | None = None
-        """The latest followed row that left in a group whose people were counted, and that group."""
+        """The latest followed row that left in a group whose people are known, and it."""
 
     def _now(self) -> float:
         return self._clock() - self._begin
