@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from shoal.engine import Anonymizer
 from shoal.testing.checks.called import (
@@ -103,6 +103,8 @@ def run_check(check: Check, anonymizer: type[Anonymizer], *, examples: int = 25)
         deadline=None,
         database=None,
         derandomize=True,
+        # A small stream explains itself; Hypothesis takes much longer to explain it than to find it.
+        phases=(Phase.generate, Phase.shrink),
         suppress_health_check=[HealthCheck.too_slow],
     )
     @given(recipe=recipes(anonymizer), stream=streams(anonymizer))
