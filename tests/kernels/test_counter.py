@@ -15,7 +15,9 @@ KEYS = st.tuples(st.integers(-1, 2), st.sampled_from(SUBJECTS))
 
 
 def contents(table: np.ndarray) -> Counter[tuple[int, int]]:
-    return Counter({(int(e["place"]), int(e["subject"])): int(e["count"]) for e in table if e["count"]})
+    return Counter(
+        {(int(e["place"]), int(e["subject"])): int(e["count"]) for e in table if e["count"]}
+    )
 
 
 @settings(max_examples=80, deadline=None, derandomize=True, database=None)

@@ -14,10 +14,16 @@ from shoal.testing.promise import broken
 
 SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
 TREE = Hierarchy.from_dict({"Any": {"A": ["a", "b"], "B": ["c", "d", "e"]}})
-SCHEMA = Schema("p", [Quasi("x", Range(0, 20)), Quasi("y", TREE)], [Sensitive("s0"), Sensitive("s1")])
+SCHEMA = Schema(
+    "p", [Quasi("x", Range(0, 20)), Quasi("y", TREE)], [Sensitive("s0"), Sensitive("s1")]
+)
 ROWS = st.lists(
     st.tuples(
-        st.integers(0, 11), st.integers(0, 20), st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)
+        st.integers(0, 11),
+        st.integers(0, 20),
+        st.integers(0, 4),
+        st.integers(0, 3),
+        st.integers(0, 2),
     ),
     min_size=1,
     max_size=30,
@@ -52,7 +58,13 @@ def test_by_subjects_gives_every_part_k_people(rows: list[tuple[int, ...]], k: i
     if cluster.broken(np.arange(len(rows))):
         return
     n_parts = by_subjects(
-        cluster.space.sides, k, cluster.rng, cluster.los, cluster.his, cluster.subjects, cluster.part
+        cluster.space.sides,
+        k,
+        cluster.rng,
+        cluster.los,
+        cluster.his,
+        cluster.subjects,
+        cluster.part,
     )
     parts = cluster.parts(n_parts)
     assert all(cluster.broken(members) is None for members in parts)
@@ -62,11 +74,14 @@ def test_by_subjects_gives_every_part_k_people(rows: list[tuple[int, ...]], k: i
 
 
 @SETTINGS
-@given(rows=ROWS, k=st.integers(1, 4), l=st.integers(2, 3))
+@given(rows=ROWS, k=st.integers(1, 4), l=st.integers(2, 3), name=st.sampled_from(["s0", "s1"]))
 def test_by_values_gives_every_part_enough_people_and_values(
-    rows: list[tuple[int, ...]], k: int, l: int  # noqa: E741
+    rows: list[tuple[int, ...]],
+    k: int,
+    l: int,  # noqa: E741
+    name: str,
 ) -> None:
-    cluster = Cluster(rows, Policy(KAnonymity(k), DistinctLDiversity(l, "s0")))
+    cluster = Cluster(rows, Policy(KAnonymity(k), DistinctLDiversity(l, name)))
     if cluster.broken(np.arange(len(rows))):
         return
     n_parts = by_values(
@@ -77,6 +92,15 @@ def test_by_values_gives_every_part_enough_people_and_values(
     assert all(cluster.broken(members) is None for members in parts)
     for subject in set(cluster.subjects.tolist()):
         assert len(set(cluster.part[cluster.subjects == subject].tolist())) == 1
+
+
+def test_by_values_leaves_rows_that_are_not_diverse_in_one_part() -> None:
+    cluster = Cluster([(i, i, 0, 1, 1) for i in range(6)], Policy(DistinctLDiversity(2)))
+    n_parts = by_values(
+        cluster.space.sides, cluster.space.limits, cluster.rng, cluster.los, cluster.his,
+        cluster.subjects, cluster.sensitive, cluster.part,
+    )  # fmt: skip
+    assert len(cluster.parts(n_parts)) == 1
 
 
 @SETTINGS

@@ -6,7 +6,7 @@ import numpy as np
 
 from shoal.engine import Anonymizer
 from shoal.hierarchy import Hierarchy, Range
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Any1, Floats, Ints
 from shoal.policy import Criterion, Delay, DistinctLDiversity, KAnonymity, Policy
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Codes
@@ -37,13 +37,13 @@ def policy(anonymizer: type[Anonymizer], *, k: int = K, delay: Delay = DELAY) ->
     return Policy(*(c for c in criteria if isinstance(c, anonymizer.enforces)), delay=delay)
 
 
-def _codes(values: Floats, subjects: Ints, times: Floats | None = None) -> Codes:
+def _codes(values: Floats, subjects: Ints, times: Any1 | None = None) -> Codes:
     n = len(subjects)
     return Codes(
         np.ascontiguousarray(values, np.float64),
         np.ascontiguousarray(subjects, np.int64),
         (np.arange(n) * 7 % 4).reshape(n, 1),
-        np.arange(n, dtype=np.float64) if times is None else times,
+        np.ascontiguousarray(np.arange(n) if times is None else times, np.float64),
     )
 
 
@@ -68,7 +68,7 @@ def hostile_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stre
         "no rows": _codes(_spread(0), i[:0]),
         "decreasing times": _codes(_spread(n), i, 1000.0 - 3.0 * i),
         "equal times": _codes(_spread(n), i, np.full(n, 5.0)),
-        "one huge gap": _codes(_spread(n), i, np.where(i < n // 2, 0.0, 1e12)),
+        "one huge gap": _codes(_spread(n), i, 1e12 * (i >= n // 2)),
     }
     promised = policy(anonymizer)
     middle = n // 2

@@ -53,7 +53,9 @@ def broken(
             for j, attribute in enumerate(schema.sensitive):
                 if criterion.attribute not in (None, attribute.name):
                     continue
-                pairs = [(subject, row[j]) for subject, row in zip(subjects, sensitive, strict=True)]
+                pairs = [
+                    (subject, row[j]) for subject, row in zip(subjects, sensitive, strict=True)
+                ]
                 if not _diverse(criterion, pairs):
                     return f"{criterion.name} of {attribute.name}"
     return None

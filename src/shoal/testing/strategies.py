@@ -155,9 +155,7 @@ def _values(domain: Domain) -> st.SearchStrategy[float]:
 
 
 @st.composite
-def streams(
-    draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MAX_ROWS
-) -> Stream:
+def streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MAX_ROWS) -> Stream:
     """Draw a schema, a policy that the anonymizer can enforce, rows, ticks and cuts.
 
     Each column has a pool of few values that its rows draw from: a pool of one is a constant
@@ -173,13 +171,11 @@ def streams(
         st.tuples(*(st.integers(0, 3) for _ in schema.sensitive)),
         st.sampled_from([0.0, 0.5, 3.0, -1.0]) if timed else st.just(np.nan),
     )
-    # Lists are short by nature; asking for many rows makes long streams common, and shrinks to none.
+    # Lists are short by nature. Asking for many rows makes long streams common, and shrinks away.
     at_least = draw(st.sampled_from([0, max_rows // 2, max_rows]))
     rows = draw(st.lists(row, min_size=at_least, max_size=max_rows))
     n = len(rows)
-    policy = draw(
-        policies(anonymizer, schema, n_subjects=n_subjects, n_rows=n, timed=timed)
-    )
+    policy = draw(policies(anonymizer, schema, n_subjects=n_subjects, n_rows=n, timed=timed))
     times = np.cumsum([gap for *_, gap in rows])
     ticks: list[Tick] = []
     if timed:

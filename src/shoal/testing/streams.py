@@ -18,7 +18,28 @@ from shoal.policy import Policy
 from shoal.schema import Schema
 from shoal.space import Codes
 
-__all__ = ["Move", "Step", "Stream", "Tick", "difference", "joined", "play", "steps"]
+__all__ = [
+    "Move",
+    "Step",
+    "Stream",
+    "Tick",
+    "batch",
+    "difference",
+    "joined",
+    "moves",
+    "play",
+    "steps",
+]
+
+
+def batch(codes: Codes, begin: int, end: int) -> Codes:
+    """The rows from one position to another."""
+    return Codes(
+        codes.values[begin:end],
+        codes.subjects[begin:end],
+        codes.sensitive[begin:end],
+        codes.times[begin:end],
+    )
 
 
 class Tick(NamedTuple):
@@ -88,7 +109,7 @@ class Move(NamedTuple):
     def make(self, engine: Engine, codes: Codes) -> Decisions:
         """Call the engine."""
         if self.verb == "push":
-            return engine.push(Codes(*(array[self.begin : self.end] for array in codes)))
+            return engine.push(batch(codes, self.begin, self.end))
         return engine.advance(self.now) if self.verb == "advance" else engine.flush()
 
 

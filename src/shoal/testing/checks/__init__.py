@@ -103,7 +103,7 @@ def run_check(check: Check, anonymizer: type[Anonymizer], *, examples: int = 25)
         deadline=None,
         database=None,
         derandomize=True,
-        # A small stream explains itself; Hypothesis takes much longer to explain it than to find it.
+        # A small stream explains itself; Hypothesis takes longer to explain it than to find it.
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=[HealthCheck.too_slow],
     )

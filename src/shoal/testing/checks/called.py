@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import sys
 
@@ -12,7 +13,7 @@ from shoal.errors import ShoalError
 from shoal.kernels.arrays import Any1, Ints
 from shoal.space import Codes
 from shoal.testing.checks.published import judge_groups, require
-from shoal.testing.streams import Stream, difference, joined, moves, play
+from shoal.testing.streams import Stream, batch, difference, joined, moves, play
 
 __all__ = [
     "check_batching",
@@ -104,12 +105,13 @@ def check_inputs(anonymizer: Anonymizer, stream: Stream) -> None:
     engine = stream.start(anonymizer)
     given = []
     for move in moves(stream, stream.cuts):
-        part = Codes(*(array[move.begin : move.end].copy() for array in stream.codes))
+        original = batch(stream.codes, move.begin, move.end)
+        part = copy.deepcopy(original)
         decided = move._replace(begin=0, end=move.end - move.begin).make(engine, part)
         given.append(decided)
-        for name, array, before in zip(Codes._fields, part, stream.codes, strict=True):
+        for name, array, before in zip(Codes._fields, part, original, strict=True):
             require(
-                array.tobytes() == before[move.begin : move.end].tobytes(),
+                array.tobytes() == before.tobytes(),
                 f"the engine changed '{name}' of its input",
             )
             array[...] = 0

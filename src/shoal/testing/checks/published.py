@@ -83,7 +83,7 @@ def by_box(decided: Decisions) -> list[tuple[int, list[int], int]]:
 
 
 def check_conservation(anonymizer: Anonymizer, stream: Stream) -> None:
-    """Rows in are rows published, suppressed or held; each is decided once, none is held at the end."""
+    """Rows in are rows published, suppressed or held; each is decided once, and all in the end."""
     engine = stream.start(anonymizer)
     fate: dict[int, int] = {}
     instant = -1
