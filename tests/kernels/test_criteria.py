@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import Policy, Quasi, Range, Schema, Sensitive, Space
-from shoal.kernels.criteria import any_diversity, by_first, count_subjects, match, meets, needed
+from shoal.kernels.criteria import any_diversity, count_subjects, match, meets, needed
+from shoal.kernels.lists import by_first
 from shoal.policy import (
     Criterion,
     DistinctLDiversity,

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import Hierarchy, Policy, Quasi, Range, Schema, Sensitive, Space
+from shoal.kernels.held import Rows
 from shoal.kernels.rng import seeded
 from shoal.kernels.split import by_subjects, by_values, mend_parts
 from shoal.policy import DistinctLDiversity, EntropyLDiversity, KAnonymity
@@ -37,7 +38,7 @@ class Cluster:
         self.space = Space(SCHEMA, policy)
         self.subjects, self.sensitive = array[:, 0].copy(), array[:, 3:].copy()
         lo, hi = self.space.points(array[:, 1:3].astype(float))
-        self.los, self.his = lo.T.copy(), hi.T.copy()
+        self.rows = Rows(lo.T.copy(), hi.T.copy(), self.subjects, self.sensitive)
         self.part = np.full(len(rows), -7)
         self.rng = seeded(b"split", "test")
 
@@ -57,15 +58,7 @@ def test_by_subjects_gives_every_part_k_people(rows: list[tuple[int, ...]], k: i
     cluster = Cluster(rows, Policy(KAnonymity(k)))
     if cluster.broken(np.arange(len(rows))):
         return
-    n_parts = by_subjects(
-        cluster.space.sides,
-        k,
-        cluster.rng,
-        cluster.los,
-        cluster.his,
-        cluster.subjects,
-        cluster.part,
-    )
+    n_parts = by_subjects(cluster.space.sides, k, cluster.rng, cluster.rows, cluster.part)
     parts = cluster.parts(n_parts)
     assert all(cluster.broken(members) is None for members in parts)
     # Nobody is asked to join a part while enough people are left to make another one.
@@ -85,9 +78,8 @@ def test_by_values_gives_every_part_enough_people_and_values(
     if cluster.broken(np.arange(len(rows))):
         return
     n_parts = by_values(
-        cluster.space.sides, cluster.space.limits, cluster.rng, cluster.los, cluster.his,
-        cluster.subjects, cluster.sensitive, cluster.part,
-    )  # fmt: skip
+        cluster.space.sides, cluster.space.limits, cluster.rng, cluster.rows, cluster.part
+    )
     parts = cluster.parts(n_parts)
     assert all(cluster.broken(members) is None for members in parts)
     for subject in set(cluster.subjects.tolist()):
@@ -97,9 +89,8 @@ def test_by_values_gives_every_part_enough_people_and_values(
 def test_by_values_leaves_rows_that_are_not_diverse_in_one_part() -> None:
     cluster = Cluster([(i, i, 0, 1, 1) for i in range(6)], Policy(DistinctLDiversity(2)))
     n_parts = by_values(
-        cluster.space.sides, cluster.space.limits, cluster.rng, cluster.los, cluster.his,
-        cluster.subjects, cluster.sensitive, cluster.part,
-    )  # fmt: skip
+        cluster.space.sides, cluster.space.limits, cluster.rng, cluster.rows, cluster.part
+    )
     assert len(cluster.parts(n_parts)) == 1
 
 
@@ -116,9 +107,8 @@ def test_mending_leaves_no_part_that_breaks_the_promise(
     cluster.part[:] = [numbers[part] for part in parts[: len(rows)]]
     before = cluster.part.copy()
     n_parts = mend_parts(
-        cluster.space.sides, cluster.space.limits, cluster.los, cluster.his,
-        cluster.subjects, cluster.sensitive, cluster.part, len(numbers),
-    )  # fmt: skip
+        cluster.space.sides, cluster.space.limits, cluster.rows, cluster.part, len(numbers)
+    )
     assert all(cluster.broken(members) is None for members in cluster.parts(n_parts))
     for p in range(len(numbers)):
         assert len(set(cluster.part[before == p].tolist())) == 1, "mending tore a part apart"
