@@ -8,8 +8,8 @@ from pathlib import Path
 __all__ = ["replace_section", "table"]
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table; all columns but the first are set to the right.
+def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: bool = True) -> str:
+    """A table; columns of numbers, which are all but the first, are set to the right.
 
     >>> print(table(["k", "loss"], [["10", 0.25]]))
     | k  | loss |
@@ -18,19 +18,18 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """
     lines = [[str(cell) for cell in line] for line in (head, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    rule = ["-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:])]
-    return "\n".join(
-        [
-            _line(lines[0], widths),
-            f"|{'|'.join(rule)}|",
-            *(_line(line, widths) for line in lines[1:]),
-        ]
-    )
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    right = [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)]
-    return f"| {' | '.join([cells[0].ljust(widths[0]), *right])} |"
+    aligned = [str.ljust, *(str.rjust if numbers else str.ljust for _ in widths[1:])]
+    rule = [
+        "-" * (width + 1) + (":" if fit is str.rjust else "-")
+        for width, fit in zip(widths, aligned, strict=True)
+    ]
+    texts = [
+        "| "
+        + " | ".join(fit(cell, n) for fit, cell, n in zip(aligned, line, widths, strict=True))
+        + " |"
+        for line in lines
+    ]
+    return "\n".join([texts[0], f"|{'|'.join(rule)}|", *texts[1:]])
 
 
 def replace_section(path: Path, name: str, text: str) -> None:

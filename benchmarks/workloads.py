@@ -56,7 +56,14 @@ def acs_income() -> Workload | None:
         return None
 
     def tree(name: str) -> Hierarchy:
-        return Hierarchy.from_csv(hierarchies / f"{name}.csv")
+        lines = (hierarchies / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+        paths = [line.split(";") for line in lines]
+        leaves = {path[0] for path in paths}
+        # Some birthplaces are a region: a leaf, and under the same name the node above others.
+        return Hierarchy.from_rows(
+            [leaf, *(f"{label} (region)" if label in leaves else label for label in above)]
+            for leaf, *above in paths
+        )
 
     categories = (
         "sex", "race", "marital", "education", "workclass", "birthplace", "relationship", "state",
