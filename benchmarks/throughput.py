@@ -53,8 +53,8 @@ class Sizes:
     def quick(cls) -> Sizes:
         """Enough to see that everything works, and for nothing else."""
         return cls(
-            rows=300, repeats=2, k=5, delay=50, real_data=False, twin_rows=100, twin_k=5,
-            twin_delay=50, twin_repeats=1, linear_rows=100, small_rows=100,
+            rows=150, repeats=2, k=5, delay=50, real_data=False, twin_rows=80, twin_k=5,
+            twin_delay=50, twin_repeats=1, linear_rows=40, small_rows=60,
         )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ class Sizes:
     def quick(cls) -> Sizes:
         """Enough to see that everything works, and for nothing else."""
         return cls(
-            rows=300, k=5, delay=100, seeds=2, jobs=1, clusters=(5, 50), recent=(100, 150),
-            n_quasi=(2, 4), orders=2, ks=(5, 10), alphas=(0.0, 2.0), deltas=(50, 100),
-            power_ks=(5, 10), columns=2, largest=100, customers=60, dups=(5, 10),
+            rows=150, k=5, delay=60, seeds=2, jobs=1, clusters=(5, 50), recent=(100, 150),
+            n_quasi=(2, 4), orders=2, ks=(5, 10), alphas=(0.0, 2.0), deltas=(30, 60),
+            power_ks=(5, 10), columns=2, largest=100, customers=40, dups=(5, 10),
         )  # fmt: skip
