@@ -53,7 +53,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "figures", metavar="FOLDER")
-    parser.add_argument("--picture", default="svg", choices=("svg", "png"))
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.names) - set(NAMES))
     if unknown:
@@ -73,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             section = _audit_text(_audited(sizes))
         else:
             figure = FIGURES[name](sizes)
-            draw(figure, options.out / f"{picture_name(figure)}.{options.picture}")
+            draw(figure, options.out / f"{picture_name(figure)}.svg")
             section = figure_text(figure)
         replace_section(page, name, section)
         _say(f"{name}: {time.perf_counter() - begin:.0f} s")

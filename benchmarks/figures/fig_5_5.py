@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from benchmarks.figures.model import Claim, Curve, Figure, Panel, Verdict
 from benchmarks.figures.sizes import Sizes
-from benchmarks.figures.streams import Adult
+from benchmarks.figures.streams import Adult, adult_quasi
 from benchmarks.figures.sweep import Cell, Task, sweep
-from shoal.datasets._adult_domains import TABLE_5_4
 
 __all__ = ["figure"]
 
@@ -16,7 +15,7 @@ BEST_CLUSTERS, BEST_RECENT, RIVAL_RECENT = 50, 100, 150
 
 def figure(sizes: Sizes) -> Figure:
     """Vary eta and mu together on UCI Adult."""
-    stream = Adult(sizes.rows, TABLE_5_4)
+    stream = Adult(sizes.rows, adult_quasi())
     grid = [(recent, clusters) for recent in sizes.recent for clusters in sizes.clusters]
     tasks = [
         Task(stream, sizes.k, sizes.delay, clusters=clusters, recent=recent)

@@ -6,22 +6,22 @@ import numpy as np
 
 from benchmarks.figures.model import Claim, Curve, Figure, Panel, rises
 from benchmarks.figures.sizes import Sizes
-from benchmarks.figures.streams import Adult
+from benchmarks.figures.streams import Adult, adult_quasi
 from benchmarks.figures.sweep import Cell, Lost, Task, sweep
-from shoal.datasets._adult_domains import TABLE_5_4
 
 __all__ = ["figure"]
 
 
 def figure(sizes: Sizes) -> Figure:
     """Vary the number of quasi attributes, then k, on UCI Adult."""
-    orders = [TABLE_5_4, *_random_orders(sizes.orders)]
+    names = adult_quasi()
+    orders = [names, *_random_orders(names, sizes.orders)]
     tasks = [
         Task(Adult(sizes.rows, order[:n]), sizes.k, sizes.delay)
         for order in orders
         for n in sizes.n_quasi
     ]
-    tasks += [Task(Adult(sizes.rows, TABLE_5_4), k, sizes.delay) for k in sizes.ks]
+    tasks += [Task(Adult(sizes.rows, names), k, sizes.delay) for k in sizes.ks]
     cells = sweep(tasks, seeds=sizes.seeds, jobs=sizes.jobs)
     width = len(sizes.n_quasi)
     by_order = [tuple(cells[i * width : (i + 1) * width]) for i in range(len(orders))]
@@ -59,9 +59,9 @@ def figure(sizes: Sizes) -> Figure:
     )
 
 
-def _random_orders(n: int) -> list[tuple[str, ...]]:
+def _random_orders(names: tuple[str, ...], n: int) -> list[tuple[str, ...]]:
     rng = np.random.default_rng(56)
-    return [tuple(TABLE_5_4[i] for i in rng.permutation(len(TABLE_5_4))) for _ in range(n)]
+    return [tuple(names[i] for i in rng.permutation(len(names))) for _ in range(n)]
 
 
 def _mean(cells: tuple[Cell, ...]) -> Cell:

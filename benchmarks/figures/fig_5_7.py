@@ -26,20 +26,21 @@ def figure(sizes: Sizes) -> Figure:
             "skew α",
             sizes.alphas,
             tuple(
-                Curve(f"δ = {delay:,}", tuple(cells[k, delay, alpha] for alpha in sizes.alphas))
+                Curve(
+                    f"δ = {delay:,} rows", tuple(cells[k, delay, alpha] for alpha in sizes.alphas)
+                )
                 for delay in sizes.deltas
             ),
         )
         for k in sizes.power_ks
     )
-    longest = max(sizes.deltas)
     claims = tuple(
         Claim(
             f"CASTLE is very effective for clustered data: the loss falls with α (k = {k}, "
-            f"δ = {longest:,}).",
-            *rises([cells[k, longest, alpha] for alpha in sizes.alphas], falls=True),
+            f"δ = {delay:,} rows).",
+            *rises([cells[k, delay, alpha] for alpha in sizes.alphas], falls=True),
         )
-        for k in sizes.power_ks
+        for k, delay in product(sizes.power_ks, sizes.deltas)
     )
     return Figure(
         "5.7",

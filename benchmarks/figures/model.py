@@ -33,13 +33,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes; ``log`` for an x axis whose ticks grow by factors."""
+    """One set of axes."""
 
     title: str
     x_label: str
     xs: tuple[float, ...]
     curves: tuple[Curve, ...]
-    log: bool = False
 
     @property
     def suppressed(self) -> float:

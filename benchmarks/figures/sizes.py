@@ -26,7 +26,7 @@ class Sizes:
     power_ks: tuple[int, ...] = (50, 100, 200, 400)
     columns: int = 4
     largest: int = 1_000
-    customers: int = 30_162
+    customers: int = 12_000
     dups: tuple[int, ...] = (5, 10, 15)
     transaction_n_quasi: int = 4
 
