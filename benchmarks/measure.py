@@ -21,8 +21,6 @@ class Sample:
 
     >>> Sample((2.0, 1.0, 4.0)).per(Sample((1.0, 1.0, 2.0)))
     Sample(values=(2.0, 1.0, 2.0))
-    >>> print(Sample((2.0, 1.0, 4.0)))
-    2.00 (1.00 to 4.00)
     """
 
     values: tuple[float, ...]
@@ -51,14 +49,6 @@ class Sample:
             "most": self.most,
             "values": list(self.values),
         }
-
-    def __str__(self) -> str:
-        return f"{_short(self.median)} ({_short(self.least)} to {_short(self.most)})"
-
-
-def _short(number: float) -> str:
-    """Three figures."""
-    return f"{number:,.0f}" if number >= 100 else f"{number:.{2 if number < 10 else 1}f}"
 
 
 def interleaved(repeats: int, *actions: Callable[[], object]) -> list[Sample]:

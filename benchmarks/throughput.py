@@ -42,7 +42,7 @@ class Sizes:
     k: int = runs.K
     delay: int = runs.DELAY_ROWS
     real_data: bool = True
-    twin_rows: int = 2_000
+    twin_rows: int = 1_500
     twin_k: int = 20
     twin_delay: int = 300
     twin_repeats: int = 3

@@ -43,6 +43,19 @@ def test_throughput(tmp_path):
     assert not list(tmp_path.glob("published-*"))
 
 
+def test_memory_of_the_parent_does_not_count():
+    large = b"x" * (300 << 20)
+    code = (
+        "from benchmarks.child import peak; before = peak(); "
+        "some = b'x' * (100 << 20); print(peak() - before)"
+    )
+    command = [sys.executable, "-c", code]
+    env = dict(os.environ) | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    assert 90 << 20 < int(done.stdout) < 120 << 20
+    assert len(large) == 300 << 20
+
+
 def test_throughput_refuses_no_rows():
     done = run("benchmarks.throughput", "--rows", "0")
     assert done.returncode == 2
