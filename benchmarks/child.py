@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from typing import Any
 
 from benchmarks.workloads import ROOT
 
-__all__ = ["call", "peak"]
+__all__ = ["call", "peak", "resident"]
 
 
 def call(
@@ -59,14 +60,29 @@ def main() -> None:
     workload = census_file(options.rows, options.folder)
     if options.warm:
         castle(census_file(options.warm, options.folder), output, **knobs)
+    residents: list[int] = []
     before = peak()
     begin = time.perf_counter()
-    summary = castle(workload, output, **knobs)
+    summary = castle(workload, output, **knobs, watch=lambda _: residents.append(resident()))
     seconds = time.perf_counter() - begin
-    after = peak()
     output.unlink()
-    report = {"n_rows": summary.n_in, "seconds": seconds, "peak": after, "growth": after - before}
+    after = peak()
+    report = {
+        "n_rows": summary.n_in,
+        "seconds": seconds,
+        "peak": after,
+        "growth": after - before,
+        "steady": statistics.median(residents[len(residents) // 2 :]),
+    }
     print(json.dumps(report))
+
+
+def resident() -> int:
+    """The memory that this process has now, in bytes; the most it had, where that isn't told."""
+    status = Path("/proc/self/statm")
+    if not status.exists():
+        return peak()
+    return resource.getpagesize() * int(status.read_text(encoding="utf-8").split()[1])
 
 
 def peak() -> int:

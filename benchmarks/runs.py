@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,9 +23,17 @@ K, DELAY_ROWS = 100, 10_000
 SEED = b"benchmark"
 
 
-def castle(workload: Workload, output: Path, *, k: int = K, delay: int = DELAY_ROWS) -> Summary:
+def castle(
+    workload: Workload,
+    output: Path,
+    *,
+    k: int = K,
+    delay: int = DELAY_ROWS,
+    watch: Callable[[Summary], None] | None = None,
+) -> Summary:
     """CASTLE with its default knobs."""
-    return run(workload, Castle(), Policy(KAnonymity(k), delay=Delay(rows=delay)), output)
+    policy = Policy(KAnonymity(k), delay=Delay(rows=delay))
+    return run(workload, Castle(), policy, output, watch=watch)
 
 
 def pass_through(workload: Workload, output: Path) -> Summary:
@@ -37,9 +46,11 @@ def run(
     anonymizer: Anonymizer,
     policy: Policy,
     output: Path,
+    *,
     trace: Path | None = None,
+    watch: Callable[[Summary], None] | None = None,
 ) -> Summary:
-    """Read a file, publish it, and say what came of it."""
+    """Read a file, publish it, and say what came of it; ``watch`` is called after each batch."""
 
     def open_trace(schema: pa.Schema) -> Sink:
         assert trace is not None
@@ -54,6 +65,7 @@ def run(
                 lambda schema: open_sink(output, schema),
                 on_bad=_refuse,
                 open_trace=None if trace is None else open_trace,
+                watch=watch,
             )
             .go()
         )

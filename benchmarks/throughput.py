@@ -46,7 +46,7 @@ class Sizes:
     twin_k: int = 20
     twin_delay: int = 300
     twin_repeats: int = 3
-    linear_rows: int = 200_000
+    linear_rows: int = 400_000
     small_rows: int = 2_000
 
     @classmethod
@@ -134,16 +134,21 @@ def linearity(sizes: Sizes, folder: Path) -> dict[str, Any]:
     short, long = lengths
     time_ratio = sample(long, "seconds").per(sample(short, "seconds"))
     peak_ratio = sample(long, "peak").per(sample(short, "peak"))
+    steady_ratio = sample(long, "steady").per(sample(short, "steady"))
     return {
         "runs": [
             {
                 "n_rows": rows,
-                **{name: sample(rows, name).as_dict() for name in ("seconds", "peak", "growth")},
+                **{
+                    name: sample(rows, name).as_dict()
+                    for name in ("seconds", "peak", "growth", "steady")
+                },
             }
             for rows in lengths
         ],
         "time_ratio": time_ratio.as_dict(),
         "peak_ratio": peak_ratio.as_dict(),
+        "steady_ratio": steady_ratio.as_dict(),
         "linear": time_ratio.median <= 10 * LINEAR,
         "bounded": peak_ratio.median <= BOUNDED,
     }
@@ -237,16 +242,16 @@ def _linearity_text(found: dict[str, Any]) -> str:
         [
             f"{one['n_rows']:,}",
             _spread(one["seconds"]),
-            f"{one['peak']['median'] / 2**20:,.0f}",
-            f"{one['growth']['median'] / 2**20:,.0f}",
+            *(f"{one[n]['median'] / 2**20:,.0f}" for n in ("peak", "growth", "steady")),
         ]
         for one in found["runs"]
     ]
     return (
-        table(["rows", "s", "peak memory, MiB", "of it by the run, MiB"], rows)
+        table(["rows", "s", "peak memory, MiB", "of it by the run", "second half"], rows)
         + f"\n\nTime: {_spread(found['time_ratio'])} times, "
         + ("linear" if found["linear"] else "**not linear**")
-        + f". Peak memory: {_spread(found['peak_ratio'])} times, "
+        + f". Peak memory: {_spread(found['peak_ratio'])} times (in the second half of the run: "
+        + f"{_spread(found['steady_ratio'])}), "
         + ("bounded." if found["bounded"] else "**not bounded**.")
     )
 
