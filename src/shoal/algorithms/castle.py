@@ -90,11 +90,9 @@ class Castle(Anonymizer):
         return CastleEngine(self, space, seed)
 
 
-#: An open cluster: the loss of its box, its number by birth (-1: the slot is free), how many
-#: subjects it has, and the positions of its first and last row.
-SLOT = np.dtype(
-    [("loss", "f8"), ("birth", "i8"), ("n_subjects", "i8"), ("first", "i8"), ("last", "i8")]
-)
+#: An open cluster: its number by birth (-1: the slot is free), how many subjects it has, and the
+#: positions of its first and last row.
+SLOT = np.dtype([("birth", "i8"), ("n_subjects", "i8"), ("first", "i8"), ("last", "i8")])
 #: How many clusters are open; how many clusters, groups, instants and losses there have been; and
 #: the mean of the latest losses.
 MARKS = np.dtype(
@@ -112,11 +110,15 @@ MARKS = np.dtype(
 class Open(NamedTuple):
     """The open clusters, each in a slot. Boxes have attributes along the first axis.
 
+    The box of a free slot is empty and its loss is -infinity, so that nothing seems to enlarge it
+    less than infinitely, and the search for the least needs no look at who is free.
+
     The rows of a cluster are a chain in order of arrival, by the ``following`` of held rows.
     """
 
     lo: Floats
     hi: Floats
+    loss: Floats
     slots: Records
 
 
@@ -165,6 +167,7 @@ class CastleEngine(Engine):
             open=Open(
                 np.full((d, recipe.clusters), np.inf),
                 np.full((d, recipe.clusters), -np.inf),
+                np.full(recipe.clusters, -np.inf),
                 slots,
             ),
             counter=counter.empty(2 * held.SMALLEST),
@@ -279,11 +282,11 @@ def _best_selection(rules: Rules, state: State, lo: Floats, hi: Floats, joined: 
     joined_losses(rules.sides, clusters.lo, clusters.hi, n, lo, hi, joined)
     least = np.inf
     for c in range(n):
-        if clusters.slots["birth"][c] >= 0 and joined[c] - clusters.slots["loss"][c] < least:
-            least = joined[c] - clusters.slots["loss"][c]
+        if joined[c] - clusters.loss[c] < least:
+            least = joined[c] - clusters.loss[c]
     best, within = -1, False
     for c in range(n):
-        if clusters.slots["birth"][c] < 0 or joined[c] - clusters.slots["loss"][c] != least:
+        if joined[c] - clusters.loss[c] != least:
             continue
         fits = joined[c] <= state.marks["threshold"][0]
         if best < 0 or (fits and not within):
@@ -321,6 +324,7 @@ def _free_slot(state: State, slot: int) -> None:
     clusters = state.open
     clusters.lo[:, slot] = np.inf
     clusters.hi[:, slot] = -np.inf
+    clusters.loss[slot] = -np.inf
     clusters.slots["birth"][slot] = -1
     clusters.slots["n_subjects"][slot] = 0
     clusters.slots["first"][slot] = -1
@@ -356,7 +360,7 @@ def _join_cluster(rules: Rules, state: State, slot: int) -> None:
 def _set_box(rules: Rules, state: State, slot: int, lo: Floats, hi: Floats) -> None:
     state.open.lo[:, slot] = lo
     state.open.hi[:, slot] = hi
-    state.open.slots["loss"][slot] = box_loss(rules.sides, lo, hi)
+    state.open.loss[slot] = box_loss(rules.sides, lo, hi)
 
 
 @kernel
@@ -484,7 +488,7 @@ def _merge(rules: Rules, state: State, slot: int) -> Ints:
     taken = np.zeros(n, np.bool_)
     taken[slot] = True
     lo, hi = clusters.lo[:, slot].copy(), clusters.hi[:, slot].copy()
-    loss = clusters.slots["loss"][slot]
+    loss = clusters.loss[slot]
     joined = np.empty(n)
     if state.held.marks["n_subjects"][0] < rules.limits.k:
         return chosen[:0]

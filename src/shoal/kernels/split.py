@@ -128,6 +128,17 @@ def _packed(boxes: Floats, rows: Ints) -> Floats:
 
 
 @kernel
+def _nth_full(left: Ints, n: int) -> int:
+    """Of the buckets that still have rows, in order of first arrival, the n-th from 0."""
+    bucket = 0
+    while left[bucket] == 0 or n > 0:
+        if left[bucket] > 0:
+            n -= 1
+        bucket += 1
+    return bucket
+
+
+@kernel
 def by_subjects(sides: Sides, k: int, rng: Ints, rows: Rows, part: Ints) -> int:
     """Cut into parts of k different subjects each, around randomly chosen rows.
 
@@ -137,52 +148,54 @@ def by_subjects(sides: Sides, k: int, rng: Ints, rows: Rows, part: Ints) -> int:
     """
     bucket = by_first(rows.subjects)
     left = tally(bucket)
-    n_buckets = len(left)
-    nearest = np.empty(n_buckets, np.int64)
-    chosen = np.empty(k, np.int64)
+    full = len(left)
+    several = left > 1
+    nearest = np.full(full, -1, np.int64)
+    chosen = np.zeros(k, np.int64)
+    distance = np.empty(len(bucket))
     part[:] = -1
     n_parts = 0
-    full = n_buckets
     # What is looked at: copies of the boxes, packed anew whenever half of the rows are placed.
     seen, near_lo, near_hi = np.arange(len(bucket)), rows.lo, rows.hi
-    distance = np.empty(len(bucket))
     n_left = len(bucket)
     while full >= k:
         if 2 * n_left < len(seen):
             seen = where(part, -1)
             near_lo, near_hi = _packed(rows.lo, seen), _packed(rows.hi, seen)
-        n = len(seen)
-        # The draw counts the buckets that still have rows, in order of first arrival.
-        draw = below(rng, full)
-        seed_bucket = 0
-        while left[seed_bucket] == 0 or draw > 0:
-            if left[seed_bucket] > 0:
-                draw -= 1
-            seed_bucket += 1
+        seed_bucket = _nth_full(left, below(rng, full))
         seed = 0
         while bucket[seen[seed]] != seed_bucket or part[seen[seed]] >= 0:
             seed += 1
         lo, hi = near_lo[:, seed].copy(), near_hi[:, seed].copy()
-        joined_losses(sides, near_lo, near_hi, n, lo, hi, distance)
-        nearest[:] = -1
-        for i in range(n):
+        joined_losses(sides, near_lo, near_hi, len(seen), lo, hi, distance)
+        # A row farther than the k - 1 nearest so far is out, and most rows are: that is told
+        # first. A subject with several rows may come in with the nearest of them only.
+        n_chosen, limit = 0, np.inf if k > 1 else -np.inf
+        for i in range(len(seen)):
+            if distance[i] > limit or part[seen[i]] >= 0:
+                continue
             b = bucket[seen[i]]
-            if part[seen[i]] < 0 and (nearest[b] < 0 or distance[i] < distance[nearest[b]]):
-                nearest[b] = i
-        n_chosen = 0
-        for b in range(n_buckets):
-            if left[b] > 0 and b != seed_bucket:
+            if b == seed_bucket:
+                continue
+            if several[b]:
+                if nearest[b] < 0 or distance[i] < distance[nearest[b]]:
+                    nearest[b] = i
+                continue
+            n_chosen = keep_nearest(chosen, n_chosen, k - 1, distance, i)
+            if n_chosen == k - 1:
+                limit = distance[chosen[0]]
+        for b in range(len(nearest)):
+            if several[b] and nearest[b] >= 0:
                 n_chosen = keep_nearest(chosen, n_chosen, k - 1, distance, nearest[b])
+                nearest[b] = -1
         chosen[k - 1] = seed
         for i in chosen:
             part[seen[i]] = n_parts
             left[bucket[seen[i]]] -= 1
+            if left[bucket[seen[i]]] == 0:
+                full -= 1
         n_left -= k
         n_parts += 1
-        full = 0
-        for b in range(n_buckets):
-            if left[b] > 0:
-                full += 1
     _place(sides, rows, part, n_parts, where(part, -1))
     return n_parts
 
@@ -263,12 +276,7 @@ def by_values(sides: Sides, limits: Limits, rng: Ints, rows: Rows, part: Ints) -
     total = len(chosen)
     full = n_buckets
     while full >= l and total >= in_part:
-        draw = below(rng, full)
-        first = 0
-        while n_in[first] == 0 or draw > 0:
-            if n_in[first] > 0:
-                draw -= 1
-            first += 1
+        first = _nth_full(n_in, below(rng, full))
         seed = 0
         while bucket[seed] != first or part[chosen[seed]] >= 0:
             seed += 1
