@@ -16,7 +16,9 @@ def batch(start: int, n: int) -> pa.RecordBatch:
     lengths=st.lists(st.one_of(st.integers(0, 5), st.integers(1000, 1100)), max_size=6),
     data=st.data(),
 )
-def test_takes_give_each_row_once_in_the_order_asked(lengths: list[int], data: st.DataObject) -> None:
+def test_takes_give_each_row_once_in_the_order_asked(
+    lengths: list[int], data: st.DataObject
+) -> None:
     hold, start, left = Hold(), 0, set[int]()
     for n in lengths:
         hold.put(batch(start, n))

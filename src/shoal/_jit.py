@@ -1,8 +1,8 @@
 """``@kernel``: the one way a function of this package is compiled.
 
 Numba's own cache doesn't notice an edit in another file, so an old privacy predicate could keep
-running inside a cached caller. The cache folder is therefore named by a hash of all the sources of
-the package; where it can't be written, nothing is cached.
+running inside a cached caller. The cache folder is therefore named by a hash of all the sources
+that kernels are made of; where it can't be written, nothing is cached.
 """
 
 from __future__ import annotations
@@ -21,14 +21,25 @@ __all__ = ["is_cold", "kernel"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Folders of former versions that are left in place, so that two versions can be used in turn.
-FORMER_VERSIONS_KEPT = 2
+FORMER_VERSIONS_KEPT = 4
+
+
+def kernel_sources() -> list[Path]:
+    """The files whose code can get into a kernel: those that use this one, and named tuples."""
+    package = Path(__file__).parent
+    return [
+        path
+        for path in sorted(package.rglob("*.py"))
+        if path.parent.name == "kernels"
+        or path.name == "space.py"
+        or b"shoal._jit" in path.read_bytes()
+    ]
 
 
 def _sources_digest() -> str:
-    package = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=12)
-    for path in sorted(package.rglob("*.py")):
-        digest.update(path.relative_to(package).as_posix().encode())
+    for path in kernel_sources():
+        digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -40,6 +40,9 @@ class Encoded(NamedTuple):
     good: Ints
     reasons: dict[int, str]
 
+    def __repr__(self) -> str:
+        return f"Encoded({len(self.good)} good rows, {len(self.reasons)} bad ones)"
+
 
 class Codec:
     """Turn record batches into codes, by the schema.

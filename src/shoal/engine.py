@@ -58,6 +58,10 @@ class Decisions(NamedTuple):
     n_rows: Ints
     n_subjects: Ints
 
+    def __repr__(self) -> str:
+        # The edges of a box are values of people.
+        return f"Decisions({len(self.rows)} rows, {len(self.loss)} boxes)"
+
 
 #: How a kernel writes down a decided row, a box, and how far it has come.
 DECIDED = np.dtype(
@@ -166,11 +170,19 @@ class Engine(ABC):
     def push(self, codes: Codes) -> Decisions:
         """Take in a batch; give what is decided by it, deadlines between its rows included."""
         n = len(codes.subjects)
+        if self.space.deadlines.seconds and not np.isfinite(codes.times).all():
+            raise ParameterError(
+                "Codes.times",
+                "must be finite, since the delay is in seconds",
+                got=f"{np.count_nonzero(~np.isfinite(codes.times))} that aren't",
+            )
         self._reserve(n)
         return self._shuffled(self.n_held + n, lambda out: self._push(codes, out))
 
     def advance(self, now: float) -> Decisions:
         """Say that it is ``now`` and nothing came: give what is due."""
+        if not np.isfinite(now):
+            raise ParameterError("now", "must be a finite number of seconds", got=now)
         return self._shuffled(self.n_held, lambda out: self._advance(now, out))
 
     def flush(self) -> Decisions:

@@ -23,6 +23,8 @@ Nested = Mapping[str, Union["Nested", Sequence[str], None]]
 
 ROOT = "*"
 MAX_DIGITS = 6
+#: Whole numbers up to here are exact in floating point.
+EXACT = 2**53
 
 
 class Hierarchy:
@@ -361,6 +363,13 @@ class Range:
             if not (math.isfinite(step) and 0 < step <= hi - lo):
                 raise ParameterError(
                     "Range.step", "must be above 0 and at most the length of the range", got=step
+                )
+            if max(abs(lo), abs(hi)) / step >= EXACT:
+                raise ParameterError(
+                    "Range.step",
+                    "is too fine for so large a range: its multiples aren't exact numbers",
+                    got=step,
+                    mend="Choose a larger step",
                 )
         self.lo, self.hi = float(lo), float(hi)
         self.step = None if step is None else float(step)

@@ -38,6 +38,9 @@ class Arranged(NamedTuple):
     groups: Ints
     payload: pa.RecordBatch
 
+    def __repr__(self) -> str:
+        return f"Arranged({len(self.rows)} rows)"
+
 
 class Ordering:
     """Let rows leave as they were decided."""

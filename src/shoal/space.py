@@ -35,6 +35,9 @@ class Codes(NamedTuple):
     sensitive: Ints
     times: Floats
 
+    def __repr__(self) -> str:
+        return f"Codes({len(self.subjects)} rows)"
+
     @classmethod
     def empty(cls, n_quasi: int, n_sensitive: int) -> Codes:
         """A batch of no rows."""

@@ -19,8 +19,9 @@ from shoal.kernels import counter, held, kept, rng
 from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import Sides, box_loss, covers, hull, join, joined_losses
 from shoal.kernels.criteria import Limits, any_diversity, count_subjects, meets, needed
-from shoal.kernels.held import Held, due_at, forget, put
+from shoal.kernels.held import Held, due_at, forget, gather, people, put
 from shoal.kernels.kept import Kept, keep, reusable, reuse
+from shoal.kernels.lists import in_order, order_of, picked, picked_rows
 from shoal.kernels.split import by_subjects, by_values, mend_parts
 from shoal.policy import Criterion, KAnonymity, LDiversity
 from shoal.space import Codes, Deadlines, Space
@@ -236,7 +237,7 @@ def _run(
             if now > marks["now"][0]:
                 marks["now"][0] = now
             deadline = due_at(state.held, seconds)
-            if seconds > 0.0 and deadline <= marks["now"][0]:
+            if seconds > 0.0 and marks["n_rows"][0] > 0 and deadline <= marks["now"][0]:
                 due = marks["oldest"][0]
                 out.progress["published_s"][0] = deadline
             elif ask.at_end and marks["n_rows"][0] > 0:
@@ -251,6 +252,8 @@ def _run(
                 state.marks["instants"][0] += 1
             due = -1
         elif i == len(codes.subjects):
+            if ask.at_end:
+                state.marks["instants"][0] += 1
             break
         else:
             time = np.nan if np.isnan(codes.times[i]) else marks["now"][0]
@@ -409,15 +412,13 @@ def _members(state: State, slots: Ints) -> Ints:
             positions[n] = member
             n += 1
             member = state.held.rows["following"][member & mask]
-    if len(slots) > 1:
-        positions.sort()
-    return positions
+    return in_order(positions) if len(slots) > 1 else positions
 
 
 @kernel
 def _may_be_group(rules: Rules, state: State, positions: Ints) -> bool:
-    at = positions & (len(state.held.rows) - 1)
-    return meets(rules.limits, state.held.rows["subject"][at], state.held.sensitive[at])
+    subjects, sensitive = people(state.held, positions)
+    return meets(rules.limits, subjects, sensitive)
 
 
 # -- deadlines ------------------------------------------------------------------------------------
@@ -527,9 +528,17 @@ def _take_out(rules: Rules, state: State, slots: Ints, at_end: bool) -> Ints:
     _close_clusters(state, slots, positions)
     few = REMAINDER * needed(rules.limits)
     if at_end and state.marks["n_open"][0] > 0 and state.held.marks["n_subjects"][0] < few:
-        rest = np.flatnonzero(state.open.slots["birth"] >= 0)
+        rest = np.empty(state.marks["n_open"][0], np.int64)
+        n = 0
+        for slot in range(len(state.open.slots)):
+            if state.open.slots["birth"][slot] >= 0:
+                rest[n] = slot
+                n += 1
         others = _members(state, rest)
-        everything = np.sort(np.concatenate((positions, others)))
+        everything = np.empty(len(positions) + len(others), np.int64)
+        everything[: len(positions)] = positions
+        everything[len(positions) :] = others
+        everything = in_order(everything)
         if not _may_be_group(rules, state, others) and _may_be_group(rules, state, everything):
             _close_clusters(state, rest, others)
             return everything
@@ -556,36 +565,34 @@ def _close_clusters(state: State, slots: Ints, positions: Ints) -> None:
 @kernel
 def _output(rules: Rules, state: State, positions: Ints, out: Out) -> None:
     """Publish rows as one group, or as several where there are enough (thesis, outputCluster)."""
-    rows, limits = state.held, rules.limits
-    at = positions & (len(rows.rows) - 1)
-    los, his = rows.lo[at].T.copy(), rows.hi[at].T.copy()
-    subjects, sensitive = rows.rows["subject"][at], rows.sensitive[at]
-    part = np.zeros(len(at), np.int64)
+    rows, limits = gather(state.held, positions), rules.limits
+    part = np.zeros(len(positions), np.int64)
     n_parts = 1
-    if count_subjects(subjects) >= 2 * needed(limits):
+    if count_subjects(rows.subjects) >= 2 * needed(limits):
         if any_diversity(limits):
-            n_parts = by_values(rules.sides, limits, state.rng, los, his, subjects, sensitive, part)
+            n_parts = by_values(rules.sides, limits, state.rng, rows, part)
         else:
-            n_parts = by_subjects(rules.sides, limits.k, state.rng, los, his, subjects, part)
-        n_parts = mend_parts(rules.sides, limits, los, his, subjects, sensitive, part, n_parts)
-    order = np.argsort(part, kind="mergesort")
+            n_parts = by_subjects(rules.sides, limits.k, state.rng, rows, part)
+        n_parts = mend_parts(rules.sides, limits, rows, part, n_parts)
+    order = order_of(part.astype(np.float64))
     begin = 0
     for p in range(n_parts):
         end = begin
         while end < len(order) and part[order[end]] == p:
             end += 1
         members = order[begin:end]
-        lo, hi = hull(rules.sides, los, his, members)
+        lo, hi = hull(rules.sides, rows.lo, rows.hi, members)
         loss = box_loss(rules.sides, lo, hi)
-        n_subjects = count_subjects(subjects[members])
+        subjects, sensitive = picked(rows.subjects, members), picked_rows(rows.sensitive, members)
+        n_subjects = count_subjects(subjects)
         group = state.marks["groups"][0]
         box = write_box(out, lo, hi, loss, group, len(members), n_subjects)
         for member in members:
             decide(out, positions[member], 0, box, state.marks["instants"][0])
-            forget(rows, positions[member])
+            forget(state.held, positions[member])
         _move_threshold(state, loss)
         if loss <= state.marks["threshold"][0]:
-            keep(state.kept, lo, hi, loss, group, subjects[members], sensitive[members])
+            keep(state.kept, lo, hi, loss, group, subjects, sensitive)
         state.marks["groups"][0] += 1
         begin = end
 

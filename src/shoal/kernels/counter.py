@@ -11,7 +11,7 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Records, power_of_two
 
-__all__ = ["add", "empty", "grown", "remove"]
+__all__ = ["add", "empty", "grown", "home", "remove"]
 
 
 #: An entry: so many rows of a subject lie in a place. A count of 0 is a free entry.
@@ -31,7 +31,8 @@ def grown(counter: Records, entries: int) -> Records:
 
 
 @kernel
-def _home(place: int, subject: int, capacity: int) -> int:
+def home(place: int, subject: int, capacity: int) -> int:
+    """Where in a table of so many entries (a power of two) an entry is looked for first."""
     # 32-bit halves times 31-bit constants: nothing overflows, compiled or not.
     low = subject & 0xFFFFFFFF
     high = (subject >> 32) & 0xFFFFFFFF
@@ -55,7 +56,7 @@ def _copy(source: Records, target: Records) -> None:
 def _find(counter: Records, place: int, subject: int) -> int:
     """Where an entry is, or the free entry where it would go."""
     capacity = len(counter)
-    at = _home(place, subject, capacity)
+    at = home(place, subject, capacity)
     while counter["count"][at] > 0 and (
         counter["place"][at] != place or counter["subject"][at] != subject
     ):
@@ -84,9 +85,9 @@ def remove(counter: Records, place: int, subject: int) -> bool:
     free = at
     at = (at + 1) & (capacity - 1)
     while counter["count"][at] > 0:
-        home = _home(counter["place"][at], counter["subject"][at], capacity)
+        wanted = home(counter["place"][at], counter["subject"][at], capacity)
         # An entry may fill the gap unless its home lies cyclically behind the gap.
-        if ((at - home) & (capacity - 1)) >= ((at - free) & (capacity - 1)):
+        if ((at - wanted) & (capacity - 1)) >= ((at - free) & (capacity - 1)):
             counter["place"][free] = counter["place"][at]
             counter["subject"][free] = counter["subject"][at]
             counter["count"][free] = counter["count"][at]

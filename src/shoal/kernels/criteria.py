@@ -12,8 +12,9 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Ints, Records
+from shoal.kernels.lists import by_first, column, distinct, tally
 
-__all__ = ["Limits", "any_diversity", "by_first", "count_subjects", "match", "meets", "needed"]
+__all__ = ["Limits", "any_diversity", "count_subjects", "match", "meets", "needed"]
 
 
 #: One entry for each sensitive attribute. ``diverse`` is the l of every form of l-diversity (1: not
@@ -50,35 +51,9 @@ def needed(limits: Limits) -> int:
 
 
 @kernel
-def by_first(keys: Ints) -> Ints:
-    """Number the distinct keys 0, 1, … in order of their first appearance."""
-    n = len(keys)
-    order = np.argsort(keys, kind="mergesort")
-    run = np.empty(n, np.int64)
-    runs = 0
-    for i in range(n):
-        if i > 0 and keys[order[i]] != keys[order[i - 1]]:
-            runs += 1
-        run[order[i]] = runs
-    number = np.full(runs + 1, -1, np.int64)
-    following = 0
-    for i in range(n):
-        if number[run[i]] < 0:
-            number[run[i]] = following
-            following += 1
-        run[i] = number[run[i]]
-    return run
-
-
-@kernel
 def count_subjects(subjects: Ints) -> int:
     """How many different subjects there are."""
-    ordered = np.sort(subjects)
-    n = min(1, len(ordered))
-    for i in range(1, len(ordered)):
-        if ordered[i] != ordered[i - 1]:
-            n += 1
-    return n
+    return distinct(by_first(subjects))
 
 
 @kernel
@@ -89,8 +64,7 @@ def _pairs(subject: Ints, value: Ints) -> tuple[Ints, Ints]:
     in which they first appeared with it.
     """
     n = len(subject)
-    n_subjects = subject.max() + 1 if n > 0 else 0
-    n_values = value.max() + 1 if n > 0 else 0
+    n_subjects, n_values = distinct(subject), distinct(value)
     start = np.zeros(n_subjects + 1, np.int64)
     for i in range(n):
         start[subject[i] + 1] += 1
@@ -126,7 +100,7 @@ def match(subject: Ints, value: Ints, enough: int) -> Ints:
     """
     start, values = _pairs(subject, value)
     n_subjects = len(start) - 1
-    n_values = value.max() + 1 if len(value) > 0 else 0
+    n_values = distinct(value)
     partner = np.full(n_values, -1, np.int64)
     visited = np.full(n_values, -1, np.int64)
     path = np.empty(n_subjects + 1, np.int64)
@@ -161,7 +135,9 @@ def match(subject: Ints, value: Ints, enough: int) -> Ints:
 @kernel
 def _even_enough(counts: Ints, entropy: float, c: float, l: int) -> bool:  # noqa: E741
     """Whether counts of values meet the entropy form and the recursive form, where asked."""
-    total = counts.sum()
+    total = 0
+    for count in counts:
+        total += count
     if entropy > 0.0:
         h = 0.0
         for count in counts:
@@ -171,11 +147,20 @@ def _even_enough(counts: Ints, entropy: float, c: float, l: int) -> bool:  # noq
         if h < math.log(entropy) - 1e-12:
             return False
     if c > 0.0:
-        ordered = np.sort(counts)[::-1]
-        tail = 0
-        for i in range(l - 1, len(ordered)):
-            tail += ordered[i]
-        if not ordered[0] < c * tail:
+        # The tail is what remains when the l - 1 largest counts are taken away.
+        rest = counts.copy()
+        tail, largest = total, 0
+        for _ in range(min(l - 1, len(rest))):
+            most = 0
+            for v in range(len(rest)):
+                if rest[v] > rest[most]:
+                    most = v
+            tail -= rest[most]
+            rest[most] = 0
+        for count in counts:
+            if count > largest:
+                largest = count
+        if not largest < c * tail:
             return False
     return True
 
@@ -191,8 +176,7 @@ def _diverse(limits: Limits, j: int, subject: Ints, value: Ints) -> bool:
         if found < asked["diverse"]:
             return False
     if asked["entropy"] > 0.0 or asked["c"] > 0.0:
-        rows = np.bincount(value)
-        people = np.bincount(_pairs(subject, value)[1])
+        rows, people = tally(value), tally(_pairs(subject, value)[1])
         return _even_enough(rows, asked["entropy"], asked["c"], asked["l"]) and _even_enough(
             people, asked["entropy"], asked["c"], asked["l"]
         )
@@ -202,12 +186,13 @@ def _diverse(limits: Limits, j: int, subject: Ints, value: Ints) -> bool:
 @kernel
 def meets(limits: Limits, subjects: Ints, sensitive: Ints) -> bool:
     """Whether rows (their subjects, and their sensitive codes row by row) may be one group."""
-    if len(subjects) < limits.k or count_subjects(subjects) < limits.k:
+    if len(subjects) < limits.k:
         return False
-    if not any_diversity(limits):
-        return True
     subject = by_first(subjects)
-    for j in range(sensitive.shape[1]):
-        if not _diverse(limits, j, subject, by_first(np.ascontiguousarray(sensitive[:, j]))):
-            return False
+    if distinct(subject) < limits.k:
+        return False
+    if any_diversity(limits):
+        for j in range(sensitive.shape[1]):
+            if not _diverse(limits, j, subject, by_first(column(sensitive, j))):
+                return False
     return True

@@ -13,7 +13,7 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records, power_of_two
 
-__all__ = ["Held", "due_at", "empty", "forget", "grown", "put"]
+__all__ = ["Held", "Rows", "due_at", "empty", "forget", "gather", "grown", "people", "put"]
 
 SMALLEST = 256
 
@@ -100,3 +100,40 @@ def due_at(held: Held, seconds: float) -> float:
     if held.marks["n_rows"][0] == 0:
         return np.inf
     return held.rows["time"][held.marks["oldest"][0] & (len(held.rows) - 1)] + seconds
+
+
+class Rows(NamedTuple):
+    """Some rows taken out of the ring: boxes with attributes along the first axis."""
+
+    lo: Floats
+    hi: Floats
+    subjects: Ints
+    sensitive: Ints
+
+
+@kernel
+def people(held: Held, positions: Ints) -> tuple[Ints, Ints]:
+    """The subjects and the sensitive codes of some rows."""
+    mask = len(held.rows) - 1
+    subjects = np.empty(len(positions), np.int64)
+    sensitive = np.empty((len(positions), held.sensitive.shape[1]), np.int64)
+    for i in range(len(positions)):
+        at = positions[i] & mask
+        subjects[i] = held.rows["subject"][at]
+        for j in range(held.sensitive.shape[1]):
+            sensitive[i, j] = held.sensitive[at, j]
+    return subjects, sensitive
+
+
+@kernel
+def gather(held: Held, positions: Ints) -> Rows:
+    """Copies of some rows."""
+    mask, d = len(held.rows) - 1, held.lo.shape[1]
+    lo, hi = np.empty((d, len(positions))), np.empty((d, len(positions)))
+    for i in range(len(positions)):
+        at = positions[i] & mask
+        for j in range(d):
+            lo[j, i] = held.lo[at, j]
+            hi[j, i] = held.hi[at, j]
+    subjects, sensitive = people(held, positions)
+    return Rows(lo, hi, subjects, sensitive)

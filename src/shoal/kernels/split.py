@@ -1,7 +1,7 @@
 """Cut a cluster that is more than large enough into groups, each large enough by itself.
 
 `by_subjects` is the thesis' split^k, `by_values` its split^l (§5.5). Both take the rows of the
-cluster in order of arrival, attributes along the first axis, and number the part of each row.
+cluster in order of arrival, and number the part of each row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,18 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.boxes import Sides, box_loss, join, joined_losses
-from shoal.kernels.criteria import Limits, by_first, match, meets, needed
+from shoal.kernels.criteria import Limits, match, meets, needed
+from shoal.kernels.held import Rows
+from shoal.kernels.lists import (
+    by_first,
+    column,
+    distinct,
+    order_of,
+    picked,
+    picked_rows,
+    tally,
+    where,
+)
 from shoal.kernels.nearest import keep_nearest
 from shoal.kernels.rng import below
 
@@ -29,7 +40,8 @@ class Parts(NamedTuple):
 
 
 @kernel
-def _boxes(sides: Sides, los: Floats, his: Floats, part: Ints, n_parts: int) -> Parts:
+def _boxes(sides: Sides, rows: Rows, part: Ints, n_parts: int) -> Parts:
+    los, his = rows.lo, rows.hi
     parts = Parts(
         np.full((los.shape[0], n_parts), np.inf),
         np.full((los.shape[0], n_parts), -np.inf),
@@ -57,12 +69,12 @@ def _widen(sides: Sides, parts: Parts, p: int, lo: Floats, hi: Floats) -> None:
 
 
 @kernel
-def _place(sides: Sides, los: Floats, his: Floats, part: Ints, n_parts: int, rows: Ints) -> None:
-    """Give rows, in turn, to the part that each enlarges least."""
-    parts = _boxes(sides, los, his, part, n_parts)
+def _place(sides: Sides, rows: Rows, part: Ints, n_parts: int, chosen: Ints) -> None:
+    """Give some of the rows, in turn, to the part that each enlarges least."""
+    parts = _boxes(sides, rows, part, n_parts)
     joined = np.empty(n_parts)
-    for i in rows:
-        lo, hi = los[:, i].copy(), his[:, i].copy()
+    for i in chosen:
+        lo, hi = rows.lo[:, i].copy(), rows.hi[:, i].copy()
         joined_losses(sides, parts.lo, parts.hi, n_parts, lo, hi, joined)
         best = 0
         for p in range(1, n_parts):
@@ -73,21 +85,19 @@ def _place(sides: Sides, los: Floats, his: Floats, part: Ints, n_parts: int, row
 
 
 @kernel
-def mend_parts(
-    sides: Sides, limits: Limits, los: Floats, his: Floats,
-    subjects: Ints, sensitive: Ints, part: Ints, n_parts: int,
-) -> int:  # fmt: skip
+def mend_parts(sides: Sides, limits: Limits, rows: Rows, part: Ints, n_parts: int) -> int:
     """Merge every part that doesn't meet the limits with its nearest one, until all do.
 
     The rows as a whole meet the limits, so the worst end is one part.
     """
     p = 0
     while n_parts > 1 and p < n_parts:
-        members = np.flatnonzero(part == p)
-        if meets(limits, subjects[members], sensitive[members]):
+        members = where(part, p)
+        sensitive = picked_rows(rows.sensitive, members)
+        if meets(limits, picked(rows.subjects, members), sensitive):
             p += 1
             continue
-        parts = _boxes(sides, los, his, part, n_parts)
+        parts = _boxes(sides, rows, part, n_parts)
         lo, hi = parts.lo[:, p].copy(), parts.hi[:, p].copy()
         joined = np.empty(n_parts)
         joined_losses(sides, parts.lo, parts.hi, n_parts, lo, hi, joined)
@@ -109,32 +119,39 @@ def mend_parts(
 
 
 @kernel
-def by_subjects(
-    sides: Sides, k: int, rng: Ints, los: Floats, his: Floats, subjects: Ints, part: Ints
-) -> int:
+def _packed(boxes: Floats, rows: Ints) -> Floats:
+    packed = np.empty((len(boxes), len(rows)))
+    for d in range(len(boxes)):
+        for i in range(len(rows)):
+            packed[d, i] = boxes[d, rows[i]]
+    return packed
+
+
+@kernel
+def by_subjects(sides: Sides, k: int, rng: Ints, rows: Rows, part: Ints) -> int:
     """Cut into parts of k different subjects each, around randomly chosen rows.
 
     A part is a row and the nearest rows of k - 1 other subjects. Rows of one subject may differ,
     so each subject is represented by whichever of its rows is nearest. Rows that are left when
     fewer than k subjects are, join the part that they enlarge least.
     """
-    bucket = by_first(subjects)
-    n_buckets = bucket.max() + 1
-    left = np.bincount(bucket)
+    bucket = by_first(rows.subjects)
+    left = tally(bucket)
+    n_buckets = len(left)
     nearest = np.empty(n_buckets, np.int64)
     chosen = np.empty(k, np.int64)
     part[:] = -1
     n_parts = 0
     full = n_buckets
     # What is looked at: copies of the boxes, packed anew whenever half of the rows are placed.
-    rows, near_lo, near_hi = np.arange(len(subjects)), los, his
-    distance = np.empty(len(subjects))
-    n_left = len(subjects)
+    seen, near_lo, near_hi = np.arange(len(bucket)), rows.lo, rows.hi
+    distance = np.empty(len(bucket))
+    n_left = len(bucket)
     while full >= k:
-        if 2 * n_left < len(rows):
-            rows = rows[part[rows] < 0]
-            near_lo, near_hi = los[:, rows], his[:, rows]
-        n = len(rows)
+        if 2 * n_left < len(seen):
+            seen = where(part, -1)
+            near_lo, near_hi = _packed(rows.lo, seen), _packed(rows.hi, seen)
+        n = len(seen)
         # The draw counts the buckets that still have rows, in order of first arrival.
         draw = below(rng, full)
         seed_bucket = 0
@@ -143,14 +160,14 @@ def by_subjects(
                 draw -= 1
             seed_bucket += 1
         seed = 0
-        while bucket[rows[seed]] != seed_bucket or part[rows[seed]] >= 0:
+        while bucket[seen[seed]] != seed_bucket or part[seen[seed]] >= 0:
             seed += 1
         lo, hi = near_lo[:, seed].copy(), near_hi[:, seed].copy()
         joined_losses(sides, near_lo, near_hi, n, lo, hi, distance)
         nearest[:] = -1
         for i in range(n):
-            b = bucket[rows[i]]
-            if part[rows[i]] < 0 and (nearest[b] < 0 or distance[i] < distance[nearest[b]]):
+            b = bucket[seen[i]]
+            if part[seen[i]] < 0 and (nearest[b] < 0 or distance[i] < distance[nearest[b]]):
                 nearest[b] = i
         n_chosen = 0
         for b in range(n_buckets):
@@ -158,32 +175,34 @@ def by_subjects(
                 n_chosen = keep_nearest(chosen, n_chosen, k - 1, distance, nearest[b])
         chosen[k - 1] = seed
         for i in chosen:
-            part[rows[i]] = n_parts
-            left[bucket[rows[i]]] -= 1
+            part[seen[i]] = n_parts
+            left[bucket[seen[i]]] -= 1
         n_left -= k
         n_parts += 1
         full = 0
         for b in range(n_buckets):
             if left[b] > 0:
                 full += 1
-    _place(sides, los, his, part, n_parts, np.flatnonzero(part < 0))
+    _place(sides, rows, part, n_parts, where(part, -1))
     return n_parts
 
 
 @kernel
 def _representatives(subject: Ints, value: Ints, enough: int) -> Ints:
-    """One row for each subject, such that their values are as different as they need be."""
-    n_subjects = subject.max() + 1
-    wanted = np.full(n_subjects, -1, np.int64)
+    """One row for each subject, in order of arrival; their values as different as they need be."""
+    wanted = np.full(distinct(subject), -1, np.int64)
     partners = match(subject, value, enough)
     for v in range(len(partners)):
         if partners[v] >= 0:
             wanted[partners[v]] = v
-    rows = np.full(n_subjects, -1, np.int64)
+    rows = np.empty(len(wanted), np.int64)
+    n = 0
     for i in range(len(subject)):
         s = subject[i]
-        if rows[s] < 0 and (wanted[s] < 0 or wanted[s] == value[i]):
-            rows[s] = i
+        if wanted[s] == -1 or wanted[s] == value[i]:
+            rows[n] = i
+            n += 1
+            wanted[s] = -2
     return rows
 
 
@@ -214,10 +233,7 @@ def _seats(n_in: Ints, total: int, parts: int, first: int, l: int, seats: Ints) 
 
 
 @kernel
-def by_values(
-    sides: Sides, limits: Limits, rng: Ints, los: Floats, his: Floats,
-    subjects: Ints, sensitive: Ints, part: Ints,
-) -> int:  # fmt: skip
+def by_values(sides: Sides, limits: Limits, rng: Ints, rows: Rows, part: Ints) -> int:
     """Cut into parts whose sensitive values are mixed as in the whole.
 
     Each subject is represented by one row. Representatives lie in buckets by their value, and
@@ -232,16 +248,16 @@ def by_values(
             j = other
     l = limits.diversity["diverse"][j]  # noqa: E741
     in_part = needed(limits)
-    subject = by_first(subjects)
-    value = by_first(np.ascontiguousarray(sensitive[:, j]))
-    chosen = np.sort(_representatives(subject, value, l))
-    bucket = by_first(value[chosen])
-    n_in = np.bincount(bucket)
+    subject = by_first(rows.subjects)
+    value = by_first(column(rows.sensitive, j))
+    chosen = _representatives(subject, value, l)
+    bucket = by_first(picked(value, chosen))
+    n_in = tally(bucket)
     n_buckets = len(n_in)
     seats = np.empty(n_buckets, np.int64)
-    d = los.shape[0]
+    d = rows.lo.shape[0]
     lo, hi = np.empty(d), np.empty(d)
-    distance = np.empty(len(subjects))
+    distance, enlargement = np.empty(len(subject)), np.empty(len(chosen))
     part[:] = -1
     n_parts = 0
     total = len(chosen)
@@ -257,21 +273,25 @@ def by_values(
         while bucket[seed] != first or part[chosen[seed]] >= 0:
             seed += 1
         _seats(n_in, total, in_part, first, l, seats)
-        lo[:] = los[:, chosen[seed]]
-        hi[:] = his[:, chosen[seed]]
+        lo[:] = rows.lo[:, chosen[seed]]
+        hi[:] = rows.hi[:, chosen[seed]]
         part[chosen[seed]] = n_parts
         taken = 1
         for b in range(n_buckets):
             share = seats[b] - 1 if b == first else seats[b]
             if share <= 0:
                 continue
-            rows = chosen[(bucket == b) & (part[chosen] < 0)]
-            joined_losses(sides, los, his, len(subjects), lo, hi, distance)
-            order = np.argsort(distance[rows] - box_loss(sides, lo, hi), kind="mergesort")
-            for i in range(share):
-                row = rows[order[i]]
+            here = where(bucket, b)
+            joined_losses(sides, rows.lo, rows.hi, len(subject), lo, hi, distance)
+            loss = box_loss(sides, lo, hi)
+            for i in range(len(here)):
+                # Rows that are placed already come last, behind all that are free.
+                row = chosen[here[i]]
+                enlargement[i] = distance[row] - loss if part[row] < 0 else np.inf
+            for i in order_of(enlargement[: len(here)])[:share]:
+                row = chosen[here[i]]
                 part[row] = n_parts
-                join(sides, lo, hi, los[:, row].copy(), his[:, row].copy())
+                join(sides, lo, hi, rows.lo[:, row].copy(), rows.hi[:, row].copy())
                 taken += 1
         full = 0
         total -= taken
@@ -283,9 +303,15 @@ def by_values(
     if n_parts == 0:
         part[:] = 0
         return 1
-    by_bucket = chosen[np.argsort(bucket, kind="mergesort")]
-    _place(sides, los, his, part, n_parts, by_bucket[part[by_bucket] < 0])
-    home = np.empty(subject.max() + 1, np.int64)
+    left = np.empty(total, np.int64)
+    n_left = 0
+    for b in range(n_buckets):
+        for i in where(bucket, b):
+            if part[chosen[i]] < 0:
+                left[n_left] = chosen[i]
+                n_left += 1
+    _place(sides, rows, part, n_parts, left)
+    home = np.empty(distinct(subject), np.int64)
     for row in chosen:
         home[subject[row]] = part[row]
     for i in range(len(subject)):

@@ -1,0 +1,40 @@
+"""How much is measured for the figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Sizes"]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The parameters of the experiments; those of the thesis where it names them."""
+
+    rows: int = 30_162
+    k: int = 100
+    delay: int = 10_000
+    seeds: int = 3
+    jobs: int = 2
+    clusters: tuple[int, ...] = (10, 25, 50, 75, 100, 150, 200)
+    recent: tuple[int, ...] = (10, 50, 100, 150, 200)
+    n_quasi: tuple[int, ...] = tuple(range(2, 11))
+    orders: int = 8
+    ks: tuple[int, ...] = (25, 50, 100, 150, 200, 300, 400)
+    alphas: tuple[float, ...] = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
+    deltas: tuple[int, ...] = (2_000, 5_000, 10_000, 20_000)
+    power_ks: tuple[int, ...] = (50, 100, 200, 400)
+    columns: int = 4
+    largest: int = 1_000
+    customers: int = 12_000
+    dups: tuple[int, ...] = (5, 10, 15)
+    transaction_n_quasi: int = 4
+
+    @classmethod
+    def quick(cls) -> Sizes:
+        """Enough to see that everything works, and for nothing else."""
+        return cls(
+            rows=150, k=5, delay=60, seeds=2, jobs=1, clusters=(5, 50), recent=(100, 150),
+            n_quasi=(2, 4), orders=2, ks=(5, 10), alphas=(0.0, 2.0), deltas=(30, 60),
+            power_ks=(5, 10), columns=2, largest=100, customers=40, dups=(5, 10),
+        )  # fmt: skip

@@ -1,0 +1,42 @@
+"""Tables as Markdown that reads well in a terminal too, and pages with a part that is generated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["replace_section", "table"]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: bool = True) -> str:
+    """A table; columns of numbers, which are all but the first, are set to the right.
+
+    >>> print(table(["k", "loss"], [["10", 0.25]]))
+    | k  | loss |
+    |----|-----:|
+    | 10 | 0.25 |
+    """
+    lines = [[str(cell) for cell in line] for line in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    aligned = [str.ljust, *(str.rjust if numbers else str.ljust for _ in widths[1:])]
+    rule = [
+        "-" * (width + 1) + (":" if fit is str.rjust else "-")
+        for width, fit in zip(widths, aligned, strict=True)
+    ]
+    texts = [
+        "| "
+        + " | ".join(fit(cell, n) for fit, cell, n in zip(aligned, line, widths, strict=True))
+        + " |"
+        for line in lines
+    ]
+    return "\n".join([texts[0], f"|{'|'.join(rule)}|", *texts[1:]])
+
+
+def replace_section(path: Path, name: str, text: str) -> None:
+    """Put text between the markers ``<!-- name:begin -->`` and ``<!-- name:end -->`` of a page."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    page = path.read_text(encoding="utf-8")
+    if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
+        raise SystemExit(f"{path}: has no lines '{begin}' and '{end}', in this order. Add them.")
+    before, after = page.partition(begin)[0], page.partition(end)[2]
+    path.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}", encoding="utf-8")

@@ -1,0 +1,82 @@
+"""The limit to measure against: everything that a run does, without deciding anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from shoal.engine import Anonymizer, Engine, Out, Outcome
+from shoal.kernels.arrays import Ints
+from shoal.policy import Criterion, Delay, KAnonymity, Policy
+from shoal.space import Codes, Space
+
+__all__ = ["POLICY", "PassThrough"]
+
+#: The only promise that a row by itself keeps.
+POLICY = Policy(KAnonymity(1), delay=Delay(rows=1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassThrough(Anonymizer):
+    """Publish every row at once, in the box of its own values.
+
+    This protects nobody and is in no registry. It reads, encodes, labels and writes as any other
+    algorithm does, so the time of a run with it is what the algorithm can't be blamed for.
+
+    >>> from shoal import Quasi, Range, Schema
+    >>> schema = Schema(subject=None, quasi=[Quasi("age", Range(0, 100))])
+    >>> engine = PassThrough().start(schema, POLICY)
+    >>> nothing = np.empty((2, 0), np.int64)
+    >>> decided = engine.push(
+    ...     Codes(np.array([[20.0], [70.0]]), np.arange(2), nothing, np.full(2, np.nan))
+    ... )
+    >>> decided.lo.tolist(), decided.n_subjects.tolist(), engine.n_held
+    ([[20.0], [70.0]], [1, 1], 0)
+    """
+
+    name: ClassVar[str] = "pass-through"
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity,)
+    reference: ClassVar[str] = "none: it is a yardstick"
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return _PassThroughEngine(space, _State(np.zeros(1, np.int64)), seed)
+
+
+class _State(NamedTuple):
+    """How many rows there have been."""
+
+    n_rows: Ints
+
+
+class _PassThroughEngine(Engine):
+    """One run of `PassThrough`."""
+
+    state: _State
+
+    @property
+    def n_held(self) -> int:
+        return 0
+
+    def _push(self, codes: Codes, out: Out) -> None:
+        n = len(codes.subjects)
+        first = int(self.state.n_rows[0])
+        rows = np.arange(first, first + n)
+        out.progress["n_decided"] = out.progress["n_boxes"] = n
+        out.decided["row"] = out.decided["published"] = out.decided["instant"] = rows
+        out.decided["outcome"] = Outcome.group
+        out.decided["box"] = np.arange(n)
+        out.decided["published_s"] = codes.times
+        out.lo[:], out.hi[:] = self.space.points(codes.values)
+        # A category by itself loses nothing, a number only the step that it is widened to.
+        out.boxes["loss"] = (out.hi - out.lo) @ self.space.sides.attributes["unit"]
+        out.boxes["group"] = rows
+        out.boxes["n_rows"] = out.boxes["n_subjects"] = 1
+        self.state.n_rows[0] += n
+
+    def _advance(self, now: float, out: Out) -> None:
+        """Nothing is ever held."""
+
+    def _flush(self, out: Out) -> None:
+        """Nothing is ever held."""

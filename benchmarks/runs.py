@@ -1,0 +1,77 @@
+"""One run from file to file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+from benchmarks.passthrough import POLICY, PassThrough
+from benchmarks.workloads import Workload
+from shoal.algorithms.castle import Castle
+from shoal.engine import Anonymizer
+from shoal.io import BadRow, open_sink, open_source
+from shoal.io.base import Sink
+from shoal.metrics import Summary
+from shoal.pipeline import Pipeline
+from shoal.policy import Delay, KAnonymity, Policy
+
+__all__ = ["DELAY_ROWS", "K", "castle", "pass_through", "run"]
+
+K, DELAY_ROWS = 100, 10_000
+SEED = b"benchmark"
+
+
+def castle(
+    workload: Workload,
+    output: Path,
+    *,
+    k: int = K,
+    delay: int = DELAY_ROWS,
+    watch: Callable[[Summary], None] | None = None,
+) -> Summary:
+    """CASTLE with its default knobs."""
+    policy = Policy(KAnonymity(k), delay=Delay(rows=delay))
+    return run(workload, Castle(), policy, output, watch=watch)
+
+
+def pass_through(workload: Workload, output: Path) -> Summary:
+    """The same way of the data, with nothing to decide."""
+    return run(workload, PassThrough(), POLICY, output)
+
+
+def run(
+    workload: Workload,
+    anonymizer: Anonymizer,
+    policy: Policy,
+    output: Path,
+    *,
+    trace: Path | None = None,
+    watch: Callable[[Summary], None] | None = None,
+) -> Summary:
+    """Read a file, publish it, and say what came of it; ``watch`` is called after each batch."""
+
+    def open_trace(schema: pa.Schema) -> Sink:
+        assert trace is not None
+        return open_sink(trace, schema)
+
+    source = open_source(workload.path, workload.schema.columns)
+    try:
+        return (
+            Pipeline(workload.schema, policy, anonymizer, seed=SEED)
+            .run(
+                source,
+                lambda schema: open_sink(output, schema),
+                on_bad=_refuse,
+                open_trace=None if trace is None else open_trace,
+                watch=watch,
+            )
+            .go()
+        )
+    finally:
+        source.close()
+
+
+def _refuse(bad: list[BadRow]) -> None:
+    raise SystemExit(f"{len(bad)} rows of the workload can't be used: {bad[0].reason}")

@@ -1,0 +1,325 @@
+"""How fast CASTLE is: ``python -m benchmarks.throughput [--quick] [--json FILE] [--write PAGE]``.
+
+Four questions: how much slower than a run that decides nothing, how much faster than the naive
+twin, does ten times the stream cost ten times the time and no more memory, and how long does the
+first start take. Targets are reported as met or not, and never enforced: a busy machine isn't a
+bug.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks import child, runs
+from benchmarks.markdown import replace_section, table
+from benchmarks.measure import Sample, interleaved, machine
+from benchmarks.twin import Twins, compare
+from benchmarks.workloads import DATA, Workload, acs_income, census_file
+
+__all__ = ["Sizes", "main"]
+
+#: At most so many times the time of the pass-through; at least so many times the twin's speed.
+MOST_TIMES, LEAST_TIMES = 2.5, 100.0
+#: Ten times the rows may take so much more than ten times the time, and so much more memory, before
+#: it stops looking linear and bounded.
+LINEAR, BOUNDED = 1.15, 1.25
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    rows: int = 1_000_000
+    repeats: int = 5
+    k: int = runs.K
+    delay: int = runs.DELAY_ROWS
+    real_data: bool = True
+    twin_rows: int = 1_500
+    twin_k: int = 20
+    twin_delay: int = 300
+    twin_repeats: int = 3
+    linear_rows: int = 400_000
+    small_rows: int = 2_000
+
+    @classmethod
+    def quick(cls) -> Sizes:
+        """Enough to see that everything works, and for nothing else."""
+        return cls(
+            rows=150, repeats=2, k=5, delay=50, real_data=False, twin_rows=80, twin_k=5,
+            twin_delay=50, twin_repeats=1, linear_rows=40, small_rows=60,
+        )  # fmt: skip
+
+
+# -- measuring -------------------------------------------------------------------------------------
+
+
+def end_to_end(workload: Workload, sizes: Sizes, folder: Path) -> dict[str, Any]:
+    """CASTLE and the pass-through from file to file, in turn."""
+    output = folder / f"published-{workload.name}.parquet"
+    summaries: dict[str, Any] = {}
+
+    def castle() -> None:
+        summary = runs.castle(workload, output, k=sizes.k, delay=sizes.delay)
+        summaries["castle"] = summary.as_dict()
+
+    passing, deciding = interleaved(
+        sizes.repeats, partial(runs.pass_through, workload, output), castle
+    )
+    output.unlink()
+    ratio = deciding.per(passing)
+    return {
+        "workload": workload.name,
+        "n_rows": workload.n_rows,
+        "n_quasi": len(workload.schema.quasi),
+        "k": sizes.k,
+        "delay": sizes.delay,
+        "seconds": {"pass-through": passing.as_dict(), "castle": deciding.as_dict()},
+        "rows_per_second": {
+            name: _rows_per_second(workload.n_rows, sample).as_dict()
+            for name, sample in (("pass-through", passing), ("castle", deciding))
+        },
+        "ratio": ratio.as_dict(),
+        "target": MOST_TIMES,
+        "met": ratio.median <= MOST_TIMES,
+        "loss": summaries["castle"]["loss"],
+    }
+
+
+def against_twin(sizes: Sizes) -> dict[str, Any]:
+    """The kernel alone, on encoded batches, and its naive twin."""
+    found: Twins = compare(
+        sizes.twin_rows, k=sizes.twin_k, delay=sizes.twin_delay, repeats=sizes.twin_repeats
+    )
+    ratio = found.twin.per(found.kernel)
+    return {
+        "n_rows": found.n_rows,
+        "k": found.k,
+        "delay": found.delay,
+        "seconds": {"twin": found.twin.as_dict(), "kernel": found.kernel.as_dict()},
+        "rows_per_second": {
+            "twin": _rows_per_second(found.n_rows, found.twin).as_dict(),
+            "kernel": _rows_per_second(found.n_rows, found.kernel).as_dict(),
+        },
+        "ratio": ratio.as_dict(),
+        "target": LEAST_TIMES,
+        "met": ratio.median >= LEAST_TIMES,
+        "alike": found.alike,
+    }
+
+
+def linearity(sizes: Sizes, folder: Path) -> dict[str, Any]:
+    """A stream and one of ten times its length, each in processes of their own."""
+    lengths = (sizes.linear_rows, 10 * sizes.linear_rows)
+    for rows in (sizes.small_rows, *lengths):
+        # The child must only find the file: making it would count as its memory.
+        census_file(rows, folder)
+    reports: dict[int, list[dict[str, Any]]] = {rows: [] for rows in lengths}
+    for _ in range(min(3, sizes.repeats)):
+        for rows in lengths:
+            reports[rows].append(
+                child.call(rows, folder, k=sizes.k, delay=sizes.delay, warm=sizes.small_rows)
+            )
+
+    def sample(rows: int, name: str) -> Sample:
+        return Sample(tuple(float(report[name]) for report in reports[rows]))
+
+    short, long = lengths
+    time_ratio = sample(long, "seconds").per(sample(short, "seconds"))
+    peak_ratio = sample(long, "peak").per(sample(short, "peak"))
+    steady_ratio = sample(long, "steady").per(sample(short, "steady"))
+    return {
+        "runs": [
+            {
+                "n_rows": rows,
+                **{
+                    name: sample(rows, name).as_dict()
+                    for name in ("seconds", "peak", "growth", "steady")
+                },
+            }
+            for rows in lengths
+        ],
+        "time_ratio": time_ratio.as_dict(),
+        "peak_ratio": peak_ratio.as_dict(),
+        "steady_ratio": steady_ratio.as_dict(),
+        "linear": time_ratio.median <= 10 * LINEAR,
+        "bounded": peak_ratio.median <= BOUNDED,
+    }
+
+
+def starts(sizes: Sizes, folder: Path) -> dict[str, Any]:
+    """The whole wall time of a small run: with no compiled kernels there, and then again."""
+    census_file(sizes.small_rows, folder)
+    with tempfile.TemporaryDirectory(prefix="shoal-cache-") as cache:
+        first, second = (
+            child.call(sizes.small_rows, folder, k=sizes.k, delay=sizes.delay, cache=cache)
+            for _ in range(2)
+        )
+    return {"n_rows": sizes.small_rows, "first": first["wall"], "second": second["wall"]}
+
+
+def _rows_per_second(rows: int, seconds: Sample) -> Sample:
+    return Sample(tuple(rows / value for value in seconds.values))
+
+
+# -- telling ---------------------------------------------------------------------------------------
+
+
+def text(results: dict[str, Any]) -> str:
+    """All results as Markdown."""
+    where = results["machine"]
+    parts = [
+        "Measured on {processor}, {cores} cores, with Python {python}, NumPy {numpy}, "
+        "Numba {numba}, PyArrow {pyarrow}. Medians, with least and most in brackets; ratios are "
+        "taken repeat by repeat.".format(**where),
+        "### From file to file",
+        _end_to_end_text(results["end_to_end"]),
+        "### The kernel alone",
+        _twin_text(results["twin"]),
+        "### Ten times the rows",
+        _linearity_text(results["linearity"]),
+        "### The first start",
+        _starts_text(results["starts"]),
+    ]
+    return "\n\n".join(parts)
+
+
+def _end_to_end_text(found: Sequence[dict[str, Any]]) -> str:
+    rows = [
+        [
+            f"{one['workload']}, {one['n_rows']:,} rows",
+            _spread(one["seconds"]["pass-through"]),
+            _spread(one["seconds"]["castle"]),
+            f"{one['rows_per_second']['pass-through']['median']:,.0f}",
+            f"{one['rows_per_second']['castle']['median']:,.0f}",
+            _spread(one["ratio"]),
+            _met(one["met"]),
+        ]
+        for one in found
+    ]
+    first = found[0]
+    return (
+        f"CASTLE with k = {first['k']} and a delay of {first['delay']:,} rows, on "
+        f"{first['n_quasi']} quasi attributes; the target is a ratio of at most "
+        f"{first['target']:g}.\n\n"
+        + table(
+            ["workload", "pass-through, s", "CASTLE, s", "pass-through, rows/s", "CASTLE, rows/s",
+             "ratio", "target"],
+            rows,
+        )
+    )  # fmt: skip
+
+
+def _twin_text(found: dict[str, Any]) -> str:
+    return (
+        f"{found['n_rows']:,} encoded rows, k = {found['k']}, delay {found['delay']:,} rows; the "
+        f"target is a ratio of at least {found['target']:g}. Both decided "
+        f"{'alike' if found['alike'] else '**differently**'}.\n\n"
+        + table(
+            ["", "s", "rows/s"],
+            [
+                [
+                    name,
+                    _spread(found["seconds"][key], 4),
+                    f"{found['rows_per_second'][key]['median']:,.0f}",
+                ]
+                for name, key in (("naive twin", "twin"), ("kernel", "kernel"))
+            ],
+        )
+        + f"\n\nRatio: {_spread(found['ratio'], 0)}; target {_met(found['met'])}."
+    )
+
+
+def _linearity_text(found: dict[str, Any]) -> str:
+    rows = [
+        [
+            f"{one['n_rows']:,}",
+            _spread(one["seconds"]),
+            *(f"{one[n]['median'] / 2**20:,.0f}" for n in ("peak", "growth", "steady")),
+        ]
+        for one in found["runs"]
+    ]
+    return (
+        table(["rows", "s", "peak memory, MiB", "of it by the run", "second half"], rows)
+        + f"\n\nTime: {_spread(found['time_ratio'])} times, "
+        + ("linear" if found["linear"] else "**not linear**")
+        + f". Peak memory: {_spread(found['peak_ratio'])} times (in the second half of the run: "
+        + f"{_spread(found['steady_ratio'])}), "
+        + ("bounded." if found["bounded"] else "**not bounded**.")
+    )
+
+
+def _starts_text(found: dict[str, Any]) -> str:
+    return (
+        f"A run of {found['n_rows']:,} rows from the start of the process to its end: "
+        f"{found['first']:.1f} s when the kernels must be compiled, {found['second']:.1f} s from "
+        "then on."
+    )
+
+
+def _spread(sample: dict[str, Any], digits: int = 2) -> str:
+    median, least, most = (f"{sample[name]:,.{digits}f}" for name in ("median", "least", "most"))
+    return f"{median} ({least} to {most})"
+
+
+def _met(met: bool) -> str:
+    return "met" if met else "**not met**"
+
+
+def measure(sizes: Sizes, folder: Path) -> dict[str, Any]:
+    """Everything, with a word on standard error before each part."""
+    workloads = [census_file(sizes.rows, folder)]
+    real = acs_income() if sizes.real_data else None
+    if real is not None:
+        workloads.append(real)
+    elif sizes.real_data:
+        _say("../shared/data/acs_income_2018.parquet isn't there: that workload is left out")
+    results: dict[str, Any] = {"machine": machine(), "end_to_end": []}
+    for workload in workloads:
+        _say(f"from file to file: {workload.name}, {workload.n_rows:,} rows")
+        results["end_to_end"].append(end_to_end(workload, sizes, folder))
+    _say("the kernel and its naive twin")
+    results["twin"] = against_twin(sizes)
+    _say("ten times the rows")
+    results["linearity"] = linearity(sizes, folder)
+    _say("the first start")
+    results["starts"] = starts(sizes, folder)
+    return results
+
+
+def _say(line: str) -> None:
+    print(f"… {line}", file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.throughput", description=__doc__)
+    parser.add_argument("--rows", type=int, help="rows of the census (default 1,000,000)")
+    parser.add_argument("--repeats", type=int, help="counted repeats (default 5)")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of generated files")
+    options = parser.parse_args(arguments)
+    chosen = {name: getattr(options, name) for name in ("rows", "repeats")}
+    given = {name: value for name, value in chosen.items() if value is not None}
+    if any(value < 1 for value in given.values()):
+        parser.error("--rows and --repeats must be at least 1")
+    sizes = Sizes.quick() if options.quick else Sizes()
+    results = measure(replace(sizes, **given), options.data)
+    report = text(results)
+    print(report)
+    if options.json is not None:
+        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    if options.write is not None:
+        replace_section(options.write, "results", report)
+
+
+if __name__ == "__main__":
+    main()

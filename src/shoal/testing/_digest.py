@@ -1,0 +1,27 @@
+"""Fingerprints of decisions; as a program, those of a recipe and streams that come by stdin."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import sys
+
+from shoal.engine import Decisions
+from shoal.testing.streams import play
+
+__all__ = ["digest"]
+
+
+def digest(decisions: Decisions) -> str:
+    """A fingerprint of every bit of some decisions."""
+    sha = hashlib.sha256()
+    for array in decisions:
+        sha.update(f"{array.dtype.str}{array.shape}".encode())
+        sha.update(array.tobytes())
+    return sha.hexdigest()
+
+
+if __name__ == "__main__":
+    anonymizer, streams = pickle.load(sys.stdin.buffer)
+    for stream in streams:
+        print(digest(play(anonymizer, stream)))

@@ -1,0 +1,154 @@
+"""Checks of how an engine is called: cuts, snapshots, seeds, names, inputs, and what it says."""
+
+from __future__ import annotations
+
+import copy
+import io
+import sys
+
+import numpy as np
+
+from shoal.engine import Anonymizer, Engine
+from shoal.errors import ShoalError
+from shoal.kernels.arrays import Any1, Ints
+from shoal.space import Codes
+from shoal.testing.checks.published import judge_groups, require
+from shoal.testing.streams import Stream, batch, difference, joined, moves, play
+
+__all__ = [
+    "check_batching",
+    "check_canary",
+    "check_inputs",
+    "check_relabelled",
+    "check_resume",
+    "check_seeded",
+]
+
+
+def check_batching(anonymizer: Anonymizer, stream: Stream) -> None:
+    """However the stream is cut, the decisions are the same, in the same order, to the last bit."""
+    whole = play(anonymizer, stream)
+    for cuts in (stream.cuts, stream.row_by_row()):
+        differs = difference(whole, play(anonymizer, stream, cuts=cuts))
+        require(differs is None, f"'{differs}' depends on how the stream is cut into batches")
+
+
+def check_resume(anonymizer: Anonymizer, stream: Stream) -> None:
+    """Restored from a file, a fresh engine decides on as the old one does, to the last bit."""
+    for cut in sorted({0, *stream.cuts, len(stream)}):
+        first = stream.start(anonymizer)
+        todo = list(moves(stream, (*stream.cuts, cut)))
+        while todo[0].end <= cut and todo[0].verb != "flush":
+            todo.pop(0).make(first, stream.codes)
+        snapshot = first.snapshot()
+        n_held = first.n_held
+        read = _written_and_read(snapshot)
+        went_on = joined([move.make(first, stream.codes) for move in todo])
+        for name, array in snapshot.items():
+            require(
+                array.tobytes() == read[name].tobytes(),
+                f"the array '{name}' of a snapshot changed when the engine went on",
+            )
+        second = stream.start(anonymizer, seed=b"another seed")
+        second.restore(read)
+        require(second.n_held == n_held, "a restored engine holds another number of rows")
+        resumed = joined([move.make(second, stream.codes) for move in todo])
+        differs = difference(went_on, resumed)
+        require(differs is None, f"'{differs}' differs after resuming before row {cut}")
+
+
+def _written_and_read(snapshot: dict[str, Any1]) -> dict[str, Any1]:
+    """A snapshot as it comes back from a file of plain arrays."""
+    for name, array in snapshot.items():
+        require(not array.dtype.hasobject, f"the array '{name}' of a snapshot holds objects")
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, **snapshot)
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def check_seeded(anonymizer: Anonymizer, stream: Stream) -> None:
+    """One seed gives one result; any other seed keeps the promise, too."""
+    once, again = (play(anonymizer, stream, seed=b"one") for _ in range(2))
+    differs = difference(once, again)
+    require(differs is None, f"'{differs}' differs between two runs with one seed")
+    judge_groups(stream, play(anonymizer, stream, seed=b"another"))
+
+
+def check_relabelled(anonymizer: Anonymizer, stream: Stream) -> None:
+    """Subjects and open sensitive values only have to be told apart: other names change nothing."""
+    sensitive = stream.codes.sensitive.copy()
+    for j, attribute in enumerate(stream.schema.sensitive):
+        if attribute.domain is None:
+            sensitive[:, j] = _renamed(sensitive[:, j])
+    codes = stream.codes._replace(subjects=_renamed(stream.codes.subjects), sensitive=sensitive)
+    renamed = Stream(stream.schema, stream.policy, codes, stream.ticks, stream.cuts)
+    differs = difference(play(anonymizer, stream), play(anonymizer, renamed))
+    require(differs is None, f"'{differs}' depends on the codes of subjects or sensitive values")
+
+
+def _renamed(codes: Ints) -> Ints:
+    """Other codes for the same things, in another order, negative ones and huge ones among them."""
+    distinct, places = np.unique(codes, return_inverse=True)
+    names = (len(distinct) // 2 - np.arange(len(distinct))) * 7_919_000_000_000_003
+    renamed: Ints = names[places.reshape(-1)]
+    return renamed
+
+
+def check_inputs(anonymizer: Anonymizer, stream: Stream) -> None:
+    """An engine neither changes the arrays it is given nor remembers them.
+
+    Arrays are writable and contiguous, as those of a codec are: for read-only ones every kernel
+    would be compiled once more.
+    """
+    engine = stream.start(anonymizer)
+    given = []
+    for move in moves(stream, stream.cuts):
+        original = batch(stream.codes, move.begin, move.end)
+        part = copy.deepcopy(original)
+        decided = move._replace(begin=0, end=move.end - move.begin).make(engine, part)
+        given.append(decided)
+        for name, array, before in zip(Codes._fields, part, original, strict=True):
+            require(
+                array.tobytes() == before.tobytes(),
+                f"the engine changed '{name}' of its input",
+            )
+            array[...] = 0
+    differs = difference(play(anonymizer, stream, cuts=stream.cuts), joined(given))
+    require(differs is None, f"'{differs}' changes when a batch is overwritten after its push")
+
+
+def check_canary(anonymizer: Anonymizer, stream: Stream) -> None:
+    """Nothing of a row shows in what an engine prints or says.
+
+    Decisions hold boxes, which are made of values; but nothing of subjects or of what is
+    sensitive.
+    """
+    people = np.arange(len(stream)) % 5 + 7_919_000_000_123
+    illness = 6_006_130_000_457
+    sensitive = np.full_like(stream.codes.sensitive, illness)
+    codes = stream.codes._replace(subjects=people, sensitive=sensitive)
+    engine = stream.start(anonymizer)
+    said, decisions = [], []
+    for move in moves(stream, stream.cuts):
+        decisions.append(move.make(engine, codes))
+        said += [repr(engine), str(engine), _refusal(engine)]
+    text = "\n".join(said)
+    with np.printoptions(threshold=sys.maxsize):
+        decided = repr(joined(decisions))
+    for canary in {*people.tolist(), illness}:
+        require(str(canary) not in text, "a subject or a sensitive value shows in a repr or error")
+        require(str(canary) not in decided, "a subject or a sensitive value shows in decisions")
+    for array in (codes.values, codes.times[~np.isnan(codes.times)]):
+        for value in set(array.ravel().tolist()):
+            require(repr(value) not in text, "a quasi value or a time shows in a repr or error")
+
+
+def _refusal(engine: Engine) -> str:
+    """What an engine says about a snapshot that isn't its own."""
+    try:
+        engine.restore(engine.snapshot() | {"foreign": np.zeros(1)})
+    except ShoalError as error:
+        return str(error)
+    raise AssertionError("an engine takes the snapshot of another one")

@@ -1,0 +1,114 @@
+"""Checks that bring their own stream: long ones, statistical ones, and refusals."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import ClassVar
+
+from numba.extending import is_jitted
+
+from shoal.engine import Anonymizer, Engine, Outcome, decide
+from shoal.errors import UnsupportedError
+from shoal.policy import Criterion, Delay, Policy
+from shoal.testing._digest import digest
+from shoal.testing.checks.published import by_box, require
+from shoal.testing.hostile import hostile_streams, steady_stream
+from shoal.testing.streams import play, steps
+
+__all__ = ["check_jit_equals_python", "check_memory", "check_order", "check_refuses"]
+
+
+def check_memory(anonymizer: Anonymizer) -> None:
+    """Fed with new people for ever, an engine doesn't grow: neither its state nor its snapshot."""
+    for delay in (Delay(rows=60), Delay(seconds=60.0)):
+        stream = steady_stream(type(anonymizer), 600, delay=delay)
+        engine = stream.start(anonymizer)
+        after: dict[int, int] = {}
+        for move, _ in steps(engine, stream, range(0, 601, 30)):
+            if move.verb == "push":
+                after[move.end] = _n_bytes(engine)
+        require(
+            after[600] <= after[300],
+            f"after 10 delays the state has {after[600]} bytes, after 5 it had {after[300]}",
+        )
+
+
+def _n_bytes(engine: Engine) -> int:
+    return sum(array.nbytes for array in engine.snapshot().values())
+
+
+def check_order(anonymizer: Anonymizer) -> None:
+    """The order inside a group doesn't tell who came first.
+
+    Over all groups, the row that is published first is the one that came first as often as chance
+    has it, within four standard deviations; likewise the last.
+    """
+    stream = steady_stream(type(anonymizer), 600, delay=Delay(rows=60))
+    groups = [
+        rows
+        for _, rows, outcome in by_box(play(anonymizer, stream))
+        if outcome == Outcome.group and len(rows) > 1
+    ]
+    require(len(groups) >= 30, f"there are {len(groups)} groups, too few to tell")
+    chances = [1 / len(rows) for rows in groups]
+    expected = sum(chances)
+    allowed = 4 * sum(chance * (1 - chance) for chance in chances) ** 0.5
+    for which, hits in (
+        ("first", sum(rows[0] == min(rows) for rows in groups)),
+        ("last", sum(rows[-1] == max(rows) for rows in groups)),
+    ):
+        require(
+            abs(hits - expected) <= allowed,
+            f"in {hits} of {len(groups)} groups the {which} row came {which}; "
+            f"chance would have it {expected:.0f} times",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _UnheardOf(Criterion):
+    """A criterion that no anonymizer can know."""
+
+    name: ClassVar[str] = "an unheard-of criterion"
+
+
+def check_refuses(anonymizer: Anonymizer) -> None:
+    """What can't be promised is refused at the start."""
+    stream = steady_stream(type(anonymizer), 0)
+    criteria = stream.policy.criteria
+    refused = [Policy(*criteria, _UnheardOf(), delay=stream.policy.delay)]
+    if anonymizer.needs_delay:
+        refused.append(Policy(*criteria))
+    for policy in refused:
+        try:
+            anonymizer.start(stream.schema, policy)
+        except UnsupportedError as error:
+            require(anonymizer.name in str(error), "a refusal doesn't name the anonymizer")
+        else:
+            raise AssertionError(f"the anonymizer starts with {policy!r}")
+
+
+def check_jit_equals_python(anonymizer: Anonymizer) -> None:
+    """Compiled and as plain Python, the decisions are the same to the last bit.
+
+    One of the two is this process, the other one a process of its own, so the anonymizer must be
+    one that can be imported.
+    """
+    stream = hostile_streams(type(anonymizer))["one subject in every cluster"]
+    steady = steady_stream(type(anonymizer), 200, n_subjects=50)
+    here = [digest(play(anonymizer, each)) for each in (stream, steady)]
+    flag = "1" if is_jitted(decide) else "0"
+    path = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-m", "shoal.testing._digest"],
+        input=pickle.dumps((anonymizer, (stream, steady))),
+        env={**os.environ, "NUMBA_DISABLE_JIT": flag, "PYTHONPATH": path},
+        capture_output=True,
+        check=True,
+    )
+    require(
+        done.stdout.decode().split() == here, "compiled code and plain Python decide differently"
+    )

@@ -1,0 +1,212 @@
+"""Checks of what is published: groups, boxes, counts and delays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shoal.engine import Anonymizer, Decisions, Outcome
+from shoal.hierarchy import Hierarchy, Range
+from shoal.policy import Delay
+from shoal.schema import Quasi
+from shoal.testing.promise import broken
+from shoal.testing.streams import Stream, play, steps
+
+__all__ = [
+    "by_box",
+    "check_conservation",
+    "check_cover",
+    "check_delay",
+    "check_promise",
+    "judge_groups",
+    "require",
+]
+
+#: How far two computations of one loss may lie apart.
+ROUNDING = 1e-9
+
+
+def require(holds: bool | np.bool_, sentence: str) -> None:
+    """Raise an `AssertionError` with a sentence, whatever Python's flags are."""
+    if not holds:
+        raise AssertionError(sentence)
+
+
+def check_promise(anonymizer: Anonymizer, stream: Stream) -> None:
+    """Every group keeps the policy when it is released, and again after every reuse."""
+    judge_groups(stream, play(anonymizer, stream, cuts=stream.cuts))
+
+
+def judge_groups(stream: Stream, decided: Decisions) -> None:
+    """Every group in these decisions keeps the policy, and counts itself rightly."""
+    members: dict[int, list[int]] = {}
+
+    def judge(group: int, when: str) -> None:
+        rows = members[group]
+        what = broken(
+            stream.policy,
+            stream.schema,
+            stream.codes.subjects[rows].tolist(),
+            stream.codes.sensitive[rows].tolist(),
+        )
+        require(what is None, f"group {group} breaks {what} {when}")
+
+    for box, rows, outcome in by_box(decided):
+        group = int(decided.groups[box])
+        if outcome == Outcome.group:
+            require(group not in members, f"group {group} is released twice")
+            members[group] = rows
+            judge(group, "at its release")
+            n_subjects = len(set(stream.codes.subjects[rows].tolist()))
+            counts = (int(decided.n_rows[box]), int(decided.n_subjects[box]))
+            require(
+                counts == (len(rows), n_subjects),
+                f"group {group} says it has {counts[0]} rows of {counts[1]} subjects, "
+                f"and has {len(rows)} of {n_subjects}",
+            )
+        else:
+            require(group in members, f"a row reuses group {group} before there is one")
+            members[group] += rows
+            judge(group, "after a reuse")
+
+
+def by_box(decided: Decisions) -> list[tuple[int, list[int], int]]:
+    """For each box, in order: its number, its rows as they are published, and their outcome."""
+    boxes: list[tuple[int, list[int], int]] = []
+    for row, outcome, box in zip(decided.rows, decided.outcomes, decided.boxes, strict=True):
+        if box >= 0 and boxes and boxes[-1][0] == box:
+            boxes[-1][1].append(int(row))
+        elif box >= 0:
+            boxes.append((int(box), [int(row)], int(outcome)))
+    return boxes
+
+
+def check_conservation(anonymizer: Anonymizer, stream: Stream) -> None:
+    """Rows in are rows published, suppressed or held; each is decided once, and all in the end."""
+    engine = stream.start(anonymizer)
+    fate: dict[int, int] = {}
+    instant = -1
+    for move, decided in steps(engine, stream, stream.cuts):
+        for i, row in enumerate(decided.rows.tolist()):
+            require(0 <= row < move.end, f"row {row} is decided before it has arrived")
+            require(row not in fate, f"row {row} is decided twice")
+            fate[row] = int(decided.outcomes[i])
+            suppressed = fate[row] == Outcome.suppressed
+            require(fate[row] in tuple(Outcome), f"row {row} has no known outcome")
+            require(
+                suppressed == (decided.boxes[i] < 0),
+                f"row {row} is {'suppressed with' if suppressed else 'published without'} a box",
+            )
+            require(int(decided.instants[i]) >= instant, f"row {row} is decided in the past")
+            instant = int(decided.instants[i])
+        n_held = move.end - len(fate)
+        require(
+            engine.n_held == n_held, f"{n_held} rows are undecided and {engine.n_held} are held"
+        )
+        used = [box for box, _, _ in by_box(decided)]
+        require(used == list(range(len(decided.lo))), "a box has no rows, or its rows lie apart")
+    require(len(fate) == len(stream), f"{len(stream) - len(fate)} rows are lost at the end")
+    require(len(engine.flush().rows) == 0, "a second flush decides something")
+
+
+def check_cover(anonymizer: Anonymizer, stream: Stream) -> None:
+    """A box covers its rows, shows nodes and steps only, and loses what it says."""
+    decided = play(anonymizer, stream, cuts=stream.cuts)
+    quasi = stream.schema.quasi
+    shown: dict[int, bytes] = {}
+    for box, rows, _ in by_box(decided):
+        group = int(decided.groups[box])
+        lo, hi = decided.lo[box], decided.hi[box]
+        for d, attribute in enumerate(quasi):
+            name = f"the side '{attribute.name}' of group {group}"
+            require(lo[d] <= hi[d], f"{name} ends before it begins")
+            require(
+                _is_public(attribute.domain, lo[d], hi[d]),
+                f"{name} is no node, or has an edge off the step or out of the range",
+            )
+            for row in rows:
+                value = float(stream.codes.values[row, d])
+                own = (value, value)
+                if isinstance(attribute.domain, Range):
+                    own = attribute.domain.snap(value, value)
+                require(lo[d] <= own[0] and own[1] <= hi[d], f"{name} doesn't cover row {row}")
+        loss = float(decided.loss[box])
+        require(-ROUNDING <= loss <= 1 + ROUNDING, f"group {group} has a loss outside of 0 to 1")
+        require(
+            abs(loss - _loss(quasi, lo.tolist(), hi.tolist(), anonymizer.loss)) <= ROUNDING,
+            f"group {group} has another loss than it says",
+        )
+        bits = lo.tobytes() + hi.tobytes()
+        require(shown.setdefault(group, bits) == bits, f"group {group} is shown with two boxes")
+
+
+def _is_public(domain: Hierarchy | Range, lo: float, hi: float) -> bool:
+    if isinstance(domain, Hierarchy):
+        node = domain.cover(int(lo), int(hi))
+        return (domain.lows[node], domain.highs[node]) == (lo, hi)
+    if not domain.lo <= lo <= hi <= domain.hi:
+        return False
+    return domain.step is None or all(
+        edge in (domain.lo, domain.hi)
+        or abs(edge / domain.step - round(edge / domain.step)) <= ROUNDING * max(1, abs(edge))
+        for edge in (lo, hi)
+    )
+
+
+def _loss(quasi: Sequence[Quasi], lo: Sequence[float], hi: Sequence[float], measure: str) -> float:
+    """The loss of a box by the definitions."""
+    total = 0.0
+    for attribute, low, high in zip(quasi, lo, hi, strict=True):
+        domain = attribute.domain
+        if isinstance(domain, Range):
+            side = (high - low) / (domain.hi - domain.lo)
+        elif high == low:
+            side = 0.0
+        elif measure == "glm":
+            side = (high - low + 1) / len(domain)
+        else:
+            side = (high - low) / (len(domain) - 1)
+        total += attribute.weight * side
+    return total / sum(attribute.weight for attribute in quasi)
+
+
+def check_delay(anonymizer: Anonymizer, stream: Stream) -> None:
+    """No row is held longer than the policy says, in rows and in seconds, and the record is true.
+
+    The stream is played row by row, so that what an engine says about when it decided can be
+    compared with when it did.
+    """
+    delay = stream.policy.delay or Delay(rows=len(stream) + 1)
+    seconds = np.inf if delay.seconds is None else delay.seconds
+    rows = np.inf if delay.rows is None else delay.rows
+    arrived = stream.arrivals()
+    held: dict[int, float] = {}
+    now = -np.inf
+    engine = stream.start(anonymizer)
+    for move, decided in steps(engine, stream, stream.row_by_row()):
+        if move.verb == "push" and move.end > move.begin:
+            held[move.begin] = float(arrived[move.begin])
+            now = np.fmax(now, arrived[move.begin])
+        elif move.verb == "advance":
+            now = max(now, move.now)
+        for i, row in enumerate(decided.rows.tolist()):
+            time = held.pop(row)
+            published, published_s = int(decided.published[i]), float(decided.published_s[i])
+            require(published == move.begin, f"row {row} wasn't decided at {published}")
+            require(published - row <= rows, f"row {row} was held for {published - row} rows")
+            if np.isnan(time):
+                require(np.isnan(published_s), f"row {row} has no time, and a time of decision")
+                continue
+            require(time <= published_s <= now, f"row {row} wasn't decided when it says")
+            require(published_s <= time + seconds, f"row {row} was held for too many seconds")
+        for row, time in held.items():
+            late = move.end - 1 - row
+            require(late < rows, f"row {row} is still held after {late} rows")
+            require(not time + seconds <= now, f"row {row} is still held when its time is up")
+        due = min((time + seconds for time in held.values()), default=np.inf)
+        if due < np.inf:
+            require(
+                engine.next_deadline is not None and engine.next_deadline <= due,
+                "next_deadline is later than the deadline of a row that is held",
+            )

@@ -1,0 +1,194 @@
+"""Hypothesis strategies: recipes of an anonymizer, and streams whose policy it can enforce.
+
+What is drawn is small and mean: few and many subjects, constant and skewed columns, equal and
+decreasing times, k above the number of people, delays beyond the end. Everything shrinks towards
+fewer rows, fewer columns and an easier policy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from shoal.engine import Anonymizer
+from shoal.errors import ParameterError
+from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.policy import (
+    Criterion,
+    Delay,
+    DistinctLDiversity,
+    EntropyLDiversity,
+    KAnonymity,
+    Policy,
+    RecursiveLDiversity,
+)
+from shoal.schema import Quasi, Schema, Sensitive
+from shoal.space import Codes
+from shoal.testing.streams import Stream, Tick
+
+__all__ = ["hierarchies", "policies", "ranges", "recipes", "schemas", "streams"]
+
+MAX_ROWS = 40
+
+
+@st.composite
+def recipes(draw: st.DrawFn, anonymizer: type[Anonymizer]) -> Anonymizer:
+    """Draw an anonymizer with its knobs turned.
+
+    A knob that is a whole number gets its default or a small one, a knob that is one of some words
+    any of them; whatever the class refuses isn't drawn.
+    """
+    hints = get_type_hints(anonymizer)
+    knobs: dict[str, Any] = {}
+    for knob in dataclasses.fields(anonymizer):
+        if hints[knob.name] is int:
+            knobs[knob.name] = draw(st.sampled_from([knob.default, 0, 1, 2, 5]))
+        elif get_origin(hints[knob.name]) is Literal:
+            knobs[knob.name] = draw(st.sampled_from(get_args(hints[knob.name])))
+    try:
+        return anonymizer(**knobs)
+    except ParameterError:
+        assume(False)
+        raise
+
+
+@st.composite
+def ranges(draw: st.DrawFn) -> Range:
+    """Draw a range of numbers, with a step or without."""
+    lo = draw(st.sampled_from([0, -7, 17.5]))
+    length = draw(st.sampled_from([10, 1, 73, 1000.25]))
+    step = draw(st.sampled_from([None, 1, 5, 0.3, length]))
+    return Range(lo, lo + length, step=None if step is None or step > length else step)
+
+
+_trees: st.SearchStrategy[Any] = st.recursive(
+    st.none(), lambda below: st.lists(below, min_size=1, max_size=4), max_leaves=10
+)
+
+
+def hierarchies() -> st.SearchStrategy[Hierarchy]:
+    """Draw a tree: flat, nested or ragged, with lonely children and lonely roots."""
+    flat = st.integers(1, 8).map(lambda n: [None] * n)
+    return (flat | _trees).map(lambda tree: Hierarchy.from_rows(_paths(tree, ("any",))))
+
+
+def _paths(tree: Any, path: tuple[str, ...]) -> list[tuple[str, ...]]:
+    if tree is None:
+        return [path]
+    return [
+        leaf
+        for number, below in enumerate(tree)
+        for leaf in _paths(below, (f"{path[0]}.{number}", *path))
+    ]
+
+
+@st.composite
+def schemas(draw: st.DrawFn, *, max_quasi: int = 5, max_sensitive: int = 2) -> Schema:
+    """Draw quasi attributes of both kinds with weights, and open sensitive attributes."""
+    domains = draw(st.lists(ranges() | hierarchies(), min_size=1, max_size=max_quasi))
+    weight = st.sampled_from([1.0, 0.5, 3.0])
+    quasi = [Quasi(f"q{d}", domain, draw(weight)) for d, domain in enumerate(domains)]
+    n_sensitive = draw(st.integers(0, max_sensitive))
+    return Schema("person", quasi, [Sensitive(f"s{j}") for j in range(n_sensitive)])
+
+
+@st.composite
+def policies(
+    draw: st.DrawFn,
+    anonymizer: type[Anonymizer],
+    schema: Schema,
+    *,
+    n_subjects: int,
+    n_rows: int,
+    timed: bool,
+) -> Policy:
+    """Draw a policy that an anonymizer can enforce on a schema.
+
+    k goes from 1 to one more than there are subjects, the delay from one row to more than there
+    are; a stream without time has no bound in seconds only.
+    """
+    criteria: list[Criterion] = []
+    if issubclass(KAnonymity, anonymizer.enforces):
+        criteria.append(KAnonymity(draw(st.sampled_from([2, 1, 3, 5, n_subjects + 1]))))
+    names = [attribute.name for attribute in schema.sensitive]
+    if names:
+        named = st.sampled_from([None, *names])
+        forms: list[tuple[type[Criterion], st.SearchStrategy[Criterion]]] = [
+            (DistinctLDiversity, st.builds(DistinctLDiversity, st.integers(1, 3), named)),
+            (
+                EntropyLDiversity,
+                st.builds(EntropyLDiversity, st.sampled_from([1.0, 1.5, 2.0]), named),
+            ),
+            (
+                RecursiveLDiversity,
+                st.builds(
+                    RecursiveLDiversity, st.integers(1, 3), named, st.sampled_from([2.0, 0.7, 1.0])
+                ),
+            ),
+        ]
+        criteria += [
+            draw(form)
+            for kind, form in forms
+            if issubclass(kind, anonymizer.enforces) and draw(st.booleans())
+        ]
+    assume(criteria)
+    rows = st.integers(1, n_rows + 3)
+    seconds = st.sampled_from([2.5, 0.5, 20.0, 1e6])
+    delays: list[st.SearchStrategy[Delay | None]] = [st.builds(Delay, rows)]
+    if timed:
+        delays += [st.builds(Delay, rows, seconds), st.builds(Delay, st.none(), seconds)]
+    if not anonymizer.needs_delay:
+        delays.append(st.none())
+    return Policy(*criteria, delay=draw(st.one_of(delays)))
+
+
+def _values(domain: Domain) -> st.SearchStrategy[float]:
+    if isinstance(domain, Hierarchy):
+        return st.integers(0, len(domain) - 1).map(float)
+    return st.floats(domain.lo, domain.hi, allow_subnormal=False) | st.sampled_from(
+        [domain.lo, domain.hi]
+    )
+
+
+@st.composite
+def streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MAX_ROWS) -> Stream:
+    """Draw a schema, a policy that the anonymizer can enforce, rows, ticks and cuts.
+
+    Each column has a pool of few values that its rows draw from: a pool of one is a constant
+    column, a value that is often in it a skewed one.
+    """
+    schema = draw(schemas())
+    n_subjects = draw(st.sampled_from([6, 1, 2, 40]))
+    timed = draw(st.booleans())
+    pools = [draw(st.lists(_values(a.domain), min_size=1, max_size=4)) for a in schema.quasi]
+    row = st.tuples(
+        st.integers(0, n_subjects - 1),
+        st.tuples(*(st.sampled_from(pool) for pool in pools)),
+        st.tuples(*(st.integers(0, 3) for _ in schema.sensitive)),
+        st.sampled_from([0.0, 0.5, 3.0, -1.0]) if timed else st.just(np.nan),
+    )
+    # Lists are short by nature. Asking for many rows makes long streams common, and shrinks away.
+    at_least = draw(st.sampled_from([0, max_rows // 2, max_rows]))
+    rows = draw(st.lists(row, min_size=at_least, max_size=max_rows))
+    n = len(rows)
+    policy = draw(policies(anonymizer, schema, n_subjects=n_subjects, n_rows=n, timed=timed))
+    times = np.cumsum([gap for *_, gap in rows])
+    ticks: list[Tick] = []
+    if timed:
+        where = st.lists(st.tuples(st.integers(0, n), st.sampled_from([0.0, 1.0, 4.0])), max_size=3)
+        ticks = [
+            Tick(position, (float(times[position - 1]) if position else 0.0) + later)
+            for position, later in sorted(draw(where))
+        ]
+    codes = Codes(
+        np.array([values for _, values, _, _ in rows], float).reshape(n, len(schema.quasi)),
+        np.array([subject for subject, *_ in rows], np.int64),
+        np.array([codes for _, _, codes, _ in rows], np.int64).reshape(n, len(schema.sensitive)),
+        times,
+    )
+    cuts = draw(st.lists(st.integers(0, n), max_size=4).map(sorted))
+    return Stream(schema, policy, codes, tuple(ticks), tuple(cuts))

@@ -1,0 +1,90 @@
+"""Both commands from beginning to end, tiny, in plain Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from benchmarks.figures.streams import ADULT
+from benchmarks.workloads import ROOT
+
+needs_adult = pytest.mark.skipif(not ADULT.exists(), reason="../shared/data/adult.csv isn't there")
+
+
+def run(*arguments):
+    env = dict(os.environ) | {"NUMBA_DISABLE_JIT": "1"}
+    env["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), env.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+
+
+def test_throughput(tmp_path):
+    page, values = tmp_path / "page.md", tmp_path / "values.json"
+    page.write_text("# Page\n<!-- results:begin -->\n<!-- results:end -->\nend\n")
+    done = run(
+        "benchmarks.throughput", "--quick", "--data", tmp_path, "--json", values, "--write", page
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(values.read_text())
+    (census,) = found["end_to_end"]
+    assert census["n_rows"] == 150
+    assert len(census["ratio"]["values"]) == 2
+    assert census["met"] == (census["ratio"]["median"] <= census["target"])
+    assert 0 < census["loss"]["published"] < 1
+    assert found["twin"]["alike"]
+    short, long = (one["n_rows"] for one in found["linearity"]["runs"])
+    assert long == 10 * short
+    assert found["starts"]["first"] > 0
+    assert done.stdout.strip() in page.read_text()
+    assert page.read_text().endswith("<!-- results:end -->\nend\n")
+    assert not list(tmp_path.glob("published-*"))
+
+
+def test_memory_of_the_parent_does_not_count():
+    large = b"x" * (300 << 20)
+    code = (
+        "from benchmarks.child import peak; before = peak(); "
+        "some = b'x' * (100 << 20); print(peak() - before)"
+    )
+    command = [sys.executable, "-c", code]
+    env = dict(os.environ) | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    assert 90 << 20 < int(done.stdout) < 120 << 20
+    assert len(large) == 300 << 20
+
+
+def test_throughput_refuses_no_rows():
+    done = run("benchmarks.throughput", "--rows", "0")
+    assert done.returncode == 2
+    assert "at least 1" in done.stderr
+
+
+@needs_adult
+def test_figures(tmp_path):
+    done = run("benchmarks.figures", "--quick", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "castle.md").read_text()
+    for name in ("5.5", "5.6", "5.7", "5.8"):
+        picture = f"castle-{name.replace('.', '-')}.svg"
+        assert f"## Figure {name}: " in page
+        assert picture in page
+        assert "mean information loss" in (tmp_path / picture).read_text()
+    assert "kept: 8 of 8 promises" in page
+
+
+def test_one_figure_leaves_the_others_alone(tmp_path):
+    done = run("benchmarks.figures", "5.7", "--quick", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.glob("*.svg")] == ["castle-5-7.svg"]
+    page = (tmp_path / "castle.md").read_text()
+    assert page.count("## ") == 1
+    assert "<!-- 5.5:begin -->\n<!-- 5.5:end -->" in page
+
+
+def test_an_unknown_figure_is_refused(tmp_path):
+    done = run("benchmarks.figures", "5.99", "--out", tmp_path)
+    assert done.returncode == 2
+    assert "choose from 5.5" in done.stderr

@@ -1,0 +1,76 @@
+"""The small parts: samples, tables, sections, and how a claim is judged."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+from benchmarks.figures import model
+from benchmarks.figures.model import Claim, Curve, Figure, Panel, rises
+from benchmarks.figures.plot import draw
+from benchmarks.figures.sweep import Cell, Lost
+from benchmarks.markdown import replace_section
+from benchmarks.measure import Sample, interleaved
+
+from benchmarks import markdown, measure, passthrough
+
+
+def cell(*losses, suppressed=0.0):
+    return Cell(tuple(Lost(loss, loss, suppressed) for loss in losses))
+
+
+@pytest.mark.parametrize("module", [markdown, measure, model, passthrough])
+def test_examples(module):
+    failed, tried = doctest.testmod(module)
+    assert tried > 0
+    assert failed == 0
+
+
+def test_actions_are_timed_in_turn():
+    order = []
+    samples = interleaved(3, lambda: order.append("a"), lambda: order.append("b"))
+    assert "".join(order) == "ab" + "ab" + "ba" + "ab"
+    assert [len(sample.values) for sample in samples] == [3, 3]
+
+
+def test_a_ratio_is_taken_repeat_by_repeat():
+    ratio = Sample((2.0, 30.0, 4.0)).per(Sample((1.0, 10.0, 2.0)))
+    assert (ratio.least, ratio.median, ratio.most) == (2.0, 2.0, 3.0)
+
+
+def test_only_what_is_between_the_markers_is_replaced(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- r:begin -->\nold\n<!-- r:end -->\nafter\n")
+    replace_section(page, "r", "new")
+    replace_section(page, "r", "newer")
+    text = "before\n<!-- r:begin -->\n\nnewer\n\n<!-- r:end -->\nafter\n"
+    assert page.read_text() == text
+    with pytest.raises(SystemExit, match="<!-- s:begin -->"):
+        replace_section(page, "s", "new")
+
+
+@pytest.mark.parametrize(
+    ("cells", "falls", "verdict"),
+    [
+        ([cell(0.1), cell(0.2), cell(0.3)], False, "holds"),
+        ([cell(0.1), cell(0.2), cell(0.3)], True, "doesn't hold"),
+        ([cell(0.1), cell(0.4), cell(0.3)], False, "holds in general"),
+        ([cell(0.1, 0.3), cell(0.15, 0.35)], False, "can't be told"),
+        ([cell(0.1, 0.12), cell(0.29, 0.35), cell(0.28, 0.34)], False, "holds"),
+        ([cell(0.3), cell(0.2)], True, "holds"),
+    ],
+)
+def test_a_claim_is_judged_by_more_than_the_spread(cells, falls, verdict):
+    assert rises(cells, falls=falls)[0] == verdict
+
+
+def test_the_same_numbers_give_the_same_picture(tmp_path):
+    curves = tuple(Curve(f"k = {k}", (cell(0.1, 0.2), cell(0.3 * k))) for k in (1, 2))
+    panel = Panel("a panel", "x", (1.0, 2.0), curves)
+    figure = Figure("1", "a figure", "", (panel, panel), (Claim("", "holds", ""),))
+    for name in ("one.svg", "two.svg"):
+        draw(figure, tmp_path / name)
+    picture = (tmp_path / "one.svg").read_text()
+    assert picture == (tmp_path / "two.svg").read_text()
+    assert "k = 2" in picture
+    assert "date" not in picture

@@ -1,0 +1,47 @@
+"""The yardstick: everything that a run does, and no decision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.parquet as pq
+from benchmarks.passthrough import POLICY, PassThrough
+from benchmarks.runs import pass_through
+from benchmarks.workloads import census_file
+
+from shoal.codec import Codec
+from shoal.datasets import census
+from shoal.hierarchy import Range
+
+
+def test_every_row_leaves_at_once_in_its_own_box():
+    data = census(120, seed=3, batch_rows=50)
+    engine = PassThrough().start(data.schema, POLICY, seed=b"1")
+    codec = Codec(data.schema, key=bytes(8))
+    n = 0
+    for batch in data.batches():
+        codes = codec.encode(batch).codes
+        decided = engine.push(codes)
+        rows = np.arange(n, n + batch.num_rows)
+        assert decided.rows.tolist() == rows.tolist() == decided.published.tolist()
+        assert decided.groups.tolist() == rows.tolist()
+        assert set(decided.n_subjects) == {1}
+        assert np.all(decided.lo <= codes.values)
+        assert np.all(decided.hi >= codes.values)
+        losses = [engine.space.loss(*box) for box in zip(decided.lo, decided.hi, strict=True)]
+        np.testing.assert_allclose(decided.loss, losses, rtol=1e-12)
+        assert decided.loss.max() > 0  # income is widened to its step
+        n += batch.num_rows
+        assert engine.n_held == 0
+    assert len(engine.flush().rows) == 0
+    assert len(engine.advance(1.0).rows) == 0
+
+
+def test_a_file_comes_out_as_it_went_in(tmp_path):
+    workload = census_file(150, tmp_path)
+    summary = pass_through(workload, tmp_path / "out.parquet")
+    assert (summary.n_in, summary.n_published) == (150, 150)
+    before, after = pq.read_table(workload.path), pq.read_table(tmp_path / "out.parquet")
+    for quasi in workload.schema.quasi:
+        if not isinstance(quasi.domain, Range):
+            assert after[quasi.name].to_pylist() == before[quasi.name].to_pylist()
+    assert after["diagnosis"].to_pylist() == before["diagnosis"].to_pylist()

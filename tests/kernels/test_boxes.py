@@ -1,0 +1,93 @@
+"""Boxes in arrays against the domains they come from."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal import Delay, KAnonymity, Policy, Range, Schema, Space
+from shoal.kernels.boxes import box_loss, cover, covers, hull, join, joined_losses
+from shoal.testing.strategies import schemas
+
+SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+POLICY = Policy(KAnonymity(2), delay=Delay(rows=5))
+
+
+def rows_of(data: st.DataObject, schema: Schema, n: int) -> np.ndarray:
+    columns = [
+        st.floats(a.domain.lo, a.domain.hi)
+        if isinstance(a.domain, Range)
+        else st.integers(0, len(a.domain) - 1).map(float)
+        for a in schema.quasi
+    ]
+    return np.array([[data.draw(column) for column in columns] for _ in range(n)])
+
+
+def published(schema: Schema, values: np.ndarray) -> tuple[list[float], list[float]]:
+    """The box over some rows, by the domains alone."""
+    lo, hi = [], []
+    for attribute, column in zip(schema.quasi, values.T, strict=True):
+        domain = attribute.domain
+        if isinstance(domain, Range):
+            own = [domain.snap(value, value) for value in column.tolist()]
+            side = (min(low for low, _ in own), max(high for _, high in own))
+        else:
+            node = domain.cover(int(column.min()), int(column.max()))
+            side = (float(domain.lows[node]), float(domain.highs[node]))
+        lo.append(side[0])
+        hi.append(side[1])
+    return lo, hi
+
+
+@SETTINGS
+@given(schema=schemas(), data=st.data(), measure=st.sampled_from(["glm", "lm"]))
+def test_points_join_hull_and_loss(
+    schema: Schema, data: st.DataObject, measure: Literal["glm", "lm"]
+) -> None:
+    space = Space(schema, POLICY, measure)
+    values = rows_of(data, schema, 3)
+    los, his = space.points(values)
+    for row, lo, hi in zip(values, los, his, strict=True):
+        assert (lo.tolist(), hi.tolist()) == published(schema, row[None])
+    whole = published(schema, values)
+    lo, hi = hull(space.sides, los.T.copy(), his.T.copy(), np.arange(3))
+    assert (lo.tolist(), hi.tolist()) == whole
+    lo, hi = los[0].copy(), his[0].copy()
+    for i in (1, 2):
+        join(space.sides, lo, hi, los[i], his[i])
+    assert (lo.tolist(), hi.tolist()) == whole
+    assert covers(lo, hi, los[1], his[1])
+    for d, attribute in enumerate(schema.quasi):
+        if not isinstance(attribute.domain, Range):
+            node = cover(space.sides, d, lo[d], hi[d])
+            first = np.flatnonzero(space.sides.nodes["parent"] == np.arange(len(space.sides.nodes)))
+            assert node - first[first <= node][-1] == attribute.domain.cover(int(lo[d]), int(hi[d]))
+    assert -1e-12 <= space.loss(lo, hi) <= 1 + 1e-12
+
+
+@SETTINGS
+@given(schema=schemas(), data=st.data())
+def test_joined_losses_are_the_losses_of_the_joined_boxes(
+    schema: Schema, data: st.DataObject
+) -> None:
+    """To the last bit, since ties are broken by ``==``."""
+    space = Space(schema, POLICY)
+    los, his = space.points(rows_of(data, schema, 5))
+    others_lo, others_hi = los[:4].T.copy(), his[:4].T.copy()
+    out = np.empty(4)
+    joined_losses(space.sides, others_lo, others_hi, 4, los[4], his[4], out)
+    for c in range(4):
+        lo, hi = los[c].copy(), his[c].copy()
+        join(space.sides, lo, hi, los[4], his[4])
+        assert out[c] == box_loss(space.sides, lo, hi)
+
+
+def test_covers_looks_at_every_side() -> None:
+    lo, hi = np.array([0.0, 0.0]), np.array([2.0, 2.0])
+    assert covers(lo, hi, lo, hi)
+    for outside in ([-1.0, 1.0], [1.0, 3.0]):
+        point = np.array(outside)
+        assert not covers(lo, hi, point, point)

@@ -1,0 +1,167 @@
+"""What is written once for all engines: verbs, shuffling, snapshots, refusals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import pytest
+
+from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema, Space
+from shoal.engine import Anonymizer, Engine, Out, Outcome, decide, write_box
+from shoal.errors import CheckpointError, ParameterError, UnsupportedError
+from shoal.kernels.arrays import Floats, Ints
+from shoal.policy import Criterion, DistinctLDiversity
+
+SCHEMA = Schema("p", [Quasi("x", Range(0, 100))])
+POLICY = Policy(KAnonymity(2), delay=Delay(rows=5))
+
+
+class Inner(NamedTuple):
+    n_rows: Ints
+
+
+class State(NamedTuple):
+    values: Floats
+    inner: Inner
+
+
+class BufferEngine(Engine):
+    """Holds everything; the flush publishes it as one group, a tick suppresses it."""
+
+    state: State
+
+    def __init__(self, space: Space, seed: bytes) -> None:
+        super().__init__(space, State(np.zeros(100), Inner(np.zeros(2, np.int64))), seed)
+
+    @property
+    def n_held(self) -> int:
+        return int(self.state.inner.n_rows[1])
+
+    def _push(self, codes: Codes, out: Out) -> None:
+        n = len(codes.subjects)
+        self.state.values[self.n_held : self.n_held + n] = codes.values[:, 0]
+        self.state.inner.n_rows[:] += n
+
+    def _advance(self, now: float, out: Out) -> None:
+        self._decide(out, Outcome.suppressed, -1)
+
+    def _flush(self, out: Out) -> None:
+        held = self.state.values[: self.n_held]
+        if len(held):
+            lo, hi = np.array([held.min()]), np.array([held.max()])
+            loss = self.space.loss(lo, hi)
+            self._decide(out, Outcome.group, write_box(out, lo, hi, loss, 0, self.n_held, 1))
+
+    def _decide(self, out: Out, outcome: Outcome, box: int) -> None:
+        seen, n_held = self.state.inner.n_rows
+        for row in range(seen - n_held, seen):
+            decide(out, row, int(outcome), box, 0)
+        self.state.inner.n_rows[1] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Buffer(Anonymizer):
+    name: ClassVar[str] = "buffer"
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity,)
+    reference: ClassVar[str] = "nobody"
+    room: int = 100
+    mode: str = "one"
+
+    def __post_init__(self) -> None:
+        self._at_least(1, "room")
+        self._one_of("mode", ("one", "other"))
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return BufferEngine(space, seed)
+
+
+def batch(*values: float) -> Codes:
+    n = len(values)
+    nothing = np.empty((n, 0), np.int64)
+    return Codes(np.array(values).reshape(n, 1), np.arange(n), nothing, np.full(n, np.nan))
+
+
+def started(seed: bytes | None = b"seed") -> Engine:
+    return Buffer().start(SCHEMA, POLICY, seed=seed)
+
+
+def test_the_three_verbs() -> None:
+    engine = started()
+    assert engine.next_deadline is None
+    assert len(engine.push(batch(1.0, 2.0)).rows) == 0
+    assert repr(engine) == "BufferEngine(n_held=2)"
+    suppressed = engine.advance(1.0)
+    assert sorted(suppressed.rows.tolist()) == [0, 1]
+    assert suppressed.outcomes.tolist() == [Outcome.suppressed] * 2
+    assert suppressed.lo.shape == (0, 1)
+    engine.push(batch(3.0, 5.0, 4.0))
+    group = engine.flush()
+    assert sorted(group.rows.tolist()) == [2, 3, 4]
+    assert (group.lo.tolist(), group.hi.tolist()) == ([[3.0]], [[5.0]])
+    assert group.loss.tolist() == [0.02]
+    assert (group.n_rows.tolist(), group.n_subjects.tolist()) == ([3], [1])
+    assert engine.flush().rows.tolist() == []
+
+
+def test_rows_of_a_group_are_shuffled_and_suppressed_ones_are_not() -> None:
+    engine = started()
+    engine.push(batch(*range(40)))
+    assert engine.advance(0.0).rows.tolist() == list(range(40))
+    engine.push(batch(*range(40)))
+    rows = engine.flush().rows.tolist()
+    assert sorted(rows) == list(range(40, 80))
+    assert rows != sorted(rows)
+
+
+def test_without_a_seed_no_two_runs_are_alike() -> None:
+    orders = set()
+    for _ in range(2):
+        engine = started(seed=None)
+        engine.push(batch(*range(60)))
+        orders.add(tuple(engine.flush().rows.tolist()))
+    assert len(orders) == 2
+
+
+def test_snapshots_are_flat_copies() -> None:
+    engine = started()
+    engine.push(batch(1.0, 2.0, 3.0))
+    snapshot = engine.snapshot()
+    assert set(snapshot) == {"values", "inner.n_rows", "shuffling"}
+    first = engine.flush()
+    other = started(b"other")
+    other.restore(snapshot)
+    assert other.n_held == 3
+    assert other.flush().rows.tolist() == first.rows.tolist()
+    assert snapshot["inner.n_rows"].tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("spoil", ["missing", "extra"])
+def test_a_snapshot_of_something_else_is_refused(spoil: str) -> None:
+    engine = started()
+    snapshot = engine.snapshot()
+    if spoil == "missing":
+        del snapshot["values"]
+    else:
+        snapshot["other"] = np.zeros(1)
+    with pytest.raises(CheckpointError, match="another algorithm or version: 1 of its arrays"):
+        engine.restore(snapshot)
+
+
+def test_a_promise_that_cannot_be_kept_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="'buffer' can't enforce distinct l-diversity"):
+        Buffer().start(SCHEMA, Policy(DistinctLDiversity(2), delay=Delay(rows=1)))
+    with pytest.raises(UnsupportedError, match="sets no bound"):
+        Buffer().start(SCHEMA, Policy(KAnonymity(2)))
+
+
+@pytest.mark.parametrize("room", [0, True, 1.0, "1"])
+def test_a_knob_that_is_no_whole_number_is_refused(room: object) -> None:
+    with pytest.raises(ParameterError, match=r"Buffer\.room: must be a whole number of at least 1"):
+        Buffer(room=room)  # type: ignore[arg-type]
+
+
+def test_a_knob_that_is_no_known_word_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"Buffer\.mode: must be one of one, other; got 'two'"):
+        Buffer(mode="two")

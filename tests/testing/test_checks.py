@@ -1,0 +1,293 @@
+"""Each check of the contract catches an engine that breaks it, and lets an honest one pass."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shoal import Castle, Codes, Decisions, Delay
+from shoal.algorithms.castle import CastleEngine
+from shoal.engine import Anonymizer, Engine, Out
+from shoal.errors import CheckpointError, ParameterError
+from shoal.policy import Policy
+from shoal.space import Space
+from shoal.testing import checks
+from shoal.testing.checks import CHECKS, Check, FixedCheck, check_anonymizer, run_check
+from shoal.testing.hostile import steady_stream
+from shoal.testing.streams import Stream
+
+
+class Faulty(Castle):
+    """CASTLE with an engine that is spoilt on purpose."""
+
+    engine: type[CastleEngine] = CastleEngine
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return self.engine(self, space, seed)
+
+
+def faulty(engine: type[CastleEngine]) -> Faulty:
+    anonymizer = type("Faulty", (Faulty,), {"engine": engine})
+    return anonymizer()  # type: ignore[no-any-return]
+
+
+class Spoilt(CastleEngine):
+    """Changes every decision before anybody sees it."""
+
+    def spoil(self, decisions: Decisions) -> Decisions:
+        return decisions
+
+    def _shuffled(self, most: int, verb: Callable[[Out], None]) -> Decisions:
+        return self.spoil(super()._shuffled(most, verb))
+
+
+class SplitsGroups(Spoilt):
+    """Publishes the first row of a group by itself."""
+
+    def spoil(self, d: Decisions) -> Decisions:
+        if len(d.lo) == 0 or d.n_rows[0] < 2 or d.boxes[0] != 0:
+            return d
+        return d._replace(
+            boxes=np.concatenate(([0], d.boxes[1:] + 1)),
+            lo=np.concatenate((d.lo[:1], d.lo)),
+            hi=np.concatenate((d.hi[:1], d.hi)),
+            loss=np.concatenate((d.loss[:1], d.loss)),
+            groups=np.concatenate(([10**6], d.groups)),
+            n_rows=np.concatenate(([1], [d.n_rows[0] - 1], d.n_rows[1:])),
+            n_subjects=np.concatenate(([1], d.n_subjects)),
+        )
+
+
+class MiscountsSubjects(Spoilt):
+    def spoil(self, d: Decisions) -> Decisions:
+        return d._replace(n_subjects=d.n_subjects + 1)
+
+
+class LosesRows(Spoilt):
+    def spoil(self, d: Decisions) -> Decisions:
+        return d._replace(**{name: getattr(d, name)[:-1] for name in Decisions._fields[:6]})
+
+
+class RepeatsRows(Spoilt):
+    def spoil(self, d: Decisions) -> Decisions:
+        return d._replace(
+            **{name: np.repeat(getattr(d, name), 2) for name in Decisions._fields[:6]}
+        )
+
+
+class ShrinksBoxes(Spoilt):
+    def spoil(self, d: Decisions) -> Decisions:
+        return d._replace(hi=d.lo.copy())
+
+
+class LeavesSteps(Spoilt):
+    def spoil(self, d: Decisions) -> Decisions:
+        return d._replace(lo=d.lo - [1, 0, 0])
+
+
+class Understates(Spoilt):
+    def spoil(self, d: Decisions) -> Decisions:
+        return d._replace(loss=d.loss / 2)
+
+
+class Dawdles(CastleEngine):
+    """Counts the delay from the batch before."""
+
+    def __init__(self, recipe: Castle, space: Space, seed: bytes) -> None:
+        super().__init__(recipe, space, seed)
+        rows, seconds = space.deadlines
+        later = space.deadlines._replace(rows=rows and rows + 1, seconds=seconds and seconds + 1)
+        self._rules = self._rules._replace(deadlines=later)
+
+
+class LiesAboutTime(Spoilt):
+    def spoil(self, d: Decisions) -> Decisions:
+        return d._replace(published=d.published - 1)
+
+
+class ForgetsDeadlines(CastleEngine):
+    next_deadline = None  # type: ignore[assignment]
+
+
+class MindsBatches(CastleEngine):
+    def push(self, codes: Codes) -> Decisions:
+        decisions = super().push(codes)
+        return decisions._replace(instants=decisions.instants + len(codes.subjects))
+
+
+class ForgetsState(CastleEngine):
+    def snapshot(self) -> dict[str, Any]:
+        snapshot = super().snapshot()
+        return snapshot | {"shuffling": np.zeros_like(snapshot["shuffling"])}
+
+
+class SharesState(CastleEngine):
+    def snapshot(self) -> dict[str, Any]:
+        return super().snapshot() | {"marks": self.state.marks}
+
+
+class HoldsObjects(CastleEngine):
+    def snapshot(self) -> dict[str, Any]:
+        return super().snapshot() | {"marks": np.array([None])}
+
+
+class IgnoresSeed(CastleEngine):
+    runs = 0
+
+    def __init__(self, recipe: Castle, space: Space, seed: bytes) -> None:
+        type(self).runs += 1
+        super().__init__(recipe, space, seed + bytes([self.runs % 256]))
+
+
+class ReadsSubjects(Spoilt):
+    def push(self, codes: Codes) -> Decisions:
+        order = int(codes.subjects.sum() % 7) if len(codes.subjects) else 0
+        return super().push(codes)._replace(groups=np.full(1, order))
+
+
+class SpoilsInputs(CastleEngine):
+    def push(self, codes: Codes) -> Decisions:
+        decisions = super().push(codes)
+        codes.values[:] = -1.0
+        return decisions
+
+
+class RemembersInputs(CastleEngine):
+    before: Codes | None = None
+
+    def push(self, codes: Codes) -> Decisions:
+        late = super().push(codes if self.before is None else codes._replace(
+            values=np.where(self.before.values.sum() == 0, 0.0, codes.values)
+        ))  # fmt: skip
+        self.before = codes
+        return late
+
+
+class Chatters(CastleEngine):
+    def __repr__(self) -> str:
+        return f"Chatters({self.state.held.rows['subject'].tolist()})"
+
+
+class ShowsValues(CastleEngine):
+    def __repr__(self) -> str:
+        return f"ShowsValues({self.state.held.lo.ravel().tolist()})"
+
+
+class TakesAnything(CastleEngine):
+    def restore(self, snapshot: Any) -> None:
+        """Whatever."""
+
+
+class Grows(CastleEngine):
+    def snapshot(self) -> dict[str, Any]:
+        return super().snapshot() | {"all": np.zeros(self.state.held.marks["upcoming"][0])}
+
+
+class KeepsOrder(Spoilt):
+    def spoil(self, d: Decisions) -> Decisions:
+        return d._replace(rows=d.rows[np.lexsort((d.rows, d.boxes))])
+
+
+class Accepts(Castle):
+    def check(self, policy: Policy) -> None:
+        """Whatever."""
+
+
+class WithoutDelay(Castle):
+    def check(self, policy: Policy) -> None:
+        super().check(Policy(*policy.criteria, delay=policy.delay or Delay(rows=1)))
+
+
+@pytest.mark.parametrize(
+    ("check", "engine", "says"),
+    [
+        (checks.check_promise, SplitsGroups, "breaks k-anonymity at its release"),
+        (checks.check_promise, MiscountsSubjects, "says it has"),
+        (checks.check_conservation, LosesRows, "are undecided and"),
+        (checks.check_conservation, RepeatsRows, "decided twice"),
+        (checks.check_cover, ShrinksBoxes, "doesn't cover|is no node"),
+        (checks.check_cover, LeavesSteps, "off the step"),
+        (checks.check_cover, Understates, "another loss"),
+        (checks.check_delay, Dawdles, "held"),
+        (checks.check_delay, LiesAboutTime, "wasn't decided at"),
+        (checks.check_delay, ForgetsDeadlines, "next_deadline"),
+        (checks.check_batching, MindsBatches, "'instants' depends"),
+        (checks.check_resume, ForgetsState, "differs after resuming"),
+        (checks.check_resume, SharesState, "changed when the engine went on"),
+        (checks.check_resume, HoldsObjects, "holds objects"),
+        (checks.check_seeded, IgnoresSeed, "two runs with one seed"),
+        (checks.check_relabelled, ReadsSubjects, "depends on the codes"),
+        (checks.check_inputs, SpoilsInputs, "changed 'values'"),
+        (checks.check_inputs, RemembersInputs, "overwritten"),
+        (checks.check_canary, Chatters, "a subject or a sensitive value"),
+        (checks.check_canary, ShowsValues, "a quasi value"),
+        (checks.check_canary, TakesAnything, "snapshot of another"),
+    ],
+)
+def test_a_check_catches(check: Check, engine: type[CastleEngine], says: str) -> None:
+    stream = dataclasses.replace(steady_stream(Castle, 60, n_subjects=40), cuts=(7, 20, 33))
+    check(Castle(), stream)
+    with pytest.raises(AssertionError, match=says):
+        check(faulty(engine), stream)
+
+
+@pytest.mark.parametrize(
+    ("check", "anonymizer", "says"),
+    [
+        (checks.check_memory, faulty(Grows), "bytes"),
+        (checks.check_order, faulty(KeepsOrder), "chance would have it"),
+        (checks.check_refuses, Accepts(), "starts with"),
+        (checks.check_refuses, WithoutDelay(), "starts with"),
+    ],
+)
+def test_a_fixed_check_catches(check: FixedCheck, anonymizer: Castle, says: str) -> None:
+    with pytest.raises(AssertionError, match=says):
+        check(anonymizer)
+
+
+def test_the_jit_check_compares_two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def other(*args: Any, **kwargs: Any) -> subprocess.CompletedProcess[bytes]:
+        assert kwargs["env"]["NUMBA_DISABLE_JIT"] in "01"
+        return subprocess.CompletedProcess(args, 0, stdout=b"another\ndigest\n")
+
+    monkeypatch.setattr(subprocess, "run", other)
+    with pytest.raises(AssertionError, match="decide differently"):
+        checks.check_jit_equals_python(Castle())
+
+
+def test_run_check_draws_streams_beside_the_hostile_ones() -> None:
+    def refuses_drawn_ones(_: Anonymizer, stream: Stream) -> None:
+        if stream.schema.quasi[0].name == "q0" and len(stream):
+            raise AssertionError("caught")
+
+    with pytest.raises(AssertionError, match="caught"):
+        run_check(refuses_drawn_ones, Castle)
+
+
+def test_check_anonymizer_runs_every_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    monkeypatch.setattr(checks, "run_check", lambda check, *_, **__: ran.append(check.__name__))
+    monkeypatch.setattr(checks, "FIXED_CHECKS", (lambda _: ran.append("fixed"),))
+    check_anonymizer(Castle)
+    assert ran == [check.__name__ for check in CHECKS] + ["fixed"]
+
+
+def test_restoring_a_foreign_snapshot_is_refused() -> None:
+    engine = steady_stream(Castle, 0).start(Castle())
+    with pytest.raises(CheckpointError, match="1 of its arrays"):
+        engine.restore(engine.snapshot() | {"foreign": np.zeros(1)})
+
+
+def test_knobs_that_a_class_refuses_are_not_drawn() -> None:
+    drawn: list[Castle] = []
+    run_check(lambda recipe, _: drawn.append(recipe), Castle, examples=60)  # type: ignore[arg-type]
+    assert {recipe.clusters for recipe in drawn} >= {1, 2, 5, 50}
+    assert {recipe.reuse for recipe in drawn} == {"random", "best"}
+    assert 0 in {recipe.kept for recipe in drawn}
+    with pytest.raises(ParameterError):
+        Castle(clusters=0)
