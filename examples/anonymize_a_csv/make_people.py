@@ -8,6 +8,10 @@ from pathlib import Path
 
 ROWS, PATIENTS, SEED = 500, 220, 7
 
+COLUMNS = (
+    "patient_id", "admitted_at", "phone", "age", "sex", "postcode", "profession", "diagnosis",
+    "ward",
+)  # fmt: skip
 # The same leaves as in profession.csv.
 PROFESSIONS = {
     "Baker": 6, "Butcher": 3, "Carpenter": 6, "Mechanic": 8, "Accountant": 8, "Clerk": 12,
@@ -64,9 +68,8 @@ def admissions() -> list[dict[str, object]]:
 
 
 def main() -> None:
-    columns = "patient_id admitted_at phone age sex postcode profession diagnosis ward".split()
     with (Path(__file__).parent / "people.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(admissions())
 
