@@ -81,7 +81,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_every_block_is_of_a_kind_that_is_looked_at() -> None:
-    known = {"toml", "toml wrong", "python", "python notest", "sh", "console", "text", "mermaid"}
+    known = {"toml", "toml wrong", "python", "python notest", "sh", "console", "text"}
     assert {block.kind for block in BLOCKS} <= known
 
 
