@@ -1,0 +1,135 @@
+"""An anonymizer of one's own: first come, first served.
+
+When a row's time is up, it is published with as few of the rows that came next as make up a group.
+Nobody looks at how near the rows are to each other, so it loses a lot; but it keeps the whole
+contract. `docs/testing.md` explains it piece by piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from shoal.engine import Anonymizer, Engine, Out, Outcome, decide, write_box
+from shoal.kernels.arrays import Floats, Ints, Records
+from shoal.kernels.boxes import box_loss, hull
+from shoal.kernels.criteria import count_subjects, meets
+from shoal.policy import Criterion, KAnonymity, LDiversity
+from shoal.space import Codes, Space
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstCome(Anonymizer):
+    """First come, first served.
+
+    Parameters
+    ----------
+    least
+        How many rows a group has at least, beside what the policy asks.
+    """
+
+    name: ClassVar[str] = "first-come"
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity)
+    reference: ClassVar[str] = "an example of this documentation"
+
+    least: int = 1
+
+    def __post_init__(self) -> None:
+        self._at_least(1, "least")
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return FirstComeEngine(self, space, seed)
+
+
+class State(NamedTuple):
+    """All that a run remembers: the held rows, oldest first, and where it stands."""
+
+    lo: Floats
+    hi: Floats
+    subjects: Ints
+    sensitive: Ints
+    times: Floats
+    marks: Records
+
+
+MARKS = np.dtype([("upcoming", "i8"), ("groups", "i8"), ("instants", "i8"), ("now", "f8")])
+
+
+class FirstComeEngine(Engine):
+    """One run of `FirstCome`."""
+
+    state: State
+
+    def __init__(self, recipe: FirstCome, space: Space, seed: bytes) -> None:
+        nothing = Codes.empty(space.n_quasi, space.n_sensitive)
+        marks = np.zeros(1, MARKS)
+        marks["now"] = -np.inf
+        self._least = recipe.least
+        rows = (nothing.values, nothing.values, nothing.subjects, nothing.sensitive, nothing.times)
+        super().__init__(space, State(*rows, marks), seed)
+
+    @property
+    def n_held(self) -> int:
+        return len(self.state.subjects)
+
+    @property
+    def next_deadline(self) -> float | None:
+        if not self.n_held or not self.space.deadlines.seconds:
+            return None
+        return float(self.state.times[0]) + self.space.deadlines.seconds
+
+    def _reserve(self, n: int) -> None:
+        """Nothing to do: the arrays are made anew for each row."""
+
+    def _push(self, codes: Codes, out: Out) -> None:
+        marks, delay = self.state.marks, self.space.deadlines.rows
+        lo, hi = self.space.points(codes.values)
+        for i in range(len(codes.subjects)):
+            self._advance(codes.times[i], out)
+            time = np.nan if np.isnan(codes.times[i]) else marks["now"][0]
+            row = (lo[i], hi[i], codes.subjects[i], codes.sensitive[i], time)
+            held = [
+                np.concatenate((column, [value]))
+                for column, value in zip(self.state, row, strict=False)
+            ]
+            self.state = State(*held, marks)
+            marks["upcoming"][0] += 1
+            if delay and self.n_held > delay:
+                self._expire(marks["upcoming"][0] - 1, time, out)
+
+    def _advance(self, now: float, out: Out) -> None:
+        marks = self.state.marks
+        if now > marks["now"][0]:
+            marks["now"][0] = now
+        while (due := self.next_deadline) is not None and due <= marks["now"][0]:
+            self._expire(marks["upcoming"][0], due, out)
+
+    def _flush(self, out: Out) -> None:
+        marks = self.state.marks
+        time = marks["now"][0] if marks["now"][0] > -np.inf else np.nan
+        while self.n_held:
+            self._expire(marks["upcoming"][0], time, out)
+
+    def _expire(self, published: int, published_s: float, out: Out) -> None:
+        """The oldest row is due: publish it with those that came next, or suppress it."""
+        out.progress["published"][0] = published
+        out.progress["published_s"][0] = published_s
+        state, space = self.state, self.space
+        oldest, instant = state.marks["upcoming"][0] - self.n_held, state.marks["instants"][0]
+        n = self._least
+        while n <= self.n_held and not meets(space.limits, state.subjects[:n], state.sensitive[:n]):
+            n += 1
+        if n > self.n_held:
+            n = 1
+            decide(out, oldest, Outcome.suppressed.value, -1, instant)
+        else:
+            lo, hi = hull(space.sides, state.lo[:n].T.copy(), state.hi[:n].T.copy(), np.arange(n))
+            loss, n_subjects = box_loss(space.sides, lo, hi), count_subjects(state.subjects[:n])
+            box = write_box(out, lo, hi, loss, state.marks["groups"][0], n, n_subjects)
+            for row in range(oldest, oldest + n):
+                decide(out, row, Outcome.group.value, box, instant)
+            state.marks["groups"][0] += 1
+        state.marks["instants"][0] += 1
+        self.state = State(*(column[n:].copy() for column in state[:-1]), state.marks)

@@ -1,0 +1,127 @@
+"""Every example runs by itself and does what it says."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from shoal.testing.checks import CHECKS, FIXED_CHECKS, check_jit_equals_python, run_check
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> object:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+
+    def load(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    return load
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A copy of the examples, so that nothing is left behind."""
+    return Path(shutil.copytree(EXAMPLES, tmp_path / "examples"))
+
+
+def shoal(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from shoal.cli import main; main()", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+
+
+def test_the_csv_is_anonymized_and_the_audit_agrees(here: Path) -> None:
+    folder = here / "anonymize_a_csv"
+    done = shoal(
+        folder, "run", "job.toml", "-i", "people.csv", "-o", "published.csv",
+        "--trace", "trace.parquet", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert (rows["in"], rows["quarantined"], rows["held"]) == (500, 3, 0)
+    assert rows["suppressed"] <= 10
+    header = (folder / "published.csv").read_text().partition("\n")[0]
+    assert header == "age,sex,postcode,profession,diagnosis,ward"
+    judged = shoal(
+        folder, "audit", "job.toml", "published.csv",
+        "--original", "people.csv", "--trace", "trace.parquet",
+    )  # fmt: skip
+    assert judged.returncode == 0, judged.stdout
+
+
+def test_the_people_are_those_of_the_script(here: Path) -> None:
+    folder = here / "anonymize_a_csv"
+    before = (folder / "people.csv").read_bytes()
+    (folder / "people.csv").unlink()
+    subprocess.run([sys.executable, "make_people.py"], cwd=folder, check=True, timeout=60)
+    assert (folder / "people.csv").read_bytes() == before
+
+
+def test_the_job_of_the_page_is_that_of_the_example() -> None:
+    """But for comments."""
+
+    def bare(text: str) -> list[str]:
+        lines = (line.partition("#")[0].rstrip() for line in text.splitlines())
+        return [line for line in lines if line]
+
+    page = (ROOT / "docs" / "job.md").read_text(encoding="utf-8")
+    first = page.partition("```toml\n")[2].partition("```")[0]
+    assert bare(first) == bare((EXAMPLES / "anonymize_a_csv" / "job.toml").read_text())
+
+
+def test_a_shell_pipe(here: Path, tmp_path: Path) -> None:
+    command = tmp_path / "shoal"
+    command.write_text(
+        f'#!/bin/sh\nexec "{sys.executable}" -c "from shoal.cli import main; main()" "$@"\n'
+    )
+    command.chmod(0o755)
+    done = subprocess.run(
+        [here / "pipe_through_a_shell.sh"],
+        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    counts = {line.split()[1]: int(line.split()[0]) for line in done.stdout.splitlines()}
+    assert len(counts) == 10
+    assert 487 <= sum(counts.values()) <= 497
+
+
+def test_from_python(load, capsys: pytest.CaptureFixture[str]) -> None:
+    summary, report = load("from_python").main(rows=600)
+    assert report.verdict == "kept"
+    assert summary.n_published + summary.suppression.count == 600
+    assert "person_id" not in capsys.readouterr().out
+
+
+def test_a_larger_k_loses_more(load) -> None:
+    losses = load("compare_loss_over_k").main(rows=600, ks=(2, 10, 40))
+    assert losses[2] < losses[10] < losses[40]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_an_algorithm_of_ones_own_keeps_the_contract(load, check) -> None:
+    run_check(check, load("write_an_algorithm").FirstCome, examples=5)
+
+
+@pytest.mark.parametrize("check", FIXED_CHECKS, ids=lambda check: check.__name__)
+def test_an_algorithm_of_ones_own_keeps_the_fixed_checks(load, check) -> None:
+    if check is check_jit_equals_python:
+        pytest.skip("it has no kernels of its own to compare")
+    check(load("write_an_algorithm").FirstCome())
+
+
+def test_every_example_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    shown = [path for path in EXAMPLES.iterdir() if not path.name.startswith(("_", "."))]
+    assert [path.name for path in shown if f"../examples/{path.name})" not in index] == []
