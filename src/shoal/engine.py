@@ -19,6 +19,7 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.errors import CheckpointError, ParameterError, UnsupportedError
 from shoal.kernels.arrays import Any1, Floats, Ints, Records
+from shoal.kernels.boxes import set_row
 from shoal.kernels.rng import seeded, shuffle
 from shoal.policy import Criterion, Policy
 from shoal.schema import Schema
@@ -144,8 +145,8 @@ def write_box(
     """Write down a box; give its number."""
     i = out.progress["n_boxes"][0]
     out.progress["n_boxes"][0] += 1
-    out.lo[i] = lo
-    out.hi[i] = hi
+    set_row(out.lo, i, lo)
+    set_row(out.hi, i, hi)
     out.boxes["loss"][i] = loss
     out.boxes["group"][i] = group
     out.boxes["n_rows"][i] = n_rows

@@ -17,7 +17,7 @@ from shoal._jit import kernel
 from shoal.engine import Anonymizer, Engine, Out, decide, write_box
 from shoal.kernels import counter, held, kept, rng
 from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import Sides, box_loss, covers, hull, join, joined_losses
+from shoal.kernels.boxes import Sides, box_loss, box_of, covers, hull, join, joined_losses, set_box
 from shoal.kernels.criteria import Limits, any_diversity, count_subjects, meets, needed
 from shoal.kernels.held import Held, due_at, forget, gather, people, put
 from shoal.kernels.kept import Kept, keep, reusable, reuse
@@ -322,8 +322,9 @@ def _open_cluster(state: State) -> int:
 @kernel
 def _free_slot(state: State, slot: int) -> None:
     clusters = state.open
-    clusters.lo[:, slot] = np.inf
-    clusters.hi[:, slot] = -np.inf
+    for d in range(len(clusters.lo)):
+        clusters.lo[d, slot] = np.inf
+        clusters.hi[d, slot] = -np.inf
     clusters.loss[slot] = -np.inf
     clusters.slots["birth"][slot] = -1
     clusters.slots["n_subjects"][slot] = 0
@@ -350,7 +351,7 @@ def _join_cluster(rules: Rules, state: State, slot: int) -> None:
         state.held.marks["n_subjects"][0] += 1
     for d in range(len(clusters.lo)):
         if rows.lo[at, d] < clusters.lo[d, slot] or rows.hi[at, d] > clusters.hi[d, slot]:
-            lo, hi = clusters.lo[:, slot].copy(), clusters.hi[:, slot].copy()
+            lo, hi = box_of(clusters.lo, slot), box_of(clusters.hi, slot)
             join(rules.sides, lo, hi, rows.lo[at], rows.hi[at])
             _set_box(rules, state, slot, lo, hi)
             return
@@ -358,8 +359,8 @@ def _join_cluster(rules: Rules, state: State, slot: int) -> None:
 
 @kernel
 def _set_box(rules: Rules, state: State, slot: int, lo: Floats, hi: Floats) -> None:
-    state.open.lo[:, slot] = lo
-    state.open.hi[:, slot] = hi
+    set_box(state.open.lo, slot, lo)
+    set_box(state.open.hi, slot, hi)
     state.open.loss[slot] = box_loss(rules.sides, lo, hi)
 
 
@@ -381,7 +382,7 @@ def _leave_cluster(rules: Rules, state: State, position: int) -> None:
         _free_slot(state, slot)
         return
     lo, hi = rows.lo[member & mask].copy(), rows.hi[member & mask].copy()
-    old_lo, old_hi = clusters.lo[:, slot].copy(), clusters.hi[:, slot].copy()
+    old_lo, old_hi = box_of(clusters.lo, slot), box_of(clusters.hi, slot)
     # Where the row didn't reach an end of a range, somebody else does; and in a large cluster a
     # few rows reach as far as the whole did. So there is rarely a need to look at all of them.
     for d in range(len(lo)):
@@ -487,7 +488,7 @@ def _merge(rules: Rules, state: State, slot: int) -> Ints:
     n_chosen = 1
     taken = np.zeros(n, np.bool_)
     taken[slot] = True
-    lo, hi = clusters.lo[:, slot].copy(), clusters.hi[:, slot].copy()
+    lo, hi = box_of(clusters.lo, slot), box_of(clusters.hi, slot)
     loss = clusters.loss[slot]
     joined = np.empty(n)
     if state.held.marks["n_subjects"][0] < rules.limits.k:
@@ -511,7 +512,7 @@ def _merge(rules: Rules, state: State, slot: int) -> Ints:
         taken[nearest] = True
         chosen[n_chosen] = nearest
         n_chosen += 1
-        join(rules.sides, lo, hi, clusters.lo[:, nearest].copy(), clusters.hi[:, nearest].copy())
+        join(rules.sides, lo, hi, box_of(clusters.lo, nearest), box_of(clusters.hi, nearest))
         loss = box_loss(rules.sides, lo, hi)
         # A subject may lie in several clusters: the sum is only a reason to look closely.
         at_most += clusters.slots["n_subjects"][nearest]
@@ -540,8 +541,10 @@ def _take_out(rules: Rules, state: State, slots: Ints, at_end: bool) -> Ints:
                 n += 1
         others = _members(state, rest)
         everything = np.empty(len(positions) + len(others), np.int64)
-        everything[: len(positions)] = positions
-        everything[len(positions) :] = others
+        for i in range(len(positions)):
+            everything[i] = positions[i]
+        for i in range(len(others)):
+            everything[len(positions) + i] = others[i]
         everything = in_order(everything)
         if not _may_be_group(rules, state, others) and _may_be_group(rules, state, everything):
             _close_clusters(state, rest, others)

@@ -17,6 +17,7 @@ from shoal.kernels.arrays import Floats, Ints, Records
 __all__ = [
     "Sides",
     "box_loss",
+    "box_of",
     "cover",
     "covers",
     "hull",
@@ -24,6 +25,8 @@ __all__ = [
     "joined_losses",
     "nodes_of",
     "points",
+    "set_box",
+    "set_row",
 ]
 
 
@@ -53,6 +56,33 @@ class Sides(NamedTuple):
     attributes: Records
     leaf_node: Ints
     nodes: Records
+
+
+@kernel
+def box_of(boxes: Floats, c: int) -> Floats:
+    """One box of many (attributes along the first axis).
+
+    Loops instead of slices, here and elsewhere: Numba compiles a check of the shapes, with the
+    words of its error, into every assignment of one array to another.
+    """
+    box = np.empty(len(boxes))
+    for d in range(len(boxes)):
+        box[d] = boxes[d, c]
+    return box
+
+
+@kernel
+def set_box(boxes: Floats, c: int, box: Floats) -> None:
+    """Write one box of many (attributes along the first axis)."""
+    for d in range(len(boxes)):
+        boxes[d, c] = box[d]
+
+
+@kernel
+def set_row(table: Floats, i: int, row: Floats) -> None:
+    """Write a row of a table."""
+    for j in range(len(row)):
+        table[i, j] = row[j]
 
 
 @kernel
@@ -102,7 +132,7 @@ def join(sides: Sides, lo: Floats, hi: Floats, other_lo: Floats, other_hi: Float
 @kernel
 def hull(sides: Sides, los: Floats, his: Floats, members: Ints) -> tuple[Floats, Floats]:
     """The box of some of many boxes (attributes along the first axis)."""
-    lo, hi = los[:, members[0]].copy(), his[:, members[0]].copy()
+    lo, hi = box_of(los, members[0]), box_of(his, members[0])
     for d in range(len(lo)):
         for i in members:
             if los[d, i] < lo[d]:

@@ -70,9 +70,11 @@ def put(
     """Take in the next row; give its position."""
     position = held.marks["upcoming"][0]
     at = position & (len(held.rows) - 1)
-    held.lo[at] = lo
-    held.hi[at] = hi
-    held.sensitive[at] = sensitive
+    for d in range(len(lo)):
+        held.lo[at, d] = lo[d]
+        held.hi[at, d] = hi[d]
+    for j in range(len(sensitive)):
+        held.sensitive[at, j] = sensitive[j]
     held.rows["subject"][at] = subject
     held.rows["time"][at] = time
     held.rows["cluster"][at] = cluster

@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import covers
+from shoal.kernels.boxes import covers, set_row
 from shoal.kernels.criteria import Limits, meets, needed
 
 __all__ = ["Kept", "empty", "keep", "reusable", "reuse"]
@@ -52,6 +52,13 @@ def empty(groups: int, n_quasi: int, n_sensitive: int, limits: Limits) -> Kept:
 
 
 @kernel
+def _put_member(kept: Kept, at: int, i: int, subject: int, sensitive: Ints) -> None:
+    kept.subject[at, i] = subject
+    for j in range(len(sensitive)):
+        kept.sensitive[at, i, j] = sensitive[j]
+
+
+@kernel
 def keep(
     kept: Kept, lo: Floats, hi: Floats, loss: float, group: int, subjects: Ints, sensitive: Ints
 ) -> None:
@@ -65,15 +72,14 @@ def keep(
         kept.marks["oldest"][0] = (kept.marks["oldest"][0] + 1) % capacity
     else:
         kept.marks["n_kept"][0] += 1
-    kept.lo[at] = lo
-    kept.hi[at] = hi
+    set_row(kept.lo, at, lo)
+    set_row(kept.hi, at, hi)
     kept.groups["loss"][at] = loss
     kept.groups["number"][at] = group
     if room > 0:
-        n = len(subjects)
-        kept.groups["n_members"][at] = n
-        kept.subject[at, :n] = subjects
-        kept.sensitive[at, :n] = sensitive
+        kept.groups["n_members"][at] = len(subjects)
+        for i in range(len(subjects)):
+            _put_member(kept, at, i, subjects[i], sensitive[i])
 
 
 @kernel
@@ -93,8 +99,7 @@ def reusable(
             if members == room:
                 continue
             # The place behind the members is free: look at the group as if the row had joined.
-            kept.subject[at, members] = subject
-            kept.sensitive[at, members] = sensitive
+            _put_member(kept, at, members, subject, sensitive)
             joined = members + 1
             if not meets(limits, kept.subject[at, :joined], kept.sensitive[at, :joined]):
                 continue
@@ -107,6 +112,5 @@ def reusable(
 def reuse(kept: Kept, at: int, subject: int, sensitive: Ints) -> None:
     """A row joins a kept group."""
     if kept.subject.shape[1] > 0:
-        kept.subject[at, kept.groups["n_members"][at]] = subject
-        kept.sensitive[at, kept.groups["n_members"][at]] = sensitive
+        _put_member(kept, at, kept.groups["n_members"][at], subject, sensitive)
         kept.groups["n_members"][at] += 1

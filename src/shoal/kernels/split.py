@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints
-from shoal.kernels.boxes import Sides, box_loss, join, joined_losses
+from shoal.kernels.boxes import Sides, box_loss, box_of, join, joined_losses, set_box
 from shoal.kernels.criteria import Limits, match, meets, needed
 from shoal.kernels.held import Rows
 from shoal.kernels.lists import (
@@ -54,17 +54,17 @@ def _boxes(sides: Sides, rows: Rows, part: Ints, n_parts: int) -> Parts:
                 parts.lo[d, p] = min(parts.lo[d, p], los[d, i])
                 parts.hi[d, p] = max(parts.hi[d, p], his[d, i])
     for p in range(n_parts):
-        _widen(sides, parts, p, parts.lo[:, p].copy(), parts.hi[:, p].copy())
+        _widen(sides, parts, p, box_of(parts.lo, p), box_of(parts.hi, p))
     return parts
 
 
 @kernel
 def _widen(sides: Sides, parts: Parts, p: int, lo: Floats, hi: Floats) -> None:
     """Let a part take in a box."""
-    part_lo, part_hi = parts.lo[:, p].copy(), parts.hi[:, p].copy()
+    part_lo, part_hi = box_of(parts.lo, p), box_of(parts.hi, p)
     join(sides, part_lo, part_hi, lo, hi)
-    parts.lo[:, p] = part_lo
-    parts.hi[:, p] = part_hi
+    set_box(parts.lo, p, part_lo)
+    set_box(parts.hi, p, part_hi)
     parts.loss[p] = box_loss(sides, part_lo, part_hi)
 
 
@@ -74,7 +74,7 @@ def _place(sides: Sides, rows: Rows, part: Ints, n_parts: int, chosen: Ints) -> 
     parts = _boxes(sides, rows, part, n_parts)
     joined = np.empty(n_parts)
     for i in chosen:
-        lo, hi = rows.lo[:, i].copy(), rows.hi[:, i].copy()
+        lo, hi = box_of(rows.lo, i), box_of(rows.hi, i)
         joined_losses(sides, parts.lo, parts.hi, n_parts, lo, hi, joined)
         best = 0
         for p in range(1, n_parts):
@@ -98,7 +98,7 @@ def mend_parts(sides: Sides, limits: Limits, rows: Rows, part: Ints, n_parts: in
             p += 1
             continue
         parts = _boxes(sides, rows, part, n_parts)
-        lo, hi = parts.lo[:, p].copy(), parts.hi[:, p].copy()
+        lo, hi = box_of(parts.lo, p), box_of(parts.hi, p)
         joined = np.empty(n_parts)
         joined_losses(sides, parts.lo, parts.hi, n_parts, lo, hi, joined)
         nearest = -1
@@ -166,7 +166,7 @@ def by_subjects(sides: Sides, k: int, rng: Ints, rows: Rows, part: Ints) -> int:
         seed = 0
         while bucket[seen[seed]] != seed_bucket or part[seen[seed]] >= 0:
             seed += 1
-        lo, hi = near_lo[:, seed].copy(), near_hi[:, seed].copy()
+        lo, hi = box_of(near_lo, seed), box_of(near_hi, seed)
         joined_losses(sides, near_lo, near_hi, len(seen), lo, hi, distance)
         # A row farther than the k - 1 nearest so far is out, and most rows are: that is told
         # first. A subject with several rows may come in with the nearest of them only.
@@ -268,8 +268,6 @@ def by_values(sides: Sides, limits: Limits, rng: Ints, rows: Rows, part: Ints) -
     n_in = tally(bucket)
     n_buckets = len(n_in)
     seats = np.empty(n_buckets, np.int64)
-    d = rows.lo.shape[0]
-    lo, hi = np.empty(d), np.empty(d)
     distance, enlargement = np.empty(len(subject)), np.empty(len(chosen))
     part[:] = -1
     n_parts = 0
@@ -281,8 +279,7 @@ def by_values(sides: Sides, limits: Limits, rng: Ints, rows: Rows, part: Ints) -
         while bucket[seed] != first or part[chosen[seed]] >= 0:
             seed += 1
         _seats(n_in, total, in_part, first, l, seats)
-        lo[:] = rows.lo[:, chosen[seed]]
-        hi[:] = rows.hi[:, chosen[seed]]
+        lo, hi = box_of(rows.lo, chosen[seed]), box_of(rows.hi, chosen[seed])
         part[chosen[seed]] = n_parts
         taken = 1
         for b in range(n_buckets):
@@ -299,7 +296,7 @@ def by_values(sides: Sides, limits: Limits, rng: Ints, rows: Rows, part: Ints) -
             for i in order_of(enlargement[: len(here)])[:share]:
                 row = chosen[here[i]]
                 part[row] = n_parts
-                join(sides, lo, hi, rows.lo[:, row].copy(), rows.hi[:, row].copy())
+                join(sides, lo, hi, box_of(rows.lo, row), box_of(rows.hi, row))
                 taken += 1
         full = 0
         total -= taken
