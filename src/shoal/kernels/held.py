@@ -132,10 +132,13 @@ def gather(held: Held, positions: Ints) -> Rows:
     """Copies of some rows."""
     mask, d = len(held.rows) - 1, held.lo.shape[1]
     lo, hi = np.empty((d, len(positions))), np.empty((d, len(positions)))
+    are_points = True
     for i in range(len(positions)):
         at = positions[i] & mask
         for j in range(d):
             lo[j, i] = held.lo[at, j]
             hi[j, i] = held.hi[at, j]
+            are_points = are_points and lo[j, i] == hi[j, i]
     subjects, sensitive = people(held, positions)
-    return Rows(lo, hi, subjects, sensitive)
+    # Mostly a row is a point: one array for both sides is half of the memory to go through.
+    return Rows(lo, lo if are_points else hi, subjects, sensitive)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.kernels.boxes import Sides, box_loss, box_of, join, joined_losses, set_box
 from shoal.kernels.criteria import Limits, match, meets, needed
 from shoal.kernels.held import Rows
@@ -139,6 +139,42 @@ def _nth_full(left: Ints, n: int) -> int:
 
 
 @kernel
+def _choose(
+    several: Bools, bucket: Ints, seen: Ints, part: Ints, seed: int,
+    distance: Floats, limit: float, chosen: Ints,
+) -> int:  # fmt: skip
+    """Find the nearest free rows of different subjects, none of the seed's and none past a limit.
+
+    All but the last place of ``chosen`` are for them, as a heap; gives how many were found.
+    """
+    most = len(chosen) - 1
+    if most == 0:
+        return 0
+    n_chosen = 0
+    nearest = np.full(len(several), -1, np.int64)
+    any_several = False
+    for i in range(len(seen)):
+        # Most rows are too far, so that is told first.
+        if distance[i] > limit or part[seen[i]] >= 0 or bucket[seen[i]] == seed:
+            continue
+        b = bucket[seen[i]]
+        if several[b]:
+            # A subject with several rows comes in with the nearest of them only.
+            any_several = True
+            if nearest[b] < 0 or distance[i] < distance[nearest[b]]:
+                nearest[b] = i
+            continue
+        n_chosen = keep_nearest(chosen, n_chosen, most, distance, i)
+        if n_chosen == most:
+            limit = distance[chosen[0]]
+    if any_several:
+        for b in range(len(nearest)):
+            if nearest[b] >= 0:
+                n_chosen = keep_nearest(chosen, n_chosen, most, distance, nearest[b])
+    return n_chosen
+
+
+@kernel
 def by_subjects(sides: Sides, k: int, rng: Ints, rows: Rows, part: Ints) -> int:
     """Cut into parts of k different subjects each, around randomly chosen rows.
 
@@ -150,9 +186,9 @@ def by_subjects(sides: Sides, k: int, rng: Ints, rows: Rows, part: Ints) -> int:
     left = tally(bucket)
     full = len(left)
     several = left > 1
-    nearest = np.full(full, -1, np.int64)
     chosen = np.zeros(k, np.int64)
     distance = np.empty(len(bucket))
+    guess = np.inf
     part[:] = -1
     n_parts = 0
     # What is looked at: copies of the boxes, packed anew whenever half of the rows are placed.
@@ -161,33 +197,21 @@ def by_subjects(sides: Sides, k: int, rng: Ints, rows: Rows, part: Ints) -> int:
     while full >= k:
         if 2 * n_left < len(seen):
             seen = where(part, -1)
-            near_lo, near_hi = _packed(rows.lo, seen), _packed(rows.hi, seen)
+            are_points = near_lo is near_hi
+            near_lo = _packed(rows.lo, seen)
+            near_hi = near_lo if are_points else _packed(rows.hi, seen)
         seed_bucket = _nth_full(left, below(rng, full))
         seed = 0
         while bucket[seen[seed]] != seed_bucket or part[seen[seed]] >= 0:
             seed += 1
         lo, hi = box_of(near_lo, seed), box_of(near_hi, seed)
         joined_losses(sides, near_lo, near_hi, len(seen), lo, hi, distance)
-        # A row farther than the k - 1 nearest so far is out, and most rows are: that is told
-        # first. A subject with several rows may come in with the nearest of them only.
-        n_chosen, limit = 0, np.inf if k > 1 else -np.inf
-        for i in range(len(seen)):
-            if distance[i] > limit or part[seen[i]] >= 0:
-                continue
-            b = bucket[seen[i]]
-            if b == seed_bucket:
-                continue
-            if several[b]:
-                if nearest[b] < 0 or distance[i] < distance[nearest[b]]:
-                    nearest[b] = i
-                continue
-            n_chosen = keep_nearest(chosen, n_chosen, k - 1, distance, i)
-            if n_chosen == k - 1:
-                limit = distance[chosen[0]]
-        for b in range(len(nearest)):
-            if several[b] and nearest[b] >= 0:
-                n_chosen = keep_nearest(chosen, n_chosen, k - 1, distance, nearest[b])
-                nearest[b] = -1
+        # The last part's radius is a good guess of this one's. If it was too small, look again.
+        n_chosen = _choose(several, bucket, seen, part, seed_bucket, distance, guess, chosen)
+        if n_chosen < k - 1:
+            n_chosen = _choose(several, bucket, seen, part, seed_bucket, distance, np.inf, chosen)
+        if k > 1:
+            guess = 1.25 * distance[chosen[0]]
         chosen[k - 1] = seed
         for i in chosen:
             part[seen[i]] = n_parts
