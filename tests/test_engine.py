@@ -128,7 +128,7 @@ def test_snapshots_are_flat_copies() -> None:
     engine = started()
     engine.push(batch(1.0, 2.0, 3.0))
     snapshot = engine.snapshot()
-    assert set(snapshot) == {"values", "inner.n_rows", "shuffling"}
+    assert set(snapshot) == {"values", "inner.n_rows", "shuffling", "identity"}
     first = engine.flush()
     other = started(b"other")
     other.restore(snapshot)
@@ -165,3 +165,12 @@ def test_a_knob_that_is_no_whole_number_is_refused(room: object) -> None:
 def test_a_knob_that_is_no_known_word_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"Buffer\.mode: must be one of one, other; got 'two'"):
         Buffer(mode="two")
+
+
+def test_a_snapshot_of_another_promise_is_refused() -> None:
+    schema = Schema(subject="p", quasi=[Quasi("x", Range(0, 10))])
+    two, ten = (
+        Castle().start(schema, Policy(KAnonymity(k), delay=Delay(rows=5)), seed=b"s") for k in (2, 10)
+    )
+    with pytest.raises(CheckpointError, match="another schema, policy or other knobs"):
+        ten.restore(two.snapshot())

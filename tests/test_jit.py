@@ -80,7 +80,8 @@ def test_folders_of_former_versions_go_the_oldest_first(cache: Path) -> None:
     folder = _jit._cache_folder()
     assert folder is not None
     left = {path.name for path in cache.iterdir()}
-    assert left == {folder.name, "kernels-former1", "kernels-former2"}
+    kept = {f"kernels-former{age}" for age in range(1, 1 + _jit.FORMER_VERSIONS_KEPT)}
+    assert left == {folder.name, *kept}
 
 
 def test_a_folder_that_cannot_be_made_means_no_cache(cache: Path) -> None:

@@ -26,17 +26,21 @@ __all__ = ["Codec", "Encoded"]
 Complain: TypeAlias = Callable[[Bools, str], None]
 
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?(?i:nan|inf|infinity)$"
+ZONE = r"[0-9]([zZ]|[+-][0-9]{2}:?[0-9]{2})$"
 MISSING_CODE = -1
+#: Whole numbers up to here are exact as fractions.
+EXACT = 2.0**53
 
 
 class Encoded(NamedTuple):
     """A batch after the codec: codes and payload of the good rows, and what is wrong with others.
 
-    ``good`` are the indices of the good rows in the batch; ``reasons`` are given by index.
+    ``good`` are the indices of the good rows in the batch; ``reasons`` are given by index;
+    ``payload`` has the columns that are published as they are, and the subject if a trace wants it.
     """
 
     codes: Codes
-    payload: pa.RecordBatch
+    payload: dict[str, Any]
     good: Ints
     reasons: dict[int, str]
 
@@ -100,16 +104,17 @@ class Codec:
         for i, quasi in enumerate(schema.quasi):
             column = batch.column(quasi.name)
             values[:, i] = _quasi(column, quasi.name, quasi.domain, complain)
+        # What is counted is what will be published: the payload in its final types.
+        payload = self._fitted(batch, complain)
         sensitive = np.empty((n, len(schema.sensitive)), np.int64)
         for j, attribute in enumerate(schema.sensitive):
-            column = batch.column(attribute.name)
+            column = payload[attribute.name]
             sensitive[:, j] = self._sensitive(column, attribute.name, attribute.domain, complain)
-        payload = self._fitted(batch, complain)
         if reasons:
             mask = np.ones(n, np.bool_)
             mask[list(reasons)] = False
             good = np.flatnonzero(mask)
-            payload = payload.take(pa.array(good))
+            payload = {name: column.take(pa.array(good)) for name, column in payload.items()}
             values, sensitive = values[good], sensitive[good]
             subjects, times = subjects[good], times[good]
         else:
@@ -131,15 +136,22 @@ class Codec:
             kind = schema.field(name).type
             if pa.types.is_dictionary(kind):
                 kind = kind.value_type
-            self._types[name] = pa.string() if pa.types.is_null(kind) else kind
+            is_text = pa.types.is_null(kind) or _is_text(kind) or name == self._schema.subject
+            self._types[name] = pa.string() if is_text else kind
 
     def _subjects(self, column: Any, name: str, complain: Complain) -> Ints:
+        if pa.types.is_floating(column.type):
+            large = pc.fill_null(pc.greater(pc.abs(column), EXACT), False)
+            complain(np.asarray(large), f"{name} is a fraction too large to tell people apart by")
         text = _text(column)
         complain(_is_missing(text), f"{name} is missing")
         return self._hashes(text)
 
     def _sensitive(self, column: Any, name: str, domain: Domain | None, complain: Complain) -> Ints:
         missing = _is_missing(column)
+        if pa.types.is_floating(column.type):
+            # Whatever way nothing is told in, it is told as one value.
+            missing |= np.isnan(np.asarray(pc.fill_null(column, np.nan)))
         if isinstance(domain, Hierarchy):
             codes = _leaves(column, domain)
             complain((codes < 0) & ~missing, f"{name} has a category that its hierarchy lacks")
@@ -156,63 +168,125 @@ class Codec:
         if pa.types.is_dictionary(text.type):
             hashes = self._hashes(text.dictionary)
             return hashes[_indices(text)]
-        text = pc.fill_null(text, "").cast(pa.large_string())
+        text = pc.fill_null(text.cast(pa.large_binary()), b"")
         _, offsets, data = text.buffers()
         begin = text.offset
         cuts = np.frombuffer(offsets, np.int64)[begin : begin + len(text) + 1].copy()
         octets = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
         return hash_strings(self._key, cuts, octets)
 
-    def _fitted(self, batch: pa.RecordBatch, complain: Complain) -> pa.RecordBatch:
+    def _fitted(self, batch: pa.RecordBatch, complain: Complain) -> dict[str, Any]:
         """The payload, in the types of the first batch."""
         if not self._types:
             self._bind(batch.schema)
-        arrays = []
+        columns = {}
         for name in self._payload:
             column, kind = _plain(batch.column(name)), self._types[name]
-            if column.type != kind:
+            if name == self._schema.subject:
+                # The trace tells subjects in words: their type must not decide anything.
+                column = _words(column)
+            elif column.type != kind:
                 column, misfits = _cast(column, kind)
                 complain(misfits, f"{name} isn't of the type it had before ({kind})")
-            arrays.append(column)
-        return pa.record_batch(arrays, names=self._payload)
+            columns[name] = column
+        return columns
 
 
 # -- columns ---------------------------------------------------------------------------------------
 
 
+def _is_text(kind: Any) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def _is_bytes(kind: Any) -> bool:
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+
+
 def _plain(column: Any) -> Any:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    """Without dictionary, and all kinds of text as one."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if _is_text(column.type) and not pa.types.is_string(column.type):
+        column = column.cast(pa.string())
+    return column
 
 
 def _text(column: Any) -> Any:
-    """The values as text without white space around it; a dictionary stays one."""
+    """One text for what is one value, whatever type and spelling it comes in; a dictionary stays.
+
+    7, 7.0 and " 7" are one, and so are the two ways that Unicode has to write é. What is merged
+    here wrongly makes groups larger; what isn't merged would make one person count as two.
+    """
     if pa.types.is_dictionary(column.type):
         return pa.DictionaryArray.from_arrays(column.indices, _text(column.dictionary))
-    if pa.types.is_floating(column.type):
-        # Not a number is not a person: pyarrow would write "nan".
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-    if not pa.types.is_string(column.type):
-        column = column.cast(pa.string())
-    return pc.utf8_trim_whitespace(column)
+    kind = column.type
+    if _is_bytes(kind):
+        return column.cast(pa.binary())
+    if pa.types.is_floating(kind):
+        return _number_text(column.cast(pa.float64()))
+    text = _plain(column)
+    if not pa.types.is_string(text.type):
+        text = text.cast(pa.string())
+    if not pc.all(pc.fill_null(pc.string_is_ascii(text), True)).as_py():
+        text = pc.utf8_normalize(text, form="NFC")
+        text = pc.replace_substring_regex(text, r"\p{Cf}", "")
+    text = pc.utf8_trim_whitespace(text)
+    if pc.any(pc.match_substring(text, ".")).as_py():
+        text = pc.replace_substring_regex(text, r"^([+-]?[0-9]+)\.0*$", r"\1")
+        text = pc.replace_substring_regex(text, r"^([+-]?[0-9]*\.[0-9]*[1-9])0+$", r"\1")
+    return text
+
+
+def _plain_text(column: Any) -> Any:
+    """Categories as they are written, without white space around them."""
+    text = _text(column) if not _is_text(column.type) else _plain(column)
+    return pc.utf8_trim_whitespace(text) if pa.types.is_string(text.type) else text.cast("string")
+
+
+def _number_text(column: Any) -> Any:
+    """Fractions as text: whole ones without a point, and what isn't a number as missing."""
+    numbers = np.asarray(pc.fill_null(column, np.nan))
+    whole = np.isfinite(numbers) & (numbers == np.floor(numbers)) & (np.abs(numbers) <= EXACT)
+    texts = column.cast(pa.string())
+    as_int = pa.array(np.where(whole, numbers, 0.0).astype(np.int64)).cast(pa.string())
+    texts = pc.if_else(pa.array(whole), as_int, texts)
+    return pc.if_else(pa.array(np.isnan(numbers)), pa.scalar(None, pa.string()), texts)
+
+
+def _words(column: Any) -> Any:
+    """Any values as text, for the trace; bytes that aren't text in hexadecimal digits."""
+    if _is_bytes(column.type):
+        return pa.array([None if v is None else v.hex() for v in column.to_pylist()], pa.string())
+    return column.cast(pa.string())
 
 
 def _is_missing(column: Any) -> Bools:
     """Null, or text with nothing in it."""
-    missing: Any = column.is_null()
-    if pa.types.is_dictionary(column.type):
+    kind = column.type
+    missing = np.asarray(column.is_null())
+    if pa.types.is_dictionary(kind):
         empty = _is_missing(column.dictionary)
-        if empty.any():
-            return np.asarray(missing) | empty[_indices(column)]
-    elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        missing = pc.or_kleene(missing, pc.equal(pc.utf8_trim_whitespace(column), ""))
-        missing = pc.fill_null(missing, True)
-    return np.asarray(missing)
+        return missing | empty[_indices(column)] if empty.any() else missing
+    if _is_text(kind):
+        empty = pc.equal(pc.utf8_trim_whitespace(_plain(column)), "")
+    elif _is_bytes(kind):
+        empty = pc.equal(pc.binary_length(column.cast(pa.binary())), 0)
+    else:
+        return missing
+    return missing | np.asarray(pc.fill_null(empty, True))
 
 
 def _indices(column: Any) -> Ints:
     """The indices of a dictionary column; a null points to the first entry."""
-    indices = pc.fill_null(column.indices.cast(pa.int64()), 0)
-    return np.asarray(indices)
+    return np.asarray(pc.fill_null(column.indices.cast(pa.int64()), 0))
 
 
 def _cast(column: Any, kind: Any) -> tuple[Any, Bools]:
@@ -235,7 +309,7 @@ def _numbers(column: Any, name: str, missing: Bools, complain: Complain) -> Floa
     """The values as numbers, NaN where they are missing; complain of what isn't one."""
     column = _plain(column)
     kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_string(kind):
         text = pc.utf8_trim_whitespace(column)
         try:
             column = text.cast(pa.float64())
@@ -243,7 +317,7 @@ def _numbers(column: Any, name: str, missing: Bools, complain: Complain) -> Floa
             is_number = pc.fill_null(pc.match_substring_regex(text, NUMBER), False)
             complain(~np.asarray(is_number) & ~missing, f"{name} isn't a number")
             column = pc.if_else(is_number, text, pa.scalar(None, text.type)).cast(pa.float64())
-    elif pa.types.is_temporal(kind):
+    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         column = _seconds(column)
     elif pa.types.is_boolean(kind) or not _is_numeric(kind):
         complain(~missing, f"{name} isn't a number")
@@ -264,9 +338,8 @@ def _seconds(column: Any) -> Any:
     """Dates and timestamps as seconds since 1970."""
     if pa.types.is_date(column.type):
         column = column.cast(pa.timestamp("s"))
-    if pa.types.is_timestamp(column.type):
-        return pc.divide(column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()), 1e6)
-    return column.cast(pa.int64(), safe=False)
+    micros = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
+    return pc.divide(micros.cast(pa.float64(), safe=False), 1e6)
 
 
 def _quasi(column: Any, name: str, domain: Domain, complain: Complain) -> Floats:
@@ -285,13 +358,13 @@ def _leaves(column: Any, hierarchy: Hierarchy) -> Ints:
     """The code of each category, -1 where the hierarchy has no such leaf."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    labels = _text(column.dictionary).to_pylist()
+    if len(column.dictionary) == 0:
+        return np.full(len(column), -1, np.int64)
+    labels = _plain_text(column.dictionary).to_pylist()
     codes = np.array(
         [-1 if (code := hierarchy.code(label or "")) is None else code for label in labels],
         np.int64,
     )
-    if len(codes) == 0:
-        return np.full(len(column), -1, np.int64)
     return np.where(np.asarray(column.is_null()), -1, codes[_indices(column)])
 
 
@@ -299,11 +372,20 @@ def _times(column: Any, name: str, complain: Complain) -> Floats:
     missing = _is_missing(column)
     complain(missing, f"{name} is missing")
     column = _plain(column)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        text = pc.utf8_trim_whitespace(column)
-        try:
-            return _numbers(text.cast(pa.float64()), name, missing, complain)
-        except pa.ArrowInvalid:
-            column, misfits = _cast(text, pa.timestamp("us"))
-            complain(misfits & ~missing, f"{name} isn't a time")
-    return _numbers(column, name, missing, complain)
+    if not pa.types.is_string(column.type):
+        return _numbers(column, name, missing, complain)
+    # Each value is told by itself, so that what one row holds decides nothing about another.
+    text = pc.utf8_trim_whitespace(column)
+    nothing = pa.scalar(None, pa.string())
+    is_number = pc.fill_null(pc.match_substring_regex(text, NUMBER), False)
+    has_zone = pc.fill_null(pc.match_substring_regex(text, ZONE), False)
+    numbers = pc.if_else(is_number, text, nothing).cast(pa.float64())
+    clock = pc.if_else(pc.or_(is_number, has_zone), nothing, text)
+    zoned = pc.if_else(pc.and_(has_zone, pc.invert(is_number)), text, nothing)
+    local, wrong = _cast(pc.if_else(pa.array(missing), nothing, clock), pa.timestamp("us"))
+    universal, wrong_too = _cast(zoned, pa.timestamp("us", "UTC"))
+    complain((wrong | wrong_too) & ~missing, f"{name} isn't a time")
+    seconds = pc.coalesce(numbers, _seconds(local), _seconds(universal))
+    found = np.array(pc.fill_null(seconds, np.nan))
+    complain(np.asarray(is_number) & ~np.isfinite(found), f"{name} isn't a finite number")
+    return found

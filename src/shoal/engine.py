@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import hashlib
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._jit import kernel
 from shoal.errors import CheckpointError, ParameterError, UnsupportedError
@@ -26,6 +28,10 @@ from shoal.schema import Schema
 from shoal.space import Codes, Loss, Space
 
 __all__ = ["Anonymizer", "Decisions", "Engine", "Out", "Outcome", "decide", "write_box"]
+
+
+#: No knob counts more than this: memory that is set aside has an end.
+MOST = 10_000_000
 
 
 class Outcome(enum.IntEnum):
@@ -164,6 +170,8 @@ class Engine(ABC):
     def __init__(self, space: Space, state: Any, seed: bytes) -> None:
         self.space = space
         self.state = state
+        #: What the run obeys: a snapshot of other rules must not be taken for one of these.
+        self.identity = np.zeros(0, np.uint8)
         self._shuffling = seeded(seed, "shuffle")
 
     # -- the three verbs ---------------------------------------------------------------------
@@ -226,15 +234,20 @@ class Engine(ABC):
     def snapshot(self) -> dict[str, Any1]:
         """A copy of the whole state, by name."""
         arrays = {name: array.copy() for name, array in _named_arrays(self.state)}
-        return arrays | {"shuffling": self._shuffling.copy()}
+        return arrays | {"shuffling": self._shuffling.copy(), "identity": self.identity.copy()}
 
     def restore(self, snapshot: Mapping[str, Any1]) -> None:
         """Go back to a snapshot of the same recipe on the same schema and policy."""
-        names = {name for name, _ in _named_arrays(self.state)} | {"shuffling"}
+        names = {name for name, _ in _named_arrays(self.state)} | {"shuffling", "identity"}
         if names != set(snapshot):
             raise CheckpointError(
                 "the snapshot is of another algorithm or version: "
                 f"{len(names ^ set(snapshot))} of its arrays aren't those of this engine"
+            )
+        if not np.array_equal(snapshot["identity"], self.identity):
+            raise CheckpointError(
+                "the snapshot was taken under another schema, policy or other knobs: what it holds "
+                "doesn't keep this promise. Start anew, or go back to the former job"
             )
         self._shuffling = snapshot["shuffling"].copy()
         self.state = _rebuilt(self.state, snapshot, "")
@@ -265,7 +278,17 @@ class Anonymizer(ABC):
         """
         self.check(policy)
         space = Space(schema, policy, self.loss)
-        return self._start(space, secrets.token_bytes(32) if seed is None else seed)
+        engine = self._start(space, secrets.token_bytes(32) if seed is None else seed)
+        engine.identity = self._identity(space)
+        return engine
+
+    def _identity(self, space: Space) -> NDArray[np.uint8]:
+        """A digest of the recipe and of all that it obeys."""
+        digest = hashlib.blake2b(repr(self).encode(), digest_size=16)
+        digest.update(repr((space.limits.k, space.deadlines)).encode())
+        for array in (*space.sides, space.limits.diversity):
+            digest.update(array.tobytes())
+        return np.frombuffer(digest.digest(), np.uint8)
 
     def check(self, policy: Policy) -> None:
         """Refuse a policy that this anonymizer can't keep."""
@@ -285,12 +308,12 @@ class Anonymizer(ABC):
         """Refuse knobs that aren't whole numbers of at least so much."""
         for knob in knobs:
             value = getattr(self, knob)
+            key = f"{type(self).__name__}.{knob}"
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ParameterError(
-                    f"{type(self).__name__}.{knob}",
-                    f"must be a whole number of at least {least}",
-                    got=repr(value),
-                )
+                what = f"must be a whole number of at least {least}"
+                raise ParameterError(key, what, got=repr(value))
+            if value > MOST:
+                raise ParameterError(key, f"must be at most {MOST:,}", got=repr(value))
 
     def _one_of(self, knob: str, known: tuple[str, ...]) -> None:
         """Refuse a knob that isn't one of the known words."""

@@ -25,6 +25,8 @@ ROOT = "*"
 MAX_DIGITS = 6
 #: Whole numbers up to here are exact in floating point.
 EXACT = 2**53
+#: Beyond this, sums and lengths of ranges would overflow.
+LARGEST = 1e100
 
 
 class Hierarchy:
@@ -353,6 +355,11 @@ class Range:
                 raise ParameterError(f"Range.{name}", "must be a number", got=repr(number))
             if not math.isfinite(number):
                 raise ParameterError(f"Range.{name}", "must be finite", got=number)
+        if max(abs(lo), abs(hi)) > LARGEST:
+            raise ParameterError(
+                "Range", "must lie between -1e100 and 1e100", got=f"[{lo}, {hi}]",
+                mend="Choose another unit",
+            )  # fmt: skip
         if not lo < hi:
             raise ParameterError(
                 "Range", "the lower bound must be below the upper one", got=f"[{lo}, {hi}]"
@@ -394,6 +401,7 @@ class Range:
             and self.step.is_integer()
             and self.lo.is_integer()
             and self.hi.is_integer()
+            and max(abs(self.lo), abs(self.hi)) < EXACT
         )
 
     @property

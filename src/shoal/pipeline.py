@@ -276,21 +276,21 @@ class Run:
         if self._ticks:
             codes = codes._replace(times=np.full(n, item.read_at))
         self._hold.put(
-            payload.append_column(ROW, pa.array(item.inputs)).append_column(
-                ARRIVED_S, pa.array(codes.times)
+            pa.record_batch(
+                payload | {ROW: pa.array(item.inputs), ARRIVED_S: pa.array(codes.times)}
             )
         )
         self.summary.n_in += n
         self._publish(self._engine.push(codes), self._clock())
 
-    def _warn_of_unique(self, payload: pa.RecordBatch, warn: Callable[[str], None]) -> None:
+    def _warn_of_unique(self, payload: dict[str, Any], warn: Callable[[str], None]) -> None:
         """A kept column with a value of its own in nearly every row tells people apart."""
         for name in self._pipeline.schema.keep:
-            different = pc.count_distinct(payload.column(name)).as_py()
-            if different > UNIQUE_SHARE * payload.num_rows:
+            different, n = pc.count_distinct(payload[name]).as_py(), len(payload[name])
+            if different > UNIQUE_SHARE * n:
                 warn(
                     f"schema.keep: column {name} has {different:,} different values in "
-                    f"{payload.num_rows:,} rows and is published as it is: it may tell people apart"
+                    f"{n:,} rows and is published as it is: it may tell people apart"
                 )
 
     def _clock(self) -> float | None:

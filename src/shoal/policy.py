@@ -24,9 +24,19 @@ __all__ = [
 ]
 
 
+#: Nothing that is promised is larger than this, and nothing that is counted overflows.
+MOST = 10**9
+
+
 def _whole(key: str, value: object, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ParameterError(key, f"must be a whole number of at least {least}", got=repr(value))
+    _not_too_much(key, value)
+
+
+def _not_too_much(key: str, value: float) -> None:
+    if value > MOST:
+        raise ParameterError(key, f"must be at most {MOST:,}", got=repr(value))
 
 
 def _number(key: str, value: object, *, above: float | None = None, least: float = 0.0) -> None:
@@ -40,6 +50,7 @@ def _number(key: str, value: object, *, above: float | None = None, least: float
     if not good:
         bound = f"above {low:g}" if above is not None else f"of at least {low:g}"
         raise ParameterError(key, f"must be a finite number {bound}", got=repr(value))
+    _not_too_much(key, value)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

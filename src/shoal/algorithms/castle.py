@@ -135,12 +135,17 @@ class State(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What a run of CASTLE obeys: space, promise and knobs."""
+    """What a run of CASTLE obeys: space, promise and knobs.
+
+    ``hopeless`` says that diversity is asked, and that rows which aren't diverse all together can't
+    be so in part (which entropy and recursive diversity don't let one conclude).
+    """
 
     sides: Sides
     limits: Limits
     deadlines: Deadlines
     best: bool
+    hopeless: bool
 
 
 class Ask(NamedTuple):
@@ -158,7 +163,13 @@ class CastleEngine(Engine):
     def __init__(self, recipe: Castle, space: Space, seed: bytes) -> None:
         d = space.n_quasi
         best = recipe.reuse == "best"
-        self._rules = Rules(space.sides, space.limits, space.deadlines, best)
+        asked = space.limits.diversity
+        hopeless = bool(
+            (asked["diverse"] > 1).any()
+            and not (asked["entropy"] > 0).any()
+            and not (asked["c"] > 0).any()
+        )
+        self._rules = Rules(space.sides, space.limits, space.deadlines, best, hopeless)
         self._nothing = Codes.empty(d, space.n_sensitive)
         slots = np.zeros(recipe.clusters, SLOT)
         slots["birth"] = slots["first"] = slots["last"] = -1
@@ -421,6 +432,17 @@ def _members(state: State, slots: Ints) -> Ints:
 
 
 @kernel
+def _open_slots(state: State) -> Ints:
+    slots = np.empty(state.marks["n_open"][0], np.int64)
+    n = 0
+    for slot in range(len(state.open.slots)):
+        if state.open.slots["birth"][slot] >= 0:
+            slots[n] = slot
+            n += 1
+    return slots
+
+
+@kernel
 def _may_be_group(rules: Rules, state: State, positions: Ints) -> bool:
     subjects, sensitive = people(state.held, positions)
     return meets(rules.limits, subjects, sensitive)
@@ -493,6 +515,8 @@ def _merge(rules: Rules, state: State, slot: int) -> Ints:
     joined = np.empty(n)
     if state.held.marks["n_subjects"][0] < rules.limits.k:
         return chosen[:0]
+    if rules.hopeless and not _may_be_group(rules, state, _members(state, _open_slots(state))):
+        return chosen[:0]
     at_most = clusters.slots["n_subjects"][slot]
     while n_chosen < state.marks["n_open"][0]:
         joined_losses(rules.sides, clusters.lo, clusters.hi, n, lo, hi, joined)
@@ -533,12 +557,7 @@ def _take_out(rules: Rules, state: State, slots: Ints, at_end: bool) -> Ints:
     _close_clusters(state, slots, positions)
     few = REMAINDER * needed(rules.limits)
     if at_end and state.marks["n_open"][0] > 0 and state.held.marks["n_subjects"][0] < few:
-        rest = np.empty(state.marks["n_open"][0], np.int64)
-        n = 0
-        for slot in range(len(state.open.slots)):
-            if state.open.slots["birth"][slot] >= 0:
-                rest[n] = slot
-                n += 1
+        rest = _open_slots(state)
         others = _members(state, rest)
         everything = np.empty(len(positions) + len(others), np.int64)
         for i in range(len(positions)):
