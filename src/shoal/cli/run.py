@@ -14,7 +14,7 @@ from types import FrameType
 import pyarrow as pa
 
 from shoal._jit import is_cold
-from shoal.cli.terminal import Progress, say
+from shoal.cli.terminal import Progress, say, tell
 from shoal.errors import DataError, JobError, Problem, ShoalError
 from shoal.io import BadRow, QuarantineWriter, Sink, Source, open_sink, open_source
 from shoal.io.files import make_sink
@@ -84,7 +84,8 @@ def _finish(
             "seconds": round(seconds, 3),
             "interrupted": running.interrupted,
         }
-        print(json.dumps(figures), file=sys.stderr if sink_path == "-" else sys.stdout)
+        put = say if sink_path == "-" else tell
+        put(json.dumps(figures))
     elif not quiet:
         for line in summary.lines():
             say(line)
