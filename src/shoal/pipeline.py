@@ -92,16 +92,17 @@ class Pipeline:
         open_trace
             Called once with the columns of the trace, if one is wanted.
         watch
-            Called after each batch with the figures so far.
+            Called with the figures so far: after each batch, and at the end.
         on_release
             Called with each release when it has been written, from another thread.
         warn
             Takes sentences about data that looks dangerous to publish.
         """
         writer = Writer(self.schema, self.publish, open_sink, open_trace, on_release)
-        run = Run(self, source, writer, on_bad, watch, with_subject=open_trace is not None)
-        run.warn = warn
-        return run
+        return Run(
+            self, source, writer, on_bad, watch=watch, warn=warn,
+            with_subject=open_trace is not None,
+        )  # fmt: skip
 
 
 class _Read(NamedTuple):
@@ -124,8 +125,9 @@ class Run:
         source: Source,
         writer: Writer,
         on_bad: Callable[[list[BadRow]], None],
-        watch: Callable[[Summary], None] | None,
         *,
+        watch: Callable[[Summary], None] | None,
+        warn: Callable[[str], None] | None,
         with_subject: bool,
     ) -> None:
         seed = secrets.token_bytes(32) if pipeline.seed is None else pipeline.seed
@@ -133,6 +135,7 @@ class Run:
         self._source = source
         self._on_bad = on_bad
         self._watch = watch
+        self._warn = warn
         self._engine: Engine = pipeline.anonymizer.start(
             pipeline.schema, pipeline.policy, seed=seed
         )
@@ -149,7 +152,6 @@ class Run:
         self._incoming: queue.Queue[_Read | BaseException | None] = queue.Queue(QUEUE)
         self.summary = Summary()
         self.interrupted = False
-        self.warn: Callable[[str], None] | None = None
 
     def stop(self) -> None:
         """Ask the run to end soon, with what is held still held. May be called by a signal."""
@@ -166,6 +168,8 @@ class Run:
             self._close(failed=True)
             raise
         self._close(failed=False)
+        if self._watch is not None:
+            self._watch(self.summary)
         return self.summary
 
     def _close(self, *, failed: bool) -> None:
@@ -270,9 +274,9 @@ class Run:
             self._writer.quarantined([row.row for row in item.bad], item.bad_subjects)
         codes, payload = item.encoded.codes, item.encoded.payload
         n = len(codes.subjects)
-        if self.warn is not None and n >= UNIQUE_ROWS:
-            self._warn_of_unique(payload, self.warn)
-            self.warn = None
+        if self._warn is not None and n >= UNIQUE_ROWS:
+            self._warn_of_unique(payload, self._warn)
+            self._warn = None
         if self._ticks:
             codes = codes._replace(times=np.full(n, item.read_at))
         self._hold.put(
