@@ -43,6 +43,7 @@ LOOK = 0.1
 LEAD_SHARE, LEAD_MOST = 0.1, 0.2
 #: From so many rows on, a kept column is warned about if so large a share of them are different.
 UNIQUE_ROWS, UNIQUE_SHARE = 100, 0.9
+NO_GROUPS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -174,9 +175,11 @@ class Run:
 
     def _close(self, *, failed: bool) -> None:
         """Let the writer finish what was decided; say what is held."""
-        self.summary.n_held = self._engine.n_held
         try:
+            self._let_go()
             rows, payload = self._hold.rest()
+            # What an engine decided but the guard has stopped is held as well.
+            self.summary.n_held = len(rows)
             if payload is not None:
                 self._writer.held(rows, payload)
             self._writer.close(self._codec.types)
@@ -184,6 +187,18 @@ class Run:
             # The first failure is the one to tell.
             if not failed:
                 raise
+
+    def _let_go(self) -> None:
+        """Publish what waits for earlier rows: without it, its groups would be cut in two."""
+        waiting = self._ordering.rest()
+        if waiting is None or not len(waiting.rows):
+            return
+        n_valid = self.summary.n_in - self.summary.n_quarantined
+        waiting = waiting._replace(left=np.full(len(waiting.rows), n_valid))
+        if (now := self._clock()) is not None:
+            waiting = waiting._replace(left_s=np.full(len(waiting.rows), now))
+        self._count(waiting)
+        self._writer.leaving(waiting)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -302,15 +317,18 @@ class Run:
 
     def _publish(self, decisions: Decisions, now: float | None) -> None:
         """Hand over what was decided; ``now`` if the clock, not the stream, tells the time."""
-        self.summary.n_held = self._engine.n_held
         if len(decisions.rows) == 0:
+            self.summary.n_held = self._engine.n_held + self._ordering.n_waiting
             return
         self._guard(decisions)
         if now is not None:
             decisions = decisions._replace(published_s=np.full(len(decisions.rows), now))
         payload = self._hold.take(decisions.rows)
         arranged = self._ordering.arrange(decisions, payload, self._hold.oldest)
-        self._count(decisions, arranged)
+        new = decisions.n_rows > 0
+        self._count(arranged)
+        self.summary.groups.add(decisions.n_rows[new], decisions.n_subjects[new])
+        self.summary.n_held = self._engine.n_held + self._ordering.n_waiting
         if len(arranged.rows):
             self._writer.leaving(arranged)
 
@@ -323,19 +341,19 @@ class Run:
                 "released; nothing of it was published. This is a bug: please report it."
             )
 
-    def _count(self, decisions: Decisions, arranged: Arranged) -> None:
-        new = decisions.n_rows > 0
+    def _count(self, arranged: Arranged) -> None:
+        """Count rows that leave; groups are counted when they are formed."""
         boxes = np.where(arranged.boxes < 0, 0, arranged.boxes)
         loss = arranged.loss[boxes] if len(arranged.loss) else np.ones(len(boxes))
         arrived_s = np.asarray(arranged.payload.column(ARRIVED_S))
-        waited_s = arranged.published_s - arrived_s
+        waited_s = arranged.left_s - arrived_s
         self.summary.add(
             arranged.outcomes.astype(np.int8),
             loss,
-            arranged.published - arranged.rows,
+            arranged.left - arranged.rows,
             None if np.isnan(waited_s).any() else waited_s,
-            decisions.n_rows[new],
-            decisions.n_subjects[new],
+            NO_GROUPS,
+            NO_GROUPS,
         )
 
 
