@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import subprocess
@@ -132,7 +133,7 @@ class Rows:
     def __iter__(self) -> Iterator[Chunk]:
         batch = self._table.combine_chunks().to_batches()[0]
         borders = sorted({0, batch.num_rows, *(cut for cut in self._cuts if cut < batch.num_rows)})
-        for begin, end in zip(borders, borders[1:], strict=False):
+        for begin, end in itertools.pairwise(borders):
             yield Chunk(batch.slice(begin, end - begin), np.arange(begin, end), [])
 
     def describe(self) -> str:
@@ -150,7 +151,8 @@ class Kept:
         self._batches: list[pa.RecordBatch] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
-        plain = [column.cast(field.type) for column, field in zip(batch.columns, self._schema)]
+        both = batch.columns, self._schema
+        plain = [column.cast(field.type) for column, field in zip(*both, strict=True)]
         self._batches.append(pa.record_batch(plain, schema=self._schema))
 
     def flush(self) -> None:

@@ -101,9 +101,13 @@ class Writer:
 
     def close(self, types: pa.Schema) -> None:
         """Write all that is left and finish both files."""
-        self.open(types)
-        self._put(None)
-        self._thread.join()
+        try:
+            self.open(types)
+        except BaseException as error:
+            self._failure = error
+        if self._thread.ident is not None:
+            self._put(None)
+            self._thread.join()
         for sink in (self._sink, self._lines):
             if sink is not None:
                 try:
