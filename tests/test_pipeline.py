@@ -355,6 +355,7 @@ def test_a_sink_that_fails_ends_the_run_with_its_error():
     run = pipeline.run(Rows(table, SCHEMA.columns, list(range(5, 100, 5))), Full, on_bad=[].extend)
     with pytest.raises(ResourceError, match="disk is full"):
         run.go()
+    assert run.n_written == 0
 
 
 def test_a_sink_that_can_not_be_opened_ends_the_run_with_its_error():

@@ -158,6 +158,11 @@ class Run:
         """Ask the run to end soon, with what is held still held. May be called by a signal."""
         self._stop.set()
 
+    @property
+    def n_written(self) -> int:
+        """How many rows are in the output, which after a failure are fewer than were decided."""
+        return self._writer.n_written
+
     def go(self) -> Summary:
         """Read everything, publish everything; give the figures."""
         reader = threading.Thread(target=self._read, name="shoal-reader", daemon=True)

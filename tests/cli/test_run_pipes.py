@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -105,9 +106,11 @@ class Feeder(threading.Thread):
                 row = b"person-%d,%d,berlin,%s," % (place, place % 90, (b"flu", b"gout")[place % 2])
                 give(self._pipe, row + FAT + b"\n")
                 self.n_rows += 1
-            self._pipe.close()
         except OSError:
+            # Nobody takes what is left, here or below.
             pass
+        with contextlib.suppress(OSError):
+            self._pipe.close()
 
     def wait_until_stuck(self) -> None:
         before, still = -1, 0

@@ -100,9 +100,8 @@ def _finish(
 
 
 def _fate(running: Run) -> str:
-    summary = running.summary
     return (
-        f"{summary.n_published:,} rows were published; {summary.n_held:,} are still held "
+        f"{running.n_written:,} rows were published; {running.summary.n_held:,} are still held "
         "and were not published"
     )
 
