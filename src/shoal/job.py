@@ -23,7 +23,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import pydantic
 from pydantic import BaseModel, ConfigDict
@@ -32,6 +32,7 @@ from shoal import algorithms
 from shoal.engine import Anonymizer
 from shoal.errors import JobError, Problem, UnsupportedError, did_you_mean
 from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.io.formats import tell_format
 from shoal.labels import Labels
 from shoal.pipeline import Pipeline
 from shoal.policy import (
@@ -46,6 +47,7 @@ from shoal.policy import (
 )
 from shoal.release import Publish
 from shoal.schema import Quasi, Schema, Sensitive
+from shoal.space import Loss
 
 __all__ = ["BadRows", "Job"]
 
@@ -114,7 +116,7 @@ class _Publish(_Model):
 
 
 class _Run(_Model):
-    seed: int | None = None
+    seed: Annotated[int, pydantic.Field(ge=-(2**63), lt=2**63)] | None = None
 
 
 class _BadRows(_Model):
@@ -220,6 +222,9 @@ class _Reader:
         if name not in self._raw and name in REQUIRED:
             self.problems.append(Problem(name, "is missing", None, f"Add a section [{name}]"))
             return None
+        if not isinstance(self._raw.get(name, {}), dict):
+            self.problems.append(Problem(name, "must be a section", None, f"Write [{name}]"))
+            return None
         try:
             checked = model.model_validate(self._raw.get(name, {}))
         except pydantic.ValidationError as error:
@@ -234,14 +239,21 @@ class _Reader:
     ) -> None:  # fmt: skip
         """Without what has the wrong form, does the rest of the section make sense?"""
         rest = copy.deepcopy(self._raw[name])
+        wrong: set[int | str] = set()
         for found in error.errors():
             place = list(found["loc"][: 2 if found["loc"][0] in ("quasi", "sensitive") else 1])
+            wrong.add(place[0])
             table = rest
             for part in place[:-1]:
                 table = table.get(part, {})
             table.pop(place[-1], None)
         if model is _Schema:
             rest.setdefault("subject", {"each_row": True})
+            if "quasi" in wrong and not rest.get("quasi"):
+                return
+        if model is _Policy and wrong - {"delay", "missing"}:
+            # The promise may be what has the wrong form.
+            rest.setdefault("k", 1)
         try:
             checked = model.model_validate(rest)
         except pydantic.ValidationError:
@@ -320,17 +332,29 @@ class _Reader:
         knobs = dict(raw)
         recipe = algorithms.find(knobs.pop("name"))
         fields = [field.name for field in dataclasses.fields(recipe)]
-        unknown = [
+        problems = [
             Problem(f"algorithm.{knob}", f"isn't a knob of '{recipe.name}'", None,
                     did_you_mean(knob, fields))
             for knob in knobs
             if knob not in fields
         ]  # fmt: skip
-        if unknown:
-            raise JobError(unknown)
+        measures = get_args(Loss)
+        if (loss := knobs.get("loss", measures[0])) not in measures:
+            what = f"must be one of {', '.join(measures)}"
+            problems.append(
+                Problem("algorithm.loss", what, _shown(loss), did_you_mean(str(loss), measures))
+            )
+        if problems:
+            raise JobError(problems)
         return recipe(**knobs)
 
     def _bad_rows(self, raw: _BadRows) -> BadRows:
+        try:
+            # Told now, and not when the first bad row comes.
+            tell_format(raw.file)
+        except JobError as error:
+            problem = error.problems[0]
+            raise JobError(dataclasses.replace(problem, key="bad_rows.file")) from None
         return BadRows(raw.action, self._folder / raw.file)
 
 
@@ -364,6 +388,8 @@ def _problems(section: str, model: type[_Model], error: pydantic.ValidationError
             problem = Problem(
                 key, "is unknown", None, did_you_mean(place[-1], _known(model, place))
             )
+        elif found["type"] in ("model_type", "dict_type"):
+            problem = Problem(key, "must be a table", _shown(found["input"]), EXAMPLES.get(key))
         else:
             what = found["msg"][:1].lower() + found["msg"][1:]
             what = what.removeprefix("input ").replace("should be", "must be")
@@ -417,6 +443,9 @@ def _policy(raw: _Policy) -> Policy:
             criteria += make()
         except JobError as error:
             problems += [_keyed("policy", problem) for problem in error.problems]
+    for i, problem in enumerate(problems):
+        if problem.key == "policy.c":
+            problems[i] = dataclasses.replace(problem, key="policy.l.c")
     delay = None
     if raw.delay is not None:
         try:

@@ -24,7 +24,9 @@ __all__ = ["Arranged", "ByArrival", "ByInstant", "Ordering"]
 class Arranged(NamedTuple):
     """Decided rows in the order in which they leave, with their payload and their boxes.
 
-    The arrays are those of `Decisions`; ``loss`` and ``groups`` are by box.
+    The arrays are those of `Decisions`; ``loss`` and ``groups`` are by box. ``left`` and ``left_s``
+    tell, as ``published`` and ``published_s`` do, the moment at which a row left, which is later
+    than the decision where it waits for others.
     """
 
     rows: Ints
@@ -32,6 +34,8 @@ class Arranged(NamedTuple):
     boxes: Ints
     published: Ints
     published_s: Floats
+    left: Ints
+    left_s: Floats
     lo: Floats
     hi: Floats
     loss: Floats
@@ -58,8 +62,18 @@ class Ordering:
         return Arranged(
             decisions.rows, decisions.outcomes, decisions.boxes,
             decisions.published, decisions.published_s,
+            decisions.published, decisions.published_s,
             decisions.lo, decisions.hi, decisions.loss, decisions.groups, payload,
         )  # fmt: skip
+
+    @property
+    def n_waiting(self) -> int:
+        """How many decided rows have not left yet."""
+        return 0
+
+    def rest(self) -> Arranged | None:
+        """Give the rows that wait, because those they wait for will never leave."""
+        return None
 
 
 class ByInstant(Ordering):
@@ -94,13 +108,23 @@ class ByArrival(Ordering):
         self._waiting = _with_own_boxes(_picked(arranged, np.arange(n, len(arranged.rows))))
         leaving = _picked(arranged, np.arange(n))
         # A row leaves when the last of those before it is decided.
-        published = np.maximum.accumulate(np.append(self._latest, leaving.published))[1:]
+        left = np.maximum.accumulate(np.append(self._latest, leaving.published))[1:]
         timed = np.where(np.isnan(leaving.published_s), -np.inf, leaving.published_s)
         seconds = np.maximum.accumulate(np.append(self._latest_s, timed))[1:]
         if n:
-            self._latest, self._latest_s = int(published[-1]), float(seconds[-1])
+            self._latest, self._latest_s = int(left[-1]), float(seconds[-1])
         seconds = np.where(np.isnan(leaving.published_s), np.nan, seconds)
-        return leaving._replace(published=published, published_s=seconds)
+        return leaving._replace(left=left, left_s=seconds)
+
+    @property
+    def n_waiting(self) -> int:
+        """How many decided rows wait for earlier ones."""
+        return 0 if self._waiting is None else len(self._waiting.rows)
+
+    def rest(self) -> Arranged | None:
+        """Give the rows that wait, still in the order in which they came."""
+        waiting, self._waiting = self._waiting, None
+        return waiting
 
 
 def _picked(arranged: Arranged, order: Ints) -> Arranged:
@@ -110,6 +134,8 @@ def _picked(arranged: Arranged, order: Ints) -> Arranged:
         boxes=arranged.boxes[order],
         published=arranged.published[order],
         published_s=arranged.published_s[order],
+        left=arranged.left[order],
+        left_s=arranged.left_s[order],
         payload=arranged.payload.take(pa.array(order)),
     )
 

@@ -43,6 +43,7 @@ LOOK = 0.1
 LEAD_SHARE, LEAD_MOST = 0.1, 0.2
 #: From so many rows on, a kept column is warned about if so large a share of them are different.
 UNIQUE_ROWS, UNIQUE_SHARE = 100, 0.9
+NO_GROUPS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -92,16 +93,17 @@ class Pipeline:
         open_trace
             Called once with the columns of the trace, if one is wanted.
         watch
-            Called after each batch with the figures so far.
+            Called with the figures so far: after each batch, and at the end.
         on_release
             Called with each release when it has been written, from another thread.
         warn
             Takes sentences about data that looks dangerous to publish.
         """
         writer = Writer(self.schema, self.publish, open_sink, open_trace, on_release)
-        run = Run(self, source, writer, on_bad, watch, with_subject=open_trace is not None)
-        run.warn = warn
-        return run
+        return Run(
+            self, source, writer, on_bad, watch=watch, warn=warn,
+            with_subject=open_trace is not None,
+        )  # fmt: skip
 
 
 class _Read(NamedTuple):
@@ -124,8 +126,9 @@ class Run:
         source: Source,
         writer: Writer,
         on_bad: Callable[[list[BadRow]], None],
-        watch: Callable[[Summary], None] | None,
         *,
+        watch: Callable[[Summary], None] | None,
+        warn: Callable[[str], None] | None,
         with_subject: bool,
     ) -> None:
         seed = secrets.token_bytes(32) if pipeline.seed is None else pipeline.seed
@@ -133,6 +136,7 @@ class Run:
         self._source = source
         self._on_bad = on_bad
         self._watch = watch
+        self._warn = warn
         self._engine: Engine = pipeline.anonymizer.start(
             pipeline.schema, pipeline.policy, seed=seed
         )
@@ -149,11 +153,15 @@ class Run:
         self._incoming: queue.Queue[_Read | BaseException | None] = queue.Queue(QUEUE)
         self.summary = Summary()
         self.interrupted = False
-        self.warn: Callable[[str], None] | None = None
 
     def stop(self) -> None:
         """Ask the run to end soon, with what is held still held. May be called by a signal."""
         self._stop.set()
+
+    @property
+    def n_written(self) -> int:
+        """How many rows are in the output, which after a failure are fewer than were decided."""
+        return self._writer.n_written
 
     def go(self) -> Summary:
         """Read everything, publish everything; give the figures."""
@@ -166,13 +174,17 @@ class Run:
             self._close(failed=True)
             raise
         self._close(failed=False)
+        if self._watch is not None:
+            self._watch(self.summary)
         return self.summary
 
     def _close(self, *, failed: bool) -> None:
         """Let the writer finish what was decided; say what is held."""
-        self.summary.n_held = self._engine.n_held
         try:
+            self._let_go()
             rows, payload = self._hold.rest()
+            # What an engine decided but the guard has stopped is held as well.
+            self.summary.n_held = len(rows)
             if payload is not None:
                 self._writer.held(rows, payload)
             self._writer.close(self._codec.types)
@@ -180,6 +192,18 @@ class Run:
             # The first failure is the one to tell.
             if not failed:
                 raise
+
+    def _let_go(self) -> None:
+        """Publish what waits for earlier rows: without it, its groups would be cut in two."""
+        waiting = self._ordering.rest()
+        if waiting is None or not len(waiting.rows):
+            return
+        n_valid = self.summary.n_in - self.summary.n_quarantined
+        waiting = waiting._replace(left=np.full(len(waiting.rows), n_valid))
+        if (now := self._clock()) is not None:
+            waiting = waiting._replace(left_s=np.full(len(waiting.rows), now))
+        self._count(waiting)
+        self._writer.leaving(waiting)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -270,9 +294,9 @@ class Run:
             self._writer.quarantined([row.row for row in item.bad], item.bad_subjects)
         codes, payload = item.encoded.codes, item.encoded.payload
         n = len(codes.subjects)
-        if self.warn is not None and n >= UNIQUE_ROWS:
-            self._warn_of_unique(payload, self.warn)
-            self.warn = None
+        if self._warn is not None and n >= UNIQUE_ROWS:
+            self._warn_of_unique(payload, self._warn)
+            self._warn = None
         if self._ticks:
             codes = codes._replace(times=np.full(n, item.read_at))
         self._hold.put(
@@ -298,15 +322,18 @@ class Run:
 
     def _publish(self, decisions: Decisions, now: float | None) -> None:
         """Hand over what was decided; ``now`` if the clock, not the stream, tells the time."""
-        self.summary.n_held = self._engine.n_held
         if len(decisions.rows) == 0:
+            self.summary.n_held = self._engine.n_held + self._ordering.n_waiting
             return
         self._guard(decisions)
         if now is not None:
             decisions = decisions._replace(published_s=np.full(len(decisions.rows), now))
         payload = self._hold.take(decisions.rows)
         arranged = self._ordering.arrange(decisions, payload, self._hold.oldest)
-        self._count(decisions, arranged)
+        new = decisions.n_rows > 0
+        self._count(arranged)
+        self.summary.groups.add(decisions.n_rows[new], decisions.n_subjects[new])
+        self.summary.n_held = self._engine.n_held + self._ordering.n_waiting
         if len(arranged.rows):
             self._writer.leaving(arranged)
 
@@ -319,19 +346,19 @@ class Run:
                 "released; nothing of it was published. This is a bug: please report it."
             )
 
-    def _count(self, decisions: Decisions, arranged: Arranged) -> None:
-        new = decisions.n_rows > 0
+    def _count(self, arranged: Arranged) -> None:
+        """Count rows that leave; groups are counted when they are formed."""
         boxes = np.where(arranged.boxes < 0, 0, arranged.boxes)
         loss = arranged.loss[boxes] if len(arranged.loss) else np.ones(len(boxes))
         arrived_s = np.asarray(arranged.payload.column(ARRIVED_S))
-        waited_s = arranged.published_s - arrived_s
+        waited_s = arranged.left_s - arrived_s
         self.summary.add(
             arranged.outcomes.astype(np.int8),
             loss,
-            arranged.published - arranged.rows,
+            arranged.left - arranged.rows,
             None if np.isnan(waited_s).any() else waited_s,
-            decisions.n_rows[new],
-            decisions.n_subjects[new],
+            NO_GROUPS,
+            NO_GROUPS,
         )
 
 

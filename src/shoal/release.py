@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.engine import Outcome
-from shoal.errors import ParameterError, did_you_mean
+from shoal.errors import JobError, Problem, did_you_mean
 from shoal.hierarchy import Domain, Hierarchy
 from shoal.kernels.arrays import Ints
 from shoal.labels import Labels, Numeric
@@ -46,19 +46,22 @@ class Publish:
     suppressed: Suppressed = "drop"
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("numeric", get_args(Numeric)),
-            ("order", get_args(Order)),
-            ("suppressed", get_args(Suppressed)),
-        ):
-            value = getattr(self, name)
-            if value not in known:
-                raise ParameterError(
-                    f"publish.{name}",
-                    f"must be one of {', '.join(known)}",
-                    got=repr(value),
-                    mend=did_you_mean(str(value), known),
-                )
+        problems = [
+            Problem(
+                f"publish.{name}",
+                f"must be one of {', '.join(known)}",
+                repr(value),
+                did_you_mean(str(value), known),
+            )
+            for name, known in (
+                ("numeric", get_args(Numeric)),
+                ("order", get_args(Order)),
+                ("suppressed", get_args(Suppressed)),
+            )
+            if (value := getattr(self, name)) not in known
+        ]
+        if problems:
+            raise JobError(problems)
 
     def ordering(self, seed: bytes) -> Ordering:
         """What puts rows in the order that is asked for."""

@@ -56,6 +56,8 @@ class Writer:
         self._sink: Sink | None = None
         self._lines: Sink | None = None
         self._tracer: Tracer | None = None
+        #: How many rows the sink has taken without complaint.
+        self.n_written = 0
         self._thread = threading.Thread(target=self._work, name="shoal-writer", daemon=True)
 
     def open(self, types: pa.Schema) -> None:
@@ -101,9 +103,13 @@ class Writer:
 
     def close(self, types: pa.Schema) -> None:
         """Write all that is left and finish both files."""
-        self.open(types)
-        self._put(None)
-        self._thread.join()
+        try:
+            self.open(types)
+        except BaseException as error:
+            self._failure = error
+        if self._thread.ident is not None:
+            self._put(None)
+            self._thread.join()
         for sink in (self._sink, self._lines):
             if sink is not None:
                 try:
@@ -131,6 +137,7 @@ class Writer:
         if release.n_rows:
             self._sink.write(release.batch)
             self._sink.flush()
+            self.n_written += release.n_rows
         if self._tracer is not None:
             payload = arranged.payload
             inputs, arrived_s = (np.asarray(payload.column(name)) for name in (ROW, ARRIVED_S))

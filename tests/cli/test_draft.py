@@ -72,7 +72,7 @@ def test_a_census_is_understood(tmp_path):
             assert set(stream.table()[name].unique().to_pylist()) <= set(domain.leaves)
     assert job["policy"] == {"k": 10, "l": 3, "delay": {"rows": 500}}
     assert job["algorithm"] == {"name": "castle"}
-    assert job["bad_rows"] == {"action": "quarantine", "file": "quarantine.parquet"}
+    assert job["bad_rows"] == {"action": "quarantine", "file": "quarantine.jsonl"}
 
 
 def test_algorithm_knobs_are_there_as_comments():

@@ -7,6 +7,7 @@ import inspect
 import json
 
 from shoal import algorithms as registry
+from shoal.cli.terminal import tell
 
 __all__ = ["algorithms"]
 
@@ -27,14 +28,14 @@ def algorithms(*, as_json: bool) -> int:
             }
         )
     if as_json:
-        print(json.dumps(entries))
+        tell(json.dumps(entries))
         return 0
     for entry in entries:
-        print(f"{entry['name']}: {entry['summary']}")
-        print(f"  enforces   {', '.join(entry['enforces'])}")  # type: ignore[arg-type]
+        tell(f"{entry['name']}: {entry['summary']}")
+        tell(f"  enforces   {', '.join(entry['enforces'])}")  # type: ignore[arg-type]
         knobs = entry["knobs"].items()  # type: ignore[attr-defined]
-        print(f"  knobs      {', '.join(f'{knob} = {_toml(value)}' for knob, value in knobs)}")
-        print(f"  reference  {entry['reference']}")
+        tell(f"  knobs      {', '.join(f'{knob} = {_toml(value)}' for knob, value in knobs)}")
+        tell(f"  reference  {entry['reference']}")
     return 0
 
 

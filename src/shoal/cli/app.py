@@ -139,10 +139,10 @@ def main() -> NoReturn:
     try:
         app(standalone_mode=True)
     except ShoalError as error:
-        typer.echo(f"shoal: {error}", err=True)
+        _say(f"shoal: {error}")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        typer.echo("shoal: interrupted", err=True)
+        _say("shoal: interrupted")
         sys.exit(130)
     except Exception as error:
         _tell_bug(error)
@@ -158,8 +158,13 @@ def _tell_bug(error: Exception) -> None:
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1] if frames else None
     where = f"{Path(last.filename).name}, line {last.lineno}" if last else "an unknown place"
-    typer.echo(
+    _say(
         f"shoal: {type(error).__name__} in {where}. This is a bug of ours: please report it. "
-        "SHOAL_DEBUG=1 shows the whole trace, which may hold values of your data.",
-        err=True,
+        "SHOAL_DEBUG=1 shows the whole trace, which may hold values of your data."
     )
+
+
+def _say(text: str) -> None:
+    from shoal.cli.terminal import say
+
+    say(text)

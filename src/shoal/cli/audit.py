@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.audit import audit as judge
+from shoal.cli.terminal import tell
 from shoal.errors import ResourceError
 from shoal.io import open_source
 from shoal.job import Job
@@ -43,7 +44,7 @@ def audit(
         original=given,
         original_rows=rows,
     )
-    print(json.dumps(report.as_dict()) if as_json else report)
+    tell(json.dumps(report.as_dict()) if as_json else str(report))
     return report.exit_code
 
 
@@ -62,7 +63,6 @@ def _table(
             return (
                 pa.table({name: pa.array([], pa.string()) for name in names}),
                 np.empty(0, np.int64),
-                0,
             )
         try:
             table = pa.concat_tables(

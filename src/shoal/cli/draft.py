@@ -152,7 +152,7 @@ name = "castle"
 # recent = 100                         # groups the threshold averages over
 # kept = 1000                          # groups kept for reuse
 # reuse = "random"                     # random | best (leaks)
-# loss = "glm"                         # glm | lm | uncertainty
+# loss = "glm"                         # glm | lm
 
 [publish]
 # numeric = "range"                    # range | bounds | midpoint
@@ -164,7 +164,7 @@ name = "castle"
 
 [bad_rows]
 action = "quarantine"                  # quarantine | stop
-file = "quarantine.parquet"            # holds personal data: keep it safe
+file = "quarantine.jsonl"              # holds personal data: keep it safe
 """
 
 

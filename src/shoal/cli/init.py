@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from shoal.cli.draft import draft
-from shoal.cli.terminal import say
+from shoal.cli.terminal import say, tell
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.io import open_source
 
@@ -34,7 +34,7 @@ def init(data: str, output: Path, *, rows: int, from_format: str | None, force: 
         say(f"warning: {warning}")
     names = ", ".join(str(path) for path in files)
     say(f"wrote {names} from {sample.num_rows:,} rows; look it over, then:")
-    print(f"shoal run {output} -i {data} -o published.csv")
+    tell(f"shoal run {output} -i {data} -o published.csv")
     return 0
 
 

@@ -14,7 +14,7 @@ from types import FrameType
 import pyarrow as pa
 
 from shoal._jit import is_cold
-from shoal.cli.terminal import Progress, say
+from shoal.cli.terminal import Progress, say, tell
 from shoal.errors import DataError, JobError, Problem, ShoalError
 from shoal.io import BadRow, QuarantineWriter, Sink, Source, open_sink, open_source
 from shoal.io.files import make_sink
@@ -84,7 +84,8 @@ def _finish(
             "seconds": round(seconds, 3),
             "interrupted": running.interrupted,
         }
-        print(json.dumps(figures), file=sys.stderr if sink_path == "-" else sys.stdout)
+        put = say if sink_path == "-" else tell
+        put(json.dumps(figures))
     elif not quiet:
         for line in summary.lines():
             say(line)
@@ -99,9 +100,8 @@ def _finish(
 
 
 def _fate(running: Run) -> str:
-    summary = running.summary
     return (
-        f"{summary.n_published:,} rows were published; {summary.n_held:,} are still held "
+        f"{running.n_written:,} rows were published; {running.summary.n_held:,} are still held "
         "and were not published"
     )
 

@@ -2,29 +2,56 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
+from shoal.errors import ResourceError
 from shoal.metrics import Summary
 
-__all__ = ["Progress", "say"]
+__all__ = ["Progress", "say", "tell"]
 
 #: How often the line of progress is drawn anew, in seconds.
 EVERY = 0.1
 
 
 def say(text: str) -> None:
-    """Tell the user something."""
-    print(text, file=sys.stderr, flush=True)
+    """Say something to the user. Nobody listening is no reason to fail."""
+    # Where stderr was closed before the start there is none, and print would take stdout.
+    listener: Any = sys.stderr
+    if listener is None:
+        return
+    try:
+        print(text, file=listener, flush=True)
+    except OSError:
+        _silence(listener)
+
+
+def tell(text: str) -> None:
+    """Give a result on stdout; a reader that went away ends the command."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        _silence(sys.stdout)
+        reason = os.strerror(error.errno or 0).lower()
+        raise ResourceError(f"standard output: can't be written: {reason}.") from None
+
+
+def _silence(stream: TextIO) -> None:
+    """Send the rest to nowhere: the interpreter would try again, and complain, when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 class Progress:
     """A line that tells how a run stands; on a terminal only."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self._on = sys.stderr.isatty() and not quiet
+        listener: Any = sys.stderr
+        self._on = listener is not None and listener.isatty() and not quiet
         self._status: Any = None
         self._begin = time.perf_counter()
         self._drawn = 0.0

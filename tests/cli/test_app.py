@@ -1,0 +1,92 @@
+"""The program itself: help, version, usage, and what isn't loaded for them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import shoal as package
+from shoal.cli import app as app_module
+from shoal.errors import CheckpointError
+
+from ..world import shoal
+
+HEAVY = ("numba", "pyarrow")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import shoal",
+        "import shoal.cli",
+        "import sys; sys.argv = ['shoal', '--help']; from shoal.cli import main; main()",
+        "import sys; sys.argv = ['shoal', 'run', '--help']; from shoal.cli import main; main()",
+        "import sys; sys.argv = ['shoal', '--version']; from shoal.cli import main; main()",
+    ],
+)
+def test_quick_things_load_nothing_heavy(code):
+    look = f"import sys; print([name for name in {HEAVY!r} if name in sys.modules])"
+    script = f"try:\n    {code}\nfinally:\n    {look}"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_version(monkeypatch, capfd):
+    assert shoal(monkeypatch, "--version") == 0
+    assert capfd.readouterr().out == f"shoal {package.__version__}\n"
+
+
+def test_help_names_every_command(monkeypatch, capfd):
+    assert shoal(monkeypatch, "--help") == 0
+    out = capfd.readouterr().out
+    for command in ("run", "audit", "init", "algorithms", "demo"):
+        assert f"\n  {command} " in out
+
+
+@pytest.mark.parametrize(
+    "words", [["rnu"], ["run"], ["run", "job.toml", "--outptu", "x"], ["audit", "job.toml"]]
+)
+def test_wrong_usage_ends_with_2(words, monkeypatch, capfd):
+    assert shoal(monkeypatch, *words) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "Error" in err
+
+
+def test_a_missing_job_ends_with_2(monkeypatch, capfd, tmp_path):
+    assert shoal(monkeypatch, "run", tmp_path / "job.toml", "-i", "x.csv") == 2
+    assert "`shoal init DATA -o job.toml` drafts one" in capfd.readouterr().err
+
+
+def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def broken(**options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(app_module, "app", broken)
+
+
+def test_failures_end_with_their_code_and_a_sentence(monkeypatch, capfd):
+    fail_with(monkeypatch, CheckpointError("state: is of another job."))
+    assert shoal(monkeypatch) == 5
+    assert capfd.readouterr().err == "shoal: state: is of another job.\n"
+
+
+def test_ctrl_c_anywhere_ends_with_130(monkeypatch, capfd):
+    fail_with(monkeypatch, KeyboardInterrupt())
+    assert shoal(monkeypatch) == 130
+    assert capfd.readouterr().err == "shoal: interrupted\n"
+
+
+def test_a_bug_says_where_and_not_what(monkeypatch, capfd):
+    fail_with(monkeypatch, ValueError("CANARY"))
+    assert shoal(monkeypatch) == 70
+    err = capfd.readouterr().err
+    assert "ValueError in test_app.py, line" in err
+    assert "CANARY" not in err
+    monkeypatch.setenv("SHOAL_DEBUG", "1")
+    assert shoal(monkeypatch) == 70
+    assert "CANARY" in capfd.readouterr().err

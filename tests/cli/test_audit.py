@@ -1,0 +1,94 @@
+"""``shoal audit``: verdicts and exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from ..world import people, read, shoal, write, write_job
+
+
+@pytest.fixture
+def done(tmp_path, monkeypatch):
+    """The job of a run, its output, its input and its trace."""
+    job = write_job(tmp_path)
+    source = write(people(60), tmp_path / "in.csv")
+    out, trace = tmp_path / "out.csv", tmp_path / "trace.parquet"
+    assert shoal(monkeypatch, "run", job, "-i", source, "-o", out, "--trace", trace, "-q") == 0
+    return job, out, source, trace
+
+
+def test_kept_ends_with_0(done, monkeypatch, capfd):
+    job, out, source, trace = done
+    words = ("audit", job, out, "--original", source, "--trace", trace)
+    assert shoal(monkeypatch, *words) == 0
+    assert capfd.readouterr().out.startswith("kept: 9 of 9 promises, over 60 published rows\n")
+    assert shoal(monkeypatch, *words, "--json") == 0
+    report = json.loads(capfd.readouterr().out)
+    assert report["verdict"] == "kept"
+    assert report["exit_code"] == 0
+    assert {verdict["verdict"] for verdict in report["verdicts"]} == {"kept"}
+
+
+def test_without_a_trace_it_can_not_tell_and_ends_with_6(done, monkeypatch, capfd):
+    job, out, _, _ = done
+    assert shoal(monkeypatch, "audit", job, out) == 6
+    assert "unverifiable" in capfd.readouterr().out
+
+
+def test_broken_ends_with_1_and_tells_no_value(done, monkeypatch, capfd):
+    job, out, source, trace = done
+    table = read(out)
+    illnesses = ["CANARY", *table["illness"].to_pylist()[1:]]
+    write(table.set_column(2, "illness", pa.array(illnesses)), out)
+    words = ("audit", job, out, "--original", source, "--trace", trace)
+    assert shoal(monkeypatch, *words) == 1
+    said = capfd.readouterr().out
+    assert said.startswith("broken: ")
+    assert "CANARY" not in said
+    assert "person-" not in said
+
+
+def test_a_group_that_lacks_people_is_broken_without_any_trace(done, monkeypatch, capfd):
+    job, out, _, _ = done
+    write(read(out).slice(0, 1), out)
+    assert shoal(monkeypatch, "audit", job, out) == 1
+    assert "k-anonymity: broken" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
+def test_an_output_without_rows(ending, tmp_path, monkeypatch, capfd):
+    job = write_job(tmp_path)
+    source = write(people(10, n_people=1), tmp_path / "in.csv")
+    out, trace = tmp_path / f"out.{ending}", tmp_path / "trace.parquet"
+    assert shoal(monkeypatch, "run", job, "-i", source, "-o", out, "--trace", trace, "-q") == 0
+    words = ("audit", job, out, "--original", source, "--trace", trace)
+    assert shoal(monkeypatch, *words) == 0, capfd.readouterr().out
+
+
+def test_files_that_are_not_there(done, monkeypatch, capfd):
+    job, out, *_ = done
+    gone = job.parent / "gone.csv"
+    assert shoal(monkeypatch, "audit", job, gone) == 4
+    assert shoal(monkeypatch, "audit", job, out, "--original", gone) == 4
+    assert shoal(monkeypatch, "audit", job, out, "--trace", job.parent / "gone.parquet") == 4
+    assert shoal(monkeypatch, "audit", job.parent / "gone.toml", out) == 2
+    err = capfd.readouterr().err
+    assert err.count("it doesn't exist") == 3
+    assert "shoal init" in err
+
+
+def test_what_is_no_trace(done, monkeypatch, capfd):
+    job, out, source, _ = done
+    assert shoal(monkeypatch, "audit", job, out, "--trace", source) == 2
+    assert "trace" in capfd.readouterr().err
+
+
+def test_an_original_of_something_else(done, monkeypatch, capfd):
+    job, out, source, trace = done
+    write(read(source).drop_columns(["age"]), source)
+    words = ("audit", job, out, "--original", source, "--trace", trace)
+    assert shoal(monkeypatch, *words) == 2
+    assert "column age: isn't in the input" in capfd.readouterr().err

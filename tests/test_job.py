@@ -1,0 +1,321 @@
+"""The job file: every key, every form, and all problems at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from shoal import algorithms
+from shoal.algorithms.castle import Castle
+from shoal.errors import JobError, UnsupportedError
+from shoal.hierarchy import Hierarchy, Range
+from shoal.job import Job, _check
+from shoal.policy import (
+    Criterion,
+    Delay,
+    DistinctLDiversity,
+    EntropyLDiversity,
+    KAnonymity,
+    Policy,
+    RecursiveLDiversity,
+)
+from shoal.release import Publish
+
+BASE = """\
+[schema]
+subject = "person"
+[schema.quasi]
+age = { range = [0, 120], step = 1 }
+[schema.sensitive]
+illness = {}
+[policy]
+k = 3
+delay = { rows = 20 }
+[algorithm]
+name = "castle"
+"""
+
+
+def changed(old: str, new: str, tail: str = "") -> str:
+    assert old in BASE
+    return BASE.replace(old, new) + tail
+
+
+def problems_of(text: str) -> dict[str, str]:
+    with pytest.raises(JobError) as raised:
+        Job.parse(text)
+    return {problem.key: str(problem) for problem in raised.value.problems}
+
+
+AGE = "age = { range = [0, 120], step = 1 }"
+
+# A job, the keys of its problems, and a part of what is said.
+WRONG = [
+    ("", {"schema", "policy", "algorithm.name"}, "Add a section [schema]"),
+    (changed("k = 3", "k = 0"), {"policy.k"}, "at least 1; got 0"),
+    (changed("k = 3", "k = '3'"), {"policy.k"}, "got '3'"),
+    (changed("k = 3", "k = true"), {"policy.k"}, "integer"),
+    (changed("k = 3", "kk = 3"), {"policy.kk"}, "Did you mean 'k'?"),
+    (changed("k = 3", ""), {"policy"}, "promises nothing"),
+    (changed("rows = 20", "rows = 0"), {"policy.delay.rows"}, "at least 1"),
+    (changed("rows = 20", "row = 20"), {"policy.delay.row"}, "Did you mean 'rows'?"),
+    (changed("rows = 20", "seconds = inf"), {"policy.delay.seconds"}, "finite"),
+    (changed("{ rows = 20 }", "{}"), {"policy.delay"}, "needs rows, seconds or both"),
+    (changed("{ rows = 20 }", "20"), {"policy.delay"}, "must be a table; got 20"),
+    (changed("delay = { rows = 20 }", ""), {"algorithm"}, "Set policy.delay"),
+    (changed("k = 3", "l = 0"), {"policy.l"}, "at least 1"),
+    (changed("k = 3", "l = {}"), {"policy.l"}, "without distinct"),
+    (changed("k = 3", "l = { distinct = 2, entropy = 2 }"), {"policy.l"}, "must be one of"),
+    (changed("k = 3", "l = { entropy = 'x' }"), {"policy.l"}, "number"),
+    (changed("k = 3", "l = { recursive = 2, c = 0 }"), {"policy.l.c"}, "above 0"),
+    (changed("k = 3", "l = { pain = 2 }"), {"policy.l.pain"}, "Sensitive: illness"),
+    (changed("k = 3", "l = { illness = { x = 2 } }"), {"policy.l"}, "without distinct"),
+    (changed("k = 3", "k = 3\nmissing = 'maybe'"), {"policy.missing"}, "'quarantine'"),
+    (changed('"castle"', '"castel"'), {"algorithm.name"}, "Did you mean 'castle'?"),
+    (changed('"castle"', "3"), {"algorithm.name"}, "one of: castle"),
+    (changed('"castle"', '"castle"\ncluster = 3'), {"algorithm.cluster"}, "'clusters'"),
+    (changed('"castle"', '"castle"\nclusters = 0'), {"algorithm.clusters"}, "at least 1"),
+    (changed('"castle"', '"castle"\nreuse = "bset"'), {"algorithm.reuse"}, "random, best"),
+    (changed('"castle"', '"castle"\nloss = "gml"'), {"algorithm.loss"}, "Did you mean 'glm'?"),
+    (BASE + "[publish]\nnumeric = 'ranges'\norder = 'arival'\nsuppressed = 'x'\n",
+     {"publish.numeric", "publish.order", "publish.suppressed"}, "Did you mean 'arrival'?"),
+    (BASE + "[publish]\nnumeric = 3\n", {"publish.numeric"}, "string"),
+    (BASE + "[publish]\nnumerc = 'range'\n", {"publish.numerc"}, "Did you mean 'numeric'?"),
+    (BASE + "[run]\nseed = 'x'\n", {"run.seed"}, "integer"),
+    (BASE + f"[run]\nseed = {10**40}\n", {"run.seed"}, "less than"),
+    (BASE + "[run]\nsed = 1\n", {"run.sed"}, "Did you mean 'seed'?"),
+    (BASE + "[bad_rows]\naction = 'drop'\n", {"bad_rows.action"}, "'quarantine' or 'stop'"),
+    (BASE + "[bad_rows]\nfile = 'bad.txt'\n", {"bad_rows.file"}, "no known format"),
+    (BASE + "[polcy]\nk = 3\n", {"polcy"}, "Did you mean 'policy'?"),
+    ("schema = 3\n[policy]\nk = 2\ndelay.rows = 3\n[algorithm]\nname = 'castle'",
+     {"schema"}, "must be a section. Write [schema]"),
+    ("publish = [1]\n" + BASE, {"publish"}, "must be a section"),
+    (changed('subject = "person"', ""), {"schema.subject"}, "{ each_row = true }"),
+    (changed('subject = "person"', "subject = 3"),
+     {"schema.subject"}, "Name the column that tells people apart"),
+    (changed('subject = "person"', 'subjct = "p"'), {"schema.subject", "schema.subjct"},
+     "Did you mean 'subject'?"),
+    (changed(AGE, ""), {"schema.quasi"}, "names no attribute"),
+    (changed(AGE, "age = 3"), {"schema.quasi.age"}, "must be a table"),
+    (changed(AGE, "age = {}"), {"schema.quasi.age"}, "exactly one of range, hierarchy"),
+    (changed(AGE, "person = { range = [0, 1] }"), {"schema.quasi.person"}, "subject and quasi"),
+    (changed(AGE, "illness = { range = [0, 1] }"), {"schema.sensitive.illness"}, "quasi"),
+    (changed("illness = {}", "illness = { weight = 3 }"), {"schema.sensitive.illness.weight"}, ""),
+    (BASE + "[schema.keep]\ncolumns = ['person']\n", {"schema.keep.person"}, "never published"),
+    (BASE + "[schema.keep]\ncolumns = 'ward'\n", {"schema.keep.columns"}, "list"),
+    (BASE + "[schema.keep]\ncolumn = ['x']\n", {"schema.keep.column"}, "'columns'"),
+    (BASE + "[schema.keep]\ncolumns = ['age_min']\n[publish]\nnumeric = 'bounds'\n",
+     {"schema.age_min"}, "published bound"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "keys", "said"), WRONG)
+def test_a_wrong_job_names_its_keys_and_how_to_mend_them(text, keys, said):
+    found = problems_of(text)
+    assert set(found) == keys
+    assert said in "\n".join(found.values())
+    for sentence in found.values():
+        assert "_" not in re.sub(r"[a-z]+_[a-z]+", "", sentence), "a name of ours leaks"
+
+
+def test_all_problems_are_told_at_once():
+    found = problems_of("""
+        [schema]
+        subject = "person"
+        [schema.quasi]
+        a = { range = [0, 120, 3] }
+        b = { range = [5, 1] }
+        c = { hierarchy = "no.csv" }
+        d = { values = [] }
+        e = { mask = ["ab", "c"] }
+        f = { rnge = [0, 1] }
+        g = { range = [0, 9], step = 0 }
+        h = { values = ["a", "b"], step = 1 }
+        [policy]
+        k = 0
+        l = -1
+        delay = { rows = 0 }
+        [algorithm]
+        name = "castle"
+        cluster = 3
+        loss = "x"
+        [publish]
+        order = "x"
+        [run]
+        sed = 3
+        [bad_rows]
+        action = "drop"
+    """)
+    quasi = {
+        "a.range", "b", "c", "d.values", "e.mask", "f.rnge", "g.step", "h.step",
+    }  # fmt: skip
+    assert set(found) == {f"schema.quasi.{key}" for key in quasi} | {
+        "policy.k", "policy.l", "policy.delay.rows", "algorithm.cluster", "algorithm.loss",
+        "publish.order", "run.sed", "bad_rows.action",
+    }  # fmt: skip
+
+
+# -- what a right job gives ------------------------------------------------------------------------
+
+
+def test_every_key(tmp_path):
+    (tmp_path / "job.csv").write_text("a;x;*\nb;x;*\nc;y;*\n")
+    path = tmp_path / "job.toml"
+    path.write_text("""
+        [schema]
+        subject = "person"
+        time = "at"
+        [schema.quasi]
+        age = { range = [0, 120], step = 5, weight = 0.5 }
+        job = { hierarchy = "job.csv" }
+        sex = { values = ["f", "m"] }
+        zip = { mask = ["10", "11", "20"] }
+        code = { mask = 2 }
+        [schema.sensitive]
+        illness = {}
+        pay = { range = [0, 10] }
+        [schema.keep]
+        columns = ["ward"]
+        [policy]
+        k = 5
+        l = { illness = 2, pay = { entropy = 1.5 } }
+        delay = { rows = 100, seconds = 2.5 }
+        missing = "quarantine"
+        [algorithm]
+        name = "castle"
+        clusters = 7
+        recent = 8
+        kept = 9
+        reuse = "best"
+        loss = "lm"
+        [publish]
+        numeric = "bounds"
+        order = "arrival"
+        suppressed = "root"
+        [run]
+        seed = 3
+        [bad_rows]
+        action = "stop"
+        file = "bad.csv"
+    """)
+    job = Job.load(path)
+    assert job.schema.subject == "person"
+    assert job.schema.time == "at"
+    assert job.schema.keep == ("ward",)
+    domains = {quasi.name: quasi.domain for quasi in job.schema.quasi}
+    assert domains["age"] == Range(0, 120, step=5)
+    assert domains["sex"] == Hierarchy.flat(["f", "m"])
+    assert [len(domains[name]) for name in ("job", "zip", "code")] == [3, 3, 100]
+    assert job.schema.quasi[0].weight == 0.5
+    assert job.policy == Policy(
+        KAnonymity(5),
+        DistinctLDiversity(2, "illness"),
+        EntropyLDiversity(1.5, "pay"),
+        delay=Delay(rows=100, seconds=2.5),
+    )
+    assert job.anonymizer == Castle(clusters=7, recent=8, kept=9, reuse="best", loss="lm")
+    assert job.publish == Publish("bounds", "arrival", "root")
+    assert (job.bad_rows.action, job.bad_rows.file) == ("stop", tmp_path / "bad.csv")
+    assert job.seed == 3
+    assert len(job.warnings) == 3
+    assert all(
+        any(key in warning for warning in job.warnings)
+        for key in ("run.seed", "publish.order", "algorithm.reuse")
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "criteria"),
+    [
+        ("3", [DistinctLDiversity(3)]),
+        ("{ distinct = 3 }", [DistinctLDiversity(3)]),
+        ("{ entropy = 2.5 }", [EntropyLDiversity(2.5)]),
+        ("{ recursive = 3, c = 2 }", [RecursiveLDiversity(3, c=2)]),
+        ("{ recursive = 3 }", [RecursiveLDiversity(3)]),
+        ("{ illness = 3 }", [DistinctLDiversity(3, "illness")]),
+        ("{ illness = { recursive = 3, c = 2 } }", [RecursiveLDiversity(3, "illness", c=2)]),
+    ],
+)
+def test_forms_of_l(form, criteria):
+    job = Job.parse(changed("k = 3", f"l = {form}"))
+    assert list(job.policy.criteria) == criteria
+
+
+def test_what_is_not_said_is_safe():
+    job = Job.parse(BASE)
+    assert job.publish == Publish("range", "released", "drop")
+    assert (job.bad_rows.action, job.bad_rows.file) == ("quarantine", Path("quarantine.jsonl"))
+    assert job.seed is None
+    assert job.pipeline.seed is None
+    assert job.warnings == ()
+
+
+def test_each_row_is_warned_about():
+    job = Job.parse(changed('subject = "person"', "subject = { each_row = true }"))
+    assert job.schema.subject is None
+    assert "schema.subject" in job.warnings[0]
+
+
+@pytest.mark.parametrize("seed", [0, -5, 2**63 - 1])
+def test_different_seeds_stay_different(seed):
+    seeds = {Job.parse(BASE + f"[run]\nseed = {n}\n").pipeline.seed for n in (seed, 1, 2)}
+    assert len(seeds) == 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Luck(Criterion):
+    """A promise that nobody can keep."""
+
+    name = "luck"
+
+
+def test_an_anonymizer_refuses_what_it_can_not_enforce(monkeypatch):
+    policy = Policy(KAnonymity(2), Luck(), delay=Delay(rows=5))
+    with pytest.raises(UnsupportedError, match=r"'castle' can't enforce luck. No anonymizer can"):
+        _check(Castle(), policy)
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Lucky(Castle):
+        name = "lucky"
+        enforces = (KAnonymity, Luck)
+
+    find = algorithms.find
+    monkeypatch.setattr(algorithms, "names", lambda: ["castle", "lucky"])
+    monkeypatch.setattr(algorithms, "find", lambda name: Lucky if name == "lucky" else find(name))
+    with pytest.raises(UnsupportedError, match=r"can't enforce luck. These can: lucky"):
+        _check(Castle(), policy)
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def test_files_that_are_no_jobs(tmp_path):
+    path = tmp_path / "job.toml"
+    with pytest.raises(JobError, match=r"No such file.*`shoal init DATA -o job.toml` drafts one"):
+        Job.load(path)
+    with pytest.raises(JobError, match="can't be read: Is a directory"):
+        Job.load(tmp_path)
+    path.write_bytes(b"k = '\xff'")
+    with pytest.raises(JobError, match="isn't UTF-8 text"):
+        Job.load(path)
+    path.write_text("k = ")
+    with pytest.raises(JobError, match="isn't TOML") as raised:
+        Job.load(path)
+    assert str(path) in str(raised.value)
+
+
+def test_a_byte_order_mark_does_no_harm(tmp_path):
+    path = tmp_path / "job.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + BASE.encode())
+    assert Job.load(path).policy.k == 3
+
+
+def test_problems_name_the_file(tmp_path):
+    path = tmp_path / "job.toml"
+    path.write_text(changed("k = 3", "k = 0", "[run]\nsed = 1\n"))
+    with pytest.raises(JobError) as raised:
+        Job.load(path)
+    assert str(raised.value).startswith(f"2 problems in {path}:\n  - policy.k: ")

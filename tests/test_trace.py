@@ -1,0 +1,50 @@
+"""The trace: a private line for each input row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.order import Arranged
+from shoal.trace import Tracer, trace_schema
+
+from .world import Kept
+
+COLUMNS = [
+    "row", "subject", "outcome", "arrived", "published", "arrived_s", "published_s", "group",
+    "window", "loss", "seq",
+]  # fmt: skip
+
+
+def tracer_of() -> tuple[Tracer, Kept]:
+    lines = Kept(trace_schema(pa.string()))
+    return Tracer(lines, pa.string()), lines
+
+
+def test_decided_rows_tell_when_they_were_decided_and_not_when_they_left():
+    tracer, lines = tracer_of()
+    arranged = Arranged(
+        np.array([4, 5, 6]), np.array([0, 1, 2]), np.array([1, 0, -1]), np.array([7, 7, 8]),
+        np.array([70.0, 70.0, np.nan]), np.array([9, 9, 9]), np.array([90.0] * 3),
+        np.zeros((2, 1)), np.ones((2, 1)), np.array([0.1, 0.2]), np.array([30, 31]),
+        pa.record_batch({"x": [0, 0, 0]}),
+    )  # fmt: skip
+    subjects = pa.array(["a", "b", "c"])
+    arrived_s = np.array([40.0, 50.0, np.nan])
+    tracer.decided(arranged, np.array([14, 15, 16]), arrived_s, subjects, np.array([2, 3, -1]))
+    assert lines.table.schema.names == COLUMNS
+    assert [tuple(line.values()) for line in lines.table.to_pylist()] == [
+        (14, "a", "group", 4, 7, 40.0, 70.0, 31, None, 0.2, 2),
+        (15, "b", "reuse", 5, 7, 50.0, 70.0, 30, None, 0.1, 3),
+        (16, "c", "suppressed", 6, 8, None, None, None, None, 1.0, None),
+    ]
+
+
+def test_quarantined_and_held_rows_have_no_end():
+    tracer, lines = tracer_of()
+    tracer.quarantined(np.array([3]), pa.array([None], pa.string()))
+    tracer.held(np.array([4]), pa.array(["a"]), np.array([2]), np.array([1.5]))
+    assert [tuple(line.values()) for line in lines.table.to_pylist()] == [
+        (3, None, "quarantined", None, None, None, None, None, None, None, None),
+        (4, "a", "held", 2, None, 1.5, None, None, None, None, None),
+    ]
