@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pytest
 
-from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema, Space
+from shoal import Castle, Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema, Space
 from shoal.engine import Anonymizer, Engine, Out, Outcome, decide, write_box
 from shoal.errors import CheckpointError, ParameterError, UnsupportedError
 from shoal.kernels.arrays import Floats, Ints
@@ -170,7 +170,8 @@ def test_a_knob_that_is_no_known_word_is_refused() -> None:
 def test_a_snapshot_of_another_promise_is_refused() -> None:
     schema = Schema(subject="p", quasi=[Quasi("x", Range(0, 10))])
     two, ten = (
-        Castle().start(schema, Policy(KAnonymity(k), delay=Delay(rows=5)), seed=b"s") for k in (2, 10)
+        Castle().start(schema, Policy(KAnonymity(k), delay=Delay(rows=5)), seed=b"s")
+        for k in (2, 10)
     )
     with pytest.raises(CheckpointError, match="another schema, policy or other knobs"):
         ten.restore(two.snapshot())

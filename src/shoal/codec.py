@@ -276,12 +276,12 @@ def _is_missing(column: Any) -> Bools:
         empty = _is_missing(column.dictionary)
         return missing | empty[_indices(column)] if empty.any() else missing
     if _is_text(kind):
-        empty = pc.equal(pc.utf8_trim_whitespace(_plain(column)), "")
+        blank = pc.equal(pc.utf8_trim_whitespace(_plain(column)), "")
     elif _is_bytes(kind):
-        empty = pc.equal(pc.binary_length(column.cast(pa.binary())), 0)
+        blank = pc.equal(pc.binary_length(column.cast(pa.binary())), 0)
     else:
         return missing
-    return missing | np.asarray(pc.fill_null(empty, True))
+    return missing | np.asarray(pc.fill_null(blank, True))
 
 
 def _indices(column: Any) -> Ints:

@@ -26,7 +26,7 @@ MAX_DIGITS = 6
 #: Whole numbers up to here are exact in floating point.
 EXACT = 2**53
 #: Beyond this, sums and lengths of ranges would overflow.
-LARGEST = 1e100
+LARGEST = 1e300
 
 
 class Hierarchy:
@@ -357,7 +357,7 @@ class Range:
                 raise ParameterError(f"Range.{name}", "must be finite", got=number)
         if max(abs(lo), abs(hi)) > LARGEST:
             raise ParameterError(
-                "Range", "must lie between -1e100 and 1e100", got=f"[{lo}, {hi}]",
+                "Range", "must lie between -1e300 and 1e300", got=f"[{lo}, {hi}]",
                 mend="Choose another unit",
             )  # fmt: skip
         if not lo < hi:

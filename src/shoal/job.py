@@ -515,6 +515,9 @@ def _warnings(
     if seed is not None:
         yield "run.seed makes every random choice predictable: for tests only"
     if publish.order == "arrival":
-        yield ('publish.order = "arrival" lets whoever knows when somebody came find their row')
+        yield (
+            'publish.order = "arrival" lets whoever knows when somebody came find their row, and '
+            "a group leaves row by row: until its last one has, it shows fewer than k people"
+        )
     if getattr(anonymizer, "reuse", "random") == "best":
         yield 'algorithm.reuse = "best" narrows reused rows down; "random" doesn\'t'

@@ -118,7 +118,14 @@ def _numbers(domain: Range, numbers: Floats) -> Any:
 
 
 def _texts(domain: Range, numbers: Floats) -> Any:
-    return _numbers(domain, numbers).cast(pa.string())
+    if domain.is_whole:
+        return _numbers(domain, numbers).cast(pa.string())
+    # As Python writes them, whole ones without a point: Arrow has 1e+10 for 10000000000.
+    return pa.array([_text(number) for number in numbers.tolist()], pa.string())
+
+
+def _text(number: float) -> str:
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
 def _dictionary(indices: Ints, dictionary: Any) -> Any:

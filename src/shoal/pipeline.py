@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from shoal.codec import Codec, Encoded
 from shoal.engine import Anonymizer, Decisions, Engine
-from shoal.errors import PromiseError
+from shoal.errors import PromiseError, ShoalError
 from shoal.hold import Hold
 from shoal.io.base import BadRow, Sink, Source
 from shoal.kernels.arrays import Ints
@@ -153,6 +153,7 @@ class Run:
         self._incoming: queue.Queue[_Read | BaseException | None] = queue.Queue(QUEUE)
         self.summary = Summary()
         self.interrupted = False
+        self._now = -np.inf
 
     def stop(self) -> None:
         """Ask the run to end soon, with what is held still held. May be called by a signal."""
@@ -229,6 +230,10 @@ class Run:
                 if not self._offer(read):
                     return
             self._offer(None)
+        except pa.ArrowException as error:
+            # Arrow's messages quote values.
+            kind = type(error).__name__
+            self._offer(ShoalError(f"{self._source.describe()}: a batch can't be used ({kind})"))
         except BaseException as error:
             self._offer(error)
 
@@ -299,6 +304,11 @@ class Run:
             self._warn = None
         if self._ticks:
             codes = codes._replace(times=np.full(n, item.read_at))
+        elif n and self._pipeline.schema.time is not None:
+            # Time doesn't run backwards: a row that is stamped earlier than one before it has
+            # arrived no earlier, here as in the engine.
+            codes = codes._replace(times=np.maximum.accumulate(np.maximum(codes.times, self._now)))
+            self._now = float(codes.times[-1])
         self._hold.put(
             pa.record_batch(
                 payload | {ROW: pa.array(item.inputs), ARRIVED_S: pa.array(codes.times)}

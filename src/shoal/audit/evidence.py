@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit.columns import codes, column, dense, mask, numbers
+from shoal.audit.columns import column, counted, dense, mask, numbers
 from shoal.audit.labels import Numeric, Side, read_side
 from shoal.audit.trace import GROUP, REUSE, SUPPRESSED, Trace
 from shoal.hierarchy import Range
@@ -144,7 +144,7 @@ class Evidence:
         if self.trace is None or self.schema.each_row:
             return alone
         known = self.line >= 0
-        people = codes(self.trace.subject)
+        people = counted(self.trace.subject)
         n_people = int(people.max(initial=-1)) + 1
         subjects = alone + n_people
         subjects[known] = people[self.line[known]]
@@ -178,7 +178,7 @@ class Evidence:
             return None
         domain = next(a.domain for a in self.schema.sensitive if a.name == name)
         # "1" and "1.0" are one value of a number.
-        return codes(pa.array(numbers(array)) if isinstance(domain, Range) else array)
+        return counted(pa.array(numbers(array)) if isinstance(domain, Range) else array)
 
     @cached_property
     def crowds(self) -> tuple[Crowds, ...]:

@@ -85,7 +85,8 @@ def _read_nodes(name: str, tree: Hierarchy, array: Array) -> Side:
     lo = np.append(np.array(tree.lows, dtype=np.float64), np.nan)[node]
     hi = np.append(np.array(tree.highs, dtype=np.float64), np.nan)[node]
     flaws = _counted(name, [("no node of the hierarchy", node < 0)])
-    return Side(name, indices, lo, hi, node == 0, flaws)
+    # Above a single child the root has a twin further down that covers as much.
+    return Side(name, indices, lo, hi, (lo == 0) & (hi == len(tree) - 1), flaws)
 
 
 def _read_ranges(name: str, domain: Range, array: Array) -> Side:

@@ -24,6 +24,8 @@ def check(evidence: Evidence) -> Verdict:
         flaws.append(f"private columns are in the output: {', '.join(exposed)}")
     if others:
         flaws.append(f"columns that the schema doesn't publish: {', '.join(others)}")
+    if evidence.published.schema.metadata:
+        flaws.append("the file carries metadata of its own, which may hold anything")
     disguised = _disguised(evidence)
     if disguised:
         flaws.append(f"columns that repeat the subject in every row: {', '.join(disguised)}")

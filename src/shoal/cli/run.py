@@ -165,6 +165,9 @@ def _refuse_overwriting(
     written: dict[Path, str] = {}
     wanted = [("output", sink), ("trace", trace), ("bad_rows.file", job.bad_rows.file)]
     for name, path in wanted:
+        if name != "output" and path is not None and Path(path).name == "-":
+            what = "would go to standard output, and holds personal data"
+            raise JobError(Problem(name, what, None, "Name a file"))
         if path is None or str(path) in ("-", "/dev/null"):
             continue
         full = Path(path).resolve()
