@@ -271,7 +271,7 @@ def _words(column: Any) -> Any:
 def _is_missing(column: Any) -> Bools:
     """Null, or text with nothing in it."""
     kind = column.type
-    missing = np.asarray(column.is_null())
+    missing: Bools = np.asarray(column.is_null())
     if pa.types.is_dictionary(kind):
         empty = _is_missing(column.dictionary)
         return missing | empty[_indices(column)] if empty.any() else missing
@@ -281,7 +281,7 @@ def _is_missing(column: Any) -> Bools:
         blank = pc.equal(pc.binary_length(column.cast(pa.binary())), 0)
     else:
         return missing
-    return missing | np.asarray(pc.fill_null(blank, True))
+    return missing | np.asarray(pc.fill_null(blank, True), np.bool_)
 
 
 def _indices(column: Any) -> Ints:
