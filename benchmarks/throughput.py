@@ -46,7 +46,8 @@ class Sizes:
     twin_k: int = 20
     twin_delay: int = 300
     twin_repeats: int = 3
-    linear_rows: int = 400_000
+    #: More than it takes until every queue and pool of memory has been full once.
+    linear_rows: int = 1_500_000
     small_rows: int = 2_000
 
     @classmethod
@@ -122,7 +123,7 @@ def linearity(sizes: Sizes, folder: Path) -> dict[str, Any]:
         # The child must only find the file: making it would count as its memory.
         census_file(rows, folder)
     reports: dict[int, list[dict[str, Any]]] = {rows: [] for rows in lengths}
-    for _ in range(min(3, sizes.repeats)):
+    for _ in range(min(2, sizes.repeats)):
         for rows in lengths:
             reports[rows].append(
                 child.call(rows, folder, k=sizes.k, delay=sizes.delay, warm=sizes.small_rows)

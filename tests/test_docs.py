@@ -19,7 +19,7 @@ import pydantic
 import pytest
 import typer
 
-from shoal import algorithms, job
+from shoal import algorithms, job_form
 from shoal.cli.app import app
 from shoal.errors import JobError
 from shoal.job import Job
@@ -252,11 +252,11 @@ def test_the_exit_codes_of_the_page_are_those_that_exist() -> None:
 
 JOB = ROOT / "docs" / "job.md"
 MODELS = {
-    "schema": job._Schema,
-    "policy": job._Policy,
-    "publish": job._Publish,
-    "run": job._Run,
-    "bad_rows": job._BadRows,
+    "schema": job_form.SchemaForm,
+    "policy": job_form.PolicyForm,
+    "publish": job_form.PublishForm,
+    "run": job_form.RunForm,
+    "bad_rows": job_form.BadRowsForm,
 }
 
 
@@ -273,10 +273,19 @@ def test_the_keys_of_the_job_are_those_of_its_page() -> None:
 
 def test_the_sections_of_the_job_are_those_of_its_page() -> None:
     headings = re.findall(r"^## (\w+)$", JOB.read_text(encoding="utf-8"), re.M)
-    assert headings == list(job.SECTIONS)
+    assert headings == list(job_form.SECTIONS)
 
 
-@pytest.mark.parametrize("model", [job._Quasi, job._Domain, job._Delay, job._EachRow, job._Keep])
+@pytest.mark.parametrize(
+    "model",
+    [
+        job_form.QuasiForm,
+        job_form.DomainForm,
+        job_form.DelayForm,
+        job_form.EachRowForm,
+        job_form.KeepForm,
+    ],
+)
 def test_the_inner_keys_of_the_job_are_on_its_page(model: type[pydantic.BaseModel]) -> None:
     text = JOB.read_text(encoding="utf-8")
     missing = [key for key in model.model_fields if not re.search(rf"`[^`]*\b{key}\b[^`]*`", text)]

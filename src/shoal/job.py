@@ -23,16 +23,29 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import pydantic
-from pydantic import BaseModel, ConfigDict
 
 from shoal import algorithms
 from shoal.engine import Anonymizer
 from shoal.errors import JobError, Problem, UnsupportedError, did_you_mean
 from shoal.hierarchy import Domain, Hierarchy, Range
 from shoal.io.formats import tell_format
+from shoal.job_form import (
+    REQUIRED,
+    SECTIONS,
+    WAYS,
+    BadRowsForm,
+    DomainForm,
+    Form,
+    PolicyForm,
+    PublishForm,
+    RunForm,
+    SchemaForm,
+    problems_of,
+    shown,
+)
 from shoal.labels import Labels
 from shoal.pipeline import Pipeline
 from shoal.policy import (
@@ -52,76 +65,6 @@ from shoal.space import Loss
 __all__ = ["BadRows", "Job"]
 
 T = TypeVar("T")
-
-SECTIONS = ("schema", "policy", "algorithm", "publish", "run", "bad_rows")
-REQUIRED = ("schema", "policy")
-WAYS = ("range", "hierarchy", "values", "mask")
-EXAMPLES = {
-    "schema.subject": "Name the column that tells people apart, or say { each_row = true }",
-    "schema.quasi": "Name at least one column that an outsider may know",
-    "policy.delay": "For example delay = { rows = 10000 }",
-}
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _EachRow(_Model):
-    each_row: Literal[True]
-
-
-class _Domain(_Model):
-    """The ways to give a domain; exactly one of them for a quasi attribute."""
-
-    range: list[int | float] | None = None
-    step: int | float | None = None
-    hierarchy: str | None = None
-    values: list[str] | None = None
-    mask: int | list[str] | None = None
-
-
-class _Quasi(_Domain):
-    weight: int | float = 1.0
-
-
-class _Keep(_Model):
-    columns: list[str] = []
-
-
-class _Schema(_Model):
-    subject: str | _EachRow
-    time: str | None = None
-    quasi: dict[str, _Quasi]
-    sensitive: dict[str, _Domain] = {}
-    keep: _Keep = _Keep()
-
-
-class _Delay(_Model):
-    rows: int | None = None
-    seconds: int | float | None = None
-
-
-class _Policy(_Model):
-    k: int | None = None
-    l: int | dict[str, Any] | None = None  # noqa: E741
-    delay: _Delay | None = None
-    missing: Literal["quarantine"] = "quarantine"
-
-
-class _Publish(_Model):
-    numeric: str = "range"
-    order: str = "released"
-    suppressed: str = "drop"
-
-
-class _Run(_Model):
-    seed: Annotated[int, pydantic.Field(ge=-(2**63), lt=2**63)] | None = None
-
-
-class _BadRows(_Model):
-    action: Literal["quarantine", "stop"] = "quarantine"
-    file: str = "quarantine.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +138,12 @@ class _Reader:
             if section not in SECTIONS:
                 mend = did_you_mean(section, SECTIONS)
                 self.problems.append(Problem(section, "is an unknown section", None, mend))
-        schema = self._section("schema", _Schema, self._schema)
-        policy = self._section("policy", _Policy, _policy)
+        schema = self._section("schema", SchemaForm, self._schema)
+        policy = self._section("policy", PolicyForm, _policy)
         anonymizer = self._attempt("algorithm", self._anonymizer)
-        publish = self._section("publish", _Publish, lambda raw: Publish(**raw.model_dump()))
-        run = self._section("run", _Run, lambda raw: raw)
-        bad_rows = self._section("bad_rows", _BadRows, self._bad_rows)
+        publish = self._section("publish", PublishForm, lambda raw: Publish(**raw.model_dump()))
+        run = self._section("run", RunForm, lambda raw: raw)
+        bad_rows = self._section("bad_rows", BadRowsForm, self._bad_rows)
         if policy is not None and schema is not None:
             self._attempt("policy", lambda: policy.check(schema))
         if policy is not None and anonymizer is not None:
@@ -218,7 +161,7 @@ class _Reader:
         warnings = tuple(_warnings(schema, anonymizer, publish, run.seed))
         return Job(schema, policy, anonymizer, publish, bad_rows, run.seed, warnings)
 
-    def _section(self, name: str, model: type[_Model], build: Callable[[Any], T]) -> T | None:
+    def _section(self, name: str, model: type[Form], build: Callable[[Any], T]) -> T | None:
         if name not in self._raw and name in REQUIRED:
             self.problems.append(Problem(name, "is missing", None, f"Add a section [{name}]"))
             return None
@@ -228,13 +171,13 @@ class _Reader:
         try:
             checked = model.model_validate(self._raw.get(name, {}))
         except pydantic.ValidationError as error:
-            self.problems += _problems(name, model, error)
+            self.problems += problems_of(name, model, error)
             self._look_further(name, model, build, error)
             return None
         return self._attempt(name, lambda: build(checked))
 
     def _look_further(
-        self, name: str, model: type[_Model], build: Callable[[Any], T],
+        self, name: str, model: type[Form], build: Callable[[Any], T],
         error: pydantic.ValidationError,
     ) -> None:  # fmt: skip
         """Without what has the wrong form, does the rest of the section make sense?"""
@@ -247,11 +190,11 @@ class _Reader:
             for part in place[:-1]:
                 table = table.get(part, {})
             table.pop(place[-1], None)
-        if model is _Schema:
+        if model is SchemaForm:
             rest.setdefault("subject", {"each_row": True})
             if "quasi" in wrong and not rest.get("quasi"):
                 return
-        if model is _Policy and wrong - {"delay", "missing"}:
+        if model is PolicyForm and wrong - {"delay", "missing"}:
             # The promise may be what has the wrong form.
             rest.setdefault("k", 1)
         try:
@@ -269,7 +212,7 @@ class _Reader:
             self.problems += [_keyed(key, problem) for problem in error.problems]
             return None
 
-    def _schema(self, raw: _Schema) -> Schema:
+    def _schema(self, raw: SchemaForm) -> Schema:
         before = len(self.problems)
         quasi = [
             Quasi(name, domain, float(spec.weight))
@@ -293,10 +236,10 @@ class _Reader:
             time=raw.time,
         )
 
-    def _domain(self, key: str, spec: _Domain) -> Domain | None:
+    def _domain(self, key: str, spec: DomainForm) -> Domain | None:
         return self._attempt(key, lambda: self._make_domain(key, spec))
 
-    def _make_domain(self, key: str, spec: _Domain) -> Domain:
+    def _make_domain(self, key: str, spec: DomainForm) -> Domain:
         ways = _given(spec)
         if len(ways) != 1:
             raise JobError(
@@ -342,13 +285,13 @@ class _Reader:
         if (loss := knobs.get("loss", measures[0])) not in measures:
             what = f"must be one of {', '.join(measures)}"
             problems.append(
-                Problem("algorithm.loss", what, _shown(loss), did_you_mean(str(loss), measures))
+                Problem("algorithm.loss", what, shown(loss), did_you_mean(str(loss), measures))
             )
         if problems:
             raise JobError(problems)
         return recipe(**knobs)
 
-    def _bad_rows(self, raw: _BadRows) -> BadRows:
+    def _bad_rows(self, raw: BadRowsForm) -> BadRows:
         try:
             # Told now, and not when the first bad row comes.
             tell_format(raw.file)
@@ -358,7 +301,7 @@ class _Reader:
         return BadRows(raw.action, self._folder / raw.file)
 
 
-def _given(spec: _Domain) -> list[str]:
+def _given(spec: DomainForm) -> list[str]:
     """Which of the ways to give a domain were used."""
     return [way for way in WAYS if getattr(spec, way) is not None]
 
@@ -375,62 +318,10 @@ def _keyed(key: str, problem: Problem) -> Problem:
     return dataclasses.replace(problem, key=key, what=f"{problem.key}: {problem.what}")
 
 
-def _problems(section: str, model: type[_Model], error: pydantic.ValidationError) -> list[Problem]:
-    """Pydantic's findings in our words, one for each key."""
-    problems: dict[str, Problem] = {}
-    for found in error.errors():
-        # Where several types are possible pydantic names the one it tried last.
-        place = [str(part) for part in found["loc"] if not _is_type(part)]
-        key = ".".join([section, *place])
-        if found["type"] == "missing":
-            problem = Problem(key, "is missing", None, EXAMPLES.get(key))
-        elif found["type"] == "extra_forbidden":
-            problem = Problem(
-                key, "is unknown", None, did_you_mean(place[-1], _known(model, place))
-            )
-        elif found["type"] in ("model_type", "dict_type"):
-            problem = Problem(key, "must be a table", _shown(found["input"]), EXAMPLES.get(key))
-        else:
-            what = found["msg"][:1].lower() + found["msg"][1:]
-            what = what.removeprefix("input ").replace("should be", "must be")
-            problem = Problem(key, what, _shown(found["input"]), EXAMPLES.get(key))
-        problems.setdefault(key, problem)
-    return list(problems.values())
-
-
-def _is_type(part: object) -> bool:
-    """Whether a part of a place is the name of a type and not a key."""
-    return isinstance(part, str) and (
-        part in ("str", "int", "float") or part.startswith(("_", "list[", "dict[", "literal["))
-    )
-
-
-def _known(model: type[BaseModel], place: list[str]) -> list[str]:
-    """The keys that are known where an unknown one was found."""
-    fields = model.model_fields
-    if model is _Schema and len(place) > 1:
-        inner: dict[str, type[BaseModel]] = {
-            "quasi": _Quasi,
-            "sensitive": _Domain,
-            "keep": _Keep,
-            "subject": _EachRow,
-        }
-        fields = inner[place[0]].model_fields if place[0] in inner else fields
-    if model is _Policy and place[0] == "delay" and len(place) > 1:
-        fields = _Delay.model_fields
-    return list(fields)
-
-
-def _shown(value: object) -> str:
-    """A value of the job file for a message: short ones as they are."""
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
 # -- the promise ----------------------------------------------------------------------------------
 
 
-def _policy(raw: _Policy) -> Policy:
+def _policy(raw: PolicyForm) -> Policy:
     criteria: list[Criterion] = []
     problems: list[Problem] = []
     makers: list[Callable[[], list[Criterion]]] = []

@@ -1,0 +1,171 @@
+"""The form of a job file: which keys there are and what type each has.
+
+What a key means, and whether its values make sense together, is the business of `shoal.job`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic import BaseModel, ConfigDict
+
+from shoal.errors import Problem, did_you_mean
+
+__all__ = [
+    "REQUIRED",
+    "SECTIONS",
+    "WAYS",
+    "BadRowsForm",
+    "DomainForm",
+    "Form",
+    "PolicyForm",
+    "PublishForm",
+    "RunForm",
+    "SchemaForm",
+    "problems_of",
+    "shown",
+]
+
+SECTIONS = ("schema", "policy", "algorithm", "publish", "run", "bad_rows")
+REQUIRED = ("schema", "policy")
+WAYS = ("range", "hierarchy", "values", "mask")
+EXAMPLES = {
+    "schema.subject": "Name the column that tells people apart, or say { each_row = true }",
+    "schema.quasi": "Name at least one column that an outsider may know",
+    "policy.delay": "For example delay = { rows = 10000 }",
+}
+
+
+class Form(BaseModel):
+    """A table of the file; it has no keys but those named."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class EachRowForm(Form):
+    """``subject = { each_row = true }``."""
+
+    each_row: Literal[True]
+
+
+class DomainForm(Form):
+    """The ways to give a domain; exactly one of them for a quasi attribute."""
+
+    range: list[int | float] | None = None
+    step: int | float | None = None
+    hierarchy: str | None = None
+    values: list[str] | None = None
+    mask: int | list[str] | None = None
+
+
+class QuasiForm(DomainForm):
+    """A quasi attribute: a domain and a weight."""
+
+    weight: int | float = 1.0
+
+
+class KeepForm(Form):
+    """``[schema.keep]``."""
+
+    columns: list[str] = []
+
+
+class SchemaForm(Form):
+    """``[schema]``."""
+
+    subject: str | EachRowForm
+    time: str | None = None
+    quasi: dict[str, QuasiForm]
+    sensitive: dict[str, DomainForm] = {}
+    keep: KeepForm = KeepForm()
+
+
+class DelayForm(Form):
+    """``policy.delay``."""
+
+    rows: int | None = None
+    seconds: int | float | None = None
+
+
+class PolicyForm(Form):
+    """``[policy]``."""
+
+    k: int | None = None
+    l: int | dict[str, Any] | None = None  # noqa: E741
+    delay: DelayForm | None = None
+    missing: Literal["quarantine"] = "quarantine"
+
+
+class PublishForm(Form):
+    """``[publish]``."""
+
+    numeric: str = "range"
+    order: str = "released"
+    suppressed: str = "drop"
+
+
+class RunForm(Form):
+    """``[run]``."""
+
+    seed: Annotated[int, pydantic.Field(ge=-(2**63), lt=2**63)] | None = None
+
+
+class BadRowsForm(Form):
+    """``[bad_rows]``."""
+
+    action: Literal["quarantine", "stop"] = "quarantine"
+    file: str = "quarantine.jsonl"
+
+
+def problems_of(section: str, model: type[Form], error: pydantic.ValidationError) -> list[Problem]:
+    """Pydantic's findings in our words, one for each key."""
+    problems: dict[str, Problem] = {}
+    for found in error.errors():
+        # Where several types are possible pydantic names the one it tried last.
+        place = [str(part) for part in found["loc"] if not _is_type(part)]
+        key = ".".join([section, *place])
+        if found["type"] == "missing":
+            problem = Problem(key, "is missing", None, EXAMPLES.get(key))
+        elif found["type"] == "extra_forbidden":
+            problem = Problem(
+                key, "is unknown", None, did_you_mean(place[-1], _known(model, place))
+            )
+        elif found["type"] in ("model_type", "dict_type"):
+            problem = Problem(key, "must be a table", shown(found["input"]), EXAMPLES.get(key))
+        else:
+            what = found["msg"][:1].lower() + found["msg"][1:]
+            what = what.removeprefix("input ").replace("should be", "must be")
+            problem = Problem(key, what, shown(found["input"]), EXAMPLES.get(key))
+        problems.setdefault(key, problem)
+    return list(problems.values())
+
+
+def _is_type(part: object) -> bool:
+    """Whether a part of a place is the name of a type and not a key."""
+    return isinstance(part, str) and (
+        part in ("str", "int", "float", EachRowForm.__name__)
+        or part.startswith(("list[", "dict[", "literal["))
+    )
+
+
+def _known(model: type[BaseModel], place: list[str]) -> list[str]:
+    """The keys that are known where an unknown one was found."""
+    fields = model.model_fields
+    if model is SchemaForm and len(place) > 1:
+        inner: dict[str, type[BaseModel]] = {
+            "quasi": QuasiForm,
+            "sensitive": DomainForm,
+            "keep": KeepForm,
+            "subject": EachRowForm,
+        }
+        fields = inner[place[0]].model_fields if place[0] in inner else fields
+    if model is PolicyForm and place[0] == "delay" and len(place) > 1:
+        fields = DelayForm.model_fields
+    return list(fields)
+
+
+def shown(value: object) -> str:
+    """A value of the job file for a message: short ones as they are."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
