@@ -490,3 +490,19 @@ def test_descriptions_name_input_and_format(tmp_path):
 def test_importing_the_package_imports_no_arrow():
     program = "import shoal.io, sys; sys.exit('pyarrow' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_long_parquet_file_is_not_kept_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "long.parquet"
+    numbers = np.random.default_rng(1).integers(0, 2**62, 1_000_000)
+    pq.write_table(pa.table({"n": numbers}), path, row_group_size=20_000, use_dictionary=False)
+    source = open_source(path, ["n"], batch_rows=20_000)
+    tracemalloc.start()
+    try:
+        n_rows = sum(len(chunk.rows) for chunk in source)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        source.close()
+    assert n_rows == 1_000_000
+    assert peak < path.stat().st_size / 4

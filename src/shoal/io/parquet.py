@@ -52,7 +52,7 @@ class ParquetSource:
         raw = source.seekable_file or _spooled(source)
         self._raw = raw
         with reading(source.name, _BROKEN):
-            file = pa.parquet.ParquetFile(raw)
+            file = pa.parquet.ParquetFile(raw, pre_buffer=False)
             schema = file.schema_arrow
         self.schema_names = tuple(schema.names)
         self._columns = choose_plain_columns(schema, columns, source.name)
@@ -60,6 +60,8 @@ class ParquetSource:
             self._file = pa.parquet.ParquetFile(
                 raw,
                 metadata=file.metadata,
+                # What is buffered ahead stays in memory until the file is closed: all of it.
+                pre_buffer=False,
                 read_dictionary=[n for n in self._columns if _is_cheap_dictionary(file, n)],
             )
 
