@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import tracemalloc
 from contextlib import closing
 from decimal import Decimal
 
@@ -492,7 +493,7 @@ def test_importing_the_package_imports_no_arrow():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_a_long_parquet_file_is_not_kept_in_memory(tmp_path: Path) -> None:
+def test_a_long_parquet_file_is_not_kept_in_memory(tmp_path):
     path = tmp_path / "long.parquet"
     numbers = np.random.default_rng(1).integers(0, 2**62, 1_000_000)
     pq.write_table(pa.table({"n": numbers}), path, row_group_size=20_000, use_dictionary=False)
