@@ -20,7 +20,7 @@ from shoal.kernels.hashing import hash_strings
 from shoal.schema import Schema
 from shoal.space import Codes
 
-__all__ = ["Codec", "Encoded"]
+__all__ = ["Codec", "Encoded", "words"]
 
 #: What is said of a row that can't be used; the first complaint about a row counts.
 Complain: TypeAlias = Callable[[Bools, str], None]
@@ -184,7 +184,7 @@ class Codec:
             column, kind = _plain(batch.column(name)), self._types[name]
             if name == self._schema.subject:
                 # The trace tells subjects in words: their type must not decide anything.
-                column = _words(column)
+                column = words(column)
             elif column.type != kind:
                 column, misfits = _cast(column, kind)
                 complain(misfits, f"{name} isn't of the type it had before ({kind})")
@@ -261,8 +261,9 @@ def _number_text(column: Any) -> Any:
     return pc.if_else(pa.array(np.isnan(numbers)), pa.scalar(None, pa.string()), texts)
 
 
-def _words(column: Any) -> Any:
-    """Any values as text, for the trace; bytes that aren't text in hexadecimal digits."""
+def words(column: Any) -> Any:
+    """Any values as text, for the trace; bytes in hexadecimal digits, since they may be no text."""
+    column = _plain(column)
     if _is_bytes(column.type):
         return pa.array([None if v is None else v.hex() for v in column.to_pylist()], pa.string())
     return column.cast(pa.string())

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.codec import Codec, Encoded
+from shoal.codec import Codec, Encoded, words
 from shoal.engine import Anonymizer, Decisions, Engine
 from shoal.errors import PromiseError, ShoalError
 from shoal.hold import Hold
@@ -241,8 +241,8 @@ class Run:
         name = self._pipeline.schema.subject
         if name is None:
             return [None] * len(rows)
-        column = batch.column(name)
-        return [column[row].as_py() for row in rows]
+        subjects: list[Any] = words(batch.column(name).take(pa.array(rows))).to_pylist()
+        return subjects
 
     def _offer(self, item: _Read | BaseException | None) -> bool:
         """Put something in the queue unless the run is being stopped."""

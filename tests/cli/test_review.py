@@ -132,3 +132,15 @@ def test_the_audit_refuses_a_file_with_metadata(tmp_path: Path) -> None:
     hiding = published.replace_schema_metadata({"ids": "a b c"})
     assert audit(job.schema, job.policy, published)["secrecy"].verdict == "kept"
     assert audit(job.schema, job.policy, hiding)["secrecy"].verdict == "broken"
+
+
+def test_the_trace_names_the_subject_of_a_quarantined_row_whatever_its_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = write_job(tmp_path, schema=ID_AND_AGE, policy="k = 2\ndelay = { rows = 9 }")
+    data = write(pa.table({"id": [7, 8, 9], "age": [20, 21, 999]}), tmp_path / "in.parquet")
+    trace = tmp_path / "trace.parquet"
+    out = tmp_path / "out.csv"
+    assert shoal(monkeypatch, "run", job, "-i", data, "-o", out, "--trace", trace) == 0
+    lines = {line["outcome"]: line["subject"] for line in pq.read_table(trace).to_pylist()}
+    assert lines["quarantined"] == "9"
