@@ -6,7 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,20 @@ from shoal.errors import JobError, Problem, ResourceError, did_you_mean
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BATCH_ROWS", "BadRow", "Chunk", "Sink", "Source", "choose_columns", "chunks"]
+__all__ = [
+    "BATCH_ROWS",
+    "BadRow",
+    "Chunk",
+    "Durable",
+    "Mark",
+    "Position",
+    "Replayable",
+    "Sink",
+    "Source",
+    "Span",
+    "choose_columns",
+    "chunks",
+]
 
 #: How many rows a chunk has at most, unless asked otherwise.
 BATCH_ROWS = 65536
@@ -45,6 +58,29 @@ class BadRow:
     raw: bytes | None = field(default=None, repr=False)
 
 
+#: Where a source stands, in its own words: plain values that JSON can carry. It holds no value of
+#: a person.
+Position: TypeAlias = dict[str, Any]
+#: How far an output has come, in the sink's own words: plain values that JSON can carry.
+Mark: TypeAlias = dict[str, Any]
+
+
+class Span(NamedTuple):
+    """Where rows lie in the input: of one stream (a file, a partition), from here to there.
+
+    Parameters
+    ----------
+    stream
+        The name of the stream inside its source.
+    begin, end
+        The first position, and the one after the last; what they count is the source's business.
+    """
+
+    stream: str
+    begin: int
+    end: int
+
+
 @dataclass(slots=True)
 class Chunk:
     """Some consecutive rows of an input: those that could be read, and those that couldn't.
@@ -57,11 +93,17 @@ class Chunk:
         The position in the input of each row of the batch, from 0; bad rows are counted.
     bad
         The rows that couldn't be read, by position.
+    spans
+        Where the rows lie, if the source can give them again.
+    position
+        Where the source stands after these rows, if it can go on from there.
     """
 
     batch: pa.RecordBatch
     rows: NDArray[np.int64]
     bad: list[BadRow]
+    spans: tuple[Span, ...] = ()
+    position: Position | None = None
 
     def __repr__(self) -> str:
         # An Arrow batch prints its values, which belong to people.
@@ -91,6 +133,37 @@ class Source(Protocol):
         ...
 
 
+class Replayable(Source, Protocol):
+    """A source that can be read again, and go on where it was: what recovery needs.
+
+    Every chunk it gives has spans and a position. The order of events is: `seek` or not, then
+    `replay` any number of times, then iteration. What `replay` gives is, row by row and bad row by
+    bad row, what iteration gave under the same spans.
+    """
+
+    def seek(self, position: Position) -> None:
+        """Go on from a position that one of this source's chunks had."""
+        ...
+
+    def replay(self, spans: Sequence[Span]) -> Chunk:
+        """Give once more the rows of these spans, which come next.
+
+        Raises
+        ------
+        CheckpointError
+            If they are gone or have changed.
+        """
+        ...
+
+    def stop(self) -> None:
+        """End the iteration soon, also one that waits for rows. May be called by any thread."""
+        ...
+
+    def lag(self) -> int | None:
+        """How much is known to wait unread, in whatever the spans count; None if unknown."""
+        ...
+
+
 class Sink(Protocol):
     """An output that takes batches of public rows, in order.
 
@@ -108,6 +181,29 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Finish the output. Every row written is then in it. Closing twice does no harm."""
+        ...
+
+
+class Durable(Sink, Protocol):
+    """A sink that survives the end of its process: it knows what it has, and takes no row twice.
+
+    It is opened at a mark, and given all rows from that mark on, though it may have some of them
+    already: from a run that was killed after it had handed them over. Those it drops.
+    """
+
+    def commit(self) -> Mark:
+        """Make all rows so far durable, and give the mark to go on from.
+
+        Once it has returned, no crash takes them back, and a reader has or will have them.
+        """
+        ...
+
+    @property
+    def n_ahead(self) -> int:
+        """How much it has of what it hasn't been given yet; 0 once it has all been given again.
+
+        In rows or in bytes, as the sink likes.
+        """
         ...
 
 

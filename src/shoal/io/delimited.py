@@ -8,14 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 
 from shoal.errors import ResourceError
 from shoal.io.base import BATCH_ROWS, BadRow, Chunk, choose_columns, chunks
+from shoal.io.csv_rows import CsvParser
 from shoal.io.rows import CHUNK_BYTES, MAX_ROW_BYTES, Block, RowCutter, row_ends
-from shoal.io.streams import Input, reading
+from shoal.io.streams import Input
 from shoal.io.text import TextSink
-from shoal.io.utf8 import is_utf8
 
 __all__ = ["CsvSink", "CsvSource"]
 
@@ -73,8 +72,8 @@ class CsvSource:
         )
         header, self._first = self._read_header()
         self.schema_names = tuple(header)
-        self._columns = choose_columns(header, columns, source.name)
-        self._schema = pa.schema([(name, pa.string()) for name in self._columns])
+        chosen = choose_columns(header, columns, source.name)
+        self._parser = CsvParser(header, chosen, delimiter, source.name)
 
     def describe(self) -> str:
         """What is read, for a message."""
@@ -89,9 +88,9 @@ class CsvSource:
         for block in self._all_blocks():
             if block.reason is not None:
                 bad = [BadRow(n_rows, block.reason, block.data.rstrip(b"\r\n"))]
-                batch = pa.RecordBatch.from_pylist([], schema=self._schema)
+                batch = self._parser.nothing
             else:
-                batch, bad = self._parse(block.data, n_rows)
+                batch, bad = self._parser.parse(block.data, n_rows)
             yield from chunks(batch, n_rows, bad, self._batch_rows)
             n_rows += batch.num_rows + len(bad)
 
@@ -126,95 +125,6 @@ class CsvSource:
                 f"{name}: can't be read: its first line isn't a header in UTF-8. "
                 "Check that it is a CSV file, not compressed."
             ) from None
-
-    def _parse(self, data: bytes, first_row: int) -> tuple[pa.RecordBatch, list[BadRow]]:
-        """Parse whole rows; give the good ones, and the bad ones in order."""
-        if is_utf8(data):
-            batch, bad = self._parse_text(data)
-            return batch, [BadRow(first_row + b.row, b.reason, b.raw) for b in bad]
-        # Arrow can't tell which row is broken. Seen as Latin-1 every byte is a character, and
-        # delimiters, quotes and newlines stay what they are.
-        batch, bad = self._parse_text(data.decode("latin-1").encode())
-        bad = [BadRow(b.row, b.reason, b.raw and b.raw.decode().encode("latin-1")) for b in bad]
-        batch, broken = self._restore(batch)
-        if broken:
-            bad = self._merge(data, batch.num_rows + len(broken) + len(bad), bad, broken)
-        return batch, [BadRow(first_row + b.row, b.reason, b.raw) for b in bad]
-
-    def _parse_text(self, data: bytes) -> tuple[pa.RecordBatch, list[BadRow]]:
-        bad: list[BadRow] = []
-
-        def note(row: Any) -> str:
-            fields = f"{row.actual_columns} field{'s' * (row.actual_columns != 1)}"
-            reason = f"{fields} where {row.expected_columns} are expected"
-            bad.append(BadRow(row.number - 1, reason, row.text.encode()))
-            return "skip"
-
-        with reading(self._source.name, "it isn't CSV"):
-            table = pa.csv.read_csv(
-                pa.BufferReader(data),
-                # One block: the rows are whole already, and positions count from its start.
-                read_options=pa.csv.ReadOptions(
-                    use_threads=False,
-                    block_size=len(data) + 1,
-                    column_names=list(self.schema_names),
-                ),
-                parse_options=pa.csv.ParseOptions(
-                    delimiter=self._delimiter,
-                    newlines_in_values=b'"' in data,
-                    invalid_row_handler=note,
-                ),
-                convert_options=pa.csv.ConvertOptions(
-                    include_columns=list(self._columns),
-                    column_types=self._schema,
-                    null_values=[""],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                    check_utf8=False,
-                ),
-            )
-        return _one_batch(table), bad
-
-    def _restore(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, str]]:
-        """Turn Latin-1 back to the bytes it stands for; give the rows that aren't UTF-8."""
-        broken: dict[int, str] = {}
-        arrays = []
-        for name, array in zip(self._columns, batch.columns, strict=True):
-            values = array.to_pylist()
-            for place, value in enumerate(values):
-                if value is None or value.isascii():
-                    continue
-                try:
-                    values[place] = value.encode("latin-1").decode()
-                except UnicodeDecodeError:
-                    values[place] = None
-                    broken.setdefault(place, f"broken UTF-8 in column {name}")
-            arrays.append(pa.array(values, pa.string()))
-        batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-        if broken:
-            keep = [place not in broken for place in range(batch.num_rows)]
-            batch = batch.filter(pa.array(keep, pa.bool_()))
-        return batch, broken
-
-    def _merge(
-        self, data: bytes, n_rows: int, bad: list[BadRow], broken: dict[int, str]
-    ) -> list[BadRow]:
-        """Number the rows with broken text among all rows, and find what they were."""
-        invalid = {row.row for row in bad}
-        parsed = [row for row in range(n_rows) if row not in invalid]
-        start, lines = 0, []
-        for end in row_ends(data, self._delimiter.encode()).tolist():
-            if line := data[start:end].rstrip(b"\r\n"):
-                lines.append(line)
-            start = end
-        found = [BadRow(parsed[place], why, lines[parsed[place]]) for place, why in broken.items()]
-        return sorted([*bad, *found], key=lambda row: row.row)
-
-
-def _one_batch(table: pa.Table) -> pa.RecordBatch:
-    if table.num_rows == 0:
-        return pa.RecordBatch.from_pylist([], schema=table.schema)
-    return table.combine_chunks().to_batches()[0]
 
 
 class CsvSink(TextSink):

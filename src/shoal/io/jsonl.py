@@ -7,31 +7,19 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json
 
 from shoal.errors import ResourceError
 from shoal.io.base import BATCH_ROWS, BadRow, Chunk, choose_columns, chunks
-from shoal.io.rows import CHUNK_BYTES, MAX_ROW_BYTES, Block, RowCutter, row_ends
+from shoal.io.json_rows import JsonParser, lines_of, load
+from shoal.io.rows import CHUNK_BYTES, MAX_ROW_BYTES, Block, RowCutter
 from shoal.io.streams import Input
 from shoal.io.text import TextSink
-from shoal.io.utf8 import is_utf8, is_utf8_text
 
 __all__ = ["JsonSink", "JsonSource"]
 
 _LOOK_ROWS = 1000
-_INT64 = range(-(2**63), 2**63)
-_TYPES = {
-    frozenset[str](): pa.null(),
-    frozenset({"bool"}): pa.bool_(),
-    frozenset({"int"}): pa.int64(),
-    frozenset({"float"}): pa.float64(),
-    frozenset({"int", "float"}): pa.float64(),
-    frozenset({"huge", "float"}): pa.float64(),
-    frozenset({"int", "huge", "float"}): pa.float64(),
-}
 
 
 class JsonSource:
@@ -83,9 +71,9 @@ class JsonSource:
         self._seen: list[Block] = []
         looked = self._look()
         self.schema_names = tuple(dict.fromkeys(key for row in looked for key in row))
-        self._columns = choose_columns(self.schema_names, columns, source.name)
-        self._kinds: dict[str, frozenset[str]] = {name: frozenset() for name in self._columns}
-        self._widen([row for row in looked if not self._nested(row)])
+        chosen = choose_columns(self.schema_names, columns, source.name)
+        self._parser = JsonParser(chosen)
+        self._parser.widen([row for row in looked if not self._parser.nested(row)])
 
     def describe(self) -> str:
         """What is read, for a message."""
@@ -103,10 +91,9 @@ class JsonSource:
             bad: list[BadRow] = []
             if block.reason is not None:
                 bad = [BadRow(n_rows, block.reason, block.data.rstrip(b"\r\n"))]
-                batch = pa.RecordBatch.from_pylist([], schema=self._schema())
+                batch = self._parser.nothing
             else:
-                fast = self._parse_fast(block.data)
-                batch, bad = (fast, []) if fast else self._parse_lines(block.data, n_rows)
+                batch, bad = self._parser.parse(block.data, n_rows)
             yield from chunks(batch, n_rows, bad, self._batch_rows)
             n_rows += batch.num_rows + len(bad)
 
@@ -119,8 +106,8 @@ class JsonSource:
             self._seen.append(block)
             if block.reason is not None:
                 continue
-            for line in _lines(block.data):
-                row = _load(line)
+            for line in lines_of(block.data):
+                row = load(line)
                 if isinstance(row, dict):
                     rows.append(row)
                     if len(rows) == _LOOK_ROWS or self._source.live:
@@ -131,124 +118,6 @@ class JsonSource:
                 "JSON lines have one object a line."
             )
         return rows
-
-    def _nested(self, row: dict[str, Any]) -> str | None:
-        return next((n for n in self._columns if isinstance(row.get(n), dict | list)), None)
-
-    def _widen(self, rows: list[dict[str, Any]]) -> None:
-        for name in self._columns:
-            kinds = {_kind(row[name]) for row in rows if row.get(name) is not None}
-            self._kinds[name] |= kinds
-
-    def _schema(self) -> pa.Schema:
-        return pa.schema(
-            [(name, _TYPES.get(self._kinds[name], pa.string())) for name in self._columns]
-        )
-
-    # -- parsing -------------------------------------------------------------------------------
-
-    def _parse_fast(self, data: bytes) -> pa.RecordBatch | None:
-        """Let Arrow parse the lines, if they are as they should be; else give None."""
-        n_rows = _count_objects(data)
-        if not n_rows or not is_utf8(data):
-            return None
-        schema = self._schema()
-        try:
-            table = pa.json.read_json(
-                pa.BufferReader(data),
-                read_options=pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
-                parse_options=pa.json.ParseOptions(
-                    explicit_schema=schema, unexpected_field_behavior="ignore"
-                ),
-            )
-        except pa.ArrowException:
-            return None
-        # Two objects in one line are no row, but Arrow would take them for two.
-        if table.num_rows != n_rows:
-            return None
-        return table.select(list(self._columns)).combine_chunks().to_batches()[0]
-
-    def _parse_lines(self, data: bytes, first_row: int) -> tuple[pa.RecordBatch, list[BadRow]]:
-        rows: list[dict[str, Any]] = []
-        bad: list[BadRow] = []
-        for place, line in enumerate(_lines(data), first_row):
-            row = _load(line)
-            if isinstance(row, str):
-                bad.append(BadRow(place, row, line))
-            elif reason := self._unfit(row):
-                bad.append(BadRow(place, reason, line))
-            else:
-                rows.append(row)
-        self._widen(rows)
-        schema = self._schema()
-        arrays = [_array([row.get(field.name) for row in rows], field.type) for field in schema]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema), bad
-
-    def _unfit(self, row: dict[str, Any]) -> str | None:
-        if (name := self._nested(row)) is not None:
-            return f"column {name} isn't a plain value"
-        for name in self._columns:
-            value = row.get(name)
-            if isinstance(value, str) and not is_utf8_text(value):
-                return f"broken UTF-8 in column {name}"
-        return None
-
-
-def _lines(data: bytes) -> Iterator[bytes]:
-    for line in data.split(b"\n"):
-        if stripped := line.strip(b" \t\r"):
-            yield stripped
-
-
-def _load(line: bytes) -> dict[str, Any] | str:
-    """Give the object of a line, or why there is none."""
-    try:
-        row = json.loads(line.decode())
-    except UnicodeDecodeError:
-        return "broken UTF-8"
-    except (ValueError, RecursionError):
-        return "not a JSON object"
-    return row if isinstance(row, dict) else "not a JSON object"
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
-        return "int" if value in _INT64 else "huge"
-    return "float" if isinstance(value, float) else "text"
-
-
-def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_string(kind):
-        values = [v if v is None or isinstance(v, str) else json.dumps(v) for v in values]
-    elif pa.types.is_floating(kind):
-        values = [v if v is None else _float(v) for v in values]
-    return pa.array(values, kind)
-
-
-def _float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-
-
-def _count_objects(data: bytes) -> int:
-    """Count the lines, if each is empty or goes from ``{`` to ``}``; else give 0.
-
-    Arrow doesn't care for newlines between or within objects. Lines of this shape can't be parts
-    of objects that go over several lines, so its rows are the lines.
-    """
-    octets = np.frombuffer(data, np.uint8)
-    ends = row_ends(data)
-    starts = np.concatenate(([0], ends[:-1]))
-    last = ends - 1
-    last = last - (octets[last] == ord("\n"))
-    last = last - ((last >= starts) & (octets[last] == ord("\r")))
-    full = last >= starts
-    good = (octets[starts[full]] == ord("{")) & (octets[last[full]] == ord("}"))
-    return int(full.sum()) if bool(good.all()) else 0
 
 
 class JsonSink(TextSink):

@@ -18,7 +18,7 @@ import pyarrow as pa
 from shoal.errors import ResourceError
 from shoal.io.formats import STDIO
 
-__all__ = ["Exact", "Input", "Output", "compressed", "open_input", "open_output", "reading"]
+__all__ = ["Exact", "Input", "Output", "compressed", "open_input", "open_output", "reading", "why"]
 
 _WRITE_BYTES = 1 << 20
 _REASONS = {
@@ -34,7 +34,8 @@ _REASONS = {
 }
 
 
-def _reason(error: OSError) -> str:
+def why(error: OSError) -> str:
+    """Say in words why the operating system refused."""
     code = error.errno
     if code is None:
         # Arrow raises OSError with a text of its own, which might quote the data.
@@ -51,7 +52,7 @@ def reading(name: str, otherwise: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = otherwise if error.errno is None else _reason(error)
+        reason = otherwise if error.errno is None else why(error)
         raise ResourceError(f"{name}: can't be read: {reason}.") from None
     except (pa.ArrowException, UnicodeError):
         raise ResourceError(f"{name}: can't be read: {otherwise}.") from None
@@ -213,9 +214,20 @@ class Output:
             self._raw.flush()
         except OSError as error:
             gone = error.errno in (errno.EPIPE, errno.ECONNRESET)
-            what = f"can't be written: {_reason(error)}."
+            what = f"can't be written: {why(error)}."
             what = "the reader of the output went away." if gone else what
             self._error = ResourceError(f"{self.name}: {what}")
+            raise self._error from None
+
+    def sync(self) -> None:
+        """Have the disk keep everything so far: it survives a loss of power."""
+        self.flush()
+        if self._error is not None:
+            raise self._error
+        try:
+            os.fsync(self._raw.fileno())
+        except OSError as error:
+            self._error = ResourceError(f"{self.name}: can't be written: {why(error)}.")
             raise self._error from None
 
     def close(self) -> None:
@@ -257,7 +269,7 @@ def open_output(path: str | os.PathLike[str], *, private: bool = False) -> Outpu
         os.fchmod(number, 0o600)
         return Output(raw, name)
     except OSError as error:
-        reason = _reason(error)
+        reason = why(error)
         if error.errno == errno.ENOENT:
             reason = f"the folder {Path(path).parent} doesn't exist. Create it first"
         raise ResourceError(f"{name}: can't be written: {reason}.") from None
