@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import prometheus_client
@@ -51,6 +53,7 @@ def test_every_figure_is_shown() -> None:
     }
     assert buckets["shoal_delay_rows_bucket", "10.0"] == 3
     assert buckets["shoal_delay_rows_bucket", "+Inf"] == 4
+    assert buckets["shoal_delay_seconds_bucket", "0.3"] == 3
     assert buckets["shoal_delay_seconds_bucket", "30.0"] == 4
     assert buckets["shoal_group_subjects_bucket", "20.0"] == 1
     assert buckets["shoal_group_subjects_bucket", "640.0"] == 2
@@ -86,3 +89,23 @@ def test_the_registry_is_its_own() -> None:
     assert "python_info" not in found
     assert b"shoal" not in before
     assert b"shoal" not in prometheus_client.generate_latest()
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text(encoding="utf-8")
+
+
+def test_every_metric_is_on_its_page_with_its_type() -> None:
+    told = dict(re.findall(r"^\| `(shoal_\w+)` \| (\w+) \|", PAGE, re.M))
+    shown = re.findall(
+        r"^# TYPE (\w+) (\w+)$", text(some_figures(), Health(checkpoint_age=1.0)), re.M
+    )
+    assert told == dict(shown)
+
+
+def test_the_alerts_of_the_page_name_metrics_that_exist() -> None:
+    rules = PAGE.partition("# shoal-rules.yml")[2].partition("```")[0]
+    named = set(re.findall(r"\bshoal_\w+", rules))
+    assert len(named) >= 6
+    assert named <= {
+        family for family, _ in re.findall(r"^\| `(shoal_\w+)` \| (\w+) \|", PAGE, re.M)
+    }

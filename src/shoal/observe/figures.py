@@ -17,7 +17,7 @@ Buckets: TypeAlias = tuple[tuple[float, int], ...]
 
 #: Delays are told in steps of about three, from 10 rows and from a tenth of a second on.
 _ROWS = tuple(n * 10**power for power in range(1, 7) for n in (1, 3))
-_SECONDS = tuple(n * 10.0**power for power in range(-1, 5) for n in (1, 3))
+_SECONDS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
 #: Groups are told in powers of two times k.
 _DOUBLINGS = 8
 #: The mean loss is told to so many places.
