@@ -29,6 +29,13 @@ def _representatives() -> NDArray[np.float64]:
     return np.concatenate([np.arange(_N_EXACT), edges * (1 + _ERROR)])
 
 
+@functools.lru_cache(maxsize=16)
+def _places(bounds: tuple[float, ...]) -> NDArray[np.int64]:
+    """For each fine bucket, the first of these bounds that it doesn't exceed."""
+    found: NDArray[np.int64] = np.searchsorted(np.array(bounds, np.float64), _representatives())
+    return found
+
+
 class Histogram:
     """Counts, mean, least, largest and quantiles of numbers from 0 up.
 
@@ -104,7 +111,7 @@ class Histogram:
         >>> numbers.fold([4, 100, 10_000])
         (2, 3, 4)
         """
-        place = np.searchsorted(np.asarray(bounds, dtype=np.float64), _representatives())
+        place = _places(tuple(bounds))
         # Weights are doubles, which hold every count up to 2**53.
         counts = np.bincount(place, weights=self._buckets, minlength=len(bounds) + 1)
         return tuple(int(n) for n in np.cumsum(counts)[: len(bounds)])
