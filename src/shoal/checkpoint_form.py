@@ -148,15 +148,15 @@ def _parsed(body: bytes, number: int) -> Checkpoint:
 
 
 def _exactly(source: io.BytesIO, n_bytes: int) -> bytes:
-    data = source.read(n_bytes)
-    if n_bytes < 0 or len(data) != n_bytes:
+    if not 0 <= n_bytes <= source.getbuffer().nbytes - source.tell():
         raise ValueError("less than the index says")
-    return data
+    return source.read(n_bytes)
 
 
 def _array_bytes(array: NDArray[Any]) -> memoryview:
     output = io.BytesIO()
-    np.lib.format.write_array(output, array, allow_pickle=False)
+    # Version 3 of NumPy's format can name the fields of records in any script.
+    np.lib.format.write_array(output, array, version=(3, 0), allow_pickle=False)
     return output.getbuffer()
 
 
