@@ -21,7 +21,7 @@ KEY_BYTES = 32
 SALT_BYTES, NONCE_BYTES, TAG_BYTES = 16, 12, 16
 #: Longer than any key; more of a file isn't read.
 _FILE_BYTES = 4096
-_MAKE = "A new key is made by: openssl rand -hex 32"
+_MAKE = "For a new folder one is made by: openssl rand -hex 32"
 
 
 class Seal:
