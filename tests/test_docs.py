@@ -245,7 +245,7 @@ def test_no_page_names_an_unknown_command(page: Path) -> None:
 
 def test_the_exit_codes_of_the_page_are_those_that_exist() -> None:
     told = re.findall(r"^\| (\d+) \|", section(CLI, "Exit codes"), re.M)
-    assert told == ["0", "1", "2", "3", "4", "6", "70", "130", "143"]
+    assert told == ["0", "1", "2", "3", "4", "5", "6", "70", "130", "143"]
 
 
 # -- the job file -------------------------------------------------------------------------------
@@ -255,6 +255,8 @@ MODELS = {
     "schema": job_form.SchemaForm,
     "policy": job_form.PolicyForm,
     "publish": job_form.PublishForm,
+    "input": job_form.InputForm,
+    "output": job_form.OutputForm,
     "run": job_form.RunForm,
     "bad_rows": job_form.BadRowsForm,
 }
@@ -282,6 +284,7 @@ def test_the_sections_of_the_job_are_those_of_its_page() -> None:
         job_form.QuasiForm,
         job_form.DomainForm,
         job_form.DelayForm,
+        job_form.CheckpointForm,
         job_form.EachRowForm,
         job_form.KeepForm,
     ],

@@ -218,6 +218,10 @@ class AppendSink:
         """How many bytes the file has that haven't been given again."""
         return self._output.n_ahead
 
+    def abandon(self) -> None:
+        """Let go of the file as it is."""
+        self._output.drop()
+
     def close(self) -> None:
         """Hand over the rest and let go of the file."""
         self._sink.close()

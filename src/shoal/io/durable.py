@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.errors import JobError, Problem
-from shoal.io.append import AppendSink
+from shoal.io.append import AppendSink, has_rows_already
 from shoal.io.base import Durable, Mark
-from shoal.io.formats import STDIO, tell_format
+from shoal.io.folder import files_in
+from shoal.io.formats import STDIO, Format, tell_format
 from shoal.io.parts import PartsSink
 from shoal.io.replaying import is_plain_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["is_folder", "open_durable"]
+__all__ = ["check_continuable", "check_new", "has_bytes", "is_folder", "open_durable"]
 
 
 def open_durable(
@@ -69,11 +70,37 @@ def open_durable(
     ...     print(mark, [file.name for file in Path(f"{folder}/out").iterdir()])
     {'seq': 2} ['rows-000000000000-000000000002.csv']
     """
-    if is_folder(path):
+    kind = check_continuable(path, format)
+    if kind is None:
         return PartsSink(
             path, schema, format or "csv", mark,
             private=private, part_rows=part_rows, part_seconds=part_seconds,
         )  # fmt: skip
+    return AppendSink(path, schema, kind.name, mark, private=private)
+
+
+def check_new(path: str | os.PathLike[str], format: str | None = None) -> None:  # noqa: A002
+    """Refuse an output that can't be continued after a stop, or that has rows already."""
+    kind = check_continuable(path, format)
+    there = Path(path)
+    if (there.is_dir() and files_in(there)) if kind is None else has_bytes(path):
+        raise has_rows_already(os.fspath(path))
+
+
+def has_bytes(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is there and isn't empty, or a folder has files."""
+    there = Path(path)
+    return bool(files_in(there)) if there.is_dir() else there.exists() and there.stat().st_size > 0
+
+
+def check_continuable(
+    path: str | os.PathLike[str],
+    format: str | None = None,  # noqa: A002 - the word users know
+) -> Format | None:
+    """Refuse an output that can't be continued; give the format of a file, None for a folder."""
+    if is_folder(path):
+        tell_format(path, format or "csv")
+        return None
     name = os.fspath(path)
     kind = tell_format(path, format)
     is_file = name != STDIO and (Path(path).is_file() or not Path(path).exists())
@@ -86,7 +113,7 @@ def open_durable(
                 "Write to a folder (-o out/) or to plain CSV or JSON lines",
             )
         )
-    return AppendSink(path, schema, kind.name, mark, private=private)
+    return kind
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:

@@ -33,7 +33,7 @@ class PartsSink:
 
     A part is written aside, synced, and then given its name, so a reader never sees an unfinished
     one. It is finished by `commit`, by `close`, when a row's place is a multiple of ``part_rows``,
-    and by the first write after it has been open for ``part_seconds``.
+    and by the first write or `flush` after it has been open for ``part_seconds``.
 
     Guarantee: parts are never changed, and after `commit` no loss of power takes one back. After a
     crash there are all rows up to the last commit, and maybe more; whoever goes on adds those that
@@ -55,7 +55,7 @@ class PartsSink:
     part_rows
         After how many rows a part is finished; None: not by rows.
     part_seconds
-        After how many seconds a part is finished by the next write; None: not by time.
+        After how many seconds a part is finished by the next write or flush; None: not by time.
     clock
         What tells the seconds.
     """
@@ -120,7 +120,9 @@ class PartsSink:
             raise
 
     def flush(self) -> None:
-        """Do nothing: rows can be read when their part is finished."""
+        """Finish the part if it is old enough: its rows can be read then, and not before."""
+        if self._is_old():
+            self.commit()
 
     def commit(self) -> Mark:
         """Finish the part; give the mark to go on from."""
@@ -132,6 +134,10 @@ class PartsSink:
             self._abandon(error)
             raise
         return {"seq": self._seq}
+
+    def abandon(self) -> None:
+        """Leave nothing of the part that isn't finished."""
+        self._abandon(ResourceError(f"{self._name}: was given up."))
 
     def close(self) -> None:
         """Finish the part. Closing twice does no harm; after a failure it is silent."""
@@ -241,9 +247,4 @@ class _SyncedOutput(Output):
     def close(self) -> None:
         if not self.closed and not self.broken:
             self.sync()
-        super().close()
-
-    def drop(self) -> None:
-        """Write nothing more, and let go of the file."""
-        self._error = self._error or ResourceError(f"{self.name}: was given up.")
         super().close()
