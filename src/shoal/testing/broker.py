@@ -12,6 +12,7 @@ For a person::
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import shutil
 import signal
@@ -205,6 +206,7 @@ class Broker:
             "transaction.state.log.replication.factor": 1,
             "transaction.state.log.min.isr": 1,
             "transaction.state.log.num.partitions": 1,
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
             "group.initial.rebalance.delay.ms": 0,
             # One that was killed is back in two seconds, not in nine.
             "broker.session.timeout.ms": 2000,
@@ -285,20 +287,17 @@ def create_topics(
     partitions
         How many partitions a topic has where its name doesn't say.
     """
-    from confluent_kafka import KafkaException
-    from confluent_kafka.admin import NewTopic
-
-    admin = _admin(client)
+    admin, library = _admin(client), importlib.import_module("confluent_kafka")
     try:
         there = admin.list_topics(timeout=10).topics
         wanted = []
         for word in names:
             name, _, number = word.partition(":")
             if name not in there:
-                wanted.append(NewTopic(name, int(number or partitions), 1))
+                wanted.append(library.admin.NewTopic(name, int(number or partitions), 1))
         for future in admin.create_topics(wanted).values() if wanted else ():
             future.result()
-    except KafkaException as error:
+    except library.KafkaException as error:
         raise ResourceError(f"the topics can't be created: {error.args[0].str()}") from None
     return [topic.topic for topic in wanted]
 
