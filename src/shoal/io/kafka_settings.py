@@ -1,0 +1,236 @@
+"""What a job says about a Kafka topic, and what of it must not be said."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from shoal.errors import JobError, Problem, ResourceError, did_you_mean
+from shoal.io.streams import why
+
+__all__ = ["FORMATS", "STARTS", "KafkaSettings", "Resolved", "unless_set"]
+
+#: What the value of a message can be.
+FORMATS = ("json", "csv", "arrow")
+#: Where to begin where there is no checkpoint.
+STARTS = ("earliest", "latest")
+
+#: Names of librdkafka's settings whose values nobody may read in a job file.
+_SECRET = re.compile(r"password|passphrase|secret|key\.pem$|oauthbearer\.config$")
+_REFERENCE = re.compile(r"(env|file):(.+)", re.S)
+
+_OFFSETS = "offsets are kept in the checkpoint, so that a row is neither lost nor published twice"
+_TRANSACTIONS = "the output is written in transactions, which this would break"
+_OWNED = "partitions are assigned, never rebalanced: a row that is held must not change its owner"
+_SERVERS = "the brokers are named by the key kafka"
+#: Settings that would break what is promised, and why.
+_REFUSED = {
+    "auto.commit.enable": _OFFSETS,
+    "auto.commit.interval.ms": _OFFSETS,
+    "auto.offset.reset": _OFFSETS,
+    "enable.auto.commit": _OFFSETS,
+    "enable.auto.offset.store": _OFFSETS,
+    "enable.partition.eof": _OFFSETS,
+    "offset.store.method": _OFFSETS,
+    "group.id": _OWNED,
+    "group.instance.id": _OWNED,
+    "group.protocol": _OWNED,
+    "partition.assignment.strategy": _OWNED,
+    "enable.gapless.guarantee": _TRANSACTIONS,
+    "enable.idempotence": _TRANSACTIONS,
+    "transactional.id": _TRANSACTIONS,
+    "bootstrap.servers": _SERVERS,
+    "metadata.broker.list": _SERVERS,
+    "allow.auto.create.topics": "a topic that is missing is most likely a wrong name",
+    "plugin.library.paths": "it would load code from elsewhere",
+}
+#: Settings of which one value only keeps the promise, and why.
+_FIXED = {
+    "isolation.level": (("read_committed",), "rows that were taken back would be published"),
+    "acks": (("all", "-1"), _TRANSACTIONS),
+    "request.required.acks": (("all", "-1"), _TRANSACTIONS),
+}
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Settings as the client takes them, secrets included; its repr shows none of them."""
+
+    values: dict[str, Any] = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
+
+    def hide(self, text: str) -> str:
+        """Give a text without any of the secrets."""
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text
+
+
+@dataclass(frozen=True)
+class KafkaSettings:
+    """A topic, where it is, and how its messages look.
+
+    Parameters
+    ----------
+    servers
+        The bootstrap servers, as ``host:port``, with commas between them.
+    topic
+        The name of the topic.
+    format
+        What the value of a message is: ``json``, ``csv`` or ``arrow``.
+    partitions
+        The partitions that an input owns; None for all of them.
+    columns
+        The fields of CSV messages, in order. Without them each message begins with a header.
+    rows
+        How many rows an output puts in a message, at most.
+    start
+        Where an input begins if there is no checkpoint: ``earliest`` or ``latest``.
+    settings
+        Further settings for librdkafka (TLS, SASL, sizes). A secret is never among them: it is
+        ``env:NAME``, the name of an environment variable, or ``file:PATH``.
+
+    Raises
+    ------
+    JobError
+        With every problem there is.
+
+    >>> KafkaSettings("localhost:9092", "people", settings={"sasl.password": "hunter2"})
+    Traceback (most recent call last):
+    ...
+    shoal.errors.JobError: settings.sasl.password: is a secret and stands in clear. \
+Write "env:NAME" or "file:PATH", and keep the secret there.
+    >>> KafkaSettings("localhost:9092", "people", settings={"group.id": "mine"})
+    Traceback (most recent call last):
+    ...
+    shoal.errors.JobError: settings.group.id: can't be set: partitions are assigned, never \
+rebalanced: a row that is held must not change its owner.
+    """
+
+    servers: str
+    topic: str
+    format: str = "json"
+    partitions: tuple[int, ...] | None = None
+    columns: tuple[str, ...] | None = None
+    rows: int = 1000
+    start: str = "earliest"
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
+        if problems := [*self._wrong_keys(), *self._wrong_settings()]:
+            raise JobError(problems)
+
+    @property
+    def where(self) -> str:
+        """The topic, for messages."""
+        return f"Kafka topic {self.topic} at {self.servers}"
+
+    def resolved(self) -> Resolved:
+        """Give librdkafka's settings with every reference replaced by what it stands for.
+
+        Raises
+        ------
+        JobError
+            If an environment variable isn't set.
+        ResourceError
+            If a file can't be read.
+        """
+        values: dict[str, Any] = {"bootstrap.servers": self.servers}
+        secrets = []
+        for name, value in self.settings.items():
+            reference = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
+            if reference is None:
+                values[name] = str(value).lower() if isinstance(value, bool) else value
+                continue
+            values[name] = _look_up(name, *reference.groups())
+            if values[name]:
+                secrets.append(values[name])
+        return Resolved(values, tuple(secrets))
+
+    def _wrong_keys(self) -> list[Problem]:
+        problems = []
+        if not self.servers.strip():
+            problems.append(Problem("kafka", "names no broker", None, "Write host:port"))
+        if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", self.topic):
+            mend = "A name has letters, digits, dots, dashes and underscores, 249 at most"
+            problems.append(Problem("topic", "isn't a name of a topic", repr(self.topic), mend))
+        for key, value, known in (("format", self.format, FORMATS), ("start", self.start, STARTS)):
+            if value not in known:
+                near = did_you_mean(value, known)
+                problems.append(Problem(key, f"isn't a known {key}", repr(value), near))
+        if self.rows < 1:
+            problems.append(Problem("rows", "must be at least 1", str(self.rows)))
+        if self.partitions is not None:
+            if not self.partitions:
+                mend = "Leave it out to own all partitions"
+                problems.append(Problem("partitions", "is empty", None, mend))
+            if (
+                len(set(self.partitions)) < len(self.partitions)
+                or min(self.partitions, default=0) < 0
+            ):
+                what = "must be different whole numbers of at least 0"
+                problems.append(Problem("partitions", what, str(list(self.partitions))))
+        if self.columns is not None:
+            if self.format != "csv":
+                what = f"names the fields of CSV messages, and the format is {self.format}"
+                problems.append(Problem("columns", what, None, "Leave it out"))
+            if not self.columns or len(set(self.columns)) < len(self.columns):
+                what = "must be at least one name, and each a different one"
+                problems.append(Problem("columns", what))
+        return problems
+
+    def _wrong_settings(self) -> list[Problem]:
+        problems = []
+        for name, value in self.settings.items():
+            key = f"settings.{name}"
+            is_reference = isinstance(value, str) and _REFERENCE.fullmatch(value) is not None
+            if name in _REFUSED:
+                problems.append(Problem(key, f"can't be set: {_REFUSED[name]}"))
+            elif name in _FIXED and str(value) not in _FIXED[name][0]:
+                only, reason = _FIXED[name]
+                problems.append(Problem(key, f"must be {only[0]}: {reason}"))
+            elif _SECRET.search(name) and not is_reference:
+                mend = 'Write "env:NAME" or "file:PATH", and keep the secret there'
+                problems.append(Problem(key, "is a secret and stands in clear", None, mend))
+            elif not isinstance(value, str | int | float | bool):
+                problems.append(Problem(key, "must be a text, a number, true or false"))
+        return problems
+
+
+def unless_set(settings: KafkaSettings, ours: Mapping[str, Any]) -> dict[str, Any]:
+    """Give settings of ours, but for those that the job sets itself.
+
+    >>> job = KafkaSettings("localhost:9092", "people", settings={"retry.backoff.ms": 50})
+    >>> unless_set(job, {"retry.backoff.ms": 10, "linger.ms": 5})
+    {'linger.ms': 5}
+    """
+    return {name: value for name, value in ours.items() if name not in settings.settings}
+
+
+def _look_up(name: str, kind: str, place: str) -> str:
+    """Give what an environment variable or a file says."""
+    if kind == "env":
+        value = os.environ.get(place)
+        if value is None:
+            raise JobError(
+                Problem(
+                    f"settings.{name}",
+                    f"the environment variable {place} isn't set",
+                    None,
+                    "Set it before the job is run",
+                )
+            )
+        return value
+    path = Path(place).expanduser()
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\r\n")
+    except OSError as error:
+        raise ResourceError(f"settings.{name}: {path} can't be read: {why(error)}.") from None
+    except UnicodeDecodeError:
+        raise ResourceError(f"settings.{name}: {path} can't be read: it isn't UTF-8.") from None

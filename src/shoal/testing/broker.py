@@ -1,0 +1,382 @@
+"""A real Kafka broker for tests, and for people who want to try: one node, on this machine only.
+
+The broker's jars come from Maven Central, once, into the user's cache folder; Java 17 or later runs
+them. Everything else (data, settings) is in a temporary folder, and the process ends with the one
+that started it, however that ends.
+
+For a person::
+
+    python -m shoal.testing.broker --port 9092 --topics people,public
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import ResourceError
+from shoal.testing._broker_jars import NoBrokerError, java, kafka_jars
+
+__all__ = ["Broker", "NoBrokerError", "create_topics", "find_broker", "main"]
+
+#: The environment variable that names a broker to test with, instead of one of our own.
+ENVIRONMENT = "SHOAL_TEST_KAFKA"
+#: How long, in seconds, a broker may take to start and to end by itself. Mostly it takes three.
+START_SECONDS, STOP_SECONDS = 60.0, 20.0
+#: A small, quick Java: this broker serves one machine for a short while.
+JAVA_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+LOG_OPTION = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
+#: A guard reads the process id from its pipe; when the pipe ends, its writer has, and so must we.
+GUARD = ("sh", "-c", 'read -r pid && { read -r _; kill -9 "$pid"; } 2>/dev/null')
+
+
+class Broker:
+    """A Kafka broker of one node on the loopback interface.
+
+    Parameters
+    ----------
+    port
+        Where it listens; by default some free port.
+    folder
+        Where its data is kept; by default a temporary folder that is removed at the end.
+    users
+        Names and passwords, if clients must log in (SASL, PLAIN); without them anybody may.
+
+    Raises
+    ------
+    NoBrokerError
+        If it can't be had here; the message says why.
+
+    Examples
+    --------
+    ::
+
+        with Broker() as broker:
+            create_topics(broker.client, ["people"])
+            ...  # bootstrap servers: broker.address
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int | None = None,
+        folder: Path | None = None,
+        users: Mapping[str, str] | None = None,
+    ) -> None:
+        self._java = java()
+        self._jars = kafka_jars()
+        self._users = dict(users or {})
+        self._ports = _free_ports(port)
+        self._is_ours = folder is None
+        self._folder = Path(tempfile.mkdtemp(prefix="shoal-kafka-")) if folder is None else folder
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """The bootstrap server, as ``host:port``."""
+        return f"127.0.0.1:{self._ports[0]}"
+
+    @property
+    def client(self) -> dict[str, Any]:
+        """The settings that a client needs to connect, as librdkafka names them."""
+        settings: dict[str, Any] = {"bootstrap.servers": self.address}
+        for name, password in list(self._users.items())[:1]:
+            settings |= {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN",
+                "sasl.username": name,
+                "sasl.password": password,
+            }
+        return settings
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, while it runs."""
+        return None if self._process is None else self._process.pid
+
+    def __enter__(self) -> Broker:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers; after `kill`, on the same port and data."""
+        if self._process is not None:
+            return
+        settings = self._folder / "server.properties"
+        settings.touch(mode=0o600)
+        settings.write_text("".join(f"{key}={value}\n" for key, value in self._settings().items()))
+        data = self._folder / "data"
+        if not (data / "meta.properties").exists():
+            cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            self._format(settings, cluster)
+        self._guard = subprocess.Popen(GUARD, stdin=subprocess.PIPE)
+        with (self._folder / "broker.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command("kafka.Kafka", settings),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # Ctrl-C at the terminal is for us alone: we end the broker.
+                start_new_session=True,
+            )
+        assert self._guard.stdin is not None
+        self._guard.stdin.write(f"{self._process.pid}\n".encode())
+        self._guard.stdin.flush()
+        self._wait_until_ready()
+
+    def stop(self) -> None:
+        """End it, in order if it can be; remove its data, unless the folder was given."""
+        if self._process is not None:
+            self.resume()
+            self._process.terminate()
+            try:
+                self._process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+            self._reap()
+        if self._is_ours:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def kill(self) -> None:
+        """End it at once, as a crash would. `start` brings it back."""
+        if self._process is not None:
+            self._process.kill()
+            self._reap()
+
+    def pause(self) -> None:
+        """Let it stand still: it keeps its connections and answers nobody."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on after `pause`."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def _reap(self) -> None:
+        assert self._process is not None
+        assert self._guard is not None
+        # The guard goes first: once the process is reaped, its id may be another's.
+        self._guard.kill()
+        self._guard.wait()
+        assert self._guard.stdin is not None
+        self._guard.stdin.close()
+        self._process.wait()
+        self._process = self._guard = None
+
+    def _settings(self) -> dict[str, object]:
+        protocol = "SASL_PLAINTEXT" if self._users else "PLAINTEXT"
+        port, controller = self._ports
+        settings: dict[str, object] = {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "listeners": f"{protocol}://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"{protocol}://127.0.0.1:{port}",
+            "inter.broker.listener.name": protocol,
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": f"{protocol}:{protocol},CONTROLLER:PLAINTEXT",
+            "log.dirs": self._folder / "data",
+            "auto.create.topics.enable": "false",
+            "offsets.topic.replication.factor": 1,
+            "offsets.topic.num.partitions": 1,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "transaction.state.log.num.partitions": 1,
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
+            "group.initial.rebalance.delay.ms": 0,
+            # One that was killed is back in two seconds, not in nine.
+            "broker.session.timeout.ms": 2000,
+            "broker.heartbeat.interval.ms": 500,
+            # Alone in the world, there is nobody to hand partitions over to.
+            "controlled.shutdown.enable": "false",
+        }
+        if self._users:
+            name, password = next(iter(self._users.items()))
+            known = " ".join(f'user_{user}="{word}"' for user, word in self._users.items())
+            settings |= {
+                "sasl.enabled.mechanisms": "PLAIN",
+                "sasl.mechanism.inter.broker.protocol": "PLAIN",
+                "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+                    "org.apache.kafka.common.security.plain.PlainLoginModule required "
+                    f'username="{name}" password="{password}" {known};'
+                ),
+            }
+        return settings
+
+    def _command(self, main: str, *words: object) -> list[str]:
+        return [
+            self._java, *JAVA_OPTIONS, LOG_OPTION, "-cp", f"{self._jars}/*", main,
+            *(str(word) for word in words),
+        ]  # fmt: skip
+
+    def _format(self, settings: Path, cluster: str) -> None:
+        command = self._command("kafka.tools.StorageTool", "format", "-t", cluster, "-c", settings)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NoBrokerError(f"no Kafka broker: its folder can't be made: {_tail(done.stderr)}")
+
+    def _wait_until_ready(self) -> None:
+        assert self._process is not None
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            if self._process.poll() is not None:
+                why = _tail((self._folder / "broker.log").read_text(errors="replace"))
+                self._reap()
+                raise NoBrokerError(f"no Kafka broker: it ended while starting: {why}")
+            try:
+                socket.create_connection(("127.0.0.1", self._ports[0]), 1).close()
+                _admin(self.client).list_topics(timeout=5)
+                return
+            except OSError:
+                time.sleep(0.05)
+        self.kill()
+        raise NoBrokerError(f"no Kafka broker: none answers after {START_SECONDS:.0f} seconds")
+
+
+@contextmanager
+def find_broker() -> Iterator[str]:
+    """Give the address of a broker to test with: `SHOAL_TEST_KAFKA`, or else a new one's.
+
+    Raises
+    ------
+    NoBrokerError
+        If there is none; the message says why.
+    """
+    if address := os.environ.get(ENVIRONMENT):
+        yield address
+        return
+    with Broker() as broker:
+        yield broker.address
+
+
+def create_topics(
+    client: Mapping[str, Any], names: Sequence[str], *, partitions: int = 1
+) -> list[str]:
+    """Create the topics that aren't there yet; give the names of the new ones.
+
+    Parameters
+    ----------
+    client
+        What a client needs to connect: at least ``bootstrap.servers``.
+    names
+        The topics; ``name:3`` is one with three partitions.
+    partitions
+        How many partitions a topic has where its name doesn't say.
+    """
+    admin, library = _admin(client), importlib.import_module("confluent_kafka")
+    try:
+        there = admin.list_topics(timeout=10).topics
+        wanted = []
+        for word in names:
+            name, _, number = word.partition(":")
+            if name not in there:
+                wanted.append(library.admin.NewTopic(name, int(number or partitions), 1))
+        for future in admin.create_topics(wanted).values() if wanted else ():
+            future.result()
+    except library.KafkaException as error:
+        raise ResourceError(f"the topics can't be created: {error.args[0].str()}") from None
+    return [topic.topic for topic in wanted]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a broker in the foreground until Ctrl-C."""
+    parser = argparse.ArgumentParser(
+        prog="python -m shoal.testing.broker",
+        description="A Kafka broker on this machine, to try things out. Ctrl-C ends it.",
+    )
+    parser.add_argument("--port", type=int, default=9092, help="where it listens (9092)")
+    parser.add_argument(
+        "--folder", type=Path, help="where its data stays; by default it is forgotten at the end"
+    )
+    parser.add_argument(
+        "--topics", default="", help="topics to create if missing: people,public:2 (partitions)"
+    )
+    parser.add_argument(
+        "--at", metavar="HOST:PORT", help="create the topics at this broker, and start none"
+    )
+    options = parser.parse_args(words)
+    topics = [name for name in options.topics.split(",") if name]
+    try:
+        if options.at:
+            _say_topics(create_topics({"bootstrap.servers": options.at}, topics))
+            return 0
+        with Broker(port=options.port, folder=options.folder) as broker:
+            _say_topics(create_topics(broker.client, topics))
+            print(f"Kafka is ready at {broker.address}. Ctrl-C ends it.", flush=True)
+            _wait_for_the_end()
+            return 0
+    except ResourceError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+
+
+def _wait_for_the_end() -> None:
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        while True:
+            signal.pause()
+    except KeyboardInterrupt:
+        return
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _say_topics(names: Sequence[str]) -> None:
+    for name in names:
+        print(f"Created topic {name}.", flush=True)
+
+
+def _admin(client: Mapping[str, Any]) -> Any:
+    try:
+        from confluent_kafka.admin import AdminClient
+    except ImportError:
+        raise NoBrokerError(
+            "no Kafka broker: confluent-kafka isn't installed: pip install 'shoal[kafka]'"
+        ) from None
+    # Its own lines about a broker that isn't up yet would only confuse.
+    return AdminClient({**client, "log_level": 0})
+
+
+def _free_ports(port: int | None) -> tuple[int, int]:
+    """Give two ports that nobody listens at: the wanted one, if any, and another."""
+    with socket.socket() as first, socket.socket() as second:
+        if port is None:
+            first.bind(("127.0.0.1", 0))
+        second.bind(("127.0.0.1", 0))
+        return port or first.getsockname()[1], second.getsockname()[1]
+
+
+def _tail(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " / ".join(lines[-3:]) or "it didn't say why"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
