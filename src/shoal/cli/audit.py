@@ -77,7 +77,7 @@ def _table(
 
 
 def _alike(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Give batches in which a column is a dictionary in all or in none: files of a folder differ."""
+    """Give batches in which a column is a dictionary in all or in none, as files may differ."""
     kinds = [
         {batch.schema.field(name).type for batch in batches} for name in batches[0].schema.names
     ]

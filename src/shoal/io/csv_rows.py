@@ -12,7 +12,7 @@ import pyarrow.csv
 
 from shoal.errors import ResourceError
 from shoal.io.base import BadRow
-from shoal.io.rows import row_ends
+from shoal.io.rows import BOM, row_ends
 from shoal.io.streams import reading
 from shoal.io.utf8 import is_utf8
 
@@ -76,6 +76,9 @@ class CsvParser:
             bad.append(BadRow(row.number - 1, reason, row.text.encode()))
             return "skip"
 
+        if data.startswith(BOM):
+            # Amid a file it is a part of a value; Arrow would take away the one at the beginning.
+            data = BOM + data
         with reading(self._where, "it isn't CSV"):
             table = pa.csv.read_csv(
                 pa.BufferReader(data),

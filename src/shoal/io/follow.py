@@ -100,8 +100,9 @@ class FollowedFile(Replaying):
                 return None
 
     def _appeared(self) -> bool:
-        if self._path.exists():
-            self._take(Growing(self._path))
+        octets = self._open(self._path.name)
+        if octets is not None:
+            self._take(octets)
             return True
         if not self._told:
             logger.info("%s: doesn't exist yet; waiting for it", self._name)
@@ -166,8 +167,10 @@ class FollowedFile(Replaying):
         """Open a file of the same folder, if it is still there."""
         try:
             return Growing(self._path.with_name(name))
-        except ResourceError:
-            return None
+        except ResourceError as error:
+            if isinstance(error.__context__, FileNotFoundError):
+                return None
+            raise
 
     # -- going on and reading again --------------------------------------------------------------
 
@@ -209,11 +212,10 @@ class FollowedFile(Replaying):
         if self._octets is not None and self._fits(self._octets, known, end, inode):
             return
         fitting: list[Growing] = []
-        for name in generations(self._path):
-            octets = self._open(name)
-            if octets is not None and self._fits(octets, known, end):
+        for octets in self._open_generations():
+            if self._fits(octets, known, end):
                 fitting.append(octets)
-            elif octets is not None:
+            else:
                 octets.close()
         # A file that was copied back, or by copytruncate, has another inode.
         chosen = [octets for octets in fitting if octets.inode == inode] or fitting
@@ -225,6 +227,17 @@ class FollowedFile(Replaying):
         self._take(chosen[0])
         if not self._is_begun():
             raise self._gone()
+
+    def _open_generations(self) -> list[Growing]:
+        """Open the file and its former selves, each once, though they may be renamed just now."""
+        while True:
+            found = generations(self._path)
+            opened = {name: self._open(name) for name in found}
+            there = [octets for octets in opened.values() if octets is not None]
+            if [octets.inode for octets in there] == list(found.values()):
+                return there
+            for octets in there:
+                octets.close()
 
     @staticmethod
     def _fits(octets: Growing, known: str, end: int, inode: int | None = None) -> bool:

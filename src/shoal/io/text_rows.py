@@ -50,13 +50,10 @@ class TextRows:
         *,
         known: tuple[str, ...] | None = None,
         kinds: Mapping[str, Sequence[str]] | None = None,
-        chunk_bytes: int = CHUNK_BYTES,
-        max_row_bytes: int = MAX_ROW_BYTES,
     ) -> None:
         self._octets = octets
         self._delimiter = _DELIMITERS.get(form)
         self._asked, self._known, self._learned = columns, known, kinds
-        self._chunk_bytes, self._max = chunk_bytes, max_row_bytes
         self.names: tuple[str, ...] = ()
         self.columns: tuple[str, ...] = ()
         self._parser: CsvParser | JsonParser | None = None
@@ -146,7 +143,7 @@ class TextRows:
         """The blocks from the beginning of the file, and where each begins."""
         at = len(BOM) if self._octets.read_at(0, len(BOM)) == BOM else 0
         read_to, splitter = at, self._splitter()
-        while data := self._octets.read_at(read_to, self._chunk_bytes):
+        while data := self._octets.read_at(read_to, CHUNK_BYTES):
             read_to += len(data)
             for block in splitter.feed(data):
                 yield block, at
@@ -200,7 +197,9 @@ class TextRows:
             while not self._whole:
                 if self._finished:
                     return None
-                data = self._octets.read_at(self._read_to, self._chunk_bytes)
+                # Up to the next multiple: pieces end in the same places wherever reading began.
+                n_bytes = CHUNK_BYTES - self._read_to % CHUNK_BYTES
+                data = self._octets.read_at(self._read_to, n_bytes)
                 self._read_to += len(data)
                 if data:
                     self._whole.extend(self._cutter.feed(data))
@@ -249,4 +248,4 @@ class TextRows:
 
     def _splitter(self) -> Splitter:
         delimiter = None if self._delimiter is None else self._delimiter.encode()
-        return Splitter(delimiter, max_row_bytes=self._max)
+        return Splitter(delimiter, max_row_bytes=MAX_ROW_BYTES)
