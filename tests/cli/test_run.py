@@ -262,7 +262,7 @@ def test_a_bug_ends_with_70_and_tells_no_value(folder, capfd, monkeypatch):
     def broken(*args: object, **options: object) -> None:
         raise ValueError("CANARY")
 
-    monkeypatch.setattr(run_module, "open_source", broken)
+    monkeypatch.setattr(run_module, "open_input", broken)
     assert folder.run() == 70
     err = capfd.readouterr().err
     assert "CANARY" not in err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import signal
 import subprocess
 import time
@@ -18,7 +17,7 @@ from shoal.audit import Report, audit
 from shoal.io import open_source
 from shoal.job import Job
 
-from ..world import COMMAND, people, write, write_job
+from ..world import COMMAND, SCHEMA, people, write, write_job
 
 ALL_IN_PARTS = "rows-*"
 
@@ -57,12 +56,8 @@ class FilesJob:
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         checkpoint = f"checkpoint = {{ folder = 'state', every = {self.every} }}"
-        schema = None
-        if "clock" not in self.policy and "seconds" in self.policy:
-            from ..world import SCHEMA
-
-            schema = 'time = "at"\n' + SCHEMA
-        options = {} if schema is None else {"schema": schema}
+        by_time = "seconds" in self.policy and "clock" not in self.policy
+        options = {"schema": 'time = "at"\n' + SCHEMA} if by_time else {}
         self.job = write_job(
             self.folder, policy=self.policy, run=f"seed = 7\n{checkpoint}", **options
         )
@@ -71,6 +66,8 @@ class FilesJob:
             write(self.table, source)
             return
         source.mkdir(exist_ok=True)
+        if not self.n_files:
+            return
         n = -(-len(self.table) // self.n_files)
         for i in range(0, len(self.table), n):
             write(self.table.slice(i, n), source / f"part-{i:06d}.csv")
@@ -156,16 +153,6 @@ def killed_after(command: list[str], seconds: float) -> bool:
         assert process.stderr is not None
         assert process.returncode == 0, process.stderr.read().decode()
         return False
-
-
-def torture(command: list[str], n_kills: int, seed: int, *, longest: float) -> int:
-    """Kill a run at random instants until it was killed so often or has ended; tell how often."""
-    draw = random.Random(seed)
-    for n in range(n_kills):
-        # Early instants too: in the middle of a recovery, or before anything was read.
-        if not killed_after(command, draw.uniform(0.3, longest)):
-            return n
-    return n_kills
 
 
 def crowd(n_rows: int, seed: int = 1) -> pa.Table:
