@@ -95,6 +95,9 @@ class Again:
         position: Position = {"at": list(self._at), "rows": self._n_rows}
         return Chunk(batch, rows, [], tuple(spans), position)
 
+    def begins_at(self) -> Position | None:
+        return None
+
     def seek(self, position: Position) -> None:
         self._at, self._n_rows = list(position["at"]), position["rows"]
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Self, TypeAlias
 
-__all__ = ["WITHHELD", "Plain", "Raised", "event", "is_name", "plain", "plain_fields"]
+__all__ = ["WITHHELD", "Plain", "Raised", "event", "is_name", "plain", "plain_fields", "sentence"]
 
 #: What a field of an event may be.
 Plain: TypeAlias = bool | int | float | str | None
@@ -116,6 +116,15 @@ def event(
     # Not as exc_info: another's handler would print the message.
     raised = None if error is None else Raised.of(error)
     logger.log(level, name, extra={"fields": told, "raised": raised}, stacklevel=2)
+
+
+def sentence(logger: logging.Logger, level: int, name: str, text: str) -> None:
+    """Log a sentence that Shoal made: about a job, a file or a broker.
+
+    Such sentences name columns, files, topics and counts, and never a person's value. Never use
+    it for a text from elsewhere, such as the message of another's exception.
+    """
+    logger.log(level, name, extra={"fields": {}, "sentence": text}, stacklevel=2)
 
 
 def is_name(name: object) -> bool:

@@ -391,7 +391,9 @@ class Run:
             self._on_bad.check()
             recorder.go_on()
             facts, arrays, batches = self._decider.snapshot()
-            facts |= {"position": None, "clock": None, "seq": 0, "marks": {}}
+            assert isinstance(self._reader.source, Replayable)
+            begin = self._reader.source.begins_at()
+            facts |= {"position": begin, "clock": None, "seq": 0, "marks": {}}
             recorder.save(0, facts, arrays, batches)
             self._writer.go_on(0, {})
             self._on_bad.go_on({})

@@ -8,28 +8,19 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from shoal.cli.logs import configure_logs, sentence
+from shoal.cli.logs import configure_logs
 from shoal.errors import ParameterError
-from shoal.events import WITHHELD, event
+from shoal.events import WITHHELD, event, sentence
 
 from ..world import write_job
 
 CANARY = "CANARY"
 LOG = logging.getLogger("shoal.test_logs")
-
-
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    logger = logging.getLogger("shoal")
-    before = logger.handlers[:], logger.level, logger.propagate
-    yield
-    logger.handlers[:], logger.level, logger.propagate = before
 
 
 def saved() -> None:
@@ -93,11 +84,11 @@ def test_without_a_kind_only_warnings_are_told(capfd):
 def test_sentences_of_ours_are_told_in_full(capfd):
     text = "schema.keep: column ward has 99 different values in 100 rows"
     configure_logs("json")
-    sentence(logging.WARNING, "warned", text)
+    sentence(LOG, logging.WARNING, "warned", text)
     told = json.loads(capfd.readouterr().err)
     assert (told["level"], told["event"], told["text"]) == ("warning", "warned", text)
     configure_logs(None)
-    sentence(logging.WARNING, "warned", text)
+    sentence(LOG, logging.WARNING, "warned", text)
     assert capfd.readouterr().err == f"warning: {text}\n"
 
 
@@ -176,10 +167,14 @@ def test_real_jobs_log_no_value(name, tmp_path):
     job = write_job(tmp_path, bad_rows=bad_rows)
     (tmp_path / "in.csv").write_text(data)
     words = ["run", str(job), "-i", str(tmp_path / "in.csv"), "-o", str(tmp_path / "out.csv")]
+    words += ["--log", "json"]
     done = logged(f"import sys; sys.argv[1:] = {words!r}\nfrom shoal.cli import main; main()")
     assert done.returncode == code, done.stderr
     assert CANARY not in done.stderr
-    assert done.stderr
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert {"warning", "run ended" if code == 0 else "command failed"} <= {
+        line["event"] for line in lines
+    }
 
 
 # -- who listens -----------------------------------------------------------------------------------

@@ -229,6 +229,8 @@ def _tell_bug(error: Exception) -> None:
 
 
 def _say(text: str) -> None:
-    from shoal.cli.terminal import say
+    import logging
 
-    say(text)
+    from shoal.cli.logs import say_or_log
+
+    say_or_log(logging.ERROR, "command failed", text)

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 
 from shoal.cli.terminal import say
 from shoal.errors import ParameterError, did_you_mean
-from shoal.events import WITHHELD, Plain, Raised, is_name, plain_fields
+from shoal.events import WITHHELD, Plain, Raised, is_name, plain_fields, sentence
 
-__all__ = ["KINDS", "configure_logs", "sentence"]
+__all__ = ["KINDS", "configure_logs", "is_logging", "say_or_log"]
 
 #: What ``--log`` may be.
 KINDS = ("text", "json")
@@ -44,6 +44,7 @@ def configure_logs(kind: str | None) -> None:
     for handler in [handler for handler in logger.handlers if isinstance(handler, _Stderr)]:
         logger.removeHandler(handler)
     handler = _Stderr()
+    handler.is_asked = kind is not None
     handler.setFormatter({None: _Words(), "text": _Lines(), "json": _Objects()}[kind])
     logger.addHandler(handler)
     logger.setLevel(logging.WARNING if kind is None else logging.INFO)
@@ -51,17 +52,23 @@ def configure_logs(kind: str | None) -> None:
     logger.propagate = False
 
 
-def sentence(level: int, name: str, text: str) -> None:
-    """Log a sentence that Shoal made: a warning about the job, the message of a `ShoalError`.
+def is_logging() -> bool:
+    """Whether ``--log`` was asked for: then everything is told as events."""
+    return any(isinstance(h, _Stderr) and h.is_asked for h in logging.getLogger(_ROOT).handlers)
 
-    Such sentences name columns, files and counts, and never a person's value. Never use it for a
-    text from elsewhere, such as the message of another's exception.
-    """
-    logging.getLogger(_ROOT).log(level, name, extra={"fields": {}, "sentence": text}, stacklevel=2)
+
+def say_or_log(level: int, name: str, text: str) -> None:
+    """Tell a sentence of Shoal's own, as an event where ``--log`` was asked for."""
+    if is_logging():
+        sentence(logging.getLogger(_ROOT), level, name, text)
+    else:
+        say(text)
 
 
 class _Stderr(logging.Handler):
     """Stderr as it is at the moment. Nobody listening is no reason to fail."""
+
+    is_asked = False
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import signal
 import sys
 import time
@@ -24,9 +25,10 @@ from shoal.cli.ends import (
     trace_outlet,
 )
 from shoal.cli.eyes import Eyes
-from shoal.cli.logs import configure_logs
+from shoal.cli.logs import configure_logs, is_logging, say_or_log
 from shoal.cli.terminal import Progress, say, tell
 from shoal.errors import JobError, Problem, ShoalError
+from shoal.events import event, sentence
 from shoal.job import Job
 from shoal.job_ends import Input, Output
 from shoal.pipeline import Run
@@ -34,6 +36,8 @@ from shoal.recovery import Recovery
 from shoal.seal import Seal
 
 __all__ = ["Ask", "run"]
+
+log = logging.getLogger("shoal.run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +70,15 @@ def run(job_path: Path, ask: Ask) -> int:
         raise JobError(Problem("input", "is the terminal", None, "Give a file with -i, or a pipe"))
     if not ask.quiet:
         for warning in job.warnings:
-            say(f"warning: {warning}")
+            _warn(warning)
     recovery = _recovery(job, source_spec, sink_spec, ask)
     with contextlib.ExitStack() as stack:
         source = open_input(job, source_spec)
         stack.callback(source.close)
         bad_rows = BadRowsOutlet(job, source)
         stack.callback(bad_rows.close)
-        progress = stack.enter_context(Progress(quiet=ask.quiet))
+        # Lines for programs and a line that is drawn anew don't go together.
+        progress = stack.enter_context(Progress(quiet=ask.quiet or ask.log is not None))
         eyes = Eyes(job, progress, ask.metrics, stack, quiet=ask.quiet)
         if is_cold():
             progress.note("compiling, once for this version …")
@@ -83,7 +88,7 @@ def run(job_path: Path, ask: Ask) -> int:
             on_bad=bad_rows,
             open_trace=None if ask.trace is None else trace_outlet(job, ask.trace),
             watch=eyes.show,
-            warn=lambda text: None if ask.quiet else progress.say(f"warning: {text}"),
+            warn=None if ask.quiet else lambda text: _warn(text, progress),
             recovery=recovery,
             drain=ask.drain,
         )
@@ -96,7 +101,7 @@ def run(job_path: Path, ask: Ask) -> int:
                 eyes.fail(error)
                 progress.clear()
                 if not ask.quiet:
-                    say(_fate(running))
+                    say_or_log(logging.WARNING, "run failed", _fate(running))
                 raise
         seconds = time.perf_counter() - begin
     return _finish(job, running, caught, seconds, sink_spec, ask)
@@ -136,6 +141,13 @@ def _digest(*parts: object) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
+def _warn(text: str, progress: Progress | None = None) -> None:
+    if is_logging():
+        sentence(log, logging.WARNING, "warning", text)
+    else:
+        (say if progress is None else progress.say)(f"warning: {text}")
+
+
 def _finish(
     job: Job, running: Run, caught: list[int], seconds: float, sink: Output, ask: Ask
 ) -> int:
@@ -147,6 +159,13 @@ def _finish(
         }
         put = say if sink.path == "-" and sink.kafka is None else tell
         put(json.dumps(figures))
+    elif is_logging():
+        event(
+            log, logging.INFO, "run ended", interrupted=running.interrupted,
+            rows_in=summary.n_in, published=summary.n_published,
+            suppressed=summary.suppression.count, quarantined=summary.n_quarantined,
+            held=summary.n_held, late=summary.n_late,
+        )  # fmt: skip
     elif not ask.quiet:
         for line in summary.lines():
             say(line)
@@ -156,7 +175,7 @@ def _finish(
     if not running.interrupted:
         return 0
     if not ask.quiet:
-        say(f"interrupted: {_fate(running)}")
+        say_or_log(logging.INFO, "run interrupted", f"interrupted: {_fate(running)}")
     number = caught[0] if caught else signal.SIGINT
     return 0 if number == signal.SIGTERM and running.saved is not None else 128 + number
 

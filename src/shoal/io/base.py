@@ -142,8 +142,12 @@ class Replayable(Source, Protocol):
     bad row, what iteration gave under the same spans.
     """
 
+    def begins_at(self) -> Position | None:
+        """The position before the first chunk; None if it is the beginning of all there is."""
+        ...
+
     def seek(self, position: Position) -> None:
-        """Go on from a position that one of this source's chunks had."""
+        """Go on from a position that one of this source's chunks had, or from `begins_at`."""
         ...
 
     def replay(self, spans: Sequence[Span]) -> Chunk:

@@ -60,6 +60,10 @@ class Replaying(ABC):
             else:
                 self._stopped.wait(self._poll)
 
+    def begins_at(self) -> Position | None:
+        """None: files are read from their beginning."""
+        return None
+
     def seek(self, position: Position) -> None:
         """Go on from a position that one of this source's chunks had."""
         try:
