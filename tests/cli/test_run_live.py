@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import urllib.error
 import urllib.request
@@ -290,4 +289,4 @@ def test_what_is_kept_is_for_the_owners_eyes_only(live):
     assert live.run("-q", "--trace", f"{live.path}/trace/") == 0
     for folder in (live.path / "state", live.path / "trace"):
         assert folder.stat().st_mode & 0o777 == 0o700
-        assert {os.stat(file).st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+        assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}

@@ -139,9 +139,11 @@ def test_a_file_that_changed_after_it_was_done_is_told(folder, now):
         error = read.fail()
     assert isinstance(error, ResourceError)
     assert "a.csv: has changed since it was read" in str(error)
-    with contextlib.closing(open_replayable(folder)) as source:
-        with pytest.raises(ResourceError, match="has changed since"):
-            source.seek(read.chunks[0].position)
+    with (
+        contextlib.closing(open_replayable(folder)) as source,
+        pytest.raises(ResourceError, match="has changed since"),
+    ):
+        source.seek(read.chunks[0].position)
 
 
 def test_a_file_that_was_only_touched_is_the_same(folder):
@@ -155,11 +157,14 @@ def test_a_file_that_was_only_touched_is_the_same(folder):
 
 def test_a_file_that_grows_while_it_is_read_is_told(folder):
     put(folder, "a.csv", "a\n" + "1\n" * 50)
-    with small_chunks(20), contextlib.closing(open_replayable(folder)) as source:
-        with pytest.raises(ResourceError, match=r"a\.csv: has changed since it was read"):
-            for _ in source:
-                with (folder / "a.csv").open("a") as file:
-                    file.write("2\n" if file.tell() < 200 else "")
+    with (
+        small_chunks(20),
+        contextlib.closing(open_replayable(folder)) as source,
+        pytest.raises(ResourceError, match=r"a\.csv: has changed since it was read"),
+    ):
+        for _ in source:
+            with (folder / "a.csv").open("a") as file:
+                file.write("2\n" if file.tell() < 200 else "")
 
 
 def test_what_was_read_and_is_gone_or_changed_is_refused(folder):
@@ -176,9 +181,11 @@ def test_what_was_read_and_is_gone_or_changed_is_refused(folder):
                 lambda s: s.seek(chunks[0].position),
                 lambda s: s.replay(chunks[0].spans),
             ):
-                with contextlib.closing(open_replayable(folder)) as source:
-                    with pytest.raises(CheckpointError, match=r"a\.csv: was read before the stop"):
-                        attempt(source)
+                with (
+                    contextlib.closing(open_replayable(folder)) as source,
+                    pytest.raises(CheckpointError, match=r"a\.csv: was read before the stop"),
+                ):
+                    attempt(source)
         put(folder, "a.csv", kept)
         with contextlib.closing(open_replayable(folder)) as source:
             source.replay(chunks[0].spans)

@@ -1,4 +1,5 @@
 import contextlib
+import functools
 import logging
 import os
 import random
@@ -182,9 +183,11 @@ def test_a_file_that_is_emptied_begins_anew_with_a_warning(path, caplog):
     assert "was emptied while it was read" in record.message
     spans = [chunk.spans for chunk in read.chunks]
     assert spans[1][0].stream != spans[2][0].stream
-    with contextlib.closing(open_replayable(path, ["a"], follow=True)) as source:
-        with pytest.raises(CheckpointError, match="is gone, shorter, or begins otherwise"):
-            source.replay(spans[0])
+    with (
+        contextlib.closing(open_replayable(path, ["a"], follow=True)) as source,
+        pytest.raises(CheckpointError, match="is gone, shorter, or begins otherwise"),
+    ):
+        source.replay(spans[0])
     # copytruncate leaves a copy, which has another inode.
     path.with_name("x.csv.1").write_text(copy)
     with reading(path, ["a"], spans=spans) as again:
@@ -249,6 +252,7 @@ def test_types_of_json_are_carried_over_a_rotation(tmp_path):
     assert isinstance(rows[2]["a"], float)
     with reading(path, ["a"], position=read.chunks[0].position) as again:
         assert again.wait_for(2) == rows[1:]
+    assert {str(chunk.batch.schema.field("a").type) for chunk in again.chunks} == {"double"}
 
 
 def test_trouble_on_the_way_is_told(path):
@@ -295,6 +299,10 @@ file.close()
 """
 
 
+def has_come(read, n_rows):
+    return read.error or read.n_rows() >= n_rows
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_process_appends_and_rotates_while_the_reader_is_stopped_again_and_again(tmp_path, seed):
     path = tmp_path / "x.csv"
@@ -308,7 +316,8 @@ def test_a_process_appends_and_rotates_while_the_reader_is_stopped_again_and_aga
                 command = [sys.executable, "-c", WRITER, str(path), str(seed), str(n_rows)]
                 writer = writer or subprocess.Popen(command)
                 goal = min(n_rows - len(kept), draw.randrange(1, 120))
-                wait_until(lambda: read.error or read.n_rows() >= goal)
+                is_far = functools.partial(has_come, read, goal)
+                wait_until(is_far)
             assert read.error is None
             chunks = read.chunks
             n_known = draw.randrange(len(chunks) + 1)

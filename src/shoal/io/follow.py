@@ -197,6 +197,7 @@ class FollowedFile(Replaying):
         if before(self._octets, at) != known:
             raise self._gone()
         assert self._text is not None
+        self._kinds = position.get("kinds")
         self._text.kinds = self._kinds
         self._text.go_to(at)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.errors import CheckpointError
-from shoal.io.base import BadRow, Chunk, chunks
+from shoal.io.base import BadRow, Chunk
 from shoal.io.plain import plain_array
 
 __all__ = ["FileRows", "Piece", "chunk_of", "join", "too_short"]
@@ -85,11 +85,10 @@ def join(pieces: Sequence[Piece]) -> pa.RecordBatch:
 
 def chunk_of(batch: pa.RecordBatch, bad: list[BadRow], first_row: int) -> Chunk:
     """Number the rows of a batch."""
-    n_rows = batch.num_rows + len(bad)
-    if not n_rows:
-        return Chunk(batch, np.empty(0, np.int64), [])
-    [chunk] = chunks(batch, first_row, bad, n_rows)
-    return chunk
+    rows = np.arange(first_row, first_row + batch.num_rows + len(bad), dtype=np.int64)
+    if bad:
+        rows = np.delete(rows, [row.row - first_row for row in bad])
+    return Chunk(batch, rows, bad)
 
 
 def too_short(name: str) -> CheckpointError:
