@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 
 from shoal.algorithms.castle import Castle
 from shoal.audit import audit
-from shoal.checkpoint import Store
 from shoal.errors import CheckpointError, JobError, ParameterError, ResourceError
-from shoal.folder import SEGMENT, numbers_of, path_of
 from shoal.io.base import BadRow, Chunk, Mark, Position, Span
-from shoal.journal import Flush, Read, Tick, read_journal
 from shoal.pipeline import Pipeline, Run
 from shoal.policy import Delay, DistinctLDiversity, KAnonymity, Policy
 from shoal.recovery import Recovery
 from shoal.release import Publish
 from shoal.schema import Quasi, Schema, Sensitive
+from shoal.state.folder import SEGMENT, numbers_of, path_of
+from shoal.state.journal import Flush, Read, Tick, read_journal
+from shoal.state.store import Store
 from shoal.testing.clocks import ManualClock
 
 from .test_pipeline import TOWN, policy_of, schema_of

@@ -20,14 +20,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.checkpoint import Checkpoint
 from shoal.clock import Clock, steady
 from shoal.deciding import Decider, State
 from shoal.engine import Anonymizer
 from shoal.errors import CheckpointError, ParameterError, ResourceError
 from shoal.events import event
 from shoal.io.base import BadRow, Mark, Position, Replayable, Sink, Source
-from shoal.journal import Entry, Flush, Read, Tick
 from shoal.metrics import Summary
 from shoal.order import Arranged
 from shoal.policy import Policy
@@ -35,6 +33,8 @@ from shoal.reader import LOOK, Reader, Taken
 from shoal.recovery import Recorder, Recovery, Saved
 from shoal.release import Publish, Release
 from shoal.schema import Schema
+from shoal.state.journal import Entry, Flush, Read, Tick
+from shoal.state.store import Checkpoint
 from shoal.writer import Outlet, Plain, Writer
 
 __all__ = ["Pipeline", "Quarantine", "Run"]

@@ -23,12 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shoal.checkpoint import Checkpoint, Store
 from shoal.errors import CheckpointError, ParameterError
 from shoal.events import event
-from shoal.folder import SEGMENT, numbers_of
-from shoal.journal import Entry, Journal, read_journal
-from shoal.seal import Seal
+from shoal.state.folder import SEGMENT, numbers_of
+from shoal.state.journal import Entry, Journal, read_journal
+from shoal.state.seal import Seal
+from shoal.state.store import Checkpoint, Store
 
 __all__ = ["Recorder", "Recovery", "Saved"]
 

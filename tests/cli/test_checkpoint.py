@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.checkpoint import Checkpoint
 from shoal.cli import checkpoint as module
 from shoal.cli.checkpoint import show
 from shoal.errors import CheckpointError, ResourceError
-from shoal.journal import Flush, Journal, Read, Tick
-from shoal.seal import Seal
+from shoal.state.journal import Flush, Journal, Read, Tick
+from shoal.state.seal import Seal
+from shoal.state.store import Checkpoint
 
-from ..state import SEAL, Span, new_store, path, segment_path
+from ..state.world import SEAL, Span, new_store, path, segment_path
 
 KEY = bytes(range(32)).hex()
 FACTS = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from shoal.folder import CHECKPOINT, numbers_of, path_of
+from shoal.state.folder import CHECKPOINT, numbers_of, path_of
 
 from ..crashes.world import started, wait_until
 from ..world import people, read, shoal, write, write_job

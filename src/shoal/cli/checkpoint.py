@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.checkpoint import Checkpoint, read_file, when
-from shoal.checkpoint_form import check_intact, job_of, read_body, read_checkpoint_heading
 from shoal.cli.terminal import tell
 from shoal.errors import CheckpointError, ResourceError
-from shoal.folder import CHECKPOINT, SEGMENT, numbers_of, path_of
-from shoal.heading import Heading
-from shoal.seal import Seal
-from shoal.segment import Segment
+from shoal.state.checkpoint import check_intact, job_of, read_body, read_checkpoint_heading
+from shoal.state.folder import CHECKPOINT, SEGMENT, numbers_of, path_of
+from shoal.state.heading import Heading
+from shoal.state.seal import Seal
+from shoal.state.segment import Segment
+from shoal.state.store import Checkpoint, read_file, when
 
 __all__ = ["show"]
 

@@ -33,7 +33,7 @@ from shoal.job import Job
 from shoal.job_ends import Input, Output
 from shoal.pipeline import Run
 from shoal.recovery import Recovery
-from shoal.seal import Seal
+from shoal.state.seal import Seal
 
 __all__ = ["Ask", "run"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from shoal.errors import CheckpointError
-from shoal.heading import make_heading
-from shoal.journal import Journal
-from shoal.seal import Seal
-from shoal.segment import FORMAT, MAGIC, Segment, closing_record, new_heading, record
+from shoal.state.heading import make_heading
+from shoal.state.journal import Journal
+from shoal.state.seal import Seal
+from shoal.state.segment import FORMAT, MAGIC, Segment, closing_record, new_heading, record
 
-from .state import ENTRIES, SEAL, SEALS, read, segment_path, write
+from .world import ENTRIES, SEAL, SEALS, read, segment_path, write
 
 
 @SEALS

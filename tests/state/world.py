@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.checkpoint import Checkpoint, Store
-from shoal.folder import CHECKPOINT, SEGMENT, path_of
 from shoal.io.base import Span
-from shoal.journal import Entry, Flush, Journal, Read, Tick, read_journal
-from shoal.seal import Seal
+from shoal.state.folder import CHECKPOINT, SEGMENT, path_of
+from shoal.state.journal import Entry, Flush, Journal, Read, Tick, read_journal
+from shoal.state.seal import Seal
+from shoal.state.store import Checkpoint, Store
 
 SEAL = Seal(bytes(range(32)))
 SEALS = pytest.mark.parametrize("seal", [None, SEAL], ids=["plain", "sealed"])

@@ -21,8 +21,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import CheckpointError
-from shoal.heading import DamagedError, Heading, check_seal, make_heading, read_heading
-from shoal.seal import Seal
+from shoal.state.heading import DamagedError, Heading, check_seal, make_heading, read_heading
+from shoal.state.seal import Seal
 
 __all__ = ["Checkpoint", "check_intact", "job_of", "pieces", "read_body", "read_checkpoint_heading"]
 

@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shoal import checkpoint_form
-from shoal.checkpoint import Checkpoint, Store, read_file
-from shoal.checkpoint_form import FORMAT
 from shoal.errors import CheckpointError, ResourceError
-from shoal.folder import CHECKPOINT, SEGMENT, path_of
-from shoal.heading import DamagedError
-from shoal.journal import Flush, Journal, read_journal
-from shoal.seal import Seal
+from shoal.state import checkpoint as form
+from shoal.state.checkpoint import FORMAT
+from shoal.state.folder import CHECKPOINT, SEGMENT, path_of
+from shoal.state.heading import DamagedError
+from shoal.state.journal import Flush, Journal, read_journal
+from shoal.state.seal import Seal
+from shoal.state.store import Checkpoint, Store, read_file
 
-from .state import (
+from .world import (
     BATCH,
     JOB,
     SEAL,
@@ -176,7 +176,7 @@ def test_a_crash_at_any_step_of_saving_leaves_one_to_go_on_from(tmp_path) -> Non
 def test_a_kill_leaves_one_to_go_on_from(tmp_path) -> None:
     program = (
         "import sys; import numpy as np; from pathlib import Path\n"
-        "from shoal.checkpoint import Checkpoint, Store\n"
+        "from shoal.state.store import Checkpoint, Store\n"
         "store = Store(Path(sys.argv[1]), job={}, seal=None)\n"
         "for i in range(10**9):\n"
         "    store.save(Checkpoint(i, {'seq': i}, {'a': np.full(50_000, i)}))\n"
@@ -275,9 +275,9 @@ def test_a_renamed_one_is_refused(tmp_path) -> None:
 
 
 def test_a_newer_format_is_refused(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(checkpoint_form, "FORMAT", FORMAT + 1)
+    monkeypatch.setattr(form, "FORMAT", FORMAT + 1)
     store = new_store(tmp_path)
-    monkeypatch.setattr("shoal.heading.__version__", "9.9.9")
+    monkeypatch.setattr("shoal.state.heading.__version__", "9.9.9")
     store.save(small())
     monkeypatch.undo()
     with pytest.raises(CheckpointError, match=r"has format 2, of Shoal 9\.9\.9.*that version or a"):

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from shoal.errors import CheckpointError
-from shoal.heading import DamagedError, Heading, check_seal, make_heading, read_heading
 from shoal.io.base import Span
 from shoal.io.streams import reading
-from shoal.seal import Seal
+from shoal.state.heading import DamagedError, Heading, check_seal, make_heading, read_heading
+from shoal.state.seal import Seal
 
 __all__ = [
     "Entry",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import CheckpointError, JobError
-from shoal.seal import Seal
+from shoal.state.seal import Seal
 
 KEY = bytes(range(32))
 SEAL = Seal(KEY)

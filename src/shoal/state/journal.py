@@ -18,12 +18,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from shoal.errors import CheckpointError, ResourceError
-from shoal.folder import SEGMENT, drop, numbers_of, path_of, writing
-from shoal.heading import DamagedError, Heading
 from shoal.io.aside import sync_folder, written_aside
 from shoal.io.streams import why
-from shoal.seal import Seal
-from shoal.segment import (
+from shoal.state.folder import SEGMENT, drop, numbers_of, path_of, writing
+from shoal.state.heading import DamagedError, Heading
+from shoal.state.seal import Seal
+from shoal.state.segment import (
     Entry,
     Flush,
     Read,

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from shoal import checkpoint_form
-from shoal.checkpoint import Checkpoint
-from shoal.checkpoint_form import FORMAT, MAGIC, job_of, pieces
 from shoal.errors import CheckpointError
-from shoal.heading import DamagedError, make_heading
+from shoal.state import checkpoint as form
+from shoal.state.checkpoint import FORMAT, MAGIC, job_of, pieces
+from shoal.state.heading import DamagedError, make_heading
+from shoal.state.store import Checkpoint
 
-from .state import BATCH, JOB, SEAL, SEALS, names, new_store, path, same, small
+from .world import BATCH, JOB, SEAL, SEALS, names, new_store, path, same, small
 
 # -- there and back ------------------------------------------------------------------------------
 
@@ -95,12 +95,12 @@ def test_objects_are_never_pickled(tmp_path) -> None:
 
 
 def test_a_long_body_is_sealed_in_blocks_that_keep_their_places(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(checkpoint_form, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(form, "BLOCK_BYTES", 100)
     store = new_store(tmp_path, SEAL)
     store.save(small())
     same(small(), store.load(0))
     data = path(tmp_path, 0).read_bytes()
-    begin = len(checkpoint_form.read_checkpoint_heading(path(tmp_path, 0), data, 0).raw)
+    begin = len(form.read_checkpoint_heading(path(tmp_path, 0), data, 0).raw)
     step = 100 + SEAL.n_extra
     body = data[begin:-32]
     assert len(body) > 3 * step
@@ -210,7 +210,7 @@ def test_a_forged_heading_breaks_the_seal(tmp_path) -> None:
     store = new_store(tmp_path, SEAL, {"policy": "old"})
     store.save(small())
     data = path(tmp_path, 0).read_bytes()
-    length = len(checkpoint_form.read_checkpoint_heading(path(tmp_path, 0), data, 0).raw)
+    length = len(form.read_checkpoint_heading(path(tmp_path, 0), data, 0).raw)
     forged = make_heading(MAGIC, FORMAT, 0, 1.0, SEAL, {"job": JOB}).raw + data[length:-32]
     path(tmp_path, 0).write_bytes(forged + hashlib.blake2b(forged, digest_size=32).digest())
     with pytest.raises(DamagedError, match="its seal is broken"):

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import journal as module
 from shoal.errors import ResourceError
 from shoal.io.base import Span
-from shoal.journal import Entry, Flush, Journal, Read, Tick, drop_segments
-from shoal.segment import Segment
+from shoal.state import journal as module
+from shoal.state.journal import Entry, Flush, Journal, Read, Tick, drop_segments
+from shoal.state.segment import Segment
 
-from .state import (
+from .world import (
     ENTRIES,
     SEAL,
     SEALS,
@@ -236,7 +236,7 @@ def test_a_crash_at_any_step_of_a_roll_loses_nothing(tmp_path, seal) -> None:
 
 def test_what_was_synced_survives_a_kill(tmp_path) -> None:
     program = (
-        "import sys; from pathlib import Path; from shoal.journal import Journal, Flush\n"
+        "import sys; from pathlib import Path; from shoal.state.journal import Journal, Flush\n"
         "journal = Journal(Path(sys.argv[1]), 0, None)\n"
         "for i in range(10**9):\n"
         "    journal.sync(journal.append(Flush(float(i))))\n"

@@ -16,7 +16,7 @@ from typing import Any
 
 from shoal import __version__
 from shoal.errors import CheckpointError
-from shoal.seal import Seal
+from shoal.state.seal import Seal
 
 __all__ = ["DamagedError", "Heading", "check_seal", "make_heading", "read_heading"]
 

@@ -9,15 +9,17 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from shoal.checkpoint_form import (
+from shoal.errors import CheckpointError, ResourceError
+from shoal.io.aside import written_aside
+from shoal.io.streams import why
+from shoal.state.checkpoint import (
     Checkpoint,
     job_of,
     pieces,
     read_body,
     read_checkpoint_heading,
 )
-from shoal.errors import CheckpointError, ResourceError
-from shoal.folder import (
+from shoal.state.folder import (
     CHECKPOINT,
     SEGMENT,
     drop,
@@ -28,11 +30,9 @@ from shoal.folder import (
     path_of,
     writing,
 )
-from shoal.heading import DamagedError, Heading
-from shoal.io.aside import written_aside
-from shoal.io.streams import why
-from shoal.seal import Seal
-from shoal.segment import Segment
+from shoal.state.heading import DamagedError, Heading
+from shoal.state.seal import Seal
+from shoal.state.segment import Segment
 
 __all__ = ["Checkpoint", "Store", "read_file", "when"]
 

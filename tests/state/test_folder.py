@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import ResourceError
-from shoal.folder import (
+from shoal.state.folder import (
     CHECKPOINT,
     SEGMENT,
     drop,
@@ -26,7 +26,7 @@ from shoal.folder import (
 HOLD = """
 import sys
 from pathlib import Path
-from shoal.folder import locked
+from shoal.state.folder import locked
 with locked(Path(sys.argv[1])):
     print("locked", flush=True)
     sys.stdin.read()
@@ -34,7 +34,7 @@ with locked(Path(sys.argv[1])):
 FORK = """
 import os, sys, time
 from pathlib import Path
-from shoal.folder import locked
+from shoal.state.folder import locked
 there, here = os.pipe(), os.pipe()
 with locked(Path(sys.argv[1])):
     child = os.fork()
