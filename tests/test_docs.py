@@ -124,13 +124,15 @@ def test_a_quoted_piece_is_in_its_file(block: Block) -> None:
 
 @pytest.mark.parametrize("block", [b for b in of_kind("sh") if b.mark == "tested"], ids=str)
 def test_commands_run(block: Block, tmp_path: Path) -> None:
-    """Each `cd …` and `shoal …` line of a block that is marked as tested, beside the examples."""
+    """Each line that we know of a block that is marked as tested, beside the examples."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     folder, n_run = tmp_path, 0
     for line in block.text.replace("\\\n", " ").splitlines():
         match shlex.split(line, comments=True):
             case ["cd", there]:
                 folder = folder / there
+            case ["mkdir" | "cp", *_] as command:
+                subprocess.run(command, cwd=folder, check=True, timeout=60)
             case ["shoal", *arguments]:
                 done = subprocess.run(
                     [*SHOAL, *arguments], cwd=folder, capture_output=True, text=True, timeout=600
