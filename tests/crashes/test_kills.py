@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import subprocess
-from pathlib import Path
 
 import pytest
 
-from ..world import COMMAND, write
-from .world import FilesJob, crowd, environment, killed_after, started, wait_until
+from ..world import write
+from .world import FilesJob, crowd, killed_after, n_taken_in, started, wait_until
 
 N_KILLS = int(os.environ.get("SHOAL_KILLS", "10"))
 DELAYS = {
@@ -39,18 +36,6 @@ class Feeder:
             aside.rename(folder / f"part-{i:08d}.csv")
         self._pieces = self._pieces[n_files:]
         self.is_done = not self._pieces
-
-
-def n_taken_in(folder: Path) -> int:
-    """How many rows the newest checkpoint knows of."""
-    done = subprocess.run(
-        [*COMMAND, "checkpoint", "show", str(folder / "state"), "--json"],
-        env=environment(), capture_output=True, timeout=60,
-    )  # fmt: skip
-    if done.returncode:
-        return 0
-    found = json.loads(done.stdout)["checkpoints"]
-    return int(found[-1]["facts"]["rows"]["in"]) if found else 0
 
 
 def finish(job: FilesJob) -> None:

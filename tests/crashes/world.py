@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -167,3 +168,15 @@ def wait_until(is_so: object, seconds: float = 60) -> None:
     while not is_so():
         assert time.monotonic() < end, "it didn't happen in time"
         time.sleep(0.05)
+
+
+def n_taken_in(folder: Path) -> int:
+    """How many rows the newest checkpoint knows of."""
+    done = subprocess.run(
+        [*COMMAND, "checkpoint", "show", str(folder / "state"), "--json"],
+        env=environment(), capture_output=True, timeout=60,
+    )  # fmt: skip
+    if done.returncode:
+        return 0
+    found = json.loads(done.stdout)["checkpoints"]
+    return int(found[-1]["facts"]["rows"]["in"]) if found else 0
