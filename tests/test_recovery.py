@@ -322,6 +322,26 @@ class Ticking:
         return self._now
 
 
+@pytest.mark.parametrize("n_chunks", [9, 10, 12])
+def test_rows_that_come_too_late_are_too_late_after_a_crash_as_well(tmp_path, n_chunks):
+    # The clock tells when rows leave, and their stamps which of them come too late.
+    stamps = [float(i) if i < 60 else i - 50.0 for i in range(200)]
+    table = people(200)
+    table = table.set_column(table.schema.get_field_index("at"), "at", pa.array(stamps))
+    policy = Policy(
+        KAnonymity(3), DistinctLDiversity(2),
+        delay=Delay(rows=20, seconds=1e6, clock="wall"), lateness=5.0,
+    )  # fmt: skip
+    world = World(
+        tmp_path, table, schema=schema_of(time="at"), policy=policy, clock=ManualClock(0.0)
+    )
+    for after in (n_chunks, 1, 1):
+        assert world.cut(after)
+    world.run().go()
+    assert [row.row for row in world.bin.rows] == list(range(60, 104))
+    world.judge()
+
+
 @pytest.mark.parametrize("n_partitions", [1, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_with_a_clock_the_output_is_that_of_the_journal(tmp_path, monkeypatch, seed, n_partitions):

@@ -78,7 +78,7 @@ class Decider:
         self._hold = Hold()
         self._ordering: Ordering = publish.ordering(seed)
         self._by_clock = by_clock
-        self._has_time = schema.time is not None and not by_clock
+        self._has_time = schema.time is not None
         seconds = None if policy.delay is None else policy.delay.seconds
         self._patience = np.inf if seconds is None else seconds + ROUNDING
         self._n_encoded = 0
@@ -101,14 +101,15 @@ class Decider:
         n = len(codes.subjects)
         self.summary.n_in += n + len(taken.bad)
         self.summary.n_quarantined += len(taken.bad)
-        if self._by_clock:
-            codes = codes._replace(times=np.full(n, taken.at))
-        elif n and self._has_time:
+        if n and self._has_time:
             # Time doesn't run backwards: a row that is stamped earlier than one before it has
-            # arrived no earlier, here as in the engine.
+            # arrived no earlier, here as in the engine. Where a clock tells the time, stamps still
+            # tell which rows come too late, so the latest is a part of every snapshot.
             times = np.maximum.accumulate(np.maximum(codes.times, self.latest))
             codes = codes._replace(times=times)
             self.latest = float(times[-1])
+        if self._by_clock:
+            codes = codes._replace(times=np.full(n, taken.at))
         self._hold.put(
             pa.record_batch(
                 payload | {ROW: pa.array(taken.inputs), ARRIVED_S: pa.array(codes.times)}
