@@ -579,3 +579,15 @@ def test_late_rows_are_set_apart_alike_after_a_cut(tmp_path):
     expected = [i for i in range(1, 300) if at[i] < latest[i - 1] - 10]
     assert [row.row for row in world.bin.rows] == expected
     assert {row.reason for row in world.bin.rows} == {"it comes later than the allowed lateness"}
+
+
+def test_a_stop_after_a_replay_spares_the_next_run_the_replay(tmp_path):
+    world = World(tmp_path, people(200), every=1e6)
+    assert world.cut(5)
+    stopped = world.run(on_chunk=lambda _: stopped.stop())
+    stopped.go()
+    assert stopped.interrupted
+    # Another version may go on from a checkpoint, and from nothing else.
+    world.code = "2"
+    world.run().go()
+    world.judge()

@@ -121,6 +121,8 @@ class Recorder:
                 "Shoal is to go on. It might decide otherwise about rows that are out already. "
                 "Let the former version go on and stop it with SIGTERM; then change the version."
             )
+        # What has to be lived through again is news: the next checkpoint spares it the run after.
+        self._n_noted = len(entries)
         return iter(entries)
 
     def go_on(self) -> None:
@@ -147,7 +149,7 @@ class Recorder:
 
     @property
     def has_news(self) -> bool:
-        """Whether anything was noted since the last cut."""
+        """Whether the journal has anything that no checkpoint knows of."""
         return self._n_noted > 0
 
     @property
