@@ -176,9 +176,12 @@ class Writer:
         if self._failure is not None:
             raise self._failure
 
-    def close(self, types: pa.Schema, *, failed: bool = False) -> None:
-        """Write all that is left and finish both files; after a failure, what can go on stays."""
-        if not failed:
+    def close(self, types: pa.Schema | None, *, failed: bool = False) -> None:
+        """Write all that is left and finish both files; after a failure, what can go on stays.
+
+        Files that aren't open are made first, if types are given.
+        """
+        if types is not None and not failed:
             try:
                 self.open(types)
             except BaseException as error:

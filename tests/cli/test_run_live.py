@@ -290,3 +290,14 @@ def test_what_is_kept_is_for_the_owners_eyes_only(live):
     for folder in (live.path / "state", live.path / "trace"):
         assert folder.stat().st_mode & 0o777 == 0o700
         assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.jsonl", "out/"])
+def test_a_job_may_be_started_before_there_is_a_row(live, output, capfd):
+    whole = live.input.read_bytes()
+    live.input.write_bytes(whole.partition(b"\n")[0] + b"\n")
+    live.output = f"{live.path}/{output}"
+    assert live.run("-q") == 0
+    live.input.write_bytes(whole)
+    assert live.run("--json") == 0
+    assert json.loads(capfd.readouterr().out)["rows"]["in"] == len(live.table)
