@@ -591,3 +591,33 @@ def test_a_stop_after_a_replay_spares_the_next_run_the_replay(tmp_path):
     world.code = "2"
     world.run().go()
     world.judge()
+
+
+def test_a_source_that_gives_up_when_it_is_stopped_ends_a_replay_in_good_order(tmp_path):
+    world = World(tmp_path, people(200), every=1e6)
+    assert world.cut(5)
+    run = world.run()
+    source = run._reader.source
+
+    def give_up(spans: Sequence[Span]) -> Chunk:
+        run.stop()
+        raise ResourceError("stopped while reading again")
+
+    source.replay = give_up
+    run.go()
+    assert run.interrupted
+    world.run().go()
+    world.judge()
+
+
+def test_a_source_that_fails_in_a_replay_ends_the_run(tmp_path):
+    world = World(tmp_path, people(200), every=1e6)
+    assert world.cut(5)
+    run = world.run()
+
+    def fail(spans: Sequence[Span]) -> Chunk:
+        raise ResourceError("the disk is gone")
+
+    run._reader.source.replay = fail
+    with pytest.raises(ResourceError, match="the disk is gone"):
+        run.go()

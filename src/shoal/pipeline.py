@@ -436,7 +436,15 @@ class Run:
             self._writer.check()
             match entry:
                 case Read(spans, at, now):
-                    self._take_in(self._reader.again(source, spans, at), now, None)
+                    try:
+                        taken = self._reader.again(source, spans, at)
+                    except ResourceError:
+                        # Told to stop, a source that waits for a broker gives up.
+                        if not self._stop.is_set():
+                            raise
+                        self._is_behind = True
+                        return
+                    self._take_in(taken, now, None)
                 case Tick(until, now):
                     self._leave(self._decider.tick(until, now), None)
                 case Flush(now):
