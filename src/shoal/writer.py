@@ -178,7 +178,8 @@ class Writer:
 
     def close(self, types: pa.Schema, *, failed: bool = False) -> None:
         """Write all that is left and finish both files; after a failure, what can go on stays."""
-        if not failed:
+        # What will be gone on with is made when there is something to write, and noted before.
+        if not failed and self._marks is None:
             try:
                 self.open(types)
             except BaseException as error:
