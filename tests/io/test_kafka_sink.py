@@ -5,13 +5,14 @@ import time
 import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-from tests.io.kafka_world import SCHEMA, numbers, rows, values
 
 from shoal.errors import CheckpointError, JobError, ResourceError
 from shoal.io import kafka_sink, kafka_transactions
 from shoal.io.kafka_payloads import payloads_for
 from shoal.io.kafka_settings import KafkaSettings
 from shoal.io.kafka_sink import KafkaSink
+
+from .kafka_world import SCHEMA, numbers, rows, values
 
 
 class Crash(BaseException):
