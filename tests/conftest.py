@@ -16,6 +16,19 @@ import pytest
 from shoal.testing.broker import NoBrokerError, create_topics, find_broker
 
 
+#: Tests of folders that have nothing to do with compiled code, or whose children run without it.
+PLAIN = ("crashes", "io", "state", "observe")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needn't run twice, compiled and not."""
+    here = Path(__file__).parent
+    for item in items:
+        inside = item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in PLAIN
+        if inside or "kafka" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.plain)
+
+
 @pytest.fixture(autouse=True)
 def logs_as_they_were() -> Iterator[None]:
     """Undo what a command does to the logger of this process."""
