@@ -41,10 +41,10 @@ layers: $(STAMP)
 
 unit: $(STAMP)
 	@echo "==> tests and doctests, compiled (the first time compiles the kernels: a minute or two)"
-	@$(BIN)/python -m pytest -q tests src --doctest-modules
+	@$(BIN)/python -m pytest -q tests src --doctest-modules -m 'not plain'
 
 coverage: $(STAMP)
-	@echo "==> the same tests in plain Python, with coverage"
+	@echo "==> the same tests and those with a broker and with crashes, in plain Python, with coverage"
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests src --doctest-modules -n 2 \
 		--cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 

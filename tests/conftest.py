@@ -1,11 +1,32 @@
-"""What all tests share."""
+"""What all tests share: logs as they were, and a Kafka broker, started when first asked for."""
 
 from __future__ import annotations
 
+import fcntl
+import itertools
 import logging
-from collections.abc import Iterator
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
+
+from shoal.testing.broker import NoBrokerError, create_topics, find_broker
+
+
+#: Tests of folders that have nothing to do with compiled code, or whose children run without it.
+PLAIN = ("crashes", "io", "state", "observe")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needn't run twice, compiled and not."""
+    here = Path(__file__).parent
+    for item in items:
+        inside = item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in PLAIN
+        if inside or "kafka" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.plain)
 
 
 @pytest.fixture(autouse=True)
@@ -15,3 +36,46 @@ def logs_as_they_were() -> Iterator[None]:
     before = logger.handlers[:], logger.level, logger.propagate
     yield
     logger.handlers[:], logger.level, logger.propagate = before
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a broker. Where there can't be one, the test is skipped with the reason."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with ExitStack() as stack:
+        users = stack.enter_context((folder / "kafka.users").open("w"))
+        address = _shared(stack, folder)
+        if address.startswith("!"):
+            pytest.skip(address[1:])
+        fcntl.flock(users, fcntl.LOCK_SH)
+        yield address
+        # Whoever has started it waits for the others, so that it ends after its last use.
+        fcntl.flock(users, fcntl.LOCK_EX)
+
+
+def _shared(stack: ExitStack, folder: Path) -> str:
+    """Give the address, or ``!`` and why there is none; the first who asks starts the broker."""
+    with (folder / "kafka.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        told = folder / "kafka.address"
+        if not told.exists():
+            try:
+                told.write_text(stack.enter_context(find_broker()))
+            except NoBrokerError as error:
+                told.write_text(f"!{error}")
+        return told.read_text()
+
+
+@pytest.fixture
+def topic(kafka: str) -> Callable[..., str]:
+    """Makes topics with new names; asked for as many partitions as are wanted."""
+    stem, numbers = uuid.uuid4().hex[:12], itertools.count()
+
+    def make(partitions: int = 1) -> str:
+        name = f"test-{stem}-{next(numbers)}"
+        create_topics({"bootstrap.servers": kafka}, [name], partitions=partitions)
+        return name
+
+    return make

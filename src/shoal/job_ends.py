@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,8 @@ def input_of(raw: InputForm, folder: Path) -> Input:
     if not _is_kafka("input", raw):
         return Input(_path(raw.path, folder), raw.format, raw.follow)
     return Input(
-        kafka=KafkaSettings(
+        kafka=_kafka(
+            "input",
             servers=_servers(raw.kafka),
             topic=raw.topic or "",
             format=raw.format or "json",
@@ -92,7 +93,8 @@ def output_of(raw: OutputForm, folder: Path) -> Output:
     if not _is_kafka("output", raw):
         return Output(_path(raw.path, folder), raw.format, raw.rows, raw.seconds)
     return Output(
-        kafka=KafkaSettings(
+        kafka=_kafka(
+            "output",
             servers=_servers(raw.kafka),
             topic=raw.topic or "",
             format=raw.format or "json",
@@ -175,6 +177,15 @@ def _is_kafka(section: str, raw: InputForm | OutputForm) -> bool:
     if problems:
         raise JobError(problems)
     return raw.kafka is not None
+
+
+def _kafka(section: str, **settings: Any) -> KafkaSettings:
+    try:
+        return KafkaSettings(**settings)
+    except JobError as error:
+        raise JobError(
+            replace(problem, key=f"{section}.{problem.key}") for problem in error.problems
+        ) from None
 
 
 def _settings(raw: InputForm | OutputForm, folder: Path) -> dict[str, str | int | float | bool]:

@@ -268,10 +268,7 @@ class Run:
                 rows, payload = self._decider.held()
                 if payload is not None:
                     self._writer.held(rows, payload)
-            # A job that can go on and has no row yet leaves its output as it is: what the columns
-            # are is for the first row to tell, maybe in a later run.
-            types = self._decider.codec.types if self._recorder is None else None
-            self._writer.close(types, failed=failed)
+            self._writer.close(self._decider.codec.types, failed=failed)
         except BaseException:
             # The first failure is the one to tell.
             if not failed:

@@ -176,12 +176,10 @@ class Writer:
         if self._failure is not None:
             raise self._failure
 
-    def close(self, types: pa.Schema | None, *, failed: bool = False) -> None:
-        """Write all that is left and finish both files; after a failure, what can go on stays.
-
-        Files that aren't open are made first, if types are given.
-        """
-        if types is not None and not failed:
+    def close(self, types: pa.Schema, *, failed: bool = False) -> None:
+        """Write all that is left and finish both files; after a failure, what can go on stays."""
+        # What will be gone on with is made when there is something to write, and noted before.
+        if not failed and self._marks is None:
             try:
                 self.open(types)
             except BaseException as error:

@@ -75,6 +75,20 @@ def test_a_stop_in_good_order_ends_with_0_and_the_next_run_goes_on(live):
     assert len(read(live.output)) > len(live.table) - n_held
 
 
+def test_a_stop_before_anything_came_is_gone_on_from_as_well(live):
+    incoming = live.path / "incoming"
+    incoming.mkdir()
+    rows, live.input = live.input, incoming
+    for _ in range(2):
+        with started([*live.words, "--follow"]) as process:
+            wait_until(lambda: path_of(live.path / "state", CHECKPOINT, 0).exists())
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+    rows.rename(incoming / "1.csv")
+    assert live.run("-q") == 0
+    assert len(read(live.output)) > 150
+
+
 def test_interrupted_by_hand_it_ends_with_130_and_keeps_all(live):
     with started([*live.words, "--follow", "--drain"]) as process:
         wait_until(lambda: live.output.exists() and live.output.stat().st_size > 1000)

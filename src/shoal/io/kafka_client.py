@@ -25,6 +25,11 @@ CLIENT_LOG.propagate = False
 OPEN_SECONDS = 15.0
 #: How long one question to the broker waits at most, so that stopping doesn't take long.
 ASK_SECONDS = 1.0
+#: A broker that is back is found soon.
+RECONNECTING = {"reconnect.backoff.max.ms": 1000}
+#: From this version on, librdkafka forgets all brokers when none answers, and may then wait for one
+#: that it has forgotten.
+FORGETS = 0x020B00FF
 #: How long a topic may be unknown: one that was just created takes a moment to get around.
 UNKNOWN_SECONDS = 2.0
 
@@ -68,6 +73,12 @@ class Link:
         #: Whether no broker answers, as far as is known.
         self.away = False
 
+    @property
+    def steady(self) -> dict[str, str]:
+        """Settings with which a producer doesn't forget its brokers while they are away."""
+        forgets = self._library.libversion()[1] >= FORGETS
+        return {"metadata.recovery.strategy": "none"} if forgets else {}
+
     def consumer(self, **own: Any) -> Any:
         """Make a consumer; dots in the names of settings are written as underscores."""
         return self._client(self._library.Consumer, own)
@@ -80,7 +91,7 @@ class Link:
         given = {name.replace("_", "."): value for name, value in own.items()}
         mine = {"error_cb": self._on_error, "logger": CLIENT_LOG}
         try:
-            return kind({**self._resolved.values, **given, **mine})
+            return kind({**RECONNECTING, **self._resolved.values, **given, **mine})
         except (self._library.KafkaException, ValueError, TypeError) as error:
             raise self._wrong_setting(error) from None
 
@@ -89,7 +100,9 @@ class Link:
         named = [name for name in self._settings.settings if f'"{name}"' in text or name in text]
         key = f"settings.{max(named, key=len)}" if named else "settings"
         return JobError(
-            Problem(key, "isn't taken by the client", self._resolved.hide(text.rstrip("."))),
+            Problem(
+                key, "isn't taken by the client", self._resolved.hide(text.strip().rstrip("."))
+            ),
             where=self._settings.where,
         )
 

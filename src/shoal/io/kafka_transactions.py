@@ -11,10 +11,12 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from shoal.errors import ResourceError
+from shoal.io.kafka_calls import Calls, HungError
 from shoal.io.kafka_client import ASK_SECONDS, LOG, OPEN_SECONDS, Link, confluent
 from shoal.io.kafka_payloads import Payload
 from shoal.io.kafka_settings import KafkaSettings, unless_set
@@ -23,6 +25,10 @@ __all__ = ["Transactions"]
 
 #: How often a failure is met in a row before it counts as lasting.
 MOST_FAILURES = 5
+#: How long, in seconds, a call may take beyond the time it was given.
+HUNG_SECONDS = 10.0
+#: A transaction that follows another closely is told to wait: not for long.
+PRODUCING = {"retry.backoff.ms": 10}
 #: How long, in seconds, to wait before somebody else who may have taken over is looked for.
 GRACE = 1.0
 
@@ -58,6 +64,8 @@ class Transactions:
         self._n_partitions = 1
         self._kept: list[Payload] = []
         self._is_open = False
+        self._n_failures = 0
+        self._calls = Calls()
         self._until: float | None = time.monotonic() + OPEN_SECONDS
         #: How many rows of the job are committed.
         self.n_rows = 0
@@ -72,12 +80,9 @@ class Transactions:
         ResourceError
             If there is no such topic, or no broker.
         """
-        consumer = self._consumer("read_uncommitted")
-        try:
+        with self._reading("read_uncommitted") as consumer:
             self._n_partitions = len(self._link.partitions(consumer))
             found = self._committed(consumer)
-        finally:
-            consumer.close()
         return None if found is None else found.n_rows
 
     def open(self) -> None:
@@ -125,6 +130,7 @@ class Transactions:
                 # Then the broker does it, at the latest after transaction.timeout.ms.
                 pass
         self._let_go()
+        self._calls.end()
 
     # -- one transaction -----------------------------------------------------------------------
 
@@ -155,37 +161,42 @@ class Transactions:
         self._kept.clear()
         self.n_bytes = 0
         self._is_open = False
+        self._n_failures = 0
 
     # -- when something goes wrong ---------------------------------------------------------------
 
     def _recover(self, error: Any) -> None:
         """Take the job over anew, and send what isn't committed; or raise if it can't be."""
-        for _ in range(MOST_FAILURES):
-            if self._is_hopeless(error):
-                break
+        while True:
+            self._n_failures += 1
+            if self._n_failures > MOST_FAILURES or self._is_hopeless(error):
+                raise self._link.failure(error)
             try:
                 if self._is_fenced(error):
                     self._stopped.wait(GRACE)
-                    self._check_owner(self._read())
+                    # Without waiting for a transaction to end, since it may be ours.
+                    self._check_owner(self._read("read_uncommitted"))
                 self._take_over()
-                found = self._check_owner(self._read())
-                n_after = self.n_rows + sum(payload.n_rows for payload in self._kept)
-                if found.n_rows == n_after:
-                    # The commit had reached the broker; only its answer was lost.
-                    self._done()
-                elif found.n_rows == self.n_rows:
-                    self._send(self._kept)
-                else:
-                    raise ResourceError(
-                        f"{self._settings.where}: {found.n_rows:,} rows of job {self._job} are "
-                        f"there where {self.n_rows:,} or {n_after:,} should be. Nothing more is "
-                        "published; start again from the checkpoint."
-                    )
+                self._go_on(self._check_owner(self._read()).n_rows)
                 LOG.warning("%s: a transaction failed and was made again", self._settings.where)
                 return
             except self._library.KafkaException as next_error:
                 error = next_error.args[0]
-        raise self._link.failure(error)
+
+    def _go_on(self, n_rows: int) -> None:
+        """Find out whether the kept messages are among the committed rows; else send them."""
+        n_after = self.n_rows + sum(payload.n_rows for payload in self._kept)
+        if n_rows == n_after:
+            # The commit had reached the broker; only its answer was lost.
+            self._done()
+        elif n_rows == self.n_rows:
+            self._send(self._kept)
+        else:
+            raise ResourceError(
+                f"{self._settings.where}: {n_rows:,} rows of job {self._job} are there where "
+                f"{self.n_rows:,} or {n_after:,} should be. Nothing more is published; start "
+                "again from the checkpoint."
+            )
 
     def _is_hopeless(self, error: Any) -> bool:
         kinds = self._library.KafkaError
@@ -226,8 +237,7 @@ class Transactions:
         self._producer = self._link.producer(
             transactional_id=self._name,
             enable_idempotence=True,
-            # A transaction that follows another closely is told to wait: not for long.
-            **unless_set(self._settings, {"retry.backoff.ms": 10}),
+            **unless_set(self._settings, PRODUCING | self._link.steady),
         )
         self._wait(self._producer.init_transactions)
 
@@ -237,21 +247,23 @@ class Transactions:
             self._producer.purge()
             self._producer = None
 
-    def _consumer(self, isolation: str) -> Any:
-        return self._link.consumer(
+    @contextmanager
+    def _reading(self, isolation: str) -> Iterator[Any]:
+        consumer = self._link.consumer(
             group_id=self._name,
             enable_auto_commit=False,
             isolation_level=isolation,
             allow_auto_create_topics=False,
         )
-
-    def _read(self) -> _Committed | None:
-        """Give what is committed, when no transaction can change it any more."""
-        consumer = self._consumer("read_committed")
         try:
-            return self._committed(consumer)
+            yield consumer
         finally:
             consumer.close()
+
+    def _read(self, isolation: str = "read_committed") -> _Committed | None:
+        """Give what is committed; by default when no transaction can change it any more."""
+        with self._reading(isolation) as consumer:
+            return self._committed(consumer)
 
     def _committed(self, consumer: Any) -> _Committed | None:
         place = self._library.TopicPartition(self._settings.topic, 0)
@@ -266,7 +278,11 @@ class Transactions:
         kinds = self._library.KafkaError
         while True:
             try:
-                answer = ask(ASK_SECONDS)
+                answer = self._calls.make(lambda: ask(ASK_SECONDS), HUNG_SECONDS)
+            except HungError:
+                self._calls = Calls()
+                why = kinds(kinds._TIMED_OUT, "the client waits for a broker that is gone")
+                raise self._library.KafkaException(why) from None
             except self._library.KafkaException as exception:
                 error = exception.args[0]
                 may_pass = error.retriable() or error.code() in (

@@ -95,8 +95,8 @@ class Replaying(ABC):
         """How much is known to wait unread, in bytes or rows; None if unknown."""
         try:
             return self._lag()
-        except (OSError, ShoalError):
-            # A file that goes away while it is looked at, or that nobody can read.
+        except (OSError, ValueError, ShoalError):
+            # A file that goes away, or is closed, while it is looked at from another thread.
             return None
 
     def close(self) -> None:

@@ -132,7 +132,8 @@ class Broker:
         if not (data / "meta.properties").exists():
             cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             self._format(settings, cluster)
-        self._guard = subprocess.Popen(GUARD, stdin=subprocess.PIPE)
+        # In a session of its own, so that a signal to all of ours leaves it to do its work.
+        self._guard = subprocess.Popen(GUARD, stdin=subprocess.PIPE, start_new_session=True)
         with (self._folder / "broker.log").open("wb") as log:
             self._process = subprocess.Popen(
                 self._command("kafka.Kafka", settings),
@@ -249,12 +250,26 @@ class Broker:
                 raise NoBrokerError(f"no Kafka broker: it ended while starting: {why}")
             try:
                 socket.create_connection(("127.0.0.1", self._ports[0]), 1).close()
-                _admin(self.client).list_topics(timeout=5)
-                return
             except OSError:
                 time.sleep(0.05)
+                continue
+            # What is left of the time is for its first answer.
+            left = max(1.0, end - time.monotonic())
+            with _told_as(NoBrokerError, "no Kafka broker: it doesn't answer"):
+                _admin(self.client).list_topics(timeout=left)
+            return
         self.kill()
         raise NoBrokerError(f"no Kafka broker: none answers after {START_SECONDS:.0f} seconds")
+
+
+@contextmanager
+def _told_as(kind: type[ResourceError], what: str) -> Iterator[None]:
+    """Say a failure of the client as one of ours."""
+    library = importlib.import_module("confluent_kafka")
+    try:
+        yield
+    except library.KafkaException as error:
+        raise kind(f"{what}: {error.args[0].str()}") from None
 
 
 @contextmanager
@@ -287,18 +302,17 @@ def create_topics(
     partitions
         How many partitions a topic has where its name doesn't say.
     """
-    admin, library = _admin(client), importlib.import_module("confluent_kafka")
-    try:
+    admin = _admin(client)
+    new_topic = importlib.import_module("confluent_kafka.admin").NewTopic
+    with _told_as(ResourceError, "the topics can't be created"):
         there = admin.list_topics(timeout=10).topics
         wanted = []
         for word in names:
             name, _, number = word.partition(":")
             if name not in there:
-                wanted.append(library.admin.NewTopic(name, int(number or partitions), 1))
+                wanted.append(new_topic(name, int(number or partitions), 1))
         for future in admin.create_topics(wanted).values() if wanted else ():
             future.result()
-    except library.KafkaException as error:
-        raise ResourceError(f"the topics can't be created: {error.args[0].str()}") from None
     return [topic.topic for topic in wanted]
 
 
