@@ -313,3 +313,35 @@ def test_events_are_judged(kafka, topic, source):
         reader._note(Event, KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
     with pytest.raises(ResourceError, match="CRC"):
         reader._note(Event, KafkaError(KafkaError._BAD_MSG, "CRC is wrong"))
+
+
+class Compacted:
+    """A consumer of a topic from which messages are gone, though not the first or the last."""
+
+    def __init__(self, consumer, gone):
+        self._consumer, self._gone = consumer, gone
+
+    def __getattr__(self, name):
+        return getattr(self._consumer, name)
+
+    def consume(self, *words):
+        found = self._consumer.consume(*words)
+        return [m for m in found if m.error() is not None or m.offset() not in self._gone]
+
+
+@pytest.mark.parametrize("before", [(), (3,)])
+def test_a_message_that_is_gone_from_the_middle_is_missed(kafka, topic, source, before):
+    def without(*gone):
+        opened = source(name)
+        opened._reader._consumer = Compacted(opened._reader._consumer, gone)
+        return opened
+
+    name = topic()
+    fill(kafka, name, [lines(n, n + 1) for n in range(6)])
+    chunks = read(without(*before), 6 - len(before))
+    again = without(*before)
+    assert told([again.replay(chunk.spans) for chunk in chunks]) == told(chunks)
+    later = without(*before, 2)
+    with pytest.raises(CheckpointError, match="compaction"):
+        for chunk in chunks:
+            later.replay(chunk.spans)

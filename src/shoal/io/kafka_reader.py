@@ -13,7 +13,7 @@ from shoal.io.base import Span
 from shoal.io.kafka_client import OPEN_SECONDS, Link, confluent
 from shoal.io.kafka_settings import KafkaSettings, unless_set
 
-__all__ = ["PartitionReader"]
+__all__ = ["PartitionReader", "partition_of", "span_of"]
 
 #: How long, in seconds, one call waits for messages.
 WAIT = 0.05
@@ -25,6 +25,26 @@ FETCHING = {"queued.max.messages.kbytes": 32768, "fetch.queue.backoff.ms": 5}
 GONE_SECONDS = 10.0
 #: How many messages are asked for at once where no more is known.
 AT_ONCE = 1000
+
+
+def span_of(partition: int, begin: int, end: int, n_messages: int) -> Span:
+    """Say where messages lie, and how many there are: offsets between them may have none.
+
+    >>> span_of(0, 7, 10, 3), span_of(0, 7, 10, 2)
+    (Span(stream='0', begin=7, end=10), Span(stream='0/2', begin=7, end=10))
+    """
+    gaps = n_messages < end - begin
+    return Span(f"{partition}/{n_messages}" if gaps else str(partition), begin, end)
+
+
+def partition_of(span: Span) -> int:
+    """The partition in which the messages of a span lie."""
+    return int(span.stream.partition("/")[0])
+
+
+def _n_messages(span: Span) -> int:
+    number = span.stream.partition("/")[2]
+    return int(number) if number else span.end - span.begin
 
 
 class PartitionReader:
@@ -122,7 +142,7 @@ class PartitionReader:
         CheckpointError
             If one that was there isn't any more.
         """
-        needs = {int(span.stream): span for span in spans}
+        needs = {partition_of(span): span for span in spans}
         if any(span.begin < self.next[partition] for partition, span in needs.items()):
             self.start(self.next | {partition: span.begin for partition, span in needs.items()})
         self._assign()
@@ -140,6 +160,8 @@ class PartitionReader:
             for partition, span in needs.items():
                 self._move(span, self._stash[partition], taken[partition])
         for partition, span in needs.items():
+            if len(taken[partition]) != _n_messages(span):
+                raise self._gone(partition, span.begin)
             self.next[partition] = span.end
         return [message for partition in needs for message in taken[partition]]
 
@@ -150,10 +172,11 @@ class PartitionReader:
         while stash and stash[0].offset() < span.end:
             taken.append(stash.popleft())
         is_cut = bool(taken) and taken[0].offset() != span.begin
-        seen = self._seen.get(int(span.stream), 0)
+        partition = partition_of(span)
+        seen = self._seen.get(partition, 0)
         is_over = bool(stash) or seen >= span.end
         if is_cut or (is_over and self._is_short(taken, span)):
-            raise self._gone(int(span.stream), span.begin)
+            raise self._gone(partition, span.begin)
 
     def _gone(self, partition: int, offset: int) -> CheckpointError:
         return CheckpointError(

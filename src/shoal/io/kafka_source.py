@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 from shoal.errors import CheckpointError, JobError, Problem
 from shoal.io.base import BATCH_ROWS, Chunk, Position, Span
 from shoal.io.kafka_client import LOG
-from shoal.io.kafka_reader import PartitionReader
+from shoal.io.kafka_reader import PartitionReader, partition_of, span_of
 from shoal.io.kafka_settings import KafkaSettings
 from shoal.io.kafka_values import Rows, values_for
 
@@ -153,7 +154,8 @@ class KafkaSource:
         CheckpointError
             If a message of them is gone.
         """
-        strange = [span.stream for span in spans if int(span.stream) not in self._reader.next]
+        partitions = [partition_of(span) for span in spans]
+        strange = [str(partition) for partition in partitions if partition not in self._reader.next]
         if strange:
             raise CheckpointError(
                 f"{self._settings.where}: the journal has rows of partition "
@@ -207,11 +209,9 @@ class KafkaSource:
 
 def _spans(messages: list[Any]) -> tuple[Span, ...]:
     """Say where messages lie that are sorted by partition and offset."""
-    spans: list[Span] = []
-    for message in messages:
-        partition, offset = message.partition(), message.offset()
-        if spans and spans[-1].stream == str(partition):
-            spans[-1] = Span(spans[-1].stream, spans[-1].begin, offset + 1)
-        else:
-            spans.append(Span(str(partition), offset, offset + 1))
+    by_partition = itertools.groupby(messages, key=lambda message: int(message.partition()))
+    spans = []
+    for partition, found in by_partition:
+        offsets = [message.offset() for message in found]
+        spans.append(span_of(partition, offsets[0], offsets[-1] + 1, len(offsets)))
     return tuple(spans)
