@@ -124,7 +124,10 @@ def sentence(logger: logging.Logger, level: int, name: str, text: str) -> None:
     Such sentences name columns, files, topics and counts, and never a person's value. Never use
     it for a text from elsewhere, such as the message of another's exception.
     """
-    logger.log(level, name, extra={"fields": {}, "sentence": text}, stacklevel=2)
+    if not is_name(name):
+        raise TypeError("the name of an event is a few lower-case words, as they stand in the code")
+    # The text is the message, so that it can be read by whatever else listens.
+    logger.log(level, text, extra={"event": name, "sentence": text}, stacklevel=2)
 
 
 def is_name(name: object) -> bool:

@@ -81,8 +81,9 @@ class _Stderr(logging.Handler):
 
 def _facts(record: logging.LogRecord) -> dict[str, Plain]:
     """What is shown of a record, beside its time and level."""
-    known = is_name(record.msg) and not record.args
-    facts: dict[str, Plain] = {"event": record.msg if known else WITHHELD}
+    name = getattr(record, "event", record.msg)
+    known = is_name(name) and not record.args
+    facts: dict[str, Plain] = {"event": name if known else WITHHELD}
     text = getattr(record, "sentence", None)
     if isinstance(text, str):
         facts["text"] = text

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import CheckpointError, ParameterError, ResourceError
+from shoal.events import sentence
 from shoal.io.aside import ASIDE
 from shoal.io.base import Position, Span
 from shoal.io.formats import Format, tell_format
@@ -121,7 +122,8 @@ class FolderSource(Replaying):
             name = self._waiting.popleft()
             path = self._folder / name
             if not path.exists():
-                logger.warning("%s: was taken away before it was read", path)
+                text = f"{path}: was taken away before it was read"
+                sentence(logger, logging.WARNING, "file taken away", text)
             elif self._kind(name).name == "jsonl" and not path.stat().st_size:
                 # JSON lines have no header: a file without rows is empty, and no mistake.
                 self._done = {**self._done, name: self._print(name)}

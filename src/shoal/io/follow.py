@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import CheckpointError, ResourceError
+from shoal.events import sentence
 from shoal.io.base import Position, Span
 from shoal.io.formats import Format
 from shoal.io.octets import Growing, Truncated, before, begins_as, print_of_beginning
@@ -105,7 +106,8 @@ class FollowedFile(Replaying):
             self._take(octets)
             return True
         if not self._told:
-            logger.info("%s: doesn't exist yet; waiting for it", self._name)
+            text = f"{self._name}: doesn't exist yet; waiting for it"
+            sentence(logger, logging.INFO, "file awaited", text)
             self._told = True
         return False
 
@@ -140,10 +142,13 @@ class FollowedFile(Replaying):
 
     def _begin_again(self) -> None:
         assert self._octets is not None
-        logger.warning(
-            "%s: was emptied while it was read; reading goes on at its beginning. Rows that had "
-            "been written but not read are lost. Rotate it by renaming, not by copytruncate",
-            self._name,
+        sentence(
+            logger,
+            logging.WARNING,
+            "file emptied",
+            f"{self._name}: was emptied while it was read; reading goes on at its beginning. Rows "
+            "that had been written but not read are lost. Rotate it by renaming, not by "
+            "copytruncate",
         )
         self._octets.forget()
         self._take(self._octets)

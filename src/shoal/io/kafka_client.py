@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from shoal.errors import JobError, Problem, ResourceError, ShoalError
+from shoal.events import sentence
 from shoal.io.kafka_settings import KafkaSettings
 
 __all__ = ["OPEN_SECONDS", "Link", "confluent"]
@@ -112,13 +113,15 @@ class Link:
             self._refused = error.str()
         elif code == kinds._ALL_BROKERS_DOWN and not self.away:
             self.away = True
-            LOG.warning("%s: no broker answers; waiting for it to come back", self._settings.where)
+            text = f"{self._settings.where}: no broker answers; waiting for it to come back"
+            sentence(LOG, logging.WARNING, "broker away", text)
 
     def answered(self) -> None:
         """Note that a broker has answered."""
         if self.away:
             self.away = False
-            LOG.warning("%s: the broker is back", self._settings.where)
+            text = f"{self._settings.where}: the broker is back"
+            sentence(LOG, logging.WARNING, "broker back", text)
 
     def check(self) -> None:
         """Raise `ResourceError` if the broker refuses us, which waiting doesn't mend."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shoal.errors import CheckpointError, JobError, Problem
+from shoal.events import sentence
 from shoal.io.base import BATCH_ROWS, Chunk, Position, Span
 from shoal.io.kafka_client import LOG
 from shoal.io.kafka_reader import PartitionReader, partition_of, span_of
@@ -199,11 +201,14 @@ class KafkaSource:
         self._looked = time.monotonic()
         n_partitions = self._reader.count_partitions()
         if n_partitions is not None and n_partitions > self._n_partitions:
-            LOG.warning(
-                "%s: has %d partitions now, and had %d: the new ones are read after the next "
-                "start, from their beginning",
-                self._settings.where, n_partitions, self._n_partitions,
-            )  # fmt: skip
+            sentence(
+                LOG,
+                logging.WARNING,
+                "partitions added",
+                f"{self._settings.where}: has {n_partitions} partitions now, and had "
+                f"{self._n_partitions}: the new ones are read after the next start, from their "
+                "beginning",
+            )
             self._n_partitions = n_partitions
 
 

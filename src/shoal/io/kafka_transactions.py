@@ -8,6 +8,7 @@ somebody else has taken the job over meanwhile is there nothing more to do.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 import time
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from shoal.errors import ResourceError
+from shoal.events import sentence
 from shoal.io.kafka_calls import Calls, HungError
 from shoal.io.kafka_client import ASK_SECONDS, LOG, OPEN_SECONDS, Link, confluent
 from shoal.io.kafka_payloads import Payload
@@ -178,7 +180,8 @@ class Transactions:
                     self._check_owner(self._read("read_uncommitted"))
                 self._take_over()
                 self._go_on(self._check_owner(self._read()).n_rows)
-                LOG.warning("%s: a transaction failed and was made again", self._settings.where)
+                text = f"{self._settings.where}: a transaction failed and was made again"
+                sentence(LOG, logging.WARNING, "transaction made again", text)
                 return
             except self._library.KafkaException as next_error:
                 error = next_error.args[0]
