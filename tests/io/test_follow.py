@@ -336,3 +336,28 @@ def test_a_process_appends_and_rotates_while_the_reader_is_stopped_again_and_aga
     finally:
         assert writer.wait(30) == 0
     assert kept == list(range(n_rows))
+
+
+@pytest.mark.parametrize(("name", "header"), [("x.csv", "a,b\n"), ("x.jsonl", "")])
+def test_a_file_that_is_rotated_before_a_row_was_taken_in_is_still_the_first(
+    tmp_path, name, header
+):
+    path = tmp_path / name
+    row = '{{"a": {}, "b": "x"}}\n' if name.endswith("jsonl") else "{},x\n"
+    path.write_text(header + row.format(0))
+    source = open_replayable(path, ["a"], follow=True)
+    begin = source.begins_at()
+    source.close()
+    add(path, row.format(1))
+    path.rename(tmp_path / f"{name}.1")
+    path.write_text(header + row.format(2))
+    with reading(path, ["a"], position=begin) as read:
+        read.wait_for(3)
+    assert numbers(read) == [0, 1, 2]
+    assert [int(row) for chunk in read.chunks for row in chunk.rows] == [0, 1, 2]
+
+
+def test_a_file_that_isnt_there_yet_has_no_beginning(tmp_path):
+    source = open_replayable(tmp_path / "x.csv", ["a"], follow=True)
+    assert source.begins_at() is None
+    source.close()

@@ -179,6 +179,12 @@ class FollowedFile(Replaying):
 
     # -- going on and reading again --------------------------------------------------------------
 
+    def begins_at(self) -> Position | None:
+        """The beginning of the file, which may be rotated before a row was read; None without."""
+        if self._text is None or not self._text.begun:
+            return None
+        return {"rows": 0, **self._state()}
+
     def _stream(self, end: int) -> str:
         assert self._octets is not None
         known = print_of_beginning(self._octets, end)
