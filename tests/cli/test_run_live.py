@@ -315,3 +315,14 @@ def test_a_job_may_be_started_before_there_is_a_row(live, output, capfd):
     live.input.write_bytes(whole)
     assert live.run("--json") == 0
     assert json.loads(capfd.readouterr().out)["rows"]["in"] == len(live.table)
+
+
+def test_bad_rows_that_were_set_apart_must_be_where_they_were(live, capfd):
+    with live.input.open("ab") as file:
+        file.write(b"a row of too few fields\n")
+    assert live.run("-q") == 0
+    write_job(live.path, run=f"seed = 7\n{STATE}", bad_rows="file = 'other.jsonl'")
+    assert live.run("-q") == 5
+    assert "other.jsonl: has 0 bytes" in capfd.readouterr().err
+    write_job(live.path, run=f"seed = 7\n{STATE}")
+    assert live.run("-q") == 0

@@ -156,7 +156,8 @@ class BadRowsOutlet:
     def go_on(self, mark: Mark) -> None:
         """Go on from a mark."""
         self._mark = mark
-        if has_bytes(self._job.bad_rows.file):
+        # One that isn't there any more is told now, and not when the next bad row comes.
+        if mark or has_bytes(self._job.bad_rows.file):
             self._writer = self._open()
 
     def commit(self) -> Mark:
