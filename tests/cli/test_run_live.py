@@ -11,6 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from shoal.cli.run import Ask, _recovery
+from shoal.job import Job
 from shoal.state.folder import CHECKPOINT, numbers_of, path_of
 
 from ..crashes.world import started, wait_until
@@ -326,3 +328,18 @@ def test_bad_rows_that_were_set_apart_must_be_where_they_were(live, capfd):
     assert "other.jsonl: has 0 bytes" in capfd.readouterr().err
     write_job(live.path, run=f"seed = 7\n{STATE}")
     assert live.run("-q") == 0
+
+
+def test_a_topic_under_another_name_of_the_job_is_another_job(tmp_path):
+    def identity(name: str, output: str) -> dict[str, str]:
+        path = write_job(tmp_path, run=f"name = '{name}'\n{STATE}")
+        with path.open("a") as file:
+            file.write(f"[output]\n{output}\n")
+        job = Job.load(path)
+        found = _recovery(job, job.input, job.output, Ask())
+        assert found is not None
+        return dict(found.job)
+
+    topic = "kafka = '127.0.0.1:1'\ntopic = 'public'"
+    assert identity("a", topic) != identity("b", topic)
+    assert identity("a", "path = 'out/'") == identity("b", "path = 'out/'")

@@ -121,6 +121,8 @@ def _recovery(job: Job, source: Input, sink: Output, ask: Ask) -> Recovery | Non
             "input": _digest(*_identity(source)),
             "output": _digest(*_identity(sink)),
             "trace": _digest(ask.trace is not None),
+            # By its name a broker knows what a job has published.
+            **({} if sink.kafka is None else {"run.name": _digest(job.name)}),
         },
         code=f"{__version__} {sources_digest()}",
         every=job.checkpoints.every,
