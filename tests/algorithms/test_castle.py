@@ -202,3 +202,21 @@ def test_the_next_deadline_is_that_of_the_oldest_row() -> None:
     assert decided.outcomes.tolist() == [Outcome.suppressed]
     assert decided.published_s.tolist() == [8.0]
     assert engine.next_deadline is None
+
+
+def test_a_tick_doesnt_make_a_row_younger_that_was_on_its_way() -> None:
+    policy = Policy(KAnonymity(2), delay=Delay(seconds=2))
+    four = stream([1.0, 2.0, 3.0, 4.0], [1, 2, 3, 4], policy)
+    codes = four.codes._replace(times=np.array([0.0, 1.0, 1.0, 1.0]))
+    engine = four.start(Castle())
+    engine.push(Codes(*(array[:1] for array in codes)))
+    assert len(engine.advance(2.1).rows) == 1
+    # It was read at 1.0, and a queue or a slow sink has kept it from the engine.
+    assert len(engine.push(Codes(*(array[1:3] for array in codes))).rows) == 0
+    assert engine.next_deadline == 3.0
+    assert len(engine.advance(2.9).rows) == 0
+    assert engine.advance(3.1).published_s.tolist() == [3.0, 3.0]
+    # One that is overdue as it comes is decided as it comes.
+    late = engine.push(Codes(*(array[3:] for array in codes)))
+    assert (late.rows.tolist(), late.published.tolist()) == ([3], [3])
+    assert late.published_s.tolist() == [3.0]

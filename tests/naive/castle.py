@@ -99,6 +99,7 @@ class NaiveCastle:
         self.n_rows = 0
         self.n_groups = 0
         self.clock: float | None = None
+        self.arrived: float | None = None
 
     # -- the three verbs -------------------------------------------------------------------------
 
@@ -112,9 +113,10 @@ class NaiveCastle:
         """Take one row (Algorithm CASTLE, lines 5 to 13)."""
         if time is not None:
             self.clock = time if self.clock is None else max(self.clock, time)
+            self.arrived = time if self.arrived is None else max(self.arrived, time)
         number = self.n_rows
         decisions = self._overdue(self.clock, published=number)
-        x = Row(number, self.space.row_box(values), subject, tuple(sensitive), self.clock)
+        x = Row(number, self.space.row_box(values), subject, tuple(sensitive), self.arrived)
         self.n_rows += 1
         self.held[number] = x
         cluster = self.best_selection(x)  # 6
@@ -129,7 +131,8 @@ class NaiveCastle:
         ):
             old = self.held[number - self.delay_rows]
             decisions += self.delay_constraint(old, (number, self.clock))  # 13
-        return decisions
+        # A row that was on its way while the clock went on may be overdue as it comes.
+        return decisions + self._overdue(self.clock, published=number)
 
     def advance(self, now: float) -> list[Decision]:
         """Decide what is due in seconds, though no row arrives."""

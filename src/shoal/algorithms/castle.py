@@ -244,9 +244,10 @@ def _run(
     now = ask.now
     due = -1
     i = 0
+    has_come = False
     while True:
         if due < 0:
-            if i < len(codes.subjects):
+            if i < len(codes.subjects) and not has_come:
                 now = codes.times[i]
             if now > marks["now"][0]:
                 marks["now"][0] = now
@@ -254,11 +255,15 @@ def _run(
             if seconds > 0.0 and marks["n_rows"][0] > 0 and deadline <= marks["now"][0]:
                 due = marks["oldest"][0]
                 out.progress["published_s"][0] = deadline
+            elif has_come:
+                # The row that has come is no reason to decide anything more: on to the next.
+                has_come = False
+                continue
             elif ask.at_end and marks["n_rows"][0] > 0:
                 due = marks["oldest"][0]
                 timed = marks["now"][0] > -np.inf
                 out.progress["published_s"][0] = marks["now"][0] if timed else np.nan
-            out.progress["published"][0] = marks["upcoming"][0]
+            out.progress["published"][0] = marks["upcoming"][0] - has_come
         if due >= 0:
             _expire(rules, state, due, ask.at_end, out)
             # The whole end of a stream is one instant.
@@ -270,7 +275,12 @@ def _run(
                 state.marks["instants"][0] += 1
             break
         else:
-            time = np.nan if np.isnan(codes.times[i]) else marks["now"][0]
+            # A tick may have gone by while a row was on its way. It has waited since it came, and
+            # may be due at once.
+            if codes.times[i] > marks["arrived"][0]:
+                marks["arrived"][0] = codes.times[i]
+            timed = not np.isnan(codes.times[i])
+            time = marks["arrived"][0] if timed else np.nan
             slot = _best_selection(rules, state, lo[i], hi[i], joined)
             if slot < 0:
                 slot = _open_cluster(state)
@@ -279,7 +289,8 @@ def _run(
             if delay > 0 and marks["oldest"][0] == marks["upcoming"][0] - 1 - delay:
                 due = marks["oldest"][0]
                 out.progress["published"][0] = marks["upcoming"][0] - 1
-                out.progress["published_s"][0] = time
+                out.progress["published_s"][0] = marks["now"][0] if timed else np.nan
+            has_come = seconds > 0.0
             i += 1
 
 

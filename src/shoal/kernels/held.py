@@ -22,9 +22,16 @@ SMALLEST = 256
 #: of the next row in that cluster (-1: none).
 ROW = np.dtype([("subject", "i8"), ("time", "f8"), ("cluster", "i8"), ("following", "i8")])
 #: The position that the next row gets, the oldest position that is held, how many rows and how many
-#: different subjects are held, and the latest time.
+#: different subjects are held, the latest time of all, and the latest that a row has had.
 MARKS = np.dtype(
-    [("upcoming", "i8"), ("oldest", "i8"), ("n_rows", "i8"), ("n_subjects", "i8"), ("now", "f8")]
+    [
+        ("upcoming", "i8"),
+        ("oldest", "i8"),
+        ("n_rows", "i8"),
+        ("n_subjects", "i8"),
+        ("now", "f8"),
+        ("arrived", "f8"),
+    ]
 )
 
 
@@ -42,7 +49,7 @@ def empty(n_quasi: int, n_sensitive: int, capacity: int = SMALLEST) -> Held:
     """A ring with nothing in it."""
     rows, marks = np.zeros(capacity, ROW), np.zeros(1, MARKS)
     rows["cluster"] = -1
-    marks["now"] = -np.inf
+    marks["now"] = marks["arrived"] = -np.inf
     return Held(
         np.zeros((capacity, n_quasi)),
         np.zeros((capacity, n_quasi)),
