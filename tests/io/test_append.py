@@ -166,3 +166,39 @@ def test_a_quarantine_that_survives(tmp_path, name):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
     with pytest.raises(JobError, match="can't be continued"):
         QuarantineWriter(tmp_path / "q.parquet", mark=None)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl"])
+def test_a_hole_that_a_loss_of_power_has_left_is_filled(tmp_path, name):
+    path = tmp_path / name
+    rows = pa.record_batch({"age": [f"[{i}, {i + 10})" for i in range(1000)]})
+    sink = open_durable(path, rows.schema, None)
+    sink.write(rows.slice(0, 300))
+    mark = sink.commit()
+    sink.write(rows.slice(300))
+    sink.flush()
+    sink.abandon()
+    whole = path.read_bytes()
+    # The page after the next one was written back, and the next one wasn't.
+    page = (mark["n_bytes"] // 4096 + 1) * 4096
+    path.write_bytes(whole[:page] + bytes(4096) + whole[page + 4096 :])
+    sink = open_durable(path, rows.schema, mark)
+    sink.write(rows.slice(300))
+    sink.commit()
+    assert sink.n_ahead == 0
+    sink.close()
+    assert path.read_bytes() == whole
+
+
+def test_zeros_in_what_was_synced_are_damage(tmp_path):
+    path = tmp_path / "out.csv"
+    rows = pa.record_batch({"age": ["[0, 10)"] * 1000})
+    sink = open_durable(path, rows.schema, None)
+    sink.write(rows)
+    mark = sink.commit()
+    sink.close()
+    damaged = bytes(2) + path.read_bytes()[2:]
+    path.write_bytes(damaged)
+    with pytest.raises(CheckpointError, match="differs"):
+        open_durable(path, rows.schema, mark)
+    assert path.read_bytes() == damaged

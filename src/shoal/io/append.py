@@ -73,7 +73,7 @@ class AppendOutput(Output):
         # Synced once, also if the file was there: who made it may have been killed before.
         self._folder: Path | None = Path(path).parent
         self._n_there: int = self._raw.seek(0, os.SEEK_END)
-        self._at = 0
+        self._at = self._n_synced = 0
         self._differs: CheckpointError | None = None
 
     @property
@@ -98,6 +98,7 @@ class AppendOutput(Output):
                 f"has {self._n_there:,} bytes, and the checkpoint knows of {n_bytes:,}: it was "
                 "cut off or replaced",
             )
+        self._n_synced = n_bytes
         end = self._n_there
         while end > n_bytes:
             begin = max(n_bytes, end - _COMPARE_BYTES)
@@ -127,17 +128,33 @@ class AppendOutput(Output):
         known = min(n_bytes, self.n_ahead)
         for start in range(0, known, _COMPARE_BYTES):
             there = os.pread(self._number, min(_COMPARE_BYTES, known - start), self._at + start)
-            if there != view[start : start + len(there)]:
-                self._differs = not_of_this_output(
-                    self.name,
-                    "differs from what was decided; somebody else wrote to it, or the input or "
-                    "the job is another one",
-                )
-                raise self._differs
+            given = view[start : start + len(there)]
+            if there != given:
+                pairs = enumerate(zip(there, given, strict=True))
+                known = start + next(i for i, (a, b) in pairs if a != b)
+                self._cut_off_at(known)
+                break
         if known < n_bytes:
             super().write(view[known:])
         self._at += n_bytes
         return n_bytes
+
+    def _cut_off_at(self, known: int) -> None:
+        """Drop what comes after so many bytes that are as given, if a loss of power explains it.
+
+        Pages that weren't synced reach the disk in any order: one that didn't, before one that
+        did, is a hole of zeros. All of it is written again, the same.
+        """
+        end = self._at + known
+        if end < self._n_synced or os.pread(self._number, 1, end) != b"\0":
+            self._differs = not_of_this_output(
+                self.name,
+                "differs from what was decided; somebody else wrote to it, or the input or "
+                "the job is another one",
+            )
+            raise self._differs
+        self._raw.truncate(end)
+        self._n_there = self._raw.seek(end)
 
     def sync(self) -> None:
         """Have the disk keep everything so far, and that the file is there."""
