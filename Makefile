@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help setup demo test lint types layers unit coverage bench figures clean
+.PHONY: help setup demo broker test lint types layers unit coverage torture soak bench figures clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## / - /' | sed 's/^/make /'
@@ -20,6 +20,9 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP)  ## a live stream, anonymized before your eyes
 	@$(BIN)/shoal demo
+
+broker: $(STAMP)  ## a real Kafka broker on 127.0.0.1:9092, with the topics people and public
+	@$(BIN)/python -m shoal.testing.broker --port 9092 --topics people,public
 
 test: lint types layers unit coverage  ## all tests, as the CI runs them
 
@@ -45,8 +48,16 @@ coverage: $(STAMP)
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests src --doctest-modules -n 2 \
 		--cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
-bench: $(STAMP)  ## CASTLE against the pass-through and its naive twin
+torture: $(STAMP)  ## jobs on files and on Kafka, killed 500 times each, and at every call to the disk
+	@SHOAL_KILLS=500 SHOAL_CRASH_STEP=1 $(BIN)/python -m pytest -q tests/crashes -n 2
+
+soak: $(STAMP)  ## 30 minutes of Kafka to Kafka at full speed: is everything flat?
+	@$(BIN)/python -m benchmarks.live soak --minutes 30
+
+bench: $(STAMP)  ## CASTLE against the pass-through and its naive twin, and Kafka to Kafka
 	@$(BIN)/python -m benchmarks.throughput
+	@$(BIN)/python -m benchmarks.live throughput
+	@$(BIN)/python -m benchmarks.live checkpoints
 
 figures: $(STAMP)  ## the figures of the papers, as tables and SVG
 	@$(BIN)/python -m benchmarks.figures

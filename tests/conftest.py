@@ -1,3 +1,22 @@
+<<<<<<< HEAD
+"""What all tests share."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def logs_as_they_were() -> Iterator[None]:
+    """Undo what a command does to the logger of this process."""
+    logger = logging.getLogger("shoal")
+    before = logger.handlers[:], logger.level, logger.propagate
+    yield
+    logger.handlers[:], logger.level, logger.propagate = before
+=======
 """A Kafka broker for the tests that need one: one for all workers, started when first asked for."""
 
 from __future__ import annotations
@@ -56,3 +75,4 @@ def topic(kafka: str) -> Callable[..., str]:
         return name
 
     return make
+>>>>>>> kafka

@@ -124,13 +124,15 @@ def test_a_quoted_piece_is_in_its_file(block: Block) -> None:
 
 @pytest.mark.parametrize("block", [b for b in of_kind("sh") if b.mark == "tested"], ids=str)
 def test_commands_run(block: Block, tmp_path: Path) -> None:
-    """Each `cd …` and `shoal …` line of a block that is marked as tested, beside the examples."""
+    """Each line that we know of a block that is marked as tested, beside the examples."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     folder, n_run = tmp_path, 0
     for line in block.text.replace("\\\n", " ").splitlines():
         match shlex.split(line, comments=True):
             case ["cd", there]:
                 folder = folder / there
+            case ["mkdir" | "cp", *_] as command:
+                subprocess.run(command, cwd=folder, check=True, timeout=60)
             case ["shoal", *arguments]:
                 done = subprocess.run(
                     [*SHOAL, *arguments], cwd=folder, capture_output=True, text=True, timeout=600
@@ -201,23 +203,30 @@ def options_of(command: Any) -> set[str]:
     } - {"--help", "-h"}
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS.commands))
+LEAVES = {
+    f"{name} {inner}".strip(): command
+    for name, outer in COMMANDS.commands.items()
+    for inner, command in getattr(outer, "commands", {"": outer}).items()
+}
+
+
+@pytest.mark.parametrize("command", sorted(LEAVES))
 def test_the_options_of_a_command_are_those_of_its_page(command: str) -> None:
     table = re.findall(r"^\| (`-.*?) \|", section(CLI, f"shoal {command}"), re.M)
     told = {option for cell in table for option in re.findall(r"`(-[-\w]+)`", cell)}
-    assert told == options_of(COMMANDS.commands[command])
+    assert told == options_of(LEAVES[command])
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS.commands))
+@pytest.mark.parametrize("command", sorted(LEAVES))
 def test_the_defaults_of_a_command_are_those_of_its_page(command: str) -> None:
     rows = re.findall(r"^\| (`-.*?) \| (.*?) \|", section(CLI, f"shoal {command}"), re.M)
     told = {re.findall(r"`(-[-\w]+)`", cell)[0]: default for cell, default in rows}
-    for parameter in COMMANDS.commands[command].params:
+    for parameter in LEAVES[command].params:
         if parameter.param_type_name != "option" or parameter.opts[0] not in told:
             continue
         shown = told[parameter.opts[0]].strip("`")
         if parameter.default is None:
-            assert shown in ("none", "by the name")
+            assert shown in ("none", "by the name", "as the job says, or `-")
         elif isinstance(parameter.default, bool):
             assert shown in ("off", parameter.secondary_opts[0] if parameter.secondary_opts else "")
         elif isinstance(parameter.default, int | float):
@@ -227,8 +236,8 @@ def test_the_defaults_of_a_command_are_those_of_its_page(command: str) -> None:
 
 
 def test_every_command_of_the_page_exists() -> None:
-    told = set(re.findall(r"^## shoal (\w+)$", CLI.read_text(encoding="utf-8"), re.M))
-    assert told == set(COMMANDS.commands)
+    told = set(re.findall(r"^## shoal ([\w ]+)$", CLI.read_text(encoding="utf-8"), re.M))
+    assert told == set(LEAVES)
 
 
 def test_the_options_of_the_program_are_on_the_page() -> None:
@@ -245,7 +254,7 @@ def test_no_page_names_an_unknown_command(page: Path) -> None:
 
 def test_the_exit_codes_of_the_page_are_those_that_exist() -> None:
     told = re.findall(r"^\| (\d+) \|", section(CLI, "Exit codes"), re.M)
-    assert told == ["0", "1", "2", "3", "4", "6", "70", "130", "143"]
+    assert told == ["0", "1", "2", "3", "4", "5", "6", "70", "130", "143"]
 
 
 # -- the job file -------------------------------------------------------------------------------
@@ -255,6 +264,8 @@ MODELS = {
     "schema": job_form.SchemaForm,
     "policy": job_form.PolicyForm,
     "publish": job_form.PublishForm,
+    "input": job_form.InputForm,
+    "output": job_form.OutputForm,
     "run": job_form.RunForm,
     "bad_rows": job_form.BadRowsForm,
 }
@@ -282,6 +293,7 @@ def test_the_sections_of_the_job_are_those_of_its_page() -> None:
         job_form.QuasiForm,
         job_form.DomainForm,
         job_form.DelayForm,
+        job_form.CheckpointForm,
         job_form.EachRowForm,
         job_form.KeepForm,
     ],

@@ -49,7 +49,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_folder_is_named_by_the_sources(cache: Path) -> None:
     folder = _jit._cache_folder()
-    assert folder == cache / f"kernels-{_jit._sources_digest()}"
+    assert folder == cache / f"kernels-{_jit.sources_digest()}"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert _jit._cache_folder() == folder
 
@@ -63,13 +63,13 @@ def test_an_edit_anywhere_in_the_package_changes_the_name(
     other = package / "kernels" / "criteria.py"
     other.write_text("k = 1")
     monkeypatch.setattr(_jit, "__file__", str(package / "_jit.py"))
-    digests = [_jit._sources_digest()]
+    digests = [_jit.sources_digest()]
     other.write_text("k = 2")
-    digests.append(_jit._sources_digest())
+    digests.append(_jit.sources_digest())
     other.rename(other.with_name("renamed.py"))
-    digests.append(_jit._sources_digest())
+    digests.append(_jit.sources_digest())
     assert len(set(digests)) == 3
-    assert _jit._sources_digest() == digests[-1]
+    assert _jit.sources_digest() == digests[-1]
 
 
 def test_folders_of_former_versions_go_the_oldest_first(cache: Path) -> None:

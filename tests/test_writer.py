@@ -11,7 +11,7 @@ from shoal.errors import ResourceError
 from shoal.hierarchy import Range
 from shoal.release import Publish
 from shoal.schema import Quasi, Schema
-from shoal.writer import Writer
+from shoal.writer import Plain, Writer
 
 from .world import Kept
 
@@ -50,7 +50,7 @@ def opening(sinks: list[Closing]) -> Callable[[pa.Schema], Closing]:
 @pytest.mark.parametrize("open_sink", [Full, refuse])
 def test_a_failure_at_the_end_is_told_and_the_trace_is_finished(open_sink):
     traces: list[Closing] = []
-    writer = Writer(SCHEMA, Publish(), open_sink, opening(traces), None)
+    writer = Writer(SCHEMA, Publish(), Plain(open_sink), Plain(opening(traces)), None)
     with pytest.raises(ResourceError, match="out: "):
         writer.close(TYPES)
     assert [trace.n_closed for trace in traces] == [1]
@@ -58,7 +58,7 @@ def test_a_failure_at_the_end_is_told_and_the_trace_is_finished(open_sink):
 
 def test_a_failed_opening_leaves_nothing_open():
     traces: list[Closing] = []
-    writer = Writer(SCHEMA, Publish(), refuse, opening(traces), None)
+    writer = Writer(SCHEMA, Publish(), Plain(refuse), Plain(opening(traces)), None)
     with pytest.raises(ResourceError):
         writer.open(TYPES)
     writer.close(TYPES)
@@ -67,7 +67,7 @@ def test_a_failed_opening_leaves_nothing_open():
 
 def test_a_subject_that_does_not_fit_its_column_is_traced_as_missing():
     traces: list[Closing] = []
-    writer = Writer(SCHEMA, Publish(), Kept, opening(traces), None)
+    writer = Writer(SCHEMA, Publish(), Plain(Kept), Plain(opening(traces)), None)
     writer.open(TYPES)
     writer.quarantined([3, 4, 5, 6], [17, "CANARY", None, 2**70])
     writer.close(TYPES)

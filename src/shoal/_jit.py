@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-__all__ = ["is_cold", "kernel"]
+__all__ = ["is_cold", "kernel", "sources_digest"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,7 +36,8 @@ def kernel_sources() -> list[Path]:
     ]
 
 
-def _sources_digest() -> str:
+def sources_digest() -> str:
+    """A digest of all code that can get into a kernel."""
     digest = hashlib.blake2b(digest_size=12)
     for path in kernel_sources():
         digest.update(path.name.encode())
@@ -48,7 +49,7 @@ def _cache_folder() -> Path | None:
     """The folder for compiled kernels of exactly these sources, or None if there can't be one."""
     base = os.environ.get("SHOAL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     parent = Path(base).expanduser() / "shoal"
-    folder = parent / f"kernels-{_sources_digest()}"
+    folder = parent / f"kernels-{sources_digest()}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         # The cache is code that will be run: only its owner may have written it.

@@ -126,6 +126,23 @@ class Codec:
         return Encoded(codes, payload, good, dict(sorted(reasons.items())))
 
     @property
+    def key(self) -> Ints:
+        """What subjects and open sensitive values are hashed under: as secret as the rows."""
+        return self._key
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the types of the payload are known."""
+        return bool(self._types) or not self._payload
+
+    def restore(self, n_rows: int, key: Ints, types: pa.Schema | None) -> None:
+        """Go on after so many rows, with a key and, if they are known, types of the payload."""
+        self.n_rows = n_rows
+        self._key = key
+        if types is not None:
+            self._types = {name: types.field(name).type for name in self._payload}
+
+    @property
     def types(self) -> pa.Schema:
         """The columns of the payload, in the types of the first batch; text if there was none."""
         return pa.schema([(name, self._types.get(name, pa.string())) for name in self._payload])

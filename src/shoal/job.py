@@ -32,6 +32,16 @@ from shoal.engine import Anonymizer
 from shoal.errors import JobError, Problem, UnsupportedError, did_you_mean
 from shoal.hierarchy import Domain, Hierarchy, Range
 from shoal.io.formats import tell_format
+from shoal.job_ends import (
+    Checkpoints,
+    Input,
+    Output,
+    checkpoints_of,
+    digests,
+    input_of,
+    name_of,
+    output_of,
+)
 from shoal.job_form import (
     REQUIRED,
     SECTIONS,
@@ -39,6 +49,8 @@ from shoal.job_form import (
     BadRowsForm,
     DomainForm,
     Form,
+    InputForm,
+    OutputForm,
     PolicyForm,
     PublishForm,
     RunForm,
@@ -77,17 +89,23 @@ class BadRows:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """All that a run needs to know but where rows come from and go to.
+    """All that a run needs to know.
 
-    ``warnings`` are sentences about choices that are allowed but weaken something.
+    ``digests`` stand for the sections that a checkpoint depends on; ``warnings`` are sentences
+    about choices that are allowed but weaken something.
     """
 
     schema: Schema
     policy: Policy
     anonymizer: Anonymizer
     publish: Publish
+    input: Input
+    output: Output
     bad_rows: BadRows
     seed: int | None
+    name: str
+    checkpoints: Checkpoints | None
+    digests: Mapping[str, str] = dataclasses.field(repr=False)
     warnings: tuple[str, ...]
 
     @classmethod
@@ -111,7 +129,7 @@ class Job:
             raw = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise JobError(Problem("job", f"isn't TOML: {error}"), where=where) from None
-        reader = _Reader(raw, folder or Path())
+        reader = _Reader(raw, folder or Path(), where)
         job = reader.job()
         if job is None:
             raise JobError(reader.problems, where=where)
@@ -127,9 +145,11 @@ class Job:
 class _Reader:
     """Builds the parts of a job and collects what is wrong with them."""
 
-    def __init__(self, raw: dict[str, Any], folder: Path) -> None:
+    def __init__(self, raw: dict[str, Any], folder: Path, where: str | None) -> None:
         self._raw = raw
         self._folder = folder
+        self._where = where
+        self._files: dict[str, bytes] = {}
         self.problems: list[Problem] = []
 
     def job(self) -> Job | None:
@@ -142,7 +162,9 @@ class _Reader:
         policy = self._section("policy", PolicyForm, _policy)
         anonymizer = self._attempt("algorithm", self._anonymizer)
         publish = self._section("publish", PublishForm, lambda raw: Publish(**raw.model_dump()))
-        run = self._section("run", RunForm, lambda raw: raw)
+        source = self._section("input", InputForm, lambda raw: input_of(raw, self._folder))
+        sink = self._section("output", OutputForm, lambda raw: output_of(raw, self._folder))
+        run = self._section("run", RunForm, self._run)
         bad_rows = self._section("bad_rows", BadRowsForm, self._bad_rows)
         if policy is not None and schema is not None:
             self._attempt("policy", lambda: policy.check(schema))
@@ -156,10 +178,19 @@ class _Reader:
         assert policy is not None
         assert anonymizer is not None
         assert publish is not None
+        assert source is not None
+        assert sink is not None
         assert run is not None
         assert bad_rows is not None
-        warnings = tuple(_warnings(schema, anonymizer, publish, run.seed))
-        return Job(schema, policy, anonymizer, publish, bad_rows, run.seed, warnings)
+        seed, name, checkpoints = run
+        return Job(
+            schema, policy, anonymizer, publish, source, sink, bad_rows, seed, name, checkpoints,
+            digests(self._raw, self._files),
+            tuple(_warnings(schema, anonymizer, publish, seed)),
+        )  # fmt: skip
+
+    def _run(self, raw: RunForm) -> tuple[int | None, str, Checkpoints | None]:
+        return raw.seed, name_of(raw, self._where), checkpoints_of(raw, self._folder)
 
     def _section(self, name: str, model: type[Form], build: Callable[[Any], T]) -> T | None:
         if name not in self._raw and name in REQUIRED:
@@ -259,7 +290,10 @@ class _Reader:
                 )
             return Range(spec.range[0], spec.range[1], step=spec.step)
         if spec.hierarchy is not None:
-            return Hierarchy.from_csv(self._folder / spec.hierarchy)
+            path = self._folder / spec.hierarchy
+            hierarchy = Hierarchy.from_csv(path)
+            self._files[spec.hierarchy] = path.read_bytes()
+            return hierarchy
         if spec.values is not None:
             return Hierarchy.flat(spec.values, where=f"{key}.values")
         if isinstance(spec.mask, list):
@@ -340,14 +374,14 @@ def _policy(raw: PolicyForm) -> Policy:
     delay = None
     if raw.delay is not None:
         try:
-            delay = Delay(rows=raw.delay.rows, seconds=raw.delay.seconds)
+            delay = Delay(**raw.delay.model_dump())
         except JobError as error:
             problems += [_keyed("policy.delay", problem) for problem in error.problems]
     if not makers:
         problems.append(Problem("policy", "promises nothing", None, "Set k, for example k = 10"))
     if problems:
         raise JobError(problems)
-    return Policy(*criteria, delay=delay)
+    return Policy(*criteria, delay=delay, lateness=raw.lateness)
 
 
 def _diversity(raw: object, attribute: str | None = None) -> list[LDiversity]:

@@ -19,6 +19,8 @@ __all__ = [
     "BadRowsForm",
     "DomainForm",
     "Form",
+    "InputForm",
+    "OutputForm",
     "PolicyForm",
     "PublishForm",
     "RunForm",
@@ -27,13 +29,15 @@ __all__ = [
     "shown",
 ]
 
-SECTIONS = ("schema", "policy", "algorithm", "publish", "run", "bad_rows")
+SECTIONS = ("schema", "policy", "algorithm", "publish", "input", "output", "run", "bad_rows")
 REQUIRED = ("schema", "policy")
 WAYS = ("range", "hierarchy", "values", "mask")
 EXAMPLES = {
     "schema.subject": "Name the column that tells people apart, or say { each_row = true }",
     "schema.quasi": "Name at least one column that an outsider may know",
     "policy.delay": "For example delay = { rows = 10000 }",
+    "run.checkpoint": 'For example checkpoint = { folder = "state", every = 10 }',
+    "run.checkpoint.folder": 'For example folder = "state"',
 }
 
 
@@ -86,6 +90,7 @@ class DelayForm(Form):
 
     rows: int | None = None
     seconds: int | float | None = None
+    clock: Literal["stream", "wall"] | None = None
 
 
 class PolicyForm(Form):
@@ -94,6 +99,7 @@ class PolicyForm(Form):
     k: int | None = None
     l: int | dict[str, Any] | None = None  # noqa: E741
     delay: DelayForm | None = None
+    lateness: int | float | None = None
     missing: Literal["quarantine"] = "quarantine"
 
 
@@ -105,9 +111,45 @@ class PublishForm(Form):
     suppressed: str = "drop"
 
 
+class EndForm(Form):
+    """What ``[input]`` and ``[output]`` share: a path, or a topic of Kafka."""
+
+    path: str | None = None
+    format: str | None = None
+    kafka: str | list[str] | None = None
+    topic: str | None = None
+    settings: dict[str, str | int | float | bool] = {}
+
+
+class InputForm(EndForm):
+    """``[input]``."""
+
+    follow: bool = False
+    partitions: list[int] | None = None
+    columns: list[str] | None = None
+    start: Literal["earliest", "latest"] = "earliest"
+
+
+class OutputForm(EndForm):
+    """``[output]``."""
+
+    rows: int | None = None
+    seconds: int | float | None = None
+
+
+class CheckpointForm(Form):
+    """``run.checkpoint``."""
+
+    folder: str
+    every: int | float = 10
+    seal: str | None = None
+
+
 class RunForm(Form):
     """``[run]``."""
 
+    name: str | None = None
+    checkpoint: CheckpointForm | None = None
     seed: Annotated[int, pydantic.Field(ge=-(2**63), lt=2**63)] | None = None
 
 
@@ -162,6 +204,8 @@ def _known(model: type[BaseModel], place: list[str]) -> list[str]:
         fields = inner[place[0]].model_fields if place[0] in inner else fields
     if model is PolicyForm and place[0] == "delay" and len(place) > 1:
         fields = DelayForm.model_fields
+    if model is RunForm and place[0] == "checkpoint" and len(place) > 1:
+        fields = CheckpointForm.model_fields
     return list(fields)
 
 

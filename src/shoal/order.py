@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from shoal._jit import kernel
 from shoal.engine import Decisions
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Any1, Floats, Ints
 from shoal.kernels.rng import seeded, shuffle
 
 __all__ = ["Arranged", "ByArrival", "ByInstant", "Ordering"]
@@ -75,6 +76,13 @@ class Ordering:
         """Give the rows that wait, because those they wait for will never leave."""
         return None
 
+    def snapshot(self) -> tuple[dict[str, Any1], pa.RecordBatch | None]:
+        """All that the order of later rows depends on: arrays by name, and waiting payload."""
+        return {}, None
+
+    def restore(self, arrays: Mapping[str, Any1], payload: pa.RecordBatch | None) -> None:
+        """Go back to a snapshot."""
+
 
 class ByInstant(Ordering):
     """Shuffle all rows that were decided at one instant."""
@@ -88,6 +96,14 @@ class ByInstant(Ordering):
         _shuffle_instants(self._random, order, decisions.instants)
         arranged = super().arrange(decisions, payload, oldest_held)
         return _picked(arranged, order)
+
+    def snapshot(self) -> tuple[dict[str, Any1], pa.RecordBatch | None]:
+        """The random state."""
+        return {"random": self._random.copy()}, None
+
+    def restore(self, arrays: Mapping[str, Any1], payload: pa.RecordBatch | None) -> None:
+        """Go on with the random state of a snapshot."""
+        self._random = arrays["random"].copy()
 
 
 class ByArrival(Ordering):
@@ -125,6 +141,26 @@ class ByArrival(Ordering):
         """Give the rows that wait, still in the order in which they came."""
         waiting, self._waiting = self._waiting, None
         return waiting
+
+    def snapshot(self) -> tuple[dict[str, Any1], pa.RecordBatch | None]:
+        """The rows that wait, and when the last one left."""
+        latest: dict[str, Any1] = {
+            "latest": np.array([self._latest]),
+            "latest_s": np.array([self._latest_s]),
+        }
+        if self._waiting is None:
+            return latest, None
+        waiting = {n: getattr(self._waiting, n) for n in Arranged._fields if n != "payload"}
+        return latest | waiting, self._waiting.payload
+
+    def restore(self, arrays: Mapping[str, Any1], payload: pa.RecordBatch | None) -> None:
+        """Let the rows of a snapshot wait."""
+        self._latest, self._latest_s = int(arrays["latest"][0]), float(arrays["latest_s"][0])
+        if payload is None:
+            self._waiting = None
+        else:
+            parts = {n: arrays[n] for n in Arranged._fields if n != "payload"}
+            self._waiting = Arranged(**parts, payload=payload)
 
 
 def _picked(arranged: Arranged, order: Ints) -> Arranged:

@@ -1,49 +1,76 @@
 """The wiring: source → codec → engine → hold → release → sink.
 
 Reading with encoding, deciding, and labelling with writing are three threads with short queues
-between them: they overlap on two cores, and a slow sink slows the source.
+between them: they overlap on two cores, and a slow sink slows the source. What is decided is the
+business of `shoal.deciding`; here are the threads, the clock, and what makes a run recoverable.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+import functools
+import logging
 import queue
 import secrets
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.codec import Codec, Encoded, words
-from shoal.engine import Anonymizer, Decisions, Engine
-from shoal.errors import PromiseError, ShoalError
-from shoal.hold import Hold
-from shoal.io.base import BadRow, Sink, Source
-from shoal.kernels.arrays import Ints
+from shoal.clock import Clock, steady
+from shoal.deciding import Decider, State
+from shoal.engine import Anonymizer
+from shoal.errors import CheckpointError, ParameterError, ResourceError
+from shoal.events import event
+from shoal.io.base import BadRow, Mark, Position, Replayable, Sink, Source
 from shoal.metrics import Summary
-from shoal.order import Arranged, Ordering
+from shoal.order import Arranged
 from shoal.policy import Policy
+from shoal.reader import LOOK, Reader, Taken
+from shoal.recovery import Recorder, Recovery, Saved
 from shoal.release import Publish, Release
 from shoal.schema import Schema
-from shoal.writer import ARRIVED_S, ROW, Writer
+from shoal.state.journal import Entry, Flush, Read, Tick
+from shoal.state.store import Checkpoint
+from shoal.writer import Outlet, Plain, Writer
 
-__all__ = ["Pipeline", "Run"]
+__all__ = ["Pipeline", "Quarantine", "Run"]
 
-#: How many batches may wait between two threads.
-QUEUE = 4
-#: How often, in seconds, a waiting thread looks whether it should stop.
-LOOK = 0.1
+log = logging.getLogger("shoal.run")
+
 #: Ticks come so much before a deadline in seconds that what is due leaves within the delay.
 LEAD_SHARE, LEAD_MOST = 0.1, 0.2
 #: From so many rows on, a kept column is warned about if so large a share of them are different.
 UNIQUE_ROWS, UNIQUE_SHARE = 100, 0.9
-NO_GROUPS = np.empty(0, np.int64)
+
+
+@runtime_checkable
+class Quarantine(Protocol):
+    """Where bad rows go in a run that can be recovered: it takes no row twice."""
+
+    def __call__(self, bad: list[BadRow]) -> None:
+        """Take bad rows, or raise to stop the run."""
+        ...
+
+    def check(self) -> None:
+        """Refuse if there are rows already: a job that starts anew mustn't add to them."""
+        ...
+
+    def go_on(self, mark: Mark) -> None:
+        """Go on from a mark; before any row is taken."""
+        ...
+
+    def commit(self) -> Mark:
+        """Make all rows so far durable; give the mark to go on from."""
+        ...
+
+    @property
+    def n_ahead(self) -> int:
+        """How much it has of what it hasn't been given yet."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -59,7 +86,7 @@ class Pipeline:
     seed
         For repeatable runs, in tests only; without it randomness is the operating system's.
     clock
-        What tells the time where the stream has no time column.
+        What tells the time where the stream doesn't.
     """
 
     schema: Schema
@@ -67,54 +94,61 @@ class Pipeline:
     anonymizer: Anonymizer
     publish: Publish = field(default_factory=Publish)
     seed: bytes | None = None
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = steady
 
     def run(
         self,
         source: Source,
-        open_sink: Callable[[pa.Schema], Sink],
+        open_sink: Callable[[pa.Schema], Sink] | Outlet,
         *,
-        on_bad: Callable[[list[BadRow]], None],
-        open_trace: Callable[[pa.Schema], Sink] | None = None,
+        on_bad: Callable[[list[BadRow]], None] | Quarantine,
+        open_trace: Callable[[pa.Schema], Sink] | Outlet | None = None,
         watch: Callable[[Summary], None] | None = None,
         on_release: Callable[[Release], None] | None = None,
         warn: Callable[[str], None] | None = None,
+        recovery: Recovery | None = None,
+        drain: bool = False,
     ) -> Run:
         """Prepare a run; it begins with `Run.go`.
 
         Parameters
         ----------
         source
-            Where rows come from.
+            Where rows come from; one that is `Replayable` if there is a recovery.
         open_sink
-            Called once with the columns of the output, when they are known.
+            Called once with the columns of the output, when they are known; an `Outlet` of
+            `Durable` sinks if there is a recovery.
         on_bad
-            Takes rows that can't be used; it may raise to stop the run.
+            Takes rows that can't be used; it may raise to stop the run. A `Quarantine` if there
+            is a recovery.
         open_trace
-            Called once with the columns of the trace, if one is wanted.
+            As ``open_sink``, for the trace, if one is wanted.
         watch
-            Called with the figures so far: after each batch, and at the end.
+            Called with the figures so far: after each batch, while nothing comes, and at the end.
         on_release
             Called with each release when it has been written, from another thread.
         warn
             Takes sentences about data that looks dangerous to publish.
+        recovery
+            Where the run keeps what it needs to go on after its process has ended.
+        drain
+            Whether a stop publishes what is held first.
         """
-        writer = Writer(self.schema, self.publish, open_sink, open_trace, on_release)
+        writer = Writer(
+            self.schema,
+            self.publish,
+            _outlet(open_sink),
+            None if open_trace is None else _outlet(open_trace),
+            on_release,
+        )
         return Run(
             self, source, writer, on_bad, watch=watch, warn=warn,
-            with_subject=open_trace is not None,
+            with_subject=open_trace is not None, recovery=recovery, drain=drain,
         )  # fmt: skip
 
 
-class _Read(NamedTuple):
-    """What the reading thread hands over: a batch encoded, with the positions in the input."""
-
-    encoded: Encoded
-    inputs: Ints
-    bad: list[BadRow]
-    bad_subjects: list[Any]
-    types: pa.Schema
-    read_at: float
+def _outlet(opener: Callable[[pa.Schema], Sink] | Outlet) -> Outlet:
+    return opener if isinstance(opener, Outlet) else Plain(opener)
 
 
 class Run:
@@ -125,134 +159,127 @@ class Run:
         pipeline: Pipeline,
         source: Source,
         writer: Writer,
-        on_bad: Callable[[list[BadRow]], None],
+        on_bad: Callable[[list[BadRow]], None] | Quarantine,
         *,
         watch: Callable[[Summary], None] | None,
         warn: Callable[[str], None] | None,
         with_subject: bool,
+        recovery: Recovery | None,
+        drain: bool,
     ) -> None:
-        seed = secrets.token_bytes(32) if pipeline.seed is None else pipeline.seed
-        self._pipeline = pipeline
-        self._source = source
-        self._on_bad = on_bad
-        self._watch = watch
-        self._warn = warn
-        self._engine: Engine = pipeline.anonymizer.start(
-            pipeline.schema, pipeline.policy, seed=seed
-        )
-        key = hashlib.blake2b(seed, digest_size=8, person=b"shoal-codec").digest()
-        self._codec = Codec(pipeline.schema, key=key, with_subject=with_subject)
-        self._hold = Hold()
-        self._ordering: Ordering = pipeline.publish.ordering(seed)
-        self._writer = writer
-        delay = pipeline.policy.delay
+        schema, delay = pipeline.schema, pipeline.policy.delay
         seconds = None if delay is None else delay.seconds
-        self._ticks = seconds is not None and pipeline.schema.time is None
+        self._ticks = delay is not None and delay.by_wall(schema)
         self._lead = min(LEAD_MOST, LEAD_SHARE * (seconds or 0.0))
+        self._schema = schema
+        self._decider = Decider(
+            schema,
+            pipeline.policy,
+            pipeline.anonymizer,
+            pipeline.publish,
+            secrets.token_bytes(32) if pipeline.seed is None else pipeline.seed,
+            by_clock=self._ticks,
+            with_subject=with_subject,
+        )
+        self._clock = Clock(pipeline.clock)
+        self._reader = Reader(
+            source, self._decider.codec, schema, self._clock, pipeline.policy.lateness
+        )
+        self._writer = writer
+        self._on_bad, self._watch, self._warn = on_bad, watch, warn
+        self._drain = drain
         self._stop = threading.Event()
-        self._incoming: queue.Queue[_Read | BaseException | None] = queue.Queue(QUEUE)
-        self.summary = Summary()
+        self._position: Position | None = None
+        self._recorder = None if recovery is None else Recorder(recovery)
+        self._is_behind = False
+        self._n_before = 0
         self.interrupted = False
-        self._now = -np.inf
+        if recovery is not None:
+            _refuse_forgetful(source, on_bad)
 
-    def stop(self) -> None:
-        """Ask the run to end soon, with what is held still held. May be called by a signal."""
-        self._stop.set()
+    @property
+    def summary(self) -> Summary:
+        """The figures so far; of a job that was recovered, since it began."""
+        return self._decider.summary
+
+    @property
+    def saved(self) -> Saved | None:
+        """The latest checkpoint, if the run takes any."""
+        return None if self._recorder is None else self._recorder.saved
+
+    @property
+    def checkpoint_age(self) -> float | None:
+        """For how many seconds something has been waiting for a checkpoint, if any are taken."""
+        return None if self._recorder is None else self._recorder.age
+
+    @property
+    def n_read(self) -> int:
+        """How many rows this run has taken in, and not those before it."""
+        return self.summary.n_in - self._n_before
+
+    @property
+    def n_waiting(self) -> int:
+        """How many batches wait to be written."""
+        return self._writer.n_waiting
+
+    @property
+    def lag(self) -> int | None:
+        """How much the source knows to wait unread."""
+        source = self._reader.source
+        return source.lag() if isinstance(source, Replayable) else None
 
     @property
     def n_written(self) -> int:
         """How many rows are in the output, which after a failure are fewer than were decided."""
         return self._writer.n_written
 
+    def stop(self) -> None:
+        """Ask the run to end soon, with what is held still held. May be called by a signal."""
+        self._stop.set()
+        self._reader.stop()
+
     def go(self) -> Summary:
         """Read everything, publish everything; give the figures."""
-        reader = threading.Thread(target=self._read, name="shoal-reader", daemon=True)
-        reader.start()
         try:
-            self._decide()
+            if self._recorder is not None:
+                self._recover(self._recorder)
+            if self._is_behind:
+                # Stopped while it lived through the journal: the checkpoint before still stands.
+                self.interrupted = True
+            else:
+                self._reader.start()
+                self._decide()
+                if self._recorder is not None:
+                    self._checkpoint(self._recorder, is_last=True)
         except BaseException:
-            self._stop.set()
+            self.stop()
             self._close(failed=True)
             raise
         self._close(failed=False)
-        if self._watch is not None:
-            self._watch(self.summary)
+        self._show()
         return self.summary
 
     def _close(self, *, failed: bool) -> None:
         """Let the writer finish what was decided; say what is held."""
         try:
-            self._let_go()
-            rows, payload = self._hold.rest()
-            # What an engine decided but the guard has stopped is held as well.
-            self.summary.n_held = len(rows)
-            if payload is not None:
-                self._writer.held(rows, payload)
-            self._writer.close(self._codec.types)
+            if self._recorder is None:
+                if (waiting := self._decider.let_go(self._clock())) is not None:
+                    self._writer.leaving(waiting)
+                rows, payload = self._decider.held()
+                if payload is not None:
+                    self._writer.held(rows, payload)
+            self._writer.close(self._decider.codec.types, failed=failed)
         except BaseException:
             # The first failure is the one to tell.
             if not failed:
                 raise
+        finally:
+            if self._recorder is not None:
+                self._recorder.close()
 
-    def _let_go(self) -> None:
-        """Publish what waits for earlier rows: without it, its groups would be cut in two."""
-        waiting = self._ordering.rest()
-        if waiting is None or not len(waiting.rows):
-            return
-        n_valid = self.summary.n_in - self.summary.n_quarantined
-        waiting = waiting._replace(left=np.full(len(waiting.rows), n_valid))
-        if (now := self._clock()) is not None:
-            waiting = waiting._replace(left_s=np.full(len(waiting.rows), now))
-        self._count(waiting)
-        self._writer.leaving(waiting)
-
-    # -- reading ---------------------------------------------------------------------------------
-
-    def _read(self) -> None:
-        try:
-            for chunk in self._source:
-                encoded = self._codec.encode(chunk.batch)
-                bad = list(chunk.bad)
-                subjects: list[Any] = [None] * len(bad)
-                if encoded.reasons:
-                    wrong = list(encoded.reasons)
-                    bad += _bad_rows(chunk.batch, chunk.rows, encoded.reasons)
-                    subjects += self._subjects_of(chunk.batch, wrong)
-                order = sorted(range(len(bad)), key=lambda i: bad[i].row)
-                read = _Read(
-                    encoded,
-                    chunk.rows[encoded.good],
-                    [bad[i] for i in order],
-                    [subjects[i] for i in order],
-                    self._codec.types,
-                    self._pipeline.clock(),
-                )
-                if not self._offer(read):
-                    return
-            self._offer(None)
-        except pa.ArrowException as error:
-            # Arrow's messages quote values.
-            kind = type(error).__name__
-            self._offer(ShoalError(f"{self._source.describe()}: a batch can't be used ({kind})"))
-        except BaseException as error:
-            self._offer(error)
-
-    def _subjects_of(self, batch: pa.RecordBatch, rows: list[int]) -> list[Any]:
-        name = self._pipeline.schema.subject
-        if name is None:
-            return [None] * len(rows)
-        subjects: list[Any] = words(batch.column(name).take(pa.array(rows))).to_pylist()
-        return subjects
-
-    def _offer(self, item: _Read | BaseException | None) -> bool:
-        """Put something in the queue unless the run is being stopped."""
-        while not self._stop.is_set():
-            try:
-                self._incoming.put(item, timeout=LOOK)
-                return True
-            except queue.Full:
-                continue
-        return False
+    def _show(self) -> None:
+        if self._watch is not None:
+            self._watch(self.summary)
 
     # -- deciding --------------------------------------------------------------------------------
 
@@ -264,62 +291,59 @@ class Run:
                 raise item
             if item is None:
                 break
-            self._take_in(item)
-            if self._watch is not None:
-                self._watch(self.summary)
-        if self._stop.is_set():
-            self.interrupted = True
-            return
-        self._publish(self._engine.flush(), self._clock())
+            now = self._clock()
+            self._take_in(item, now, self._note(Read(item.spans, item.at, now)))
+            self._show()
+        self.interrupted = self._stop.is_set()
+        if not self.interrupted or self._drain:
+            now = self._clock()
+            before = self._note(Flush(now))
+            self._leave(self._decider.flush(now), before)
 
-    def _next(self) -> _Read | BaseException | None:
+    def _next(self) -> Taken | BaseException | None:
         """The next batch; None at the end, or if the run is to stop. Meanwhile the clock ticks."""
         while not self._stop.is_set():
+            if self._recorder is not None and self._recorder.is_due:
+                self._checkpoint(self._recorder, is_last=False)
             wait = LOOK
-            deadline = self._engine.next_deadline if self._ticks else None
+            deadline = self._decider.next_deadline if self._ticks else None
             if deadline is not None:
-                now = self._pipeline.clock()
-                if now + self._lead >= deadline:
-                    self._publish(self._engine.advance(now + self._lead), now)
+                now = self._clock()
+                until = now + self._lead
+                if until >= deadline:
+                    before = self._note(Tick(until, now))
+                    self._leave(self._decider.tick(until, now), before)
                     continue
-                wait = min(wait, deadline - self._lead - now)
+                wait = min(wait, deadline - until)
             try:
-                return self._incoming.get(timeout=wait)
+                return self._reader.get(wait)
             except queue.Empty:
                 self._writer.check()
+                self._show()
         return None
 
-    def _take_in(self, item: _Read) -> None:
+    def _take_in(self, item: Taken, now: float, before: Callable[[], None] | None) -> None:
+        """Decide about a chunk; what depends on it waits until ``before`` has been called."""
+        if before is not None and (item.bad or not self._writer.is_open):
+            before()
         if item.bad:
-            self.summary.n_in += len(item.bad)
-            self.summary.n_quarantined += len(item.bad)
             self._on_bad(item.bad)
         self._writer.open(item.types)
         if item.bad:
-            self._writer.quarantined([row.row for row in item.bad], item.bad_subjects)
-        codes, payload = item.encoded.codes, item.encoded.payload
-        n = len(codes.subjects)
-        if self._warn is not None and n >= UNIQUE_ROWS:
-            self._warn_of_unique(payload, self._warn)
+            self._writer.quarantined([row.row for row in item.bad], item.bad_subjects, before)
+        if self._warn is not None and len(item.inputs) >= UNIQUE_ROWS:
+            self._warn_of_unique(item.encoded.payload, self._warn)
             self._warn = None
-        if self._ticks:
-            codes = codes._replace(times=np.full(n, item.read_at))
-        elif n and self._pipeline.schema.time is not None:
-            # Time doesn't run backwards: a row that is stamped earlier than one before it has
-            # arrived no earlier, here as in the engine.
-            codes = codes._replace(times=np.maximum.accumulate(np.maximum(codes.times, self._now)))
-            self._now = float(codes.times[-1])
-        self._hold.put(
-            pa.record_batch(
-                payload | {ROW: pa.array(item.inputs), ARRIVED_S: pa.array(codes.times)}
-            )
-        )
-        self.summary.n_in += n
-        self._publish(self._engine.push(codes), self._clock())
+        self._position = item.position
+        self._leave(self._decider.take_in(item, now), before)
+
+    def _leave(self, arranged: Arranged | None, before: Callable[[], None] | None) -> None:
+        if arranged is not None:
+            self._writer.leaving(arranged, before)
 
     def _warn_of_unique(self, payload: dict[str, Any], warn: Callable[[str], None]) -> None:
         """A kept column with a value of its own in nearly every row tells people apart."""
-        for name in self._pipeline.schema.keep:
+        for name in self._schema.keep:
             different, n = pc.count_distinct(payload[name]).as_py(), len(payload[name])
             if different > UNIQUE_SHARE * n:
                 warn(
@@ -327,55 +351,115 @@ class Run:
                     f"{n:,} rows and is published as it is: it may tell people apart"
                 )
 
-    def _clock(self) -> float | None:
-        return self._pipeline.clock() if self._ticks else None
+    # -- recovery --------------------------------------------------------------------------------
 
-    def _publish(self, decisions: Decisions, now: float | None) -> None:
-        """Hand over what was decided; ``now`` if the clock, not the stream, tells the time."""
-        if len(decisions.rows) == 0:
-            self.summary.n_held = self._engine.n_held + self._ordering.n_waiting
+    def _note(self, entry: Entry) -> Callable[[], None] | None:
+        """Note what is about to be decided; give what makes the note durable."""
+        if self._recorder is None:
+            return None
+        return functools.partial(self._recorder.sync, self._recorder.note(entry))
+
+    def _checkpoint(self, recorder: Recorder, *, is_last: bool) -> None:
+        """Take a snapshot here and now; the writer saves it when it has come so far."""
+        if not self._writer.is_open or (is_last and not recorder.has_news):
             return
-        self._guard(decisions)
-        if now is not None:
-            decisions = decisions._replace(published_s=np.full(len(decisions.rows), now))
-        payload = self._hold.take(decisions.rows)
-        arranged = self._ordering.arrange(decisions, payload, self._hold.oldest)
-        new = decisions.n_rows > 0
-        self._count(arranged)
-        self.summary.groups.add(decisions.n_rows[new], decisions.n_subjects[new])
-        self.summary.n_held = self._engine.n_held + self._ordering.n_waiting
-        if len(arranged.rows):
-            self._writer.leaving(arranged)
+        number = recorder.cut()
+        facts, arrays, batches = self._decider.snapshot()
+        facts |= {"position": self._position, "clock": self._clock()}
+        bad = self._on_bad.commit() if isinstance(self._on_bad, Quarantine) else {}
 
-    def _guard(self, decisions: Decisions) -> None:
-        """The last look: no engine, whatever its faults, gets a group of too few out."""
-        new = decisions.n_rows > 0
-        if new.any() and decisions.n_subjects[new].min() < self._pipeline.policy.k:
-            raise PromiseError(
-                f"a group of fewer than {self._pipeline.policy.k} subjects was about to be "
-                "released; nothing of it was published. This is a bug: please report it."
+        def save(seq: int, marks: dict[str, Mark]) -> None:
+            told = {"seq": seq, "marks": marks | {"quarantine": bad}}
+            try:
+                recorder.save(number, facts | told, arrays, batches)
+            except ResourceError as error:
+                if is_last:
+                    raise
+                # The one before still stands, and the journal after it.
+                event(log, logging.WARNING, "checkpoint failed", error=error)
+
+        self._writer.barrier(save)
+        if is_last:
+            self._writer.drain()
+
+    def _recover(self, recorder: Recorder) -> None:
+        """Go on where the job stood, or start it anew."""
+        assert isinstance(self._on_bad, Quarantine)
+        found = recorder.begin()
+        if found is None:
+            self._writer.check_new()
+            self._on_bad.check()
+            recorder.go_on()
+            facts, arrays, batches = self._decider.snapshot()
+            assert isinstance(self._reader.source, Replayable)
+            begin = self._reader.source.begins_at()
+            facts |= {"position": begin, "clock": None, "seq": 0, "marks": {}}
+            recorder.save(0, facts, arrays, batches)
+            self._writer.go_on(0, {})
+            self._on_bad.go_on({})
+            return
+        self._restore(found, self._on_bad)
+        entries = recorder.entries(found)
+        recorder.go_on()
+        self._live_again(entries)
+        if not self._is_behind:
+            self._check_accounts(self._on_bad)
+        event(log, logging.INFO, "went on from a checkpoint", number=found.number)
+
+    def _restore(self, found: Checkpoint, quarantine: Quarantine) -> None:
+        facts = found.facts
+        self._decider.restore(State(facts, found.arrays, found.batches))
+        self._reader.latest = self._decider.latest
+        self._n_before = self.summary.n_in
+        marks = facts["marks"]
+        self._writer.go_on(facts["seq"], marks)
+        quarantine.go_on(marks.get("quarantine", {}))
+        self._position = facts["position"]
+        if self._position is not None:
+            assert isinstance(self._reader.source, Replayable)
+            self._reader.source.seek(self._position)
+        if facts["clock"] is not None:
+            self._clock.go_on(facts["clock"])
+
+    def _live_again(self, entries: Iterable[Entry]) -> None:
+        """Do once more what the journal tells; a stop meanwhile leaves all as it was."""
+        source = self._reader.source
+        assert isinstance(source, Replayable)
+        latest = -np.inf
+        for entry in entries:
+            if self._stop.is_set():
+                self._is_behind = True
+                return
+            self._writer.check()
+            match entry:
+                case Read(spans, at, now):
+                    self._take_in(self._reader.again(source, spans, at), now, None)
+                case Tick(until, now):
+                    self._leave(self._decider.tick(until, now), None)
+                case Flush(now):
+                    self._leave(self._decider.flush(now), None)
+            latest = max(latest, entry.now)
+            self._show()
+        if np.isfinite(latest):
+            self._clock.go_on(latest)
+
+    def _check_accounts(self, quarantine: Quarantine) -> None:
+        """Refuse if the sinks have more than the checkpoint and the journal account for."""
+        if self._decider.types is None:
+            self._writer.check_new()
+            quarantine.check()
+            return
+        self._writer.open(self._decider.types)
+        if self._writer.n_ahead or quarantine.n_ahead:
+            raise CheckpointError(
+                "the output has rows that neither the checkpoint nor the journal accounts for: "
+                "files of the checkpoint folder are missing or of another time. Put them back, or "
+                "start anew with another folder and another output."
             )
 
-    def _count(self, arranged: Arranged) -> None:
-        """Count rows that leave; groups are counted when they are formed."""
-        boxes = np.where(arranged.boxes < 0, 0, arranged.boxes)
-        loss = arranged.loss[boxes] if len(arranged.loss) else np.ones(len(boxes))
-        arrived_s = np.asarray(arranged.payload.column(ARRIVED_S))
-        waited_s = arranged.left_s - arrived_s
-        self.summary.add(
-            arranged.outcomes.astype(np.int8),
-            loss,
-            arranged.left - arranged.rows,
-            None if np.isnan(waited_s).any() else waited_s,
-            NO_GROUPS,
-            NO_GROUPS,
-        )
 
-
-def _bad_rows(batch: pa.RecordBatch, rows: Ints, reasons: dict[int, str]) -> list[BadRow]:
-    """Rows that the codec refused, with their values as JSON for the quarantine file."""
-    values = batch.take(pa.array(list(reasons))).to_pylist()
-    return [
-        BadRow(int(rows[i]), reason, json.dumps(value, default=str, ensure_ascii=False).encode())
-        for (i, reason), value in zip(reasons.items(), values, strict=True)
-    ]
+def _refuse_forgetful(source: Source, on_bad: object) -> None:
+    if not isinstance(source, Replayable):
+        raise ParameterError("source", "can't be read again, which recovery needs")
+    if not isinstance(on_bad, Quarantine):
+        raise ParameterError("on_bad", "can't be gone on with, which recovery needs")

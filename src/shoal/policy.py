@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from shoal.errors import JobError, ParameterError, Problem
 from shoal.schema import Schema
@@ -24,6 +24,8 @@ __all__ = [
 ]
 
 
+#: Whose seconds a delay may count.
+CLOCKS = ("stream", "wall")
 #: Nothing that is promised is larger than this, and nothing that is counted overflows.
 MOST = 10**9
 
@@ -132,12 +134,16 @@ class RecursiveLDiversity(LDiversity):
 class Delay:
     """How long a row may be held: so many further rows, so many seconds, or whichever is first.
 
-    >>> Delay(rows=10_000)
-    Delay(rows=10000, seconds=None)
+    ``clock`` tells whose seconds: those of the ``"stream"``, which are the times of its rows, or
+    those of the ``"wall"``, by when a row arrives. Without it, the stream's where it has a time.
+
+    >>> Delay(rows=10_000, seconds=30)
+    Delay(rows=10000, seconds=30, clock=None)
     """
 
     rows: int | None = None
     seconds: float | None = None
+    clock: Literal["stream", "wall"] | None = None
 
     def __post_init__(self) -> None:
         if self.rows is None and self.seconds is None:
@@ -148,6 +154,18 @@ class Delay:
             _whole("Delay.rows", self.rows, 1)
         if self.seconds is not None:
             _number("Delay.seconds", self.seconds, above=0.0)
+        if self.clock not in (None, *CLOCKS):
+            raise ParameterError(
+                "Delay.clock", f"must be one of {', '.join(CLOCKS)}", got=repr(self.clock)
+            )
+        if self.clock is not None and self.seconds is None:
+            raise ParameterError(
+                "Delay.clock", "tells whose seconds", got="no seconds", mend="Set seconds too"
+            )
+
+    def by_wall(self, schema: Schema) -> bool:
+        """Whether seconds are those of the wall clock and not of the stream."""
+        return self.seconds is not None and (self.clock == "wall" or schema.time is None)
 
 
 class Policy:
@@ -159,18 +177,24 @@ class Policy:
         What holds for every group.
     delay
         How long a row may be held.
+    lateness
+        By how many seconds the time of a row may lie behind the latest before it. A row that is
+        later is set apart as a bad row. None: any row may come, and counts as of the latest time.
 
     >>> policy = Policy(KAnonymity(10), DistinctLDiversity(3), delay=Delay(rows=1000))
     >>> policy.k
     10
     """
 
-    __slots__ = ("criteria", "delay")
+    __slots__ = ("criteria", "delay", "lateness")
 
     criteria: tuple[Criterion, ...]
     delay: Delay | None
+    lateness: float | None
 
-    def __init__(self, *criteria: Criterion, delay: Delay | None = None) -> None:
+    def __init__(
+        self, *criteria: Criterion, delay: Delay | None = None, lateness: float | None = None
+    ) -> None:
         if not criteria:
             raise ParameterError(
                 "Policy", "promises nothing", mend="Give a criterion, such as KAnonymity(10)"
@@ -180,20 +204,29 @@ class Policy:
                 raise ParameterError("Policy", "takes criteria", got=type(criterion).__name__)
         if sum(isinstance(criterion, KAnonymity) for criterion in criteria) > 1:
             raise ParameterError("Policy", "has two values of k", mend="Keep the larger one")
+        if lateness is not None:
+            _number("Policy.lateness", lateness)
         self.criteria = tuple(criteria)
         self.delay = delay
+        self.lateness = lateness
 
     def __repr__(self) -> str:
         parts = [repr(criterion) for criterion in self.criteria]
-        return f"Policy({', '.join([*parts, f'delay={self.delay!r}'])})"
+        parts.append(f"delay={self.delay!r}")
+        if self.lateness is not None:
+            parts.append(f"lateness={self.lateness!r}")
+        return f"Policy({', '.join(parts)})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):
             return NotImplemented
-        return self.criteria == other.criteria and self.delay == other.delay
+        return self._parts() == other._parts()
 
     def __hash__(self) -> int:
-        return hash((self.criteria, self.delay))
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[tuple[Criterion, ...], Delay | None, float | None]:
+        return self.criteria, self.delay, self.lateness
 
     @property
     def k(self) -> int:
@@ -239,5 +272,20 @@ class Policy:
                         "Keep the stricter one",
                     )
                 )
+        if schema.time is None:
+            problems += self._need_time()
         if problems:
             raise JobError(problems)
+
+    def _need_time(self) -> list[Problem]:
+        """What is promised and needs rows that have a time."""
+        mend = "Name the column under schema.time"
+        asked = {
+            "policy.delay.clock": self.delay is not None and self.delay.clock == "stream",
+            "policy.lateness": self.lateness is not None,
+        }
+        return [
+            Problem(key, "needs rows that have a time", None, mend)
+            for key, is_asked in asked.items()
+            if is_asked
+        ]

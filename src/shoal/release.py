@@ -94,18 +94,27 @@ class Publisher:
         How a release looks.
     payload
         The Arrow schema of the columns that are published as they are.
+    first
+        The place in the output of the first row that it will release.
     """
 
-    def __init__(self, schema: Schema, publish: Publish, payload: pa.Schema) -> None:
+    def __init__(
+        self, schema: Schema, publish: Publish, payload: pa.Schema, *, first: int = 0
+    ) -> None:
         self._root = publish.suppressed == "root"
         self._labels = Labels(schema, publish.numeric)
         self._payload = payload
-        self._next = 0
+        self._next = first
         #: The columns of the output; labels are plain text there, dictionaries on the way.
         self.schema = pa.schema([*self._labels.schema, *payload])
         roots = [_whole(quasi.domain) for quasi in schema.quasi]
         self._root_lo = np.array([[lo for lo, _ in roots]])
         self._root_hi = np.array([[hi for _, hi in roots]])
+
+    @property
+    def upcoming(self) -> int:
+        """The place in the output of the next row."""
+        return self._next
 
     def release(self, arranged: Arranged) -> tuple[Release, Ints]:
         """Give a release, and the place in the output of each row (-1: it isn't in it)."""

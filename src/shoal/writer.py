@@ -5,25 +5,52 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 
-from shoal.io.base import Sink
+from shoal.hold import ARRIVED_S, ROW
+from shoal.io.base import Durable, Mark, Sink
 from shoal.kernels.arrays import Ints
 from shoal.order import Arranged
 from shoal.release import Publish, Publisher, Release
 from shoal.schema import Schema
 from shoal.trace import Tracer, trace_schema
 
-__all__ = ["ARRIVED_S", "ROW", "Writer"]
-
-# Columns that the hold carries beside the payload. No column of a user can have such a name.
-ROW, ARRIVED_S = "\0row", "\0arrived_s"
+__all__ = ["Outlet", "Plain", "Writer"]
 
 #: How many batches may wait to be written.
 QUEUE = 4
+#: After so many seconds without work, what a sink has gathered is handed over.
+IDLE = 0.05
+
+
+@runtime_checkable
+class Outlet(Protocol):
+    """A recipe for a sink: what a run opens when it knows the columns."""
+
+    def check(self) -> None:
+        """Refuse if there are rows already: a job that starts anew mustn't add to them."""
+        ...
+
+    def open(self, schema: pa.Schema, mark: Mark | None) -> Sink:
+        """Open it: at a mark where a job goes on, or anew."""
+        ...
+
+
+class Plain:
+    """An outlet for a sink that is written once, from its beginning."""
+
+    def __init__(self, opener: Callable[[pa.Schema], Sink]) -> None:
+        self._opener = opener
+
+    def check(self) -> None:
+        """Refuse nothing: what is there is overwritten."""
+
+    def open(self, schema: pa.Schema, mark: Mark | None) -> Sink:
+        """Open it."""
+        return self._opener(schema)
 
 
 class Writer:
@@ -33,8 +60,8 @@ class Writer:
     ----------
     schema, publish
         The columns, and how a release looks.
-    open_sink, open_trace
-        Called once with the columns of the output and of the trace, when they are known.
+    outlet, trace
+        Opened once with the columns of the output and of the trace, when they are known.
     on_release
         Called with each release after it was written, in the writing thread.
     """
@@ -43,12 +70,15 @@ class Writer:
         self,
         schema: Schema,
         publish: Publish,
-        open_sink: Callable[[pa.Schema], Sink],
-        open_trace: Callable[[pa.Schema], Sink] | None,
+        outlet: Outlet,
+        trace: Outlet | None,
         on_release: Callable[[Release], None] | None,
     ) -> None:
         self._schema, self._publish = schema, publish
-        self._open_sink, self._open_trace = open_sink, open_trace
+        self._outlet, self._trace = outlet, trace
+        #: Where the output and its sinks stand, for a run that goes on.
+        self._seq = 0
+        self._marks: dict[str, Mark] | None = None
         self._on_release = on_release
         self._tasks: queue.Queue[Callable[[], None] | None] = queue.Queue(QUEUE)
         self._failure: BaseException | None = None
@@ -65,28 +95,73 @@ class Writer:
         if self._publisher is not None:
             return
         payload = pa.schema([types.field(name) for name in self._schema.payload])
-        self._publisher = Publisher(self._schema, self._publish, payload)
-        if self._open_trace is not None:
+        self._publisher = Publisher(self._schema, self._publish, payload, first=self._seq)
+        marks = self._marks
+        if self._trace is not None:
             name = self._schema.subject
             subject = pa.int64() if name is None else types.field(name).type
-            self._lines = self._open_trace(trace_schema(subject))
+            mark = None if marks is None else marks.get("trace", {})
+            self._lines = self._trace.open(trace_schema(subject), mark)
             self._tracer = Tracer(self._lines, subject)
-        self._sink = self._open_sink(self._publisher.schema)
+        mark = None if marks is None else marks.get("output", {})
+        self._sink = self._outlet.open(self._publisher.schema, mark)
         self._sink.flush()
         self._thread.start()
 
-    def leaving(self, arranged: Arranged) -> None:
-        """Rows leave."""
-        self._put(lambda: self._write(arranged))
+    @property
+    def n_waiting(self) -> int:
+        """How many tasks wait."""
+        return self._tasks.qsize()
 
-    def quarantined(self, rows: Sequence[int], subjects: Sequence[Any]) -> None:
+    @property
+    def is_open(self) -> bool:
+        """Whether output and trace are open."""
+        return self._publisher is not None
+
+    def check_new(self) -> None:
+        """Refuse to start a job anew whose outlets have rows already."""
+        for outlet in (self._outlet, self._trace):
+            if outlet is not None:
+                outlet.check()
+
+    def go_on(self, seq: int, marks: dict[str, Mark]) -> None:
+        """Go on with row ``seq`` of the output, the sinks being at their marks; before `open`."""
+        self._seq, self._marks = seq, marks
+
+    def leaving(self, arranged: Arranged, before: Callable[[], None] | None = None) -> None:
+        """Rows leave, after ``before`` has been called in the writing thread."""
+        self._put(lambda: self._write(arranged, before))
+
+    def barrier(self, then: Callable[[int, dict[str, Mark]], None]) -> None:
+        """Once all that was put before is written and durable, call with seq and marks."""
+        self._put(lambda: then(self._place(), self._commit()))
+
+    def drain(self) -> None:
+        """Wait until all tasks are done; raise what went wrong."""
+        self._tasks.join()
+        self.check()
+
+    @property
+    def n_ahead(self) -> int:
+        """How much the sinks have of what they haven't been given, when all tasks are done."""
+        self.drain()
+        sinks = (self._sink, self._lines)
+        return sum(sink.n_ahead for sink in sinks if isinstance(sink, Durable))
+
+    def quarantined(
+        self,
+        rows: Sequence[int],
+        subjects: Sequence[Any],
+        before: Callable[[], None] | None = None,
+    ) -> None:
         """Rows that couldn't be used, for the trace."""
         tracer = self._tracer
         if tracer is not None:
             kind = tracer.subject
             # A subject that doesn't fit its column is told as missing, which it is.
             values = [_fitting(subject, kind) for subject in subjects]
-            self._put(lambda: tracer.quarantined(np.array(rows), pa.array(values, kind)))
+            lines = pa.array(values, kind)
+            self._put(lambda: _in_turn(before, lambda: tracer.quarantined(np.array(rows), lines)))
 
     def held(self, rows: Ints, payload: pa.RecordBatch) -> None:
         """Rows that are still held when the run ends early, for the trace."""
@@ -101,19 +176,23 @@ class Writer:
         if self._failure is not None:
             raise self._failure
 
-    def close(self, types: pa.Schema) -> None:
-        """Write all that is left and finish both files."""
-        try:
-            self.open(types)
-        except BaseException as error:
-            self._failure = error
+    def close(self, types: pa.Schema, *, failed: bool = False) -> None:
+        """Write all that is left and finish both files; after a failure, what can go on stays."""
+        if not failed:
+            try:
+                self.open(types)
+            except BaseException as error:
+                self._failure = error
         if self._thread.ident is not None:
             self._put(None)
             self._thread.join()
         for sink in (self._sink, self._lines):
             if sink is not None:
                 try:
-                    sink.close()
+                    if isinstance(sink, Durable) and (failed or self._failure):
+                        sink.abandon()
+                    else:
+                        sink.close()
                 except BaseException as error:
                     self._failure = self._failure or error
         self.check()
@@ -123,16 +202,41 @@ class Writer:
         self._tasks.put(task)
 
     def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            if self._failure is None:
-                try:
-                    task()
-                except BaseException as error:
-                    self._failure = error
+        while True:
+            try:
+                task = self._tasks.get(timeout=IDLE)
+            except queue.Empty:
+                self._attempt(self._idle)
+                continue
+            if task is not None:
+                self._attempt(task)
+            self._tasks.task_done()
+            if task is None:
+                return
 
-    def _write(self, arranged: Arranged) -> None:
+    def _attempt(self, task: Callable[[], None]) -> None:
+        if self._failure is None:
+            try:
+                task()
+            except BaseException as error:
+                self._failure = error
+
+    def _idle(self) -> None:
+        assert self._sink is not None
+        self._sink.flush()
+
+    def _place(self) -> int:
+        return self._seq if self._publisher is None else self._publisher.upcoming
+
+    def _commit(self) -> dict[str, Mark]:
+        sinks = {"output": self._sink, "trace": self._lines}
+        return {name: s.commit() for name, s in sinks.items() if isinstance(s, Durable)}
+
+    def _write(self, arranged: Arranged, before: Callable[[], None] | None) -> None:
         assert self._publisher is not None
         assert self._sink is not None
+        if before is not None:
+            before()
         release, seq = self._publisher.release(arranged)
         if release.n_rows:
             self._sink.write(release.batch)
@@ -150,6 +254,12 @@ class Writer:
         name = self._schema.subject
         # Where each row is a subject, the position in the input names it.
         return payload.column(ROW if name is None else name)
+
+
+def _in_turn(first: Callable[[], None] | None, second: Callable[[], None]) -> None:
+    if first is not None:
+        first()
+    second()
 
 
 def _fitting(value: Any, kind: Any) -> Any:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+
+from shoal.io import open_durable, open_source
 
 from ..world import people, read, shoal, write, write_job
 
@@ -92,3 +96,36 @@ def test_an_original_of_something_else(done, monkeypatch, capfd):
     words = ("audit", job, out, "--original", source, "--trace", trace)
     assert shoal(monkeypatch, *words) == 2
     assert "column age: isn't in the input" in capfd.readouterr().err
+
+
+def test_folders_of_parts_are_judged_as_one_output(done, tmp_path, monkeypatch, capfd):
+    job, out, source, trace = done
+    folders = {}
+    for path, form in ((out, "csv"), (source, "jsonl"), (trace, "parquet")):
+        folder = folders[path] = tmp_path / f"{path.stem}-parts"
+        table = read(path)
+        with contextlib.closing(
+            open_durable(f"{folder}/", table.schema, None, format=form)
+        ) as sink:
+            for batch in table.to_batches(max_chunksize=17):
+                sink.write(batch)
+                sink.commit()
+        assert len(list(folder.iterdir())) > 3
+    words = ("--original", folders[source], "--trace", folders[trace])
+    assert shoal(monkeypatch, "audit", job, folders[out], *words) == 0
+    assert capfd.readouterr().out.startswith("kept: 9 of 9 promises, over 60 published rows\n")
+
+
+def test_parts_with_and_without_dictionaries_are_one_table(done, tmp_path, monkeypatch, capfd):
+    job, out, *_ = done
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    table = read(out)
+    longer = pa.concat_tables([table.slice(0, 30)] * 400)
+    # The first is held as codes all over, the second isn't.
+    pq.write_table(longer, folder / "1.parquet")
+    pq.write_table(table.slice(30), folder / "2.parquet", use_dictionary=False)
+    kinds = [str(chunk.batch.schema) for chunk in open_source(folder)]
+    assert len(set(kinds)) == 2
+    assert shoal(monkeypatch, "audit", job, folder) == 6
+    assert "over 12,030 published rows" in capfd.readouterr().out

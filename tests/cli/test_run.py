@@ -101,7 +101,7 @@ def test_json_is_on_stdout_unless_the_rows_are(folder, capfd, monkeypatch):
     assert folder.run("--json") == 0
     figures = json.loads(capfd.readouterr().out)
     assert figures["rows"] == {
-        "in": 120, "published": 120, "suppressed": 0, "quarantined": 0, "held": 0,
+        "in": 120, "published": 120, "suppressed": 0, "quarantined": 0, "held": 0, "late": 0,
     }  # fmt: skip
     assert figures["interrupted"] is False
     words = ("run", folder.job, "-i", folder.input, "--json", "--to", "jsonl")
@@ -262,7 +262,7 @@ def test_a_bug_ends_with_70_and_tells_no_value(folder, capfd, monkeypatch):
     def broken(*args: object, **options: object) -> None:
         raise ValueError("CANARY")
 
-    monkeypatch.setattr(run_module, "open_source", broken)
+    monkeypatch.setattr(run_module, "open_input", broken)
     assert folder.run() == 70
     err = capfd.readouterr().err
     assert "CANARY" not in err

@@ -70,6 +70,23 @@ def test_nothing_has_no_figures() -> None:
     assert (histogram.count, histogram.mean, histogram.quantile(0.5)) == (0, None, None)
 
 
+@given(st.lists(st.integers(0, 10**6)), st.lists(st.integers(0, 250), unique=True))
+def test_small_bounds_fold_exactly(numbers: list[int], bounds: list[int]) -> None:
+    histogram = Histogram()
+    histogram.add(numbers)
+    expected = tuple(sum(number <= bound for number in numbers) for bound in sorted(bounds))
+    assert histogram.fold(sorted(bounds)) == expected
+
+
+@given(st.lists(st.floats(1e-6, 1e9)), st.lists(st.floats(1e-3, 1e6), unique=True))
+def test_other_bounds_fold_to_within_a_hundredth(numbers: list[float], bounds: list[float]) -> None:
+    histogram = Histogram()
+    histogram.add(numbers)
+    for bound, found in zip(sorted(bounds), histogram.fold(sorted(bounds)), strict=True):
+        assert sum(number <= bound / 1.011 for number in numbers) <= found
+        assert found <= sum(number <= bound * 1.011 for number in numbers)
+
+
 @pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf")])
 def test_what_is_no_wait_is_refused(wrong: float) -> None:
     histogram = Histogram()

@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from shoal.errors import ParameterError
+from shoal.errors import CheckpointError, ParameterError
 from shoal.metrics import Summary, summarize
 
 NONE = np.array([], dtype=np.int64)
@@ -45,6 +49,7 @@ def test_all_figures() -> None:
         "suppressed": 2,
         "quarantined": 1,
         "held": 1,
+        "late": 0,
     }
     assert found["loss"] == pytest.approx({"published": 1.4 / 6, "with_suppressed": 3.4 / 8})
     assert found["delay"]["rows"] == pytest.approx(
@@ -84,6 +89,14 @@ def test_nothing_yet() -> None:
     json.dumps(summary.as_dict(), allow_nan=False)
 
 
+def test_late_rows_are_told_if_there_are_any() -> None:
+    summary = a_summary()
+    assert not any(line.startswith("late") for line in summary.lines())
+    summary.n_late = 3
+    assert "late: 3 rows were published after their delay" in summary.lines()
+    assert summary.as_dict()["rows"]["late"] == 3
+
+
 def test_only_suppressed_rows() -> None:
     summary = Summary()
     ones = np.ones(2)
@@ -107,6 +120,77 @@ def test_memory_does_not_grow_with_the_stream() -> None:
         )
         n_bytes.add(len(pickle.dumps(summary)) // 100)
     assert len(n_bytes) <= 2
+
+
+# -- into a checkpoint and back --------------------------------------------------------------------
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> dict[str, Any]:
+    """One batch of decisions, as `Summary.add` takes it."""
+    n, n_groups = draw(st.integers(0, 6)), draw(st.integers(0, 3))
+    waits = st.integers(0, 10**9)
+    seconds = st.floats(0, 1e12) | st.just(float("nan"))
+
+    def some(kind: st.SearchStrategy[Any], n: int) -> list[Any]:
+        return draw(st.lists(kind, min_size=n, max_size=n))
+
+    return {
+        "outcome": np.array(some(st.integers(0, 2), n), dtype=np.int8),
+        "loss": np.array(some(st.floats(0, 1), n), dtype=np.float64),
+        "waited_rows": np.array(some(waits, n), dtype=np.int64),
+        "waited_s": draw(st.none() | st.just(np.array(some(seconds, n), dtype=np.float64))),
+        "group_rows": np.array(some(waits, n_groups), dtype=np.int64),
+        "group_subjects": np.array(some(waits, n_groups), dtype=np.int64),
+        "reasons": draw(st.none() | st.dictionaries(st.sampled_from(["few", "late"]), waits)),
+    }
+
+
+@given(st.lists(batches(), max_size=4), st.lists(batches(), max_size=4), st.integers(0, 10**12))
+def test_restored_it_goes_on_as_if_nothing_had_happened(
+    before: list[dict[str, Any]], after: list[dict[str, Any]], count: int
+) -> None:
+    straight, restored = Summary(), Summary()
+    straight.n_in, straight.n_quarantined = count, count // 2
+    straight.n_held, straight.n_late = count // 3, count // 5
+    for batch in before:
+        straight.add(**batch)
+    for batch in after:
+        restored.add(**batch)  # what was counted before is forgotten
+    restored.restore(json.loads(json.dumps(straight.state(), allow_nan=False)))
+    for batch in after:
+        straight.add(**batch)
+        restored.add(**batch)
+    assert restored.as_dict() == straight.as_dict()
+    assert restored.state() == straight.state()
+
+
+def test_a_state_is_no_view() -> None:
+    summary = a_summary()
+    state = summary.state()
+    text = json.dumps(state)
+    other = Summary()
+    other.restore(state)
+    other.add(np.zeros(1, np.int8), np.zeros(1), np.ones(1, np.int64), None, NONE, NONE, {"x": 1})
+    assert json.dumps(state) == text
+    assert json.dumps(summary.state()) == text
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda state: state.pop("n_late"),
+        lambda state: state["loss"].pop("sum"),
+        lambda state: state.update(groups=None),
+        lambda state: state["delay"]["rows"].update(buckets=[[10**9], [1]]),
+        lambda state: state["delay"]["rows"].update(buckets=[[1]]),
+    ],
+)
+def test_what_is_no_state_is_refused(damage: Callable[[dict[str, Any]], None]) -> None:
+    state = a_summary().state()
+    damage(state)
+    with pytest.raises(CheckpointError, match="the figures in the checkpoint"):
+        Summary().restore(state)
 
 
 # -- from a trace ----------------------------------------------------------------------------------

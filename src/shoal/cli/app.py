@@ -47,28 +47,63 @@ def options(
 def run(
     job: JobPath,
     source: Annotated[
-        str, typer.Option("--input", "-i", metavar="IN", help="What to read; '-' is stdin.")
-    ] = "-",
+        Text,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="IN",
+            help="What to read: a file, a folder, '-' for stdin. [default: as the job says, or -]",
+            show_default=False,
+        ),
+    ] = None,
     sink: Annotated[
-        str, typer.Option("--output", "-o", metavar="OUT", help="Where to write; '-' is stdout.")
-    ] = "-",
+        Text,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Where to write: a file, a folder ('out/'), '-' for stdout. "
+            "[default: as the job says, or -]",
+            show_default=False,
+        ),
+    ] = None,
     trace: Annotated[
-        File, typer.Option(help="Write a private trace for the audit here (Parquet).")
+        Text, typer.Option(help="Write a private trace for the audit here (Parquet, or a folder).")
     ] = None,
     from_format: Annotated[
         Text, typer.Option("--from", help="Format of the input: csv, tsv, jsonl, parquet, arrow.")
     ] = None,
     to_format: Annotated[Text, typer.Option("--to", help="Format of the output.")] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for more at the end of the input.")
+    ] = False,
+    drain: Annotated[
+        bool, typer.Option("--drain", help="Publish what is held before a stop, under the promise.")
+    ] = False,
+    fall_back: Annotated[
+        bool, typer.Option("--fall-back", help="Go on from the last checkpoint that is whole.")
+    ] = False,
+    metrics: Annotated[
+        Text,
+        typer.Option(metavar="ADDRESS", help="Serve /metrics and /health, say on 127.0.0.1:9464."),
+    ] = None,
+    log: Annotated[
+        Text, typer.Option(metavar="KIND", help="Tell what happens on stderr: text or json.")
+    ] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
 ) -> None:
     """Anonymize a stream: the main job."""
+    from shoal.cli.run import Ask
     from shoal.cli.run import run as command
 
     raise typer.Exit(
         command(
-            job, source, sink, trace=trace, from_format=from_format, to_format=to_format,
-            as_json=json, quiet=quiet,
+            job,
+            Ask(
+                source, sink, trace, from_format, to_format, follow, drain, fall_back,
+                metrics, log, json, quiet,
+            ),
         )
     )  # fmt: skip
 
@@ -134,6 +169,35 @@ def demo(
     raise typer.Exit(command(seconds=seconds, k=k, rate=rate, seed=seed, plain=plain))
 
 
+checkpoints = typer.Typer(
+    name="checkpoint",
+    help="Look at what a job keeps to go on from.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(checkpoints)
+
+
+@checkpoints.callback()
+def checkpoint_options() -> None:
+    """Options of the group of commands: none."""
+
+
+@checkpoints.command()
+def show(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the checkpoints.")],
+    seal: Annotated[
+        Text, typer.Option(metavar="WHERE", help="Where the key is: env:NAME or file:PATH.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Tell what is in the checkpoints and the journal of a job, without any value."""
+    from shoal.cli.checkpoint import show as command
+
+    raise typer.Exit(command(folder, seal=seal, as_json=json))
+
+
 def main() -> NoReturn:
     """Run a command; every failure ends with a sentence and its exit code."""
     try:
@@ -165,6 +229,8 @@ def _tell_bug(error: Exception) -> None:
 
 
 def _say(text: str) -> None:
-    from shoal.cli.terminal import say
+    import logging
 
-    say(text)
+    from shoal.cli.logs import say_or_log
+
+    say_or_log(logging.ERROR, "command failed", text)

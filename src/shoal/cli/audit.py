@@ -51,7 +51,7 @@ def audit(
 def _table(
     path: str, columns: tuple[str, ...] | None, from_format: str | None
 ) -> tuple[pa.Table, Ints]:
-    """All rows of a file that can be read, and their positions in it."""
+    """All rows of a file or folder that can be read, and their positions in it."""
     source = open_source(path, columns, format=from_format)
     try:
         batches, rows = [], []
@@ -66,10 +66,29 @@ def _table(
             )
         try:
             table = pa.concat_tables(
-                [pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive"
+                [pa.Table.from_batches([batch]) for batch in _alike(batches)],
+                promote_options="permissive",
             )
         except pa.ArrowException:
             raise ResourceError(f"{path}: its columns change their type on the way") from None
         return table, np.concatenate(rows)
     finally:
         source.close()
+
+
+def _alike(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Give batches in which a column is a dictionary in all or in none, as files may differ."""
+    kinds = [
+        {batch.schema.field(name).type for batch in batches} for name in batches[0].schema.names
+    ]
+    if all(len(found) == 1 for found in kinds):
+        return batches
+    return [
+        pa.record_batch(
+            {
+                name: column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            }
+        )
+        for batch in batches
+    ]

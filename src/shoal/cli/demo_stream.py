@@ -74,7 +74,7 @@ def recipe(schema: Schema, k: int, rate: int, seed: bytes | None) -> Pipeline:
 
     >>> schema, _ = stream(1.0, rate=100, seed=7)
     >>> recipe(schema, k=5, rate=100, seed=None).policy.delay
-    Delay(rows=200, seconds=None)
+    Delay(rows=200, seconds=None, clock=None)
     """
     policy = Policy(
         KAnonymity(k),

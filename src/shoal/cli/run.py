@@ -3,106 +3,192 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
+import logging
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-import pyarrow as pa
-
-from shoal._jit import is_cold
+from shoal import __version__
+from shoal._jit import is_cold, sources_digest
+from shoal.cli.ends import (
+    BadRowsOutlet,
+    input_of,
+    open_input,
+    outlet_of,
+    output_of,
+    trace_outlet,
+)
+from shoal.cli.eyes import Eyes
+from shoal.cli.logs import configure_logs, is_logging, say_or_log
 from shoal.cli.terminal import Progress, say, tell
-from shoal.errors import DataError, JobError, Problem, ShoalError
-from shoal.io import BadRow, QuarantineWriter, Sink, Source, open_sink, open_source
-from shoal.io.files import make_sink
-from shoal.io.formats import tell_format
-from shoal.io.private import open_private
+from shoal.errors import JobError, Problem, ShoalError
+from shoal.events import event, sentence
 from shoal.job import Job
+from shoal.job_ends import Input, Output
 from shoal.pipeline import Run
+from shoal.recovery import Recovery
+from shoal.state.seal import Seal
 
-__all__ = ["run"]
+__all__ = ["Ask", "run"]
+
+log = logging.getLogger("shoal.run")
 
 
-def run(
-    job_path: Path,
-    source_path: str,
-    sink_path: str,
-    *,
-    trace: Path | None,
-    from_format: str | None,
-    to_format: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What the command line says beside the job; None where it says nothing."""
+
+    source: str | None = None
+    sink: str | None = None
+    trace: str | None = None
+    from_format: str | None = None
+    to_format: str | None = None
+    follow: bool = False
+    drain: bool = False
+    fall_back: bool = False
+    metrics: str | None = None
+    log: str | None = None
+    as_json: bool = False
+    quiet: bool = False
+
+
+def run(job_path: Path, ask: Ask) -> int:
     """Anonymize a stream; give the exit code."""
+    configure_logs(ask.log)
     job = Job.load(job_path)
-    _refuse_overwriting(job, job_path, source_path, sink_path, trace)
-    if source_path == "-" and sys.stdin.isatty():
+    source_spec = input_of(job, ask.source, ask.from_format, follow=ask.follow)
+    sink_spec = output_of(job, ask.sink, ask.to_format)
+    _refuse_overwriting(job, job_path, source_spec, sink_spec, ask.trace)
+    _refuse_forgetting(job, source_spec, sink_spec, ask)
+    if source_spec.path == "-" and source_spec.kafka is None and sys.stdin.isatty():
         raise JobError(Problem("input", "is the terminal", None, "Give a file with -i, or a pipe"))
-    if not quiet:
+    if not ask.quiet:
         for warning in job.warnings:
-            say(f"warning: {warning}")
+            _warn(warning)
+    recovery = _recovery(job, source_spec, sink_spec, ask)
     with contextlib.ExitStack() as stack:
-        source = open_source(source_path, job.schema.columns, format=from_format)
+        source = open_input(job, source_spec)
         stack.callback(source.close)
-        quarantine = _Quarantine(job, source)
-        stack.callback(quarantine.close)
-        progress = stack.enter_context(Progress(quiet=quiet))
+        bad_rows = BadRowsOutlet(job, source)
+        stack.callback(bad_rows.close)
+        # Lines for programs and a line that is drawn anew don't go together.
+        progress = stack.enter_context(Progress(quiet=ask.quiet or ask.log is not None))
+        eyes = Eyes(job, progress, ask.metrics, stack, quiet=ask.quiet)
         if is_cold():
             progress.note("compiling, once for this version …")
         running = job.pipeline.run(
             source,
-            lambda schema: open_sink(sink_path, schema, format=to_format),
-            on_bad=quarantine.take,
-            open_trace=None if trace is None else _private_sink(trace),
-            watch=progress.show,
-            warn=lambda text: None if quiet else progress.say(f"warning: {text}"),
+            outlet_of(job, sink_spec),
+            on_bad=bad_rows,
+            open_trace=None if ask.trace is None else trace_outlet(job, ask.trace),
+            watch=eyes.show,
+            warn=None if ask.quiet else lambda text: _warn(text, progress),
+            recovery=recovery,
+            drain=ask.drain,
         )
+        eyes.look_at(running)
         with _signals(running) as caught:
             begin = time.perf_counter()
             try:
                 running.go()
-            except ShoalError:
+            except ShoalError as error:
+                eyes.fail(error)
                 progress.clear()
-                if not quiet:
-                    say(_fate(running))
+                if not ask.quiet:
+                    say_or_log(logging.WARNING, "run failed", _fate(running))
                 raise
         seconds = time.perf_counter() - begin
-    return _finish(job, running, caught, seconds, sink_path, as_json=as_json, quiet=quiet)
+    return _finish(job, running, caught, seconds, sink_spec, ask)
+
+
+def _recovery(job: Job, source: Input, sink: Output, ask: Ask) -> Recovery | None:
+    if job.checkpoints is None:
+        if ask.fall_back:
+            what = "goes back to a checkpoint, and the job takes none"
+            raise JobError(Problem("--fall-back", what, None, "Set run.checkpoint in the job"))
+        return None
+    seal = job.checkpoints.seal
+    return Recovery(
+        job.checkpoints.folder,
+        {
+            **job.digests,
+            "input": _digest(*_identity(source)),
+            "output": _digest(*_identity(sink)),
+            "trace": _digest(ask.trace is not None),
+        },
+        code=f"{__version__} {sources_digest()}",
+        every=job.checkpoints.every,
+        seal=None if seal is None else Seal.from_spec(seal),
+        fall_back=ask.fall_back,
+    )
+
+
+def _identity(end: Input | Output) -> tuple[object, ...]:
+    """What makes positions and marks mean the same rows: not who serves them, or how safely."""
+    if end.kafka is not None:
+        return end.kafka.topic, end.kafka.format, end.kafka.partitions, end.kafka.columns
+    path = end.path if end.path == "-" else str(Path(end.path).resolve())
+    return path, end.format
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+def _warn(text: str, progress: Progress | None = None) -> None:
+    if is_logging():
+        sentence(log, logging.WARNING, "warning", text)
+    else:
+        (say if progress is None else progress.say)(f"warning: {text}")
 
 
 def _finish(
-    job: Job, running: Run, caught: list[int], seconds: float, sink_path: str,
-    *, as_json: bool, quiet: bool,
-) -> int:  # fmt: skip
+    job: Job, running: Run, caught: list[int], seconds: float, sink: Output, ask: Ask
+) -> int:
     summary = running.summary
-    if as_json:
+    if ask.as_json:
         figures = summary.as_dict() | {
             "seconds": round(seconds, 3),
             "interrupted": running.interrupted,
         }
-        put = say if sink_path == "-" else tell
+        put = say if sink.path == "-" and sink.kafka is None else tell
         put(json.dumps(figures))
-    elif not quiet:
+    elif is_logging():
+        event(
+            log, logging.INFO, "run ended", interrupted=running.interrupted,
+            rows_in=summary.n_in, published=summary.n_published,
+            suppressed=summary.suppression.count, quarantined=summary.n_quarantined,
+            held=summary.n_held, late=summary.n_late,
+        )  # fmt: skip
+    elif not ask.quiet:
         for line in summary.lines():
             say(line)
-        say(f"{seconds:.1f} s, {summary.n_in / max(seconds, 1e-9):,.0f} rows/s")
+        say(f"{seconds:.1f} s, {running.n_read / max(seconds, 1e-9):,.0f} rows/s")
         if summary.n_quarantined:
             say(f"quarantined rows are in {job.bad_rows.file}")
-    if running.interrupted:
-        if not quiet:
-            say(f"interrupted: {_fate(running)}")
-        return 128 + (caught[0] if caught else signal.SIGINT)
-    return 0
+    if not running.interrupted:
+        return 0
+    if not ask.quiet:
+        say_or_log(logging.INFO, "run interrupted", f"interrupted: {_fate(running)}")
+    number = caught[0] if caught else signal.SIGINT
+    return 0 if number == signal.SIGTERM and running.saved is not None else 128 + number
 
 
 def _fate(running: Run) -> str:
+    held = f"{running.summary.n_held:,}"
+    if running.saved is not None:
+        return (
+            f"{running.n_written:,} rows were published; {held} are held in checkpoint "
+            f"{running.saved.number}, and the next run goes on with them"
+        )
     return (
-        f"{running.n_written:,} rows were published; {running.summary.n_held:,} are still held "
-        "and were not published"
+        f"{running.n_written:,} rows were published; {held} are still held and were not published"
     )
 
 
@@ -126,52 +212,45 @@ def _signals(running: Run) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-class _Quarantine:
-    """Where bad rows go; the file is made when the first one comes."""
-
-    def __init__(self, job: Job, source: Source) -> None:
-        self._job, self._source = job, source
-        self._writer: QuarantineWriter | None = None
-
-    def take(self, bad: list[BadRow]) -> None:
-        """Write bad rows to the quarantine file, or stop the run."""
-        if self._job.bad_rows.action == "stop":
-            first = bad[0]
-            raise DataError(
-                f"{self._source.describe()}: row {first.row}: {first.reason}. The job says to "
-                'stop at a bad row; bad_rows.action = "quarantine" sets them apart and goes on.'
-            )
-        if self._writer is None:
-            self._writer = QuarantineWriter(self._job.bad_rows.file)
-        self._writer.write(bad)
-
-    def close(self) -> None:
-        """Finish the file, if there is one."""
-        if self._writer is not None:
-            self._writer.close()
-
-
-def _private_sink(path: Path) -> Callable[[pa.Schema], Sink]:
-    return lambda schema: make_sink(open_private(path), schema, tell_format(path))
+def _refuse_forgetting(job: Job, source: Input, sink: Output, ask: Ask) -> None:
+    """Refuse what a restart would publish twice."""
+    if job.checkpoints is not None:
+        if source.path == "-" and source.kafka is None:
+            what = "is a pipe, which can't be read again after a crash"
+            mend = "Read a file or a topic, or leave run.checkpoint out"
+            raise JobError(Problem("input", what, None, mend))
+        return
+    for name, end in (("input", source), ("output", sink)):
+        if end.kafka is not None:
+            what = "is a topic, and without checkpoints a restart would publish rows twice"
+            mend = 'Set run.checkpoint, for example { folder = "state", every = 10 }'
+            raise JobError(Problem(name, what, None, mend))
 
 
 def _refuse_overwriting(
-    job: Job, job_path: Path, source: str, sink: str, trace: Path | None
+    job: Job, job_path: Path, source: Input, sink: Output, trace: str | None
 ) -> None:
     """Refuse to write over what is read, or two things to one file."""
     read = {job_path.resolve(): "the job"}
-    if source != "-":
-        read[Path(source).resolve()] = "the input"
+    if source.path != "-":
+        read[Path(source.path).resolve()] = "the input"
     written: dict[Path, str] = {}
-    wanted = [("output", sink), ("trace", trace), ("bad_rows.file", job.bad_rows.file)]
+    wanted = [("output", sink.path), ("trace", trace), ("bad_rows.file", str(job.bad_rows.file))]
+    if job.checkpoints is not None:
+        wanted.append(("run.checkpoint.folder", str(job.checkpoints.folder)))
     for name, path in wanted:
         if name != "output" and path is not None and Path(path).name == "-":
             what = "would go to standard output, and holds personal data"
             raise JobError(Problem(name, what, None, "Name a file"))
-        if path is None or str(path) in ("-", "/dev/null"):
+        if path is None or path in ("-", "/dev/null"):
             continue
         full = Path(path).resolve()
         clash = read.get(full) or written.get(full)
         if clash is not None:
             raise JobError(Problem(name, f"is the same file as {clash}", None, "Choose another"))
         written[full] = f"the {name}"
+        inside = next((r for r in read if r in full.parents and r.is_dir()), None)
+        if inside is not None:
+            raise JobError(
+                Problem(name, f"lies in the folder of {read[inside]}", None, "Choose another")
+            )

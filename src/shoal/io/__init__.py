@@ -1,7 +1,8 @@
 """Sources and sinks: CSV, JSON lines, Parquet and Arrow, from and to files, pipes and stdio.
 
 `open_source` and `open_sink` choose by the ending of the name; the classes behind them are here
-for those who want to be explicit. Nothing of Arrow is imported before it is used.
+for those who want to be explicit. `open_replayable` and `open_durable` are for what must survive
+the end of its process. Nothing of Arrow is imported before it is used.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal.io.base import BadRow, Chunk, Sink, Source
+    from shoal.io.again import open_replayable
+    from shoal.io.base import BadRow, Chunk, Durable, Mark, Position, Replayable, Sink, Source, Span
     from shoal.io.delimited import CsvSink, CsvSource
+    from shoal.io.durable import open_durable
     from shoal.io.files import open_sink, open_source
     from shoal.io.formats import FORMATS, Format
     from shoal.io.ipc import ArrowSink, ArrowSource
@@ -27,22 +30,41 @@ __all__ = [
     "Chunk",
     "CsvSink",
     "CsvSource",
+    "Durable",
     "Format",
     "JsonSink",
     "JsonSource",
+    "Mark",
     "ParquetSink",
     "ParquetSource",
+    "Position",
     "QuarantineWriter",
+    "Replayable",
     "Sink",
     "Source",
+    "Span",
+    "open_durable",
     "open_private",
+    "open_replayable",
     "open_sink",
     "open_source",
 ]
 
 _HOMES = {
-    "base": ("BadRow", "Chunk", "Sink", "Source"),
+    "again": ("open_replayable",),
+    "base": (
+        "BadRow",
+        "Chunk",
+        "Durable",
+        "Mark",
+        "Position",
+        "Replayable",
+        "Sink",
+        "Source",
+        "Span",
+    ),
     "delimited": ("CsvSink", "CsvSource"),
+    "durable": ("open_durable",),
     "files": ("open_sink", "open_source"),
     "formats": ("FORMATS", "Format"),
     "ipc": ("ArrowSink", "ArrowSource"),

@@ -6,7 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +133,7 @@ class Source(Protocol):
         ...
 
 
+@runtime_checkable
 class Replayable(Source, Protocol):
     """A source that can be read again, and go on where it was: what recovery needs.
 
@@ -141,8 +142,12 @@ class Replayable(Source, Protocol):
     bad row, what iteration gave under the same spans.
     """
 
+    def begins_at(self) -> Position | None:
+        """The position before the first chunk; None if it is the beginning of all there is."""
+        ...
+
     def seek(self, position: Position) -> None:
-        """Go on from a position that one of this source's chunks had."""
+        """Go on from a position that one of this source's chunks had, or from `begins_at`."""
         ...
 
     def replay(self, spans: Sequence[Span]) -> Chunk:
@@ -184,6 +189,7 @@ class Sink(Protocol):
         ...
 
 
+@runtime_checkable
 class Durable(Sink, Protocol):
     """A sink that survives the end of its process: it knows what it has, and takes no row twice.
 
@@ -196,6 +202,10 @@ class Durable(Sink, Protocol):
 
         Once it has returned, no crash takes them back, and a reader has or will have them.
         """
+        ...
+
+    def abandon(self) -> None:
+        """Let go of it as a crash would: nothing more becomes durable, nothing is finished."""
         ...
 
     @property

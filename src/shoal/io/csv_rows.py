@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 
+from shoal.errors import ResourceError
 from shoal.io.base import BadRow
-from shoal.io.rows import row_ends
+from shoal.io.rows import BOM, row_ends
 from shoal.io.streams import reading
 from shoal.io.utf8 import is_utf8
 
-__all__ = ["CsvParser"]
+__all__ = ["CsvParser", "parse_header"]
 
 
 class CsvParser:
@@ -73,6 +76,9 @@ class CsvParser:
             bad.append(BadRow(row.number - 1, reason, row.text.encode()))
             return "skip"
 
+        if data.startswith(BOM):
+            # Amid a file it is a part of a value; Arrow would take away the one at the beginning.
+            data = BOM + data
         with reading(self._where, "it isn't CSV"):
             table = pa.csv.read_csv(
                 pa.BufferReader(data),
@@ -132,6 +138,18 @@ class CsvParser:
             start = end
         found = [BadRow(parsed[place], why, lines[parsed[place]]) for place, why in broken.items()]
         return sorted([*bad, *found], key=lambda row: row.row)
+
+
+def parse_header(line: bytes, delimiter: str, where: str) -> list[str]:
+    """Give the names in the first line of a CSV file; ``where`` is what is read, for messages."""
+    try:
+        text = io.StringIO(line.decode(), newline="")
+        return next(csv.reader(text, delimiter=delimiter))
+    except (UnicodeDecodeError, csv.Error):
+        raise ResourceError(
+            f"{where}: can't be read: its first line isn't a header in UTF-8. "
+            "Check that it is a CSV file, not compressed."
+        ) from None
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:

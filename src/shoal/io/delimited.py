@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,7 +9,7 @@ import pyarrow as pa
 
 from shoal.errors import ResourceError
 from shoal.io.base import BATCH_ROWS, BadRow, Chunk, choose_columns, chunks
-from shoal.io.csv_rows import CsvParser
+from shoal.io.csv_rows import CsvParser, parse_header
 from shoal.io.rows import CHUNK_BYTES, MAX_ROW_BYTES, Block, RowCutter, row_ends
 from shoal.io.streams import Input
 from shoal.io.text import TextSink
@@ -108,23 +106,12 @@ class CsvSource:
             for end in row_ends(block.data, self._delimiter.encode()).tolist():
                 line = block.data[start:end].rstrip(b"\r\n")
                 if line:
-                    return self._parse_header(line), block.data[end:]
+                    return parse_header(line, self._delimiter, name), block.data[end:]
                 start = end
         raise ResourceError(
             f"{name}: can't be read: it has no header. The first line of a CSV file names "
             "its columns."
         )
-
-    def _parse_header(self, line: bytes) -> list[str]:
-        name = self._source.name
-        try:
-            text = io.StringIO(line.decode(), newline="")
-            return next(csv.reader(text, delimiter=self._delimiter))
-        except (UnicodeDecodeError, csv.Error):
-            raise ResourceError(
-                f"{name}: can't be read: its first line isn't a header in UTF-8. "
-                "Check that it is a CSV file, not compressed."
-            ) from None
 
 
 class CsvSink(TextSink):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.io.base import BATCH_ROWS, Sink, Source
 from shoal.io.delimited import CsvSink, CsvSource
+from shoal.io.folder import FolderSource
 from shoal.io.formats import Format, tell_format
 from shoal.io.ipc import ArrowSink, ArrowSource
 from shoal.io.jsonl import JsonSink, JsonSource
@@ -32,14 +34,14 @@ def open_source(
     Parameters
     ----------
     path
-        A file; ``-`` is standard input.
+        A file; ``-`` is standard input; of a folder all files, in the order of their names.
     columns
         The columns to read, in this order; None for all.
     format
         One of `FORMATS`, maybe with a compression, as in ``csv.gz``. Without it the ending of the
         name tells; standard input is then CSV.
     batch_rows
-        How many rows a chunk has at most.
+        How many rows a chunk has at most; not for a folder, whose chunks are some megabytes.
 
     Raises
     ------
@@ -48,6 +50,8 @@ def open_source(
     ResourceError
         If the input can't be read.
     """
+    if Path(path).is_dir():
+        return FolderSource(path, columns, format=format)
     kind = tell_format(path, format)
     source = open_input(path, kind.compression)
     try:

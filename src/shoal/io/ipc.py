@@ -47,6 +47,7 @@ class ArrowSource:
     ) -> None:
         self._source = source
         self._batch_rows = batch_rows
+        self._n_skipped = 0
         self._bytes = Exact(source)
         with reading(source.name, _BROKEN):
             self._is_file = self._bytes.peek(_MAGIC_BYTES).startswith(_MAGIC)
@@ -55,7 +56,7 @@ class ArrowSource:
             self._reader = pa.ipc.open_stream(pa.PythonFile(self._bytes, "r"))
             schema = self._reader.schema
         self.schema_names = tuple(schema.names)
-        self._columns = choose_plain_columns(schema, columns, source.name)
+        self.columns = choose_plain_columns(schema, columns, source.name)
 
     def describe(self) -> str:
         """What is read, for a message."""
@@ -65,14 +66,20 @@ class ArrowSource:
         """Let go of the file."""
         self._source.close()
 
+    def skip(self, n_rows: int) -> None:
+        """Leave out the first rows."""
+        self._n_skipped = n_rows
+
     def __iter__(self) -> Iterator[Chunk]:
         n_rows = 0
         while True:
             with reading(self._source.name, _BROKEN):
                 try:
-                    batch = self._reader.read_next_batch().select(list(self._columns))
+                    batch = self._reader.read_next_batch().select(list(self.columns))
                 except StopIteration:
                     break
+            n_more = min(batch.num_rows, max(0, self._n_skipped - n_rows))
+            batch, n_rows = batch.slice(n_more), n_rows + n_more
             yield from typed_chunks(batch, n_rows, self._batch_rows, self._source.name)
             n_rows += batch.num_rows
         if self._is_file and not self._has_tail():

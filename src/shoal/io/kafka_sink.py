@@ -18,7 +18,7 @@ from shoal.io.kafka_payloads import Payload, payloads_for
 from shoal.io.kafka_settings import KafkaSettings
 from shoal.io.kafka_transactions import Transactions
 
-__all__ = ["KafkaSink"]
+__all__ = ["KafkaSink", "refuse_started"]
 
 #: How many bytes a transaction may have before it is committed anyway: they are kept until then.
 OPEN_BYTES = 32 << 20
@@ -41,7 +41,7 @@ class KafkaSink:
     schema
         The columns of the output.
     mark
-        What `commit` gave last; None to start anew.
+        What `commit` gave last; empty: from the beginning, where rows may be already; None: anew.
     job
         The name of the job. Two processes with the same one fence each other off.
     commit_seconds
@@ -71,39 +71,20 @@ class KafkaSink:
         self._failure: BaseException | None = None
         self._closed = False
         self._began = 0.0
-        self._job = job
-        self._next = 0 if mark is None else int(mark["rows"])
+        self._next = int(mark["rows"]) if mark else 0
         self._transactions = Transactions(settings, job)
         try:
             # Looked at before anybody is fenced off, and once more when nobody else can write.
-            self._check(self._transactions.look(), mark)
+            _check(settings, job, self._transactions.look(), mark)
             self._transactions.open()
             self._has = self._transactions.n_rows
-            self._check(self._has, mark)
+            _check(settings, job, self._has, mark)
             self._transactions.claim()
         except BaseException:
             self._transactions.close()
             raise
         if commit_seconds is not None:
             threading.Thread(target=self._keep_time, name="shoal-kafka-commit", daemon=True).start()
-
-    def _check(self, has: int | None, mark: Mark | None) -> None:
-        where, job, asked = self._settings.where, self._job, self._next
-        if mark is None and has:
-            raise CheckpointError(
-                f"{where}: has {has:,} rows of job {job} already, and there is no checkpoint to go "
-                "on from. Published anew, a person could be in two groups. Bring the checkpoint "
-                "folder back; or, if the former output is to be forgotten, give the job another "
-                "name and topic."
-            )
-        if asked and (has is None or has < asked):
-            found = "nothing is known of it there" if has is None else f"{has:,} are there"
-            raise CheckpointError(
-                f"{where}: the checkpoint says that {asked:,} rows of job {job} were published, "
-                f"and {found}. Is it the right broker, or has it forgotten the job's offsets "
-                "(offsets.retention.minutes)? Start anew with an empty checkpoint folder and "
-                "another job name."
-            )
 
     @property
     def n_ahead(self) -> int:
@@ -144,6 +125,13 @@ class KafkaSink:
     def stop(self) -> None:
         """End any waiting for a broker, with `ResourceError`. May be called by any thread."""
         self._transactions.stop()
+
+    def abandon(self) -> None:
+        """Take the open transaction back and let go of the broker."""
+        with self._work:
+            self._closed = True
+            self._work.notify()
+            self._transactions.close()
 
     def close(self) -> None:
         """Commit all rows and let go of the broker. Closing twice does no harm."""
@@ -194,3 +182,39 @@ class KafkaSink:
                         return
                 else:
                     self._work.wait(due)
+
+
+def _check(settings: KafkaSettings, job: str, has: int | None, mark: Mark | None) -> None:
+    where, asked = settings.where, int(mark["rows"]) if mark else 0
+    if mark is None and has:
+        raise CheckpointError(
+            f"{where}: has {has:,} rows of job {job} already, and there is no checkpoint to go "
+            "on from. Published anew, a person could be in two groups. Bring the checkpoint "
+            "folder back; or, if the former output is to be forgotten, give the job another "
+            "name and topic."
+        )
+    if asked and (has is None or has < asked):
+        found = "nothing is known of it there" if has is None else f"{has:,} are there"
+        raise CheckpointError(
+            f"{where}: the checkpoint says that {asked:,} rows of job {job} were published, "
+            f"and {found}. Is it the right broker, or has it forgotten the job's offsets "
+            "(offsets.retention.minutes)? Start anew with an empty checkpoint folder and "
+            "another job name."
+        )
+
+
+def refuse_started(settings: KafkaSettings, job: str) -> None:
+    """Refuse to start a job anew of which a topic has rows already; nobody is disturbed.
+
+    Raises
+    ------
+    CheckpointError
+        If there are rows.
+    ResourceError
+        If there is no such topic, or no broker.
+    """
+    transactions = Transactions(settings, job)
+    try:
+        _check(settings, job, transactions.look(), None)
+    finally:
+        transactions.close()

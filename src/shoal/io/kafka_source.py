@@ -96,6 +96,10 @@ class KafkaSource:
             "kinds": self._values.kinds,
         }
 
+    def begins_at(self) -> Position:
+        """Where it begins: what ``start`` meant when it was opened."""
+        return self.position
+
     def describe(self) -> str:
         """What is read, for a message."""
         n = len(self._reader.next)

@@ -49,20 +49,21 @@ class ParquetSource:
     ) -> None:
         self._source = source
         self._batch_rows = batch_rows
+        self._n_skipped = 0
         raw = source.seekable_file or _spooled(source)
         self._raw = raw
         with reading(source.name, _BROKEN):
             file = pa.parquet.ParquetFile(raw, pre_buffer=False)
             schema = file.schema_arrow
         self.schema_names = tuple(schema.names)
-        self._columns = choose_plain_columns(schema, columns, source.name)
+        self.columns = choose_plain_columns(schema, columns, source.name)
         with reading(source.name, _BROKEN):
             self._file = pa.parquet.ParquetFile(
                 raw,
                 metadata=file.metadata,
                 # What is buffered ahead stays in memory until the file is closed: all of it.
                 pre_buffer=False,
-                read_dictionary=[n for n in self._columns if _is_cheap_dictionary(file, n)],
+                read_dictionary=[n for n in self.columns if _is_cheap_dictionary(file, n)],
             )
 
     def describe(self) -> str:
@@ -75,18 +76,39 @@ class ParquetSource:
             self._raw.close()
         self._source.close()
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows the file has."""
+        n_rows: int = self._file.metadata.num_rows
+        return n_rows
+
+    def skip(self, n_rows: int) -> None:
+        """Leave out the first rows; whole row groups of them are never read."""
+        self._n_skipped = n_rows
+
     def __iter__(self) -> Iterator[Chunk]:
-        n_rows = 0
+        n_rows = group = 0
+        metadata = self._file.metadata
+        while group < metadata.num_row_groups:
+            if n_rows + metadata.row_group(group).num_rows > self._n_skipped:
+                break
+            n_rows += metadata.row_group(group).num_rows
+            group += 1
         with reading(self._source.name, _BROKEN):
             batches = self._file.iter_batches(
-                batch_size=self._batch_rows, columns=list(self._columns), use_threads=False
+                batch_size=self._batch_rows,
+                row_groups=list(range(group, metadata.num_row_groups)),
+                columns=list(self.columns),
+                use_threads=False,
             )
         while True:
             with reading(self._source.name, _BROKEN):
                 batch = next(batches, None)
             if batch is None:
                 return
-            batch = batch.select(list(self._columns))
+            batch = batch.select(list(self.columns))
+            n_more = min(batch.num_rows, max(0, self._n_skipped - n_rows))
+            batch, n_rows = batch.slice(n_more), n_rows + n_more
             yield from typed_chunks(batch, n_rows, self._batch_rows, self._source.name)
             n_rows += batch.num_rows
 

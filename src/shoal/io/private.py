@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from types import EllipsisType
 
 import pyarrow as pa
 
-from shoal.io.base import BadRow, Sink
+from shoal.errors import ParameterError
+from shoal.io.base import BadRow, Durable, Mark, Sink
+from shoal.io.durable import is_folder, open_durable
 from shoal.io.files import make_sink
-from shoal.io.formats import tell_format
+from shoal.io.formats import Format, tell_format
 from shoal.io.streams import Output, open_output
 
 __all__ = ["QuarantineWriter", "open_private"]
@@ -37,11 +40,21 @@ class QuarantineWriter:
     Parameters
     ----------
     path
-        Where to; the ending tells the format.
+        Where to; the ending tells the format. With a mark also a folder, for parts of CSV.
+    mark
+        Where to go on after a stop, as for `open_durable`: what `commit` gave, an empty one for
+        the very beginning, None to start anew. Left out, the file is emptied, and can't be gone
+        on with.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        kind = tell_format(path)
+    def __init__(
+        self, path: str | os.PathLike[str], mark: Mark | EllipsisType | None = ...
+    ) -> None:
+        kind = (
+            Format("csv")
+            if not isinstance(mark, EllipsisType) and is_folder(path)
+            else tell_format(path)
+        )
         self._raw_is_text = kind.name in ("csv", "tsv", "jsonl")
         self.n_rows = 0
         self._schema = pa.schema(
@@ -51,7 +64,10 @@ class QuarantineWriter:
                 ("raw", pa.string() if self._raw_is_text else pa.binary()),
             ]
         )
-        self._sink: Sink = make_sink(open_private(path), self._schema, kind)
+        self._durable: Durable | None = None
+        if not isinstance(mark, EllipsisType):
+            self._durable = open_durable(path, self._schema, mark, private=True)
+        self._sink: Sink = self._durable or make_sink(open_private(path), self._schema, kind)
         self._sink.flush()
 
     def __repr__(self) -> str:
@@ -73,6 +89,17 @@ class QuarantineWriter:
         self._sink.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
         self._sink.flush()
         self.n_rows += len(bad)
+
+    def commit(self) -> Mark:
+        """Make all rows so far durable, and give the mark to go on from."""
+        if self._durable is None:
+            raise ParameterError("mark", "was left out: this quarantine can't be gone on with")
+        return self._durable.commit()
+
+    @property
+    def n_ahead(self) -> int:
+        """How much is there that hasn't been given again, in rows or bytes."""
+        return 0 if self._durable is None else self._durable.n_ahead
 
     def close(self) -> None:
         """Finish the file."""

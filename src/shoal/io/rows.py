@@ -7,7 +7,7 @@ quotes alone would lose step at the first ``5" pipe``.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,26 +15,49 @@ from numpy.typing import NDArray
 
 from shoal.io.streams import Input
 
-__all__ = ["CHUNK_BYTES", "MAX_ROW_BYTES", "Block", "RowCutter", "row_ends", "structural_quotes"]
+__all__ = [
+    "BOM",
+    "CHUNK_BYTES",
+    "MAX_ROW_BYTES",
+    "Block",
+    "RowCutter",
+    "Splitter",
+    "row_ends",
+    "structural_quotes",
+]
 
 #: How many bytes are read at once, at most.
 CHUNK_BYTES = 4 << 20
 #: How long a row may be before it is taken for a broken one.
 MAX_ROW_BYTES = 1 << 20
 
-_BOM = b"\xef\xbb\xbf"
+# Said alike at the end of an input and before a row that is too long: rows that are read again up
+# to here must be told alike.
+OPEN_QUOTE = "a quote is opened and never closed"
+#: What some programs put before a text in UTF-8.
+BOM = b"\xef\xbb\xbf"
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Bytes of whole rows; or, with a reason, of one row that can't be read."""
+    """Bytes of whole rows; or, with a reason, of one row that can't be read.
+
+    Of a row that is too long ``data`` is the beginning; ``n_bytes`` counts all of it, so that the
+    blocks of an input lie one after the other.
+    """
 
     data: bytes
     reason: str | None = None
+    n_skipped: int = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes of the input the block stands for."""
+        return len(self.data) + self.n_skipped
 
     def __repr__(self) -> str:
-        return f"Block(n_bytes={len(self.data)}, reason={self.reason!r})"
+        return f"Block(n_bytes={self.n_bytes}, reason={self.reason!r})"
 
 
 def structural_quotes(data: bytes, delimiter: bytes) -> NDArray[np.int64]:
@@ -92,20 +115,16 @@ def row_ends(data: bytes, delimiter: bytes | None = None) -> NDArray[np.int64]:
 class RowCutter:
     """Gives the bytes of an input in blocks of whole rows, as they come.
 
-    Where a row is longer than ``max_row_bytes`` (most likely a quote that is never closed), its
-    first line is given as a bad row and reading goes on at the next line. What is given doesn't
-    depend on how the bytes happened to arrive; only where blocks end does.
+    What is given doesn't depend on how the bytes happened to arrive; only where blocks end does.
 
     Parameters
     ----------
     source
         Where the bytes come from.
-    delimiter
-        What is between fields, where fields can be quoted; None if there is no quoting.
+    delimiter, max_row_bytes
+        As for `Splitter`.
     chunk_bytes
         How many bytes to read at once, at most.
-    max_row_bytes
-        How long a row may be.
     """
 
     def __init__(
@@ -117,64 +136,122 @@ class RowCutter:
         max_row_bytes: int = MAX_ROW_BYTES,
     ) -> None:
         self._source = source
-        self._delimiter = delimiter
+        self._splitter = Splitter(delimiter, max_row_bytes=max_row_bytes)
         self._chunk_bytes = chunk_bytes
-        self._max = max_row_bytes
 
     def __iter__(self) -> Iterator[Block]:
-        rest = new = self._first_bytes()
-        skipping = False
+        new = self._first_bytes()
         while new:
-            if skipping:
-                at = rest.find(b"\n")
-                skipping = at < 0
-                rest = new = b"" if skipping else rest[at + 1 :]
-            # Without a new newline there is no new row: don't look at a long one again and again.
-            if b"\n" in new or len(rest) > self._max:
-                rest, skipping = yield from self._cut(rest)
+            yield from self._splitter.feed(new)
             new = self._source.read(self._chunk_bytes)
-            rest += new
-        yield from self._finish(rest)
+        yield from self._splitter.finish()
 
     def _first_bytes(self) -> bytes:
         data = b""
-        while len(data) < len(_BOM) and _BOM.startswith(data):
+        while len(data) < len(BOM) and BOM.startswith(data):
             new = self._source.read(self._chunk_bytes)
             if not new:
                 break
             data += new
-        return data.removeprefix(_BOM)
+        return data.removeprefix(BOM) or self._source.read(self._chunk_bytes)
 
-    def _cut(self, data: bytes) -> Generator[Block, None, tuple[bytes, bool]]:
-        """Give all whole rows; return the rest, and whether it is to be skipped to a newline."""
+
+class Splitter:
+    r"""Takes bytes as they come and gives blocks of whole rows, one after the other.
+
+    Where a row is longer than ``max_row_bytes`` (most likely a quote that is never closed), its
+    first line is given as a bad row and reading goes on at the next line. A line that is too long
+    by itself is given when it ends, without being held until then.
+
+    Wherever a block ends another splitter can begin, and finds the same rows.
+
+    Parameters
+    ----------
+    delimiter
+        What is between fields, where fields can be quoted; None if there is no quoting.
+    max_row_bytes
+        How long a row may be.
+
+    >>> splitter = Splitter(b",")
+    >>> splitter.feed(b'1,"a\nb"\n2,')
+    [Block(n_bytes=8, reason=None)]
+    >>> splitter.finish()
+    [Block(n_bytes=2, reason=None)]
+    """
+
+    def __init__(
+        self, delimiter: bytes | None = None, *, max_row_bytes: int = MAX_ROW_BYTES
+    ) -> None:
+        self._delimiter = delimiter
+        self._max = max_row_bytes
+        self._rest = b""
+        # The beginning of a line that is too long, and how many more bytes of it there were.
+        self._long: bytes | None = None
+        self._n_skipped = 0
+
+    def feed(self, new: bytes) -> list[Block]:
+        """Take the next bytes; give the rows that are now whole."""
+        blocks: list[Block] = []
+        if self._long is not None:
+            end = new.find(b"\n") + 1
+            self._n_skipped += end or len(new)
+            if not end:
+                return blocks
+            blocks += self._skipped()
+            new = new[end:]
+        self._rest += new
+        # Without a new newline there is no new row: don't look at a long one again and again.
+        if b"\n" in new or len(self._rest) > self._max:
+            self._cut(blocks)
+        return blocks
+
+    def finish(self) -> list[Block]:
+        """Give the rows at the end of the input, where the last needs no newline."""
+        blocks = self._skipped()
+        data, self._rest = self._rest, b""
+        while data:
+            if self._delimiter is None or len(structural_quotes(data, self._delimiter)) % 2 == 0:
+                blocks.append(Block(data))
+                break
+            cut, _ = self._scan(data)
+            if cut:
+                blocks.append(Block(data[:cut]))
+            end = data.find(b"\n", cut) + 1 or len(data)
+            blocks.append(Block(data[cut:end], OPEN_QUOTE))
+            data = data[end:]
+        return blocks
+
+    def _skipped(self) -> list[Block]:
+        """Give the line that was too long, if one was being skipped."""
+        if self._long is None:
+            return []
+        reason = f"more than {self._max} bytes: is it the right file?"
+        block = Block(self._long, reason, self._n_skipped)
+        self._long, self._n_skipped = None, 0
+        return [block]
+
+    def _cut(self, blocks: list[Block]) -> None:
+        """Give all whole rows and keep the rest."""
+        data = self._rest
         while True:
             cut, long = self._scan(data)
             if long is None:
                 if cut:
-                    yield Block(data[:cut])
-                return data[cut:], False
+                    blocks.append(Block(data[:cut]))
+                self._rest = data[cut:]
+                return
             if long:
-                yield Block(data[:long])
+                blocks.append(Block(data[:long]))
             end = data.find(b"\n", long) + 1
             if 0 < end <= long + self._max:
-                yield Block(data[long:end], self._too_long("is a quote left open?"))
+                blocks.append(Block(data[long:end], OPEN_QUOTE))
             else:
-                yield Block(data[long : long + self._max], self._too_long("is it the right file?"))
+                self._long = data[long : long + self._max]
+                self._n_skipped = (end or len(data)) - long - self._max
                 if not end:
-                    return b"", True
-            data = data[end:]
-
-    def _finish(self, data: bytes) -> Iterator[Block]:
-        """Give the rows at the end of the input, where the last needs no newline."""
-        while data:
-            if self._delimiter is None or len(structural_quotes(data, self._delimiter)) % 2 == 0:
-                yield Block(data)
-                return
-            cut, _ = self._scan(data)
-            if cut:
-                yield Block(data[:cut])
-            end = data.find(b"\n", cut) + 1 or len(data)
-            yield Block(data[cut:end], "a quote is opened and never closed")
+                    self._rest = b""
+                    return
+                blocks += self._skipped()
             data = data[end:]
 
     def _scan(self, data: bytes) -> tuple[int, int | None]:
@@ -201,6 +278,3 @@ class RowCutter:
             data.find(b"\n", start, start + window) < 0
             for start in range(0, len(data) - window + 1, window)
         )
-
-    def _too_long(self, hint: str) -> str:
-        return f"more than {self._max} bytes: {hint}"

@@ -230,6 +230,11 @@ class Output:
             self._error = ResourceError(f"{self.name}: can't be written: {why(error)}.")
             raise self._error from None
 
+    def drop(self) -> None:
+        """Write nothing more, and let go of the file."""
+        self._error = self._error or ResourceError(f"{self.name}: was given up.")
+        self.close()
+
     def close(self) -> None:
         """Hand over what is left and let go of the file; standard output stays open."""
         if self.closed:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,6 +41,15 @@ class Delay:
             "rows": _figures(self.rows),
             "seconds": _figures(self.seconds) if self.seconds.count else None,
         }
+
+    def state(self) -> dict[str, Any]:
+        """Everything that is known, exactly, as values that JSON can carry."""
+        return {"rows": self.rows.state(), "seconds": self.seconds.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to a state."""
+        self.rows.restore(state["rows"])
+        self.seconds.restore(state["seconds"])
 
 
 def _figures(waits: Histogram) -> dict[str, float | None]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,6 +45,15 @@ class Groups:
             "rows": _figures(self.rows),
             "subjects": _figures(self.subjects),
         }
+
+    def state(self) -> dict[str, Any]:
+        """Everything that is known, exactly, as values that JSON can carry."""
+        return {"rows": self.rows.state(), "subjects": self.subjects.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to a state."""
+        self.rows.restore(state["rows"])
+        self.subjects.restore(state["subjects"])
 
 
 def _figures(numbers: Histogram) -> dict[str, float | None]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,3 +49,13 @@ class Loss:
     def as_dict(self) -> dict[str, float | None]:
         """Both averages."""
         return {"published": self.published, "with_suppressed": self.with_suppressed}
+
+    def state(self) -> dict[str, Any]:
+        """Everything that is known, exactly, as values that JSON can carry."""
+        return {"sum": self._sum, "published": self._n_published, "suppressed": self._n_suppressed}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to a state."""
+        self._sum = state["sum"]
+        self._n_published = state["published"]
+        self._n_suppressed = state["suppressed"]

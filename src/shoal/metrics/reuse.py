@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 __all__ = ["Reuse"]
 
 
@@ -33,3 +36,12 @@ class Reuse:
     def as_dict(self) -> dict[str, float | None]:
         """Count and share."""
         return {"count": self.count, "share": self.share}
+
+    def state(self) -> dict[str, Any]:
+        """Everything that is known, exactly, as values that JSON can carry."""
+        return {"count": self.count, "published": self.n_published}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to a state."""
+        self.count = state["count"]
+        self.n_published = state["published"]

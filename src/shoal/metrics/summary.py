@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.errors import ParameterError
+from shoal.errors import CheckpointError, ParameterError
 from shoal.metrics.delay import Delay
 from shoal.metrics.groups import Groups
 from shoal.metrics.loss import Loss
@@ -21,11 +21,15 @@ __all__ = ["GROUP", "REUSE", "SUPPRESSED", "Summary", "summarize"]
 
 GROUP, REUSE, SUPPRESSED = 0, 1, 2
 
+_COUNTS = ("n_in", "n_quarantined", "n_held", "n_late")
+_PARTS = ("loss", "delay", "suppression", "groups", "reuse")
+
 
 class Summary:
     """The metrics of a run, counted batch by batch of decisions.
 
-    ``n_in``, ``n_quarantined`` and ``n_held`` are set by whoever knows them.
+    ``n_in``, ``n_quarantined``, ``n_held`` and ``n_late`` (published later than the delay promises,
+    after an outage) are set by whoever knows them.
 
     >>> summary = Summary()
     >>> summary.n_in = 4
@@ -51,6 +55,7 @@ class Summary:
         self.n_in = 0
         self.n_quarantined = 0
         self.n_held = 0
+        self.n_late = 0
         self.loss = Loss()
         self.delay = Delay()
         self.suppression = Suppression()
@@ -96,6 +101,37 @@ class Summary:
         self.groups.add(group_rows, group_subjects)
         self.reuse.add(n_published, int(np.count_nonzero(outcome == REUSE)))
 
+    def state(self) -> dict[str, Any]:
+        """Everything that is known, exactly, as values that JSON can carry: for a checkpoint.
+
+        >>> before, after = Summary(), Summary()
+        >>> before.n_in = 7
+        >>> after.restore(before.state())
+        >>> after.n_in
+        7
+        """
+        rows: dict[str, Any] = {name: int(getattr(self, name)) for name in _COUNTS}
+        return rows | {name: getattr(self, name).state() for name in _PARTS}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to a state; what is counted from then on comes on top of it.
+
+        Raises
+        ------
+        CheckpointError
+            If it isn't a state of a summary. This one mustn't be used any more then.
+        """
+        try:
+            for name in _COUNTS:
+                setattr(self, name, state[name])
+            for name in _PARTS:
+                getattr(self, name).restore(state[name])
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                "the figures in the checkpoint aren't those of a run of this version "
+                f"({type(error).__name__})"
+            ) from None
+
     def as_dict(self) -> dict[str, object]:
         """All figures as plain values, for JSON; None where there is nothing to average."""
         return {
@@ -105,6 +141,7 @@ class Summary:
                 "suppressed": self.suppression.count,
                 "quarantined": self.n_quarantined,
                 "held": self.n_held,
+                "late": self.n_late,
             },
             "loss": self.loss.as_dict(),
             "delay": self.delay.as_dict(),
@@ -136,6 +173,8 @@ class Summary:
                     f"median {_short(found['p50'])}, 99 % within {_short(found['p99'])}, "
                     f"at most {_short(found['max'])}"
                 )
+        if self.n_late:
+            lines.append(f"late: {self.n_late:,} rows were published after their delay")
         if self.groups.count:
             subjects, rows = self.groups.subjects, self.groups.rows
             lines.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 __all__ = ["Suppression"]
 
@@ -44,3 +45,13 @@ class Suppression:
             "share": self.share,
             "reasons": dict(self.reasons.most_common()),
         }
+
+    def state(self) -> dict[str, Any]:
+        """Everything that is known, exactly, as values that JSON can carry."""
+        return {"count": self.count, "decided": self.n_decided, "reasons": dict(self.reasons)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to a state."""
+        self.count = state["count"]
+        self.n_decided = state["decided"]
+        self.reasons = Counter(state["reasons"])

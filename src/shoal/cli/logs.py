@@ -1,0 +1,138 @@
+"""``--log``: what a run tells about itself, on stderr, for people or for programs.
+
+The formatters show what is plain and nothing else, whoever made a record: an event's name, its
+plain fields, and the type and place of an exception. See `shoal.events`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+
+from shoal.cli.terminal import say
+from shoal.errors import ParameterError, did_you_mean
+from shoal.events import WITHHELD, Plain, Raised, is_name, plain_fields, sentence
+
+__all__ = ["KINDS", "configure_logs", "is_logging", "say_or_log"]
+
+#: What ``--log`` may be.
+KINDS = ("text", "json")
+
+_ROOT = "shoal"
+
+
+def configure_logs(kind: str | None) -> None:
+    """Send the events of Shoal to stderr. Called again, it replaces what it did before.
+
+    Parameters
+    ----------
+    kind
+        ``"text"`` for people, ``"json"`` for programs: one object a line. Without one, warnings
+        and errors alone are told, in words.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such kind.
+    """
+    if kind not in (None, *KINDS):
+        raise ParameterError(
+            "--log", "must be text or json", got=kind, mend=did_you_mean(str(kind), KINDS)
+        )
+    logger = logging.getLogger(_ROOT)
+    for handler in [handler for handler in logger.handlers if isinstance(handler, _Stderr)]:
+        logger.removeHandler(handler)
+    handler = _Stderr()
+    handler.is_asked = kind is not None
+    handler.setFormatter({None: _Words(), "text": _Lines(), "json": _Objects()}[kind])
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING if kind is None else logging.INFO)
+    # A handler of the root logger would show records that our formatters haven't seen.
+    logger.propagate = False
+
+
+def is_logging() -> bool:
+    """Whether ``--log`` was asked for: then everything is told as events."""
+    return any(isinstance(h, _Stderr) and h.is_asked for h in logging.getLogger(_ROOT).handlers)
+
+
+def say_or_log(level: int, name: str, text: str) -> None:
+    """Tell a sentence of Shoal's own, as an event where ``--log`` was asked for."""
+    if is_logging():
+        sentence(logging.getLogger(_ROOT), level, name, text)
+    else:
+        say(text)
+
+
+class _Stderr(logging.Handler):
+    """Stderr as it is at the moment. Nobody listening is no reason to fail."""
+
+    is_asked = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            say(self.format(record))
+        except Exception:
+            # A log that can't be written must not end the run, and what logging would say of it
+            # holds the record.
+            return
+
+
+def _facts(record: logging.LogRecord) -> dict[str, Plain]:
+    """What is shown of a record, beside its time and level."""
+    known = is_name(record.msg) and not record.args
+    facts: dict[str, Plain] = {"event": record.msg if known else WITHHELD}
+    text = getattr(record, "sentence", None)
+    if isinstance(text, str):
+        facts["text"] = text
+    facts |= plain_fields(getattr(record, "fields", None))
+    raised = getattr(record, "raised", None)
+    if record.exc_info and record.exc_info[1] is not None:
+        raised = Raised.of(record.exc_info[1])
+    if isinstance(raised, Raised):
+        facts |= raised._asdict()
+    elif not known:
+        facts["place"] = f"{record.filename}:{record.lineno}"
+    return facts
+
+
+def _time(record: logging.LogRecord) -> str:
+    told = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+    return told.replace("+00:00", "Z")
+
+
+class _Objects(logging.Formatter):
+    """One JSON object a line: time, level, event and fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        head = {"time": _time(record), "level": record.levelname.lower()}
+        return json.dumps(head | _facts(record), allow_nan=False)
+
+
+class _Words(logging.Formatter):
+    """As other words of the program to people: ``warning: broker went away (attempts 3)``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts = _facts(record)
+        name, text = str(facts.pop("event")), facts.pop("text", None)
+        line = f"{record.levelname.lower()}: {name if text is None else text}"
+        details = ", ".join(f"{key.replace('_', ' ')} {_told(facts[key])}" for key in facts)
+        return f"{line} ({details})" if details else line
+
+
+class _Lines(_Words):
+    """The same with the time before it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"{_time(record)} {super().format(record)}"
+
+
+def _told(value: Plain) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.3f}"
+    return f"{value:,}" if isinstance(value, int) else value

@@ -1,0 +1,230 @@
+"""The heart of a run: all that what is published depends on, free of threads, files and clocks.
+
+A `Decider` is driven by three verbs, each told what time it is. Given the same verbs it decides
+alike, to the last bit; its snapshot, restored, goes on as if nothing had happened. So a run can
+be lived through again from a checkpoint and a journal of the verbs that came after it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.codec import Codec
+from shoal.engine import Anonymizer, Decisions, Engine
+from shoal.errors import PromiseError
+from shoal.hold import ARRIVED_S, ROW, Hold
+from shoal.kernels.arrays import Any1, Ints
+from shoal.metrics import Summary
+from shoal.order import Arranged, Ordering
+from shoal.policy import Policy
+from shoal.reader import Taken
+from shoal.release import Publish
+from shoal.schema import Schema
+
+__all__ = ["Decider", "State"]
+
+NO_GROUPS = np.empty(0, np.int64)
+#: Deadlines are met to the microsecond: what is beyond that is rounding.
+ROUNDING = 1e-6
+
+
+class State(NamedTuple):
+    """A snapshot: plain values, arrays by name, and batches of payload by name."""
+
+    facts: dict[str, Any]
+    arrays: dict[str, Any1]
+    batches: dict[str, pa.RecordBatch]
+
+    def __repr__(self) -> str:
+        return f"State({len(self.arrays)} arrays, {len(self.batches)} batches)"
+
+
+class Decider:
+    """Take rows in, fire deadlines, give what leaves, in order.
+
+    Parameters
+    ----------
+    schema, policy, anonymizer, publish
+        The columns, the promise, what keeps it, and how a release looks.
+    seed
+        Where all randomness comes from.
+    by_clock
+        Whether a clock, and not the stream, tells when rows arrive and leave.
+    with_subject
+        Whether the payload carries the subject, for a trace.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        policy: Policy,
+        anonymizer: Anonymizer,
+        publish: Publish,
+        seed: bytes,
+        *,
+        by_clock: bool,
+        with_subject: bool,
+    ) -> None:
+        self._policy = policy
+        self._engine: Engine = anonymizer.start(schema, policy, seed=seed)
+        key = hashlib.blake2b(seed, digest_size=8, person=b"shoal-codec").digest()
+        #: Turns rows into codes, in the reading thread.
+        self.codec = Codec(schema, key=key, with_subject=with_subject)
+        self._hold = Hold()
+        self._ordering: Ordering = publish.ordering(seed)
+        self._by_clock = by_clock
+        self._has_time = schema.time is not None and not by_clock
+        seconds = None if policy.delay is None else policy.delay.seconds
+        self._patience = np.inf if seconds is None else seconds + ROUNDING
+        self._n_encoded = 0
+        self._types: pa.Schema | None = None
+        #: The stream's own time: the latest that a row has had.
+        self.latest = -np.inf
+        #: The figures of the run.
+        self.summary = Summary()
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When a tick will have something to do, if the delay is in seconds."""
+        return self._engine.next_deadline
+
+    # -- the three verbs -------------------------------------------------------------------------
+
+    def take_in(self, taken: Taken, now: float) -> Arranged | None:
+        """Rows have come, and it is ``now``; give what leaves."""
+        codes, payload = taken.encoded.codes, taken.encoded.payload
+        n = len(codes.subjects)
+        self.summary.n_in += n + len(taken.bad)
+        self.summary.n_quarantined += len(taken.bad)
+        if self._by_clock:
+            codes = codes._replace(times=np.full(n, taken.at))
+        elif n and self._has_time:
+            # Time doesn't run backwards: a row that is stamped earlier than one before it has
+            # arrived no earlier, here as in the engine.
+            times = np.maximum.accumulate(np.maximum(codes.times, self.latest))
+            codes = codes._replace(times=times)
+            self.latest = float(times[-1])
+        self._hold.put(
+            pa.record_batch(
+                payload | {ROW: pa.array(taken.inputs), ARRIVED_S: pa.array(codes.times)}
+            )
+        )
+        self._n_encoded, self._types = taken.n_rows, taken.types
+        return self._leaving(self._engine.push(codes), now)
+
+    def tick(self, until: float, now: float) -> Arranged | None:
+        """Nothing came: fire deadlines until some time; give what leaves ``now``."""
+        return self._leaving(self._engine.advance(until), now)
+
+    def flush(self, now: float) -> Arranged | None:
+        """Decide all that is held, under the promise; give what leaves."""
+        return self._leaving(self._engine.flush(), now)
+
+    # -- at a stop -------------------------------------------------------------------------------
+
+    def let_go(self, now: float) -> Arranged | None:
+        """Give the rows that wait for earlier ones: without it, groups would be cut in two."""
+        waiting = self._ordering.rest()
+        if waiting is None or not len(waiting.rows):
+            return None
+        n_valid = self.summary.n_in - self.summary.n_quarantined
+        waiting = waiting._replace(left=np.full(len(waiting.rows), n_valid))
+        if self._by_clock:
+            waiting = waiting._replace(left_s=np.full(len(waiting.rows), now))
+        self._count(waiting)
+        return waiting
+
+    def held(self) -> tuple[Ints, pa.RecordBatch | None]:
+        """The positions and the payload of all that isn't decided."""
+        rows, payload = self._hold.rest()
+        # What an engine decided but the guard has stopped is held as well.
+        self.summary.n_held = len(rows)
+        return rows, payload
+
+    # -- snapshots -------------------------------------------------------------------------------
+
+    def snapshot(self) -> State:
+        """All that later decisions depend on, as a copy."""
+        rows, held = self._hold.rest()
+        order, waiting = self._ordering.snapshot()
+        arrays = {f"engine.{name}": array for name, array in self._engine.snapshot().items()}
+        arrays |= {f"order.{name}": array.copy() for name, array in order.items()}
+        arrays |= {"held.rows": rows, "codec.key": self.codec.key.copy()}
+        batches = {"held": held, "waiting": waiting}
+        if self._types is not None:
+            batches["types"] = pa.RecordBatch.from_pylist([], schema=self._types)
+        facts = {
+            "rows": self.summary.as_dict()["rows"],
+            "summary": self.summary.state(),
+            "upcoming": self._hold.upcoming,
+            "encoded": self._n_encoded,
+            "latest": self.latest if np.isfinite(self.latest) else None,
+        }
+        return State(facts, arrays, {n: b for n, b in batches.items() if b is not None})
+
+    def restore(self, state: State) -> None:
+        """Go back to a snapshot of the same recipe."""
+        facts, arrays, batches = state
+        self._engine.restore(_under("engine.", arrays))
+        self._ordering.restore(_under("order.", arrays), batches.get("waiting"))
+        self._hold.restore(int(facts["upcoming"]), arrays["held.rows"], batches.get("held"))
+        types = batches.get("types")
+        self._types = None if types is None else types.schema
+        self._n_encoded = int(facts["encoded"])
+        self.codec.restore(self._n_encoded, arrays["codec.key"], self._types)
+        self.latest = -np.inf if facts["latest"] is None else float(facts["latest"])
+        self.summary.restore(facts["summary"])
+
+    @property
+    def types(self) -> pa.Schema | None:
+        """The columns of the payload, once a chunk has been taken in."""
+        return self._types
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _leaving(self, decisions: Decisions, now: float) -> Arranged | None:
+        arranged = None
+        if len(decisions.rows):
+            self._guard(decisions)
+            if self._by_clock:
+                decisions = decisions._replace(published_s=np.full(len(decisions.rows), now))
+            payload = self._hold.take(decisions.rows)
+            arranged = self._ordering.arrange(decisions, payload, self._hold.oldest)
+            self._count(arranged)
+            new = decisions.n_rows > 0
+            self.summary.groups.add(decisions.n_rows[new], decisions.n_subjects[new])
+        self.summary.n_held = self._engine.n_held + self._ordering.n_waiting
+        return arranged if arranged is not None and len(arranged.rows) else None
+
+    def _guard(self, decisions: Decisions) -> None:
+        """The last look: no engine, whatever its faults, gets a group of too few out."""
+        new = decisions.n_rows > 0
+        if new.any() and decisions.n_subjects[new].min() < self._policy.k:
+            raise PromiseError(
+                f"a group of fewer than {self._policy.k} subjects was about to be "
+                "released; nothing of it was published. This is a bug: please report it."
+            )
+
+    def _count(self, arranged: Arranged) -> None:
+        """Count rows that leave; groups are counted when they are formed."""
+        boxes = np.where(arranged.boxes < 0, 0, arranged.boxes)
+        loss = arranged.loss[boxes] if len(arranged.loss) else np.ones(len(boxes))
+        waited_s = arranged.left_s - np.asarray(arranged.payload.column(ARRIVED_S))
+        self.summary.add(
+            arranged.outcomes.astype(np.int8),
+            loss,
+            arranged.left - arranged.rows,
+            None if np.isnan(waited_s).any() else waited_s,
+            NO_GROUPS,
+            NO_GROUPS,
+        )
+        self.summary.n_late += int(np.count_nonzero(waited_s > self._patience))
+
+
+def _under(prefix: str, arrays: Mapping[str, Any1]) -> dict[str, Any1]:
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}

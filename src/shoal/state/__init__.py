@@ -1,0 +1,1 @@
+"""What a job keeps on disk so that a run can go on: checkpoints, the journal, and their seals."""
