@@ -1,28 +1,10 @@
-<<<<<<< HEAD
-"""What all tests share."""
-
-from __future__ import annotations
-
-import logging
-from collections.abc import Iterator
-
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def logs_as_they_were() -> Iterator[None]:
-    """Undo what a command does to the logger of this process."""
-    logger = logging.getLogger("shoal")
-    before = logger.handlers[:], logger.level, logger.propagate
-    yield
-    logger.handlers[:], logger.level, logger.propagate = before
-=======
-"""A Kafka broker for the tests that need one: one for all workers, started when first asked for."""
+"""What all tests share: logs as they were, and a Kafka broker, started when first asked for."""
 
 from __future__ import annotations
 
 import fcntl
 import itertools
+import logging
 import os
 import uuid
 from collections.abc import Callable, Iterator
@@ -32,6 +14,15 @@ from pathlib import Path
 import pytest
 
 from shoal.testing.broker import NoBrokerError, create_topics, find_broker
+
+
+@pytest.fixture(autouse=True)
+def logs_as_they_were() -> Iterator[None]:
+    """Undo what a command does to the logger of this process."""
+    logger = logging.getLogger("shoal")
+    before = logger.handlers[:], logger.level, logger.propagate
+    yield
+    logger.handlers[:], logger.level, logger.propagate = before
 
 
 @pytest.fixture(scope="session")
@@ -75,4 +66,3 @@ def topic(kafka: str) -> Callable[..., str]:
         return name
 
     return make
->>>>>>> kafka

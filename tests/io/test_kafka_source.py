@@ -6,7 +6,6 @@ import threading
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
-from tests.io.kafka_world import SCHEMA, fill, read, rows, told
 
 from shoal.errors import CheckpointError, JobError, ResourceError
 from shoal.io import kafka_reader, kafka_source
@@ -14,6 +13,7 @@ from shoal.io.base import Span
 from shoal.io.kafka_settings import KafkaSettings
 from shoal.io.kafka_sink import KafkaSink
 from shoal.io.kafka_source import KafkaSource
+from tests.io.kafka_world import SCHEMA, fill, read, rows, told
 
 
 def lines(begin, end):
