@@ -11,7 +11,7 @@ from shoal.errors import CheckpointError, JobError, ResourceError
 from shoal.io import kafka_sink, kafka_transactions
 from shoal.io.kafka_payloads import payloads_for
 from shoal.io.kafka_settings import KafkaSettings
-from shoal.io.kafka_sink import KafkaSink
+from shoal.io.kafka_sink import KafkaSink, refuse_started
 from tests.io.kafka_world import SCHEMA, numbers, rows, values
 
 
@@ -172,6 +172,35 @@ def test_a_topic_and_a_mark_that_dont_belong_together(kafka, topic):
     assert numbers(kafka, name) == list(range(6))
     # Another job is another output.
     opened(kafka, name, job="another").close()
+
+
+def test_a_job_that_has_rows_isnt_started_anew(kafka, topic):
+    name = topic()
+    settings = KafkaSettings(kafka, name)
+    refuse_started(settings, name)
+    sink = opened(kafka, name)
+    refuse_started(settings, name)
+    sink.write(rows(0, 5))
+    sink.commit()
+    with pytest.raises(CheckpointError, match="5 rows of job"):
+        refuse_started(settings, name)
+    sink.write(rows(5, 6))
+    sink.close()
+    # With an empty mark, all rows are given once more from the beginning.
+    again = opened(kafka, name, {})
+    assert again.n_ahead == 6
+    again.write(rows(0, 8))
+    again.close()
+    assert numbers(kafka, name) == list(range(8))
+
+
+def test_what_is_abandoned_is_taken_back(kafka, topic):
+    name = topic()
+    sink = opened(kafka, name, commit_seconds=60)
+    sink.write(rows(0, 5))
+    sink.abandon()
+    sink.close()
+    assert numbers(kafka, name) == []
 
 
 def test_a_second_process_takes_over(kafka, topic, monkeypatch):
