@@ -11,7 +11,6 @@ from shoal.io.kafka_settings import KafkaSettings
 from shoal.io.kafka_sink import KafkaSink
 from shoal.io.kafka_source import KafkaSource
 from shoal.testing.broker import Broker, NoBrokerError, create_topics
-from tests.io.kafka_world import SCHEMA, fill, numbers, read, rows
 
 from .kafka_world import SCHEMA, fill, numbers, read, rows
 

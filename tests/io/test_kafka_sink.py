@@ -12,7 +12,6 @@ from shoal.io import kafka_sink, kafka_transactions
 from shoal.io.kafka_payloads import payloads_for
 from shoal.io.kafka_settings import KafkaSettings
 from shoal.io.kafka_sink import KafkaSink, refuse_started
-from tests.io.kafka_world import SCHEMA, numbers, rows, values
 
 from .kafka_world import SCHEMA, numbers, rows, values
 

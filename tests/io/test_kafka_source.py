@@ -14,7 +14,6 @@ from shoal.io.base import Span
 from shoal.io.kafka_settings import KafkaSettings
 from shoal.io.kafka_sink import KafkaSink
 from shoal.io.kafka_source import KafkaSource
-from tests.io.kafka_world import SCHEMA, fill, read, rows, told
 
 from .kafka_world import SCHEMA, fill, read, rows, told
 

@@ -83,6 +83,11 @@ class PartitionReader:
         self.next = dict(offsets)
         self._assigned = False
 
+    @property
+    def is_away(self) -> bool:
+        """Whether no broker answers."""
+        return self._link.away
+
     def lag(self) -> int | None:
         """How many offsets are known to wait in all partitions; None if it isn't known."""
         n_waiting = 0

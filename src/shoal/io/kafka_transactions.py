@@ -121,6 +121,11 @@ class Transactions:
             except self._library.KafkaException as error:
                 self._recover(error.args[0])
 
+    @property
+    def is_away(self) -> bool:
+        """Whether no broker answers."""
+        return self._link.away
+
     def stop(self) -> None:
         """Let waiting end with an error."""
         self._stopped.set()
