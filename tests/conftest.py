@@ -15,7 +15,6 @@ import pytest
 
 from shoal.testing.broker import NoBrokerError, create_topics, find_broker
 
-
 #: Tests of folders that have nothing to do with compiled code, or whose children run without it.
 PLAIN = ("crashes", "io", "state", "observe")
 

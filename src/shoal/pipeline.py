@@ -43,6 +43,8 @@ log = logging.getLogger("shoal.run")
 
 #: Ticks come so much before a deadline in seconds that what is due leaves within the delay.
 LEAD_SHARE, LEAD_MOST = 0.1, 0.2
+#: How long, in seconds, a stop waits for a sink that waits for somebody else.
+GRACE = 10.0
 #: From so many rows on, a kept column is warned about if so large a share of them are different.
 UNIQUE_ROWS, UNIQUE_SHARE = 100, 0.9
 
@@ -192,6 +194,7 @@ class Run:
         self._position: Position | None = None
         self._recorder = None if recovery is None else Recorder(recovery)
         self._is_behind = False
+        self._patience: threading.Timer | None = None
         self._n_before = 0
         self.interrupted = False
         if recovery is not None:
@@ -235,8 +238,18 @@ class Run:
 
     def stop(self) -> None:
         """Ask the run to end soon, with what is held still held. May be called by a signal."""
-        self._stop.set()
+        if not self._stop.is_set():
+            self._stop.set()
+            # A sink that waits for its broker, which may never come back, is given up then.
+            self._patience = threading.Timer(GRACE, self._writer.give_up)
+            self._patience.daemon = True
+            self._patience.start()
         self._reader.stop()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether source and sink are reached, as far as they know."""
+        return not (getattr(self._reader.source, "is_away", False) or self._writer.is_away)
 
     def go(self) -> Summary:
         """Read everything, publish everything; give the figures."""
@@ -274,6 +287,8 @@ class Run:
             if not failed:
                 raise
         finally:
+            if self._patience is not None:
+                self._patience.cancel()
             if self._recorder is not None:
                 self._recorder.close()
 

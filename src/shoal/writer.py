@@ -114,6 +114,17 @@ class Writer:
         return self._tasks.qsize()
 
     @property
+    def is_away(self) -> bool:
+        """Whether the sink knows that it doesn't reach where it writes to."""
+        return bool(getattr(self._sink, "is_away", False))
+
+    def give_up(self) -> None:
+        """Let a sink that waits for somebody else end its waiting, by an error."""
+        stop = getattr(self._sink, "stop", None)
+        if stop is not None:
+            stop()
+
+    @property
     def is_open(self) -> bool:
         """Whether output and trace are open."""
         return self._publisher is not None

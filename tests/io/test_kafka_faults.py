@@ -73,7 +73,7 @@ def test_a_broker_that_is_back_is_noticed_in_silence(broker, caplog):
 
 def test_a_sink_goes_on_where_its_broker_was(broker, caplog):
     sink = KafkaSink(settings(broker, "goes-on", rows=3), SCHEMA, None, job="goes-on")
-    for begin in range(0, 60, 20):
+    for begin in (0, 20):
         sink.write(rows(begin, begin + 10))
         sink.commit()
         sink.write(rows(begin + 10, begin + 20))
@@ -83,9 +83,9 @@ def test_a_sink_goes_on_where_its_broker_was(broker, caplog):
         assert sink.commit() == {"rows": begin + 20}
         back.join()
     sink.close()
-    assert numbers(broker.address, "goes-on") == list(range(60))
-    assert caplog.text.count("no broker answers; waiting") == 3
-    assert caplog.text.count("the broker is back") == 3
+    assert numbers(broker.address, "goes-on") == list(range(40))
+    assert caplog.text.count("no broker answers; waiting") == 2
+    assert caplog.text.count("the broker is back") == 2
 
 
 def test_a_transaction_that_took_too_long_is_made_again(broker, caplog):

@@ -1,5 +1,6 @@
 import json
 import random
+import threading
 import time
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from shoal.errors import CheckpointError, JobError, ResourceError
 from shoal.io import kafka_sink, kafka_transactions
 from shoal.io.kafka_payloads import payloads_for
 from shoal.io.kafka_settings import KafkaSettings
-from shoal.io.kafka_sink import KafkaSink
+from shoal.io.kafka_sink import KafkaSink, refuse_started
 
 from .kafka_world import SCHEMA, numbers, rows, values
 
@@ -164,7 +165,7 @@ def test_a_topic_and_a_mark_that_dont_belong_together(kafka, topic):
     sink.commit()
     with pytest.raises(CheckpointError, match="and 5 are there"):
         opened(kafka, name, {"rows": 7}, job=job)
-    with pytest.raises(CheckpointError, match="5 rows of job the job already, and there is no"):
+    with pytest.raises(CheckpointError, match=r"5 rows of job the job already, and there is no"):
         opened(kafka, name, job=job)
     # Nobody was fenced off by those who were refused.
     sink.write(rows(5, 6))
@@ -172,6 +173,35 @@ def test_a_topic_and_a_mark_that_dont_belong_together(kafka, topic):
     assert numbers(kafka, name) == list(range(6))
     # Another job is another output.
     opened(kafka, name, job="another").close()
+
+
+def test_a_job_that_has_rows_isnt_started_anew(kafka, topic):
+    name = topic()
+    settings = KafkaSettings(kafka, name)
+    refuse_started(settings, name)
+    sink = opened(kafka, name)
+    refuse_started(settings, name)
+    sink.write(rows(0, 5))
+    sink.commit()
+    with pytest.raises(CheckpointError, match="5 rows of job"):
+        refuse_started(settings, name)
+    sink.write(rows(5, 6))
+    sink.close()
+    # With an empty mark, all rows are given once more from the beginning.
+    again = opened(kafka, name, {})
+    assert again.n_ahead == 6
+    again.write(rows(0, 8))
+    again.close()
+    assert numbers(kafka, name) == list(range(8))
+
+
+def test_what_is_abandoned_is_taken_back(kafka, topic):
+    name = topic()
+    sink = opened(kafka, name, commit_seconds=60)
+    sink.write(rows(0, 5))
+    sink.abandon()
+    sink.close()
+    assert numbers(kafka, name) == []
 
 
 def test_a_second_process_takes_over(kafka, topic, monkeypatch):
@@ -350,13 +380,16 @@ def failing(inner, call, code, after=False, **flags):
     return Failing()
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("after", [False, True])
+BROKEN = (KafkaError._STATE,)
+ABORT = (KafkaError._STATE, {"txn_requires_abort": True})
+FENCED = (KafkaError._FENCED, {"fatal": True})
+
+
 @pytest.mark.parametrize(
-    ("code", "flags"),
+    ("call", "after", "code", "flags"),
     [
-        (KafkaError._STATE, {"txn_requires_abort": True}),
-        (KafkaError._FENCED, {"fatal": True}),
+        *((call, after, *ABORT) for call in CALLS for after in (False, True)),
+        *(("commit_transaction", after, *FENCED) for after in (False, True)),
     ],
 )
 def test_a_failed_transaction_is_made_again(
@@ -415,7 +448,7 @@ def test_numbers_that_cant_be_are_an_error(kafka, topic):
     transactions._producer = failing(
         transactions._producer, "commit_transaction", KafkaError._STATE
     )
-    with pytest.raises(ResourceError, match="5 rows of job .* are there where 3 or 7 should be"):
+    with pytest.raises(ResourceError, match=r"5 rows of job .* are there where 3 or 7 should be"):
         sink.commit()
     sink.close()
 
@@ -441,3 +474,42 @@ def test_a_full_queue_is_waited_for(kafka, topic):
     sink.write(rows(0, 100))
     sink.close()
     assert numbers(kafka, name) == list(range(100))
+
+
+def test_a_call_that_never_returns_is_left_behind(kafka, topic, caplog, monkeypatch):
+    monkeypatch.setattr(kafka_transactions, "HUNG_SECONDS", 2.0)
+    name = topic()
+    sink = opened(kafka, name)
+    sink.write(rows(0, 5))
+    transactions, for_ever = sink._transactions, threading.Event()
+
+    class Hanging:
+        def __init__(self, inner):
+            self._inner = inner
+
+        def __getattr__(self, call):
+            return getattr(self._inner, call)
+
+        def commit_transaction(self, _):
+            for_ever.wait()
+
+    transactions._producer = Hanging(transactions._producer)
+    assert sink.commit() == {"rows": 5}
+    for_ever.set()
+    sink.close()
+    assert "a transaction failed and was made again" in caplog.text
+    assert numbers(kafka, name) == list(range(5))
+
+
+def test_a_commit_that_fails_again_and_again_is_an_error(kafka, topic, monkeypatch):
+    sink = opened(kafka, topic())
+    link = sink._transactions._link
+    make = link.producer
+    monkeypatch.setattr(
+        link, "producer", lambda **keys: failing(make(**keys), "commit_transaction", *BROKEN)
+    )
+    sink._transactions._producer = failing(sink._transactions._producer, "produce", *BROKEN)
+    sink.write(rows(0, 5))
+    with pytest.raises(ResourceError, match="it was made to fail"):
+        sink.commit()
+    sink.close()

@@ -2,6 +2,7 @@ import itertools
 import json
 import random
 import threading
+import time
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -135,11 +136,33 @@ def test_replay_gives_what_iteration_gave(kafka, topic, source, monkeypatch, see
     assert sorted(row["n"] for _, row in good) == sorted(row["n"] for _, row in expected)
 
 
+def test_partitions_that_arent_needed_wait(kafka, topic, source, monkeypatch):
+    monkeypatch.setattr(kafka_reader, "STASH", 3)
+    monkeypatch.setattr(kafka_reader, "AT_ONCE", 5)
+    name = topic(2)
+    fill(kafka, name, [lines(n, n + 1) for n in range(100)])
+    replaying = source(name)
+    reader = replaying._reader
+    reader._assign()
+    while len(reader._stash[0]) <= 3:
+        reader._fetch(1)
+    fill(kafka, name, [lines(n, n + 1) for n in range(100, 150)], 1)
+    assert replaying.replay([Span("1", 0, 40)]).batch["n"].to_pylist() == list(range(100, 140))
+    assert reader._paused == {0}
+    assert len(reader._stash[0]) < 50
+    chunk = replaying.replay([Span("0", 0, 50), Span("1", 40, 41)])
+    assert chunk.batch["n"].to_pylist() == [*range(50), 140]
+    assert 0 not in reader._paused
+    reader._pause({0, 1})
+    good, _ = told(read(replaying, 59))
+    assert sorted(row["n"] for _, row in good) == [*range(50, 100), *range(141, 150)]
+
+
 def test_spans_behind_the_position_are_read_again(kafka, topic, source):
     name = topic()
     fill(kafka, name, [lines(n, n + 1) for n in range(10)])
     latest = source(name, start="latest")
-    assert latest.position["streams"] == {"0": 10}
+    assert latest.begins_at()["streams"] == {"0": 10}
     chunk = latest.replay([Span("0", 2, 5)])
     assert chunk.batch["n"].to_pylist() == [2, 3, 4]
     good, _ = told(read(latest, 5))
@@ -230,7 +253,9 @@ def test_another_topic_of_the_same_name(kafka, topic, source, monkeypatch):
     with pytest.raises(CheckpointError, match="which has offsets 0 to 10"):
         source(name).seek({"streams": {"0": 11}, "rows": 3, "kinds": {}})
     with pytest.raises(CheckpointError, match="no longer has the messages from offset 8"):
-        source(name).replay([Span("0", 8, 12)])
+        shorter = source(name)
+        shorter.seek({"streams": {"0": 8}, "rows": 8, "kinds": {}})
+        shorter.replay([Span("0", 8, 12)])
     for partitions in ((0,), (1,)):
         narrow = source(name, partitions=partitions)
         with pytest.raises(CheckpointError, match="this job doesn't own"):
@@ -263,9 +288,14 @@ def test_a_new_partition_is_told_and_read_after_a_restart(
     for future in admin.create_partitions([NewPartitions(name, 2)]).values():
         future.result()
     fill(kafka, name, [lines(1, 2)], 1)
-    threading.Timer(2, running.stop).start()
-    assert list(running) == []
+    end = time.monotonic() + 30
+    while "partitions now" not in caplog.text:
+        assert time.monotonic() < end
+        running._look()
+    running._look()
     assert caplog.text.count("has 2 partitions now, and had 1") == 1
+    running.stop()
+    assert list(running) == []
     again = source(name)
     again.seek(chunk.position)
     [chunk] = read(again, 1)
@@ -296,6 +326,11 @@ def test_chunks_grow_to_what_is_wanted(kafka, topic, source):
     assert max(sizes) <= 100
     big = [chunk.batch.num_rows for chunk in itertools.islice(source(name, batch_rows=1), 5)]
     assert big[1:] == [1, 1, 1, 1]
+
+
+def test_bounds_of_a_partition_that_isnt_there(kafka, topic, source):
+    with pytest.raises(ResourceError, match="Kafka topic"):
+        source(topic())._reader.bounds(7)
 
 
 def test_events_are_judged(kafka, topic, source):

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import JobError
@@ -100,6 +100,7 @@ scraps = st.lists(
 ).map(b"".join)
 
 
+@settings(deadline=None)
 @given(st.lists(st.none() | scraps, max_size=6))
 def test_json_messages_dont_touch_each_other(messages):
     columns = ["a"]
@@ -159,6 +160,7 @@ def test_a_csv_message_without_a_good_header(value, reason):
     assert bad == [(1, reason, value or b"")]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text('a,"\n\r é', max_size=8).map(str.encode) | st.just(b'b\xff,"'), max_size=6))
 def test_csv_messages_dont_touch_each_other(messages):
     together = told(reader("csv", ["a"], columns=("a", "b")).read(messages, 0))

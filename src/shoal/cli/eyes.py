@@ -75,6 +75,7 @@ class Eyes:
             Health(
                 checkpoint_age=self._run.checkpoint_age,
                 checkpoint_every=None if checkpoints is None else checkpoints.every,
+                connected=self._run.is_connected,
                 n_waiting=self._run.n_waiting,
                 n_written=self._run.n_written,
             )

@@ -111,7 +111,12 @@ class Link:
         code, kinds = error.code(), self._library.KafkaError
         if code in (kinds._AUTHENTICATION, kinds._SSL):
             self._refused = error.str()
-        elif code == kinds._ALL_BROKERS_DOWN and not self.away:
+        elif code == kinds._ALL_BROKERS_DOWN:
+            self.lost()
+
+    def lost(self) -> None:
+        """Note that no broker answers."""
+        if not self.away:
             self.away = True
             text = f"{self._settings.where}: no broker answers; waiting for it to come back"
             sentence(LOG, logging.WARNING, "broker away", text)

@@ -103,6 +103,11 @@ class PartitionReader:
         self.next = dict(offsets)
         self._assigned = False
 
+    @property
+    def is_away(self) -> bool:
+        """Whether no broker answers."""
+        return self._link.away
+
     def lag(self) -> int | None:
         """How many offsets are known to wait in all partitions; None if it isn't known."""
         n_waiting = 0
@@ -149,16 +154,19 @@ class PartitionReader:
         self._resume(self._paused & needs.keys())
         taken: dict[int, list[Any]] = {partition: [] for partition in needs}
         came = time.monotonic()
-        while short := [p for p, span in needs.items() if self._is_short(taken[p], span)]:
-            if self._fetch(AT_ONCE) or self._link.away:
-                came = time.monotonic()
+        while True:
+            for partition, span in needs.items():
+                self._move(span, self._stash[partition], taken[partition])
+            short = [p for p, span in needs.items() if self._is_short(taken[p], span)]
+            if not short:
+                break
             if self._stopped.is_set():
                 raise ResourceError(f"{self._settings.where}: stopped while reading again.")
             if short[0] in self._seen and time.monotonic() > came + GONE_SECONDS:
                 raise self._gone(short[0], needs[short[0]].begin)
+            if self._fetch(AT_ONCE) or self._link.away:
+                came = time.monotonic()
             self._pause({p for p, s in self._stash.items() if len(s) > STASH and p not in needs})
-            for partition, span in needs.items():
-                self._move(span, self._stash[partition], taken[partition])
         for partition, span in needs.items():
             if len(taken[partition]) != _n_messages(span):
                 raise self._gone(partition, span.begin)

@@ -91,6 +91,11 @@ class KafkaSink:
         """How many rows the topic has of those that haven't been given yet."""
         return max(0, self._has - self._next)
 
+    @property
+    def is_away(self) -> bool:
+        """Whether no broker answers."""
+        return self._transactions.is_away
+
     def write(self, batch: pa.RecordBatch) -> None:
         """Take some rows; those that the topic has already are dropped."""
         with self._work:

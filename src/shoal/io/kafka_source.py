@@ -165,6 +165,11 @@ class KafkaSource:
             )
         return self._chunk(self._reader.take_spans(spans))
 
+    @property
+    def is_away(self) -> bool:
+        """Whether no broker answers."""
+        return self._reader.is_away
+
     def stop(self) -> None:
         """End the iteration soon. May be called by any thread."""
         self._stopped.set()

@@ -27,6 +27,9 @@ __all__ = ["Transactions"]
 
 #: How often a failure is met in a row before it counts as lasting.
 MOST_FAILURES = 5
+#: After so many seconds without an answer the broker counts as away; between two tries there is
+#: a pause.
+AWAY_SECONDS, PAUSE_SECONDS = 1.5, 0.05
 #: How long, in seconds, a call may take beyond the time it was given.
 HUNG_SECONDS = 10.0
 #: A transaction that follows another closely is told to wait: not for long.
@@ -117,6 +120,11 @@ class Transactions:
                 self._done()
             except self._library.KafkaException as error:
                 self._recover(error.args[0])
+
+    @property
+    def is_away(self) -> bool:
+        """Whether no broker answers."""
+        return self._link.away
 
     def stop(self) -> None:
         """Let waiting end with an error."""
@@ -279,6 +287,7 @@ class Transactions:
     def _wait(self, ask: Callable[[float], Any]) -> Any:
         """Ask the broker until it answers."""
         kinds = self._library.KafkaError
+        start = time.monotonic()
         while True:
             try:
                 answer = self._calls.make(lambda: ask(ASK_SECONDS), HUNG_SECONDS)
@@ -298,7 +307,11 @@ class Transactions:
                 )
                 if not may_pass or error.fatal() or error.txn_requires_abort():
                     raise
+                if time.monotonic() > start + AWAY_SECONDS:
+                    self._link.lost()
                 self._pause_or_stop()
+                # Some failures come at once, and would come a thousand times a second.
+                self._stopped.wait(PAUSE_SECONDS)
             else:
                 self._link.answered()
                 return answer

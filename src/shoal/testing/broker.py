@@ -24,7 +24,7 @@ import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -338,28 +338,22 @@ def main(words: Sequence[str] | None = None) -> int:
         if options.at:
             _say_topics(create_topics({"bootstrap.servers": options.at}, topics))
             return 0
-        with Broker(port=options.port, folder=options.folder) as broker:
-            _say_topics(create_topics(broker.client, topics))
-            print(f"Kafka is ready at {broker.address}. Ctrl-C ends it.", flush=True)
-            _wait_for_the_end()
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            with (
+                Broker(port=options.port, folder=options.folder) as broker,
+                suppress(KeyboardInterrupt),
+            ):
+                _say_topics(create_topics(broker.client, topics))
+                print(f"Kafka is ready at {broker.address}. Ctrl-C ends it.", flush=True)
+                while True:
+                    signal.pause()
             return 0
+        finally:
+            signal.signal(signal.SIGTERM, before)
     except ResourceError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-
-
-def _wait_for_the_end() -> None:
-    def end(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        while True:
-            signal.pause()
-    except KeyboardInterrupt:
-        return
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _say_topics(names: Sequence[str]) -> None:
