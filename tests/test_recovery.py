@@ -23,7 +23,7 @@ from shoal.errors import CheckpointError, JobError, ParameterError, ResourceErro
 from shoal.io.base import BadRow, Chunk, Mark, Position, Span
 from shoal.pipeline import Pipeline, Run
 from shoal.policy import Delay, DistinctLDiversity, KAnonymity, Policy
-from shoal.recovery import Recovery
+from shoal.recovery import Recorder, Recovery
 from shoal.release import Publish
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.state.folder import SEGMENT, numbers_of, path_of
@@ -621,3 +621,55 @@ def test_a_source_that_fails_in_a_replay_ends_the_run(tmp_path):
     run._reader.source.replay = fail
     with pytest.raises(ResourceError, match="the disk is gone"):
         run.go()
+
+
+def test_the_age_of_a_checkpoint_tells_nothing_about_rows(tmp_path, monkeypatch):
+    clock = ManualClock(0.0)
+    monkeypatch.setattr("shoal.recovery.time.monotonic", clock)
+    ages = []
+    for n_rows in (0, 1):
+        folder = tmp_path / str(n_rows)
+        recorder = Recorder(Recovery(folder, {}, every=10.0))
+        assert recorder.begin() is None
+        recorder.go_on()
+        recorder.save(0, {}, {}, {})
+        found = []
+        for second in range(45):
+            clock.advance(1.0)
+            if second == 33 and n_rows:
+                recorder.note(Flush(0.0))
+            if recorder.is_due():
+                recorder.save(recorder.cut(), {}, {}, {})
+            found.append(recorder.age)
+        recorder.close()
+        ages.append(found)
+    assert ages[0] == ages[1]
+    assert max(ages[0]) < 10.0
+
+
+def test_a_checkpoint_that_cant_be_saved_is_old_and_asked_for_again(tmp_path, monkeypatch):
+    clock = ManualClock(0.0)
+    monkeypatch.setattr("shoal.recovery.time.monotonic", clock)
+    recorder = Recorder(Recovery(tmp_path, {}, every=10.0))
+    recorder.begin()
+    recorder.go_on()
+    recorder.save(0, {}, {}, {})
+    recorder.note(Flush(0.0))
+    save = Store.save
+
+    def fail(*_: object) -> int:
+        raise ResourceError("the disk is full")
+
+    monkeypatch.setattr(Store, "save", fail)
+    for _ in range(3):
+        clock.advance(10.0)
+        assert recorder.is_due()
+        with pytest.raises(ResourceError):
+            recorder.save(recorder.cut(), {}, {}, {})
+    assert recorder.age == 30.0
+    assert recorder.has_news
+    monkeypatch.setattr(Store, "save", save)
+    recorder.save(recorder.cut(), {}, {}, {})
+    assert recorder.age == 0.0
+    assert not recorder.has_news
+    recorder.close()

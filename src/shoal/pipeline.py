@@ -212,7 +212,7 @@ class Run:
 
     @property
     def checkpoint_age(self) -> float | None:
-        """For how many seconds something has been waiting for a checkpoint, if any are taken."""
+        """For how many seconds there has been no checkpoint, though it was time; None without."""
         return None if self._recorder is None else self._recorder.age
 
     @property
@@ -318,7 +318,7 @@ class Run:
     def _next(self) -> Taken | BaseException | None:
         """The next batch; None at the end, or if the run is to stop. Meanwhile the clock ticks."""
         while not self._stop.is_set():
-            if self._recorder is not None and self._recorder.is_due:
+            if self._recorder is not None and self._recorder.is_due():
                 self._checkpoint(self._recorder, is_last=False)
             wait = LOOK
             deadline = self._decider.next_deadline if self._ticks else None

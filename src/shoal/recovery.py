@@ -90,9 +90,10 @@ class Recorder:
         self._store = Store(recovery.folder, job=recovery.job, seal=recovery.seal)
         self._journal: Journal | None = None
         self._stack = contextlib.ExitStack()
-        self._cut_at = time.monotonic()
+        # When the latest checkpoint was begun, and when the latest was that is on the disk.
+        self._cut_at = self._kept_at = time.monotonic()
         self._n_noted = 0
-        self._is_saving = False
+        self._is_saving = self._has_failed = False
         #: The latest checkpoint that this run has saved or restored.
         self.saved: Saved | None = None
 
@@ -131,7 +132,7 @@ class Recorder:
         self._journal = Journal(
             self._recovery.folder, numbers[-1] if numbers else 0, self._recovery.seal
         )
-        self._cut_at = time.monotonic()
+        self._cut_at = self._kept_at = time.monotonic()
 
     def close(self) -> None:
         """Let go of the journal and of the job."""
@@ -150,28 +151,32 @@ class Recorder:
     @property
     def has_news(self) -> bool:
         """Whether the journal has anything that no checkpoint knows of."""
-        return self._n_noted > 0
+        return self._n_noted > 0 or self._has_failed
 
-    @property
     def is_due(self) -> bool:
-        """Whether it is time for a checkpoint, and there is something new to keep."""
-        return (
-            self.has_news
-            and not self._is_saving
-            and time.monotonic() - self._cut_at >= self._recovery.every
-        )
+        """Whether it is time for a checkpoint. One that would keep nothing new is as good as taken.
+
+        So its age tells nothing about rows: one that waited for them would tell when they come.
+        """
+        now = time.monotonic()
+        if self._is_saving or now - self._cut_at < self._recovery.every:
+            return False
+        if not self.has_news:
+            self._cut_at = self._kept_at = now
+        return self.has_news
 
     @property
     def age(self) -> float:
-        """For how many seconds something new has been waiting for a checkpoint."""
-        return time.monotonic() - self._cut_at if self.has_news or self._is_saving else 0.0
+        """For how many seconds no checkpoint has been taken, though it was time."""
+        return time.monotonic() - self._kept_at
 
     def cut(self) -> int:
         """Begin a new segment of the journal; give its number, for the checkpoint before it."""
         assert self._journal is not None
         number = self._journal.number + 1
         self._journal.roll(number)
-        self._cut_at, self._n_noted, self._is_saving = time.monotonic(), 0, True
+        self._cut_at, self._n_noted = time.monotonic(), 0
+        self._is_saving, self._has_failed = True, False
         return number
 
     # -- the writing thread ----------------------------------------------------------------------
@@ -191,8 +196,13 @@ class Recorder:
         """Save a checkpoint."""
         begin = time.monotonic()
         facts = facts | {"code": self._recovery.code}
+        cut_at = self._cut_at
         try:
             n_bytes = self._store.save(Checkpoint(number, facts, arrays, batches))
+            self._kept_at = cut_at
+        except BaseException:
+            self._has_failed = True
+            raise
         finally:
             self._is_saving = False
         self.saved = Saved(number, n_bytes, time.time(), time.monotonic() - begin)
