@@ -343,3 +343,20 @@ def test_a_topic_under_another_name_of_the_job_is_another_job(tmp_path):
     topic = "kafka = '127.0.0.1:1'\ntopic = 'public'"
     assert identity("a", topic) != identity("b", topic)
     assert identity("a", "path = 'out/'") == identity("b", "path = 'out/'")
+
+
+@pytest.mark.parametrize(
+    ("private", "key"),
+    [
+        ({"bad_rows": "file = 'out/bad.jsonl'"}, "bad_rows.file"),
+        ({"run": STATE.replace("state", "out/state")}, "run.checkpoint.folder"),
+    ],
+)
+def test_what_isnt_published_has_no_place_in_the_folder_of_the_output(live, capfd, private, key):
+    live.output = f"{live.path}/out/"
+    write_job(live.path, **({"run": STATE} | private))
+    assert live.run("-q") == 2
+    assert f"{key}: lies in the folder of the output" in capfd.readouterr().err
+    write_job(live.path, run=STATE)
+    assert live.run("-q", "--trace", f"{live.path}/out/trace/") == 2
+    assert not (live.path / "out").exists()

@@ -29,6 +29,7 @@ from shoal.cli.logs import configure_logs, is_logging, say_or_log
 from shoal.cli.terminal import Progress, say, tell
 from shoal.errors import JobError, Problem, ShoalError
 from shoal.events import event, sentence
+from shoal.io.durable import is_folder
 from shoal.job import Job
 from shoal.job_ends import Input, Output
 from shoal.pipeline import Run
@@ -237,6 +238,7 @@ def _refuse_overwriting(
     if source.path != "-":
         read[Path(source.path).resolve()] = "the input"
     written: dict[Path, str] = {}
+    folders = {path: what for path, what in read.items() if path.is_dir()}
     wanted = [("output", sink.path), ("trace", trace), ("bad_rows.file", str(job.bad_rows.file))]
     if job.checkpoints is not None:
         wanted.append(("run.checkpoint.folder", str(job.checkpoints.folder)))
@@ -251,8 +253,9 @@ def _refuse_overwriting(
         if clash is not None:
             raise JobError(Problem(name, f"is the same file as {clash}", None, "Choose another"))
         written[full] = f"the {name}"
-        inside = next((r for r in read if r in full.parents and r.is_dir()), None)
+        inside = next((what for r, what in folders.items() if r in full.parents), None)
         if inside is not None:
-            raise JobError(
-                Problem(name, f"lies in the folder of {read[inside]}", None, "Choose another")
-            )
+            raise JobError(Problem(name, f"lies in the folder of {inside}", None, "Choose another"))
+        if name == "output" and is_folder(path):
+            # What isn't published has no place among what is.
+            folders[full] = "the output"
