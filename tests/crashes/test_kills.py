@@ -41,7 +41,7 @@ class Feeder:
 def finish(job: FilesJob) -> None:
     """Let a run go on to the end of what there is, and stop it in good order."""
     with started([*job.command, "--drain"]) as process:
-        wait_until(lambda: n_taken_in(job.folder) == len(job.table))
+        wait_until(lambda: n_taken_in(job.folder) == len(job.table), seconds=60 + 2 * N_KILLS)
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
         assert process.wait(60) == 0, process.stderr.read().decode()

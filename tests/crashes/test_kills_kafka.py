@@ -61,7 +61,7 @@ class KafkaJob:
     def finish(self, n_rows: int) -> None:
         """Let a run take in all rows, and stop it in good order."""
         with started([*self.command, "--drain"]) as process:
-            wait_until(lambda: n_taken_in(self.folder) == n_rows)
+            wait_until(lambda: n_taken_in(self.folder) == n_rows, seconds=60 + 2 * N_KILLS)
             process.send_signal(signal.SIGTERM)
             assert process.stderr is not None
             assert process.wait(60) == 0, process.stderr.read().decode()

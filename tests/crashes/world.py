@@ -90,7 +90,7 @@ class FilesJob:
     def run(self) -> None:
         """Run it to its end, in a process of its own."""
         done = subprocess.run(
-            [*COMMAND, *self.command], env=environment(), capture_output=True, timeout=300
+            [*COMMAND, *self.command], env=environment(), capture_output=True, timeout=1200
         )
         assert done.returncode == 0, done.stderr.decode()
 
