@@ -7,6 +7,7 @@ checkpoints are real. What a run has written and not committed may be lost or no
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -673,3 +674,75 @@ def test_a_checkpoint_that_cant_be_saved_is_old_and_asked_for_again(tmp_path, mo
     assert recorder.age == 0.0
     assert not recorder.has_news
     recorder.close()
+
+
+class Slow(Shelf):
+    """A sink that takes ten seconds for everything that it is given."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__(forgets=False)
+        self._clock = clock
+
+    def open(self, schema: pa.Schema, mark: Mark | None) -> Sheet:
+        sheet = super().open(schema, mark)
+        write = sheet.write
+
+        def slowly(batch: pa.RecordBatch) -> None:
+            self._clock.advance(10.0)
+            write(batch)
+
+        sheet.write = slowly  # type: ignore[method-assign]
+        return sheet
+
+
+def test_rows_that_a_slow_sink_is_handed_too_late_are_counted_as_late(tmp_path):
+    clock = ManualClock(0.0)
+    policy = Policy(
+        KAnonymity(3), DistinctLDiversity(2), delay=Delay(rows=20, seconds=5.0, clock="wall")
+    )
+    world = World(tmp_path, people(60), policy=policy, clock=clock, every=1e6)
+    world.output = Slow(clock)
+    # All rows come, and are decided, at one instant; they are handed over seconds later.
+    world._lengths = lambda: iter(lambda: 60, 0)
+    summary = world.run().go()
+    assert clock() >= 10.0
+    assert summary.n_late > 0
+
+
+class Waiting(Shelf):
+    """A sink whose broker is away until it is told to stop."""
+
+    def __init__(self) -> None:
+        super().__init__(forgets=False)
+        self.waits, self.told = threading.Event(), threading.Event()
+
+    def open(self, schema: pa.Schema, mark: Mark | None) -> Any:
+        sheet: Any = super().open(schema, mark)
+
+        def wait(batch: pa.RecordBatch) -> None:
+            self.waits.set()
+            assert self.told.wait(60)
+            raise OSError
+
+        sheet.write, sheet.stop = wait, self.told.set
+        return sheet
+
+
+def test_a_stop_reaches_a_sink_that_waits_for_its_broker(tmp_path, monkeypatch):
+    monkeypatch.setattr("shoal.pipeline.GRACE", 0.2)
+    world = World(tmp_path, people(60), every=1e6)
+    world.output = Waiting()
+    run = world.run()
+
+    def go() -> None:
+        try:
+            run.go()
+        except OSError:
+            return
+
+    thread = threading.Thread(target=go, daemon=True)
+    thread.start()
+    assert world.output.waits.wait(20)
+    run.stop()
+    thread.join(20)
+    assert not thread.is_alive()

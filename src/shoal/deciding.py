@@ -80,7 +80,8 @@ class Decider:
         self._by_clock = by_clock
         self._has_time = schema.time is not None
         seconds = None if policy.delay is None else policy.delay.seconds
-        self._patience = np.inf if seconds is None else seconds + ROUNDING
+        #: After how many seconds a row that leaves is late.
+        self.patience = np.inf if seconds is None else seconds + ROUNDING
         self._n_encoded = 0
         self._types: pa.Schema | None = None
         #: The stream's own time: the latest that a row has had.
@@ -224,7 +225,7 @@ class Decider:
             NO_GROUPS,
             NO_GROUPS,
         )
-        self.summary.n_late += int(np.count_nonzero(waited_s > self._patience))
+        self.summary.n_late += int(np.count_nonzero(waited_s > self.patience))
 
 
 def _under(prefix: str, arrays: Mapping[str, Any1]) -> dict[str, Any1]:

@@ -188,6 +188,8 @@ class Run:
             source, self._decider.codec, schema, self._clock, pipeline.policy.lateness
         )
         self._writer = writer
+        if self._ticks:
+            writer.keep_time(self._clock, self._decider.patience)
         self._on_bad, self._watch, self._warn = on_bad, watch, warn
         self._drain = drain
         self._stop = threading.Event()
@@ -214,6 +216,11 @@ class Run:
     def checkpoint_age(self) -> float | None:
         """For how many seconds there has been no checkpoint, though it was time; None without."""
         return None if self._recorder is None else self._recorder.age
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether it was stopped while it lived through the journal."""
+        return self._is_behind
 
     @property
     def n_read(self) -> int:
@@ -293,6 +300,8 @@ class Run:
                 self._recorder.close()
 
     def _show(self) -> None:
+        # What is decided in time may still wait for a slow sink.
+        self.summary.n_late += self._writer.take_late()
         if self._watch is not None:
             self._watch(self.summary)
 
@@ -337,7 +346,14 @@ class Run:
                 self._show()
         return None
 
-    def _take_in(self, item: Taken, now: float, before: Callable[[], None] | None) -> None:
+    def _take_in(
+        self,
+        item: Taken,
+        now: float,
+        before: Callable[[], None] | None,
+        *,
+        is_replay: bool = False,
+    ) -> None:
         """Decide about a chunk; what depends on it waits until ``before`` has been called."""
         if before is not None and (item.bad or not self._writer.is_open):
             before()
@@ -350,11 +366,17 @@ class Run:
             self._warn_of_unique(item.encoded.payload, self._warn)
             self._warn = None
         self._position = item.position
-        self._leave(self._decider.take_in(item, now), before)
+        self._leave(self._decider.take_in(item, now), before, is_replay=is_replay)
 
-    def _leave(self, arranged: Arranged | None, before: Callable[[], None] | None) -> None:
+    def _leave(
+        self,
+        arranged: Arranged | None,
+        before: Callable[[], None] | None,
+        *,
+        is_replay: bool = False,
+    ) -> None:
         if arranged is not None:
-            self._writer.leaving(arranged, before)
+            self._writer.leaving(arranged, before, is_replay=is_replay)
 
     def _warn_of_unique(self, payload: dict[str, Any], warn: Callable[[str], None]) -> None:
         """A kept column with a value of its own in nearly every row tells people apart."""
@@ -456,11 +478,11 @@ class Run:
                             raise
                         self._is_behind = True
                         return
-                    self._take_in(taken, now, None)
+                    self._take_in(taken, now, None, is_replay=True)
                 case Tick(until, now):
-                    self._leave(self._decider.tick(until, now), None)
+                    self._leave(self._decider.tick(until, now), None, is_replay=True)
                 case Flush(now):
-                    self._leave(self._decider.flush(now), None)
+                    self._leave(self._decider.flush(now), None, is_replay=True)
             latest = max(latest, entry.now)
             self._show()
         if np.isfinite(latest):

@@ -88,6 +88,9 @@ class Writer:
         self._tracer: Tracer | None = None
         #: How many rows the sink has taken without complaint.
         self.n_written = 0
+        self._clock: Callable[[], float] | None = None
+        self._patience = np.inf
+        self._n_late = 0
         self._thread = threading.Thread(target=self._work, name="shoal-writer", daemon=True)
 
     def open(self, types: pa.Schema) -> None:
@@ -139,9 +142,24 @@ class Writer:
         """Go on with row ``seq`` of the output, the sinks being at their marks; before `open`."""
         self._seq, self._marks = seq, marks
 
-    def leaving(self, arranged: Arranged, before: Callable[[], None] | None = None) -> None:
+    def leaving(
+        self,
+        arranged: Arranged,
+        before: Callable[[], None] | None = None,
+        *,
+        is_replay: bool = False,
+    ) -> None:
         """Rows leave, after ``before`` has been called in the writing thread."""
-        self._put(lambda: self._write(arranged, before))
+        self._put(lambda: self._write(arranged, before, is_replay=is_replay))
+
+    def keep_time(self, clock: Callable[[], float], patience: float) -> None:
+        """Count rows that were decided in time, but are handed over after so many seconds."""
+        self._clock, self._patience = clock, patience
+
+    def take_late(self) -> int:
+        """How many rows were handed over too late since this was asked last."""
+        n_late, self._n_late = self._n_late, 0
+        return n_late
 
     def barrier(self, then: Callable[[int, dict[str, Mark]], None]) -> None:
         """Once all that was put before is written and durable, call with seq and marks."""
@@ -244,7 +262,9 @@ class Writer:
         sinks = {"output": self._sink, "trace": self._lines}
         return {name: s.commit() for name, s in sinks.items() if isinstance(s, Durable)}
 
-    def _write(self, arranged: Arranged, before: Callable[[], None] | None) -> None:
+    def _write(
+        self, arranged: Arranged, before: Callable[[], None] | None, *, is_replay: bool
+    ) -> None:
         assert self._publisher is not None
         assert self._sink is not None
         if before is not None:
@@ -254,6 +274,8 @@ class Writer:
             self._sink.write(release.batch)
             self._sink.flush()
             self.n_written += release.n_rows
+        if self._clock is not None and not is_replay:
+            self._count_late(arranged, self._clock())
         if self._tracer is not None:
             payload = arranged.payload
             inputs, arrived_s = (np.asarray(payload.column(name)) for name in (ROW, ARRIVED_S))
@@ -261,6 +283,11 @@ class Writer:
             self._tracer.decided(arranged, inputs, arrived_s, subjects, seq)
         if self._on_release is not None:
             self._on_release(release)
+
+    def _count_late(self, arranged: Arranged, now: float) -> None:
+        arrived_s = np.asarray(arranged.payload.column(ARRIVED_S))
+        in_time = arranged.left_s - arrived_s <= self._patience
+        self._n_late += int(np.count_nonzero(in_time & (now - arrived_s > self._patience)))
 
     def _subjects(self, payload: pa.RecordBatch) -> Any:
         name = self._schema.subject

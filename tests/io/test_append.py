@@ -202,3 +202,30 @@ def test_zeros_in_what_was_synced_are_damage(tmp_path):
     with pytest.raises(CheckpointError, match="differs"):
         open_durable(path, rows.schema, mark)
     assert path.read_bytes() == damaged
+
+
+def test_two_jobs_dont_write_to_one_file(tmp_path):
+    first = open_durable(tmp_path / "out.csv", SCHEMA, {})
+    with pytest.raises(ResourceError, match="another process writes to it"):
+        open_durable(tmp_path / "out.csv", SCHEMA, {})
+    first.write(batch(0, 3))
+    first.close()
+    open_durable(tmp_path / "out.csv", SCHEMA, {}).close()
+
+
+def test_what_is_abandoned_is_as_after_a_crash(tmp_path):
+    for name in ("out.csv", "out/"):
+        sink = open_durable(f"{tmp_path}/{name}", SCHEMA, {})
+        sink.write(batch(0, 3))
+        mark = sink.commit()
+        sink.write(batch(3, 5))
+        sink.abandon()
+        sink = open_durable(f"{tmp_path}/{name}", SCHEMA, mark)
+        assert sink.n_ahead == 0
+        sink.write(batch(3, 5))
+        sink.close()
+    assert (tmp_path / "out.csv").read_bytes().count(b"\n") == 6
+    assert sorted(files(tmp_path / "out")) == [
+        "rows-000000000000-000000000003.csv",
+        "rows-000000000003-000000000005.csv",
+    ]

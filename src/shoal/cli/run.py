@@ -180,7 +180,8 @@ def _finish(
     if not ask.quiet:
         say_or_log(logging.INFO, "run interrupted", f"interrupted: {_fate(running)}")
     number = caught[0] if caught else signal.SIGINT
-    return 0 if number == signal.SIGTERM and running.saved is not None else 128 + number
+    is_clean = running.saved is not None and not (ask.drain and running.is_behind)
+    return 0 if number == signal.SIGTERM and is_clean else 128 + number
 
 
 def _fate(running: Run) -> str:

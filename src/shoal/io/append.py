@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import zlib
@@ -69,6 +70,13 @@ class AppendOutput(Output):
         except OSError as error:
             raise ResourceError(f"{name}: can't be written: {why(error)}.") from None
         super().__init__(io.FileIO(number, "r+b"), name)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.drop()
+            raise ResourceError(
+                f"{name}: another process writes to it. Give each job an output of its own."
+            ) from None
         self._number = number
         # Synced once, also if the file was there: who made it may have been killed before.
         self._folder: Path | None = Path(path).parent
