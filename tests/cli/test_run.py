@@ -275,7 +275,7 @@ def test_a_bug_ends_with_70_and_tells_no_value(folder, capfd, monkeypatch):
 
 @pytest.mark.parametrize("place", ["shoal.codec.Codec.encode", "shoal.writer.Writer._write"])
 def test_a_bug_in_a_thread_ends_with_70_too(place, folder, capfd, monkeypatch):
-    def broken(*args: object) -> None:
+    def broken(*args: object, **options: object) -> None:
         raise ValueError("CANARY")
 
     monkeypatch.setattr(place, broken)
