@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,8 +43,9 @@ KEPT_SECONDS = 60.0
 REST_SECONDS = 120.0
 #: How long it may take for the first rows to be out: the kernels may have to be compiled.
 START_SECONDS = 300.0
+#: For how long nothing must come out until it is taken for all that will.
+SETTLED_SECONDS = 3.0
 COMMAND = ("-c", "from shoal.cli import main; main()")
-SOURCE, SINK, NAME = "soak-in", "soak-out", "soak"
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,20 @@ class Soak:
 
 
 @dataclass(frozen=True)
+class _Names:
+    """What the topics and the job are called: never twice the same, at a broker that stays."""
+
+    source: str
+    sink: str
+    job: str
+
+    @classmethod
+    def new(cls) -> _Names:
+        mark = uuid.uuid4().hex[:8]
+        return cls(f"soak-in-{mark}", f"soak-out-{mark}", f"soak-{mark}")
+
+
+@dataclass(frozen=True)
 class Soaked:
     """What came of it."""
 
@@ -76,24 +92,28 @@ class Soaked:
 
 def soak(address: str, plan: Soak, say: Callable[[str], None]) -> Soaked:
     """Run, look, and stop in good order."""
-    create_topics({"bootstrap.servers": address}, [SOURCE, SINK])
+    names = _Names.new()
+    create_topics({"bootstrap.servers": address}, [names.source, names.sink])
     rows = plan.job.message_rows
     with tempfile.TemporaryDirectory(prefix="shoal-soak-") as name:
         folder = Path(name)
-        path = write_job(folder, plan.job, address=address, source=SOURCE, sink=SINK, name=NAME)
+        path = write_job(
+            folder, plan.job, address=address, source=names.source, sink=names.sink, name=names.job
+        )
         with (
             (folder / "said").open("wb") as said,
             _process([*COMMAND, "run", str(path), "--drain", "-q"], stderr=said) as job,
-            _process(["-m", *_feeding(address, plan)], stdout=subprocess.PIPE) as feeder,
+            _process(["-m", *_feeding(address, plan, names)], stdout=subprocess.PIPE) as feeder,
         ):
-            checker = Checker(address, SINK, rows)
+            checker = Checker(address, names.sink, rows)
             try:
-                broom = _Broom(address, checker, rows)
+                broom = _Broom(address, names, checker, rows)
                 moments = _look(plan, job, feeder, checker, broom, folder / "state", say)
                 feeder.send_signal(signal.SIGTERM)
                 n_fed = int(feeder.communicate(timeout=REST_SECONDS)[0] or 0) * rows
                 say(f"{n_fed:,} rows were fed")
-                _wait(lambda: checker.ledger.n_rows >= n_fed - 2 * plan.job.delay, job, checker)
+                # All is read when so many are out that the rest may be held, and no more come.
+                _wait(_Settled(checker.ledger, n_fed - plan.job.delay), job, checker)
                 job.send_signal(signal.SIGTERM)
                 exit_code = job.wait(REST_SECONDS)
                 _wait(lambda: checker.ledger.n_rows >= n_fed, None, checker)
@@ -102,6 +122,20 @@ def soak(address: str, plan: Soak, say: Callable[[str], None]) -> Soaked:
         checker.ledger.close(n_fed)
         text = (folder / "said").read_text(errors="replace")
     return Soaked(moments, checker.ledger, n_fed, exit_code, text)
+
+
+class _Settled:
+    """Whether at least so many rows are out, and for some seconds none has followed."""
+
+    def __init__(self, ledger: Ledger, least: int) -> None:
+        self._ledger, self._least = ledger, least
+        self._last, self._since = -1, 0.0
+
+    def __call__(self) -> bool:
+        n_rows, now = self._ledger.n_rows, time.monotonic()
+        if n_rows != self._last:
+            self._last, self._since = n_rows, now
+        return n_rows >= self._least and now >= self._since + SETTLED_SECONDS
 
 
 def _look(
@@ -141,21 +175,23 @@ def _look(
 class _Broom:
     """Has the broker delete what nobody needs any more."""
 
-    def __init__(self, address: str, checker: Checker, message_rows: int) -> None:
+    def __init__(self, address: str, names: _Names, checker: Checker, message_rows: int) -> None:
         from confluent_kafka import Consumer, TopicPartition
         from confluent_kafka.admin import AdminClient
 
         self._place = TopicPartition
         self._admin = AdminClient({"bootstrap.servers": address})
         self._consumer = Consumer({"bootstrap.servers": address, "group.id": "soak-look"})
-        self._checker, self._message_rows = checker, message_rows
-        self._progress = Progress(address, SINK, NAME)
+        self._names, self._checker, self._message_rows = names, checker, message_rows
+        self._progress = Progress(address, names.sink, names.job)
         self._before: deque[tuple[float, int]] = deque()
         self._swept = 0.0
 
     def n_in(self) -> int:
         """How many rows have been put in."""
-        _, high = self._consumer.get_watermark_offsets(self._place(SOURCE, 0), timeout=10)
+        _, high = self._consumer.get_watermark_offsets(
+            self._place(self._names.source, 0), timeout=10
+        )
         return int(high) * self._message_rows
 
     def sweep(self, now: float) -> None:
@@ -168,7 +204,11 @@ class _Broom:
         done = 0
         while self._before and self._before[0][0] < now - KEPT_SECONDS:
             done = self._before.popleft()[1]
-        places = [self._place(SOURCE, 0, done), self._place(SINK, 0, self._checker.offset)]
+        names = self._names
+        places = [
+            self._place(names.source, 0, done),
+            self._place(names.sink, 0, self._checker.offset),
+        ]
         wanted = [place for place in places if place.offset > 0]
         for future in self._admin.delete_records(wanted).values() if wanted else ():
             future.result()
@@ -191,10 +231,11 @@ def _bytes(folder: Path, pattern: str) -> int:
     return total
 
 
-def _feeding(address: str, plan: Soak) -> list[str]:
+def _feeding(address: str, plan: Soak, names: _Names) -> list[str]:
     job = plan.job
     return [
-        "benchmarks.soak_feed", address, SOURCE, SINK, NAME, "--ahead", str(plan.ahead),
+        "benchmarks.soak_feed", address, names.source, names.sink, names.job, "--ahead",
+        str(plan.ahead),
         "--seconds", str(plan.seconds + START_SECONDS), "--message-rows", str(job.message_rows),
         "--templates", str(job.n_templates),
     ]  # fmt: skip
