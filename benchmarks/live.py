@@ -27,7 +27,7 @@ from benchmarks.live_costs import (
 )
 from benchmarks.machine_use import set_apart
 from benchmarks.markdown import replace_section
-from benchmarks.measure import machine
+from benchmarks.measure import machine, say
 from benchmarks.soak import BROKER, Soak, soak
 from benchmarks.soak_judge import judge, summary_text
 from benchmarks.workloads import DATA
@@ -79,14 +79,14 @@ def soaking(options: argparse.Namespace) -> None:
     if options.minutes is not None:
         plan = replace(plan, seconds=60 * options.minutes)
     with a_broker(BROKER) as address:
-        found = soak(address, plan, _say)
+        found = soak(address, plan, say)
     if not found.moments:
         raise SystemExit(f"the job published nothing:\n{found.said}")
     judgement = judge(found.moments, found.ledger, found.n_fed, found.exit_code)
     report = summary_text(found.moments, judgement)
     print(report)
     if found.said:
-        _say(f"the job said:\n{found.said}")
+        say(f"the job said:\n{found.said}")
     if options.json is not None:
         values = judgement.as_dict() | {"moments": [asdict(moment) for moment in found.moments]}
         options.json.write_text(json.dumps(values) + "\n", encoding="utf-8")
@@ -94,10 +94,6 @@ def soaking(options: argparse.Namespace) -> None:
         draw(found.moments, options.figure)
     if options.write is not None:
         replace_section(options.write, "live-soak", report)
-
-
-def _say(line: str) -> None:
-    print(f"… {line}", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ from benchmarks import runs
 from benchmarks.live_runs import RARELY, Taken, castle, fill, pass_through
 from benchmarks.machine_use import DISTURBED
 from benchmarks.markdown import table
-from benchmarks.measure import Sample
+from benchmarks.measure import Sample, say
 from benchmarks.workloads import census_file
 from shoal.seal import Seal
 
@@ -41,7 +41,7 @@ class LiveSizes:
     delay: int = runs.DELAY_ROWS
     message_rows: int = 1000
     #: For checkpoints the topic is filled so many times over: a run must last for some of them.
-    times: int = 3
+    times: int = 2
     often: tuple[float, ...] = (10.0, 1.0)
     warm_rows: int = 20_000
 
@@ -166,6 +166,8 @@ def _rounds(repeats: int, *actions: Action) -> tuple[list[list[Taken]], int]:
             gc.collect()
             turn[i] = actions[i]()
         rounds.append([turn[i] for i in order])
+        told = ", ".join(f"{one.seconds:.1f} s" for one in rounds[-1])
+        say(f"round {len(rounds)}: {told}; others {100 * _disturbance(rounds[-1]):.0f} %")
         if sum(_disturbance(one) <= DISTURBED for one in rounds) >= repeats:
             break
     return sorted(rounds, key=_disturbance)[:repeats], len(rounds)

@@ -226,6 +226,6 @@ def _delete(address: str, topic: str) -> None:
     """Let the broker forget an output: ten of them would be gigabytes."""
     from confluent_kafka.admin import AdminClient
 
-    admin = AdminClient({"bootstrap.servers": address})
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
     for future in admin.delete_topics([topic]).values():
         future.result()

@@ -180,7 +180,7 @@ class _Broom:
         from confluent_kafka.admin import AdminClient
 
         self._place = TopicPartition
-        self._admin = AdminClient({"bootstrap.servers": address})
+        self._admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
         self._consumer = Consumer({"bootstrap.servers": address, "group.id": "soak-look"})
         self._names, self._checker, self._message_rows = names, checker, message_rows
         self._progress = Progress(address, names.sink, names.job)
