@@ -211,6 +211,7 @@ def throughput_text(found: Sequence[dict[str, Any]]) -> str:
             "met" if one["met"] else "**not met**",
             f"{one['own_seconds']['pass-through']['median']:.1f} and "
             f"{one['own_seconds']['castle']['median']:.1f}",
+            f"{100 * max(one['others']):.0f} %",
         ]
         for one in found
     ]
@@ -220,7 +221,7 @@ def throughput_text(found: Sequence[dict[str, Any]]) -> str:
         f"10 s; the target is a ratio of at least {first['target']:g}.\n\n"
         + table(
             ["messages", "rows in one", "rows", "pass-through, 1000 rows/s", "CASTLE, 1000 rows/s",
-             "ratio", "target", "processor seconds of both"],
+             "ratio", "target", "processor seconds of both", "other work"],
             rows,
         )
         + "\n\n"
@@ -255,8 +256,22 @@ def checkpoints_text(found: dict[str, Any]) -> str:
             rows,
         )
         + "\n\n"
+        + " ".join(_shares(one) for one in found["ways"] if one["stop_seconds"] and one["save_seconds"])
+        + "\n\n"
         + _others([found])
     )  # fmt: skip
+
+
+def _shares(way: dict[str, Any]) -> str:
+    """How much of their time both threads have lost to checkpoints."""
+    stopped, writing = (
+        spread({n: 100 * v / way["every"] for n, v in way[name].items()})
+        for name in ("stop_seconds", "save_seconds")
+    )
+    return (
+        f"Every {way['every']:g} s{', sealed' * way['sealed']}: deciding stands still for "
+        f"{stopped} % of the time, and the writing thread is busy with it for {writing} %."
+    )
 
 
 def spread(sample: dict[str, Any], digits: int = 2) -> str:
@@ -277,6 +292,6 @@ def _others(found: Sequence[dict[str, Any]]) -> str:
     used, rounds = (sum(one["n_rounds"][name] for one in found) for name in ("used", "all"))
     others = max(share for one in found for share in one["others"])
     return (
-        f"These are the {used} least disturbed of {rounds} rounds; in them, other work had at most "
+        f"These are the {used} least disturbed of {rounds} rounds; in them, other work had up to "
         f"{100 * others:.0f} % of the machine."
     )

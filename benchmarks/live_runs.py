@@ -120,15 +120,10 @@ def run(
     topic = _new_topic(address, "out")
     reading = KafkaSource(KafkaSettings(address, source.topic, format=source.form), schema.columns)
     writing = KafkaSettings(address, topic, format=source.form, rows=source.message_rows)
-    saved: dict[int, tuple[int, float]] = {}
 
     def watch(summary: Summary) -> None:
         if summary.n_in >= source.n_rows:
             running.stop()
-            return
-        found = running.saved
-        if found is not None and found.number:
-            saved[found.number] = (found.n_bytes, found.seconds)
 
     with tempfile.TemporaryDirectory(prefix="shoal-state-") as folder:
         running = Pipeline(schema, policy, anonymizer, seed=SEED).run(
@@ -139,7 +134,7 @@ def run(
             recovery=Recovery(Path(folder), {}, every=every, seal=seal),
             drain=True,
         )
-        stopped, rolled = _watched(running)
+        watched = _Stopwatch(running)
         use = Use.now()
         begin = time.perf_counter()
         summary = running.go()
@@ -150,38 +145,47 @@ def run(
     _delete(address, topic)
     return Taken(
         summary.n_in, seconds, spent.own, spent.others,
-        list(saved.values()), stopped[:-1], rolled[:-1],
+        # The first is of a job that has nothing, the last of one that has nothing any more.
+        watched.saved[1:-1], watched.stopped[:-1], watched.rolled[:-1],
     )  # fmt: skip
 
 
-def _watched(running: Run) -> tuple[list[float], list[float]]:
-    """Take the time of what a checkpoint does in the deciding thread: copies, and a new segment.
+class _Stopwatch:
+    """Takes the times of checkpoints, from the first to the last.
 
-    There is no other way to see it from outside than to stand in the way.
+    There is no other way to see them from outside than to stand in the way.
     """
-    stopped: list[float] = []
-    rolled: list[float] = []
-    recorder, decider = running._recorder, running._decider
-    assert recorder is not None
-    cut, snapshot = recorder.cut, decider.snapshot
 
-    def timed_cut() -> int:
+    def __init__(self, running: Run) -> None:
+        assert running._recorder is not None
+        self._recorder, self._decider = running._recorder, running._decider
+        self._cut, self._save = self._recorder.cut, self._recorder.save
+        self._snapshot = self._decider.snapshot
+        self.saved: list[tuple[int, float]] = []
+        self.stopped: list[float] = []
+        self.rolled: list[float] = []
+        self._recorder.cut = self.cut  # type: ignore[method-assign]
+        self._recorder.save = self.save  # type: ignore[method-assign]
+        self._decider.snapshot = self.snapshot  # type: ignore[method-assign]
+
+    def cut(self) -> int:
         begin = time.perf_counter()
-        number = cut()
-        rolled.append(time.perf_counter() - begin)
+        number = self._cut()
+        self.rolled.append(time.perf_counter() - begin)
         return number
 
-    def timed_snapshot() -> Any:
+    def snapshot(self) -> Any:
         begin = time.perf_counter()
-        state = snapshot()
+        state = self._snapshot()
         # The first one, of an empty job, has no segment before it to end.
-        if rolled:
-            stopped.append(rolled[-1] + time.perf_counter() - begin)
+        if self.rolled:
+            self.stopped.append(self.rolled[-1] + time.perf_counter() - begin)
         return state
 
-    recorder.cut = timed_cut  # type: ignore[method-assign]
-    decider.snapshot = timed_snapshot  # type: ignore[method-assign]
-    return stopped, rolled
+    def save(self, *parts: Any) -> None:
+        self._save(*parts)
+        assert self._recorder.saved is not None
+        self.saved.append((self._recorder.saved.n_bytes, self._recorder.saved.seconds))
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def test_a_target_that_is_missed_is_said_so():
     assert "**not met**" in text
     assert "0.40 (0.30 to 0.60)" in text
     assert "the 2 least disturbed of 3 rounds" in text
-    assert "at most 4 %" in text
+    assert "up to 4 %" in text
 
 
 def test_what_a_checkpoint_takes_is_told():
@@ -116,6 +116,7 @@ def test_what_a_checkpoint_takes_is_told():
     assert often.startswith("| every 1 s, sealed |")
     assert "2.0 (1.0 to 3.0)" in often
     assert "20.0 (10.0 to 30.0)" in often
+    assert "Every 1 s, sealed: deciding stands still for 2.00 (1.00 to 3.00) % of the time" in text
 
 
 # -- every row once --------------------------------------------------------------------------------
