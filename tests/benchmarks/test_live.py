@@ -107,7 +107,7 @@ def test_what_a_checkpoint_takes_is_told():
         "stop_seconds": took, "roll_seconds": took, "bytes": {n: 1e8 * v for n, v in took.items()},
     }  # fmt: skip
     text = checkpoints_text(
-        {"n_rows": 10, "k": 5, "delay": 50, "ways": [way, sealed], "others": [0.0],
+        {"n_rows": 10, "k": 5, "delay": 50, "ways": [way, sealed], "others": [0.0], "seal_seconds": took,
          "n_rounds": {"used": 1, "all": 1}}
     )  # fmt: skip
     never, often = text.splitlines()[4:6]
@@ -117,6 +117,7 @@ def test_what_a_checkpoint_takes_is_told():
     assert "2.0 (1.0 to 3.0)" in often
     assert "20.0 (10.0 to 30.0)" in often
     assert "Every 1 s, sealed: deciding stands still for 2.00 (1.00 to 3.00) % of the time" in text
+    assert "sealing takes 20 (10 to 30) ms" in text
 
 
 # -- every row once --------------------------------------------------------------------------------
@@ -300,6 +301,7 @@ def test_checkpoints(page, tmp_path, capsys):
     assert often["bytes"]["median"] > 0
     assert often["stop_seconds"]["median"] >= often["roll_seconds"]["median"] > 0
     assert sealed["sealed"]
+    assert found["seal_seconds"]["median"] > 0
     assert capsys.readouterr().out.strip() in page.read_text()
 
 
