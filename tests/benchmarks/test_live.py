@@ -12,10 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.live import main
+from benchmarks.live import a_broker, main
 from benchmarks.live_costs import LiveSizes, checkpoints_text, throughput_text
 from benchmarks.live_runs import RARELY, Taken
 from benchmarks.machine_use import Use
+from benchmarks.soak import BROKER
 from benchmarks.soak_check import Ledger, rows_of
 from benchmarks.soak_job import Messages, SoakJob, write_job
 from benchmarks.soak_judge import Moment, judge, summary_text
@@ -24,7 +25,7 @@ from benchmarks.soak_plot import draw
 from benchmarks import live_costs, machine_use, soak_check
 from shoal.datasets import census
 from shoal.job import Job
-from shoal.testing.broker import ENVIRONMENT, NoBrokerError, find_broker
+from shoal.testing.broker import ENVIRONMENT, NoBrokerError, create_topics, find_broker
 
 # -- what others do meanwhile ----------------------------------------------------------------------
 
@@ -107,8 +108,8 @@ def test_what_a_checkpoint_takes_is_told():
         "stop_seconds": took, "roll_seconds": took, "bytes": {n: 1e8 * v for n, v in took.items()},
     }  # fmt: skip
     text = checkpoints_text(
-        {"n_rows": 10, "k": 5, "delay": 50, "ways": [way, sealed], "others": [0.0], "seal_seconds": took,
-         "n_rounds": {"used": 1, "all": 1}}
+        {"n_rows": 10, "k": 5, "delay": 50, "ways": [way, sealed], "others": [0.0],
+         "seal_seconds": took, "n_rounds": {"used": 1, "all": 1}}
     )  # fmt: skip
     never, often = text.splitlines()[4:6]
     assert never.startswith("| never ")
@@ -276,6 +277,17 @@ def page(broker, monkeypatch, tmp_path):
     names = ("throughput", "checkpoints", "soak")
     path.write_text("".join(f"<!-- live-{n}:begin -->\n<!-- live-{n}:end -->\n" for n in names))
     return path
+
+
+def test_a_broker_of_our_own_takes_settings_and_is_not_one_of_the_others(broker, monkeypatch):
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    monkeypatch.setattr(machine_use, "_with_us", set())
+    with a_broker(BROKER) as address:
+        assert address != broker
+        assert create_topics({"bootstrap.servers": address}, ["some"]) == ["some"]
+        [pid] = machine_use._with_us
+        assert machine_use._seconds_of(pid) > 0
+    assert machine_use._seconds_of(pid) == 0
 
 
 def test_throughput(page, tmp_path, capsys):
