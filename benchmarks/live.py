@@ -3,7 +3,8 @@
 ``throughput`` sets CASTLE against a job that decides nothing, from topic to topic; ``checkpoints``
 tells what they cost; ``soak`` runs a job for as long as it is told, watches it from outside and
 judges whether memory, file handles and lag stay flat. A broker is started for each, or that of
-``SHOAL_TEST_KAFKA`` is used, and ended. Targets are reported, never enforced.
+``SHOAL_TEST_KAFKA`` is used. Targets of speed are reported, never enforced; a soak that isn't flat, or
+that loses or doubles a row, ends with exit code 1.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def a_broker(settings: Mapping[str, object] | None = None) -> Iterator[str]:
         yield broker.address
 
 
-def costs(options: argparse.Namespace) -> None:
+def costs(options: argparse.Namespace) -> int:
     sizes = LiveSizes.quick() if options.quick else LiveSizes()
     given = {name: getattr(options, name) for name in ("rows", "repeats")}
     sizes = replace(sizes, **{name: value for name, value in given.items() if value is not None})
@@ -70,9 +71,10 @@ def costs(options: argparse.Namespace) -> None:
         options.json.write_text(text + "\n", encoding="utf-8")
     if options.write is not None:
         replace_section(options.write, f"live-{options.what}", report)
+    return 0
 
 
-def soaking(options: argparse.Namespace) -> None:
+def soaking(options: argparse.Namespace) -> int:
     from benchmarks.soak_plot import draw
 
     plan = Soak.quick() if options.quick else Soak()
@@ -94,6 +96,7 @@ def soaking(options: argparse.Namespace) -> None:
         draw(found.moments, options.figure)
     if options.write is not None:
         replace_section(options.write, "live-soak", report)
+    return 0 if judgement.kept else 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -116,8 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     one.add_argument("--write", type=Path, metavar="PAGE", help="put the verdict in this page")
     one.set_defaults(action=soaking)
     options = parser.parse_args(arguments)
-    options.action(options)
-    return 0
+    code: int = options.action(options)
+    return code
 
 
 if __name__ == "__main__":
