@@ -140,7 +140,7 @@ def checkpoints(address: str, sizes: LiveSizes, folder: Path) -> dict[str, Any]:
         "k": sizes.k,
         "delay": sizes.delay,
         "ways": lines,
-        "seal_seconds": _told(_sealing(int(lines[-1]["bytes"]["median"]))) if saved else None,
+        "seal_seconds": _told(_sealing(max((n_bytes for n_bytes, _ in saved), default=0))),
         "others": [_disturbance(turn) for turn in used],
         "n_rounds": {"used": len(used), "all": n_rounds},
     }
