@@ -6,13 +6,14 @@ import gc
 import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["Sample", "interleaved", "machine"]
+__all__ = ["Sample", "interleaved", "machine", "say"]
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,11 @@ def interleaved(repeats: int, *actions: Callable[[], object]) -> list[Sample]:
             actions[i]()
             seconds[i].append(time.perf_counter() - begin)
     return [Sample(tuple(values)) for values in seconds]
+
+
+def say(line: str) -> None:
+    """Tell how it goes, on standard error."""
+    print(f"… {line}", file=sys.stderr, flush=True)
 
 
 def machine() -> dict[str, str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from typing import Any
 
 from benchmarks import child, runs
 from benchmarks.markdown import replace_section, table
-from benchmarks.measure import Sample, interleaved, machine
+from benchmarks.measure import Sample, interleaved, machine, say
 from benchmarks.twin import Twins, compare
 from benchmarks.workloads import DATA, Workload, acs_income, census_file
 
@@ -281,22 +280,18 @@ def measure(sizes: Sizes, folder: Path) -> dict[str, Any]:
     if real is not None:
         workloads.append(real)
     elif sizes.real_data:
-        _say("../shared/data/acs_income_2018.parquet isn't there: that workload is left out")
+        say("../shared/data/acs_income_2018.parquet isn't there: that workload is left out")
     results: dict[str, Any] = {"machine": machine(), "end_to_end": []}
     for workload in workloads:
-        _say(f"from file to file: {workload.name}, {workload.n_rows:,} rows")
+        say(f"from file to file: {workload.name}, {workload.n_rows:,} rows")
         results["end_to_end"].append(end_to_end(workload, sizes, folder))
-    _say("the kernel and its naive twin")
+    say("the kernel and its naive twin")
     results["twin"] = against_twin(sizes)
-    _say("ten times the rows")
+    say("ten times the rows")
     results["linearity"] = linearity(sizes, folder)
-    _say("the first start")
+    say("the first start")
     results["starts"] = starts(sizes, folder)
     return results
-
-
-def _say(line: str) -> None:
-    print(f"… {line}", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -55,6 +55,8 @@ class Broker:
         Where its data is kept; by default a temporary folder that is removed at the end.
     users
         Names and passwords, if clients must log in (SASL, PLAIN); without them anybody may.
+    settings
+        Further settings of the broker, as its ``server.properties`` names them.
 
     Raises
     ------
@@ -76,10 +78,12 @@ class Broker:
         port: int | None = None,
         folder: Path | None = None,
         users: Mapping[str, str] | None = None,
+        settings: Mapping[str, object] | None = None,
     ) -> None:
         self._java = java()
         self._jars = kafka_jars()
         self._users = dict(users or {})
+        self._more = dict(settings or {})
         self._ports = _free_ports(port)
         self._is_ours = folder is None
         self._folder = Path(tempfile.mkdtemp(prefix="shoal-kafka-")) if folder is None else folder
@@ -226,7 +230,7 @@ class Broker:
                     f'username="{name}" password="{password}" {known};'
                 ),
             }
-        return settings
+        return settings | self._more
 
     def _command(self, main: str, *words: object) -> list[str]:
         return [
