@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.seal import Seal
-
 from benchmarks import runs
 from benchmarks.live_runs import RARELY, Taken, castle, fill, pass_through
 from benchmarks.machine_use import DISTURBED
 from benchmarks.markdown import table
 from benchmarks.measure import Sample, say
 from benchmarks.workloads import census_file
+from shoal.state.seal import Seal
 
 __all__ = ["LiveSizes", "checkpoints", "checkpoints_text", "throughput", "throughput_text"]
 

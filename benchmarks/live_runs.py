@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from shoal.seal import Seal
 
 from benchmarks.machine_use import Use
 from benchmarks.passthrough import POLICY, PassThrough
@@ -27,6 +26,7 @@ from shoal.metrics import Summary
 from shoal.pipeline import Pipeline, Run
 from shoal.policy import Delay, KAnonymity, Policy
 from shoal.recovery import Recovery
+from shoal.state.seal import Seal
 from shoal.testing.broker import create_topics
 
 __all__ = ["RARELY", "Input", "Taken", "castle", "fill", "pass_through", "run"]
