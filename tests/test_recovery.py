@@ -729,7 +729,7 @@ class Waiting(Shelf):
 
 
 def test_a_stop_reaches_a_sink_that_waits_for_its_broker(tmp_path, monkeypatch):
-    monkeypatch.setattr("shoal.pipeline.GRACE", 0.2)
+    monkeypatch.setattr("shoal.run.GRACE", 0.2)
     world = World(tmp_path, people(60), every=1e6)
     world.output = Waiting()
     run = world.run()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from shoal.pipeline import LEAD_MOST
 from shoal.reader import LOOK
+from shoal.run import LEAD_MOST
 
 from .world import beside, people, read, write, write_job
 
