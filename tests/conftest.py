@@ -6,10 +6,12 @@ import fcntl
 import itertools
 import logging
 import os
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -24,7 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         inside = item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in PLAIN
-        if inside or "kafka" in getattr(item, "fixturenames", ()):
+        uses_broker = "kafka" in item.name or "broker" in item.path.name
+        if inside or uses_broker or "kafka" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.plain)
 
 
@@ -43,28 +46,41 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
-    with ExitStack() as stack:
-        users = stack.enter_context((folder / "kafka.users").open("w"))
-        address = _shared(stack, folder)
+    with (folder / "kafka.users").open("w") as users, ExitStack() as stack:
+        address, is_mine = _shared(stack, folder, users)
         if address.startswith("!"):
             pytest.skip(address[1:])
-        fcntl.flock(users, fcntl.LOCK_SH)
         yield address
         # Whoever has started it waits for the others, so that it ends after its last use.
-        fcntl.flock(users, fcntl.LOCK_EX)
+        while is_mine and not _is_mine_alone(folder, users):
+            time.sleep(0.2)
 
 
-def _shared(stack: ExitStack, folder: Path) -> str:
+def _shared(stack: ExitStack, folder: Path, users: IO[str]) -> tuple[str, bool]:
     """Give the address, or ``!`` and why there is none; the first who asks starts the broker."""
     with (folder / "kafka.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        told = folder / "kafka.address"
+        told, is_mine = folder / "kafka.address", False
         if not told.exists():
+            is_mine = True
             try:
                 told.write_text(stack.enter_context(find_broker()))
             except NoBrokerError as error:
                 told.write_text(f"!{error}")
-        return told.read_text()
+        fcntl.flock(users, fcntl.LOCK_SH)
+        return told.read_text(), is_mine
+
+
+def _is_mine_alone(folder: Path, users: IO[str]) -> bool:
+    """Whether nobody else uses the broker; then nobody else will: they start one of their own."""
+    with (folder / "kafka.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        (folder / "kafka.address").unlink()
+        return True
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from shoal.recovery import Recorder, Recovery
 from shoal.release import Publish
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.state.folder import SEGMENT, numbers_of, path_of
-from shoal.state.journal import Flush, Read, Tick, read_journal
+from shoal.state.journal import Flush, Journal, Read, Tick, read_journal
 from shoal.state.store import Store
 from shoal.testing.clocks import ManualClock
 
@@ -746,3 +746,33 @@ def test_a_stop_reaches_a_sink_that_waits_for_its_broker(tmp_path, monkeypatch):
     run.stop()
     thread.join(20)
     assert not thread.is_alive()
+
+
+def test_a_journal_that_begins_with_many_ticks_is_lived_through(tmp_path, monkeypatch):
+    # Room for one task only, so that a writer that isn't at work yet is noticed.
+    monkeypatch.setattr("shoal.writer.QUEUE", 1)
+    clock = ManualClock(0.0)
+    world = World(
+        tmp_path, people(600, n_people=600), policy=seconds(100), clock=clock,
+        lengths=lambda: iter(lambda: 10, 0),
+    )  # fmt: skip
+    turns = iter(range(1, 10**6))
+
+    def watch(summary: Any) -> None:
+        clock.advance(1.0)
+        if next(turns) == 50:
+            run.stop()
+
+    run = world.run(watch=watch)
+    assert run.go().n_held > 80
+    # Several of these release something, before any row comes again.
+    journal = Journal(tmp_path, numbers_of(tmp_path, SEGMENT)[-1], None)
+    for i in range(50):
+        journal.append(Tick(until=101.0 + i, now=101.0 + i))
+    journal.close()
+    run = world.run()
+    thread = threading.Thread(target=run.go, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()
+    world.judge(late=True)

@@ -404,6 +404,9 @@ class Run:
         self._n_before = self.summary.n_in
         marks = facts["marks"]
         self._writer.go_on(facts["seq"], marks)
+        if self._decider.types is not None:
+            # Ticks may come before any chunk does, and what they release is to be written.
+            self._writer.open(self._decider.types)
         quarantine.go_on(marks.get("quarantine", {}))
         self._position = facts["position"]
         if self._position is not None:

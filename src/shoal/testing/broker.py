@@ -239,7 +239,9 @@ class Broker:
         ]  # fmt: skip
 
     def _format(self, settings: Path, cluster: str) -> None:
-        command = self._command("kafka.tools.StorageTool", "format", "-t", cluster, "-c", settings)
+        command = self._command(
+            "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", settings
+        )
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NoBrokerError(f"no Kafka broker: its folder can't be made: {_tail(done.stderr)}")
