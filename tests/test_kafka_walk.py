@@ -12,7 +12,7 @@ import pytest
 
 from shoal.testing.broker import Broker, NoBrokerError, create_topics
 
-from .crashes.world import environment, n_taken_in, started, wait_until
+from .crashes.world import environment, n_taken_in, started, wait_until, wait_until_it_listens
 from .world import COMMAND
 
 ROOT = Path(__file__).parent.parent
@@ -47,9 +47,7 @@ def run(folder: Path, *command: str) -> str:
 def finish(folder: Path, words: list[str]) -> None:
     """Go on from a checkpoint, take in all that there is, and stop in good order."""
     with started([*words, "--log", "text"]) as process:
-        assert process.stderr is not None
-        while b"went on from a checkpoint" not in (line := process.stderr.readline()):
-            assert line, "it ended before it went on"
+        wait_until_it_listens(process)
         wait_until(lambda: n_taken_in(folder) == 500)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0

@@ -9,7 +9,15 @@ import signal
 import pytest
 
 from ..world import write
-from .world import FilesJob, crowd, killed_after, n_taken_in, started, wait_until
+from .world import (
+    FilesJob,
+    crowd,
+    killed_after,
+    n_taken_in,
+    started,
+    wait_until,
+    wait_until_it_listens,
+)
 
 N_KILLS = int(os.environ.get("SHOAL_KILLS", "10"))
 DELAYS = {
@@ -40,7 +48,8 @@ class Feeder:
 
 def finish(job: FilesJob) -> None:
     """Let a run go on to the end of what there is, and stop it in good order."""
-    with started([*job.command, "--drain"]) as process:
+    with started([*job.command, "--drain", "--log", "text"]) as process:
+        wait_until_it_listens(process)
         wait_until(lambda: n_taken_in(job.folder) == len(job.table), seconds=60 + 2 * N_KILLS)
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None

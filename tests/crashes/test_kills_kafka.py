@@ -18,7 +18,15 @@ from shoal.job import Job
 
 from ..io.kafka_world import fill, values
 from ..world import write_job
-from .world import crowd, killed_after, n_taken_in, read_all, started, wait_until
+from .world import (
+    crowd,
+    killed_after,
+    n_taken_in,
+    read_all,
+    started,
+    wait_until,
+    wait_until_it_listens,
+)
 
 N_KILLS = int(os.environ.get("SHOAL_KILLS", "10"))
 ROWS = "k = 3\nl = 2\ndelay = { rows = 60 }"
@@ -60,7 +68,8 @@ class KafkaJob:
 
     def finish(self, n_rows: int) -> None:
         """Let a run take in all rows, and stop it in good order."""
-        with started([*self.command, "--drain"]) as process:
+        with started([*self.command, "--drain", "--log", "text"]) as process:
+            wait_until_it_listens(process)
             wait_until(lambda: n_taken_in(self.folder) == n_rows, seconds=60 + 2 * N_KILLS)
             process.send_signal(signal.SIGTERM)
             assert process.stderr is not None
