@@ -151,7 +151,7 @@ class Run:
         self._recorder = None if recovery is None else Recorder(recovery)
         self._is_behind = False
         self._patience: threading.Timer | None = None
-        self._n_before = 0
+        self._n_before = self._n_late = 0
         self.interrupted = False
         if recovery is not None:
             _refuse_forgetful(source, on_bad)
@@ -255,7 +255,9 @@ class Run:
 
     def _show(self) -> None:
         # What is decided in time may still wait for a slow sink.
-        self.summary.n_late += self._writer.take_late()
+        n_late = self._writer.n_late
+        self.summary.n_late += n_late - self._n_late
+        self._n_late = n_late
         if self._watch is not None:
             self._watch(self.summary)
 
@@ -389,9 +391,9 @@ class Run:
             self._writer.go_on(0, {})
             self._on_bad.go_on({})
             return
-        self._restore(found, self._on_bad)
         entries = recorder.entries(found)
         recorder.go_on()
+        self._restore(found, self._on_bad)
         self._live_again(entries)
         if not self._is_behind:
             self._check_accounts(self._on_bad)
@@ -404,9 +406,6 @@ class Run:
         self._n_before = self.summary.n_in
         marks = facts["marks"]
         self._writer.go_on(facts["seq"], marks)
-        if self._decider.types is not None:
-            # Ticks may come before any chunk does, and what they release is to be written.
-            self._writer.open(self._decider.types)
         quarantine.go_on(marks.get("quarantine", {}))
         self._position = facts["position"]
         if self._position is not None:
@@ -414,6 +413,10 @@ class Run:
             self._reader.source.seek(self._position)
         if facts["clock"] is not None:
             self._clock.go_on(facts["clock"])
+        # Ticks may come before any chunk does, and what they release is to be written. Last of
+        # all: opening a topic fences off whoever else runs the job.
+        if self._decider.types is not None:
+            self._writer.open(self._decider.types)
 
     def _live_again(self, entries: Iterable[Entry]) -> None:
         """Do once more what the journal tells; a stop meanwhile leaves all as it was."""

@@ -90,7 +90,9 @@ class Writer:
         self.n_written = 0
         self._clock: Callable[[], float] | None = None
         self._patience = np.inf
-        self._n_late = 0
+        #: How many rows were decided in time and handed over too late. It only grows, so that it
+        #: can be read while it is counted.
+        self.n_late = 0
         self._thread = threading.Thread(target=self._work, name="shoal-writer", daemon=True)
 
     def open(self, types: pa.Schema) -> None:
@@ -150,16 +152,11 @@ class Writer:
         is_replay: bool = False,
     ) -> None:
         """Rows leave, after ``before`` has been called in the writing thread."""
-        self._put(lambda: self._write(arranged, before, is_replay=is_replay))
+        self._put(lambda: self._write(arranged, is_replay=is_replay), before)
 
     def keep_time(self, clock: Callable[[], float], patience: float) -> None:
         """Count rows that were decided in time, but are handed over after so many seconds."""
         self._clock, self._patience = clock, patience
-
-    def take_late(self) -> int:
-        """How many rows were handed over too late since this was asked last."""
-        n_late, self._n_late = self._n_late, 0
-        return n_late
 
     def barrier(self, then: Callable[[int, dict[str, Mark]], None]) -> None:
         """Once all that was put before is written and durable, call with seq and marks."""
@@ -190,7 +187,7 @@ class Writer:
             # A subject that doesn't fit its column is told as missing, which it is.
             values = [_fitting(subject, kind) for subject in subjects]
             lines = pa.array(values, kind)
-            self._put(lambda: _in_turn(before, lambda: tracer.quarantined(np.array(rows), lines)))
+            self._put(lambda: tracer.quarantined(np.array(rows), lines), before)
 
     def held(self, rows: Ints, payload: pa.RecordBatch) -> None:
         """Rows that are still held when the run ends early, for the trace."""
@@ -214,7 +211,7 @@ class Writer:
             except BaseException as error:
                 self._failure = error
         if self._thread.ident is not None:
-            self._put(None)
+            self._tasks.put(None)
             self._thread.join()
         for sink in (self._sink, self._lines):
             if sink is not None:
@@ -227,9 +224,14 @@ class Writer:
                     self._failure = self._failure or error
         self.check()
 
-    def _put(self, task: Callable[[], None] | None) -> None:
+    def _put(self, task: Callable[[], None], before: Callable[[], None] | None = None) -> None:
+        def in_turn() -> None:
+            if before is not None:
+                before()
+            task()
+
         # A thread that has failed goes on taking tasks, so this never waits for ever.
-        self._tasks.put(task)
+        self._tasks.put(in_turn)
 
     def _work(self) -> None:
         while True:
@@ -262,13 +264,9 @@ class Writer:
         sinks = {"output": self._sink, "trace": self._lines}
         return {name: s.commit() for name, s in sinks.items() if isinstance(s, Durable)}
 
-    def _write(
-        self, arranged: Arranged, before: Callable[[], None] | None, *, is_replay: bool
-    ) -> None:
+    def _write(self, arranged: Arranged, *, is_replay: bool) -> None:
         assert self._publisher is not None
         assert self._sink is not None
-        if before is not None:
-            before()
         release, seq = self._publisher.release(arranged)
         if release.n_rows:
             self._sink.write(release.batch)
@@ -287,18 +285,12 @@ class Writer:
     def _count_late(self, arranged: Arranged, now: float) -> None:
         arrived_s = np.asarray(arranged.payload.column(ARRIVED_S))
         in_time = arranged.left_s - arrived_s <= self._patience
-        self._n_late += int(np.count_nonzero(in_time & (now - arrived_s > self._patience)))
+        self.n_late += int(np.count_nonzero(in_time & (now - arrived_s > self._patience)))
 
     def _subjects(self, payload: pa.RecordBatch) -> Any:
         name = self._schema.subject
         # Where each row is a subject, the position in the input names it.
         return payload.column(ROW if name is None else name)
-
-
-def _in_turn(first: Callable[[], None] | None, second: Callable[[], None]) -> None:
-    if first is not None:
-        first()
-    second()
 
 
 def _fitting(value: Any, kind: Any) -> Any:
