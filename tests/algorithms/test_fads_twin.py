@@ -16,7 +16,7 @@ def test_fads_1_distance_is_of_the_hull(name: str) -> None:
     rows = [(20, "a"), (90, "b"), (21, "c"), (91, "d")]
     options = {"workers": 1, "block": 4} if name == "fast" else {}
     paper, shoal = (
-        groups(feed(line(name, 2, delay_rows=3, deviations=d, **options), rows, end=False))
+        groups(feed(line(name, 2, delay_rows=3, kept=0, deviations=d, **options), rows, end=False))
         for d in both(name, "distance_is_of_the_hull")
     )
     assert paper[0] == {0, 1}  # points have nothing in common, so that all are at distance 0

@@ -22,9 +22,6 @@ def university(**options: Any) -> NaiveFast:
 
 
 def test_the_new_group_of_id_n_is_with_id_n_plus_1() -> None:
-    twin = university()
-    for subject in ("id_n", "id_n+1", "id_n+2"):
-        twin.push(TABLE_2_END.values(subject), subject)
     # The paper writes id_{n+2} with the values of id_{n+1}; its generalization is of the latter.
     twin = university(block=100)
     for subject in ("id_n", "id_n+1", "id_n+2"):
