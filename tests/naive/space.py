@@ -16,13 +16,17 @@ Box = tuple[Side, ...]
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One row of the stream: its number by arrival, its own box, whom it is about."""
+    """One row of the stream: its number by arrival, its own box, whom it is about.
+
+    ``gaps`` are the attributes in which its value is missing, whatever its box makes of that.
+    """
 
     number: int
     box: Box
     subject: Hashable
     sensitive: tuple[Hashable, ...]
     time: float | None = None
+    gaps: frozenset[int] = frozenset()
 
 
 def total(numbers: Iterable[float]) -> float:
@@ -121,11 +125,9 @@ class Space:
             return self.spread(box)
         return self.spread(box) / self.weight(valid) if valid else 0.0
 
-    def loss_of_row(self, box: Box, own: Box) -> float:
+    def loss_of_row(self, box: Box, gaps: frozenset[int]) -> float:
         """What a row loses in a box: over the attributes it has (IDEA, Definition 10)."""
-        return self.loss(
-            tuple(None if mine is None else side for side, mine in zip(box, own, strict=True))
-        )
+        return self.loss(tuple(None if d in gaps else side for d, side in enumerate(box)))
 
     def spread(self, box: Box) -> float:
         """What the sides of a box lose, added up; an empty side adds nothing."""
@@ -148,6 +150,11 @@ class Space:
     def enlargement(self, box: Box, other: Box) -> float:
         """How much more a box loses when it grows to cover another (Definition 5.7)."""
         return self.loss(self.join([box, other])) - self.loss(box)
+
+
+def gaps_of(values: Sequence[float]) -> frozenset[int]:
+    """The attributes in which a row has no value."""
+    return frozenset(d for d, value in enumerate(values) if math.isnan(value))
 
 
 def valid_sides(box: Box) -> frozenset[int]:

@@ -15,7 +15,7 @@ from itertools import chain
 from shoal.hierarchy import Domain
 from shoal.kernels import rng
 from tests.naive.criteria import Promise
-from tests.naive.space import Box, Row, Space, by_arrival, covers, n_subjects
+from tests.naive.space import Box, Row, Space, by_arrival, covers, gaps_of, n_subjects
 
 __all__ = ["Decision", "Deviations", "Group", "NaiveWindow"]
 
@@ -141,7 +141,9 @@ class NaiveWindow:
         number = self.n_rows
         decisions = self._overdue(published=number)
         arrived = self.arrived if timed else None
-        row = Row(number, self.space.row_box(values), subject, tuple(sensitive), arrived)
+        row = Row(
+            number, self.space.row_box(values), subject, tuple(sensitive), arrived, gaps_of(values)
+        )
         self.n_rows += 1
         self.held[number] = row
         self.took_in(row)
@@ -349,7 +351,7 @@ class NaiveWindow:
             group=group.number,
             lo=tuple(None if side is None else side[0] for side in group.box),
             hi=tuple(None if side is None else side[1] for side in group.box),
-            loss=self.space.loss_of_row(group.box, row.box),
+            loss=self.space.loss_of_row(group.box, row.gaps),
             box_loss=group.loss,
             n_subjects=group.n_subjects,
             published=when[0],
