@@ -69,7 +69,7 @@ def test_fast_1_all_in_danger_are_served() -> None:
 
 
 def test_fast_2_rounds_read_a_frozen_set() -> None:
-    # Worker 0 has 20, 20, 25, worker 1 has 20, 30, 25: whoever is first changes what the other does.
+    # Worker 0 has 20, 20, 25 and worker 1 has 20, 30, 25: the first changes what the other does.
     rows = [(20, "a"), (20, "b"), (25, "c"), (20, "d"), (30, "e"), (25, "f")]
 
     def run(deviations: Deviations, timing: list[int]) -> list[Decision]:

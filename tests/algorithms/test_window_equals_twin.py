@@ -214,7 +214,7 @@ def naively(decisions: Sequence[Decision]) -> list[Told]:
                 d.n_subjects if d.outcome == "group" else None,
                 d.published,
                 d.published_s,
-            )  # fmt: skip
+            )
             for d in decisions
         ]
     )

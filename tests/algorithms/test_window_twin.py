@@ -26,6 +26,17 @@ from tests.naive.window import Decision, Deviations, Group, NaiveWindow
 
 GAP = math.nan
 
+#: So that one worker sees all rows, in a round that falls on the first deadline.
+ALONE: dict[str, dict[str, Any]] = {name: {} for name in TWINS} | {
+    "fast": {"workers": 1, "block": 3}
+}
+
+
+def square(name: str, k: int, **options: Any) -> NaiveWindow:
+    """A twin over two numbers, either of which may be missing."""
+    domains: list[Domain] = [Range(0, 100), Range(0, 10)]
+    return TWINS[name](domains, [1.0, 1.0], k=k, missing="maybe", **options)
+
 
 # -- the deviations that all of them share, each off and on ----------------------------------------
 
@@ -223,18 +234,6 @@ def test_worked_examples(title: str, name: str, reuse: str) -> None:
 
 
 # -- streams ---------------------------------------------------------------------------------------
-
-#: So that one worker sees all rows, in a round that falls on the first deadline.
-ALONE: dict[str, dict[str, Any]] = {name: {} for name in TWINS} | {
-    "fast": {"workers": 1, "block": 3}
-}
-
-
-def square(name: str, k: int, **options: Any) -> NaiveWindow:
-    """A twin over two numbers, either of which may be missing."""
-    domains: list[Domain] = [Range(0, 100), Range(0, 10)]
-    return TWINS[name](domains, [1.0, 1.0], k=k, missing="maybe", **options)
-
 
 DOMAINS: list[Domain] = [Range(0, 100, step=5), Hierarchy.digits(2), Hierarchy.flat("abc")]
 

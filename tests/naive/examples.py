@@ -87,7 +87,7 @@ class Example:
 
 # -- FAST ------------------------------------------------------------------------------------------
 
-#: Figure 2 is a picture; that PhDs are students follows from C_new, where 26 is nearer to 45 than 39.
+#: Figure 2 is a picture. That PhDs are no staff follows from C_new: 26 is nearer to 45 than 39.
 UNIVERSITY_PERSON = Hierarchy.from_dict(
     {
         "University-Person": {
@@ -197,7 +197,7 @@ def _figure_1(missing: str, gender: str) -> Example:
         delay_rows=2,
         missing=missing,
         rows=[("a", (25, "Male")), ("b", (28, None)), ("c", (27, "Male"))],
-        expected={subject: ("group", box) for subject in "abc"},
+        expected=dict.fromkeys("abc", ("group", box)),
     )
 
 
