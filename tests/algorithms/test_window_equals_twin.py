@@ -285,7 +285,7 @@ def cases(name: str) -> st.SearchStrategy[Case]:
         delay=st.tuples(st.integers(1, 60), st.sampled_from([None, None, 2.5, 20.0]))
         | st.tuples(st.none(), st.sampled_from([0.3, 2.5, 20.0])),
         timed=st.booleans(),
-        n_subjects=st.sampled_from([1, 3, 9, 40]),
+        n_subjects=st.sampled_from([40, 9, 40, 20, 3, 1]),
         n_rows=st.integers(1, 100),
         kept=st.sampled_from([0, 1, 4, 100]),
         reuse=st.sampled_from(["random", "random", "best"]),
