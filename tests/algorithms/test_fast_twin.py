@@ -154,6 +154,16 @@ def test_what_is_due_now_is_in_danger_though_rounding_says_otherwise() -> None:
     assert [d.row for d in twin.advance(first + 1)] == [0]
 
 
+def test_no_round_takes_less_than_no_time() -> None:
+    twin = line("fast", 1, delay_seconds=5, workers=1, block=2)
+    twin.push([1], "a", (), 0.0)
+    assert [d.published_s for d in twin.advance(20.0)] == [5.0]
+    # b and c were on their way while the clock went on: b fills a block, c is due as it comes.
+    assert [d.published_s for d in twin.push([1], "b", (), 0.0)] == [20.0]
+    assert [d.published_s for d in twin.push([1], "c", (), 0.0)] == [5.0]
+    assert (twin.last_round, twin.estimate) == (5.0, 15.0 + (0.0 - 15.0) / 4)
+
+
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_rows_belong_to_workers_in_blocks(workers: int) -> None:
     twin = line("fast", 50, delay_seconds=5, workers=workers, block=2)

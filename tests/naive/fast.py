@@ -94,7 +94,8 @@ class NaiveFast(NaiveFads):
         if now is None:
             return
         if self.last_round is not None:
-            last = now - self.last_round
+            # A row that was on its way while the clock went on may be due before the last round.
+            last = max(0.0, now - self.last_round)
             self.estimate = (
                 last if self.estimate is None else self.estimate + (last - self.estimate) / 4
             )
@@ -111,11 +112,8 @@ class NaiveFast(NaiveFads):
         if self.delay_seconds is None or now is None:
             return False
         assert row.time is not None
-        # The first by itself: by rounding, what is due exactly now might not be so by the second.
-        return (
-            row.time + self.delay_seconds <= now
-            or now - row.time + (self.estimate or 0.0) >= self.delay_seconds
-        )
+        # In this order, so that what is due now is in danger whatever the rounding.
+        return row.time + self.delay_seconds <= now + (self.estimate or 0.0)
 
     # -- the round ---------------------------------------------------------------------------------
 
