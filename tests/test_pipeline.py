@@ -27,7 +27,7 @@ from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Codes, Space
 from shoal.testing.clocks import ManualClock
 
-from .world import Kept, Rows, people
+from .world import Kept, Rows, people, with_gaps
 
 TOWN = Hierarchy.from_rows(
     [
@@ -108,18 +108,6 @@ class Story:
 def pipeline_of(schema: Schema = SCHEMA, policy: Policy = POLICY, **options: Any) -> Pipeline:
     anonymizer = options.pop("anonymizer", Castle())
     return Pipeline(schema, policy, anonymizer, Publish(**options), b"seed")
-
-
-GAPS = {"age": 3, "town": 4}
-
-
-def with_gaps(table: pa.Table, every: dict[str, int] = GAPS) -> pa.Table:
-    """The same rows, of which every so manyth lacks a value."""
-    for name, n in every.items():
-        nulls = np.arange(table.num_rows) % n == 0
-        column = pa.array(table[name].to_pylist(), table[name].type, mask=nulls)
-        table = table.set_column(table.schema.names.index(name), name, column)
-    return table
 
 
 def told(summary: Summary) -> int:
