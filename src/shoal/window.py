@@ -1,0 +1,359 @@
+"""What algorithms share that decide a row when its time is up, among all rows that are held then.
+
+They differ in which group they form around the row. Whether it joins a group that was published
+before, how a group is published and kept, and what becomes of a row that finds no group, is here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal._jit import kernel
+from shoal.engine import Out, decide, write_box
+from shoal.kernels import columns, counter, held, kept, rng
+from shoal.kernels.arrays import Bools, Floats, Ints, Records
+from shoal.kernels.boxes import Box, Sides, box_of, hull, joined_losses, mean_loss, shared_losses
+from shoal.kernels.columns import Columns
+from shoal.kernels.criteria import Limits, count_subjects, meets, needed
+from shoal.kernels.held import Held, forget, gather, is_held, people, put
+from shoal.kernels.kept import Kept, best, keep, reusable, reuse
+from shoal.kernels.neighbours import group_around, none
+from shoal.kernels.partitions import Partitions, united
+from shoal.space import Deadlines, Space
+from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+
+__all__ = [
+    "EVERYWHERE",
+    "MARKS",
+    "Rules",
+    "State",
+    "WindowEngine",
+    "find_place",
+    "merged",
+    "neighbours",
+    "neighbours_of",
+    "next_row",
+    "settle",
+    "shape",
+    "tuple_distances",
+]
+
+#: How many groups and instants there have been.
+MARKS = np.dtype([("groups", "i8"), ("instants", "i8")])
+#: Where the subjects of all held rows are counted.
+EVERYWHERE = -1
+#: The age at which a kept group is too old, where there is none.
+NEVER = 1 << 62
+
+
+class State(NamedTuple):
+    """All that a run remembers."""
+
+    held: Held
+    columns: Columns
+    counter: Records
+    kept: Kept
+    marks: Records
+    rng: Ints
+
+
+class Rules(NamedTuple):
+    """What a run obeys: space, promise, and the knobs for reuse.
+
+    Groups that lose less than a threshold are kept, and reused until they are of an age in rows,
+    which begins anew with each reuse where it ``renews``.
+    """
+
+    sides: Sides
+    limits: Limits
+    deadlines: Deadlines
+    best: bool
+    threshold: float
+    age: int
+    renews: bool
+
+
+class WindowEngine(HoldingEngine):
+    """One run of such an algorithm."""
+
+    state: State
+
+    def __init__(
+        self, space: Space, seed: bytes, *, n_kept: int, reuse: str,
+        threshold: float = np.inf, age: int = NEVER,
+    ) -> None:  # fmt: skip
+        self._rules = Rules(
+            space.sides, space.limits, space.deadlines, reuse == "best", threshold, age, False
+        )
+        state = State(
+            held=held.empty(space.n_quasi, space.n_sensitive),
+            columns=columns.empty(space.n_quasi, 2 * held.SMALLEST),
+            counter=counter.empty(2 * held.SMALLEST),
+            kept=kept.empty(n_kept, space.n_quasi, space.n_sensitive, space.limits),
+            marks=np.zeros(1, MARKS),
+            rng=rng.seeded(seed, "decide"),
+        )
+        super().__init__(space, state, seed)
+
+    def _grow(self, larger: Held) -> None:
+        super()._grow(larger)
+        # Twice the room, so that holes needn't be closed at every turn.
+        roomier = columns.grown(self.state.columns, 2 * len(larger.rows))
+        self.state = self.state._replace(columns=roomier)
+
+
+# -- rows come and go -----------------------------------------------------------------------------
+
+
+@kernel
+def take_in(state: State, batch: Batch) -> None:
+    """Hold the row that comes."""
+    position = put(state.held, arrival(state.held, batch), 0)
+    columns.append(state.columns, state.held, position)
+    subject = state.held.rows["subject"][position & (len(state.held.rows) - 1)]
+    if counter.add(state.counter, EVERYWHERE, subject):
+        state.held.marks["n_subjects"][0] += 1
+
+
+@kernel
+def leave(state: State, position: int) -> None:
+    """A row is decided."""
+    subject = state.held.rows["subject"][position & (len(state.held.rows) - 1)]
+    if counter.remove(state.counter, EVERYWHERE, subject):
+        state.held.marks["n_subjects"][0] -= 1
+    columns.remove(state.columns, state.held, position)
+    forget(state.held, position)
+
+
+@kernel
+def _slot(state: State, position: int) -> int:
+    """Where a row lies in the columns, once they have few holes."""
+    columns.close_holes(state.columns, state.held, columns.DENSE)
+    return state.held.rows["following"][position & (len(state.held.rows) - 1)]
+
+
+@kernel
+def tuple_distances(rules: Rules, state: State, position: int) -> tuple[int, Floats]:
+    """The slot of a row, and its distance to each other one over the attributes both have."""
+    slot, rows = _slot(state, position), state.columns
+    distance = np.empty(rows.marks["n"][0])
+    lo, hi = box_of(rows.lo, slot), box_of(rows.hi, slot)
+    shared_losses(rules.sides, rows.lo, rows.hi, len(distance), lo, hi, distance)
+    return slot, distance
+
+
+@kernel
+def neighbours(rules: Rules, state: State, position: int) -> Ints:
+    """A row and its nearest neighbours in the whole window; none if there are too few."""
+    slot = _slot(state, position)
+    return neighbours_of(rules, state.held, state.columns, slot)
+
+
+@kernel
+def neighbours_of(rules: Rules, rows: Held, among: Columns, slot: int) -> Ints:
+    """The row in a slot and its nearest neighbours: those with which it loses least."""
+    # Mostly all rows are points: one array for both sides is half of the memory to go through.
+    his = among.hi if among.marks["n_wide"][0] > 0 else among.lo
+    distance = np.empty(among.marks["n"][0])
+    lo, hi = box_of(among.lo, slot), box_of(among.hi, slot)
+    joined_losses(rules.sides, among.lo, his, len(distance), lo, hi, distance)
+    apart = np.zeros(len(distance))
+    return group_around(rules.limits, rows, among, slot, distance, apart, 0.0)
+
+
+@kernel
+def everybody(rules: Rules, state: State) -> Ints:
+    """All held rows, if they can be a group and are too few for two; else none.
+
+    At the end of a stream the last few would otherwise be suppressed.
+    """
+    if state.held.marks["n_subjects"][0] >= 2 * needed(rules.limits):
+        return none()
+    marks = state.held.marks
+    positions = np.empty(marks["n_rows"][0], np.int64)
+    n = 0
+    for position in range(marks["oldest"][0], marks["upcoming"][0]):
+        if is_held(state.held, position):
+            positions[n] = position
+            n += 1
+    subjects, sensitive = people(state.held, positions)
+    return positions if meets(rules.limits, subjects, sensitive) else none()
+
+
+@kernel
+def merged(
+    rules: Rules, state: State, slot: int, found: Partitions, likeness: Ints, at_random: bool
+) -> Ints:
+    """All rows of the partition of a row and of others, put together until they can be a group.
+
+    The partition with the most similar attributes comes first; of several, the one with the most
+    likeness; of these, the one with the most rows; of these, any or the one with the oldest row.
+    """
+    chosen = np.zeros(len(found.apart), np.bool_)
+    chosen[found.of[slot]] = True
+    n_rows = found.n_rows[found.of[slot]]
+    for _ in range(len(chosen) - 1):
+        following = _following(state, found, likeness, chosen, at_random)
+        chosen[following] = True
+        n_rows += found.n_rows[following]
+        if n_rows >= needed(rules.limits):
+            positions = united(state.columns, found, chosen)
+            subjects, sensitive = people(state.held, positions)
+            if meets(rules.limits, subjects, sensitive):
+                return positions
+    return none()
+
+
+@kernel
+def _following(
+    state: State, found: Partitions, likeness: Ints, chosen: Bools, at_random: bool
+) -> int:
+    """Which of the partitions that aren't chosen is the next to be."""
+    equal = np.empty(len(chosen), np.int64)
+    n = 0
+    for p in range(len(chosen)):
+        if chosen[p]:
+            continue
+        if n > 0:
+            q = equal[0]
+            ahead = found.apart[q] - found.apart[p]
+            if ahead == 0.0:
+                ahead = likeness[p] - likeness[q]
+            if ahead == 0.0:
+                ahead = found.n_rows[p] - found.n_rows[q]
+            if ahead < 0.0:
+                continue
+            if ahead > 0.0:
+                n = 0
+        equal[n] = p
+        n += 1
+    return equal[rng.below(state.rng, n)] if at_random and n > 1 else equal[0]
+
+
+# -- groups published before ----------------------------------------------------------------------
+
+
+@kernel
+def covering(rules: Rules, state: State, position: int, out: Out) -> Ints:
+    """The kept groups, oldest first, that a row may join."""
+    at = position & (len(state.held.rows) - 1)
+    return reusable(
+        state.kept,
+        rules.limits,
+        state.held.lo[at],
+        state.held.hi[at],
+        state.held.rows["subject"][at],
+        state.held.sensitive[at],
+        out.progress["published"][0] - rules.age,
+    )
+
+
+@kernel
+def _join(rules: Rules, state: State, position: int, group: int, out: Out) -> None:
+    at, groups = position & (len(state.held.rows) - 1), state.kept.groups
+    reuse(state.kept, group, state.held.rows["subject"][at], state.held.sensitive[at])
+    known = Box(groups["loss"][group], groups["number"][group], 0, 0, groups["gaps"][group])
+    box = write_box(out, state.kept.lo[group], state.kept.hi[group], known)
+    decide(out, position, 1, box, state.marks["instants"][0], state.held.rows["gaps"][at])
+    if rules.renews:
+        groups["since"][group] = out.progress["published"][0]
+    leave(state, position)
+
+
+# -- decisions ------------------------------------------------------------------------------------
+
+
+@kernel
+def next_row(rules: Rules, state: State, batch: Batch, out: Out) -> int:
+    """Go on until a row is due that needs a new group: its position, or `DONE`.
+
+    Whoever is told of a row settles it, and asks again.
+    """
+    while True:
+        due = next_turn(state.held, rules.deadlines, batch, out)
+        # The whole end of a stream is one instant.
+        if (due == DONE) if batch.at_end else (due >= 0):
+            state.marks["instants"][0] += 1
+        if due == DONE:
+            return DONE
+        if due == COMES:
+            take_in(state, batch)
+            continue
+        if not find_place(rules, state, due, batch.at_end, out):
+            return due
+
+
+@kernel
+def find_place(rules: Rules, state: State, position: int, at_end: bool, out: Out) -> bool:
+    """Whether a row could be decided without a new group around it.
+
+    If kept groups cover it, it joins one of them, each equally likely. Nothing is compared: that a
+    row left in one group and not in a better one would tell where it isn't. (With reuse of the best
+    one, that is for `settle` to find out.) At the end, the last rows leave together.
+    """
+    if not rules.best:
+        groups = covering(rules, state, position, out)
+        if len(groups) > 0:
+            _join(rules, state, position, groups[rng.below(state.rng, len(groups))], out)
+            return True
+    rest = everybody(rules, state) if at_end else none()
+    if len(rest) > 0:
+        settle(rules, state, position, rest, out)
+    return len(rest) > 0
+
+
+@kernel
+def settle(rules: Rules, state: State, position: int, members: Ints, out: Out) -> None:
+    """Decide a row, given the members of a new group around it.
+
+    With reuse of the best group, whichever loses less: a kept one only if it is better. Without
+    either the row is suppressed.
+    """
+    groups = covering(rules, state, position, out) if rules.best else none()
+    if len(members) == 0 and len(groups) == 0:
+        at = position & (len(state.held.rows) - 1)
+        decide(out, position, 2, -1, state.marks["instants"][0], state.held.rows["gaps"][at])
+        leave(state, position)
+        return
+    if len(members) == 0:
+        _join(rules, state, position, best(state.kept, groups), out)
+        return
+    shown, lo, hi = shape(rules, state.held, members)
+    if len(groups) > 0:
+        known = best(state.kept, groups)
+        if state.kept.groups["loss"][known] < shown.loss:
+            _join(rules, state, position, known, out)
+            return
+    _publish(rules, state, members, shown, lo, hi, out)
+
+
+@kernel
+def shape(rules: Rules, rows: Held, members: Ints) -> tuple[Box, Floats, Floats]:
+    """The box of a group that has no number yet."""
+    found = gather(rows, members)
+    lo, hi = hull(rules.sides, found.lo, found.hi, np.arange(len(members)))
+    gaps = 0
+    for missing in found.gaps:
+        gaps |= missing
+    loss = mean_loss(rules.sides, lo, hi)
+    return Box(loss, -1, len(members), count_subjects(found.subjects), gaps), lo, hi
+
+
+@kernel
+def _publish(
+    rules: Rules, state: State, members: Ints, shown: Box, lo: Floats, hi: Floats, out: Out
+) -> None:
+    """Publish rows as a group, and keep it if it is good enough."""
+    rows, mask = state.held.rows, len(state.held.rows) - 1
+    number = state.marks["groups"][0]
+    known = Box(shown.loss, number, shown.n_rows, shown.n_subjects, shown.gaps)
+    box = write_box(out, lo, hi, known)
+    subjects, sensitive = people(state.held, members)
+    for position in members:
+        decide(out, position, 0, box, state.marks["instants"][0], rows["gaps"][position & mask])
+        leave(state, position)
+    if known.loss < rules.threshold:
+        keep(state.kept, lo, hi, known, out.progress["published"][0], subjects, sensitive)
+    state.marks["groups"][0] += 1
