@@ -30,6 +30,7 @@ __all__ = [
     "Rules",
     "State",
     "WindowEngine",
+    "covering",
     "find_place",
     "merged",
     "neighbours",
@@ -40,7 +41,7 @@ __all__ = [
     "tuple_distances",
 ]
 
-#: How many groups and instants there have been.
+#: How many groups there have been, and the number of the instant.
 MARKS = np.dtype([("groups", "i8"), ("instants", "i8")])
 #: Where the subjects of all held rows are counted.
 EVERYWHERE = -1
@@ -95,7 +96,13 @@ class WindowEngine(HoldingEngine):
             marks=np.zeros(1, MARKS),
             rng=rng.seeded(seed, "decide"),
         )
+        state.marks["instants"] = -1
         super().__init__(space, state, seed)
+
+    def _flush(self, out: Out) -> None:
+        # The whole end of a stream is one instant.
+        self.state.marks["instants"] += 1
+        super()._flush(out)
 
     def _grow(self, larger: Held) -> None:
         super()._grow(larger)
@@ -255,7 +262,8 @@ def _join(rules: Rules, state: State, position: int, group: int, out: Out) -> No
     at, groups = position & (len(state.held.rows) - 1), state.kept.groups
     reuse(state.kept, group, state.held.rows["subject"][at], state.held.sensitive[at])
     known = Box(groups["loss"][group], groups["number"][group], 0, 0, groups["gaps"][group])
-    box = write_box(out, state.kept.lo[group], state.kept.hi[group], known)
+    lo, hi = box_of(state.kept.lo, group), box_of(state.kept.hi, group)
+    box = write_box(out, lo, hi, known)
     decide(out, position, 1, box, state.marks["instants"][0], state.held.rows["gaps"][at])
     if rules.renews:
         groups["since"][group] = out.progress["published"][0]
@@ -273,8 +281,7 @@ def next_row(rules: Rules, state: State, batch: Batch, out: Out) -> int:
     """
     while True:
         due = next_turn(state.held, rules.deadlines, batch, out)
-        # The whole end of a stream is one instant.
-        if (due == DONE) if batch.at_end else (due >= 0):
+        if due >= 0 and not batch.at_end:
             state.marks["instants"][0] += 1
         if due == DONE:
             return DONE

@@ -21,7 +21,7 @@ from shoal._jit import kernel
 from shoal.engine import Anonymizer, Engine, Out, decide, write_box
 from shoal.kernels import columns, counter, held, kept, rng
 from shoal.kernels.arrays import Ints, Records
-from shoal.kernels.boxes import Box
+from shoal.kernels.boxes import Box, box_of
 from shoal.kernels.columns import Columns
 from shoal.kernels.held import Held, forget, is_held, people, put
 from shoal.kernels.kept import Kept, best, keep, reusable
@@ -32,6 +32,7 @@ from shoal.window import (
     EVERYWHERE,
     MARKS,
     Rules,
+    covering,
     find_place,
     neighbours,
     neighbours_of,
@@ -45,7 +46,7 @@ __all__ = ["Fast"]
 #: Rows that a worker takes at a time where the delay isn't in rows.
 BLOCK = 250
 #: In how many rounds a delay in rows is cut.
-ROUNDS = 8
+ROUNDS = 4
 #: How much the latest round counts for the estimated time of the next one.
 LATEST = 0.25
 #: With fewer rows held than this, starting threads costs more than it gains.
@@ -63,7 +64,7 @@ class Fast(Anonymizer):
         more of them are faster and lose more.
     block
         How many rows a worker is given at a time (delta). A round comes after a block for each.
-        None: an eighth of the delay in rows, shared by the workers.
+        None: a quarter of the delay in rows, shared by the workers.
     kept
         How many of the latest groups are kept for reuse; 0 for no reuse.
     age
@@ -98,8 +99,8 @@ class Fast(Anonymizer):
 
     workers: int = 2
     block: int | None = None
-    kept: int = 200
-    age: int = 10_000
+    kept: int = 50
+    age: int = 2_000
     reuse: Literal["random", "best"] = "random"
 
     def __post_init__(self) -> None:
@@ -215,7 +216,7 @@ class FastEngine(HoldingEngine):
         left = np.sort(np.concatenate([each.left[: each.n_left[0]] for each in workers]))
         if len(left):
             everything = columns.empty(self.space.n_quasi, self.n_held)
-            _see_to(self._rules, self.state, everything, left, at_end, out)
+            _see_to(self._rules, self.state, everything, ask, left, out)
         self.state.marks["instants"] += 1
 
     def _worker(self, own: Columns, draws: Ints) -> Worker:
@@ -303,6 +304,16 @@ def _in_danger(rules: Rules, rows: Held, position: int, ask: Round) -> bool:
     return delay.seconds > 0.0 and time + delay.seconds <= ask.until
 
 
+@kernel
+def _is_due(rules: Rules, rows: Held, position: int, ask: Round) -> bool:
+    """Whether the time of a row is up."""
+    delay = rules.deadlines
+    if ask.at_end or (delay.rows > 0 and position + delay.rows < rows.marks["upcoming"][0]):
+        return True
+    time = rows.rows["time"][position & (len(rows.rows) - 1)]
+    return delay.seconds > 0.0 and time + delay.seconds <= ask.now
+
+
 # -- a round of one worker ------------------------------------------------------------------------
 
 
@@ -371,7 +382,8 @@ def _join(rows: Held, ask: Round, worker: Worker, position: int, place: int) -> 
     """Let a row join a group that is kept or was made by the worker in this round."""
     group = worker.kept.groups[place]
     shown = Box(group["loss"], group["number"], 0, 0, group["gaps"])
-    box = write_box(worker.out, worker.kept.lo[place], worker.kept.hi[place], shown)
+    lo, hi = box_of(worker.kept.lo, place), box_of(worker.kept.hi, place)
+    box = write_box(worker.out, lo, hi, shown)
     worker.places[box] = place
     worker.kept.groups["since"][place] = ask.published
     gaps = rows.rows["gaps"][position & (len(rows.rows) - 1)]
@@ -415,18 +427,27 @@ def _put_together(state: State, worker: Worker, out: Out) -> None:
 
 @kernel
 def _see_to(
-    rules: Rules, state: State, everything: Columns, left: Ints, at_end: bool, out: Out
+    rules: Rules, state: State, everything: Columns, ask: Round, left: Ints, out: Out
 ) -> None:
-    """Decide the rows that their workers found no group for, among the rows of all."""
+    """Decide the rows that their workers found no group for, among the rows of all.
+
+    A row that finds none there either is suppressed when its time is up, and waits till then.
+    """
     rows, mask = state.held, len(state.held.rows) - 1
     for position in range(rows.marks["oldest"][0], rows.marks["upcoming"][0]):
         if is_held(rows, position):
             columns.append(everything, rows, position)
     whole = Window(rows, everything, state.counter, state.kept, state.marks, state.rng)
     for position in left:
-        if not is_held(rows, position) or find_place(rules, whole, position, at_end, out):
+        if not is_held(rows, position) or find_place(rules, whole, position, ask.at_end, out):
             continue
-        settle(rules, whole, position, neighbours(rules, whole, position), out)
+        members = neighbours(rules, whole, position)
+        if (
+            len(members) > 0
+            or _is_due(rules, rows, position, ask)
+            or (rules.best and len(covering(rules, whole, position, out)) > 0)
+        ):
+            settle(rules, whole, position, members, out)
     # The ring knows again where each row lies with its worker.
     for worker in range(len(state.draws)):
         own = _of(state, worker)
