@@ -68,11 +68,13 @@ class _PassThroughEngine(Engine):
         out.decided["outcome"] = Outcome.group
         out.decided["box"] = np.arange(n)
         out.decided["published_s"] = codes.times
+        out.decided["gaps"] = self.space.gaps(codes.values)
         out.lo[:], out.hi[:] = self.space.points(codes.values)
         # A category by itself loses nothing, a number only the step that it is widened to.
         out.boxes["loss"] = (out.hi - out.lo) @ self.space.sides.attributes["unit"]
         out.boxes["group"] = rows
         out.boxes["n_rows"] = out.boxes["n_subjects"] = 1
+        out.boxes["gaps"] = out.decided["gaps"]
         self.state.n_rows[0] += n
 
     def _advance(self, now: float, out: Out) -> None:

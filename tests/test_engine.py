@@ -12,6 +12,7 @@ from shoal import Castle, Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
 from shoal.engine import Anonymizer, Engine, Out, Outcome, decide, write_box
 from shoal.errors import CheckpointError, ParameterError, UnsupportedError
 from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.boxes import Box
 from shoal.policy import Criterion, DistinctLDiversity
 
 SCHEMA = Schema("p", [Quasi("x", Range(0, 100))])
@@ -52,12 +53,13 @@ class BufferEngine(Engine):
         if len(held):
             lo, hi = np.array([held.min()]), np.array([held.max()])
             loss = self.space.loss(lo, hi)
-            self._decide(out, Outcome.group, write_box(out, lo, hi, loss, 0, self.n_held, 1))
+            box = write_box(out, lo, hi, Box(loss, 0, self.n_held, 1, 0))
+            self._decide(out, Outcome.group, box)
 
     def _decide(self, out: Out, outcome: Outcome, box: int) -> None:
         seen, n_held = self.state.inner.n_rows
         for row in range(seen - n_held, seen):
-            decide(out, row, int(outcome), box, 0)
+            decide(out, row, int(outcome), box, 0, 0)
         self.state.inner.n_rows[1] = 0
 
 

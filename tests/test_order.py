@@ -34,8 +34,9 @@ def decided(
         np.full(n, published),
         np.full(n, seconds),
         np.array(instants or [0] * n, np.int64),
+        np.zeros(n, np.int64), np.zeros(n),
         sides, sides, sides[:, 0], sides[:, 0].astype(np.int64),
-        np.ones(n_boxes, np.int64), np.ones(n_boxes, np.int64),
+        np.ones(n_boxes, np.int64), np.ones(n_boxes, np.int64), np.zeros(n_boxes, np.int64),
     )  # fmt: skip
     return decisions, pa.record_batch({"own": pa.array(rows, pa.int64())})
 

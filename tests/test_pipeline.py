@@ -253,7 +253,8 @@ class CarelessEngine:
         ones = np.ones(n, np.int64)
         return Decisions(
             rows, np.zeros(n, np.int64), np.arange(n), rows, np.full(n, np.nan), rows,
-            codes.values, codes.values, np.zeros(n), rows, ones, ones,
+            np.zeros(n, np.int64), np.zeros(n),
+            codes.values, codes.values, np.zeros(n), rows, ones, ones, np.zeros(n, np.int64),
         )  # fmt: skip
 
     def flush(self) -> Decisions:

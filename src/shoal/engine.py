@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from shoal._jit import kernel
 from shoal.errors import CheckpointError, ParameterError, UnsupportedError
 from shoal.kernels.arrays import Any1, Floats, Ints, Records
-from shoal.kernels.boxes import set_row
+from shoal.kernels.boxes import Box, Sides, row_loss, set_row
 from shoal.kernels.rng import seeded, shuffle
 from shoal.policy import Criterion, Policy
 from shoal.schema import Schema
@@ -45,11 +45,14 @@ class Outcome(enum.IntEnum):
 class Decisions(NamedTuple):
     """What an engine decided, in the order in which it did.
 
-    The first six arrays have one entry for each decided row: its position among the valid rows,
+    The first eight arrays have one entry for each decided row: its position among the valid rows,
     its `Outcome`, the box it is published in (-1: none), the row count and the time at which it
-    was decided (NaN without time), and a number for the instant. The others have one entry for
-    each box: its sides, its loss, the number of its group, and how many rows and subjects formed
-    the group (0 for a box that is used again). Rows of one group follow each other, shuffled.
+    was decided (NaN without time), a number for the instant, which of its values are missing (bit
+    d: quasi attribute d), and its loss: that of the box in the attributes where the row has values.
+    The others have one entry for each box: its sides (an empty one is from infinity to minus
+    infinity), its loss over the sides that it has, the number of its group, how many rows and
+    subjects formed the group (0 for a box that is used again), and which values any of them misses.
+    Rows of one group follow each other, shuffled.
     """
 
     rows: Ints
@@ -58,12 +61,15 @@ class Decisions(NamedTuple):
     published: Ints
     published_s: Floats
     instants: Ints
+    gaps: Ints
+    losses: Floats
     lo: Floats
     hi: Floats
     loss: Floats
     groups: Ints
     n_rows: Ints
     n_subjects: Ints
+    box_gaps: Ints
 
     def __repr__(self) -> str:
         # The edges of a box are values of people.
@@ -79,9 +85,13 @@ DECIDED = np.dtype(
         ("published", "i8"),
         ("published_s", "f8"),
         ("instant", "i8"),
+        ("gaps", "i8"),
+        ("loss", "f8"),
     ]
 )
-BOX = np.dtype([("loss", "f8"), ("group", "i8"), ("n_rows", "i8"), ("n_subjects", "i8")])
+BOX = np.dtype(
+    [("loss", "f8"), ("group", "i8"), ("n_rows", "i8"), ("n_subjects", "i8"), ("gaps", "i8")]
+)
 PROGRESS = np.dtype(
     [("n_decided", "i8"), ("n_boxes", "i8"), ("published", "i8"), ("published_s", "f8")]
 )
@@ -119,12 +129,15 @@ class Out(NamedTuple):
             "published": decided["published"],
             "published_s": decided["published_s"],
             "instants": decided["instant"],
+            "gaps": decided["gaps"],
+            "losses": decided["loss"],
         }
         per_box = {
             "loss": boxes["loss"],
             "groups": boxes["group"],
             "n_rows": boxes["n_rows"],
             "n_subjects": boxes["n_subjects"],
+            "box_gaps": boxes["gaps"],
         }
         # Apart from each other the columns are contiguous, as kernels and Arrow want them.
         columns = {n: np.ascontiguousarray(c) for n, c in (per_row | per_box).items()}
@@ -132,8 +145,8 @@ class Out(NamedTuple):
 
 
 @kernel
-def decide(out: Out, row: int, outcome: int, box: int, instant: int) -> None:
-    """Write down what becomes of a row."""
+def decide(out: Out, row: int, outcome: int, box: int, instant: int, gaps: int) -> None:
+    """Write down what becomes of a row; which of its values are missing is known to its engine."""
     i = out.progress["n_decided"][0]
     out.progress["n_decided"][0] += 1
     out.decided["row"][i] = row
@@ -142,22 +155,35 @@ def decide(out: Out, row: int, outcome: int, box: int, instant: int) -> None:
     out.decided["published"][i] = out.progress["published"][0]
     out.decided["published_s"][i] = out.progress["published_s"][0]
     out.decided["instant"][i] = instant
+    out.decided["gaps"][i] = gaps
 
 
 @kernel
-def write_box(
-    out: Out, lo: Floats, hi: Floats, loss: float, group: int, n_rows: int, n_subjects: int
-) -> int:
+def write_box(out: Out, lo: Floats, hi: Floats, box: Box) -> int:
     """Write down a box; give its number."""
     i = out.progress["n_boxes"][0]
     out.progress["n_boxes"][0] += 1
     set_row(out.lo, i, lo)
     set_row(out.hi, i, hi)
-    out.boxes["loss"][i] = loss
-    out.boxes["group"][i] = group
-    out.boxes["n_rows"][i] = n_rows
-    out.boxes["n_subjects"][i] = n_subjects
+    out.boxes["loss"][i] = box.loss
+    out.boxes["group"][i] = box.group
+    out.boxes["n_rows"][i] = box.n_rows
+    out.boxes["n_subjects"][i] = box.n_subjects
+    out.boxes["gaps"][i] = box.gaps
     return i
+
+
+@kernel
+def _write_losses(sides: Sides, out: Out) -> None:
+    """Write down what each decided row loses: what it lacked can't be lost."""
+    for i in range(out.progress["n_decided"][0]):
+        box, gaps = out.decided["box"][i], out.decided["gaps"][i]
+        if box < 0:
+            out.decided["loss"][i] = 1.0
+        elif gaps == 0:
+            out.decided["loss"][i] = out.boxes["loss"][box]
+        else:
+            out.decided["loss"][i] = row_loss(sides, out.lo[box], out.hi[box], gaps)
 
 
 class Engine(ABC):
@@ -179,6 +205,13 @@ class Engine(ABC):
     def push(self, codes: Codes) -> Decisions:
         """Take in a batch; give what is decided by it, deadlines between its rows included."""
         n = len(codes.subjects)
+        if self.space.missing == "quarantine" and np.isnan(codes.values).any():
+            raise ParameterError(
+                "Codes.values",
+                "must be there, since the policy doesn't say what a missing one means",
+                got=f"{np.count_nonzero(np.isnan(codes.values))} that are missing",
+                mend='Set policy.missing to "extended" or "maybe"',
+            )
         if self.space.deadlines.seconds and not np.isfinite(codes.times).all():
             raise ParameterError(
                 "Codes.times",
@@ -201,9 +234,13 @@ class Engine(ABC):
     def _shuffled(self, most: int, verb: Callable[[Out], None]) -> Decisions:
         out = Out.room(most, self.space.n_quasi)
         verb(out)
+        _write_losses(self.space.sides, out)
         decisions = out.decisions()
-        _shuffle_groups(self._shuffling, decisions.rows, decisions.boxes)
-        return decisions
+        order = np.arange(len(decisions.rows))
+        _shuffle_groups(self._shuffling, order, decisions.boxes)
+        return decisions._replace(
+            rows=decisions.rows[order], gaps=decisions.gaps[order], losses=decisions.losses[order]
+        )
 
     # -- what a subclass brings ----------------------------------------------------------------
 
@@ -285,7 +322,7 @@ class Anonymizer(ABC):
     def _identity(self, space: Space) -> NDArray[np.uint8]:
         """A digest of the recipe and of all that it obeys."""
         digest = hashlib.blake2b(repr(self).encode(), digest_size=16)
-        digest.update(repr((space.limits.k, space.deadlines)).encode())
+        digest.update(repr((space.limits.k, space.deadlines, space.missing)).encode())
         for array in (*space.sides, space.limits.diversity):
             digest.update(array.tobytes())
         return np.frombuffer(digest.digest(), np.uint8)

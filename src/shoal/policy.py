@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias, get_args
 
-from shoal.errors import JobError, ParameterError, Problem
+from shoal.errors import JobError, ParameterError, Problem, did_you_mean
 from shoal.schema import Schema
 
 __all__ = [
@@ -19,11 +19,14 @@ __all__ = [
     "EntropyLDiversity",
     "KAnonymity",
     "LDiversity",
+    "Missing",
     "Policy",
     "RecursiveLDiversity",
 ]
 
 
+#: What a quasi value that isn't there means.
+Missing: TypeAlias = Literal["quarantine", "extended", "maybe"]
 #: Whose seconds a delay may count.
 CLOCKS = ("stream", "wall")
 #: Nothing that is promised is larger than this, and nothing that is counted overflows.
@@ -180,20 +183,30 @@ class Policy:
     lateness
         By how many seconds the time of a row may lie behind the latest before it. A row that is
         later is set apart as a bad row. None: any row may come, and counts as of the latest time.
+    missing
+        What a quasi value that isn't there means. ``"quarantine"``: the row is bad. ``"extended"``:
+        any value of the domain, and published as such, so that nobody in a group can be told apart
+        by what is missing. ``"maybe"``: it stays missing and matches every value; whoever knows
+        which values are missing can tell the members of a group apart.
 
     >>> policy = Policy(KAnonymity(10), DistinctLDiversity(3), delay=Delay(rows=1000))
     >>> policy.k
     10
     """
 
-    __slots__ = ("criteria", "delay", "lateness")
+    __slots__ = ("criteria", "delay", "lateness", "missing")
 
     criteria: tuple[Criterion, ...]
     delay: Delay | None
     lateness: float | None
+    missing: Missing
 
     def __init__(
-        self, *criteria: Criterion, delay: Delay | None = None, lateness: float | None = None
+        self,
+        *criteria: Criterion,
+        delay: Delay | None = None,
+        lateness: float | None = None,
+        missing: Missing = "quarantine",
     ) -> None:
         if not criteria:
             raise ParameterError(
@@ -206,15 +219,25 @@ class Policy:
             raise ParameterError("Policy", "has two values of k", mend="Keep the larger one")
         if lateness is not None:
             _number("Policy.lateness", lateness)
+        if missing not in get_args(Missing):
+            raise ParameterError(
+                "Policy.missing",
+                f"must be one of {', '.join(get_args(Missing))}",
+                got=repr(missing),
+                mend=did_you_mean(str(missing), get_args(Missing)),
+            )
         self.criteria = tuple(criteria)
         self.delay = delay
         self.lateness = lateness
+        self.missing = missing
 
     def __repr__(self) -> str:
         parts = [repr(criterion) for criterion in self.criteria]
         parts.append(f"delay={self.delay!r}")
         if self.lateness is not None:
             parts.append(f"lateness={self.lateness!r}")
+        if self.missing != "quarantine":
+            parts.append(f"missing={self.missing!r}")
         return f"Policy({', '.join(parts)})"
 
     def __eq__(self, other: object) -> bool:
@@ -225,8 +248,8 @@ class Policy:
     def __hash__(self) -> int:
         return hash(self._parts())
 
-    def _parts(self) -> tuple[tuple[Criterion, ...], Delay | None, float | None]:
-        return self.criteria, self.delay, self.lateness
+    def _parts(self) -> tuple[tuple[Criterion, ...], Delay | None, float | None, Missing]:
+        return self.criteria, self.delay, self.lateness, self.missing
 
     @property
     def k(self) -> int:

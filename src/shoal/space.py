@@ -14,19 +14,21 @@ from shoal.hierarchy import Hierarchy
 from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.boxes import ATTRIBUTE, NODE, Sides, box_loss, points
 from shoal.kernels.criteria import DIVERSITY, Limits
-from shoal.policy import EntropyLDiversity, Policy, RecursiveLDiversity
+from shoal.policy import EntropyLDiversity, Missing, Policy, RecursiveLDiversity
 from shoal.schema import Quasi, Schema
 
 __all__ = ["Codes", "Deadlines", "Loss", "Space"]
 
 Loss: TypeAlias = Literal["glm", "lm"]
+#: Which values of a row are missing is kept in the bits of one number.
+MOST_WITH_GAPS = 63
 
 
 class Codes(NamedTuple):
     """A batch of rows as arrays.
 
-    ``values`` are numbers, or codes of leaves, by row and quasi attribute; ``sensitive`` are codes
-    by row and sensitive attribute; ``subjects`` are integers that only have to be told apart;
+    ``values`` are numbers, or codes of leaves, by row and quasi attribute (NaN: missing);
+    ``sensitive`` are codes by row and sensitive attribute; ``subjects`` are integers that only have to be told apart;
     ``times`` are arrival times in seconds, NaN where the stream has none.
     """
 
@@ -76,7 +78,7 @@ class Space:
     0.25
     """
 
-    __slots__ = ("deadlines", "limits", "measure", "n_quasi", "n_sensitive", "sides")
+    __slots__ = ("deadlines", "limits", "measure", "missing", "n_quasi", "n_sensitive", "sides")
 
     def __init__(self, schema: Schema, policy: Policy, loss: Loss = "glm") -> None:
         if loss not in get_args(Loss):
@@ -88,7 +90,15 @@ class Space:
             )
         policy.check(schema)
         self.measure = loss
+        self.missing: Missing = policy.missing
         self.n_quasi = len(schema.quasi)
+        if self.missing != "quarantine" and self.n_quasi > MOST_WITH_GAPS:
+            raise ParameterError(
+                "policy.missing",
+                f'other than "quarantine" works with at most {MOST_WITH_GAPS} quasi attributes',
+                got=str(self.n_quasi),
+                mend='Name fewer, or set missing = "quarantine"',
+            )
         self.n_sensitive = len(schema.sensitive)
         self.sides = _sides(schema.quasi, loss)
         self.limits = _limits(schema, policy)
@@ -101,8 +111,15 @@ class Space:
     def points(self, values: Floats) -> tuple[Floats, Floats]:
         """The box of each row by itself."""
         lo, hi = np.empty_like(values), np.empty_like(values)
-        points(self.sides, values, lo, hi)
+        points(self.sides, values, self.missing == "extended", lo, hi)
         return lo, hi
+
+    def gaps(self, values: Floats) -> Ints:
+        """Which values of each row are missing: bit d for quasi attribute d."""
+        if self.missing == "quarantine":
+            return np.zeros(len(values), np.int64)
+        bits: Ints = np.isnan(values) @ (1 << np.arange(self.n_quasi))
+        return bits
 
     def loss(self, lo: Floats, hi: Floats) -> float:
         """The loss of a box, between 0 and 1."""
@@ -116,6 +133,7 @@ def _sides(quasi: Sequence[Quasi], loss: Loss) -> Sides:
     nodes: list[tuple[float, float, float, int]] = []
     for entry, attribute in zip(attributes, quasi, strict=True):
         weight = attribute.weight / total
+        entry["weight"] = weight
         domain = attribute.domain
         if isinstance(domain, Hierarchy):
             entry["first_leaf"] = len(leaf_node)

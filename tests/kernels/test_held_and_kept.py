@@ -7,6 +7,7 @@ import numpy as np
 from shoal import Policy, Quasi, Range, Schema, Sensitive, Space
 from shoal.kernels import held, kept
 from shoal.kernels.arrays import power_of_two
+from shoal.kernels.boxes import Box
 from shoal.policy import EntropyLDiversity, KAnonymity
 
 SCHEMA = Schema("p", [Quasi("a", Range(0, 9))], [Sensitive("s")])
@@ -14,7 +15,7 @@ SCHEMA = Schema("p", [Quasi("a", Range(0, 9))], [Sensitive("s")])
 
 def put(ring: held.Held, value: float, time: float = 0.0) -> int:
     box = np.array([value])
-    return int(held.put(ring, box, box, 7, np.array([3]), time, 0))
+    return int(held.put(ring, held.Arrival(box, box, 7, np.array([3]), time, 0), 0))
 
 
 def test_power_of_two() -> None:
@@ -53,12 +54,13 @@ def test_a_ring_grows_with_rows_around_its_end() -> None:
 def keep(ring: kept.Kept, value: float, group: int, sensitive: list[int]) -> None:
     box = np.array([value])
     codes = np.array(sensitive)
-    kept.keep(ring, box, box, 0.5, group, np.arange(len(codes)), codes.reshape(-1, 1))
+    shown = Box(0.5, group, len(codes), len(codes), 0)
+    kept.keep(ring, box, box, shown, 0, np.arange(len(codes)), codes.reshape(-1, 1))
 
 
 def found(ring: kept.Kept, space: Space, value: float, sensitive: int = 0) -> list[int]:
     box = np.array([value])
-    places = kept.reusable(ring, space.limits, box, box, 99, np.array([sensitive]))
+    places = kept.reusable(ring, space.limits, box, box, 99, np.array([sensitive]), 0)
     return [int(ring.groups["number"][place]) for place in places]
 
 

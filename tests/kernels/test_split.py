@@ -38,7 +38,8 @@ class Cluster:
         self.space = Space(SCHEMA, policy)
         self.subjects, self.sensitive = array[:, 0].copy(), array[:, 3:].copy()
         lo, hi = self.space.points(array[:, 1:3].astype(float))
-        self.rows = Rows(lo.T.copy(), hi.T.copy(), self.subjects, self.sensitive)
+        gaps = np.zeros(len(lo), np.int64)
+        self.rows = Rows(lo.T.copy(), hi.T.copy(), self.subjects, self.sensitive, gaps)
         self.part = np.full(len(rows), -7)
         self.rng = seeded(b"split", "test")
 

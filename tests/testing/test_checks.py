@@ -60,6 +60,7 @@ class SplitsGroups(Spoilt):
             groups=np.concatenate(([10**6], d.groups)),
             n_rows=np.concatenate(([1], [d.n_rows[0] - 1], d.n_rows[1:])),
             n_subjects=np.concatenate(([1], d.n_subjects)),
+            box_gaps=np.concatenate((d.box_gaps[:1], d.box_gaps)),
         )
 
 
@@ -70,7 +71,7 @@ class MiscountsSubjects(Spoilt):
 
 class LosesRows(Spoilt):
     def spoil(self, d: Decisions) -> Decisions:
-        return d._replace(**{name: getattr(d, name)[:-1] for name in Decisions._fields[:6]})
+        return d._replace(**{name: getattr(d, name)[:-1] for name in Decisions._fields[:8]})
 
 
 class RepeatsRows(Spoilt):

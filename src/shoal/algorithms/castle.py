@@ -17,14 +17,26 @@ from shoal._jit import kernel
 from shoal.engine import Anonymizer, Engine, Out, decide, write_box
 from shoal.kernels import counter, held, kept, rng
 from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import Sides, box_loss, box_of, covers, hull, join, joined_losses, set_box
+from shoal.kernels.boxes import (
+    Box,
+    Sides,
+    box_loss,
+    box_of,
+    covers,
+    hull,
+    join,
+    joined_losses,
+    mean_loss,
+    set_box,
+)
 from shoal.kernels.criteria import Limits, any_diversity, count_subjects, meets, needed
-from shoal.kernels.held import Held, due_at, forget, gather, people, put
+from shoal.kernels.held import Held, forget, gather, people, put
 from shoal.kernels.kept import Kept, keep, reusable, reuse
 from shoal.kernels.lists import in_order, order_of, picked, picked_rows
 from shoal.kernels.split import by_subjects, by_values, mend_parts
 from shoal.policy import Criterion, KAnonymity, LDiversity
-from shoal.space import Codes, Deadlines, Space
+from shoal.space import Deadlines, Space
+from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
 
 __all__ = ["Castle"]
 
@@ -148,14 +160,7 @@ class Rules(NamedTuple):
     hopeless: bool
 
 
-class Ask(NamedTuple):
-    """What is asked beside the rows: the time of a tick (NaN: none); whether this is the end."""
-
-    now: float
-    at_end: bool
-
-
-class CastleEngine(Engine):
+class CastleEngine(HoldingEngine):
     """One run of `Castle`."""
 
     state: State
@@ -170,7 +175,6 @@ class CastleEngine(Engine):
             and not (asked["c"] > 0).any()
         )
         self._rules = Rules(space.sides, space.limits, space.deadlines, best, hopeless)
-        self._nothing = Codes.empty(d, space.n_sensitive)
         slots = np.zeros(recipe.clusters, SLOT)
         slots["birth"] = slots["first"] = slots["last"] = -1
         state = State(
@@ -189,109 +193,33 @@ class CastleEngine(Engine):
         )
         super().__init__(space, state, seed)
 
-    @property
-    def n_held(self) -> int:
-        """How many rows have arrived and aren't decided."""
-        return int(self.state.held.marks["n_rows"][0])
-
-    @property
-    def next_deadline(self) -> float | None:
-        """When the oldest held row is due, if the delay is in seconds."""
-        seconds = self.space.deadlines.seconds
-        if not seconds or not self.n_held:
-            return None
-        return float(due_at(self.state.held, seconds))
-
-    def _reserve(self, n: int) -> None:
-        rows = self.state.held
-        span = int(rows.marks["upcoming"][0] - rows.marks["oldest"][0]) + n + 1
-        if self.space.deadlines.rows:
-            span = min(span, self.space.deadlines.rows + 2)
-        if span > len(rows.rows):
-            larger = held.grown(rows, span)
-            # Two entries for a row: its subject in its cluster, and its subject at all.
-            entries = counter.grown(self.state.counter, 2 * len(larger.rows))
-            self.state = self.state._replace(held=larger, counter=entries)
-
-    def _push(self, codes: Codes, out: Out) -> None:
-        self._run(codes, Ask(np.nan, False), out)
-
-    def _advance(self, now: float, out: Out) -> None:
-        self._run(self._nothing, Ask(now, False), out)
-
-    def _flush(self, out: Out) -> None:
-        self._run(self._nothing, Ask(np.nan, True), out)
-
-    def _run(self, codes: Codes, ask: Ask, out: Out) -> None:
-        lo, hi = self.space.points(codes.values)
-        _run(self._rules, self.state, codes, lo, hi, ask, out)
+    def _run(self, batch: Batch, out: Out) -> None:
+        _run(self._rules, self.state, batch, out)
 
 
 # -- arrivals -------------------------------------------------------------------------------------
 
 
 @kernel
-def _run(
-    rules: Rules, state: State, codes: Codes, lo: Floats, hi: Floats, ask: Ask, out: Out
-) -> None:
-    """Take in rows and fire deadlines, between the rows and after them.
-
-    All three verbs are this one kernel: Numba optimizes a callee again in each of its callers,
-    so every further entry would compile the whole algorithm once more.
-    """
-    marks, seconds, delay = state.held.marks, rules.deadlines.seconds, rules.deadlines.rows
+def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
+    """Take in rows and fire deadlines, between the rows and after them."""
     joined = np.empty(len(state.open.slots))
-    now = ask.now
-    due = -1
-    i = 0
-    has_come = False
     while True:
-        if due < 0:
-            if i < len(codes.subjects) and not has_come:
-                now = codes.times[i]
-            if now > marks["now"][0]:
-                marks["now"][0] = now
-            deadline = due_at(state.held, seconds)
-            if seconds > 0.0 and marks["n_rows"][0] > 0 and deadline <= marks["now"][0]:
-                due = marks["oldest"][0]
-                out.progress["published_s"][0] = deadline
-            elif has_come:
-                # The row that has come is no reason to decide anything more: on to the next.
-                has_come = False
-                continue
-            elif ask.at_end and marks["n_rows"][0] > 0:
-                due = marks["oldest"][0]
-                timed = marks["now"][0] > -np.inf
-                out.progress["published_s"][0] = marks["now"][0] if timed else np.nan
-            out.progress["published"][0] = marks["upcoming"][0] - has_come
+        due = next_turn(state.held, rules.deadlines, batch, out)
         if due >= 0:
-            _expire(rules, state, due, ask.at_end, out)
-            # The whole end of a stream is one instant.
-            if not ask.at_end:
-                state.marks["instants"][0] += 1
-            due = -1
-        elif i == len(codes.subjects):
-            if ask.at_end:
-                state.marks["instants"][0] += 1
-            break
-        else:
-            # A tick may have gone by while a row was on its way. It has waited since it came, and
-            # may be due at once.
-            if codes.times[i] > marks["arrived"][0]:
-                marks["arrived"][0] = codes.times[i]
-            timed = not np.isnan(codes.times[i])
-            time = marks["arrived"][0] if timed else np.nan
-            slot = _best_selection(rules, state, lo[i], hi[i], joined)
+            _expire(rules, state, due, batch.at_end, out)
+        elif due == COMES:
+            row = arrival(state.held, batch)
+            slot = _best_selection(rules, state, row.lo, row.hi, joined)
             if slot < 0:
                 slot = _open_cluster(state)
-            put(state.held, lo[i], hi[i], codes.subjects[i], codes.sensitive[i], time, slot)
+            put(state.held, row, slot)
             _join_cluster(rules, state, slot)
-            if delay > 0 and marks["oldest"][0] == marks["upcoming"][0] - 1 - delay:
-                due = marks["oldest"][0]
-                out.progress["published"][0] = marks["upcoming"][0] - 1
-                out.progress["published_s"][0] = marks["now"][0] if timed else np.nan
-            has_come = seconds > 0.0
-            i += 1
+        # The whole end of a stream is one instant.
+        if (due == DONE) if batch.at_end else (due >= 0):
+            state.marks["instants"][0] += 1
+        if due == DONE:
+            break
 
 
 @kernel
@@ -474,7 +402,8 @@ def _expire(rules: Rules, state: State, position: int, at_end: bool, out: Out) -
             return
         slots = _merge(rules, state, slot)
         if len(slots) == 0:
-            decide(out, position, 2, -1, state.marks["instants"][0])
+            gaps = rows.rows["gaps"][position & (len(rows.rows) - 1)]
+            decide(out, position, 2, -1, state.marks["instants"][0], gaps)
             _leave_cluster(rules, state, position)
             return
     _output(rules, state, _take_out(rules, state, slots, at_end), out)
@@ -491,6 +420,7 @@ def _reuse(rules: Rules, state: State, position: int, out: Out) -> bool:
         rows.hi[at],
         rows.rows["subject"][at],
         rows.sensitive[at],
+        0,
     )
     if len(covering) == 0:
         return False
@@ -504,9 +434,12 @@ def _reuse(rules: Rules, state: State, position: int, out: Out) -> bool:
     reuse(state.kept, chosen, rows.rows["subject"][at], rows.sensitive[at])
     group = state.kept.groups[chosen]
     box = write_box(
-        out, state.kept.lo[chosen], state.kept.hi[chosen], group["loss"], group["number"], 0, 0
+        out,
+        state.kept.lo[chosen],
+        state.kept.hi[chosen],
+        Box(group["loss"], group["number"], 0, 0, group["gaps"]),
     )
-    decide(out, position, 1, box, state.marks["instants"][0])
+    decide(out, position, 1, box, state.marks["instants"][0], rows.rows["gaps"][at])
     _leave_cluster(rules, state, position)
     return True
 
@@ -623,13 +556,18 @@ def _output(rules: Rules, state: State, positions: Ints, out: Out) -> None:
         subjects, sensitive = picked(rows.subjects, members), picked_rows(rows.sensitive, members)
         n_subjects = count_subjects(subjects)
         group = state.marks["groups"][0]
-        box = write_box(out, lo, hi, loss, group, len(members), n_subjects)
+        gaps = rows.gaps[members[0]]
         for member in members:
-            decide(out, positions[member], 0, box, state.marks["instants"][0])
+            gaps |= rows.gaps[member]
+        shown = Box(mean_loss(rules.sides, lo, hi), group, len(members), n_subjects, gaps)
+        box = write_box(out, lo, hi, shown)
+        for member in members:
+            decide(out, positions[member], 0, box, state.marks["instants"][0], rows.gaps[member])
             forget(state.held, positions[member])
         _move_threshold(state, loss)
         if loss <= state.marks["threshold"][0]:
-            keep(state.kept, lo, hi, loss, group, subjects, sensitive)
+            since = out.progress["published"][0]
+            keep(state.kept, lo, hi, shown, since, subjects, sensitive)
         state.marks["groups"][0] += 1
         begin = end
 

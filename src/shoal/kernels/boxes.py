@@ -1,5 +1,8 @@
 """Boxes in code space: which node covers an interval, what a box loses, what two boxes lose.
 
+A side that nobody has a value for is empty: from infinity to minus infinity. It loses nothing,
+covers nothing but another empty side, and any other side swallows it.
+
 Every loss in the package is computed here, side by side in the order of the attributes, so that
 equal boxes have equal losses to the last bit and ties can be told by ``==``.
 """
@@ -15,6 +18,7 @@ from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records
 
 __all__ = [
+    "Box",
     "Sides",
     "box_loss",
     "box_of",
@@ -23,15 +27,18 @@ __all__ = [
     "hull",
     "join",
     "joined_losses",
+    "mean_loss",
     "nodes_of",
     "points",
+    "row_loss",
     "set_box",
     "set_row",
 ]
 
 
-#: One entry for each quasi attribute. ``unit`` is the loss of a length of 1; ``step`` and
-#: ``per_unit`` are those of `Range`, 0 where there is none; ``first_leaf`` is -1 for a number.
+#: One entry for each quasi attribute. ``weight`` is its share of the whole loss and ``unit`` the
+#: loss of a length of 1; ``step`` and ``per_unit`` are those of `Range`, 0 where there is none;
+#: ``first_leaf`` is -1 for a number.
 ATTRIBUTE = np.dtype(
     [
         ("lowest", "f8"),
@@ -39,6 +46,7 @@ ATTRIBUTE = np.dtype(
         ("step", "f8"),
         ("per_unit", "f8"),
         ("unit", "f8"),
+        ("weight", "f8"),
         ("first_leaf", "i8"),
     ]
 )
@@ -56,6 +64,18 @@ class Sides(NamedTuple):
     attributes: Records
     leaf_node: Ints
     nodes: Records
+
+
+class Box(NamedTuple):
+    """What is said of a box beside its sides: its loss, the number of its group, how many rows and
+    subjects formed it (0 where it is used again), and which values any of them misses.
+    """
+
+    loss: float
+    group: int
+    n_rows: int
+    n_subjects: int
+    gaps: int
 
 
 @kernel
@@ -95,15 +115,49 @@ def cover(sides: Sides, d: int, lo: float, hi: float) -> int:
 
 
 @kernel
+def _side_loss(sides: Sides, d: int, lo: float, hi: float) -> float:
+    """The weighted loss of one side of a box."""
+    if lo > hi:
+        return 0.0
+    if sides.attributes["first_leaf"][d] < 0:
+        return (hi - lo) * sides.attributes["unit"][d]
+    return sides.nodes["loss"][cover(sides, d, lo, hi)]
+
+
+@kernel
 def box_loss(sides: Sides, lo: Floats, hi: Floats) -> float:
     """The weighted loss of a box, between 0 and 1."""
     loss = 0.0
     for d in range(len(lo)):
-        if sides.attributes["first_leaf"][d] < 0:
-            loss += (hi[d] - lo[d]) * sides.attributes["unit"][d]
-        else:
-            loss += sides.nodes["loss"][cover(sides, d, lo[d], hi[d])]
+        loss += _side_loss(sides, d, lo[d], hi[d])
     return loss
+
+
+@kernel
+def row_loss(sides: Sides, lo: Floats, hi: Floats, gaps: int) -> float:
+    """What a row loses in a box, where it has values: those that were missing can't be lost.
+
+    Bit d of ``gaps`` says that the row has none in attribute d.
+    """
+    if gaps == 0:
+        return box_loss(sides, lo, hi)
+    loss = 0.0
+    weight = 0.0
+    for d in range(len(lo)):
+        if (gaps >> d) & 1 == 0:
+            loss += _side_loss(sides, d, lo[d], hi[d])
+            weight += sides.attributes["weight"][d]
+    return loss / weight if weight > 0.0 else 0.0
+
+
+@kernel
+def mean_loss(sides: Sides, lo: Floats, hi: Floats) -> float:
+    """The loss of a box over the sides that it has."""
+    gaps = 0
+    for d in range(len(lo)):
+        if lo[d] > hi[d]:
+            gaps |= 1 << d
+    return row_loss(sides, lo, hi, gaps)
 
 
 @kernel
@@ -123,7 +177,7 @@ def join(sides: Sides, lo: Floats, hi: Floats, other_lo: Floats, other_hi: Float
             lo[d] = other_lo[d]
         if other_hi[d] > hi[d]:
             hi[d] = other_hi[d]
-        if sides.attributes["first_leaf"][d] >= 0:
+        if sides.attributes["first_leaf"][d] >= 0 and lo[d] <= hi[d]:
             node = cover(sides, d, lo[d], hi[d])
             lo[d] = sides.nodes["lo"][node]
             hi[d] = sides.nodes["hi"][node]
@@ -174,7 +228,12 @@ def joined_losses(
             for c in range(n):
                 a = los[d, c] if los[d, c] < low else low
                 b = his[d, c] if his[d, c] > high else high
-                out[c] += (b - a) * unit
+                length = b - a
+                out[c] += (length if length > 0.0 else 0.0) * unit
+            continue
+        if low > high:
+            for c in range(n):
+                out[c] += _side_loss(sides, d, los[d, c], his[d, c])
             continue
         node = cover(sides, d, low, high)
         v0 = sides.nodes["loss"][node]
@@ -208,13 +267,20 @@ def joined_losses(
 
 
 @kernel
-def points(sides: Sides, values: Floats, lo: Floats, hi: Floats) -> None:
-    """Write the box of each row by itself: numbers widened to the step, categories as they are."""
+def points(sides: Sides, values: Floats, extended: bool, lo: Floats, hi: Floats) -> None:
+    """Write the box of each row by itself: numbers widened to the step, categories as they are.
+
+    Where a value is missing, the side is the whole domain if it is ``extended``, else empty.
+    """
     for d in range(values.shape[1]):
         step, per = sides.attributes["step"][d], sides.attributes["per_unit"][d]
         lowest, highest = sides.attributes["lowest"][d], sides.attributes["highest"][d]
         for i in range(values.shape[0]):
             value = values[i, d]
+            if math.isnan(value):
+                lo[i, d] = lowest if extended else np.inf
+                hi[i, d] = highest if extended else -np.inf
+                continue
             lo[i, d] = value
             hi[i, d] = value
             if sides.attributes["first_leaf"][d] < 0 and step > 0.0:
@@ -230,9 +296,11 @@ def points(sides: Sides, values: Floats, lo: Floats, hi: Floats) -> None:
 
 @kernel
 def nodes_of(leaf_nodes: Ints, highs: Ints, parents: Ints, low: Floats, high: Floats) -> Ints:
-    """For many intervals of codes of one tree: the lowest node that covers each."""
-    nodes = np.empty(len(low), np.int64)
+    """For many intervals of codes of one tree: the lowest node that covers each (-1: none)."""
+    nodes = np.full(len(low), -1)
     for i in range(len(low)):
+        if low[i] > high[i]:
+            continue
         node = leaf_nodes[np.int64(low[i])]
         while highs[node] < high[i]:
             node = parents[node]

@@ -13,14 +13,27 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records, power_of_two
 
-__all__ = ["Held", "Rows", "due_at", "empty", "forget", "gather", "grown", "people", "put"]
+__all__ = [
+    "Arrival",
+    "Held",
+    "Rows",
+    "due_at",
+    "empty",
+    "forget",
+    "gather",
+    "grown",
+    "people",
+    "put",
+]
 
 SMALLEST = 256
 
 
-#: A row: its subject and time, the cluster it belongs to (-1: the row isn't held), and the position
-#: of the next row in that cluster (-1: none).
-ROW = np.dtype([("subject", "i8"), ("time", "f8"), ("cluster", "i8"), ("following", "i8")])
+#: A row: its subject and time, which of its values are missing (bit d: attribute d), the cluster it
+#: belongs to (-1: the row isn't held), and the position of the next row in that cluster (-1: none).
+ROW = np.dtype(
+    [("subject", "i8"), ("time", "f8"), ("gaps", "i8"), ("cluster", "i8"), ("following", "i8")]
+)
 #: The position that the next row gets, the oldest position that is held, how many rows and how many
 #: different subjects are held, the latest time of all, and the latest that a row has had.
 MARKS = np.dtype(
@@ -70,20 +83,30 @@ def grown(held: Held, span: int) -> Held:
     return larger
 
 
+class Arrival(NamedTuple):
+    """A row that comes."""
+
+    lo: Floats
+    hi: Floats
+    subject: int
+    sensitive: Ints
+    time: float
+    gaps: int
+
+
 @kernel
-def put(
-    held: Held, lo: Floats, hi: Floats, subject: int, sensitive: Ints, time: float, cluster: int
-) -> int:
+def put(held: Held, row: Arrival, cluster: int) -> int:
     """Take in the next row; give its position."""
     position = held.marks["upcoming"][0]
     at = position & (len(held.rows) - 1)
-    for d in range(len(lo)):
-        held.lo[at, d] = lo[d]
-        held.hi[at, d] = hi[d]
-    for j in range(len(sensitive)):
-        held.sensitive[at, j] = sensitive[j]
-    held.rows["subject"][at] = subject
-    held.rows["time"][at] = time
+    for d in range(len(row.lo)):
+        held.lo[at, d] = row.lo[d]
+        held.hi[at, d] = row.hi[d]
+    for j in range(len(row.sensitive)):
+        held.sensitive[at, j] = row.sensitive[j]
+    held.rows["subject"][at] = row.subject
+    held.rows["time"][at] = row.time
+    held.rows["gaps"][at] = row.gaps
     held.rows["cluster"][at] = cluster
     held.rows["following"][at] = -1
     held.marks["upcoming"][0] += 1
@@ -118,6 +141,7 @@ class Rows(NamedTuple):
     hi: Floats
     subjects: Ints
     sensitive: Ints
+    gaps: Ints
 
 
 @kernel
@@ -139,13 +163,15 @@ def gather(held: Held, positions: Ints) -> Rows:
     """Copies of some rows."""
     mask, d = len(held.rows) - 1, held.lo.shape[1]
     lo, hi = np.empty((d, len(positions))), np.empty((d, len(positions)))
+    gaps = np.empty(len(positions), np.int64)
     are_points = True
     for i in range(len(positions)):
         at = positions[i] & mask
+        gaps[i] = held.rows["gaps"][at]
         for j in range(d):
             lo[j, i] = held.lo[at, j]
             hi[j, i] = held.hi[at, j]
             are_points = are_points and lo[j, i] == hi[j, i]
     subjects, sensitive = people(held, positions)
     # Mostly a row is a point: one array for both sides is half of the memory to go through.
-    return Rows(lo, lo if are_points else hi, subjects, sensitive)
+    return Rows(lo, lo if are_points else hi, subjects, sensitive, gaps)

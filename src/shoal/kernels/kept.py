@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import covers, set_row
+from shoal.kernels.boxes import Box, covers, set_row
 from shoal.kernels.criteria import Limits, meets, needed
 
 __all__ = ["Kept", "empty", "keep", "reusable", "reuse"]
@@ -22,7 +22,11 @@ __all__ = ["Kept", "empty", "keep", "reusable", "reuse"]
 ROOM = 4
 
 
-GROUP = np.dtype([("loss", "f8"), ("number", "i8"), ("n_members", "i8")])
+#: A group: its loss and number, which values any of its rows misses (bit d: attribute d), the row
+#: count when it was published or last renewed, and how many members are remembered.
+GROUP = np.dtype(
+    [("loss", "f8"), ("number", "i8"), ("gaps", "i8"), ("since", "i8"), ("n_members", "i8")]
+)
 MARKS = np.dtype([("oldest", "i8"), ("n_kept", "i8")])
 
 
@@ -60,7 +64,7 @@ def _put_member(kept: Kept, at: int, i: int, subject: int, sensitive: Ints) -> N
 
 @kernel
 def keep(
-    kept: Kept, lo: Floats, hi: Floats, loss: float, group: int, subjects: Ints, sensitive: Ints
+    kept: Kept, lo: Floats, hi: Floats, box: Box, since: int, subjects: Ints, sensitive: Ints
 ) -> None:
     """Keep a group that has just been published, if there is room for it at all."""
     capacity = len(kept.groups)
@@ -74,8 +78,10 @@ def keep(
         kept.marks["n_kept"][0] += 1
     set_row(kept.lo, at, lo)
     set_row(kept.hi, at, hi)
-    kept.groups["loss"][at] = loss
-    kept.groups["number"][at] = group
+    kept.groups["loss"][at] = box.loss
+    kept.groups["number"][at] = box.group
+    kept.groups["gaps"][at] = box.gaps
+    kept.groups["since"][at] = since
     if room > 0:
         kept.groups["n_members"][at] = len(subjects)
         for i in range(len(subjects)):
@@ -84,15 +90,18 @@ def keep(
 
 @kernel
 def reusable(
-    kept: Kept, limits: Limits, lo: Floats, hi: Floats, subject: int, sensitive: Ints
+    kept: Kept, limits: Limits, lo: Floats, hi: Floats, subject: int, sensitive: Ints, since: int
 ) -> Ints:
-    """The groups, oldest first, that cover a row and still meet the limits when it joins."""
+    """The groups, oldest first, that cover a row and still meet the limits when it joins.
+
+    Groups that were published, or last renewed, before ``since`` are too old.
+    """
     found = np.empty(kept.marks["n_kept"][0], np.int64)
     n = 0
     room = kept.subject.shape[1]
     for i in range(kept.marks["n_kept"][0]):
         at = (kept.marks["oldest"][0] + i) % len(kept.groups)
-        if not covers(kept.lo[at], kept.hi[at], lo, hi):
+        if kept.groups["since"][at] < since or not covers(kept.lo[at], kept.hi[at], lo, hi):
             continue
         if room > 0:
             members = kept.groups["n_members"][at]
