@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from benchmarks.figures.gaps import insert_gaps
+from benchmarks.figures.idea.gaps import insert_gaps
 from benchmarks.figures.streams import ADULT, Stream, encoded
 from benchmarks.workloads import SHARED
 from shoal.datasets import Dataset, adult
