@@ -28,8 +28,8 @@ class Codes(NamedTuple):
     """A batch of rows as arrays.
 
     ``values`` are numbers, or codes of leaves, by row and quasi attribute (NaN: missing);
-    ``sensitive`` are codes by row and sensitive attribute; ``subjects`` are integers that only have to be told apart;
-    ``times`` are arrival times in seconds, NaN where the stream has none.
+    ``sensitive`` are codes by row and sensitive attribute; ``subjects`` are integers that only have
+    to be told apart; ``times`` are arrival times in seconds, NaN where the stream has none.
     """
 
     values: Floats

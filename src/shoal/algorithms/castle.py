@@ -29,9 +29,16 @@ from shoal.kernels.boxes import (
     mean_loss,
     set_box,
 )
-from shoal.kernels.criteria import Limits, any_diversity, count_subjects, meets, needed
+from shoal.kernels.criteria import (
+    Limits,
+    any_diversity,
+    breakable,
+    count_subjects,
+    meets,
+    needed,
+)
 from shoal.kernels.held import Held, forget, gather, people, put
-from shoal.kernels.kept import Kept, keep, reusable, reuse
+from shoal.kernels.kept import Kept, best, keep, reusable, reuse
 from shoal.kernels.lists import in_order, order_of, picked, picked_rows
 from shoal.kernels.split import by_subjects, by_values, mend_parts
 from shoal.policy import Criterion, KAnonymity, LDiversity
@@ -168,12 +175,7 @@ class CastleEngine(HoldingEngine):
     def __init__(self, recipe: Castle, space: Space, seed: bytes) -> None:
         d = space.n_quasi
         best = recipe.reuse == "best"
-        asked = space.limits.diversity
-        hopeless = bool(
-            (asked["diverse"] > 1).any()
-            and not (asked["entropy"] > 0).any()
-            and not (asked["c"] > 0).any()
-        )
+        hopeless = bool(any_diversity(space.limits) and not breakable(space.limits))
         self._rules = Rules(space.sides, space.limits, space.deadlines, best, hopeless)
         slots = np.zeros(recipe.clusters, SLOT)
         slots["birth"] = slots["first"] = slots["last"] = -1
@@ -425,10 +427,7 @@ def _reuse(rules: Rules, state: State, position: int, out: Out) -> bool:
     if len(covering) == 0:
         return False
     if rules.best:
-        chosen = covering[0]
-        for group in covering[1:]:
-            if state.kept.groups["loss"][group] < state.kept.groups["loss"][chosen]:
-                chosen = group
+        chosen = best(state.kept, covering)
     else:
         chosen = covering[rng.below(state.rng, len(covering))]
     reuse(state.kept, chosen, rows.rows["subject"][at], rows.sensitive[at])

@@ -33,6 +33,7 @@ __all__ = [
     "row_loss",
     "set_box",
     "set_row",
+    "shared_losses",
 ]
 
 
@@ -210,60 +211,96 @@ def _climb(sides: Sides, node: int) -> tuple[float, float, float, int]:
 
 
 @kernel
+def _add_joined(
+    sides: Sides, los: Floats, his: Floats, n: int, d: int, low: float, high: float, out: Floats
+) -> None:
+    """For each of n boxes, add what one side of it and one interval lose together.
+
+    The loops run over boxes innermost and have no branches, so the compiler turns them into vector
+    instructions. A tree is climbed from the node of the interval, three levels at a time: whatever
+    isn't under a node needs at least its parent.
+    """
+    if sides.attributes["first_leaf"][d] < 0:
+        unit = sides.attributes["unit"][d]
+        for c in range(n):
+            a = los[d, c] if los[d, c] < low else low
+            b = his[d, c] if his[d, c] > high else high
+            length = b - a
+            out[c] += (length if length > 0.0 else 0.0) * unit
+        return
+    if low > high:
+        for c in range(n):
+            out[c] += _side_loss(sides, d, los[d, c], his[d, c])
+        return
+    node = cover(sides, d, low, high)
+    v0 = sides.nodes["loss"][node]
+    a1, b1, v1, node = _climb(sides, node)
+    a2, b2, v2, node = _climb(sides, node)
+    a3, b3, v3, node = _climb(sides, node)
+    if sides.nodes["parent"][node] == node:
+        for c in range(n):
+            a, b = los[d, c], his[d, c]
+            v = v1 if (a < a1) | (b > b1) else v0
+            v = v2 if (a < a2) | (b > b2) else v
+            out[c] += v3 if (a < a3) | (b > b3) else v
+        return
+    side = np.empty(n)
+    for c in range(n):
+        a, b = los[d, c], his[d, c]
+        v = v1 if (a < a1) | (b > b1) else v0
+        v = v2 if (a < a2) | (b > b2) else v
+        side[c] = v3 if (a < a3) | (b > b3) else v
+    while sides.nodes["parent"][node] != node:
+        a1, b1, v1, node = _climb(sides, node)
+        a2, b2, v2, node = _climb(sides, node)
+        a3, b3, v3, node = _climb(sides, node)
+        for c in range(n):
+            a, b = los[d, c], his[d, c]
+            v = v1 if (a < a1) | (b > b1) else side[c]
+            v = v2 if (a < a2) | (b > b2) else v
+            side[c] = v3 if (a < a3) | (b > b3) else v
+    for c in range(n):
+        out[c] += side[c]
+
+
+@kernel
 def joined_losses(
     sides: Sides, los: Floats, his: Floats, n: int, lo: Floats, hi: Floats, out: Floats
 ) -> None:
     """For each of n boxes (attributes along the first axis): the loss of it and one box together.
 
-    The work-horse of every clustering. The loops run over boxes innermost and have no branches,
-    so the compiler turns them into vector instructions. A tree is climbed from the node of the
-    one box, three levels at a time: whatever isn't under a node needs at least its parent.
+    The work-horse of every clustering.
     """
     for c in range(n):
         out[c] = 0.0
     for d in range(len(lo)):
-        low, high = lo[d], hi[d]
-        if sides.attributes["first_leaf"][d] < 0:
-            unit = sides.attributes["unit"][d]
-            for c in range(n):
-                a = los[d, c] if los[d, c] < low else low
-                b = his[d, c] if his[d, c] > high else high
-                length = b - a
-                out[c] += (length if length > 0.0 else 0.0) * unit
+        _add_joined(sides, los, his, n, d, lo[d], hi[d], out)
+
+
+@kernel
+def shared_losses(
+    sides: Sides, los: Floats, his: Floats, n: int, lo: Floats, hi: Floats, out: Floats
+) -> None:
+    """For each of n boxes: the mean loss of it and one box together, over the sides both have.
+
+    Where they have none in common it is 1: nothing is farther.
+    """
+    weight, side = np.zeros(n), np.empty(n)
+    for c in range(n):
+        out[c] = 0.0
+    for d in range(len(lo)):
+        if lo[d] > hi[d]:
             continue
-        if low > high:
-            for c in range(n):
-                out[c] += _side_loss(sides, d, los[d, c], his[d, c])
-            continue
-        node = cover(sides, d, low, high)
-        v0 = sides.nodes["loss"][node]
-        a1, b1, v1, node = _climb(sides, node)
-        a2, b2, v2, node = _climb(sides, node)
-        a3, b3, v3, node = _climb(sides, node)
-        if sides.nodes["parent"][node] == node:
-            for c in range(n):
-                a, b = los[d, c], his[d, c]
-                v = v1 if (a < a1) | (b > b1) else v0
-                v = v2 if (a < a2) | (b > b2) else v
-                out[c] += v3 if (a < a3) | (b > b3) else v
-            continue
-        side = np.empty(n)
         for c in range(n):
-            a, b = los[d, c], his[d, c]
-            v = v1 if (a < a1) | (b > b1) else v0
-            v = v2 if (a < a2) | (b > b2) else v
-            side[c] = v3 if (a < a3) | (b > b3) else v
-        while sides.nodes["parent"][node] != node:
-            a1, b1, v1, node = _climb(sides, node)
-            a2, b2, v2, node = _climb(sides, node)
-            a3, b3, v3, node = _climb(sides, node)
-            for c in range(n):
-                a, b = los[d, c], his[d, c]
-                v = v1 if (a < a1) | (b > b1) else side[c]
-                v = v2 if (a < a2) | (b > b2) else v
-                side[c] = v3 if (a < a3) | (b > b3) else v
+            side[c] = 0.0
+        _add_joined(sides, los, his, n, d, lo[d], hi[d], side)
+        share = sides.attributes["weight"][d]
         for c in range(n):
-            out[c] += side[c]
+            has = los[d, c] <= his[d, c]
+            out[c] += side[c] if has else 0.0
+            weight[c] += share if has else 0.0
+    for c in range(n):
+        out[c] = out[c] / weight[c] if weight[c] > 0.0 else 1.0
 
 
 @kernel

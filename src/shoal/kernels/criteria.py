@@ -14,7 +14,15 @@ from shoal._jit import kernel
 from shoal.kernels.arrays import Ints, Records
 from shoal.kernels.lists import by_first, column, distinct, tally
 
-__all__ = ["Limits", "any_diversity", "count_subjects", "match", "meets", "needed"]
+__all__ = [
+    "Limits",
+    "any_diversity",
+    "breakable",
+    "count_subjects",
+    "match",
+    "meets",
+    "needed",
+]
 
 
 #: One entry for each sensitive attribute. ``diverse`` is the l of every form of l-diversity (1: not
@@ -36,6 +44,15 @@ def any_diversity(limits: Limits) -> bool:
     for j in range(len(limits.diversity)):
         asked = limits.diversity[j]
         if asked["diverse"] > 1 or asked["entropy"] > 0.0 or asked["c"] > 0.0:
+            return True
+    return False
+
+
+@kernel
+def breakable(limits: Limits) -> bool:
+    """Whether one more row can break what is asked: evenness can be lost, variety can't."""
+    for j in range(len(limits.diversity)):
+        if limits.diversity["entropy"][j] > 0.0 or limits.diversity["c"][j] > 0.0:
             return True
     return False
 

@@ -14,9 +14,9 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import Box, covers, set_row
-from shoal.kernels.criteria import Limits, meets, needed
+from shoal.kernels.criteria import Limits, breakable, meets, needed
 
-__all__ = ["Kept", "empty", "keep", "reusable", "reuse"]
+__all__ = ["Kept", "best", "empty", "keep", "reusable", "reuse"]
 
 #: Members that a kept group has room for, in multiples of the fewest subjects a group needs.
 ROOM = 4
@@ -43,8 +43,7 @@ class Kept(NamedTuple):
 
 def empty(groups: int, n_quasi: int, n_sensitive: int, limits: Limits) -> Kept:
     """A ring for so many groups."""
-    breakable = bool((limits.diversity["entropy"] > 0).any() or (limits.diversity["c"] > 0).any())
-    room = ROOM * int(needed(limits)) if breakable else 0
+    room = ROOM * int(needed(limits)) if breakable(limits) else 0
     return Kept(
         np.zeros((groups, n_quasi)),
         np.zeros((groups, n_quasi)),
@@ -115,6 +114,16 @@ def reusable(
         found[n] = at
         n += 1
     return found[:n]
+
+
+@kernel
+def best(kept: Kept, groups: Ints) -> int:
+    """Of some kept groups the one that loses least, the oldest of several."""
+    least = groups[0]
+    for group in groups[1:]:
+        if kept.groups["loss"][group] < kept.groups["loss"][least]:
+            least = group
+    return least
 
 
 @kernel
