@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.figures.fast.data import Repeated
-from benchmarks.figures.idea.gaps import gap_masks
 from benchmarks.figures.idea.data import Incomplete
+from benchmarks.figures.idea.gaps import gap_masks
 from benchmarks.figures.streams import Stream
 from benchmarks.figures.sweep import Cell, Lost
 from shoal.algorithms import find

@@ -6,10 +6,10 @@ import doctest
 
 import numpy as np
 import pytest
-from benchmarks.figures.idea import gaps
 from benchmarks.figures.fast.data import QUASI, Repeated
-from benchmarks.figures.idea.gaps import gap_masks, insert_gaps
+from benchmarks.figures.idea import gaps
 from benchmarks.figures.idea.data import INFORMS, TREES, Incomplete, data_of
+from benchmarks.figures.idea.gaps import gap_masks, insert_gaps
 from benchmarks.figures.streams import ADULT
 
 from shoal.hierarchy import Range

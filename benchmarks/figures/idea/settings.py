@@ -85,9 +85,7 @@ def axes(sizes: IdeaSizes, data: Data) -> dict[str, Axis]:
     }
 
 
-def run(
-    sizes: IdeaSizes, setting: Setting, algorithm: str, missing: Missing = "maybe"
-) -> Found:
+def run(sizes: IdeaSizes, setting: Setting, algorithm: str, missing: Missing = "maybe") -> Found:
     """Run an algorithm as the paper does: with the best reuse, and the loss of Definition 10."""
     knobs: dict[str, object] = {
         "loss": "lm",

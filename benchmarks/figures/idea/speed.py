@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from benchmarks.figures.idea.settings import (
-    ALGORITHMS, DATA, LABELS, Data, IdeaSizes, axes, run,
-)  # fmt: skip
+    ALGORITHMS,
+    DATA,
+    LABELS,
+    Data,
+    IdeaSizes,
+    axes,
+    run,
+)
 from benchmarks.figures.model import Claim, Curve, Figure, Panel, Reading, below, rises
 
 __all__ = ["figure_7", "figure_9"]
