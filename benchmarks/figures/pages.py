@@ -50,10 +50,6 @@ class Page:
         return [f"../shared/data/{path.name}" for path in self.needs if not path.exists()]
 
 
-SPREADS = """\
-Whether a claim holds is computed from the numbers: a difference counts if it is larger than the
-spreads of both sides together."""
-
 CASTLE_HEAD = """\
 # CASTLE: the figures of the thesis
 
@@ -71,8 +67,9 @@ FAST_HEAD = f"""\
 Made by `python -m benchmarks.figures fast`; don't edit. The figures are those of the paper on FAST,
 §5, on UCI Adult: six numbers and four categories, and a tenth of the people twice, at random
 places. Numbers are means over {FastSizes().seeds} seeds, which are other places, ± half of the
-distance between the least and the largest (the bars in the pictures). {SPREADS}
-The paper's pictures aren't in its text, so there are no numbers to compare with.
+distance between the least and the largest (the bars in the pictures). Whether a claim holds is
+computed from the numbers: a difference counts if it is larger than the spreads of both sides
+together. The paper's pictures aren't in its text, so there are no numbers to compare with.
 
 As in the paper, a row joins the covering group that loses least (`reuse = "best"`), which leaks;
 what the safe way costs is in the last section. Loss is that of the paper's Equation 7
@@ -85,8 +82,9 @@ IDEA_HEAD = f"""\
 Made by `python -m benchmarks.figures idea`; don't edit. The figures are those of the paper on IDEA,
 §5, with the attributes of its Table 1. Numbers are means over {IdeaSizes().seeds} seeds, which put
 the gaps elsewhere, ± half of the distance between the least and the largest (the bars in the
-pictures). {SPREADS} The paper's pictures aren't in its text, so there are no numbers to compare
-with.
+pictures). Whether a claim holds is computed from the numbers: a difference counts if it is larger
+than the spreads of both sides together. The paper's pictures aren't in its text, so there are no
+numbers to compare with.
 
 - The paper prints no hierarchies, only their heights and leaves; all trees here have those. They
   are the ARX tool's for Adult's occupation, relationship and sex and for INFORMS' race and years of

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 from benchmarks.figures.idea.settings import DATA, IdeaSizes, axes, run
-from benchmarks.figures.model import Claim, Curve, Figure, Panel, Reading, below, rises
+from benchmarks.figures.model import Claim, Curve, Figure, Measured, Panel, Reading, below, rises
 from shoal.policy import Missing
 
 __all__ = ["figure_6"]
@@ -69,7 +70,7 @@ def figure_6(sizes: IdeaSizes) -> Figure:
 def _panel(
     title: str,
     xs: tuple[int, ...],
-    cells: dict[Missing, list],
+    cells: Mapping[Missing, Sequence[Measured]],
     what: str = "Mean loss of published rows",
     axis: str = "mean information loss (0 to 1)",
 ) -> Panel:
