@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import hashlib
+import math
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -351,6 +352,19 @@ class Anonymizer(ABC):
                 raise ParameterError(key, what, got=repr(value))
             if value > MOST:
                 raise ParameterError(key, f"must be at most {MOST:,}", got=repr(value))
+
+    def _between(self, least: float, most: float, *knobs: str) -> None:
+        """Refuse knobs that aren't numbers within bounds."""
+        for knob in knobs:
+            value = getattr(self, knob)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                value = math.nan
+            if not least <= value <= most:
+                raise ParameterError(
+                    f"{type(self).__name__}.{knob}",
+                    f"must be a number from {least:g} to {most:g}",
+                    got=repr(getattr(self, knob)),
+                )
 
     def _one_of(self, knob: str, known: tuple[str, ...]) -> None:
         """Refuse a knob that isn't one of the known words."""

@@ -13,15 +13,16 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.engine import Out, decide, write_box
 from shoal.kernels import columns, counter, held, kept, rng
-from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import Box, Sides, box_of, hull, joined_losses, mean_loss
+from shoal.kernels.arrays import Bools, Floats, Ints, Records
+from shoal.kernels.boxes import Box, Sides, box_of, hull, joined_losses, mean_loss, shared_losses
 from shoal.kernels.columns import Columns
 from shoal.kernels.criteria import Limits, count_subjects, meets, needed
 from shoal.kernels.held import Held, forget, gather, people, put
 from shoal.kernels.kept import Kept, best, keep, reusable, reuse
 from shoal.kernels.neighbours import none
+from shoal.kernels.partitions import Partitions, united
 from shoal.space import Deadlines, Space
-from shoal.turns import Batch, HoldingEngine, arrival
+from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
 
 __all__ = [
     "Rules",
@@ -30,11 +31,13 @@ __all__ = [
     "covering",
     "distances",
     "everybody",
-    "join_any",
     "leave",
+    "merged",
+    "next_row",
     "publish",
     "settle",
     "take_in",
+    "tuple_distances",
 ]
 
 #: How many groups and instants there have been.
@@ -123,16 +126,31 @@ def leave(state: State, position: int) -> None:
 
 
 @kernel
+def _slot(state: State, position: int) -> int:
+    """Where a row lies in the columns, once they have few holes."""
+    columns.close_holes(state.columns, state.held, columns.DENSE)
+    return state.held.rows["following"][position & (len(state.held.rows) - 1)]
+
+
+@kernel
+def tuple_distances(rules: Rules, state: State, position: int) -> tuple[int, Floats]:
+    """The slot of a row, and its distance to each other one over the attributes both have."""
+    slot, rows = _slot(state, position), state.columns
+    distance = np.empty(rows.marks["n"][0])
+    lo, hi = box_of(rows.lo, slot), box_of(rows.hi, slot)
+    shared_losses(rules.sides, rows.lo, rows.hi, len(distance), lo, hi, distance)
+    return slot, distance
+
+
+@kernel
 def distances(rules: Rules, state: State, position: int) -> tuple[int, Floats]:
     """The slot of a row, and what it loses together with each other one."""
-    columns.close_holes(state.columns, state.held, columns.DENSE)
-    slot = state.held.rows["following"][position & (len(state.held.rows) - 1)]
-    n, rows = state.columns.marks["n"][0], state.columns
+    slot, rows = _slot(state, position), state.columns
     # Mostly all rows are points: one array for both sides is half of the memory to go through.
     his = rows.hi if rows.marks["n_wide"][0] > 0 else rows.lo
-    distance = np.empty(n)
+    distance = np.empty(rows.marks["n"][0])
     lo, hi = box_of(rows.lo, slot), box_of(rows.hi, slot)
-    joined_losses(rules.sides, rows.lo, his, n, lo, hi, distance)
+    joined_losses(rules.sides, rows.lo, his, len(distance), lo, hi, distance)
     return slot, distance
 
 
@@ -155,6 +173,56 @@ def everybody(rules: Rules, state: State) -> Ints:
     return positions if meets(rules.limits, subjects, sensitive) else none()
 
 
+@kernel
+def merged(
+    rules: Rules, state: State, slot: int, found: Partitions, likeness: Ints, at_random: bool
+) -> Ints:
+    """All rows of the partition of a row and of others, put together until they can be a group.
+
+    The partition with the most similar attributes comes first; of several, the one with the most
+    likeness; of these, the one with the most rows; of these, any or the one with the oldest row.
+    """
+    chosen = np.zeros(len(found.apart), np.bool_)
+    chosen[found.of[slot]] = True
+    n_rows = found.n_rows[found.of[slot]]
+    for _ in range(len(chosen) - 1):
+        following = _following(state, found, likeness, chosen, at_random)
+        chosen[following] = True
+        n_rows += found.n_rows[following]
+        if n_rows >= needed(rules.limits):
+            positions = united(state.columns, found, chosen)
+            subjects, sensitive = people(state.held, positions)
+            if meets(rules.limits, subjects, sensitive):
+                return positions
+    return none()
+
+
+@kernel
+def _following(
+    state: State, found: Partitions, likeness: Ints, chosen: Bools, at_random: bool
+) -> int:
+    """Which of the partitions that aren't chosen is the next to be."""
+    equal = np.empty(len(chosen), np.int64)
+    n = 0
+    for p in range(len(chosen)):
+        if chosen[p]:
+            continue
+        if n > 0:
+            q = equal[0]
+            ahead = found.apart[q] - found.apart[p]
+            if ahead == 0.0:
+                ahead = likeness[p] - likeness[q]
+            if ahead == 0.0:
+                ahead = found.n_rows[p] - found.n_rows[q]
+            if ahead < 0.0:
+                continue
+            if ahead > 0.0:
+                n = 0
+        equal[n] = p
+        n += 1
+    return equal[rng.below(state.rng, n)] if at_random and n > 1 else equal[0]
+
+
 # -- groups published before ----------------------------------------------------------------------
 
 
@@ -174,19 +242,6 @@ def covering(rules: Rules, state: State, position: int, out: Out) -> Ints:
 
 
 @kernel
-def join_any(rules: Rules, state: State, position: int, groups: Ints, out: Out) -> bool:
-    """Let a row join one of the kept groups that cover it, each equally likely, if any does.
-
-    Nothing is compared: that a row left in one group and not in a better one would tell where it
-    isn't. With reuse of the best one, nothing is done here.
-    """
-    if rules.best or len(groups) == 0:
-        return False
-    _join(state, position, groups[rng.below(state.rng, len(groups))], out)
-    return True
-
-
-@kernel
 def _join(state: State, position: int, group: int, out: Out) -> None:
     at, groups = position & (len(state.held.rows) - 1), state.kept.groups
     reuse(state.kept, group, state.held.rows["subject"][at], state.held.sensitive[at])
@@ -200,13 +255,42 @@ def _join(state: State, position: int, group: int, out: Out) -> None:
 
 
 @kernel
-def settle(
-    rules: Rules, state: State, position: int, groups: Ints, members: Ints, out: Out
-) -> None:
-    """Decide a row, given the kept groups that cover it and the members of a new group around it.
+def next_row(rules: Rules, state: State, batch: Batch, out: Out) -> int:
+    """Go on until a row is due that needs a new group: its position, or `DONE`.
 
-    Whichever loses less, the kept one only if it is better; without either the row is suppressed.
+    A row that kept groups cover joins one of them, each equally likely. Nothing is compared: that a
+    row left in one group and not in a better one would tell where it isn't. (With reuse of the best
+    one, that is for `settle` to find out.) Whoever is told of a row settles it, and asks again.
     """
+    while True:
+        due = next_turn(state.held, rules.deadlines, batch, out)
+        # The whole end of a stream is one instant.
+        if (due == DONE) if batch.at_end else (due >= 0):
+            state.marks["instants"][0] += 1
+        if due == DONE:
+            return DONE
+        if due == COMES:
+            take_in(state, batch)
+            continue
+        if not rules.best:
+            groups = covering(rules, state, due, out)
+            if len(groups) > 0:
+                _join(state, due, groups[rng.below(state.rng, len(groups))], out)
+                continue
+        rest = everybody(rules, state) if batch.at_end else none()
+        if len(rest) == 0:
+            return due
+        settle(rules, state, due, rest, out)
+
+
+@kernel
+def settle(rules: Rules, state: State, position: int, members: Ints, out: Out) -> None:
+    """Decide a row, given the members of a new group around it.
+
+    With reuse of the best group, whichever loses less: a kept one only if it is better. Without
+    either the row is suppressed.
+    """
+    groups = covering(rules, state, position, out) if rules.best else none()
     if len(members) == 0 and len(groups) == 0:
         at = position & (len(state.held.rows) - 1)
         decide(out, position, 2, -1, state.marks["instants"][0], state.held.rows["gaps"][at])

@@ -17,18 +17,8 @@ from shoal.kernels.arrays import Ints
 from shoal.kernels.neighbours import group_around
 from shoal.policy import Criterion, KAnonymity, LDiversity
 from shoal.space import Space
-from shoal.turns import COMES, DONE, Batch, next_turn
-from shoal.window import (
-    Rules,
-    State,
-    WindowEngine,
-    covering,
-    distances,
-    everybody,
-    join_any,
-    settle,
-    take_in,
-)
+from shoal.turns import Batch
+from shoal.window import Rules, State, WindowEngine, distances, next_row, settle
 
 __all__ = ["Fads"]
 
@@ -95,28 +85,15 @@ class FadsEngine(WindowEngine):
 @kernel
 def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
     """Take in rows and decide those that are due, between the rows and after them."""
-    while True:
-        due = next_turn(state.held, rules.deadlines, batch, out)
-        if due >= 0:
-            groups = covering(rules, state, due, out)
-            if not join_any(rules, state, due, groups, out):
-                settle(rules, state, due, groups, _group(rules, state, due, batch.at_end), out)
-        elif due == COMES:
-            take_in(state, batch)
-        # The whole end of a stream is one instant.
-        if (due == DONE) if batch.at_end else (due >= 0):
-            state.marks["instants"][0] += 1
-        if due == DONE:
-            break
+    due = next_row(rules, state, batch, out)
+    while due >= 0:
+        settle(rules, state, due, _group(rules, state, due), out)
+        due = next_row(rules, state, batch, out)
 
 
 @kernel
-def _group(rules: Rules, state: State, position: int, at_end: bool) -> Ints:
+def _group(rules: Rules, state: State, position: int) -> Ints:
     """The row and its nearest neighbours in the whole window."""
-    if at_end:
-        members = everybody(rules, state)
-        if len(members) > 0:
-            return members
     slot, distance = distances(rules, state, position)
     return group_around(
         rules.limits, state.held, state.columns, slot, distance, np.zeros(len(distance)), 0.0
