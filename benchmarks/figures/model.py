@@ -118,6 +118,10 @@ class Figure:
     page: str = "castle"
     source: str = "the thesis"
     one_axis: bool = True
+    heading: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.heading or f'Figure {self.name}'}: {self.title}"
 
 
 def rises(cells: Sequence[Measured], *, falls: bool = False) -> tuple[Verdict, str]:
@@ -150,33 +154,40 @@ def rises(cells: Sequence[Measured], *, falls: bool = False) -> tuple[Verdict, s
     return ("holds in general" if against else "holds"), evidence
 
 
-def below(ours: Sequence[Measured], others: Sequence[Measured]) -> tuple[Verdict, str]:
+def below(
+    ours: Sequence[Measured], others: Sequence[Measured], where: Sequence[str] = ()
+) -> tuple[Verdict, str]:
     """Whether each of ours is less than the other in the same place, and in how many it is.
 
-    As everywhere, a difference counts if it is larger than both spreads together.
+    As everywhere, a difference counts if it is larger than both spreads together. If the places
+    have names, those are told where it isn't less.
 
     >>> def readings(*values):
     ...     return [Reading((value,)) for value in values]
     >>> below(readings(0.1, 0.2), readings(0.2, 0.4))
     ('holds', 'less in 2 of 2 (0.50 to 0.50 times)')
-    >>> below(readings(0.1, 0.1, 0.3), readings(0.2, 0.2, 0.2))
-    ('holds in general', 'less in 2 of 3, more in 1 (0.50 to 1.50 times)')
+    >>> below(readings(0.1, 0.1, 0.3), readings(0.2, 0.2, 0.2), ["a", "b", "c"])
+    ('holds in general', 'less in 2 of 3, more in 1 (0.50 to 1.50 times); more at c')
     """
-    differences = [
-        0
-        if abs(one.mean - other.mean) <= one.spread + other.spread
-        else (1 if one.mean < other.mean else -1)
-        for one, other in zip(ours, others, strict=True)
-    ]
-    ratios = [one.mean / other.mean for one, other in zip(ours, others, strict=True) if other.mean]
-    less, more = differences.count(1), differences.count(-1)
-    evidence = f"less in {less} of {len(differences)}"
+    pairs = list(zip(ours, others, strict=True))
+    alike = [abs(one.mean - other.mean) <= one.spread + other.spread for one, other in pairs]
+    is_less = [one.mean < other.mean for one, other in pairs]
+    less = [i for i in range(len(pairs)) if is_less[i] and not alike[i]]
+    more = [i for i in range(len(pairs)) if not is_less[i] and not alike[i]]
+    within = [i for i in range(len(pairs)) if alike[i]]
+    evidence = f"less in {len(less)} of {len(pairs)}"
     if more:
-        evidence += f", more in {more}"
+        evidence += f", more in {len(more)}"
+    if within:
+        evidence += f", within the spreads in {len(within)}"
+    ratios = [one.mean / other.mean for one, other in pairs if other.mean]
     if ratios:
         evidence += f" ({min(ratios):.2f} to {max(ratios):.2f} times)"
-    if less == len(differences):
+    for words, places in (("more at", more), ("within the spreads at", within)):
+        if where and places:
+            evidence += f"; {words} {', '.join(dict.fromkeys(where[i] for i in places))}"
+    if len(less) == len(pairs):
         return "holds", evidence
-    if less > more:
+    if 2 * len(less) > len(pairs):
         return "holds in general", evidence
-    return ("doesn't hold" if more > less else "can't be told"), evidence
+    return ("doesn't hold" if 2 * len(more) > len(pairs) else "can't be told"), evidence

@@ -19,9 +19,9 @@ def picture_name(figure: Figure) -> str:
 def figure_text(figure: Figure) -> str:
     """The section of one figure."""
     parts = [
-        f"## Figure {figure.name}: {figure.title}",
+        f"## {figure}",
         figure.setting,
-        f"![Figure {figure.name}: {figure.title}]({picture_name(figure)}.svg)",
+        f"![{figure}]({picture_name(figure)}.svg)",
     ]
     for panel in figure.panels:
         parts += _panel_parts(panel)

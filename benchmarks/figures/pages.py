@@ -11,7 +11,7 @@ from benchmarks.figures.castle_audit import audited, audited_text
 from benchmarks.figures.fast import kept, reuse, rounds, sweeps
 from benchmarks.figures.fast import speed as fast_speed
 from benchmarks.figures.fast.settings import FastSizes
-from benchmarks.figures.idea import added, loss, match
+from benchmarks.figures.idea import added, loss, match, threshold
 from benchmarks.figures.idea import speed as idea_speed
 from benchmarks.figures.idea.data import INFORMS, TREES
 from benchmarks.figures.idea.settings import IdeaSizes
@@ -168,6 +168,7 @@ PAGES = (
             "idea-7": _idea(idea_speed.figure_7),
             "idea-8": _idea(added.figure_8),
             "idea-9": _idea(idea_speed.figure_9),
+            "idea-threshold": _idea(threshold.figure_threshold),
         },
         needs=(ADULT, INFORMS, TREES),
     ),

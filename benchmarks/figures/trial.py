@@ -94,8 +94,11 @@ class Found:
 
 
 @cache
-def found(trial: Trial, seeds: int) -> Found:
-    """Run a trial with so many seeds; what was run before in this process isn't run again."""
+def found(trial: Trial, seeds: int, attempt: int = 0) -> Found:
+    """Run a trial with so many seeds; what was run before in this process isn't run again.
+
+    Another attempt is run again, and comes to the same but for its time.
+    """
     return Found(tuple(ran(trial.with_seed(seed)) for seed in range(seeds)))
 
 

@@ -41,10 +41,11 @@ def _figure(sizes: IdeaSizes, name: str, data: Data) -> Figure:
         algorithm: [cell for cells in losses.values() for cell in cells[algorithm]]
         for algorithm in ALGORITHMS
     }
+    places = [place for axis in axes(sizes, data).values() for place in axis.places]
     claims = [
         Claim(
             f"IDEA loses less than {LABELS[rival]} in all the experiments.",
-            *below(everywhere["idea"], everywhere[rival]),
+            *below(everywhere["idea"], everywhere[rival], places),
         )
         for rival in ("iot", "k-varp")
     ]

@@ -8,6 +8,7 @@ from benchmarks.figures.idea.settings import (
     LABELS,
     Data,
     IdeaSizes,
+    Setting,
     axes,
     run,
 )
@@ -35,7 +36,7 @@ def _figure(sizes: IdeaSizes, name: str, data: Data) -> Figure:
     for key, axis in axes(sizes, data).items():
         seconds[key] = {
             algorithm: tuple(
-                Reading(tuple(ran.processor for ran in run(sizes, one, algorithm).runs))
+                Reading(_seconds(sizes, one, algorithm))
                 for one in axis.settings
             )
             for algorithm in ALGORITHMS
@@ -85,10 +86,16 @@ def _figure(sizes: IdeaSizes, name: str, data: Data) -> Figure:
         name,
         f"Run time of IoT, K-VARP and IDEA on {DATA[data]}",
         "The runs of the figure of losses: processor time of the engine alone, from codes to "
-        "decisions, in one thread. The paper measured Java on another machine.",
+        "decisions, in one thread, and the lesser of two tries. The paper measured Java on another machine.",
         tuple(panels),
         tuple(claims),
         page="idea",
         source="the paper",
         one_axis=False,
     )
+
+
+def _seconds(sizes: IdeaSizes, setting: Setting, algorithm: str) -> tuple[float, ...]:
+    """The processor time with each seed."""
+    tries = (run(sizes, setting, algorithm, attempt=attempt).runs for attempt in range(2))
+    return tuple(min(ran.processor for ran in rans) for rans in zip(*tries, strict=True))
