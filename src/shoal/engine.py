@@ -350,8 +350,14 @@ class Anonymizer(ABC):
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 what = f"must be a whole number of at least {least}"
                 raise ParameterError(key, what, got=repr(value))
-            if value > MOST:
-                raise ParameterError(key, f"must be at most {MOST:,}", got=repr(value))
+        self._at_most(MOST, *knobs)
+
+    def _at_most(self, most: int, *knobs: str) -> None:
+        """Refuse knobs that are larger than makes sense."""
+        for knob in knobs:
+            if getattr(self, knob) > most:
+                key, got = f"{type(self).__name__}.{knob}", repr(getattr(self, knob))
+                raise ParameterError(key, f"must be at most {most:,}", got=got)
 
     def _between(self, least: float, most: float, *knobs: str) -> None:
         """Refuse knobs that aren't numbers within bounds."""

@@ -17,26 +17,26 @@ from shoal.kernels.arrays import Bools, Floats, Ints, Records
 from shoal.kernels.boxes import Box, Sides, box_of, hull, joined_losses, mean_loss, shared_losses
 from shoal.kernels.columns import Columns
 from shoal.kernels.criteria import Limits, count_subjects, meets, needed
-from shoal.kernels.held import Held, forget, gather, people, put
+from shoal.kernels.held import Held, forget, gather, is_held, people, put
 from shoal.kernels.kept import Kept, best, keep, reusable, reuse
-from shoal.kernels.neighbours import none
+from shoal.kernels.neighbours import group_around, none
 from shoal.kernels.partitions import Partitions, united
 from shoal.space import Deadlines, Space
 from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
 
 __all__ = [
+    "EVERYWHERE",
+    "MARKS",
     "Rules",
     "State",
     "WindowEngine",
-    "covering",
-    "distances",
-    "everybody",
-    "leave",
+    "find_place",
     "merged",
+    "neighbours",
+    "neighbours_of",
     "next_row",
-    "publish",
     "settle",
-    "take_in",
+    "shape",
     "tuple_distances",
 ]
 
@@ -62,7 +62,8 @@ class State(NamedTuple):
 class Rules(NamedTuple):
     """What a run obeys: space, promise, and the knobs for reuse.
 
-    Groups that lose less than a threshold are kept, and reused until they are of an age in rows.
+    Groups that lose less than a threshold are kept, and reused until they are of an age in rows,
+    which begins anew with each reuse where it ``renews``.
     """
 
     sides: Sides
@@ -71,6 +72,7 @@ class Rules(NamedTuple):
     best: bool
     threshold: float
     age: int
+    renews: bool
 
 
 class WindowEngine(HoldingEngine):
@@ -83,7 +85,7 @@ class WindowEngine(HoldingEngine):
         threshold: float = np.inf, age: int = NEVER,
     ) -> None:  # fmt: skip
         self._rules = Rules(
-            space.sides, space.limits, space.deadlines, reuse == "best", threshold, age
+            space.sides, space.limits, space.deadlines, reuse == "best", threshold, age, False
         )
         state = State(
             held=held.empty(space.n_quasi, space.n_sensitive),
@@ -143,15 +145,22 @@ def tuple_distances(rules: Rules, state: State, position: int) -> tuple[int, Flo
 
 
 @kernel
-def distances(rules: Rules, state: State, position: int) -> tuple[int, Floats]:
-    """The slot of a row, and what it loses together with each other one."""
-    slot, rows = _slot(state, position), state.columns
+def neighbours(rules: Rules, state: State, position: int) -> Ints:
+    """A row and its nearest neighbours in the whole window; none if there are too few."""
+    slot = _slot(state, position)
+    return neighbours_of(rules, state.held, state.columns, slot)
+
+
+@kernel
+def neighbours_of(rules: Rules, rows: Held, among: Columns, slot: int) -> Ints:
+    """The row in a slot and its nearest neighbours: those with which it loses least."""
     # Mostly all rows are points: one array for both sides is half of the memory to go through.
-    his = rows.hi if rows.marks["n_wide"][0] > 0 else rows.lo
-    distance = np.empty(rows.marks["n"][0])
-    lo, hi = box_of(rows.lo, slot), box_of(rows.hi, slot)
-    joined_losses(rules.sides, rows.lo, his, len(distance), lo, hi, distance)
-    return slot, distance
+    his = among.hi if among.marks["n_wide"][0] > 0 else among.lo
+    distance = np.empty(among.marks["n"][0])
+    lo, hi = box_of(among.lo, slot), box_of(among.hi, slot)
+    joined_losses(rules.sides, among.lo, his, len(distance), lo, hi, distance)
+    apart = np.zeros(len(distance))
+    return group_around(rules.limits, rows, among, slot, distance, apart, 0.0)
 
 
 @kernel
@@ -162,11 +171,11 @@ def everybody(rules: Rules, state: State) -> Ints:
     """
     if state.held.marks["n_subjects"][0] >= 2 * needed(rules.limits):
         return none()
-    mask, marks = len(state.held.rows) - 1, state.held.marks
+    marks = state.held.marks
     positions = np.empty(marks["n_rows"][0], np.int64)
     n = 0
     for position in range(marks["oldest"][0], marks["upcoming"][0]):
-        if state.held.rows["cluster"][position & mask] >= 0:
+        if is_held(state.held, position):
             positions[n] = position
             n += 1
     subjects, sensitive = people(state.held, positions)
@@ -242,12 +251,14 @@ def covering(rules: Rules, state: State, position: int, out: Out) -> Ints:
 
 
 @kernel
-def _join(state: State, position: int, group: int, out: Out) -> None:
+def _join(rules: Rules, state: State, position: int, group: int, out: Out) -> None:
     at, groups = position & (len(state.held.rows) - 1), state.kept.groups
     reuse(state.kept, group, state.held.rows["subject"][at], state.held.sensitive[at])
     known = Box(groups["loss"][group], groups["number"][group], 0, 0, groups["gaps"][group])
     box = write_box(out, state.kept.lo[group], state.kept.hi[group], known)
     decide(out, position, 1, box, state.marks["instants"][0], state.held.rows["gaps"][at])
+    if rules.renews:
+        groups["since"][group] = out.progress["published"][0]
     leave(state, position)
 
 
@@ -258,9 +269,7 @@ def _join(state: State, position: int, group: int, out: Out) -> None:
 def next_row(rules: Rules, state: State, batch: Batch, out: Out) -> int:
     """Go on until a row is due that needs a new group: its position, or `DONE`.
 
-    A row that kept groups cover joins one of them, each equally likely. Nothing is compared: that a
-    row left in one group and not in a better one would tell where it isn't. (With reuse of the best
-    one, that is for `settle` to find out.) Whoever is told of a row settles it, and asks again.
+    Whoever is told of a row settles it, and asks again.
     """
     while True:
         due = next_turn(state.held, rules.deadlines, batch, out)
@@ -272,15 +281,27 @@ def next_row(rules: Rules, state: State, batch: Batch, out: Out) -> int:
         if due == COMES:
             take_in(state, batch)
             continue
-        if not rules.best:
-            groups = covering(rules, state, due, out)
-            if len(groups) > 0:
-                _join(state, due, groups[rng.below(state.rng, len(groups))], out)
-                continue
-        rest = everybody(rules, state) if batch.at_end else none()
-        if len(rest) == 0:
+        if not find_place(rules, state, due, batch.at_end, out):
             return due
-        settle(rules, state, due, rest, out)
+
+
+@kernel
+def find_place(rules: Rules, state: State, position: int, at_end: bool, out: Out) -> bool:
+    """Whether a row could be decided without a new group around it.
+
+    If kept groups cover it, it joins one of them, each equally likely. Nothing is compared: that a
+    row left in one group and not in a better one would tell where it isn't. (With reuse of the best
+    one, that is for `settle` to find out.) At the end, the last rows leave together.
+    """
+    if not rules.best:
+        groups = covering(rules, state, position, out)
+        if len(groups) > 0:
+            _join(rules, state, position, groups[rng.below(state.rng, len(groups))], out)
+            return True
+    rest = everybody(rules, state) if at_end else none()
+    if len(rest) > 0:
+        settle(rules, state, position, rest, out)
+    return len(rest) > 0
 
 
 @kernel
@@ -297,35 +318,42 @@ def settle(rules: Rules, state: State, position: int, members: Ints, out: Out) -
         leave(state, position)
         return
     if len(members) == 0:
-        _join(state, position, best(state.kept, groups), out)
+        _join(rules, state, position, best(state.kept, groups), out)
         return
-    rows = gather(state.held, members)
-    lo, hi = hull(rules.sides, rows.lo, rows.hi, np.arange(len(members)))
-    loss = mean_loss(rules.sides, lo, hi)
+    shown, lo, hi = shape(rules, state.held, members)
     if len(groups) > 0:
         known = best(state.kept, groups)
-        if state.kept.groups["loss"][known] < loss:
-            _join(state, position, known, out)
+        if state.kept.groups["loss"][known] < shown.loss:
+            _join(rules, state, position, known, out)
             return
-    publish(rules, state, members, lo, hi, loss, out)
+    _publish(rules, state, members, shown, lo, hi, out)
 
 
 @kernel
-def publish(
-    rules: Rules, state: State, members: Ints, lo: Floats, hi: Floats, loss: float, out: Out
+def shape(rules: Rules, rows: Held, members: Ints) -> tuple[Box, Floats, Floats]:
+    """The box of a group that has no number yet."""
+    found = gather(rows, members)
+    lo, hi = hull(rules.sides, found.lo, found.hi, np.arange(len(members)))
+    gaps = 0
+    for missing in found.gaps:
+        gaps |= missing
+    loss = mean_loss(rules.sides, lo, hi)
+    return Box(loss, -1, len(members), count_subjects(found.subjects), gaps), lo, hi
+
+
+@kernel
+def _publish(
+    rules: Rules, state: State, members: Ints, shown: Box, lo: Floats, hi: Floats, out: Out
 ) -> None:
     """Publish rows as a group, and keep it if it is good enough."""
-    subjects, sensitive = people(state.held, members)
-    mask, rows = len(state.held.rows) - 1, state.held.rows
-    gaps = 0
-    for position in members:
-        gaps |= rows["gaps"][position & mask]
-    group = state.marks["groups"][0]
-    known = Box(loss, group, len(members), count_subjects(subjects), gaps)
+    rows, mask = state.held.rows, len(state.held.rows) - 1
+    number = state.marks["groups"][0]
+    known = Box(shown.loss, number, shown.n_rows, shown.n_subjects, shown.gaps)
     box = write_box(out, lo, hi, known)
+    subjects, sensitive = people(state.held, members)
     for position in members:
         decide(out, position, 0, box, state.marks["instants"][0], rows["gaps"][position & mask])
         leave(state, position)
-    if loss < rules.threshold:
+    if known.loss < rules.threshold:
         keep(state.kept, lo, hi, known, out.progress["published"][0], subjects, sensitive)
     state.marks["groups"][0] += 1

@@ -9,16 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from shoal._jit import kernel
 from shoal.engine import Anonymizer, Engine, Out
-from shoal.kernels.arrays import Ints
-from shoal.kernels.neighbours import group_around
 from shoal.policy import Criterion, KAnonymity, LDiversity
 from shoal.space import Space
 from shoal.turns import Batch
-from shoal.window import Rules, State, WindowEngine, distances, next_row, settle
+from shoal.window import Rules, State, WindowEngine, neighbours, next_row, settle
 
 __all__ = ["Fads"]
 
@@ -87,14 +83,5 @@ def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
     """Take in rows and decide those that are due, between the rows and after them."""
     due = next_row(rules, state, batch, out)
     while due >= 0:
-        settle(rules, state, due, _group(rules, state, due), out)
+        settle(rules, state, due, neighbours(rules, state, due), out)
         due = next_row(rules, state, batch, out)
-
-
-@kernel
-def _group(rules: Rules, state: State, position: int) -> Ints:
-    """The row and its nearest neighbours in the whole window."""
-    slot, distance = distances(rules, state, position)
-    return group_around(
-        rules.limits, state.held, state.columns, slot, distance, np.zeros(len(distance)), 0.0
-    )

@@ -127,6 +127,14 @@ def forget(held: Held, position: int) -> None:
 
 
 @kernel
+def is_held(held: Held, position: int) -> bool:
+    """Whether the row of a position that isn't younger than all is held."""
+    if position < held.marks["oldest"][0]:
+        return False
+    return held.rows["cluster"][position & (len(held.rows) - 1)] >= 0
+
+
+@kernel
 def due_at(held: Held, seconds: float) -> float:
     """When the oldest held row has waited for so many seconds; infinity if nothing is held."""
     if held.marks["n_rows"][0] == 0:

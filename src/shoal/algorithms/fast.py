@@ -1,0 +1,438 @@
+"""FAST: FADS by several workers at once, with an eye on the time that is left.
+
+Rows are dealt to workers in blocks. In a round every worker by itself sees to those of its rows
+whose time would be up before the next round: each joins a group published before, or leaves in a
+new group with its nearest neighbours among the worker's rows. Workers know the groups that were
+kept when the round began, and their own; what they decided is put together in their order. So the
+result depends on how many workers there are, but never on which of them was faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from shoal._jit import kernel
+from shoal.engine import Anonymizer, Engine, Out, decide, write_box
+from shoal.kernels import columns, counter, held, kept, rng
+from shoal.kernels.arrays import Ints, Records
+from shoal.kernels.boxes import Box
+from shoal.kernels.columns import Columns
+from shoal.kernels.held import Held, forget, is_held, people, put
+from shoal.kernels.kept import Kept, best, keep, reusable
+from shoal.policy import Criterion, DistinctLDiversity, KAnonymity
+from shoal.space import Space
+from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+from shoal.window import (
+    EVERYWHERE,
+    MARKS,
+    Rules,
+    find_place,
+    neighbours,
+    neighbours_of,
+    settle,
+    shape,
+)
+from shoal.window import State as Window
+
+__all__ = ["Fast"]
+
+#: Rows that a worker takes at a time where the delay isn't in rows.
+BLOCK = 250
+#: In how many rounds a delay in rows is cut.
+ROUNDS = 8
+#: How much the latest round counts for the estimated time of the next one.
+LATEST = 0.25
+#: With fewer rows held than this, starting threads costs more than it gains.
+WORTH_A_THREAD = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fast(Anonymizer):
+    """FAST, with distinct l-diversity, safe reuse, and the same result for any timing of threads.
+
+    Parameters
+    ----------
+    workers
+        How many work at once (MaxNumThread). Each looks for neighbours among its own rows only, so
+        more of them are faster and lose more.
+    block
+        How many rows a worker is given at a time (delta). A round comes after a block for each.
+        None: an eighth of the delay in rows, shared by the workers.
+    kept
+        How many of the latest groups are kept for reuse; 0 for no reuse.
+    age
+        For how many rows after its last use a group is kept (T_kc).
+    reuse
+        ``"random"`` or ``"best"``; see `shoal.algorithms.fads.Fads`.
+    loss
+        How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`.
+
+    >>> import numpy as np
+    >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
+    >>> schema = Schema(subject="person", quasi=[Quasi("age", Range(0, 100))])
+    >>> policy = Policy(KAnonymity(2), delay=Delay(rows=3))
+    >>> engine = Fast(workers=2, block=2).start(schema, policy, seed=b"1")
+    >>> ages, people = np.array([[20.0], [22.0], [70.0], [71.0]]), np.array([1, 2, 3, 4])
+    >>> nothing = np.empty((4, 0), np.int64)
+    >>> decided = engine.push(Codes(ages, people, nothing, np.full(4, np.nan)))
+    >>> for box, lo, hi in zip(decided.n_subjects, decided.lo, decided.hi):
+    ...     print(f"{box} people in {lo} to {hi}")
+    2 people in [20.] to [22.]
+    2 people in [70.] to [71.]
+
+    References
+    ----------
+    E. Mohammadian, M. Noferesti, R. Jalili, "FAST: Fast Anonymization of Big Data Streams", ACM
+    BigDataScience 2014.
+    """
+
+    name: ClassVar[str] = "fast"
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, DistinctLDiversity)
+    reference: ClassVar[str] = "Mohammadian, Noferesti, Jalili: FAST (BigDataScience 2014)"
+
+    workers: int = 2
+    block: int | None = None
+    kept: int = 200
+    age: int = 10_000
+    reuse: Literal["random", "best"] = "random"
+
+    def __post_init__(self) -> None:
+        self._at_least(1, "workers", "age")
+        self._at_most(64, "workers")
+        if self.block is not None:
+            self._at_least(1, "block")
+        self._at_least(0, "kept")
+        self._one_of("reuse", ("random", "best"))
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return FastEngine(self, space, seed)
+
+
+#: When the last round was, and how long one is estimated to take, in seconds (NaN: not known).
+CLOCK = np.dtype([("last_round", "f8"), ("estimate", "f8")])
+
+
+class State(NamedTuple):
+    """All that a run of FAST remembers. Columns and draws have workers along the first axis."""
+
+    held: Held
+    columns: Columns
+    counter: Records
+    kept: Kept
+    marks: Records
+    clock: Records
+    rng: Ints
+    draws: Ints
+
+
+class Round(NamedTuple):
+    """What a round is about: the row count and the time at which it is held, the position with
+    which the next one comes, until when that will be, and whether this is the last one.
+    """
+
+    published: int
+    now: float
+    following: int
+    until: float
+    at_end: bool
+
+
+class Worker(NamedTuple):
+    """One worker in a round: its rows, its copy of the kept groups, its random numbers; then what
+    it decided, the place of the kept group that each box is of, and the rows it found no group for.
+    """
+
+    columns: Columns
+    kept: Kept
+    draws: Ints
+    out: Out
+    places: Ints
+    left: Ints
+    n_left: Ints
+
+
+class FastEngine(HoldingEngine):
+    """One run of `Fast`."""
+
+    state: State
+
+    def __init__(self, recipe: Fast, space: Space, seed: bytes) -> None:
+        n, rows = recipe.workers, space.deadlines.rows
+        self._block = recipe.block or (max(1, rows // (ROUNDS * n)) if rows else BLOCK)
+        self._rules = Rules(
+            space.sides,
+            space.limits,
+            space.deadlines,
+            recipe.reuse == "best",
+            np.inf,
+            recipe.age,
+            True,
+        )
+        self._threads: ThreadPoolExecutor | None = None
+        clock = np.zeros(1, CLOCK)
+        clock["last_round"] = clock["estimate"] = np.nan
+        state = State(
+            held=held.empty(space.n_quasi, space.n_sensitive),
+            columns=_stacked([columns.empty(space.n_quasi, 2 * held.SMALLEST)] * n),
+            counter=counter.empty(2 * held.SMALLEST),
+            kept=kept.empty(recipe.kept, space.n_quasi, space.n_sensitive, space.limits),
+            marks=np.zeros(1, MARKS),
+            clock=clock,
+            rng=rng.seeded(seed, "decide"),
+            draws=np.stack([rng.seeded(seed, f"worker {w}") for w in range(n)]),
+        )
+        super().__init__(space, state, seed)
+
+    def _grow(self, larger: Held) -> None:
+        super()._grow(larger)
+        room = 2 * len(larger.rows)
+        roomier = [columns.grown(each, room) for each in self._columns()]
+        self.state = self.state._replace(columns=_stacked(roomier))
+
+    def _columns(self) -> list[Columns]:
+        """The columns of each worker."""
+        return [Columns(*arrays) for arrays in zip(*self.state.columns, strict=True)]
+
+    def _run(self, batch: Batch, out: Out) -> None:
+        while _until_round(self._rules, self.state, self._block, batch, out) != DONE:
+            self._round(batch.at_end, out)
+
+    def _round(self, at_end: bool, out: Out) -> None:
+        ask = _ask(self.state, self._block, at_end, out)
+        workers = [
+            self._worker(own, draws)
+            for own, draws in zip(self._columns(), self.state.draws, strict=True)
+        ]
+        self._each([partial(_work, self._rules, self.state.held, ask, each) for each in workers])
+        for each in workers:
+            _put_together(self.state, each, out)
+        left = np.sort(np.concatenate([each.left[: each.n_left[0]] for each in workers]))
+        if len(left):
+            everything = columns.empty(self.space.n_quasi, self.n_held)
+            _see_to(self._rules, self.state, everything, left, at_end, out)
+        self.state.marks["instants"] += 1
+
+    def _worker(self, own: Columns, draws: Ints) -> Worker:
+        n = int(own.marks["n"][0])
+        return Worker(
+            own, Kept._make(array.copy() for array in self.state.kept), draws,
+            Out.room(n, self.space.n_quasi),
+            np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(1, np.int64),
+        )  # fmt: skip
+
+    def _each(self, tasks: Sequence[Callable[[], None]]) -> None:
+        """Do all tasks: at once if it is worth it, and in any order."""
+        if len(tasks) == 1 or self.n_held < WORTH_A_THREAD:
+            for task in tasks:
+                task()
+            return
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(len(tasks) - 1, "fast")
+        others = [self._threads.submit(task) for task in tasks[1:]]
+        tasks[0]()
+        for other in others:
+            other.result()
+
+
+def _stacked(each: list[Columns]) -> Columns:
+    return Columns(*(np.stack(arrays) for arrays in zip(*each, strict=True)))
+
+
+# -- between rounds -------------------------------------------------------------------------------
+
+
+@kernel
+def _of(state: State, worker: int) -> Columns:
+    """The columns of a worker."""
+    rows = state.columns
+    return Columns(rows.lo[worker], rows.hi[worker], rows.slots[worker], rows.marks[worker])
+
+
+@kernel
+def _until_round(rules: Rules, state: State, block: int, batch: Batch, out: Out) -> int:
+    """Take in rows until a round is due; `DONE` if none is."""
+    workers, marks = len(state.draws), state.held.marks
+    while True:
+        due = next_turn(state.held, rules.deadlines, batch, out)
+        if due != COMES:
+            return due
+        row = arrival(state.held, batch)
+        worker = (marks["upcoming"][0] // block) % workers
+        position = put(state.held, row, worker)
+        columns.append(_of(state, worker), state.held, position)
+        if counter.add(state.counter, EVERYWHERE, row.subject):
+            marks["n_subjects"][0] += 1
+        if (position + 1) % (workers * block) == 0:
+            out.progress["published"][0] = position
+            out.progress["published_s"][0] = np.nan if np.isnan(row.time) else marks["now"][0]
+            return position
+
+
+@kernel
+def _ask(state: State, block: int, at_end: bool, out: Out) -> Round:
+    """What the round is about that is due now; the time between rounds is estimated anew."""
+    clock, cycle = state.clock, len(state.draws) * block
+    now = out.progress["published_s"][0]
+    if not np.isnan(now):
+        if not np.isnan(clock["last_round"][0]):
+            took = max(0.0, now - clock["last_round"][0])
+            if np.isnan(clock["estimate"][0]):
+                clock["estimate"][0] = took
+            else:
+                clock["estimate"][0] += (took - clock["estimate"][0]) * LATEST
+        clock["last_round"][0] = now
+    known = 0.0 if np.isnan(clock["estimate"][0]) else clock["estimate"][0]
+    upcoming = state.held.marks["upcoming"][0]
+    following = upcoming + cycle - 1 - upcoming % cycle
+    return Round(out.progress["published"][0], now, following, now + known, at_end)
+
+
+@kernel
+def _in_danger(rules: Rules, rows: Held, position: int, ask: Round) -> bool:
+    """Whether the time of a row is up before the next round."""
+    delay = rules.deadlines
+    if ask.at_end or (delay.rows > 0 and position + delay.rows < ask.following):
+        return True
+    time = rows.rows["time"][position & (len(rows.rows) - 1)]
+    return delay.seconds > 0.0 and time + delay.seconds <= ask.until
+
+
+# -- a round of one worker ------------------------------------------------------------------------
+
+
+@kernel
+def _work(rules: Rules, rows: Held, ask: Round, worker: Worker) -> None:
+    """See to those rows of a worker that are in danger, oldest first.
+
+    Of what others can see, this changes only where the ring says that the worker's rows lie.
+    """
+    own, out = worker.columns, worker.out
+    out.progress["published"][0] = ask.published
+    out.progress["published_s"][0] = ask.now
+    mask = len(rows.rows) - 1
+    urgent = np.empty(own.marks["n"][0], np.int64)
+    n = 0
+    for slot in range(len(urgent)):
+        position = own.slots["position"][slot]
+        if position >= 0 and _in_danger(rules, rows, position, ask):
+            urgent[n] = position
+            n += 1
+    for position in urgent[:n]:
+        if own.slots["position"][rows.rows["following"][position & mask]] == position:
+            _see_to_own(rules, rows, ask, worker, position)
+
+
+@kernel
+def _see_to_own(rules: Rules, rows: Held, ask: Round, worker: Worker, position: int) -> None:
+    """Decide a row of a worker among its own rows, if there are enough."""
+    at = position & (len(rows.rows) - 1)
+    lo, hi, subject = rows.lo[at], rows.hi[at], rows.rows["subject"][at]
+    since = ask.published - rules.age
+    groups = reusable(worker.kept, rules.limits, lo, hi, subject, rows.sensitive[at], since)
+    if len(groups) > 0 and not rules.best:
+        _join(rows, ask, worker, position, groups[rng.below(worker.draws, len(groups))])
+        return
+    columns.close_holes(worker.columns, rows, columns.DENSE)
+    slot = rows.rows["following"][at]
+    members = neighbours_of(rules, rows, worker.columns, slot)
+    if len(members) == 0 and len(groups) == 0:
+        worker.left[worker.n_left[0]] = position
+        worker.n_left[0] += 1
+        return
+    if len(members) == 0:
+        _join(rows, ask, worker, position, best(worker.kept, groups))
+        return
+    shown, box_lo, box_hi = shape(rules, rows, members)
+    if len(groups) > 0:
+        known = best(worker.kept, groups)
+        if worker.kept.groups["loss"][known] < shown.loss:
+            _join(rows, ask, worker, position, known)
+            return
+    # Until the groups of all workers are put together, it is known by its box.
+    box = worker.out.progress["n_boxes"][0]
+    shown = Box(shown.loss, -1 - box, shown.n_rows, shown.n_subjects, shown.gaps)
+    write_box(worker.out, box_lo, box_hi, shown)
+    subjects, sensitive = people(rows, members)
+    keep(worker.kept, box_lo, box_hi, shown, ask.published, subjects, sensitive)
+    for member in members:
+        gaps = rows.rows["gaps"][member & (len(rows.rows) - 1)]
+        decide(worker.out, member, 0, box, 0, gaps)
+        columns.remove(worker.columns, rows, member)
+
+
+@kernel
+def _join(rows: Held, ask: Round, worker: Worker, position: int, place: int) -> None:
+    """Let a row join a group that is kept or was made by the worker in this round."""
+    group = worker.kept.groups[place]
+    shown = Box(group["loss"], group["number"], 0, 0, group["gaps"])
+    box = write_box(worker.out, worker.kept.lo[place], worker.kept.hi[place], shown)
+    worker.places[box] = place
+    worker.kept.groups["since"][place] = ask.published
+    gaps = rows.rows["gaps"][position & (len(rows.rows) - 1)]
+    decide(worker.out, position, 1, box, 0, gaps)
+    columns.remove(worker.columns, rows, position)
+
+
+# -- what all workers decided ---------------------------------------------------------------------
+
+
+@kernel
+def _put_together(state: State, worker: Worker, out: Out) -> None:
+    """Take over what a worker decided: groups get their numbers and are kept."""
+    boxes, first = worker.out.boxes, out.progress["n_boxes"][0]
+    published = out.progress["published"][0]
+    number = np.empty(worker.out.progress["n_boxes"][0], np.int64)
+    subjects, sensitive = people(state.held, np.empty(0, np.int64))
+    for box in range(len(number)):
+        made, lo, hi = boxes[box], worker.out.lo[box], worker.out.hi[box]
+        number[box] = made["group"]
+        if made["n_rows"] > 0:
+            number[box] = state.marks["groups"][0]
+            state.marks["groups"][0] += 1
+        elif number[box] < 0:
+            number[box] = number[-1 - number[box]]
+        elif state.kept.groups["number"][worker.places[box]] == number[box]:
+            # Its place hasn't been given to a new group in the meantime.
+            state.kept.groups["since"][worker.places[box]] = published
+        shown = Box(made["loss"], number[box], made["n_rows"], made["n_subjects"], made["gaps"])
+        write_box(out, lo, hi, shown)
+        if made["n_rows"] > 0:
+            keep(state.kept, lo, hi, shown, published, subjects, sensitive)
+    for i in range(worker.out.progress["n_decided"][0]):
+        row, instant = worker.out.decided[i], state.marks["instants"][0]
+        decide(out, row["row"], row["outcome"], first + row["box"], instant, row["gaps"])
+        subject = state.held.rows["subject"][row["row"] & (len(state.held.rows) - 1)]
+        if counter.remove(state.counter, EVERYWHERE, subject):
+            state.held.marks["n_subjects"][0] -= 1
+        forget(state.held, row["row"])
+
+
+@kernel
+def _see_to(
+    rules: Rules, state: State, everything: Columns, left: Ints, at_end: bool, out: Out
+) -> None:
+    """Decide the rows that their workers found no group for, among the rows of all."""
+    rows, mask = state.held, len(state.held.rows) - 1
+    for position in range(rows.marks["oldest"][0], rows.marks["upcoming"][0]):
+        if is_held(rows, position):
+            columns.append(everything, rows, position)
+    whole = Window(rows, everything, state.counter, state.kept, state.marks, state.rng)
+    for position in left:
+        if not is_held(rows, position) or find_place(rules, whole, position, at_end, out):
+            continue
+        settle(rules, whole, position, neighbours(rules, whole, position), out)
+    # The ring knows again where each row lies with its worker.
+    for worker in range(len(state.draws)):
+        own = _of(state, worker)
+        own.marks["n"][0] = 0
+        own.marks["n_holes"][0] = 0
+        own.marks["n_wide"][0] = 0
+    for position in range(rows.marks["oldest"][0], rows.marks["upcoming"][0]):
+        if is_held(rows, position):
+            columns.append(_of(state, rows.rows["cluster"][position & mask]), rows, position)
