@@ -35,10 +35,7 @@ def _figure(sizes: IdeaSizes, name: str, data: Data) -> Figure:
     panels = []
     for key, axis in axes(sizes, data).items():
         seconds[key] = {
-            algorithm: tuple(
-                Reading(_seconds(sizes, one, algorithm))
-                for one in axis.settings
-            )
+            algorithm: tuple(Reading(_seconds(sizes, one, algorithm)) for one in axis.settings)
             for algorithm in ALGORITHMS
         }
         curves = tuple(Curve(LABELS[name_], cells) for name_, cells in seconds[key].items())
@@ -86,7 +83,8 @@ def _figure(sizes: IdeaSizes, name: str, data: Data) -> Figure:
         name,
         f"Run time of IoT, K-VARP and IDEA on {DATA[data]}",
         "The runs of the figure of losses: processor time of the engine alone, from codes to "
-        "decisions, in one thread, and the lesser of two tries. The paper measured Java on another machine.",
+        "decisions, in one thread, and the lesser of two tries. The paper measured Java on another "
+        "machine.",
         tuple(panels),
         tuple(claims),
         page="idea",
