@@ -255,7 +255,8 @@ def _join(rules: Rules, state: State, position: int, group: int, out: Out) -> No
     at, groups = position & (len(state.held.rows) - 1), state.kept.groups
     reuse(state.kept, group, state.held.rows["subject"][at], state.held.sensitive[at])
     known = Box(groups["loss"][group], groups["number"][group], 0, 0, groups["gaps"][group])
-    box = write_box(out, state.kept.lo[group], state.kept.hi[group], known)
+    lo, hi = box_of(state.kept.lo, group), box_of(state.kept.hi, group)
+    box = write_box(out, lo, hi, known)
     decide(out, position, 1, box, state.marks["instants"][0], state.held.rows["gaps"][at])
     if rules.renews:
         groups["since"][group] = out.progress["published"][0]

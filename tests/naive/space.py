@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from shoal.hierarchy import Domain, Range
 
-#: One interval for each quasi attribute.
-Box = tuple[tuple[float, float], ...]
+#: An interval; None is the empty one, where every value is missing and may be anything.
+Side = tuple[float, float] | None
+#: One side for each quasi attribute.
+Box = tuple[Side, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One row of the stream: its number by arrival, its own box, whom it is about."""
+    """One row of the stream: its number by arrival, its own box, whom it is about.
+
+    ``gaps`` are the attributes in which its value is missing, whatever its box makes of that.
+    """
 
     number: int
     box: Box
     subject: Hashable
     sensitive: tuple[Hashable, ...]
     time: float | None = None
+    gaps: frozenset[int] = frozenset()
 
 
 def total(numbers: Iterable[float]) -> float:
@@ -55,24 +62,51 @@ class Space:
         How much each attribute matters; only their ratios count.
     loss
         ``"glm"`` as in the thesis, section 2.3, or ``"lm"``, which is 0 for one leaf by itself.
+    missing
+        What a missing value (NaN) is: ``"maybe"``, an empty side; ``"extended"``, the whole domain;
+        ``"quarantine"``, an error, since such a row never comes here.
     """
 
-    def __init__(self, domains: Sequence[Domain], weights: Sequence[float], loss: str) -> None:
+    def __init__(
+        self,
+        domains: Sequence[Domain],
+        weights: Sequence[float],
+        loss: str,
+        missing: str = "quarantine",
+    ) -> None:
         self.domains = list(domains)
         self.weights = [weight / total(weights) for weight in weights]
         self.kind = loss
+        self.missing = missing
 
     def row_box(self, values: Sequence[float]) -> Box:
         """The box of a single row: numbers snapped outward to the step, categories as they are."""
         return tuple(
-            domain.snap(value, value) if isinstance(domain, Range) else (value, value)
+            self._own_side(domain, value)
             for domain, value in zip(self.domains, values, strict=True)
         )
 
+    def _own_side(self, domain: Domain, value: float) -> Side:
+        if math.isnan(value):
+            if self.missing == "maybe":
+                return None
+            if self.missing == "extended":
+                whole = isinstance(domain, Range)
+                return (domain.lo, domain.hi) if whole else (0.0, len(domain) - 1.0)
+            raise ValueError("a row with a missing value is not for an engine")
+        return domain.snap(value, value) if isinstance(domain, Range) else (value, value)
+
     def join(self, boxes: Iterable[Box]) -> Box:
-        """The smallest box that can be published over all of these (Definitions 5.4 and 5.5)."""
-        sides = []
-        for domain, intervals in zip(self.domains, zip(*boxes, strict=True), strict=True):
+        """The smallest box that can be published over all of these (Definitions 5.4 and 5.5).
+
+        A side that is missing in all of them is missing (IDEA, Definition 6).
+        """
+        sides: list[Side] = []
+        for domain, column in zip(self.domains, zip(*boxes, strict=True), strict=True):
+            intervals = [side for side in column if side is not None]
+            if not intervals:
+                sides.append(None)
+                continue
             lo, hi = min(low for low, _ in intervals), max(high for _, high in intervals)
             if not isinstance(domain, Range):
                 node = domain.cover(int(lo), int(hi))
@@ -85,8 +119,23 @@ class Space:
         return self.join([row.box for row in rows])
 
     def loss(self, box: Box) -> float:
-        """The information loss of a box, from 0 to 1 (section 5.4.1)."""
-        return total(self._side(d, lo, hi) for d, (lo, hi) in enumerate(box))
+        """The information loss of a box, from 0 to 1 (section 5.4.1), over its valid sides."""
+        valid = valid_sides(box)
+        if len(valid) == len(box):
+            return self.spread(box)
+        return self.spread(box) / self.weight(valid) if valid else 0.0
+
+    def loss_of_row(self, box: Box, gaps: frozenset[int]) -> float:
+        """What a row loses in a box: over the attributes it has (IDEA, Definition 10)."""
+        return self.loss(tuple(None if d in gaps else side for d, side in enumerate(box)))
+
+    def spread(self, box: Box) -> float:
+        """What the sides of a box lose, added up; an empty side adds nothing."""
+        return total(self._side(d, *side) for d, side in enumerate(box) if side is not None)
+
+    def weight(self, attributes: Iterable[int]) -> float:
+        """The weights of some attributes together."""
+        return total(self.weights[d] for d in sorted(attributes))
 
     def _side(self, d: int, lo: float, hi: float) -> float:
         domain, weight = self.domains[d], self.weights[d]
@@ -103,6 +152,19 @@ class Space:
         return self.loss(self.join([box, other])) - self.loss(box)
 
 
+def gaps_of(values: Sequence[float]) -> frozenset[int]:
+    """The attributes in which a row has no value."""
+    return frozenset(d for d, value in enumerate(values) if math.isnan(value))
+
+
+def valid_sides(box: Box) -> frozenset[int]:
+    """The attributes in which a box isn't empty (IDEA: the set of valid QIDs)."""
+    return frozenset(d for d, side in enumerate(box) if side is not None)
+
+
 def covers(box: Box, other: Box) -> bool:
-    """Whether a box contains another in every attribute."""
-    return all(lo <= low and high <= hi for (lo, hi), (low, high) in zip(box, other, strict=True))
+    """Whether a box contains another in every attribute; any side contains an empty one."""
+    return all(
+        inner is None or (outer is not None and outer[0] <= inner[0] and inner[1] <= outer[1])
+        for outer, inner in zip(box, other, strict=True)
+    )

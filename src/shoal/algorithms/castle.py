@@ -434,8 +434,8 @@ def _reuse(rules: Rules, state: State, position: int, out: Out) -> bool:
     group = state.kept.groups[chosen]
     box = write_box(
         out,
-        state.kept.lo[chosen],
-        state.kept.hi[chosen],
+        box_of(state.kept.lo, chosen),
+        box_of(state.kept.hi, chosen),
         Box(group["loss"], group["number"], 0, 0, group["gaps"]),
     )
     decide(out, position, 1, box, state.marks["instants"][0], rows.rows["gaps"][at])

@@ -58,8 +58,8 @@ class Fads(Anonymizer):
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity)
     reference: ClassVar[str] = "Guo, Zhang: FADS (Knowledge-Based Systems 2013)"
 
-    kept: int = 200
-    age: int = 10_000
+    kept: int = 50
+    age: int = 2_000
     reuse: Literal["random", "best"] = "random"
 
     def __post_init__(self) -> None:

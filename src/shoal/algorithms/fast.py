@@ -21,7 +21,7 @@ from shoal._jit import kernel
 from shoal.engine import Anonymizer, Engine, Out, decide, write_box
 from shoal.kernels import columns, counter, held, kept, rng
 from shoal.kernels.arrays import Ints, Records
-from shoal.kernels.boxes import Box
+from shoal.kernels.boxes import Box, box_of
 from shoal.kernels.columns import Columns
 from shoal.kernels.held import Held, forget, is_held, people, put
 from shoal.kernels.kept import Kept, best, keep, reusable
@@ -98,8 +98,8 @@ class Fast(Anonymizer):
 
     workers: int = 2
     block: int | None = None
-    kept: int = 200
-    age: int = 10_000
+    kept: int = 50
+    age: int = 2_000
     reuse: Literal["random", "best"] = "random"
 
     def __post_init__(self) -> None:
@@ -371,7 +371,8 @@ def _join(rows: Held, ask: Round, worker: Worker, position: int, place: int) -> 
     """Let a row join a group that is kept or was made by the worker in this round."""
     group = worker.kept.groups[place]
     shown = Box(group["loss"], group["number"], 0, 0, group["gaps"])
-    box = write_box(worker.out, worker.kept.lo[place], worker.kept.hi[place], shown)
+    lo, hi = box_of(worker.kept.lo, place), box_of(worker.kept.hi, place)
+    box = write_box(worker.out, lo, hi, shown)
     worker.places[box] = place
     worker.kept.groups["since"][place] = ask.published
     gaps = rows.rows["gaps"][position & (len(rows.rows) - 1)]

@@ -1,0 +1,347 @@
+"""The kernels of FADS, FAST, IDEA, K-VARP and IoT and their twins decide alike, row by row."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal import (
+    Codes,
+    Decisions,
+    Delay,
+    Engine,
+    Hierarchy,
+    KAnonymity,
+    Policy,
+    Quasi,
+    Range,
+    Schema,
+    Sensitive,
+)
+from shoal.algorithms import find, names
+from shoal.policy import Criterion, DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
+from tests.algorithms.world import TWINS
+from tests.naive.examples import EXAMPLES
+from tests.naive.window import Decision, NaiveWindow
+
+#: Those of the family that are there.
+NAMES = [name for name in TWINS if name in names()]
+
+EDUCATION = Hierarchy.from_dict(
+    {"Any": {"School": ["Primary", "Secondary"], "University": ["Bachelor", "Master", "PhD"]}}
+)
+POSTCODE = Hierarchy.digits(2)
+
+
+@dataclass
+class Case:
+    """A recipe, a policy and a stream, drawn together."""
+
+    seed: int
+    k: int
+    l: int  # noqa: E741
+    entropy: float
+    recursive: tuple[float, int]
+    delay: tuple[int | None, float | None]
+    timed: bool
+    n_subjects: int
+    n_rows: int
+    kept: int
+    reuse: str
+    loss: str
+    step: float | None
+    spread: int
+    weights: Sequence[float]
+    missing: str
+    gaps: float
+    knobs: dict[str, Any]
+    two_sensitive: bool = False
+    domains: list[Hierarchy | Range] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.domains = [Range(0, 100, step=self.step), EDUCATION, POSTCODE]
+        self.timed = self.timed or self.delay[1] is not None
+
+    def policy(self) -> Policy:
+        criteria: list[Criterion] = [KAnonymity(self.k)]
+        if self.l > 1:
+            criteria.append(DistinctLDiversity(self.l))
+        if self.entropy:
+            criteria.append(EntropyLDiversity(self.entropy, "s0"))
+        if self.recursive[0]:
+            criteria.append(RecursiveLDiversity(self.recursive[1], "s0", c=self.recursive[0]))
+        rows, seconds = self.delay
+        return Policy(
+            *criteria,
+            delay=Delay(rows=rows, seconds=seconds),
+            missing=self.missing,  # type: ignore[arg-type]
+        )
+
+    def schema(self) -> Schema:
+        quasi = [
+            Quasi(f"q{i}", domain, weight)
+            for i, (domain, weight) in enumerate(zip(self.domains, self.weights, strict=True))
+        ]
+        sensitive = ["s0", "s1"] if self.two_sensitive else ["s0"]
+        return Schema(subject="person", quasi=quasi, sensitive=[Sensitive(n) for n in sensitive])
+
+    def codes(self) -> Codes:
+        draw = random.Random(self.seed)
+        homes = {
+            s: (draw.randrange(101), draw.randrange(5), draw.randrange(100))
+            for s in range(self.n_subjects)
+        }
+        values, subjects, sensitive, times, now = [], [], [], [], 0.0
+        for _ in range(self.n_rows):
+            subject = draw.randrange(self.n_subjects)
+            age, school, post = homes[subject]
+            row = [
+                min(100.0, max(0.0, age + draw.randint(-self.spread, self.spread) / 2)),
+                float(school if draw.random() < 0.8 else draw.randrange(5)),
+                float(post),
+            ]
+            if self.missing != "quarantine":
+                row = [math.nan if draw.random() < self.gaps else value for value in row]
+            values.append(row)
+            subjects.append(subject)
+            sensitive.append([draw.choice([0, 0, 0, 1, 1, 2, 3]), draw.randrange(3)])
+            now += draw.choice([0.0, 0.0, 0.5, 0.1, 3.0, -1.0])
+            times.append(now if self.timed else math.nan)
+        return Codes(
+            np.array(values),
+            np.array(subjects) * 7_919_000_000_000 - 5,
+            np.array(sensitive)[:, : 2 if self.two_sensitive else 1].copy(),
+            np.array(times),
+        )
+
+    def naive(self, name: str) -> NaiveWindow:
+        m = 2 if self.two_sensitive else 1
+        needed = max(
+            self.l, int(np.ceil(self.entropy)), self.recursive[1] if self.recursive[0] else 1
+        )
+        return TWINS[name](
+            self.domains,
+            self.weights,
+            k=self.k,
+            l_needed=[needed, self.l][:m],
+            entropy=[self.entropy, 0.0][:m],
+            recursive=[self.recursive, (0.0, 0)][:m],
+            delay_rows=self.delay[0],
+            delay_seconds=self.delay[1],
+            kept=self.kept,
+            reuse=self.reuse,
+            loss=self.loss,
+            missing=self.missing,
+            seed=b"twins",
+            **self.knobs,
+        )
+
+    def engine(self, name: str) -> Engine:
+        recipe = find(name)(
+            kept=self.kept,  # type: ignore[call-arg]
+            reuse=self.reuse,
+            loss=self.loss,  # type: ignore[arg-type]
+            **self.knobs,
+        )
+        return recipe.start(self.schema(), self.policy(), seed=b"twins")
+
+
+@dataclass(frozen=True, order=True)
+class Told:
+    """What became of a row, in words that both sides use; NaN would not equal itself."""
+
+    row: int
+    outcome: str
+    group: int | None
+    sides: tuple[tuple[float, float] | None, ...] | None
+    loss: float
+    box_loss: float
+    n_subjects: int | None
+    published: int
+    published_s: float | None
+
+
+def told(decisions: Decisions) -> list[Told]:
+    """What a kernel decided."""
+    outcomes = ["group", "reuse", "suppressed"]
+    rows = []
+    for i, row in enumerate(decisions.rows):
+        box, outcome = int(decisions.boxes[i]), outcomes[decisions.outcomes[i]]
+        seconds = float(decisions.published_s[i])
+        rows.append(
+            Told(
+                int(row),
+                outcome,
+                None if box < 0 else int(decisions.groups[box]),
+                None if box < 0 else sides(decisions.lo[box], decisions.hi[box]),
+                float(decisions.losses[i]),
+                1.0 if box < 0 else float(decisions.loss[box]),
+                int(decisions.n_subjects[box]) if outcome == "group" else None,
+                int(decisions.published[i]),
+                None if math.isnan(seconds) else seconds,
+            )
+        )
+    return in_groups(rows)
+
+
+def sides(lo: Sequence[Any], hi: Sequence[Any]) -> tuple[tuple[float, float] | None, ...]:
+    return tuple(
+        (float(low), float(high)) if low is not None and low <= high else None
+        for low, high in zip(lo, hi, strict=True)
+    )
+
+
+def naively(decisions: Sequence[Decision]) -> list[Told]:
+    """What a twin decided."""
+    return in_groups(
+        [
+            Told(
+                d.row,
+                d.outcome,
+                d.group,
+                None if d.lo is None or d.hi is None else sides(d.lo, d.hi),
+                d.loss,
+                d.box_loss,
+                d.n_subjects if d.outcome == "group" else None,
+                d.published,
+                d.published_s,
+            )
+            for d in decisions
+        ]
+    )
+
+
+def in_groups(rows: Sequence[Told]) -> list[Told]:
+    """In the order in which they were decided, but for the rows of a group: these are shuffled."""
+    parts = groupby(rows, lambda told: (told.outcome, told.group))
+    return [
+        row
+        for (outcome, _), part in parts
+        for row in (sorted(part, key=lambda t: t.row) if outcome == "group" else part)
+    ]
+
+
+def compare(name: str, case: Case, batch: int, ticks: bool) -> None:
+    codes = case.codes()
+    engine, naive = case.engine(name), case.naive(name)
+    instants: set[tuple[int, int]] = set()
+
+    def agree(got: Decisions, want: Sequence[Decision]) -> None:
+        assert told(got) == naively(want)
+        instants.update(
+            (int(number), d.instant) for number, d in zip(got.instants, want, strict=True)
+        )
+
+    for begin in range(0, case.n_rows, batch):
+        part = Codes(*(array[begin : begin + batch] for array in codes))
+        want = []
+        for i in range(begin, min(begin + batch, case.n_rows)):
+            want += naive.push(
+                list(codes.values[i]), int(codes.subjects[i]), list(codes.sensitive[i]),
+                float(codes.times[i]),
+            )  # fmt: skip
+        agree(engine.push(part), want)
+        if ticks:
+            now = float(part.times.max()) + 1.0 if case.timed else float(begin)
+            agree(engine.advance(now), naive.advance(now))
+    agree(engine.flush(), naive.flush())
+    assert engine.n_held == 0
+    # The numbers may differ, but what is one instant here is one instant there.
+    assert len({a for a, _ in instants}) == len({b for _, b in instants}) == len(instants)
+
+
+BLOCKS = st.sampled_from([None, 1, 2, 5])
+KNOBS = {
+    "fads": st.fixed_dictionaries({"age": st.sampled_from([1, 3, 30, 1000])}),
+    "fast": st.fixed_dictionaries(
+        {"age": st.sampled_from([1, 3, 30, 1000]), "workers": st.integers(1, 3), "block": BLOCKS}
+    ),
+    "idea": st.fixed_dictionaries({"threshold": st.sampled_from([0.05, 0.5, 1.0])}),
+    "k-varp": st.fixed_dictionaries(
+        {"threshold": st.sampled_from([0.05, 0.5, 1.0]), "radius": st.sampled_from([0.0, 0.2, 1.0])}
+    ),
+    "iot": st.fixed_dictionaries({"threshold": st.sampled_from([0.05, 0.5, 1.0])}),
+}
+
+
+def cases(name: str) -> st.SearchStrategy[Case]:
+    shapes = name != "fast"
+    return st.builds(
+        Case,
+        seed=st.integers(0, 10**6),
+        k=st.integers(1, 7),
+        l=st.sampled_from([1, 1, 1, 2, 3, 4]),
+        entropy=st.sampled_from([0.0, 0.0, 0.0, 1.5, 2.0] if shapes else [0.0]),
+        recursive=st.sampled_from([(0.0, 0)] * 3 + ([(2.0, 2), (1.5, 3)] if shapes else [])),
+        delay=st.tuples(st.integers(1, 60), st.sampled_from([None, None, 2.5, 20.0]))
+        | st.tuples(st.none(), st.sampled_from([0.3, 2.5, 20.0])),
+        timed=st.booleans(),
+        n_subjects=st.sampled_from([40, 9, 40, 20, 3, 1]),
+        n_rows=st.integers(1, 100),
+        kept=st.sampled_from([0, 1, 4, 100]),
+        reuse=st.sampled_from(["random", "random", "best"]),
+        loss=st.sampled_from(["glm", "lm"]),
+        step=st.sampled_from([None, 1.0, 5.0, 0.3]),
+        spread=st.sampled_from([0, 3, 40]),
+        # As shares, the last ones don't add up to 1 exactly.
+        weights=st.sampled_from([(1.0, 1.0, 1.0), (1.0, 0.5, 2.0), (0.3, 0.1, 0.7)]),
+        missing=st.sampled_from(["quarantine", "extended", "maybe", "maybe"]),
+        gaps=st.sampled_from([0.1, 0.3, 0.7]),
+        knobs=KNOBS[name],
+        two_sensitive=st.booleans(),
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kernel_and_twin_decide_alike(name: str) -> None:
+    @settings(max_examples=250, deadline=None, derandomize=True, database=None)
+    @given(case=cases(name), batch=st.sampled_from([1, 7, 1000]), ticks=st.booleans())
+    def alike(case: Case, batch: int, ticks: bool) -> None:
+        compare(name, case, batch, ticks)
+
+    alike()
+
+
+LONG: dict[str, dict[str, Any]] = {
+    "fads": {"age": 200},
+    "fast": {"age": 200, "workers": 2, "block": None},
+    "idea": {"threshold": 0.5},
+    "k-varp": {"threshold": 0.5, "radius": 0.2},
+    "iot": {"threshold": 0.5},
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", NAMES)
+def test_on_a_longer_stream(name: str, seed: int) -> None:
+    case = Case(
+        seed=seed, k=5, l=[1, 3][seed % 2], entropy=0.0, recursive=(0.0, 0), delay=(150, None),
+        timed=False, n_subjects=200, n_rows=600, kept=30, reuse="random", loss="glm", step=5.0,
+        spread=20, weights=(1.0, 0.5, 2.0), missing=["maybe", "quarantine"][seed // 2], gaps=0.2,
+        knobs=LONG[name],
+    )  # fmt: skip
+    compare(name, case, 256, ticks=False)
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [(title, name) for title, e in EXAMPLES.items() for name in e.algorithms if name in NAMES],
+)
+def test_worked_examples_on_engines(title: str, name: str) -> None:
+    example = EXAMPLES[title]
+    engine = find(name)(**example.knobs).start(example.schema(), example.policy(), seed=b"1")
+    got = {}
+    for d in told(engine.push(example.codes())):
+        box = d.sides and [side or (None, None) for side in d.sides]
+        lo, hi = zip(*box, strict=True) if box else (None, None)
+        got[example.rows[d.row][0]] = example.published(d.outcome, lo, hi)
+    assert got == dict(example.expected)

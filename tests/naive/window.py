@@ -1,0 +1,360 @@
+"""What the twins of FADS, FAST, IDEA, K-VARP and IoT share: a window of held rows.
+
+A row whose time is up joins a group that was published before, or a group is formed around it, or
+it is suppressed. How the group is formed is what the algorithms differ in. Numbered deviations
+(``docs/deviations.md``) are flags: all on is what Shoal does, one off is the papers in that point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from shoal.hierarchy import Domain
+from shoal.kernels import rng
+from tests.naive.criteria import Promise
+from tests.naive.space import Box, Row, Space, by_arrival, covers, gaps_of, n_subjects
+
+__all__ = ["Decision", "Deviations", "Group", "NaiveWindow"]
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """Where Shoal leaves the papers, for all of the family: window-1 to window-5, in this order."""
+
+    deadlines_by_position: bool = True
+    groups_count_people: bool = True
+    groups_are_diverse: bool = True
+    reuse_is_checked: bool = True
+    end_takes_the_rest: bool = True
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What became of one row.
+
+    An empty side of the box is None in both ``lo`` and ``hi``. ``loss`` is that of the row, over
+    the attributes it has; ``box_loss`` that of the box. ``n_subjects`` counts the group at its
+    release, without the rows that reused it since. Group and box are None, ``n_subjects`` is 0 and
+    both losses are 1 for a suppressed row.
+    """
+
+    row: int
+    outcome: str
+    group: int | None
+    lo: tuple[float | None, ...] | None
+    hi: tuple[float | None, ...] | None
+    loss: float
+    box_loss: float
+    n_subjects: int
+    published: int
+    published_s: float | None
+    instant: int
+
+
+@dataclass(eq=False)
+class Group:
+    """A group; ``members`` is empty unless a further row could break the promise.
+
+    ``since`` is the row count from which its age counts; ``number`` is -1 until it is published.
+    """
+
+    box: Box
+    loss: float
+    n_subjects: int
+    since: int
+    number: int = -1
+    members: list[Row] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What was found for a row: a kept group to join alone, or a new one with its rows."""
+
+    outcome: str
+    group: Group
+    rows: list[Row]
+
+
+#: When a decision falls: the number of the row that caused it, and the second.
+When = tuple[int, float | None]
+
+
+class NaiveWindow:
+    """One run of an algorithm of this family; a subclass says how a group is formed."""
+
+    deviations: Deviations
+
+    def __init__(
+        self,
+        domains: Sequence[Domain],
+        weights: Sequence[float],
+        *,
+        k: int,
+        l_needed: Sequence[int] = (),
+        entropy: Sequence[float] = (),
+        recursive: Sequence[tuple[float, int]] = (),
+        delay_rows: int | None = None,
+        delay_seconds: float | None = None,
+        kept: int = 1000,
+        reuse: str = "random",
+        loss: str = "glm",
+        missing: str = "quarantine",
+        seed: bytes = b"",
+        deviations: Deviations | None = None,
+    ) -> None:
+        self.space = Space(domains, weights, loss, missing)
+        self.promise = Promise(k, l_needed, entropy, recursive)
+        self.delay_rows, self.delay_seconds = delay_rows, delay_seconds
+        self.max_kept, self.reuse = kept, reuse
+        self.deviations = deviations or self.all_deviations()
+        self.random = rng.seeded(seed, "decide")
+        self.held: dict[int, Row] = {}
+        self.kept: list[Group] = []
+        self.n_rows = 0
+        self.n_groups = 0
+        self.instant = 0
+        self.clock: float | None = None
+        self.arrived: float | None = None
+
+    @staticmethod
+    def all_deviations() -> Deviations:
+        """What Shoal does."""
+        return Deviations()
+
+    # -- the three verbs -------------------------------------------------------------------------
+
+    def push(
+        self,
+        values: Sequence[float],
+        subject: Hashable,
+        sensitive: Sequence[Hashable] = (),
+        time: float | None = None,
+    ) -> list[Decision]:
+        """Take one row, and decide what is due before it, by it, and at once with it."""
+        timed = time is not None and not math.isnan(time)
+        if timed:
+            self.clock = time if self.clock is None else max(self.clock, time)
+            self.arrived = time if self.arrived is None else max(self.arrived, time)
+        number = self.n_rows
+        decisions = self._overdue(published=number)
+        arrived = self.arrived if timed else None
+        row = Row(
+            number, self.space.row_box(values), subject, tuple(sensitive), arrived, gaps_of(values)
+        )
+        self.n_rows += 1
+        self.held[number] = row
+        self.took_in(row)
+        decisions += self.after_arrival((number, self.clock if timed else None))
+        # A row that was on its way while the clock went on may be overdue as it comes.
+        return decisions + self._overdue(published=number)
+
+    def advance(self, now: float) -> list[Decision]:
+        """Decide what is due in seconds, though no row arrives."""
+        self.clock = now if self.clock is None else max(self.clock, now)
+        return self._overdue(published=self.n_rows)
+
+    def flush(self) -> list[Decision]:
+        """Decide everything that is held: the stream has ended."""
+        decisions = list(chain.from_iterable(self.end()))
+        self.instant += 1
+        return decisions
+
+    def end(self) -> Iterator[list[Decision]]:
+        """The end of the stream, one step after another: one instant in all."""
+        while self.held:
+            yield self.expire(self.oldest, (self.n_rows, self.clock), at_end=True)
+
+    # -- when rows are due -----------------------------------------------------------------------
+
+    @property
+    def oldest(self) -> Row:
+        return next(iter(self.held.values()))
+
+    def took_in(self, row: Row) -> None:
+        """A row has come; for what an algorithm notes of it."""
+
+    def after_arrival(self, when: When) -> list[Decision]:
+        """Decide the row that is due because another one has arrived."""
+        if self.delay_rows is None:
+            return []
+        if not self.deviations.deadlines_by_position:
+            # IDEA, Algorithm 1, line 6
+            return self.due(self.oldest, when) if len(self.held) >= self.delay_rows else []
+        number = when[0] - self.delay_rows
+        return self.due(self.held[number], when) if number in self.held else []
+
+    def _overdue(self, *, published: int) -> list[Decision]:
+        decisions: list[Decision] = []
+        while self.delay_seconds is not None and self.clock is not None and self.held:
+            assert self.oldest.time is not None
+            deadline = self.oldest.time + self.delay_seconds
+            if deadline > self.clock:
+                break
+            decisions += self.due(self.oldest, (published, deadline))
+        return decisions
+
+    def due(self, t: Row, when: When) -> list[Decision]:
+        """Decide a row whose time is up before the end: an instant of its own."""
+        decisions = self.expire(t, when)
+        self.instant += 1
+        return decisions
+
+    def expire(self, t: Row, when: When, *, at_end: bool = False) -> list[Decision]:
+        """Decide the row t, now."""
+        placed = self.place(
+            t, self.kept, lambda: self.rest(at_end) or self.form(t), when, self.draw
+        )
+        return self.suppress(t, when) if placed is None else self.publish(placed, when)
+
+    def draw(self, n: int) -> int:
+        """A random number from 0 to n - 1."""
+        return int(rng.below(self.random, n))
+
+    # -- how a row is placed ---------------------------------------------------------------------
+
+    def place(
+        self,
+        t: Row,
+        kept: Sequence[Group],
+        form: Callable[[], list[Row] | None],
+        when: When,
+        draw: Callable[[int], int],
+    ) -> Placed | None:
+        """Find a group for t: a kept one, or one that is formed; None if there is neither."""
+        covering = [group for group in kept if self.can_join(t, group, when)]
+        if covering and self.reuse == "random":
+            return Placed("reuse", covering[draw(len(covering))], [t])
+        rows = form()
+        new = None if rows is None else self.new_group(rows, when)
+        if covering:
+            best = min(covering, key=lambda group: group.loss)  # the oldest of equals
+            if new is None or best.loss < new.loss:
+                return Placed("reuse", best, [t])
+        return None if new is None or rows is None else Placed("group", new, by_arrival(rows))
+
+    def can_join(self, t: Row, group: Group, when: When) -> bool:
+        """Whether a kept group covers t, and keeps the promise with it."""
+        if not covers(group.box, t.box):
+            return False
+        if not (self.promise.can_break and self.deviations.reuse_is_checked):
+            return True
+        return len(group.members) < self._room and self.meets([*group.members, t])
+
+    @property
+    def _room(self) -> int:
+        """How many members a kept group may have where they must be remembered."""
+        return 4 * self.promise.people
+
+    def form(self, t: Row) -> list[Row] | None:
+        """The rows of a new group around t, or None."""
+        raise NotImplementedError
+
+    def rest(self, at_end: bool) -> list[Row] | None:
+        """All held rows, where the stream ends and they can't make two groups, but one."""
+        everything = list(self.held.values())
+        if (
+            at_end
+            and self.deviations.end_takes_the_rest
+            and n_subjects(everything) < 2 * self.promise.people
+            and self.meets(everything)
+        ):
+            return everything
+        return None
+
+    def group_among(
+        self, t: Row, rows: Iterable[Row], distance: Callable[[Row, Row], float]
+    ) -> list[Row] | None:
+        """The group of t: with its nearest others, as few as keep the promise."""
+        near = self.candidates(t, rows, distance)
+        if len(near) < self.promise.people - 1:
+            return self.too_few([t, *near])
+        group = [t, *near[: self.promise.people - 1]]
+        while self._must_grow(group):
+            if len(group) > len(near):
+                return None
+            further = max(1, len(group) // 8)
+            group = [t, *near[: len(group) - 1 + further]]
+        return group
+
+    def candidates(
+        self, t: Row, rows: Iterable[Row], distance: Callable[[Row, Row], float]
+    ) -> list[Row]:
+        """The rows that can join t, nearest first: one of each other subject."""
+        near = sorted(
+            (row for row in rows if row is not t), key=lambda row: (distance(t, row), row.number)
+        )
+        if not self.deviations.groups_count_people:
+            return near
+        first: dict[Hashable, Row] = {}
+        for row in near:
+            first.setdefault(row.subject, row)
+        first.pop(t.subject, None)
+        return list(first.values())
+
+    def too_few(self, rows: list[Row]) -> list[Row] | None:
+        """The group where fewer rows can be had than it needs: none."""
+        return None
+
+    def _must_grow(self, group: Sequence[Row]) -> bool:
+        asked = self.promise.is_diverse and self.deviations.groups_are_diverse
+        return asked and not self.meets(group)
+
+    def meets(self, rows: Sequence[Row]) -> bool:
+        return n_subjects(rows) >= self.promise.k and self.promise.diverse(rows)
+
+    def new_group(self, rows: Sequence[Row], when: When) -> Group:
+        box = self.space.box(rows)
+        return Group(box, self.space.loss(box), n_subjects(rows), since=when[0])
+
+    # -- what becomes of it ----------------------------------------------------------------------
+
+    def publish(self, placed: Placed, when: When) -> list[Decision]:
+        """Publish what was found, and keep it for others where it is good."""
+        group = placed.group
+        if placed.outcome == "group":
+            group.number = self.n_groups
+            self.n_groups += 1
+            self.keep(group, placed.rows)
+        elif group.members:
+            group.members += placed.rows
+        for row in placed.rows:
+            del self.held[row.number]
+        return [self._published(row, placed.outcome, group, when) for row in placed.rows]
+
+    def is_good(self, group: Group) -> bool:
+        """Whether a group is worth being kept."""
+        return True
+
+    def keep(self, group: Group, rows: Sequence[Row]) -> None:
+        if not self.is_good(group):
+            return
+        if self.promise.can_break and self.deviations.reuse_is_checked:
+            if len(rows) > self._room:
+                return
+            group.members = list(rows)
+        self.kept.append(group)
+        self.kept = self.kept[max(0, len(self.kept) - self.max_kept) :]
+
+    def suppress(self, t: Row, when: When) -> list[Decision]:
+        del self.held[t.number]
+        return [
+            Decision(t.number, "suppressed", None, None, None, 1.0, 1.0, 0, *when, self.instant)
+        ]
+
+    def _published(self, row: Row, outcome: str, group: Group, when: When) -> Decision:
+        return Decision(
+            row=row.number,
+            outcome=outcome,
+            group=group.number,
+            lo=tuple(None if side is None else side[0] for side in group.box),
+            hi=tuple(None if side is None else side[1] for side in group.box),
+            loss=self.space.loss_of_row(group.box, row.gaps),
+            box_loss=group.loss,
+            n_subjects=group.n_subjects,
+            published=when[0],
+            published_s=when[1],
+            instant=self.instant,
+        )
