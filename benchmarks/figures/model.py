@@ -16,6 +16,10 @@ __all__ = ["Claim", "Curve", "Figure", "Measured", "Panel", "Reading", "below", 
 Verdict = Literal["holds", "holds in general", "doesn't hold", "can't be told"]
 
 
+#: From here on a reading has no digits after its point.
+LARGE = 1_000
+
+
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper, and what the numbers here say to it."""
@@ -69,7 +73,7 @@ class Reading:
 
     def tell(self, value: float) -> str:
         """A value of this kind in figures."""
-        return f"{value:,.{self.digits}f}"
+        return f"{value:,.{0 if self.mean >= LARGE else self.digits}f}"
 
     def __str__(self) -> str:
         return f"{self.tell(self.mean)} ± {self.tell(self.spread)}"

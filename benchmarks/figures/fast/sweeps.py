@@ -38,7 +38,7 @@ def figure_3(sizes: FastSizes) -> Figure:
         (
             Claim(
                 "FAST publishes data with less information loss than FADS.",
-                *below(everywhere["fast"], everywhere["fads"]),
+                *below(everywhere["fast"], everywhere["fads"], _places(sizes)),
             ),
             Claim(
                 "The same, where FADS may hold rows and keep groups as long as FAST.",
@@ -77,7 +77,7 @@ def figure_7(sizes: FastSizes) -> Figure:
                 axis="mean cost", log=axis.log,
             )
         )  # fmt: skip
-    in_time = below(everywhere["FAST"], everywhere["FADS"])
+    in_time = below(everywhere["FAST"], everywhere["FADS"], _places(sizes))
     in_rows = below(everywhere["FAST, in rows"], everywhere["FADS with the delay of FAST, in rows"])
     return Figure(
         "7",
@@ -102,6 +102,10 @@ def figure_7(sizes: FastSizes) -> Figure:
         source="the paper",
         one_axis=False,
     )
+
+
+def _places(sizes: FastSizes) -> list[str]:
+    return [place for axis in axes(sizes).values() for place in axis.places]
 
 
 def _setting(sizes: FastSizes) -> str:
