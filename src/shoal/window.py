@@ -30,6 +30,7 @@ __all__ = [
     "Rules",
     "State",
     "WindowEngine",
+    "covering",
     "find_place",
     "merged",
     "neighbours",
@@ -40,7 +41,7 @@ __all__ = [
     "tuple_distances",
 ]
 
-#: How many groups and instants there have been.
+#: How many groups there have been, and the number of the instant.
 MARKS = np.dtype([("groups", "i8"), ("instants", "i8")])
 #: Where the subjects of all held rows are counted.
 EVERYWHERE = -1
@@ -95,7 +96,13 @@ class WindowEngine(HoldingEngine):
             marks=np.zeros(1, MARKS),
             rng=rng.seeded(seed, "decide"),
         )
+        state.marks["instants"] = -1
         super().__init__(space, state, seed)
+
+    def _flush(self, out: Out) -> None:
+        # The whole end of a stream is one instant.
+        self.state.marks["instants"] += 1
+        super()._flush(out)
 
     def _grow(self, larger: Held) -> None:
         super()._grow(larger)
@@ -274,8 +281,7 @@ def next_row(rules: Rules, state: State, batch: Batch, out: Out) -> int:
     """
     while True:
         due = next_turn(state.held, rules.deadlines, batch, out)
-        # The whole end of a stream is one instant.
-        if (due == DONE) if batch.at_end else (due >= 0):
+        if due >= 0 and not batch.at_end:
             state.marks["instants"][0] += 1
         if due == DONE:
             return DONE

@@ -22,11 +22,12 @@ __all__ = ["Deviations", "NaiveFast"]
 
 @dataclass(frozen=True)
 class Deviations(fads.Deviations):
-    """Where Shoal leaves the paper: fast-1 to fast-3, after those of FADS."""
+    """Where Shoal leaves the paper: fast-1 to fast-4, after those of FADS."""
 
     all_in_danger_are_served: bool = True
     rounds_read_a_frozen_set: bool = True
     left_over_rows_meet_everybody: bool = True
+    who_can_wait_waits: bool = True
 
 
 class NaiveFast(NaiveFads):
@@ -56,7 +57,7 @@ class NaiveFast(NaiveFads):
         super().__init__(*args, seed=seed, **options)
         self.workers = workers
         if block is None:
-            block = 250 if self.delay_rows is None else max(1, self.delay_rows // (8 * workers))
+            block = 250 if self.delay_rows is None else max(1, self.delay_rows // (4 * workers))
         self.block = block
         self.timing = range(workers) if timing is None else timing
         self.randoms = [rng.seeded(seed, f"worker {w}") for w in range(workers)]
@@ -149,7 +150,7 @@ class NaiveFast(NaiveFads):
                 found.append(placed)
                 mine = [row for row in mine if row not in placed.rows]
                 if placed.outcome == "group" and self.max_kept:
-                    groups.append(placed.group)
+                    groups = [*groups, placed.group][-self.max_kept :]
             if not self.deviations.all_in_danger_are_served:
                 break  # Algorithm 2: one row for each thread
         return found
@@ -168,9 +169,22 @@ class NaiveFast(NaiveFads):
 
     def _left_over(self, t: Row, when: When, *, at_end: bool) -> list[Decision]:
         served = self.deviations.all_in_danger_are_served
-        if served and self.deviations.left_over_rows_meet_everybody:
-            return self.expire(t, when, at_end=at_end)
-        return self.suppress(t, when)
+        if not (served and self.deviations.left_over_rows_meet_everybody):
+            return self.suppress(t, when)
+        placed = self.place(
+            t, self.kept, lambda: self.rest(at_end) or self.form(t), when, self.draw
+        )
+        if placed is not None:
+            return self.publish(placed, when)
+        can_wait = not at_end and not self._is_due(t, when[1])
+        return [] if can_wait and self.deviations.who_can_wait_waits else self.suppress(t, when)
+
+    def _is_due(self, t: Row, now: float | None) -> bool:
+        if self.delay_rows is not None and t.number + self.delay_rows < self.n_rows:
+            return True
+        if self.delay_seconds is None or now is None or t.time is None:
+            return False
+        return t.time + self.delay_seconds <= now
 
     def publish(self, placed: Placed, when: When) -> list[Decision]:
         # Algorithm 3: "Update C_k-best publish time"

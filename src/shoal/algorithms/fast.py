@@ -32,6 +32,7 @@ from shoal.window import (
     EVERYWHERE,
     MARKS,
     Rules,
+    covering,
     find_place,
     neighbours,
     neighbours_of,
@@ -45,7 +46,7 @@ __all__ = ["Fast"]
 #: Rows that a worker takes at a time where the delay isn't in rows.
 BLOCK = 250
 #: In how many rounds a delay in rows is cut.
-ROUNDS = 8
+ROUNDS = 4
 #: How much the latest round counts for the estimated time of the next one.
 LATEST = 0.25
 #: With fewer rows held than this, starting threads costs more than it gains.
@@ -63,7 +64,7 @@ class Fast(Anonymizer):
         more of them are faster and lose more.
     block
         How many rows a worker is given at a time (delta). A round comes after a block for each.
-        None: an eighth of the delay in rows, shared by the workers.
+        None: a quarter of the delay in rows, shared by the workers.
     kept
         How many of the latest groups are kept for reuse; 0 for no reuse.
     age
@@ -179,7 +180,7 @@ class FastEngine(HoldingEngine):
         clock["last_round"] = clock["estimate"] = np.nan
         state = State(
             held=held.empty(space.n_quasi, space.n_sensitive),
-            columns=_stacked([columns.empty(space.n_quasi, 2 * held.SMALLEST)] * n),
+            columns=_stacked([columns.empty(space.n_quasi, self._room(held.SMALLEST, n))] * n),
             counter=counter.empty(2 * held.SMALLEST),
             kept=kept.empty(recipe.kept, space.n_quasi, space.n_sensitive, space.limits),
             marks=np.zeros(1, MARKS),
@@ -191,9 +192,13 @@ class FastEngine(HoldingEngine):
 
     def _grow(self, larger: Held) -> None:
         super()._grow(larger)
-        room = 2 * len(larger.rows)
+        room = self._room(len(larger.rows), len(self.state.draws))
         roomier = [columns.grown(each, room) for each in self._columns()]
         self.state = self.state._replace(columns=_stacked(roomier))
+
+    def _room(self, ring: int, workers: int) -> int:
+        """Twice the most rows in a ring that can be of one worker: they are dealt in blocks."""
+        return 2 * min(ring, ring // workers + self._block + 1)
 
     def _columns(self) -> list[Columns]:
         """The columns of each worker."""
@@ -215,7 +220,7 @@ class FastEngine(HoldingEngine):
         left = np.sort(np.concatenate([each.left[: each.n_left[0]] for each in workers]))
         if len(left):
             everything = columns.empty(self.space.n_quasi, self.n_held)
-            _see_to(self._rules, self.state, everything, left, at_end, out)
+            _see_to(self._rules, self.state, everything, ask, left, out)
         self.state.marks["instants"] += 1
 
     def _worker(self, own: Columns, draws: Ints) -> Worker:
@@ -301,6 +306,16 @@ def _in_danger(rules: Rules, rows: Held, position: int, ask: Round) -> bool:
         return True
     time = rows.rows["time"][position & (len(rows.rows) - 1)]
     return delay.seconds > 0.0 and time + delay.seconds <= ask.until
+
+
+@kernel
+def _is_due(rules: Rules, rows: Held, position: int, ask: Round) -> bool:
+    """Whether the time of a row is up."""
+    delay = rules.deadlines
+    if ask.at_end or (delay.rows > 0 and position + delay.rows < rows.marks["upcoming"][0]):
+        return True
+    time = rows.rows["time"][position & (len(rows.rows) - 1)]
+    return delay.seconds > 0.0 and time + delay.seconds <= ask.now
 
 
 # -- a round of one worker ------------------------------------------------------------------------
@@ -416,18 +431,27 @@ def _put_together(state: State, worker: Worker, out: Out) -> None:
 
 @kernel
 def _see_to(
-    rules: Rules, state: State, everything: Columns, left: Ints, at_end: bool, out: Out
+    rules: Rules, state: State, everything: Columns, ask: Round, left: Ints, out: Out
 ) -> None:
-    """Decide the rows that their workers found no group for, among the rows of all."""
+    """Decide the rows that their workers found no group for, among the rows of all.
+
+    A row that finds none there either is suppressed when its time is up, and waits till then.
+    """
     rows, mask = state.held, len(state.held.rows) - 1
     for position in range(rows.marks["oldest"][0], rows.marks["upcoming"][0]):
         if is_held(rows, position):
             columns.append(everything, rows, position)
     whole = Window(rows, everything, state.counter, state.kept, state.marks, state.rng)
     for position in left:
-        if not is_held(rows, position) or find_place(rules, whole, position, at_end, out):
+        if not is_held(rows, position) or find_place(rules, whole, position, ask.at_end, out):
             continue
-        settle(rules, whole, position, neighbours(rules, whole, position), out)
+        members = neighbours(rules, whole, position)
+        if (
+            len(members) > 0
+            or _is_due(rules, rows, position, ask)
+            or (rules.best and len(covering(rules, whole, position, out)) > 0)
+        ):
+            settle(rules, whole, position, members, out)
     # The ring knows again where each row lies with its worker.
     for worker in range(len(state.draws)):
         own = _of(state, worker)

@@ -17,7 +17,7 @@ from shoal.kernels.held import Held
 
 __all__ = ["Columns", "append", "close_holes", "empty", "grown", "remove"]
 
-#: A row: its position (-1: a hole), its subject, and which of its values are missing.
+#: A row: its position (-1: a hole), its subject, and in which attributes its side is empty.
 SLOT = np.dtype([("position", "i8"), ("subject", "i8"), ("gaps", "i8")])
 #: How many slots are in use, how many of them are holes, and how many rows aren't points.
 MARKS = np.dtype([("n", "i8"), ("n_holes", "i8"), ("n_wide", "i8")])
@@ -59,14 +59,16 @@ def append(columns: Columns, held: Held, position: int) -> None:
     if columns.marks["n"][0] == len(columns.slots):
         close_holes(columns, held, 0)
     at, slot = position & (len(held.rows) - 1), columns.marks["n"][0]
-    wide = False
+    wide, gaps = False, 0
     for d in range(len(columns.lo)):
         columns.lo[d, slot] = held.lo[at, d]
         columns.hi[d, slot] = held.hi[at, d]
         wide = wide or held.lo[at, d] != held.hi[at, d]
+        if held.lo[at, d] > held.hi[at, d]:
+            gaps |= 1 << d
     columns.slots["position"][slot] = position
     columns.slots["subject"][slot] = held.rows["subject"][at]
-    columns.slots["gaps"][slot] = held.rows["gaps"][at]
+    columns.slots["gaps"][slot] = gaps
     held.rows["following"][at] = slot
     columns.marks["n"][0] += 1
     columns.marks["n_wide"][0] += wide
