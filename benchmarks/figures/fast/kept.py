@@ -14,7 +14,7 @@ from benchmarks.figures.trial import Ran
 __all__ = ["figure_4", "figure_5"]
 
 #: In how many parts the stream is cut, and at how many numbers of groups rows are counted.
-N_PARTS = 12
+N_PARTS = 8
 N_BINS = 12
 
 

@@ -54,7 +54,7 @@ class FastSizes:
     heavy_k: int = 50
     heavy_delta: int = 8_000
     #: Of so many runs in turn the best few count: what else the machine does isn't of interest.
-    repeats: int = 7
+    repeats: int = 5
     best: int = 3
 
     @property
