@@ -1,0 +1,247 @@
+"""FAST's engine: workers that run at once, whoever is faster, and rows that are never late."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import numba
+import numpy as np
+import pytest
+
+from shoal import (
+    Codes,
+    Decisions,
+    Delay,
+    EntropyLDiversity,
+    KAnonymity,
+    Policy,
+    Quasi,
+    Range,
+    Schema,
+    Sensitive,
+)
+from shoal.algorithms import fast
+from shoal.algorithms.fast import Fast, FastEngine
+from shoal.engine import Engine, Outcome
+from shoal.errors import ParameterError, UnsupportedError
+from shoal.space import Space
+from shoal.testing.streams import Stream, difference, joined, play, steps
+
+SCHEMA = Schema("p", [Quasi("x", Range(0, 1000)), Quasi("y", Range(0, 1000))], [Sensitive("s")])
+
+
+def crowd(
+    n_rows: int, policy: Policy, *, n_subjects: int = 10**6, per_second: float = 0.0, seed: int = 1
+) -> Stream:
+    draw = np.random.default_rng(seed)
+    times = np.cumsum(draw.exponential(1 / per_second, n_rows)) if per_second else np.nan
+    codes = Codes(
+        draw.uniform(0, 1000, (n_rows, 2)),
+        draw.integers(0, n_subjects, n_rows),
+        draw.integers(0, 5, (n_rows, 1)),
+        np.broadcast_to(times, n_rows).astype(float).copy(),
+    )
+    return Stream(SCHEMA, policy, codes)
+
+
+class Disordered(FastEngine):
+    """Workers start in another order each round, and each is held up for a while."""
+
+    draw = random.Random(0)
+
+    def _each(self, tasks: Sequence[Callable[[], None]]) -> None:
+        mixed = [self._held_up(task) for task in self.draw.sample(list(tasks), len(tasks))]
+        super()._each(mixed)
+
+    def _held_up(self, task: Callable[[], None]) -> Callable[[], None]:
+        pause = self.draw.uniform(0, 0.002)
+        return lambda: (time.sleep(pause), task())[1]
+
+
+class Alone(FastEngine):
+    """One worker after the other."""
+
+    def _each(self, tasks: Sequence[Callable[[], None]]) -> None:
+        for task in tasks:
+            task()
+
+
+class FastBy(Fast):
+    """FAST by another engine; the recipe is the same in all else."""
+
+    engine: type[FastEngine] = FastEngine
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return self.engine(self, space, seed)
+
+
+class InDisorder(FastBy):
+    engine = Disordered
+
+
+class OneByOne(FastBy):
+    engine = Alone
+
+
+@pytest.mark.parametrize("reuse", ["random", "best"])
+@pytest.mark.parametrize("workers", [2, 3])
+def test_the_result_is_the_same_for_any_timing_of_the_threads(
+    workers: int, reuse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fast, "WORTH_A_THREAD", 0)
+    stream = crowd(600, Policy(KAnonymity(4), delay=Delay(rows=90)), n_subjects=200)
+    knobs = {"workers": workers, "block": 12, "reuse": reuse, "kept": 6}
+    decided = [play(recipe(**knobs), stream) for recipe in (Fast, InDisorder, OneByOne)]
+    assert len(set(decided[0].groups.tolist())) > 20
+    assert (decided[0].outcomes == Outcome.reuse).any()
+    assert difference(decided[0], decided[1]) is None
+    assert difference(decided[0], decided[2]) is None
+
+
+def test_another_number_of_workers_gives_another_result() -> None:
+    stream = crowd(300, Policy(KAnonymity(4), delay=Delay(rows=60)))
+    one, two = (play(Fast(workers=n, block=10), stream) for n in (1, 2))
+    assert difference(one, two) is not None
+
+
+def test_workers_run_in_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast, "WORTH_A_THREAD", 0)
+    seen: set[int] = set()
+    all_there = threading.Barrier(3, timeout=30)
+
+    class Meeting(FastEngine):
+        def _each(self, tasks: Sequence[Callable[[], None]]) -> None:
+            def meet(task: Callable[[], None]) -> Callable[[], None]:
+                def met() -> None:
+                    # Nobody gets on before all three are here: they are here at once.
+                    all_there.wait()
+                    seen.add(threading.get_ident())
+                    task()
+
+                return met
+
+            super()._each([meet(task) for task in tasks])
+
+    class Met(FastBy):
+        engine = Meeting
+
+    play(Met(workers=3, block=5), crowd(60, Policy(KAnonymity(2), delay=Delay(rows=30))))
+    assert len(seen) == 3
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plain Python holds its lock all the time")
+def test_kernels_of_workers_let_each_other_run() -> None:
+    """While one worker is in its kernel, another thread gets to run Python."""
+    assert fast._work.targetoptions["nogil"]
+
+
+def test_a_round_comes_with_the_last_row_of_a_block_of_each() -> None:
+    stream = crowd(400, Policy(KAnonymity(3), delay=Delay(rows=50)))
+    decided = play(Fast(workers=2, block=8), stream)
+    instants = {int(at) for at in decided.published if at < 400}
+    assert instants
+    assert all((at + 1) % 16 == 0 for at in instants)
+
+
+def test_a_row_is_never_published_after_its_expiry() -> None:
+    """Bursts and pauses, so that the time of a round is estimated badly, in both directions."""
+    policy = Policy(KAnonymity(3), delay=Delay(seconds=2.0))
+    draw = np.random.default_rng(3)
+    gaps = np.where(draw.random(2000) < 0.01, 5.0, draw.exponential(0.02, 2000))
+    stream = crowd(2000, policy)
+    stream = Stream(SCHEMA, policy, stream.codes._replace(times=np.cumsum(gaps)))
+    decided = play(Fast(workers=2, block=20), stream)
+    waited = decided.published_s - stream.codes.times[decided.rows]
+    assert len(waited) == 2000
+    assert waited.max() <= 2.0 + 1e-9
+    # Most leave before: who can't wait for the next round doesn't.
+    assert (waited < 1.99).mean() > 0.5
+
+
+def test_the_time_of_a_round_is_estimated_from_the_rows() -> None:
+    policy = Policy(KAnonymity(2), delay=Delay(seconds=100.0))
+    stream = crowd(64, policy)
+    stream = Stream(SCHEMA, policy, stream.codes._replace(times=np.arange(64.0)))
+    engine = stream.start(Fast(workers=1, block=8))
+    engine.push(stream.codes)
+    assert engine.state.clock["estimate"][0] == 8.0
+
+
+def test_rows_that_a_worker_has_no_group_for_meet_those_of_others() -> None:
+    policy = Policy(KAnonymity(4), delay=Delay(rows=7))
+    decided = play(Fast(workers=4, block=1, kept=0), crowd(200, policy))
+    assert (decided.outcomes != Outcome.suppressed).mean() > 0.95
+
+
+def test_deadlines_between_rounds_are_kept() -> None:
+    """A block that is far larger than the delay never fills in time."""
+    policy = Policy(KAnonymity(2), delay=Delay(rows=5))
+    stream = crowd(100, policy)
+    decided = play(Fast(workers=2, block=1000), stream)
+    assert (decided.published - decided.rows).max() <= 5
+
+
+def test_reuse_renews_a_group() -> None:
+    """A group that somebody joined lately is young."""
+    policy = Policy(KAnonymity(2), delay=Delay(rows=1))
+    values = np.full((12, 2), 500.0)
+    codes = Codes(values, np.arange(12), np.zeros((12, 1), np.int64), np.full(12, np.nan))
+    decided = play(Fast(workers=1, block=1, age=3), Stream(SCHEMA, policy, codes))
+    assert len(set(decided.groups.tolist())) == 1
+
+
+def test_evenness_is_left_to_others() -> None:
+    policy = Policy(KAnonymity(2), EntropyLDiversity(2), delay=Delay(rows=5))
+    with pytest.raises(UnsupportedError, match="'fast' can't enforce entropy"):
+        Fast().start(SCHEMA, policy)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "message"),
+    [
+        ({"workers": 0}, "Fast.workers: must be a whole number of at least 1"),
+        ({"workers": 65}, "Fast.workers: must be at most 64"),
+        ({"block": 0}, "Fast.block: must be a whole number of at least 1"),
+        ({"age": 0}, "Fast.age: must be a whole number of at least 1"),
+        ({"kept": -1}, "Fast.kept: must be a whole number of at least 0"),
+        ({"reuse": "worst"}, "Fast.reuse: must be one of random, best"),
+    ],
+)
+def test_bad_knobs_are_refused(knobs: dict[str, object], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        Fast(**knobs)  # type: ignore[arg-type]
+
+
+def test_the_block_follows_from_the_delay() -> None:
+    def block(delay: Delay, **knobs: int) -> int:
+        engine = Fast(**knobs).start(SCHEMA, Policy(KAnonymity(2), delay=delay))
+        assert isinstance(engine, FastEngine)
+        return engine._block
+
+    assert block(Delay(rows=800)) == 100
+    assert block(Delay(rows=800), workers=4) == 50
+    assert block(Delay(rows=3)) == 1
+    assert block(Delay(seconds=3)) == 250
+    assert block(Delay(rows=800), block=7) == 7
+
+
+def test_a_snapshot_between_rounds_goes_on_alike() -> None:
+    """Rows that wait for a round, the estimate and every worker's random numbers are in it."""
+    policy = Policy(KAnonymity(3), delay=Delay(rows=60, seconds=9.0))
+    stream = crowd(400, policy, per_second=10)
+    whole = play(Fast(workers=3, block=7), stream)
+    first = stream.start(Fast(workers=3, block=7))
+    before, n = [], 0
+    for move, decided in steps(first, stream, stream.row_by_row()):
+        before.append(decided)
+        n = move.end
+        if n == 201:
+            break
+    second = stream.start(Fast(workers=3, block=7), seed=b"other")
+    second.restore(first.snapshot())
+    after: list[Decisions] = [second.push(Codes(*(part[n:] for part in stream.codes)))]
+    after.append(second.flush())
+    assert difference(whole, joined([*before, *after])) is None
