@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import Delay, KAnonymity, Policy, Range, Schema, Space
-from shoal.kernels.boxes import box_loss, cover, covers, hull, join, joined_losses
+from shoal.kernels.boxes import (
+    box_loss,
+    cover,
+    covers,
+    hull,
+    join,
+    joined_losses,
+    mean_loss,
+    shared_losses,
+)
 from shoal.testing.strategies import schemas
 
 SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
@@ -91,3 +101,71 @@ def test_covers_looks_at_every_side() -> None:
     for outside in ([-1.0, 1.0], [1.0, 3.0]):
         point = np.array(outside)
         assert not covers(lo, hi, point, point)
+
+
+@SETTINGS
+@given(schema=schemas(), data=st.data())
+def test_sides_that_nobody_has_lose_nothing_and_widen_nothing(
+    schema: Schema, data: st.DataObject
+) -> None:
+    space = Space(schema, Policy(KAnonymity(1), delay=Delay(rows=1), missing="maybe"))
+    values = rows_of(data, schema, 4)
+    complete = values.copy()
+    bits = data.draw(st.lists(st.booleans(), min_size=values.size, max_size=values.size))
+    values[np.array(bits).reshape(values.shape)] = np.nan
+    los, his = space.points(values)
+    gaps = space.gaps(values)
+    assert [[bool(gap >> d & 1) for d in range(space.n_quasi)] for gap in gaps.tolist()] == (
+        np.isnan(values).tolist()
+    )
+    lo, hi = hull(space.sides, los.T.copy(), his.T.copy(), np.arange(4))
+    weights = space.sides.attributes["weight"]
+    total, weight = 0.0, 0.0
+    for d in range(space.n_quasi):
+        there = values[~np.isnan(values[:, d])]
+        if not len(there):
+            assert (lo[d], hi[d]) == (np.inf, -np.inf)
+            continue
+        # As if only the rows with a value there had been, and all had the first one's others.
+        column = np.repeat(complete[:1], len(there), axis=0)
+        column[:, d] = there[:, d]
+        one_lo, one_hi = published(schema, column)
+        assert (lo[d], hi[d]) == (one_lo[d], one_hi[d])
+        only = np.full(space.n_quasi, np.inf), np.full(space.n_quasi, -np.inf)
+        only[0][d], only[1][d] = lo[d], hi[d]
+        total += space.loss(*only)
+        weight += weights[d]
+    assert mean_loss(space.sides, lo, hi) == pytest.approx(total / weight if weight else 0.0)
+    for i in range(4):
+        assert covers(lo, hi, los[i], his[i])
+    out = np.empty(3)
+    joined_losses(space.sides, los[:3].T.copy(), his[:3].T.copy(), 3, los[3], his[3], out)
+    for i in range(3):
+        both = los[i].copy(), his[i].copy()
+        join(space.sides, *both, los[3], his[3])
+        assert out[i] == space.loss(*both)
+    shared_losses(space.sides, los[:3].T.copy(), his[:3].T.copy(), 3, los[3], his[3], out)
+    for i in range(3):
+        common = ~np.isnan(values[i]) & ~np.isnan(values[3])
+        if not common.any():
+            assert out[i] == 1.0
+            continue
+        both = np.where(common, los[i], np.inf), np.where(common, his[i], -np.inf)
+        join(
+            space.sides, *both,
+            np.where(common, los[3], np.inf), np.where(common, his[3], -np.inf),
+        )  # fmt: skip
+        assert out[i] == pytest.approx(space.loss(*both) / weights[common].sum())
+
+
+@SETTINGS
+@given(schema=schemas(), data=st.data())
+def test_an_extended_gap_is_the_whole_domain(schema: Schema, data: st.DataObject) -> None:
+    space = Space(schema, Policy(KAnonymity(1), delay=Delay(rows=1), missing="extended"))
+    values = rows_of(data, schema, 1)
+    values[0, 0] = np.nan
+    lo, hi = space.points(values)
+    domain = schema.quasi[0].domain
+    whole = (domain.lo, domain.hi) if isinstance(domain, Range) else (0, len(domain) - 1)
+    assert (lo[0, 0], hi[0, 0]) == whole
+    assert space.gaps(values).tolist() == [1]
