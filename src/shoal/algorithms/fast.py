@@ -180,7 +180,7 @@ class FastEngine(HoldingEngine):
         clock["last_round"] = clock["estimate"] = np.nan
         state = State(
             held=held.empty(space.n_quasi, space.n_sensitive),
-            columns=_stacked([columns.empty(space.n_quasi, 2 * held.SMALLEST)] * n),
+            columns=_stacked([columns.empty(space.n_quasi, self._room(held.SMALLEST, n))] * n),
             counter=counter.empty(2 * held.SMALLEST),
             kept=kept.empty(recipe.kept, space.n_quasi, space.n_sensitive, space.limits),
             marks=np.zeros(1, MARKS),
@@ -192,9 +192,13 @@ class FastEngine(HoldingEngine):
 
     def _grow(self, larger: Held) -> None:
         super()._grow(larger)
-        room = 2 * len(larger.rows)
+        room = self._room(len(larger.rows), len(self.state.draws))
         roomier = [columns.grown(each, room) for each in self._columns()]
         self.state = self.state._replace(columns=_stacked(roomier))
+
+    def _room(self, ring: int, workers: int) -> int:
+        """Twice the most rows in a ring that can be of one worker: they are dealt in blocks."""
+        return 2 * min(ring, ring // workers + self._block + 1)
 
     def _columns(self) -> list[Columns]:
         """The columns of each worker."""
