@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.engine import Anonymizer, Engine, Out, Outcome, decide, write_box
 from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import box_loss, hull
+from shoal.kernels.boxes import Box, hull, mean_loss
 from shoal.kernels.criteria import count_subjects, meets
 from shoal.policy import Criterion, KAnonymity, LDiversity
 from shoal.space import Codes, Space
@@ -51,10 +51,13 @@ class State(NamedTuple):
     subjects: Ints
     sensitive: Ints
     times: Floats
+    gaps: Ints
     marks: Records
 
 
-MARKS = np.dtype([("upcoming", "i8"), ("groups", "i8"), ("instants", "i8"), ("now", "f8")])
+MARKS = np.dtype(
+    [("upcoming", "i8"), ("groups", "i8"), ("instants", "i8"), ("now", "f8"), ("arrived", "f8")]
+)
 
 
 class FirstComeEngine(Engine):
@@ -65,10 +68,10 @@ class FirstComeEngine(Engine):
     def __init__(self, recipe: FirstCome, space: Space, seed: bytes) -> None:
         nothing = Codes.empty(space.n_quasi, space.n_sensitive)
         marks = np.zeros(1, MARKS)
-        marks["now"] = -np.inf
+        marks["now"] = marks["arrived"] = -np.inf
         self._least = recipe.least
         rows = (nothing.values, nothing.values, nothing.subjects, nothing.sensitive, nothing.times)
-        super().__init__(space, State(*rows, marks), seed)
+        super().__init__(space, State(*rows, nothing.subjects, marks), seed)
 
     @property
     def n_held(self) -> int:
@@ -86,10 +89,13 @@ class FirstComeEngine(Engine):
     def _push(self, codes: Codes, out: Out) -> None:
         marks, delay = self.state.marks, self.space.deadlines.rows
         lo, hi = self.space.points(codes.values)
+        gaps = self.space.gaps(codes.values)
         for i in range(len(codes.subjects)):
             self._advance(codes.times[i], out)
-            time = np.nan if np.isnan(codes.times[i]) else marks["now"][0]
-            row = (lo[i], hi[i], codes.subjects[i], codes.sensitive[i], time)
+            # A tick may have gone by while the row was on its way: it has waited since it came.
+            marks["arrived"][0] = np.fmax(marks["arrived"][0], codes.times[i])
+            time = np.nan if np.isnan(codes.times[i]) else marks["arrived"][0]
+            row = (lo[i], hi[i], codes.subjects[i], codes.sensitive[i], time, gaps[i])
             held = [
                 np.concatenate((column, [value]))
                 for column, value in zip(self.state, row, strict=False)
@@ -98,13 +104,17 @@ class FirstComeEngine(Engine):
             marks["upcoming"][0] += 1
             if delay and self.n_held > delay:
                 self._expire(marks["upcoming"][0] - 1, time, out)
+            self._fire(marks["upcoming"][0] - 1, out)
 
     def _advance(self, now: float, out: Out) -> None:
         marks = self.state.marks
         if now > marks["now"][0]:
             marks["now"][0] = now
-        while (due := self.next_deadline) is not None and due <= marks["now"][0]:
-            self._expire(marks["upcoming"][0], due, out)
+        self._fire(marks["upcoming"][0], out)
+
+    def _fire(self, published: int, out: Out) -> None:
+        while (due := self.next_deadline) is not None and due <= self.state.marks["now"][0]:
+            self._expire(published, due, out)
 
     def _flush(self, out: Out) -> None:
         marks = self.state.marks
@@ -123,13 +133,15 @@ class FirstComeEngine(Engine):
             n += 1
         if n > self.n_held:
             n = 1
-            decide(out, oldest, Outcome.suppressed.value, -1, instant)
+            decide(out, oldest, Outcome.suppressed.value, -1, instant, state.gaps[0])
         else:
             lo, hi = hull(space.sides, state.lo[:n].T.copy(), state.hi[:n].T.copy(), np.arange(n))
-            loss, n_subjects = box_loss(space.sides, lo, hi), count_subjects(state.subjects[:n])
-            box = write_box(out, lo, hi, loss, state.marks["groups"][0], n, n_subjects)
-            for row in range(oldest, oldest + n):
-                decide(out, row, Outcome.group.value, box, instant)
+            loss, n_subjects = mean_loss(space.sides, lo, hi), count_subjects(state.subjects[:n])
+            gaps = np.bitwise_or.reduce(state.gaps[:n])
+            shown = Box(loss, state.marks["groups"][0], n, n_subjects, gaps)
+            box = write_box(out, lo, hi, shown)
+            for i in range(n):
+                decide(out, oldest + i, Outcome.group.value, box, instant, state.gaps[i])
             state.marks["groups"][0] += 1
         state.marks["instants"][0] += 1
         self.state = State(*(column[n:].copy() for column in state[:-1]), state.marks)

@@ -320,3 +320,52 @@ def test_a_dictionary_of_nothing_is_missing() -> None:
     nothing = pa.DictionaryArray.from_arrays(nowhere, pa.array([], pa.string()))
     encoded = codec(sensitive=[Sensitive("s")]).encode(good(sex=nothing, s=nothing))
     assert set(encoded.reasons.values()) == {"sex is missing"}
+
+
+# -- missing quasi values --------------------------------------------------------------------------
+
+
+def gappy(**changes: Any) -> Any:
+    schema = Schema("id", [Quasi("age", Range(0, 120, step=1)), Quasi("sex", SEX)])
+    return Codec(schema, key=bytes(8), with_gaps=True).encode(good(**changes))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "present"),
+    [
+        ("age", [30, None], 30),
+        ("age", ["30", ""], 30),
+        ("age", ["30", "  "], 30),
+        ("age", pa.array(["30", None]).dictionary_encode(), 30),
+        ("sex", ["Male", None], 1),
+        ("sex", ["Male", " "], 1),
+        ("sex", pa.array(["Male", ""]).dictionary_encode(), 1),
+    ],
+)
+def test_what_is_missing_may_be(column: str, values: Any, present: float) -> None:
+    encoded = gappy(**{column: values})
+    assert not encoded.reasons
+    d = ["age", "sex"].index(column)
+    assert encoded.codes.values[0, d] == present
+    assert np.isnan(encoded.codes.values).tolist() == [[False] * 2, [d == 0, d == 1]]
+
+
+def test_a_column_without_any_value_is_all_gaps() -> None:
+    for name in ("age", "sex"):
+        encoded = gappy(**{name: pa.nulls(2)})
+        assert not encoded.reasons
+        assert np.isnan(encoded.codes.values[:, ["age", "sex"].index(name)]).all()
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("age", [30.0, float("nan")]),
+        ("age", ["30", "?"]),
+        ("age", [30, 121]),
+        ("sex", ["Male", "?"]),
+        ("id", ["a", None]),
+    ],
+)
+def test_what_is_wrong_is_not_missing(column: str, values: Any) -> None:
+    assert list(gappy(**{column: values}).reasons) == [1]

@@ -73,7 +73,10 @@ WRONG = [
     (changed("k = 3", "l = { recursive = 2, c = 0 }"), {"policy.l.c"}, "above 0"),
     (changed("k = 3", "l = { pain = 2 }"), {"policy.l.pain"}, "Sensitive: illness"),
     (changed("k = 3", "l = { illness = { x = 2 } }"), {"policy.l"}, "without distinct"),
-    (changed("k = 3", "k = 3\nmissing = 'maybe'"), {"policy.missing"}, "'quarantine'"),
+    (changed("k = 3", "k = 3\nmissing = 'mabye'"), {"policy.missing"},
+     "must be one of quarantine, extended, maybe; got 'mabye'. Did you mean 'maybe'?"),
+    (changed("k = 3", "k = 3\nmissing = true"), {"policy.missing"}, "string"),
+    (changed("k = 3", "k = 0\nmissing = 'any'"), {"policy.k", "policy.missing"}, "extended"),
     (changed('"castle"', '"castel"'), {"algorithm.name"}, "Did you mean 'castle'?"),
     (changed('"castle"', "3"), {"algorithm.name"}, "one of: castle"),
     (changed('"castle"', '"castle"\ncluster = 3'), {"algorithm.cluster"}, "'clusters'"),
@@ -183,7 +186,7 @@ def test_every_key(tmp_path):
         k = 5
         l = { illness = 2, pay = { entropy = 1.5 } }
         delay = { rows = 100, seconds = 2.5 }
-        missing = "quarantine"
+        missing = "extended"
         [algorithm]
         name = "castle"
         clusters = 7
@@ -215,6 +218,7 @@ def test_every_key(tmp_path):
         DistinctLDiversity(2, "illness"),
         EntropyLDiversity(1.5, "pay"),
         delay=Delay(rows=100, seconds=2.5),
+        missing="extended",
     )
     assert job.anonymizer == Castle(clusters=7, recent=8, kept=9, reuse="best", loss="lm")
     assert job.publish == Publish("bounds", "arrival", "root")
@@ -247,10 +251,20 @@ def test_forms_of_l(form, criteria):
 def test_what_is_not_said_is_safe():
     job = Job.parse(BASE)
     assert job.publish == Publish("range", "released", "drop")
+    assert job.policy.missing == "quarantine"
     assert (job.bad_rows.action, job.bad_rows.file) == ("quarantine", Path("quarantine.jsonl"))
     assert job.seed is None
     assert job.pipeline.seed is None
     assert job.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("missing", "warned"), [("quarantine", False), ("extended", False), ("maybe", True)]
+)
+def test_what_missing_means_and_that_maybe_is_warned_about(missing, warned):
+    job = Job.parse(changed("k = 3", f"k = 3\nmissing = '{missing}'"))
+    assert job.policy.missing == missing
+    assert any("policy.missing" in warning for warning in job.warnings) == warned
 
 
 def test_each_row_is_warned_about():

@@ -97,3 +97,45 @@ def test_names_that_clash_with_a_bound_are_refused():
     two = Schema(subject=None, quasi=[Quasi("age", Range(0, 9)), Quasi("age_min", TOWN)])
     with pytest.raises(JobError, match="the same name"):
         Labels(two, "bounds")
+
+
+EMPTY_LO = np.array([[20.0, np.inf, 0.25], [np.inf, 0.0, np.inf]])
+EMPTY_HI = np.array([[29.0, -np.inf, 0.5], [-np.inf, 1.0, -np.inf]])
+
+
+@pytest.mark.parametrize(
+    ("numeric", "expected"),
+    [
+        ("range", [["[20, 29]", None, None], [None, "east", "east"], ["[0.25, 0.5]", None, None]]),
+        ("bounds", [[20, None, None], [29, None, None], [None, "east", "east"],
+                    [0.25, None, None], [0.5, None, None]]),
+        ("midpoint", [[24.5, None, None], [None, "east", "east"], [0.375, None, None]]),
+    ],
+)  # fmt: skip
+def test_what_a_row_lacks_is_null_in_every_column_of_it(numeric, expected):
+    columns = Labels(SCHEMA, numeric).columns(
+        EMPTY_LO, EMPTY_HI, np.array([0, 1, 1]), np.array([0b010, 0b101, 0b101])
+    )
+    assert [column.to_pylist() for column in columns] == expected
+
+
+def test_a_gap_is_null_though_others_of_the_group_have_a_label():
+    columns = Labels(SCHEMA).columns(LO, HI, BOXES, np.array([0b001, 0b110, 0]))
+    assert [column.to_pylist() for column in columns] == [
+        [None, "[20, 29]", "[0, 120]"], ["*", None, "*"], ["[0, 1]", None, "[0, 1]"],
+    ]  # fmt: skip
+
+
+def test_a_side_that_nobody_has_tells_nothing_of_a_row_that_claims_to_have_it():
+    columns = Labels(SCHEMA).columns(EMPTY_LO[1:], EMPTY_HI[1:], np.array([0]))
+    assert [column.to_pylist() for column in columns] == [["[0, 120]"], ["east"], ["[0, 1]"]]
+
+
+def test_many_boxes_with_gaps_give_the_same_texts(monkeypatch):
+    draw = np.random.default_rng(3)
+    lo = np.column_stack([draw.integers(0, 50, 300), draw.integers(0, 2, 300), draw.random(300)])
+    hi, boxes, gaps = lo.copy(), draw.integers(0, 300, 500), draw.integers(0, 8, 500)
+    lo[::7, 0], hi[::7, 0] = np.inf, -np.inf
+    few = [column.to_pylist() for column in Labels(SCHEMA).columns(lo, hi, boxes, gaps)]
+    monkeypatch.setattr(labels_module, "MANY", 10)
+    assert [column.to_pylist() for column in Labels(SCHEMA).columns(lo, hi, boxes, gaps)] == few

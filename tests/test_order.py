@@ -34,7 +34,8 @@ def decided(
         np.full(n, published),
         np.full(n, seconds),
         np.array(instants or [0] * n, np.int64),
-        np.zeros(n, np.int64), np.zeros(n),
+        # What is known of a row tells which one it is.
+        np.array(rows, np.int64) + 100, np.array(rows, float) / 100,
         sides, sides, sides[:, 0], sides[:, 0].astype(np.int64),
         np.ones(n_boxes, np.int64), np.ones(n_boxes, np.int64), np.zeros(n_boxes, np.int64),
     )  # fmt: skip
@@ -117,6 +118,28 @@ def test_all_rows_leave_once_and_in_order(rows, cuts):
         assert all(row < min(held, default=12) for row in left)
         assert len(left) + order.n_waiting + len(held) == 12
     assert left == list(range(12))
+
+
+@pytest.mark.parametrize("order", [Ordering(), ByInstant(b"x"), ByArrival()])
+def test_gaps_and_losses_stay_with_their_rows(order):
+    seen = []
+    for rows, oldest in (([3, 1, 5], 0), ([2, 7, 0], 4), ([6, 4], 8)):
+        arranged = order.arrange(*decided(rows, boxes=[0, -1, 1][: len(rows)]), oldest)
+        assert arranged.gaps.tolist() == [row + 100 for row in arranged.rows]
+        assert arranged.losses.tolist() == [row / 100 for row in arranged.rows]
+        seen += arranged.rows.tolist()
+    assert sorted(seen) == list(range(8))
+
+
+def test_rows_that_wait_keep_gaps_and_losses_in_a_snapshot():
+    order, other = ByArrival(), ByArrival()
+    order.arrange(*decided([5, 3], boxes=[0, -1]), 0)
+    arrays, payload = order.snapshot()
+    other.restore({name: array.copy() for name, array in arrays.items()}, payload)
+    rest = other.rest()
+    assert rest is not None
+    assert rest.gaps.tolist() == [103, 105]
+    assert rest.losses.tolist() == [0.03, 0.05]
 
 
 def test_values_of_people_are_not_shown():

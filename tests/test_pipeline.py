@@ -27,7 +27,7 @@ from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Codes, Space
 from shoal.testing.clocks import ManualClock
 
-from .world import Kept, Rows, people
+from .world import Kept, Rows, people, with_gaps
 
 TOWN = Hierarchy.from_rows(
     [
@@ -431,3 +431,73 @@ def test_runs_differ_without_a_seed():
     outputs = [Story(pipeline, table).go().output for _ in range(2)]
     assert not outputs[0].equals(outputs[1])
     assert sorted(outputs[0]["illness"].to_pylist()) == sorted(outputs[1]["illness"].to_pylist())
+
+
+# -- missing values --------------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    n_rows=st.integers(1, 80),
+    every=st.fixed_dictionaries({"age": st.integers(1, 4), "town": st.integers(1, 4)}),
+    cuts=st.lists(st.integers(1, 79), max_size=3),
+    missing=st.sampled_from(["maybe", "extended"]),
+    order=st.sampled_from(["released", "arrival", "shuffled"]),
+    numeric=st.sampled_from(["range", "bounds", "midpoint"]),
+    suppressed=st.sampled_from(["drop", "root"]),
+)
+def test_whatever_missing_means_the_audit_finds_it_kept(
+    n_rows, every, cuts, missing, order, numeric, suppressed
+):
+    policy = Policy(KAnonymity(3), delay=Delay(rows=20), missing=missing)
+    table = with_gaps(people(n_rows), every)
+    looks = {"order": order, "numeric": numeric, "suppressed": suppressed}
+    story = Story(pipeline_of(policy=policy, **looks), table, cuts).go()
+    assert not story.bad
+    report = story.judge()
+    assert report.verdict == "kept", str(report)
+    assert report["missing"].figures["n_compared"] == story.run.summary.n_published
+
+
+def test_under_maybe_a_cell_is_null_exactly_where_nothing_was():
+    policy = Policy(KAnonymity(3), delay=Delay(rows=20), missing="maybe")
+    table = with_gaps(people(120))
+    story = Story(pipeline_of(policy=policy, numeric="bounds"), table).go()
+    lines = story.trace.table.filter(pa.compute.is_valid(story.trace.table["seq"])).to_pylist()
+    shown, original = story.output.to_pylist(), table.to_pylist()
+    assert len(lines) > 100
+    for line in lines:
+        row, given_row = shown[line["seq"]], original[line["row"]]
+        assert (row["age_min"] is None) == (row["age_max"] is None) == (given_row["age"] is None)
+        assert (row["town"] is None) == (given_row["town"] is None)
+
+
+def test_under_extended_nothing_is_null_and_under_quarantine_nothing_comes():
+    table = with_gaps(people(120))
+    for missing in ("extended", "quarantine"):
+        policy = Policy(KAnonymity(3), delay=Delay(rows=20), missing=missing)
+        story = Story(pipeline_of(policy=policy), table).go()
+        assert story.output["age"].null_count == story.output["town"].null_count == 0
+        lost = sum(row["age"] is None or row["town"] is None for row in table.to_pylist())
+        assert len(story.bad) == (lost if missing == "quarantine" else 0)
+
+
+@pytest.mark.parametrize("order", ["released", "arrival"])
+@pytest.mark.parametrize("missing", ["maybe", "extended"])
+def test_the_loss_that_is_told_is_that_of_rows_where_they_have_values(missing, order):
+    policy = Policy(KAnonymity(3), delay=Delay(rows=20), missing=missing)
+    table = with_gaps(people(120))
+    story = Story(pipeline_of(policy=policy, order=order, numeric="bounds"), table).go()
+    shown, total, n = story.output.to_pylist(), 0.0, 0
+    for line in story.trace.table.to_pylist():
+        if line["outcome"] == "suppressed":
+            continue
+        row, sides = shown[line["seq"]], []
+        if table["age"][line["row"]].is_valid:
+            sides.append((row["age_max"] - row["age_min"]) / 120)
+        if table["town"][line["row"]].is_valid:
+            sides.append({"any": 1.0, "east": 0.5, "west": 0.5}.get(row["town"], 0.0))
+        loss = sum(sides) / len(sides) if sides else 0.0
+        assert line["loss"] == pytest.approx(loss)
+        total, n = total + loss, n + 1
+    assert story.run.summary.loss.published == pytest.approx(total / n)

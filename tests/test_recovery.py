@@ -33,7 +33,7 @@ from shoal.state.store import Store
 from shoal.testing.clocks import ManualClock
 
 from .test_pipeline import TOWN, policy_of, schema_of
-from .world import people
+from .world import people, with_gaps
 
 
 class Cut(BaseException):
@@ -272,17 +272,22 @@ class World:
     order=st.sampled_from(["released", "shuffled", "arrival"]),
     forgets=st.booleans(),
     often=st.booleans(),
+    missing=st.sampled_from(["quarantine", "maybe", "extended"]),
 )
 def test_a_run_cut_off_anywhere_publishes_what_one_run_would(
-    tmp_path_factory, n_rows, seed, cuts, length, order, forgets, often
+    tmp_path_factory, n_rows, seed, cuts, length, order, forgets, often, missing
 ):
     table = people(n_rows, seed, n_people=max(1, n_rows // 3))
+    if missing != "quarantine":
+        table = with_gaps(table)
+    promised = policy_of(Delay(rows=20))
+    policy = Policy(*promised.criteria, delay=promised.delay, missing=missing)
     publish = Publish(order=order, suppressed="root")
     lengths = {"lengths": lambda: iter(lambda: length, 0)}
-    whole = World(tmp_path_factory.mktemp("whole"), table, publish=publish)
+    whole = World(tmp_path_factory.mktemp("whole"), table, policy=policy, publish=publish)
     whole.run().go()
     world = World(
-        tmp_path_factory.mktemp("cut"), table, publish=publish, forgets=forgets,
+        tmp_path_factory.mktemp("cut"), table, policy=policy, publish=publish, forgets=forgets,
         every=1e-9 if often else 1e6, **lengths,
     )  # fmt: skip
     for after in cuts:

@@ -22,7 +22,7 @@ PAYLOAD = pa.schema([("illness", pa.string()), ("ward", pa.int64())])
 SUPPRESSED = 2
 
 
-def arranged(outcomes: list[int]) -> Arranged:
+def arranged(outcomes: list[int], gaps: list[int] | None = None) -> Arranged:
     """Rows of which the suppressed have no box; the others share one."""
     n = len(outcomes)
     payload = {
@@ -33,8 +33,9 @@ def arranged(outcomes: list[int]) -> Arranged:
     boxes = np.array([-1 if outcome == SUPPRESSED else 0 for outcome in outcomes])
     return Arranged(
         np.arange(n), np.array(outcomes), boxes, np.arange(n), np.full(n, np.nan),
+        np.array(gaps or [0] * n), np.full(n, 0.1),
         np.arange(n), np.full(n, np.nan), np.array([[20.0, 0.0]]), np.array([[29.0, 0.0]]),
-        np.array([0.1]), np.array([7]), pa.record_batch(payload),
+        np.array([7]), pa.record_batch(payload),
     )  # fmt: skip
 
 
@@ -76,6 +77,24 @@ def test_suppressed_rows_where_there_is_no_payload():
         release, _ = publisher.release(arranged([0, 2]))
         assert release.n_rows == n_rows
         assert release.batch.schema.names == ["age", "sex"]
+
+
+@pytest.mark.parametrize(
+    ("suppressed", "ages"),
+    [("drop", [None, "[20, 29]"]), ("root", ["[0, 120]", None, "[0, 120]", "[20, 29]"])],
+)
+def test_gaps_are_those_of_their_rows_and_never_of_a_suppressed_one(suppressed, ages):
+    publisher = Publisher(SCHEMA, Publish(suppressed=suppressed), PAYLOAD, with_gaps=True)
+    release, _ = publisher.release(arranged([2, 0, 2, 0], gaps=[3, 1, 1, 2]))
+    assert release.batch["age"].to_pylist() == ages
+    shown = ["*", "f", "*", None] if suppressed == "root" else ["f", None]
+    assert release.batch["sex"].to_pylist() == shown
+
+
+def test_without_gaps_everybody_has_the_label_of_the_box():
+    release, _ = Publisher(SCHEMA, Publish(), PAYLOAD).release(arranged([0, 0], gaps=[1, 3]))
+    assert release.batch["age"].to_pylist() == ["[20, 29]"] * 2
+    assert release.batch["sex"].to_pylist() == ["f"] * 2
 
 
 def test_the_columns_that_are_told_are_those_that_come():

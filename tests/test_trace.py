@@ -25,8 +25,9 @@ def test_decided_rows_tell_when_they_were_decided_and_not_when_they_left():
     tracer, lines = tracer_of()
     arranged = Arranged(
         np.array([4, 5, 6]), np.array([0, 1, 2]), np.array([1, 0, -1]), np.array([7, 7, 8]),
-        np.array([70.0, 70.0, np.nan]), np.array([9, 9, 9]), np.array([90.0] * 3),
-        np.zeros((2, 1)), np.ones((2, 1)), np.array([0.1, 0.2]), np.array([30, 31]),
+        np.array([70.0, 70.0, np.nan]), np.array([0, 1, 0]), np.array([0.2, 0.1, 1.0]),
+        np.array([9, 9, 9]), np.array([90.0] * 3),
+        np.zeros((2, 1)), np.ones((2, 1)), np.array([30, 31]),
         pa.record_batch({"x": [0, 0, 0]}),
     )  # fmt: skip
     subjects = pa.array(["a", "b", "c"])

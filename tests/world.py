@@ -8,7 +8,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ illness = {}
 columns = ["ward"]
 """
 POLICY = "k = 3\nl = 2\ndelay = { rows = 20 }"
+GAPS = {"age": 3, "town": 4}
 COLUMNS = ("person", "age", "town", "illness", "ward", "at")
 
 
@@ -51,6 +52,15 @@ def people(n_rows: int, seed: int = 1, n_people: int | None = None) -> pa.Table:
         for i in range(n_rows)
     ]
     return pa.Table.from_pylist(rows)
+
+
+def with_gaps(table: pa.Table, every: Mapping[str, int] = GAPS) -> pa.Table:
+    """The same rows, of which every so manyth lacks a value."""
+    for name, n in every.items():
+        nulls = np.arange(table.num_rows) % n == 0
+        column = pa.array(table[name].to_pylist(), table[name].type, mask=nulls)
+        table = table.set_column(table.schema.names.index(name), name, column)
+    return table
 
 
 def write_job(

@@ -59,6 +59,8 @@ class Codec:
         A secret of at least 8 bytes, under which subjects are hashed.
     with_subject
         Whether the payload carries the subject too (for a private trace).
+    with_gaps
+        Whether a quasi value may be missing, and is NaN then; otherwise such a row is bad.
 
     >>> from shoal.schema import Quasi
     >>> schema = Schema(subject="id", quasi=[Quasi("age", Range(0, 120, step=1))], keep=["ward"])
@@ -71,8 +73,11 @@ class Codec:
     (array([[31.]]), {1: "age isn't a number", 2: 'id is missing'})
     """
 
-    def __init__(self, schema: Schema, *, key: bytes, with_subject: bool = False) -> None:
+    def __init__(
+        self, schema: Schema, *, key: bytes, with_subject: bool = False, with_gaps: bool = False
+    ) -> None:
         self._schema = schema
+        self._with_gaps = with_gaps
         self._key = np.frombuffer(key[:8], "<u4").astype(np.int64)
         self._types: dict[str, Any] = {}
         self._payload = [*schema.payload]
@@ -103,7 +108,10 @@ class Codec:
         values = np.empty((n, len(schema.quasi)))
         for i, quasi in enumerate(schema.quasi):
             column = batch.column(quasi.name)
-            values[:, i] = _quasi(column, quasi.name, quasi.domain, complain)
+            missing = _is_missing(column)
+            if not self._with_gaps:
+                complain(missing, f"{quasi.name} is missing")
+            values[:, i] = _quasi(column, quasi.name, quasi.domain, missing, complain)
         # What is counted is what will be published: the payload in its final types.
         payload = self._fitted(batch, complain)
         sensitive = np.empty((n, len(schema.sensitive)), np.int64)
@@ -360,13 +368,12 @@ def _seconds(column: Any) -> Any:
     return pc.divide(micros.cast(pa.float64(), safe=False), 1e6)
 
 
-def _quasi(column: Any, name: str, domain: Domain, complain: Complain) -> Floats:
-    missing = _is_missing(column)
-    complain(missing, f"{name} is missing")
+def _quasi(column: Any, name: str, domain: Domain, missing: Bools, complain: Complain) -> Floats:
+    """The values as numbers or codes of leaves, NaN where they are missing."""
     if isinstance(domain, Hierarchy):
         codes = _leaves(column, domain)
         complain((codes < 0) & ~missing, f"{name} has a category that its hierarchy lacks")
-        return codes.astype(np.float64)
+        return np.where(missing, np.nan, codes)
     numbers = _numbers(column, name, missing, complain)
     complain((numbers < domain.lo) | (numbers > domain.hi), f"{name} is out of its range")
     return numbers

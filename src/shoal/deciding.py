@@ -74,7 +74,12 @@ class Decider:
         self._engine: Engine = anonymizer.start(schema, policy, seed=seed)
         key = hashlib.blake2b(seed, digest_size=8, person=b"shoal-codec").digest()
         #: Turns rows into codes, in the reading thread.
-        self.codec = Codec(schema, key=key, with_subject=with_subject)
+        self.codec = Codec(
+            schema,
+            key=key,
+            with_subject=with_subject,
+            with_gaps=policy.missing != "quarantine",
+        )
         self._hold = Hold()
         self._ordering: Ordering = publish.ordering(seed)
         self._by_clock = by_clock
@@ -214,12 +219,10 @@ class Decider:
 
     def _count(self, arranged: Arranged) -> None:
         """Count rows that leave; groups are counted when they are formed."""
-        boxes = np.where(arranged.boxes < 0, 0, arranged.boxes)
-        loss = arranged.loss[boxes] if len(arranged.loss) else np.ones(len(boxes))
         waited_s = arranged.left_s - np.asarray(arranged.payload.column(ARRIVED_S))
         self.summary.add(
             arranged.outcomes.astype(np.int8),
-            loss,
+            arranged.losses,
             arranged.left - arranged.rows,
             None if np.isnan(waited_s).any() else waited_s,
             NO_GROUPS,

@@ -276,11 +276,14 @@ class Engine(ABC):
 
     def restore(self, snapshot: Mapping[str, Any1]) -> None:
         """Go back to a snapshot of the same recipe on the same schema and policy."""
-        names = {name for name, _ in _named_arrays(self.state)} | {"shuffling", "identity"}
-        if names != set(snapshot):
+        own = {name: array.dtype for name, array in _named_arrays(self.state)}
+        own |= {"shuffling": self._shuffling.dtype, "identity": self.identity.dtype}
+        given = {name: array.dtype for name, array in snapshot.items()}
+        # By name and type: a field that another version hasn't known must not be made up.
+        if foreign := {name for name, _ in own.items() ^ given.items()}:
             raise CheckpointError(
                 "the snapshot is of another algorithm or version: "
-                f"{len(names ^ set(snapshot))} of its arrays aren't those of this engine"
+                f"{len(foreign)} of its arrays aren't those of this engine"
             )
         if not np.array_equal(snapshot["identity"], self.identity):
             raise CheckpointError(

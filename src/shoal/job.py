@@ -67,6 +67,7 @@ from shoal.policy import (
     EntropyLDiversity,
     KAnonymity,
     LDiversity,
+    Missing,
     Policy,
     RecursiveLDiversity,
 )
@@ -186,7 +187,7 @@ class _Reader:
         return Job(
             schema, policy, anonymizer, publish, source, sink, bad_rows, seed, name, checkpoints,
             digests(self._raw, self._files),
-            tuple(_warnings(schema, anonymizer, publish, seed)),
+            tuple(_warnings(schema, policy, anonymizer, publish, seed)),
         )  # fmt: skip
 
     def _run(self, raw: RunForm) -> tuple[int | None, str, Checkpoints | None]:
@@ -379,9 +380,14 @@ def _policy(raw: PolicyForm) -> Policy:
             problems += [_keyed("policy.delay", problem) for problem in error.problems]
     if not makers:
         problems.append(Problem("policy", "promises nothing", None, "Set k, for example k = 10"))
+    meanings = get_args(Missing)
+    if raw.missing not in meanings:
+        what, mend = f"must be one of {', '.join(meanings)}", did_you_mean(raw.missing, meanings)
+        problems.append(Problem("policy.missing", what, shown(raw.missing), mend))
     if problems:
         raise JobError(problems)
-    return Policy(*criteria, delay=delay, lateness=raw.lateness)
+    missing: Missing = raw.missing  # type: ignore[assignment]
+    return Policy(*criteria, delay=delay, lateness=raw.lateness, missing=missing)
 
 
 def _diversity(raw: object, attribute: str | None = None) -> list[LDiversity]:
@@ -430,12 +436,18 @@ def _check(anonymizer: Anonymizer, policy: Policy) -> None:
 
 
 def _warnings(
-    schema: Schema, anonymizer: Anonymizer, publish: Publish, seed: int | None
+    schema: Schema, policy: Policy, anonymizer: Anonymizer, publish: Publish, seed: int | None
 ) -> Iterator[str]:
     if schema.each_row:
         yield (
             "each row is taken for a person of its own: if people come back, groups may have "
             "fewer people than rows (schema.subject)"
+        )
+    if policy.missing == "maybe":
+        yield (
+            'policy.missing = "maybe" leaves missing values missing: whoever knows which values of '
+            'somebody are missing can tell them apart from others of their group; "extended" '
+            "prevents that"
         )
     if seed is not None:
         yield "run.seed makes every random choice predictable: for tests only"

@@ -100,7 +100,7 @@ class PolicyForm(Form):
     l: int | dict[str, Any] | None = None  # noqa: E741
     delay: DelayForm | None = None
     lateness: int | float | None = None
-    missing: Literal["quarantine"] = "quarantine"
+    missing: str = "quarantine"
 
 
 class PublishForm(Form):

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import JobError, Problem
-from shoal.hierarchy import Hierarchy, Range
-from shoal.kernels.arrays import Floats, Ints
+from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.kernels.boxes import nodes_of
 from shoal.schema import Schema
 
-__all__ = ["Labels", "Numeric"]
+__all__ = ["Labels", "Numeric", "whole"]
 
 Numeric: TypeAlias = Literal["range", "bounds", "midpoint"]
 
@@ -80,22 +80,45 @@ class Labels:
         self.schema = pa.schema(fields)
         _refuse_clashes([name for name, _ in fields], schema)
 
-    def columns(self, lo: Floats, hi: Floats, boxes: Ints) -> list[Any]:
-        """The columns of rows that lie in boxes; text comes as dictionaries."""
+    def columns(self, lo: Floats, hi: Floats, boxes: Ints, gaps: Ints | None = None) -> list[Any]:
+        """The columns of rows that lie in boxes; text comes as dictionaries.
+
+        Bit d of ``gaps`` says that a row has null in attribute d, whatever its box says there.
+        """
         columns: list[Any] = []
         for d, quasi in enumerate(self._quasi):
-            low, high = lo[:, d], hi[:, d]
+            low, high = _sides(quasi.domain, lo[:, d], hi[:, d])
+            nulls = None if gaps is None else (gaps >> d) & 1 == 1
             if isinstance(quasi.domain, Hierarchy):
                 tree = self._trees[quasi.name]
                 nodes = nodes_of(tree.leaf_nodes, tree.highs, tree.parents, low, high)
-                columns.append(_dictionary(nodes[boxes], tree.labels))
+                columns.append(_dictionary(nodes[boxes], tree.labels, nulls))
             elif self._numeric == "range":
-                columns.append(_ranges(quasi.domain, low, high, boxes))
+                columns.append(_ranges(quasi.domain, low, high, boxes, nulls))
             elif self._numeric == "midpoint":
-                columns.append(pa.array(((low + high) / 2)[boxes]))
+                columns.append(pa.array(((low + high) / 2)[boxes], mask=nulls))
             else:
-                columns += [_numbers(quasi.domain, side[boxes]) for side in (low, high)]
+                columns += [_numbers(quasi.domain, side[boxes], nulls) for side in (low, high)]
         return columns
+
+
+def whole(domain: Domain) -> tuple[float, float]:
+    """The codes that a whole domain goes from and to."""
+    if isinstance(domain, Hierarchy):
+        return 0.0, float(len(domain) - 1)
+    return domain.lo, domain.hi
+
+
+def _sides(domain: Domain, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """The sides, with those that nobody has a value for as the whole domain.
+
+    Whoever lies in such a box has null there; and if not, nothing is told.
+    """
+    empty = low > high
+    if not empty.any():
+        return low, high
+    lowest, highest = whole(domain)
+    return np.where(empty, lowest, low), np.where(empty, highest, high)
 
 
 def _refuse_clashes(names: list[str], schema: Schema) -> None:
@@ -113,8 +136,8 @@ def _refuse_clashes(names: list[str], schema: Schema) -> None:
         raise JobError(problems or [Problem("publish.numeric", "gives two columns the same name")])
 
 
-def _numbers(domain: Range, numbers: Floats) -> Any:
-    return pa.array(numbers.astype(np.int64) if domain.is_whole else numbers)
+def _numbers(domain: Range, numbers: Floats, nulls: Bools | None = None) -> Any:
+    return pa.array(numbers.astype(np.int64) if domain.is_whole else numbers, mask=nulls)
 
 
 def _texts(domain: Range, numbers: Floats) -> Any:
@@ -128,11 +151,12 @@ def _text(number: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
-def _dictionary(indices: Ints, dictionary: Any) -> Any:
-    return pa.DictionaryArray.from_arrays(pa.array(indices.astype(np.int32)), dictionary)
+def _dictionary(indices: Ints, dictionary: Any, nulls: Bools | None) -> Any:
+    places = pa.array(indices.astype(np.int32), mask=nulls)
+    return pa.DictionaryArray.from_arrays(places, dictionary)
 
 
-def _ranges(domain: Range, low: Floats, high: Floats, boxes: Ints) -> Any:
+def _ranges(domain: Range, low: Floats, high: Floats, boxes: Ints, nulls: Bools | None) -> Any:
     if len(low) > MANY:
         # One box for each row, as when everything is published at once: few are different.
         lows, highs = pa.array(low).dictionary_encode(), pa.array(high).dictionary_encode()
@@ -144,4 +168,4 @@ def _ranges(domain: Range, low: Floats, high: Floats, boxes: Ints) -> Any:
         high = np.asarray(highs.dictionary)[different % len(highs.dictionary)]
         boxes = np.asarray(encoded.indices)[boxes]
     inside = pc.binary_join_element_wise(_texts(domain, low), _texts(domain, high), ", ")
-    return _dictionary(boxes, pc.binary_join_element_wise("[", inside, "]", ""))
+    return _dictionary(boxes, pc.binary_join_element_wise("[", inside, "]", ""), nulls)

@@ -25,9 +25,9 @@ __all__ = ["Arranged", "ByArrival", "ByInstant", "Ordering"]
 class Arranged(NamedTuple):
     """Decided rows in the order in which they leave, with their payload and their boxes.
 
-    The arrays are those of `Decisions`; ``loss`` and ``groups`` are by box. ``left`` and ``left_s``
-    tell, as ``published`` and ``published_s`` do, the moment at which a row left, which is later
-    than the decision where it waits for others.
+    The arrays are those of `Decisions`; ``groups`` are by box, ``gaps`` and ``losses`` by row.
+    ``left`` and ``left_s`` tell, as ``published`` and ``published_s`` do, the moment at which a row
+    left, which is later than the decision where it waits for others.
     """
 
     rows: Ints
@@ -35,11 +35,12 @@ class Arranged(NamedTuple):
     boxes: Ints
     published: Ints
     published_s: Floats
+    gaps: Ints
+    losses: Floats
     left: Ints
     left_s: Floats
     lo: Floats
     hi: Floats
-    loss: Floats
     groups: Ints
     payload: pa.RecordBatch
 
@@ -62,9 +63,9 @@ class Ordering:
         """
         return Arranged(
             decisions.rows, decisions.outcomes, decisions.boxes,
+            decisions.published, decisions.published_s, decisions.gaps, decisions.losses,
             decisions.published, decisions.published_s,
-            decisions.published, decisions.published_s,
-            decisions.lo, decisions.hi, decisions.loss, decisions.groups, payload,
+            decisions.lo, decisions.hi, decisions.groups, payload,
         )  # fmt: skip
 
     @property
@@ -170,6 +171,8 @@ def _picked(arranged: Arranged, order: Ints) -> Arranged:
         boxes=arranged.boxes[order],
         published=arranged.published[order],
         published_s=arranged.published_s[order],
+        gaps=arranged.gaps[order],
+        losses=arranged.losses[order],
         left=arranged.left[order],
         left_s=arranged.left_s[order],
         payload=arranged.payload.take(pa.array(order)),
@@ -184,12 +187,12 @@ def _with_own_boxes(arranged: Arranged) -> Arranged:
     boxes[has_box] = np.arange(len(chosen))
     return arranged._replace(
         boxes=boxes, lo=arranged.lo[chosen], hi=arranged.hi[chosen],
-        loss=arranged.loss[chosen], groups=arranged.groups[chosen],
+        groups=arranged.groups[chosen],
     )  # fmt: skip
 
 
 def _joined(first: Arranged, second: Arranged) -> Arranged:
-    shifted = np.where(second.boxes < 0, -1, second.boxes + len(first.loss))
+    shifted = np.where(second.boxes < 0, -1, second.boxes + len(first.lo))
     second = second._replace(boxes=shifted)
     arrays = {
         name: np.concatenate((getattr(first, name), getattr(second, name)))

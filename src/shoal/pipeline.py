@@ -88,6 +88,7 @@ class Pipeline:
             _outlet(open_sink),
             None if open_trace is None else _outlet(open_trace),
             on_release,
+            with_gaps=self.policy.missing == "maybe",
         )
         return Run(
             self, source, writer, on_bad, watch=watch, warn=warn,

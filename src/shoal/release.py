@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from shoal.engine import Outcome
 from shoal.errors import JobError, Problem, did_you_mean
-from shoal.hierarchy import Domain, Hierarchy
 from shoal.kernels.arrays import Ints
-from shoal.labels import Labels, Numeric
+from shoal.labels import Labels, Numeric, whole
 from shoal.order import Arranged, ByArrival, ByInstant, Ordering
 from shoal.schema import Schema
 
@@ -96,18 +95,27 @@ class Publisher:
         The Arrow schema of the columns that are published as they are.
     first
         The place in the output of the first row that it will release.
+    with_gaps
+        Whether what is missing of a row stays missing; otherwise it has the label of its box.
     """
 
     def __init__(
-        self, schema: Schema, publish: Publish, payload: pa.Schema, *, first: int = 0
+        self,
+        schema: Schema,
+        publish: Publish,
+        payload: pa.Schema,
+        *,
+        first: int = 0,
+        with_gaps: bool = False,
     ) -> None:
         self._root = publish.suppressed == "root"
+        self._with_gaps = with_gaps
         self._labels = Labels(schema, publish.numeric)
         self._payload = payload
         self._next = first
         #: The columns of the output; labels are plain text there, dictionaries on the way.
         self.schema = pa.schema([*self._labels.schema, *payload])
-        roots = [_whole(quasi.domain) for quasi in schema.quasi]
+        roots = [whole(quasi.domain) for quasi in schema.quasi]
         self._root_lo = np.array([[lo for lo, _ in roots]])
         self._root_hi = np.array([[hi for _, hi in roots]])
 
@@ -119,18 +127,20 @@ class Publisher:
     def release(self, arranged: Arranged) -> tuple[Release, Ints]:
         """Give a release, and the place in the output of each row (-1: it isn't in it)."""
         suppressed = arranged.outcomes == Outcome.suppressed
-        boxes, lo, hi = arranged.boxes, arranged.lo, arranged.hi
+        boxes, lo, hi, gaps = arranged.boxes, arranged.lo, arranged.hi, arranged.gaps
         payload = arranged.payload.select(self._payload.names)
         seq = np.arange(self._next, self._next + len(boxes))
         if suppressed.any():
             if self._root:
                 boxes = np.where(suppressed, len(lo), boxes)
                 lo, hi = np.concatenate((lo, self._root_lo)), np.concatenate((hi, self._root_hi))
-                # An index that is null takes a null: nothing of these rows but the root is public.
+                # Of these rows nothing but the root is public, not even what they lack. An index
+                # that is null takes a null.
+                gaps = np.where(suppressed, 0, gaps)
                 rows = pa.array(np.arange(len(boxes)), mask=suppressed)
             else:
                 seq = np.where(suppressed, -1, self._next + np.cumsum(~suppressed) - 1)
-                boxes = boxes[~suppressed]
+                boxes, gaps = boxes[~suppressed], gaps[~suppressed]
                 rows = pa.array(np.flatnonzero(~suppressed))
             payload = (
                 pa.record_batch(
@@ -139,14 +149,8 @@ class Publisher:
                 if payload.num_columns
                 else payload
             )
-        columns = [*self._labels.columns(lo, hi, boxes), *payload.columns]
-        batch = pa.record_batch(columns, names=self.schema.names)
+        labels = self._labels.columns(lo, hi, boxes, gaps if self._with_gaps else None)
+        batch = pa.record_batch([*labels, *payload.columns], names=self.schema.names)
         release = Release(batch, self._next)
         self._next += release.n_rows
         return release, seq
-
-
-def _whole(domain: Domain) -> tuple[float, float]:
-    if isinstance(domain, Hierarchy):
-        return 0.0, float(len(domain) - 1)
-    return domain.lo, domain.hi

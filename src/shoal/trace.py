@@ -64,14 +64,11 @@ class Tracer:
     ) -> None:
         """Rows leave: ``inputs`` are their positions in the input, ``seq`` in the output."""
         has_box = arranged.boxes >= 0
-        box = np.where(has_box, arranged.boxes, 0)
-        group, loss = np.full(len(box), -1, np.int64), np.ones(len(box))
-        if has_box.any():
-            group = np.where(has_box, arranged.groups[box], -1)
-            loss = np.where(has_box, arranged.loss[box], 1.0)
+        group = np.full(len(has_box), -1, np.int64)
+        group[has_box] = arranged.groups[arranged.boxes[has_box]]
         self._write(
             inputs, subjects, arranged.outcomes, arranged.rows, arranged.published,
-            arrived_s, arranged.published_s, group, loss, seq,
+            arrived_s, arranged.published_s, group, arranged.losses, seq,
         )  # fmt: skip
 
     def quarantined(self, inputs: Ints, subjects: Any) -> None:

@@ -64,6 +64,8 @@ class Writer:
         Opened once with the columns of the output and of the trace, when they are known.
     on_release
         Called with each release after it was written, in the writing thread.
+    with_gaps
+        Whether what is missing of a row stays missing in the output.
     """
 
     def __init__(
@@ -73,8 +75,10 @@ class Writer:
         outlet: Outlet,
         trace: Outlet | None,
         on_release: Callable[[Release], None] | None,
+        *,
+        with_gaps: bool = False,
     ) -> None:
-        self._schema, self._publish = schema, publish
+        self._schema, self._publish, self._with_gaps = schema, publish, with_gaps
         self._outlet, self._trace = outlet, trace
         #: Where the output and its sinks stand, for a run that goes on.
         self._seq = 0
@@ -100,7 +104,9 @@ class Writer:
         if self._publisher is not None:
             return
         payload = pa.schema([types.field(name) for name in self._schema.payload])
-        self._publisher = Publisher(self._schema, self._publish, payload, first=self._seq)
+        self._publisher = Publisher(
+            self._schema, self._publish, payload, first=self._seq, with_gaps=self._with_gaps
+        )
         marks = self._marks
         if self._trace is not None:
             name = self._schema.subject

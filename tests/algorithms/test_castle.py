@@ -220,3 +220,43 @@ def test_a_tick_doesnt_make_a_row_younger_that_was_on_its_way() -> None:
     late = engine.push(Codes(*(array[3:] for array in codes)))
     assert (late.rows.tolist(), late.published.tolist()) == ([3], [3])
     assert late.published_s.tolist() == [3.0]
+
+
+NOTHING = np.nan
+
+
+def test_a_row_without_any_value_opens_a_cluster_that_others_join() -> None:
+    """Its box is empty, and neither that of a free place nor one that nothing fits."""
+    policy = Policy(KAnonymity(3), delay=Delay(rows=2), missing="maybe")
+    decided = play(Castle(clusters=3), stream([NOTHING, 40.0, 60.0], [1, 2, 3], policy))
+    assert [sorted(rows) for rows in groups(decided)] == [[0, 1, 2]]
+    assert (decided.lo.tolist(), decided.hi.tolist()) == ([[40.0]], [[60.0]])
+    assert sorted(zip(decided.rows.tolist(), decided.gaps.tolist(), strict=True)) == [
+        (0, 1), (1, 0), (2, 0),
+    ]  # fmt: skip
+
+
+def test_a_group_that_nobody_has_a_value_for_is_empty_and_loses_nothing() -> None:
+    policy = Policy(KAnonymity(2), delay=Delay(rows=5), missing="maybe")
+    decided = play(Castle(), stream([NOTHING] * 3, [1, 2, 3], policy))
+    assert (decided.lo.tolist(), decided.hi.tolist()) == ([[np.inf]], [[-np.inf]])
+    assert decided.losses.tolist() == [0.0] * 3
+
+
+def test_an_extended_value_takes_its_group_to_the_root() -> None:
+    policy = Policy(KAnonymity(3), delay=Delay(rows=5), missing="extended")
+    decided = play(Castle(), stream([NOTHING, 40.0, 60.0], [1, 2, 3], policy))
+    assert (decided.lo.tolist(), decided.hi.tolist()) == ([[0.0]], [[1000.0]])
+    by_row = decided.losses[np.argsort(decided.rows)]
+    assert by_row.tolist() == [0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(("missing", "outcome"), [("maybe", "reuse"), ("extended", "suppressed")])
+def test_a_gap_is_covered_by_any_group_unless_it_may_be_any_value(
+    missing: Literal["maybe", "extended"], outcome: str
+) -> None:
+    policy = Policy(KAnonymity(2), delay=Delay(rows=1), missing=missing)
+    # The first two are a group; then rows that lack it come, always of one person.
+    decided = play(Castle(), stream([40.0, 60.0, NOTHING, NOTHING], [1, 2, 3, 3], policy))
+    fate = dict(zip(decided.rows.tolist(), decided.outcomes.tolist(), strict=True))
+    assert {Outcome(fate[row]).name for row in (2, 3)} == {outcome}

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from shoal.audit import Report, audit
 from shoal.hierarchy import Hierarchy, Range
-from shoal.policy import Criterion, Delay, DistinctLDiversity, KAnonymity, Policy
+from shoal.policy import Criterion, Delay, DistinctLDiversity, KAnonymity, Missing, Policy
 from shoal.schema import Quasi, Schema, Sensitive
 
 CITIES = Hierarchy.from_dict({"Any": {"North": ["Oslo", "Turku"], "South": ["Rome", "Bari"]}})
@@ -77,12 +77,13 @@ class World:
         default_factory=lambda: [KAnonymity(2), DistinctLDiversity(2)]
     )
     delay: Delay | None = field(default_factory=lambda: Delay(rows=4, seconds=40.0))
+    missing: Missing = "quarantine"
     options: dict[str, Any] = field(default_factory=dict)
 
     def report(self, *, trace: bool = True, original: bool = True) -> Report:
         return audit(
             self.schema,
-            Policy(*self.criteria, delay=self.delay),
+            Policy(*self.criteria, delay=self.delay, missing=self.missing),
             pa.Table.from_pylist(self.published) if self.published else EMPTY,
             trace=pa.Table.from_pylist(self.trace) if trace else None,
             original=pa.Table.from_pylist(self.original) if original else None,

@@ -13,6 +13,7 @@ import pytest
 from shoal.cli import checkpoint as module
 from shoal.cli.checkpoint import show
 from shoal.errors import CheckpointError, ResourceError
+from shoal.state.checkpoint import FORMAT
 from shoal.state.journal import Flush, Journal, Read, Tick
 from shoal.state.seal import Seal
 from shoal.state.store import Checkpoint
@@ -78,7 +79,7 @@ def test_json_for_programs(capsys, folder) -> None:
     first, second = report["checkpoints"]
     assert (first["number"], second["number"]) == (0, 1)
     assert second["n_bytes"] == path(folder, 1).stat().st_size
-    assert second["format"] == 1
+    assert second["format"] == FORMAT
     assert second["time"] == 86_400.0
     assert second["age_s"] > 0
     assert second["job"] == {"schema": "aa11", "policy": "bb22"}

@@ -20,7 +20,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 KEYS = {
     "schema": {"subject", "time", "quasi", "sensitive", "keep"},
-    "policy": {"k", "l", "delay"},
+    "policy": {"k", "l", "delay", "missing"},
     "algorithm": {"name", "clusters", "recent", "kept", "reuse", "loss"},
     "publish": {"numeric", "order", "suppressed"},
     "run": {"seed"},
@@ -163,15 +163,31 @@ def test_warnings_and_repr_hold_no_values():
 
 
 def test_gaps_are_counted():
-    _, result = job_of(
+    job, result = job_of(
         {"age": [str(n) for n in range(58)] + ["NA", ""], "city": ["a", "b ", None, "?"] * 15}
     )
+    assert job["policy"]["missing"] == "extended"
     text = "\n".join(result.warnings)
-    assert '"age" has no value in 2 of 60 rows' in text
+    assert '"age" has no value in 1 of 60 rows of the sample: these count as any value' in text
     assert '"age" has a word for missing in 1 of 60 rows of the sample: these go to' in text
     assert '"city" has no value in 15 of 60 rows' in text
     assert '"city" has a word for missing in 15 of 60 rows of the sample: these are taken' in text
     assert '"city" has values with blanks at their ends' in text
+
+
+def test_the_draft_says_what_missing_means_only_where_something_is():
+    city = ["a", "b"] * 30
+    words_only, result = job_of({"age": [*map(str, range(59)), "NA"], "city": city})
+    assert "missing" not in words_only["policy"]
+    assert "policy.missing" not in "\n".join(result.warnings)
+    gaps, result = job_of({"age": [*range(59), None], "city": city})
+    assert gaps["policy"]["missing"] == "extended"
+    assert '"maybe": it stays missing' in result.job
+    subject, result = job_of({"person_id": [*range(59), None], "city": city})
+    assert "missing" not in subject["policy"]
+    assert '"person_id" has no value in 1 of 60 rows of the sample: these go to quarantine.' in (
+        result.warnings
+    )
 
 
 # -- domains ------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pytest
 from shoal.cli import run as run_module
 from shoal.io.formats import FORMATS
 
-from ..world import SCHEMA, people, read, shoal, write, write_job
+from ..world import POLICY, SCHEMA, people, read, shoal, with_gaps, write, write_job
 
 Monkey = pytest.MonkeyPatch
 PUBLIC = ["age", "town", "illness", "ward"]
@@ -75,6 +75,38 @@ def test_formats_can_be_told(ending, folder, monkeypatch):
 def test_a_format_that_is_not_known(folder, capfd):
     assert folder.run("--to", "parket") == 2
     assert "Did you mean 'parquet'?" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("every", [{"age": 3, "town": 4}, {"age": 1, "town": 2}])
+def test_missing_values_in_every_format(every, ending, folder, capfd):
+    """In the second case nobody has an age: such a column has no type in a file of text."""
+    folder.input = folder.path / f"in.{ending}"
+    folder.output = folder.path / f"out.{ending}"
+    table = with_gaps(people(120), every)
+    for missing in ("maybe", "extended"):
+        write_job(folder.path, policy=f"{POLICY}\nmissing = '{missing}'")
+        assert folder.run("-q", table=table) == 0, capfd.readouterr()
+        assert read(folder.output).num_rows == 120
+        assert folder.audit() == 0, capfd.readouterr()
+
+
+@pytest.mark.parametrize("numeric", ["range", "bounds", "midpoint"])
+def test_missing_values_however_numbers_look(numeric, folder, capfd):
+    write_job(folder.path, policy=f"{POLICY}\nmissing = 'maybe'", publish=f"numeric = '{numeric}'")
+    assert folder.run(table=with_gaps(people(120))) == 0
+    assert "warning: policy.missing" in capfd.readouterr().err
+    text = folder.output.read_text()
+    assert "null" not in text.lower()
+    assert "nan" not in text.lower()
+    assert "inf" not in text.lower()
+    assert folder.audit() == 0, capfd.readouterr()
+
+
+def test_rows_that_lack_something_are_bad_unless_the_job_says_what_it_means(folder, capfd):
+    assert folder.run(table=with_gaps(people(120))) == 0
+    assert " 60 quarantined, 0 held" in capfd.readouterr().err
+    assert folder.audit() == 0, capfd.readouterr()
 
 
 def test_a_file_and_a_different_format_give_the_same_groups(folder):

@@ -280,7 +280,16 @@ def test_a_newer_format_is_refused(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("shoal.state.heading.__version__", "9.9.9")
     store.save(small())
     monkeypatch.undo()
-    with pytest.raises(CheckpointError, match=r"has format 2, of Shoal 9\.9\.9.*that version or a"):
+    with pytest.raises(CheckpointError, match=r"has format 3, of Shoal 9\.9\.9.*that version or a"):
+        store.latest()
+
+
+def test_an_older_format_is_refused_and_not_misread(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(form, "FORMAT", FORMAT - 1)
+    store = new_store(tmp_path)
+    store.save(small())
+    monkeypatch.undo()
+    with pytest.raises(CheckpointError, match=r"has format 1, .*goes on from format 2.*drain"):
         store.latest()
 
 

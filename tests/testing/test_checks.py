@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -13,12 +14,12 @@ import pytest
 from shoal import Castle, Codes, Decisions, Delay
 from shoal.algorithms.castle import CastleEngine
 from shoal.engine import Anonymizer, Engine, Out
-from shoal.errors import CheckpointError, ParameterError
+from shoal.errors import CheckpointError, ParameterError, UnsupportedError
 from shoal.policy import Policy
 from shoal.space import Space
 from shoal.testing import checks
 from shoal.testing.checks import CHECKS, Check, FixedCheck, check_anonymizer, run_check
-from shoal.testing.hostile import steady_stream
+from shoal.testing.hostile import gappy_streams, meanings, steady_stream
 from shoal.testing.streams import Stream
 
 
@@ -94,6 +95,51 @@ class LeavesSteps(Spoilt):
 class Understates(Spoilt):
     def spoil(self, d: Decisions) -> Decisions:
         return d._replace(loss=d.loss / 2)
+
+
+class ForgetsGaps(Spoilt):
+    def spoil(self, d: Decisions) -> Decisions:
+        return d._replace(gaps=np.zeros_like(d.gaps))
+
+
+class MixesGaps(Spoilt):
+    """Gaps as they were before the rows were shuffled."""
+
+    def spoil(self, d: Decisions) -> Decisions:
+        return d._replace(gaps=d.gaps[np.lexsort((d.rows, d.boxes))])
+
+
+class LosesWhatWasMissing(Spoilt):
+    """Says that each row loses what its box does."""
+
+    def spoil(self, d: Decisions) -> Decisions:
+        return d._replace(losses=np.where(d.boxes < 0, 1.0, np.append(d.loss, 1.0)[d.boxes]))
+
+
+class ForgetsGapsOfBoxes(Spoilt):
+    def spoil(self, d: Decisions) -> Decisions:
+        return d._replace(box_gaps=np.zeros_like(d.box_gaps))
+
+
+class FillsGaps(Spoilt):
+    """Makes values up where nobody has one."""
+
+    def spoil(self, d: Decisions) -> Decisions:
+        empty = d.lo > d.hi
+        return d._replace(lo=np.where(empty, 0.0, d.lo), hi=np.where(empty, 0.0, d.hi))
+
+
+class EmptiesSides(Spoilt):
+    def spoil(self, d: Decisions) -> Decisions:
+        return d._replace(lo=np.full_like(d.lo, np.inf), hi=np.full_like(d.hi, -np.inf))
+
+
+class TakesGapsForNothing(CastleEngine):
+    """Doesn't widen a box to the whole domain where a value is missing."""
+
+    def __init__(self, recipe: Castle, space: Space, seed: bytes) -> None:
+        super().__init__(recipe, space, seed)
+        self.space.missing = "maybe"
 
 
 class Dawdles(CastleEngine):
@@ -238,6 +284,79 @@ def test_a_check_catches(check: Check, engine: type[CastleEngine], says: str) ->
 
 
 @pytest.mark.parametrize(
+    ("check", "engine", "missing", "says"),
+    [
+        (checks.check_gaps, ForgetsGaps, "maybe", "told to lack what it has"),
+        (checks.check_gaps, ForgetsGaps, "extended", "told to lack what it has"),
+        (checks.check_gaps, MixesGaps, "maybe", "told to lack what it has"),
+        (checks.check_gaps, LosesWhatWasMissing, "maybe", "loses something else"),
+        (checks.check_gaps, LosesWhatWasMissing, "extended", "loses something else"),
+        (checks.check_gaps, ForgetsGapsOfBoxes, "maybe", "doesn't know which values its rows lack"),
+        (checks.check_cover, FillsGaps, "maybe", "shows what no row has"),
+        (checks.check_cover, EmptiesSides, "maybe", "is empty, and has values"),
+        (checks.check_cover, EmptiesSides, "extended", "ends before it begins"),
+        (checks.check_cover, TakesGapsForNothing, "extended", "doesn't cover|ends before"),
+        (checks.check_cover, Understates, "maybe", "another loss"),
+    ],
+)
+def test_a_check_of_gaps_catches(
+    check: Check, engine: type[CastleEngine], missing: str, says: str
+) -> None:
+    streams = [
+        stream
+        for name, stream in gappy_streams(Castle, 60).items()
+        if name.endswith(missing) and not name.startswith("everything")
+    ]
+    assert len(streams) == 4
+    caught = 0
+    for stream in streams:
+        check(Castle(), stream)
+        try:
+            check(faulty(engine), stream)
+        except AssertionError as error:
+            assert re.search(says, str(error)), str(error)
+            caught += 1
+    assert caught
+
+
+def test_streams_have_the_gaps_that_their_names_say() -> None:
+    streams = gappy_streams(Castle)
+    assert {stream.policy.missing for stream in streams.values()} == {"maybe", "extended"}
+    gaps = {name: np.isnan(stream.codes.values) for name, stream in streams.items()}
+    assert gaps["everything missing, maybe"].all()
+    assert gaps["one attribute always missing, maybe"].sum(axis=0).tolist() == [0, 40, 0]
+    assert (~gaps["one complete row among gaps, maybe"].any(axis=1)).sum() == 1
+    halves = ~gaps["two halves with disjoint gaps, maybe"]
+    assert not (halves[:20].any(axis=0) & halves[20:].any(axis=0)).any()
+
+
+class RefusesGaps(Castle):
+    """Works where every value is there."""
+
+    def check(self, policy: Policy) -> None:
+        super().check(policy)
+        if policy.missing != "quarantine":
+            raise UnsupportedError(f"'{self.name}' needs every value")
+
+
+def test_an_anonymizer_that_refuses_gaps_isnt_given_any() -> None:
+    assert meanings(RefusesGaps) == ["quarantine"]
+    assert gappy_streams(RefusesGaps) == {}
+    run_check(checks.check_gaps, RefusesGaps, examples=10)
+
+
+def test_all_meanings_of_missing_are_drawn() -> None:
+    drawn: list[Stream] = []
+    run_check(lambda _, stream: drawn.append(stream), Castle, examples=60)
+    own = [stream for stream in drawn if stream.schema.quasi[0].name == "q0"]
+    has_gaps = {(s.policy.missing, bool(np.isnan(s.codes.values).any())) for s in own}
+    assert has_gaps == {
+        ("quarantine", False), ("maybe", False), ("maybe", True), ("extended", False),
+        ("extended", True),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
     ("check", "anonymizer", "says"),
     [
         (checks.check_memory, faulty(Grows), "bytes"),
@@ -282,6 +401,8 @@ def test_restoring_a_foreign_snapshot_is_refused() -> None:
     engine = steady_stream(Castle, 0).start(Castle())
     with pytest.raises(CheckpointError, match="1 of its arrays"):
         engine.restore(engine.snapshot() | {"foreign": np.zeros(1)})
+    with pytest.raises(CheckpointError, match="1 of its arrays"):
+        engine.restore(engine.snapshot() | {"held.rows": np.zeros(256, [("subject", "i8")])})
 
 
 def test_knobs_that_a_class_refuses_are_not_drawn() -> None:

@@ -292,7 +292,9 @@ def _join_cluster(rules: Rules, state: State, slot: int) -> None:
     mask = len(rows.rows) - 1
     position = rows.marks["upcoming"][0] - 1
     at = position & mask
-    if clusters.slots["last"][slot] < 0:
+    # A first row that has no value at all still makes a box, though an empty one, of a free slot.
+    widens = clusters.slots["last"][slot] < 0
+    if widens:
         clusters.slots["first"][slot] = position
     else:
         state.held.rows["following"][clusters.slots["last"][slot] & mask] = position
@@ -303,10 +305,11 @@ def _join_cluster(rules: Rules, state: State, slot: int) -> None:
         state.held.marks["n_subjects"][0] += 1
     for d in range(len(clusters.lo)):
         if rows.lo[at, d] < clusters.lo[d, slot] or rows.hi[at, d] > clusters.hi[d, slot]:
-            lo, hi = box_of(clusters.lo, slot), box_of(clusters.hi, slot)
-            join(rules.sides, lo, hi, rows.lo[at], rows.hi[at])
-            _set_box(rules, state, slot, lo, hi)
-            return
+            widens = True
+    if widens:
+        lo, hi = box_of(clusters.lo, slot), box_of(clusters.hi, slot)
+        join(rules.sides, lo, hi, rows.lo[at], rows.hi[at])
+        _set_box(rules, state, slot, lo, hi)
 
 
 @kernel

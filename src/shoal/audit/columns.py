@@ -23,6 +23,7 @@ __all__ = [
     "counted",
     "dense",
     "encoded",
+    "is_missing",
     "is_number",
     "is_text",
     "mask",
@@ -68,6 +69,20 @@ def column(table: pa.Table, name: str) -> Array | None:
     if is_text(array.type):
         array = pc.if_else(pc.equal(array, pa.scalar("")), pa.scalar(None, array.type), array)
     return array
+
+
+def is_missing(array: Array) -> NDArray[np.bool_]:
+    """Which values aren't there: null, or text with nothing but blanks in it.
+
+    >>> is_missing(pa.array(["x", None, "", "  "])).tolist()
+    [False, True, True, True]
+    """
+    if is_text(array.type):
+        array = pc.utf8_trim_whitespace(array)
+        return mask(pc.equal(array, "").fill_null(True))
+    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+        return mask(pc.equal(pc.binary_length(array), 0).fill_null(True))
+    return mask(array.is_null())
 
 
 def take(array: Array, positions: NDArray[np.int64]) -> Array:

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.audit.columns import Array, column, encoded, numbers, same, take
+from shoal.audit.columns import Array, column, encoded, is_missing, numbers, same, take
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Figure, Verdict, decide
-from shoal.audit.trace import GROUP, REUSE, Trace
+from shoal.audit.trace import Trace
 from shoal.hierarchy import Domain, Range
 
 __all__ = ["check"]
@@ -28,7 +28,7 @@ def check(evidence: Evidence) -> Verdict:
         needs = "a trace" if trace is None else "the original"
         return decide("cover", [], kept="", doubt=f"what the boxes hide needs {needs} to be seen")
     flaws = _two_boxes(evidence, trace)
-    lines, positions = _joined(evidence, trace)
+    lines, positions = evidence.originals
     unread = int(np.count_nonzero(positions < 0))
     if unread:
         flaws.append(f"{unread:,} published rows are of no row of the input")
@@ -36,8 +36,12 @@ def check(evidence: Evidence) -> Verdict:
     seqs = trace.seq[lines]
     domains = {attribute.name: attribute.domain for attribute in evidence.schema.quasi}
     for side in evidence.sides:
-        values = _coordinates(take(column(original, side.name), positions), domains[side.name])
+        array = take(column(original, side.name), positions)
+        values = _coordinates(array, domains[side.name])
         inside = (side.lo[seqs] <= values) & (values <= side.hi[seqs])
+        if evidence.policy.missing != "quarantine":
+            # What is missing, here or there, is a matter of its own.
+            inside |= is_missing(array) | side.gap[seqs]
         if n := int(np.count_nonzero(~inside)):
             flaws.append(f"in {n:,} rows column {side.name} doesn't cover the original")
     for name in evidence.schema.payload:
@@ -60,20 +64,6 @@ def check(evidence: Evidence) -> Verdict:
         doubt=None if evidence.fits else "the trace doesn't fit the output row by row",
         figures=figures,
     )
-
-
-def _joined(evidence: Evidence, trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The lines of rows published in groups, and their positions in the original (-1: nowhere)."""
-    inside = (trace.seq >= 0) & (trace.seq < evidence.n_rows)
-    lines = np.flatnonzero(trace.has(GROUP, REUSE) & inside)
-    rows = trace.row[lines]
-    n_original = 0 if evidence.original is None else evidence.original.num_rows
-    if evidence.original_rows is None:
-        return lines, np.where(rows < n_original, rows, -1)
-    order = np.argsort(evidence.original_rows)
-    known = np.append(evidence.original_rows[order], -1)
-    at = np.searchsorted(known[:-1], rows)
-    return lines, np.where(known[at] == rows, np.append(order, -1)[at], -1)
 
 
 def _coordinates(array: Array, domain: Domain) -> NDArray[np.float64]:

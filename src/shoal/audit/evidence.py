@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.audit.columns import column, counted, dense, mask, numbers
-from shoal.audit.labels import Numeric, Side, read_side
+from shoal.audit.labels import Numeric, Side, public_columns, read_side
 from shoal.audit.trace import GROUP, REUSE, SUPPRESSED, Trace
 from shoal.hierarchy import Range
 from shoal.policy import Policy
@@ -102,8 +102,29 @@ class Evidence:
     @cached_property
     def sides(self) -> tuple[Side, ...]:
         """The labels of every quasi attribute that is in the output."""
-        read = (read_side(self.published, a, self.numeric) for a in self.schema.quasi)
+        maybe = self.policy.missing == "maybe"
+        read = (
+            read_side(self.published, attribute, self.numeric, with_gaps=maybe)
+            for attribute in self.schema.quasi
+        )
         return tuple(side for side in read if side is not None)
+
+    @property
+    def public_quasi(self) -> tuple[str, ...]:
+        """The columns that quasi attributes are published in."""
+        return tuple(
+            name
+            for attribute in self.schema.quasi
+            for name in public_columns(attribute, self.numeric)
+        )
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether missing values match any other, and there are some in the output.
+
+        What is shown with one box isn't a group then: its others may lack what this one has.
+        """
+        return any(bool(side.gap.any()) for side in self.sides)
 
     @cached_property
     def box(self) -> NDArray[np.int64]:
@@ -132,6 +153,11 @@ class Evidence:
     def doubt(self) -> str | None:
         """Why it can't be told for certain who stands behind the published rows, or None."""
         if self.trace is None:
+            if self.has_gaps:
+                return (
+                    "which rows are a group can't be told without a trace, where a missing value "
+                    "matches any other"
+                )
             if self.schema.each_row:
                 return None
             return "whose rows these are can't be told without a trace"
@@ -182,10 +208,28 @@ class Evidence:
 
     @cached_property
     def crowds(self) -> tuple[Crowds, ...]:
-        """The boxes of the output and, with a trace that fits, its groups."""
+        """The boxes of the output, unless it has gaps, and, with a trace that fits, its groups."""
+        boxes = () if self.has_gaps else (self._boxes(),)
         if self.trace is None or not self.fits:
-            return (self._boxes(),)
-        return self._boxes(), self._groups(self.trace)
+            return boxes
+        return *boxes, self._groups(self.trace)
+
+    @cached_property
+    def originals(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The lines of rows published in groups, and their positions in the original (-1: none)."""
+        nothing = np.empty(0, dtype=np.int64)
+        trace = self.trace
+        if trace is None or self.original is None:
+            return nothing, nothing
+        inside = (trace.seq >= 0) & (trace.seq < self.n_rows)
+        lines = np.flatnonzero(trace.has(GROUP, REUSE) & inside)
+        rows = trace.row[lines]
+        if self.original_rows is None:
+            return lines, np.where(rows < self.original.num_rows, rows, -1)
+        order = np.argsort(self.original_rows)
+        known = np.append(self.original_rows[order], -1)
+        at = np.searchsorted(known[:-1], rows)
+        return lines, np.where(known[at] == rows, np.append(order, -1)[at], -1)
 
     def _boxes(self) -> Crowds:
         rows = np.flatnonzero(self.in_group)

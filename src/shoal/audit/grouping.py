@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Figure, Verdict, decide
-from shoal.audit.trace import GROUP, REUSE, Trace
+from shoal.audit.trace import GROUP, REUSE
 
 __all__ = ["check"]
 
@@ -29,12 +29,17 @@ def check(evidence: Evidence) -> Verdict:
     base = np.flatnonzero(trace.has(GROUP) & numbered)
     number, position = np.unique(trace.group[base], return_inverse=True)
     moment = _agreed(trace.published[base], position, len(number))
-    box = _boxes(evidence, trace)
-    base_box = _agreed(box[base], position, len(number))
+    seq = np.where((trace.seq >= 0) & (trace.seq < evidence.n_rows), trace.seq, -1)
+    # A last place for what isn't in the output; a label that is missing matches every other.
+    labels = [np.append(np.where(s.gap, -1, s.labels), -1)[seq] for s in evidence.sides]
+    base_labels = [_agreed(label[base], position, len(number)) for label in labels]
+    torn = np.zeros(len(number), dtype=np.bool_)
+    for label in base_labels:
+        torn |= label == -2
     if n := int(np.count_nonzero(moment < 0)):
         flaws.append(f"{n:,} groups were released in parts ({_named(number[moment < 0])})")
-    if n := int(np.count_nonzero(base_box == -2)):
-        flaws.append(f"{n:,} groups have more than one box ({_named(number[base_box == -2])})")
+    if n := int(np.count_nonzero(torn)):
+        flaws.append(f"{n:,} groups have more than one box ({_named(number[torn])})")
 
     reuse = np.flatnonzero(trace.has(REUSE) & numbered)
     at = np.searchsorted(number, trace.group[reuse])
@@ -46,9 +51,17 @@ def check(evidence: Evidence) -> Verdict:
     early = (trace.published[reuse] < moment[at]) & (moment[at] >= 0)
     if n := int(np.count_nonzero(early)):
         flaws.append(f"{n:,} reuses join a group before it was released")
-    known = (box[reuse] >= 0) & (base_box[at] >= 0)
-    if n := int(np.count_nonzero(known & (box[reuse] != base_box[at]))):
+    shown = np.bincount(position[seq[base] >= 0], minlength=len(number)) > 0
+    differs = np.zeros(len(reuse), dtype=np.bool_)
+    adds = np.zeros(len(reuse), dtype=np.bool_)
+    for label, agreed in zip(labels, base_labels, strict=True):
+        known = label[reuse] >= 0
+        differs |= known & (agreed[at] >= 0) & (label[reuse] != agreed[at])
+        adds |= known & (agreed[at] == -1) & shown[at]
+    if n := int(np.count_nonzero(differs & ~torn[at])):
         flaws.append(f"{n:,} reuses have another box than the group they join")
+    if n := int(np.count_nonzero(adds)):
+        flaws.append(f"{n:,} reuses have a label where the group they join has none")
 
     figures: dict[str, Figure] = {"n_groups": len(number), "n_reuses": len(reuse)}
     return decide(
@@ -59,14 +72,6 @@ def check(evidence: Evidence) -> Verdict:
         doubt=None if evidence.fits else "the trace doesn't fit the output row by row",
         figures=figures,
     )
-
-
-def _boxes(evidence: Evidence, trace: Trace) -> NDArray[np.int64]:
-    """The box of each line of the trace, -1 where it isn't in the output."""
-    box = np.full(len(trace), -1, dtype=np.int64)
-    inside = (trace.seq >= 0) & (trace.seq < evidence.n_rows)
-    box[inside] = evidence.box[trace.seq[inside]]
-    return box
 
 
 def _agreed(

@@ -5,19 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit.columns import Array, codes, column, dense, encoded, is_number, is_text, numbers
+from shoal.audit.columns import (
+    Array,
+    codes,
+    column,
+    dense,
+    encoded,
+    is_number,
+    is_text,
+    mask,
+    numbers,
+)
 from shoal.hierarchy import Hierarchy, Range
 from shoal.schema import Quasi
 
 __all__ = ["Numeric", "Side", "public_columns", "read_side"]
 
 Numeric = Literal["range", "bounds", "midpoint"]
+Gap: TypeAlias = NDArray[np.bool_]
 
 _RANGE = re.compile(r"\[([^\s,\[\]]+), ([^\s,\[\]]+)\]")
 # Relative slack for multiples of a step such as 0.1, which no float holds exactly.
@@ -39,6 +50,8 @@ class Side:
         For a midpoint the widest interval around it that the range allows.
     root
         Whether the label says nothing: the root of the hierarchy or the whole range.
+    gap
+        Whether there is no label, and none is needed.
     flaws
         What is wrong with the labels, in words with counts.
     """
@@ -48,6 +61,7 @@ class Side:
     lo: NDArray[np.float64]
     hi: NDArray[np.float64]
     root: NDArray[np.bool_]
+    gap: NDArray[np.bool_]
     flaws: Sequence[str]
 
 
@@ -62,21 +76,32 @@ def public_columns(attribute: Quasi, numeric: Numeric) -> tuple[str, ...]:
     return (attribute.name,)
 
 
-def read_side(table: pa.Table, attribute: Quasi, numeric: Numeric) -> Side | None:
-    """Read the labels of an attribute; None if a column isn't there."""
+def read_side(
+    table: pa.Table, attribute: Quasi, numeric: Numeric, *, with_gaps: bool = False
+) -> Side | None:
+    """Read the labels of an attribute; None if a column isn't there.
+
+    With gaps, a row may have no label at all.
+    """
     found: list[Array] = [column(table, name) for name in public_columns(attribute, numeric)]
     if any(array is None for array in found):
         return None
+    gap = np.full(table.num_rows, with_gaps)
+    for i, array in enumerate(found):
+        gap &= mask(array.is_null())
+        # A column that nobody has a value in has no type of its own, in a file of text.
+        if with_gaps and pa.types.is_null(array.type):
+            found[i] = array.cast(pa.large_string())
     if isinstance(attribute.domain, Hierarchy):
-        return _read_nodes(attribute.name, attribute.domain, found[0])
+        return _read_nodes(attribute.name, attribute.domain, gap, found[0])
     if numeric == "range":
-        return _read_ranges(attribute.name, attribute.domain, found[0])
+        return _read_ranges(attribute.name, attribute.domain, gap, found[0])
     if numeric == "bounds":
-        return _read_bounds(attribute.name, attribute.domain, found[0], found[1])
-    return _read_midpoints(attribute.name, attribute.domain, found[0])
+        return _read_bounds(attribute.name, attribute.domain, gap, found[0], found[1])
+    return _read_midpoints(attribute.name, attribute.domain, gap, found[0])
 
 
-def _read_nodes(name: str, tree: Hierarchy, array: Array) -> Side:
+def _read_nodes(name: str, tree: Hierarchy, gap: Gap, array: Array) -> Side:
     if not is_text(array.type):
         return _unreadable(name, array, "isn't text")
     indices, labels = encoded(array)
@@ -84,12 +109,12 @@ def _read_nodes(name: str, tree: Hierarchy, array: Array) -> Side:
     node = np.array([-1 if n is None else n for n in nodes], dtype=np.int64)[indices]
     lo = np.append(np.array(tree.lows, dtype=np.float64), np.nan)[node]
     hi = np.append(np.array(tree.highs, dtype=np.float64), np.nan)[node]
-    flaws = _counted(name, [("no node of the hierarchy", node < 0)])
+    flaws = _counted(name, [("no node of the hierarchy", (node < 0) & ~gap)])
     # Above a single child the root has a twin further down that covers as much.
-    return Side(name, indices, lo, hi, (lo == 0) & (hi == len(tree) - 1), flaws)
+    return Side(name, indices, lo, hi, (lo == 0) & (hi == len(tree) - 1), gap, flaws)
 
 
-def _read_ranges(name: str, domain: Range, array: Array) -> Side:
+def _read_ranges(name: str, domain: Range, gap: Gap, array: Array) -> Side:
     if not is_text(array.type):
         return _unreadable(name, array, "isn't text")
     indices, texts = encoded(array)
@@ -107,11 +132,11 @@ def _read_ranges(name: str, domain: Range, array: Array) -> Side:
         odd[code] = not all(_is_plain(part) for part in parts.groups())
     lo, hi = bounds[:, indices]
     flaws = [
-        *_counted(name, [("no range such as [1, 2]", np.isnan(lo) | np.isnan(hi))]),
+        *_counted(name, [("no range such as [1, 2]", (np.isnan(lo) | np.isnan(hi)) & ~gap)]),
         *_counted(name, [("a range with an unusual way to write a number", odd[indices])]),
         *_bound_flaws(name, domain, lo, hi),
     ]
-    return Side(name, indices, lo, hi, (lo == domain.lo) & (hi == domain.hi), flaws)
+    return Side(name, indices, lo, hi, (lo == domain.lo) & (hi == domain.hi), gap, flaws)
 
 
 def _is_plain(text: str) -> bool:
@@ -123,20 +148,20 @@ def _is_plain(text: str) -> bool:
     return text == repr(number)
 
 
-def _read_bounds(name: str, domain: Range, low: Array, high: Array) -> Side:
+def _read_bounds(name: str, domain: Range, gap: Gap, low: Array, high: Array) -> Side:
     for array in (low, high):
         if not (is_number(array.type) or is_text(array.type)):
             return _unreadable(name, array, "isn't a number")
     lo, hi = numbers(low), numbers(high)
     labels = dense(codes(low), codes(high))
     flaws = [
-        *_counted(name, [("no bounds", np.isnan(lo) | np.isnan(hi))]),
+        *_counted(name, [("no bounds", (np.isnan(lo) | np.isnan(hi)) & ~gap)]),
         *_bound_flaws(name, domain, lo, hi),
     ]
-    return Side(name, labels, lo, hi, (lo == domain.lo) & (hi == domain.hi), flaws)
+    return Side(name, labels, lo, hi, (lo == domain.lo) & (hi == domain.hi), gap, flaws)
 
 
-def _read_midpoints(name: str, domain: Range, array: Array) -> Side:
+def _read_midpoints(name: str, domain: Range, gap: Gap, array: Array) -> Side:
     if not (is_number(array.type) or is_text(array.type)):
         return _unreadable(name, array, "isn't a number")
     middle = numbers(array)
@@ -148,13 +173,14 @@ def _read_midpoints(name: str, domain: Range, array: Array) -> Side:
     flaws = _counted(
         name,
         [
-            ("no midpoint", np.isnan(middle)),
+            ("no midpoint", np.isnan(middle) & ~gap),
             ("a midpoint outside the range", reach < -slack),
             ("a midpoint that isn't between multiples of the step", ~on_step & ~np.isnan(middle)),
         ],
     )
     root = np.abs(middle - (domain.lo + domain.hi) / 2) <= slack
-    return Side(name, codes(array), middle - reach - slack, middle + reach + slack, root, flaws)
+    lo, hi = middle - reach - slack, middle + reach + slack
+    return Side(name, codes(array), lo, hi, root, gap, flaws)
 
 
 def _bound_flaws(
@@ -194,4 +220,4 @@ def _counted(name: str, found: list[tuple[str, NDArray[np.bool_]]]) -> list[str]
 def _unreadable(name: str, array: Array, what: str) -> Side:
     nothing = np.full(len(array), np.nan)
     nowhere = np.zeros(len(array), dtype=np.bool_)
-    return Side(name, codes(array), nothing, nothing, nowhere, [f"column {name} {what}"])
+    return Side(name, codes(array), nothing, nothing, nowhere, nowhere, [f"column {name} {what}"])

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit import conservation, cover, delay, grouping, secrecy, shape, suppression
+from shoal.audit import conservation, cover, delay, grouping, missing, secrecy, shape, suppression
 from shoal.audit.criteria import CHECKERS
 from shoal.audit.evidence import Evidence, Suppressed
 from shoal.audit.labels import Numeric
@@ -28,6 +28,7 @@ _AFTER: tuple[Callable[[Evidence], Verdict | None], ...] = (
     delay.check,
     conservation.check,
     cover.check,
+    missing.check,
 )
 
 

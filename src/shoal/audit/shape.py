@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from shoal.audit.evidence import Evidence
-from shoal.audit.labels import public_columns
 from shoal.audit.report import Verdict, decide
 
 __all__ = ["check", "expected_columns"]
@@ -11,12 +10,7 @@ __all__ = ["check", "expected_columns"]
 
 def expected_columns(evidence: Evidence) -> tuple[str, ...]:
     """The public columns, in order: quasi, sensitive, kept."""
-    quasi = (
-        name
-        for attribute in evidence.schema.quasi
-        for name in public_columns(attribute, evidence.numeric)
-    )
-    return (*quasi, *evidence.schema.payload)
+    return (*evidence.public_quasi, *evidence.schema.payload)
 
 
 def check(evidence: Evidence) -> Verdict:

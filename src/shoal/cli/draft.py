@@ -142,8 +142,17 @@ def _policy(roles: Roles, total_rows: int | None) -> Iterator[str]:
         each = str(L) if len(diverse) == len(roles.sensitive) else f"{{ {parts} }}"
         yield _line(f"l = {each}", "so many sensitive values in every group, at least")
     yield _line(f"delay = {{ rows = {_delay(total_rows)} }}", "how long a row may be held")
+    if any(_n_gaps(column) for column in roles.quasi):
+        yield GAPS
+        yield _line('missing = "extended"', "extended | maybe | quarantine")
     yield ""
 
+
+GAPS = """\
+# Some quasi values are missing. "extended": each counts as any value, for its whole group; no row
+# is lost, and gaps tell nobody apart. "maybe": it stays missing; less detail is lost, but whoever
+# knows which values of somebody are missing may find their row. "quarantine": the row is left out.\
+"""
 
 TAIL = """\
 [algorithm]                            # how
@@ -221,25 +230,29 @@ def _warnings(roles: Roles, n_rows: int) -> Iterator[str]:
                 f"The sensitive {quote(column.name)} is published as it is, and nearly every row "
                 "has a value of its own. Who knows the value finds the row: make it coarser."
             )
-    yield from _gaps([column for column in (roles.subject, *roles.quasi) if column], n_rows)
+    if roles.subject is not None:
+        yield from _gaps(roles.subject, n_rows, "go to quarantine")
+    for column in roles.quasi:
+        yield from _gaps(column, n_rows, "count as any value, by policy.missing")
 
 
-def _gaps(columns: Sequence[Column], n_rows: int) -> Iterator[str]:
-    for column in columns:
-        name = quote(column.name)
-        if column.n_missing > column.n_marks or (column.n_missing and column.kind != "number"):
-            yield (
-                f"{name} has no value in {column.n_missing} of {n_rows} rows of the sample: "
-                "these go to quarantine."
-            )
-        if column.n_marks:
-            taken = "go to quarantine" if column.kind == "number" else "are taken for a value"
-            yield (
-                f"{name} has a word for missing in {column.n_marks} of {n_rows} rows of the "
-                f"sample: these {taken}."
-            )
-        if column.padded:
-            yield f"{name} has values with blanks at their ends, which the draft has cut off."
+def _n_gaps(column: Column) -> int:
+    """How many cells have nothing in them, not even a word for missing."""
+    return column.n_missing - (column.n_marks if column.kind == "number" else 0)
+
+
+def _gaps(column: Column, n_rows: int, fate: str) -> Iterator[str]:
+    name = quote(column.name)
+    if n_gaps := _n_gaps(column):
+        yield f"{name} has no value in {n_gaps} of {n_rows} rows of the sample: these {fate}."
+    if column.n_marks:
+        taken = "go to quarantine" if column.kind == "number" else "are taken for a value"
+        yield (
+            f"{name} has a word for missing in {column.n_marks} of {n_rows} rows of the "
+            f"sample: these {taken}."
+        )
+    if column.padded:
+        yield f"{name} has values with blanks at their ends, which the draft has cut off."
 
 
 def _list(names: Iterator[str] | Sequence[str]) -> str:

@@ -26,7 +26,8 @@ from shoal.state.seal import Seal
 
 __all__ = ["Checkpoint", "check_intact", "job_of", "pieces", "read_body", "read_checkpoint_heading"]
 
-MAGIC, FORMAT = b"\x89SHOALC\n", 1
+#: In format 2 rows that wait know which of their values are missing, and what each loses.
+MAGIC, FORMAT = b"\x89SHOALC\n", 2
 _SUM_BYTES = 32
 #: How much is sealed at once: GCM has a limit, and memory has too.
 BLOCK_BYTES = 1 << 26
@@ -80,7 +81,7 @@ def pieces(
 
 def read_checkpoint_heading(path: Path, data: bytes, number: int) -> Heading:
     """The heading of a checkpoint, of which the first or all bytes are given."""
-    return read_heading(path, data, MAGIC, FORMAT, number)
+    return read_heading(path, data, MAGIC, FORMAT, number, oldest=FORMAT)
 
 
 def job_of(heading: Heading) -> dict[str, str]:

@@ -78,7 +78,9 @@ def make_heading(
     return Heading(raw, form, number, time, __version__, key, more)
 
 
-def read_heading(path: Path, data: bytes, magic: bytes, newest: int, number: int) -> Heading:
+def read_heading(
+    path: Path, data: bytes, magic: bytes, newest: int, number: int, *, oldest: int = 1
+) -> Heading:
     """Read the heading of a file, of which the first or all bytes are given.
 
     Raises
@@ -86,7 +88,8 @@ def read_heading(path: Path, data: bytes, magic: bytes, newest: int, number: int
     DamagedError
         If there is no heading, or that of another number.
     CheckpointError
-        If the format is newer than the newest that is known.
+        If the format is newer than the newest that is known, or older than the oldest that can be
+        gone on with.
     """
     if len(data) < _FIXED.size or not data.startswith(magic):
         raise DamagedError(path, "it doesn't begin as such a file does")
@@ -102,6 +105,12 @@ def read_heading(path: Path, data: bytes, magic: bytes, newest: int, number: int
             raise CheckpointError(
                 f"{path}: has format {form}, of Shoal {version}; this is Shoal {__version__}, "
                 f"which knows formats up to {newest}. Use that version or a newer one."
+            )
+        if form < oldest:
+            raise CheckpointError(
+                f"{path}: has format {form}, of Shoal {version}; this is Shoal {__version__}, "
+                f"which goes on from format {oldest} at the least. Let the version that wrote it "
+                "drain the job, or start anew with another folder and another output."
             )
         if not 0 <= facts["time"] <= _LATEST:
             raise ValueError("no time")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 
 from shoal.engine import Anonymizer
+from shoal.errors import UnsupportedError
 from shoal.hierarchy import Hierarchy, Range
 from shoal.kernels.arrays import Any1, Floats, Ints
-from shoal.policy import Criterion, Delay, DistinctLDiversity, KAnonymity, Policy
+from shoal.policy import Criterion, Delay, DistinctLDiversity, KAnonymity, Missing, Policy
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Codes
 from shoal.testing.streams import Stream
 
-__all__ = ["hostile_streams", "steady_stream"]
+__all__ = ["gappy_streams", "hostile_streams", "meanings", "steady_stream"]
 
 K = 3
 DELAY = Delay(rows=12, seconds=30.0)
@@ -31,10 +34,29 @@ def schema() -> Schema:
     return Schema("person", quasi, [Sensitive("illness")])
 
 
-def policy(anonymizer: type[Anonymizer], *, k: int = K, delay: Delay = DELAY) -> Policy:
+def policy(
+    anonymizer: type[Anonymizer],
+    *,
+    k: int = K,
+    delay: Delay = DELAY,
+    missing: Missing = "quarantine",
+) -> Policy:
     """k-anonymity and 2-diversity, as far as the anonymizer can enforce them."""
     criteria: list[Criterion] = [KAnonymity(k), DistinctLDiversity(2)]
-    return Policy(*(c for c in criteria if isinstance(c, anonymizer.enforces)), delay=delay)
+    able = (c for c in criteria if isinstance(c, anonymizer.enforces))
+    return Policy(*able, delay=delay, missing=missing)
+
+
+def meanings(anonymizer: type[Anonymizer]) -> list[Missing]:
+    """What a missing value may mean to an anonymizer; what it refuses at its start isn't there."""
+    found: list[Missing] = []
+    for missing in get_args(Missing):
+        try:
+            anonymizer().check(policy(anonymizer, missing=missing))
+        except UnsupportedError:
+            continue
+        found.append(missing)
+    return found
 
 
 def _codes(values: Floats, subjects: Ints, times: Any1 | None = None) -> Codes:
@@ -72,7 +94,7 @@ def hostile_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stre
     }
     promised = policy(anonymizer)
     middle = n // 2
-    return {
+    streams = {
         name: Stream(
             schema(),
             promised,
@@ -80,6 +102,31 @@ def hostile_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stre
             cuts=(0, 0, middle, middle, n, n) if name == "empty batches" else (),
         )
         for name, rows in codes.items()
+    }
+    return streams | gappy_streams(anonymizer, n)
+
+
+def gappy_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]:
+    """Streams with missing values, under each meaning of them that the anonymizer knows."""
+    i = np.arange(n)[:, None]
+    d = np.arange(len(schema().quasi))
+    gaps = {
+        "everything missing": (i >= 0) & (d >= 0),
+        "one attribute always missing": (i >= 0) & (d == 1),
+        "one complete row among gaps": (i != n // 2) & (d >= 0),
+        # Nobody of one half shares an attribute with anybody of the other.
+        "two halves with disjoint gaps": (d == 0) == (i < n // 2),
+        "gaps all over": i * 7 % 5 == d,
+    }
+    return {
+        f"{name}, {missing}": Stream(
+            schema(),
+            policy(anonymizer, missing=missing),
+            _codes(np.where(where, np.nan, _spread(n)), np.arange(n) * 17 % (n // 2)),
+        )
+        for name, where in gaps.items()
+        for missing in meanings(anonymizer)
+        if missing != "quarantine"
     }
 
 

@@ -1,8 +1,8 @@
 """Hypothesis strategies: recipes of an anonymizer, and streams whose policy it can enforce.
 
 What is drawn is small and mean: few and many subjects, constant and skewed columns, equal and
-decreasing times, k above the number of people, delays beyond the end. Everything shrinks towards
-fewer rows, fewer columns and an easier policy.
+decreasing times, k above the number of people, delays beyond the end, columns with gaps and columns
+of gaps. Everything shrinks towards fewer rows, fewer columns and an easier policy.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from shoal.policy import (
     DistinctLDiversity,
     EntropyLDiversity,
     KAnonymity,
+    Missing,
     Policy,
     RecursiveLDiversity,
 )
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Codes
+from shoal.testing.hostile import meanings
 from shoal.testing.streams import Stream, Tick
 
 __all__ = ["hierarchies", "policies", "ranges", "recipes", "schemas", "streams"]
@@ -105,6 +107,7 @@ def policies(
     n_subjects: int,
     n_rows: int,
     timed: bool,
+    missing: Missing = "quarantine",
 ) -> Policy:
     """Draw a policy that an anonymizer can enforce on a schema.
 
@@ -143,7 +146,7 @@ def policies(
         delays += [st.builds(Delay, rows, seconds), st.builds(Delay, st.none(), seconds)]
     if not anonymizer.needs_delay:
         delays.append(st.none())
-    return Policy(*criteria, delay=draw(st.one_of(delays)))
+    return Policy(*criteria, delay=draw(st.one_of(delays)), missing=missing)
 
 
 def _values(domain: Domain) -> st.SearchStrategy[float]:
@@ -154,17 +157,26 @@ def _values(domain: Domain) -> st.SearchStrategy[float]:
     )
 
 
+def _gappy(pool: list[float]) -> list[list[float]]:
+    """A pool as it is, with some missing values, with many, and with nothing else."""
+    return [pool, [*pool, np.nan], [*pool, *[np.nan] * 2 * len(pool)], [np.nan]]
+
+
 @st.composite
 def streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MAX_ROWS) -> Stream:
     """Draw a schema, a policy that the anonymizer can enforce, rows, ticks and cuts.
 
     Each column has a pool of few values that its rows draw from: a pool of one is a constant
-    column, a value that is often in it a skewed one.
+    column, a value that is often in it a skewed one. Where the policy says what a missing value
+    means, some pools have missing ones in them, and some have nothing else.
     """
     schema = draw(schemas())
     n_subjects = draw(st.sampled_from([6, 1, 2, 40]))
     timed = draw(st.booleans())
+    missing = draw(st.sampled_from(meanings(anonymizer)))
     pools = [draw(st.lists(_values(a.domain), min_size=1, max_size=4)) for a in schema.quasi]
+    if missing != "quarantine":
+        pools = [draw(st.sampled_from(_gappy(pool))) for pool in pools]
     row = st.tuples(
         st.integers(0, n_subjects - 1),
         st.tuples(*(st.sampled_from(pool) for pool in pools)),
@@ -175,7 +187,9 @@ def streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MA
     at_least = draw(st.sampled_from([0, max_rows // 2, max_rows]))
     rows = draw(st.lists(row, min_size=at_least, max_size=max_rows))
     n = len(rows)
-    policy = draw(policies(anonymizer, schema, n_subjects=n_subjects, n_rows=n, timed=timed))
+    policy = draw(
+        policies(anonymizer, schema, n_subjects=n_subjects, n_rows=n, timed=timed, missing=missing)
+    )
     times = np.cumsum([gap for *_, gap in rows])
     ticks: list[Tick] = []
     if timed:

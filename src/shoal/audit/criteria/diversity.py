@@ -129,7 +129,7 @@ def _check_attribute(
                 else f"{below(crowds, found.uneven, found.n_crowds)} values that are too uneven"
             )
     doubt = evidence.doubt
-    if doubt is not None and evidence.trace is None:
+    if doubt is not None and evidence.trace is None and evidence.crowds:
         doubt = f"the rows of every box are diverse enough, but {doubt}"
     held = f"at least {criterion.needed:,} different subjects with different values"
     held += " and even enough" if measure is not None else ""

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from shoal.audit.criteria.words import below, plural
 from shoal.audit.evidence import Crowds, Evidence
+from shoal.audit.maybe import n_matching
 from shoal.audit.report import Figure, Verdict, decide
 from shoal.policy import KAnonymity
 
@@ -17,6 +18,8 @@ def check(evidence: Evidence, criterion: KAnonymity) -> list[Verdict]:
     """Count the different subjects of each box, and of each group at the moment of its release.
 
     Boxes are what an outsider sees; but a box of two groups is large only from the second one on.
+    Where missing values match any other, a group may have many boxes. If groups can't be told, the
+    rows that each row matches are counted instead.
     """
     flaws: list[str] = []
     kept: list[str] = []
@@ -42,7 +45,13 @@ def check(evidence: Evidence, criterion: KAnonymity) -> list[Verdict]:
                 f"fewer than {criterion.k:,} {unit}, the smallest {smallest:,}"
             )
     doubt = evidence.doubt
-    if doubt is not None and evidence.trace is None:
+    if not evidence.crowds:
+        matching = n_matching(evidence)
+        figures["fewest_matching_rows"] = int(matching.min()) if len(matching) else None
+        if n_small := int(np.count_nonzero(matching < criterion.k)):
+            flaws.append(f"{n_small:,} rows match fewer than {criterion.k:,} rows")
+        doubt = f"every row matches at least {criterion.k:,} rows, but {doubt}"
+    elif doubt is not None and evidence.trace is None:
         doubt = f"every box has at least {criterion.k:,} rows, but {doubt}"
     held = f"rows of at least {criterion.k:,} different subjects in each of {' and '.join(kept)}"
     return [decide(criterion.name, flaws, kept=held, doubt=doubt, figures=figures)]

@@ -36,6 +36,7 @@ from shoal.testing.checks.published import (
     check_conservation,
     check_cover,
     check_delay,
+    check_gaps,
     check_promise,
 )
 from shoal.testing.hostile import hostile_streams
@@ -53,6 +54,7 @@ __all__ = [
     "check_conservation",
     "check_cover",
     "check_delay",
+    "check_gaps",
     "check_inputs",
     "check_jit_equals_python",
     "check_memory",
@@ -73,6 +75,7 @@ CHECKS: tuple[Check, ...] = (
     check_promise,
     check_conservation,
     check_cover,
+    check_gaps,
     check_delay,
     check_batching,
     check_resume,

@@ -140,8 +140,8 @@ def check_canary(anonymizer: Anonymizer, stream: Stream) -> None:
     for canary in {*people.tolist(), illness}:
         require(str(canary) not in text, "a subject or a sensitive value shows in a repr or error")
         require(str(canary) not in decided, "a subject or a sensitive value shows in decisions")
-    for array in (codes.values, codes.times[~np.isnan(codes.times)]):
-        for value in set(array.ravel().tolist()):
+    for array in (codes.values, codes.times):
+        for value in set(array[~np.isnan(array)].tolist()):
             require(repr(value) not in text, "a quasi value or a time shows in a repr or error")
 
 

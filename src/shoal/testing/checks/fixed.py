@@ -16,7 +16,7 @@ from shoal.errors import UnsupportedError
 from shoal.policy import Criterion, Delay, Policy
 from shoal.testing._digest import digest
 from shoal.testing.checks.published import by_box, require
-from shoal.testing.hostile import hostile_streams, steady_stream
+from shoal.testing.hostile import gappy_streams, hostile_streams, steady_stream
 from shoal.testing.streams import play, steps
 
 __all__ = ["check_jit_equals_python", "check_memory", "check_order", "check_refuses"]
@@ -97,14 +97,17 @@ def check_jit_equals_python(anonymizer: Anonymizer) -> None:
     One of the two is this process, the other one a process of its own, so the anonymizer must be
     one that can be imported.
     """
-    stream = hostile_streams(type(anonymizer))["one subject in every cluster"]
-    steady = steady_stream(type(anonymizer), 200, n_subjects=50)
-    here = [digest(play(anonymizer, each)) for each in (stream, steady)]
+    streams = (
+        hostile_streams(type(anonymizer))["one subject in every cluster"],
+        steady_stream(type(anonymizer), 200, n_subjects=50),
+        *gappy_streams(type(anonymizer)).values(),
+    )
+    here = [digest(play(anonymizer, each)) for each in streams]
     flag = "1" if is_jitted(decide) else "0"
     path = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
         [sys.executable, "-m", "shoal.testing._digest"],
-        input=pickle.dumps((anonymizer, (stream, steady))),
+        input=pickle.dumps((anonymizer, streams)),
         env={**os.environ, "NUMBA_DISABLE_JIT": flag, "PYTHONPATH": path},
         capture_output=True,
         check=True,

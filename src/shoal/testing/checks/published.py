@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.engine import Anonymizer, Decisions, Outcome
 from shoal.hierarchy import Hierarchy, Range
+from shoal.kernels.arrays import Floats
 from shoal.policy import Delay
 from shoal.schema import Quasi
 from shoal.testing.promise import broken
@@ -18,6 +19,7 @@ __all__ = [
     "check_conservation",
     "check_cover",
     "check_delay",
+    "check_gaps",
     "check_promise",
     "judge_groups",
     "require",
@@ -111,34 +113,85 @@ def check_conservation(anonymizer: Anonymizer, stream: Stream) -> None:
 
 
 def check_cover(anonymizer: Anonymizer, stream: Stream) -> None:
-    """A box covers its rows, shows nodes and steps only, and loses what it says."""
+    """A box covers its rows, shows nodes and steps only, and loses what it says.
+
+    Where a value is missing the whole domain is to be covered, or, under "maybe", nothing at all:
+    a side that no row of a group has a value for is empty, and only such a side is.
+    """
     decided = play(anonymizer, stream, cuts=stream.cuts)
     quasi = stream.schema.quasi
+    maybe = stream.policy.missing == "maybe"
     shown: dict[int, bytes] = {}
-    for box, rows, _ in by_box(decided):
+    for box, rows, outcome in by_box(decided):
         group = int(decided.groups[box])
         lo, hi = decided.lo[box], decided.hi[box]
+        valid: set[int] = set()
         for d, attribute in enumerate(quasi):
             name = f"the side '{attribute.name}' of group {group}"
+            values = stream.codes.values[rows, d]
+            if maybe and lo[d] == np.inf and hi[d] == -np.inf:
+                require(bool(np.isnan(values).all()), f"{name} is empty, and has values")
+                continue
+            valid.add(d)
             require(lo[d] <= hi[d], f"{name} ends before it begins")
             require(
                 _is_public(attribute.domain, lo[d], hi[d]),
                 f"{name} is no node, or has an edge off the step or out of the range",
             )
-            for row in rows:
-                value = float(stream.codes.values[row, d])
+            if maybe and outcome == Outcome.group:
+                require(not np.isnan(values).all(), f"{name} shows what no row has")
+            for row, value in zip(rows, values.tolist(), strict=True):
+                if np.isnan(value) and maybe:
+                    continue
                 own = (value, value)
-                if isinstance(attribute.domain, Range):
+                if np.isnan(value):
+                    own = _whole(attribute.domain)
+                elif isinstance(attribute.domain, Range):
                     own = attribute.domain.snap(value, value)
                 require(lo[d] <= own[0] and own[1] <= hi[d], f"{name} doesn't cover row {row}")
         loss = float(decided.loss[box])
         require(-ROUNDING <= loss <= 1 + ROUNDING, f"group {group} has a loss outside of 0 to 1")
         require(
-            abs(loss - _loss(quasi, lo.tolist(), hi.tolist(), anonymizer.loss)) <= ROUNDING,
+            abs(loss - _loss(quasi, lo, hi, anonymizer.loss, valid)) <= ROUNDING,
             f"group {group} has another loss than it says",
         )
         bits = lo.tobytes() + hi.tobytes()
         require(shown.setdefault(group, bits) == bits, f"group {group} is shown with two boxes")
+
+
+def check_gaps(anonymizer: Anonymizer, stream: Stream) -> None:
+    """A decision knows what its row lacks, and what it loses where it has values.
+
+    Also after rows were shuffled; and a box knows what any row of its group lacks.
+    """
+    decided = play(anonymizer, stream, cuts=stream.cuts)
+    quasi = stream.schema.quasi
+    group_gaps: dict[int, int] = {}
+    for i, row in enumerate(decided.rows.tolist()):
+        lacks = {d for d in range(len(quasi)) if np.isnan(stream.codes.values[row, d])}
+        gaps = sum(1 << d for d in lacks)
+        require(decided.gaps[i] == gaps, f"row {row} is told to lack what it has, or has what not")
+        box, loss = int(decided.boxes[i]), 1.0
+        if box >= 0:
+            valid = {*range(len(quasi))} - lacks
+            loss = _loss(quasi, decided.lo[box], decided.hi[box], anonymizer.loss, valid)
+            if decided.outcomes[i] == Outcome.group:
+                group = int(decided.groups[box])
+                group_gaps[group] = group_gaps.get(group, 0) | gaps
+        require(
+            abs(float(decided.losses[i]) - loss) <= ROUNDING,
+            f"row {row} loses something else than it says",
+        )
+    for group, told in zip(decided.groups.tolist(), decided.box_gaps.tolist(), strict=True):
+        require(
+            group_gaps.get(group) == told, f"group {group} doesn't know which values its rows lack"
+        )
+
+
+def _whole(domain: Hierarchy | Range) -> tuple[float, float]:
+    if isinstance(domain, Range):
+        return domain.lo, domain.hi
+    return 0.0, len(domain) - 1.0
 
 
 def _is_public(domain: Hierarchy | Range, lo: float, hi: float) -> bool:
@@ -154,10 +207,11 @@ def _is_public(domain: Hierarchy | Range, lo: float, hi: float) -> bool:
     )
 
 
-def _loss(quasi: Sequence[Quasi], lo: Sequence[float], hi: Sequence[float], measure: str) -> float:
-    """The loss of a box by the definitions."""
+def _loss(quasi: Sequence[Quasi], lo: Floats, hi: Floats, measure: str, valid: set[int]) -> float:
+    """The loss of a box by the definitions, over some of its sides; nothing, if there are none."""
     total = 0.0
-    for attribute, low, high in zip(quasi, lo, hi, strict=True):
+    for d in valid:
+        attribute, low, high = quasi[d], float(lo[d]), float(hi[d])
         domain = attribute.domain
         if isinstance(domain, Range):
             side = (high - low) / (domain.hi - domain.lo)
@@ -168,7 +222,7 @@ def _loss(quasi: Sequence[Quasi], lo: Sequence[float], hi: Sequence[float], meas
         else:
             side = (high - low) / (len(domain) - 1)
         total += attribute.weight * side
-    return total / sum(attribute.weight for attribute in quasi)
+    return total / sum(quasi[d].weight for d in valid) if valid else 0.0
 
 
 def check_delay(anonymizer: Anonymizer, stream: Stream) -> None:
