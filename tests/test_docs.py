@@ -319,7 +319,7 @@ def test_the_defaults_of_the_job_are_those_of_its_page() -> None:
 
 
 def knobs_told(text: str, column: str) -> dict[str, str]:
-    """Of each knob in the first table of knobs, what is in a column; without those that have none."""
+    """What a column of the first table of knobs says of each; a dash is nothing."""
     lines = text[text.index("| knob |") :].partition("\n\n")[0].splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     told = {row[0].strip("`"): row[head.index(column)].strip('`"') for row in rows}
