@@ -354,6 +354,6 @@ def test_the_functions_that_a_page_names_exist(algorithm: str) -> None:
         if not module:
             assert hasattr(home, function), word
             continue
-        above = module[0] in ("engine", "turns", "window")
+        above = module[0] in ("engine", "turns", "window", "partitioned")
         path = f"shoal.{module[0]}" if above else f"shoal.kernels.{module[0]}"
         assert hasattr(importlib.import_module(path), function), word
