@@ -23,7 +23,7 @@ from shoal.kernels import columns, counter, held, kept, rng
 from shoal.kernels.arrays import Ints, Records
 from shoal.kernels.boxes import Box, box_of
 from shoal.kernels.columns import Columns
-from shoal.kernels.held import Held, forget, is_held, people, put
+from shoal.kernels.held import Held, due_at, forget, is_held, people, put
 from shoal.kernels.kept import Kept, best, keep, reusable
 from shoal.policy import Criterion, DistinctLDiversity, KAnonymity
 from shoal.space import Space
@@ -99,7 +99,7 @@ class Fast(Anonymizer):
 
     workers: int = 2
     block: int | None = None
-    kept: int = 50
+    kept: int = 10
     age: int = 2_000
     reuse: Literal["random", "best"] = "random"
 
@@ -209,7 +209,7 @@ class FastEngine(HoldingEngine):
             self._round(batch.at_end, out)
 
     def _round(self, at_end: bool, out: Out) -> None:
-        ask = _ask(self.state, self._block, at_end, out)
+        ask = _ask(self._rules, self.state, self._block, at_end, out)
         workers = [
             self._worker(own, draws)
             for own, draws in zip(self._columns(), self.state.draws, strict=True)
@@ -280,13 +280,17 @@ def _until_round(rules: Rules, state: State, block: int, batch: Batch, out: Out)
 
 
 @kernel
-def _ask(state: State, block: int, at_end: bool, out: Out) -> Round:
+def _ask(rules: Rules, state: State, block: int, at_end: bool, out: Out) -> Round:
     """What the round is about that is due now; the time between rounds is estimated anew."""
     clock, cycle = state.clock, len(state.draws) * block
+    if rules.deadlines.seconds > 0.0:
+        # A tick may have gone by while a row was on its way, and its time with it.
+        deadline = due_at(state.held, rules.deadlines.seconds)
+        out.progress["published_s"][0] = min(out.progress["published_s"][0], deadline)
     now = out.progress["published_s"][0]
     if not np.isnan(now):
         if not np.isnan(clock["last_round"][0]):
-            took = max(0.0, now - clock["last_round"][0])
+            took = now - clock["last_round"][0]
             if np.isnan(clock["estimate"][0]):
                 clock["estimate"][0] = took
             else:
