@@ -22,7 +22,7 @@ from shoal.kernels.neighbours import group_around, none
 from shoal.kernels.partitions import Partitions, partitions, spread, united
 from shoal.policy import Criterion, KAnonymity, LDiversity
 from shoal.space import Space
-from shoal.window import Rules, State, WindowEngine, slot_of
+from shoal.window import NEVER, Rules, State, WindowEngine, slot_of
 
 __all__ = ["ByPartition", "PartitionEngine", "most_like", "whole_partitions"]
 
@@ -37,6 +37,8 @@ class ByPartition(Anonymizer):
         How many of the latest good groups are kept for reuse; 0 for no reuse.
     threshold
         A group is kept if it loses less than this.
+    age
+        For how many further rows a group is kept; None for as long as there is room.
     reuse
         Which of the kept groups a row joins.
     """
@@ -45,11 +47,14 @@ class ByPartition(Anonymizer):
 
     kept: int = 200
     threshold: float = 0.5
+    age: int | None = 2_000
     reuse: Literal["random", "best"] = "random"
 
     def __post_init__(self) -> None:
         self._at_least(0, "kept")
         self._between(0, 1, "threshold")
+        if self.age is not None:
+            self._at_least(1, "age")
         self._one_of("reuse", ("random", "best"))
 
 
@@ -58,8 +63,9 @@ class PartitionEngine(WindowEngine):
 
     def __init__(self, recipe: ByPartition, space: Space, seed: bytes) -> None:
         super().__init__(
-            space, seed, n_kept=recipe.kept, reuse=recipe.reuse, threshold=recipe.threshold
-        )
+            space, seed, n_kept=recipe.kept, reuse=recipe.reuse,
+            threshold=recipe.threshold, age=NEVER if recipe.age is None else recipe.age,
+        )  # fmt: skip
 
 
 @kernel

@@ -26,6 +26,7 @@ from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
 __all__ = [
     "EVERYWHERE",
     "MARKS",
+    "NEVER",
     "Rules",
     "State",
     "WindowEngine",
@@ -62,7 +63,8 @@ class Rules(NamedTuple):
     """What a run obeys: space, promise, and the knobs for reuse.
 
     Groups that lose less than a threshold are kept, and reused until they are of an age in rows,
-    which begins anew with each reuse where it ``renews``.
+    which begins anew with each reuse where it ``renews``. (What isn't chosen for being good must
+    get old: one wide group covers all that comes, and then no better one is ever formed.)
     """
 
     sides: Sides

@@ -105,12 +105,25 @@ def test_fast_4_who_can_wait_waits() -> None:
     assert [(d.row, d.outcome, d.published) for d in shoal if d.row == 0] == [(0, "group", 2)]
 
 
+def test_fast_5_only_the_best_is_renewed() -> None:
+    """One wide group of a quiet night would take in everybody of the day, one after another."""
+    rows = [(0, "a"), (90, "b"), *[(40, f"s{n}") for n in range(20)]]
+    paper, shoal = (
+        feed(
+            line("fast", 2, delay_rows=1, age=4, workers=1, block=1, deviations=d), rows, end=False
+        )
+        for d in both("fast", "only_the_best_is_renewed")
+    )
+    assert {d.outcome for d in paper if d.row > 1} == {"reuse"}
+    assert [d.row for d in shoal if d.outcome == "group"][:4] == [0, 1, 6, 7]
+
+
 # -- the rounds ------------------------------------------------------------------------------------
 
 
 def test_reuse_makes_a_group_young_again() -> None:
-    twin = line("fast", 2, delay_rows=1, age=3, workers=1, block=1)
-    rows = [(20, "a"), (20, "b"), *[(20, "c")] * 5]
+    twin = line("fast", 2, delay_rows=1, age=3, workers=1, block=1, reuse="best")
+    rows = [(20, "a"), (21, "b"), *[(20, "c")] * 5]
     outcomes = [d.outcome for d in feed(twin, rows, end=False)]
     assert outcomes == ["group", "group", "reuse", "reuse", "reuse", "reuse"]
 

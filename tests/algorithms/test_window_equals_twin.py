@@ -260,16 +260,18 @@ def compare(name: str, case: Case, batch: int, ticks: bool) -> None:
 
 
 BLOCKS = st.sampled_from([None, 1, 2, 5])
+THRESHOLDS = st.sampled_from([0.05, 0.5, 1.0])
+AGES = st.sampled_from([3, 30, None])
 KNOBS = {
     "fads": st.fixed_dictionaries({"age": st.sampled_from([1, 3, 30, 1000])}),
     "fast": st.fixed_dictionaries(
         {"age": st.sampled_from([1, 3, 30, 1000]), "workers": st.integers(1, 3), "block": BLOCKS}
     ),
-    "idea": st.fixed_dictionaries({"threshold": st.sampled_from([0.05, 0.5, 1.0])}),
+    "idea": st.fixed_dictionaries({"threshold": THRESHOLDS, "age": AGES}),
     "k-varp": st.fixed_dictionaries(
-        {"threshold": st.sampled_from([0.05, 0.5, 1.0]), "radius": st.sampled_from([0.0, 0.2, 1.0])}
+        {"threshold": THRESHOLDS, "age": AGES, "radius": st.sampled_from([0.0, 0.2, 1.0])}
     ),
-    "iot": st.fixed_dictionaries({"threshold": st.sampled_from([0.05, 0.5, 1.0])}),
+    "iot": st.fixed_dictionaries({"threshold": THRESHOLDS, "age": AGES}),
 }
 
 
@@ -314,9 +316,9 @@ def test_kernel_and_twin_decide_alike(name: str) -> None:
 LONG: dict[str, dict[str, Any]] = {
     "fads": {"age": 200},
     "fast": {"age": 200, "workers": 2, "block": None},
-    "idea": {"threshold": 0.5},
-    "k-varp": {"threshold": 0.5, "radius": 0.2},
-    "iot": {"threshold": 0.5},
+    "idea": {"threshold": 0.5, "age": 200},
+    "k-varp": {"threshold": 0.5, "age": 200, "radius": 0.2},
+    "iot": {"threshold": 0.5, "age": 200},
 }
 
 

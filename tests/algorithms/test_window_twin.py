@@ -211,8 +211,23 @@ def test_window_6_comparing_with_the_new_group_tells_about_neighbours(
         assert outcomes == {31: "reuse", 90: "reuse"}
 
 
+@pytest.mark.parametrize("name", ["idea", "k-varp", "iot"])
+def test_window_7_kept_groups_get_old(name: str) -> None:
+    """Two people at the ends of the domain are a group that covers everybody after them."""
+    rows = [(10, "a"), (70, "b"), *[(40, f"s{n}") for n in range(20)]]
+    for age, last in [(None, "reuse"), (6, "group")]:
+        twin = line(name, 2, delay_rows=2, age=age, threshold=1.0)
+        decisions = {d.row: d for d in feed(twin, rows, end=False)}
+        assert decisions[1].outcome == "group"
+        assert {decisions[n].outcome for n in range(2, 6)} == {"reuse"}
+        assert decisions[12].outcome in (last, "reuse")
+        assert any(decisions[n].outcome == last for n in range(8, 12))
+        tight = [d for d in decisions.values() if d.row > 10 and d.loss == 0.0]
+        assert bool(tight) == (age is not None)
+
+
 def test_every_shared_deviation_is_described_and_tested() -> None:
-    check_section("The window family", "window", [*flags_of(Deviations), "reuse"])
+    check_section("The window family", "window", [*flags_of(Deviations), "reuse", "age"])
 
 
 # -- worked examples -------------------------------------------------------------------------------

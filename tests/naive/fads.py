@@ -12,7 +12,7 @@ from typing import Any
 from shoal.hierarchy import Range
 from tests.naive import window
 from tests.naive.space import Row, total
-from tests.naive.window import Group, NaiveWindow, When
+from tests.naive.window import NaiveWindow
 
 __all__ = ["Deviations", "NaiveFads"]
 
@@ -31,8 +31,7 @@ class NaiveFads(NaiveWindow):
     deviations: Deviations
 
     def __init__(self, *args: Any, age: int = 1000, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.age = age
+        super().__init__(*args, age=age, **options)
 
     @staticmethod
     def all_deviations() -> Deviations:
@@ -40,9 +39,6 @@ class NaiveFads(NaiveWindow):
 
     def form(self, t: Row) -> list[Row] | None:
         return self.group_among(t, self.held.values(), self.distance)
-
-    def can_join(self, t: Row, group: Group, when: When) -> bool:
-        return when[0] - group.since <= self.age and super().can_join(t, group, when)
 
     def distance(self, t: Row, row: Row) -> float:
         """What the two rows lose together (Definition 8)."""

@@ -22,12 +22,13 @@ __all__ = ["Deviations", "NaiveFast"]
 
 @dataclass(frozen=True)
 class Deviations(fads.Deviations):
-    """Where Shoal leaves the paper: fast-1 to fast-4, after those of FADS."""
+    """Where Shoal leaves the paper: fast-1 to fast-5, after those of FADS."""
 
     all_in_danger_are_served: bool = True
     rounds_read_a_frozen_set: bool = True
     left_over_rows_meet_everybody: bool = True
     who_can_wait_waits: bool = True
+    only_the_best_is_renewed: bool = True
 
 
 class NaiveFast(NaiveFads):
@@ -193,5 +194,6 @@ class NaiveFast(NaiveFads):
 
     def publish(self, placed: Placed, when: When) -> list[Decision]:
         # Algorithm 3: "Update C_k-best publish time"
-        placed.group.since = when[0]
+        if self.reuse == "best" or not self.deviations.only_the_best_is_renewed:
+            placed.group.since = when[0]
         return super().publish(placed, when)

@@ -83,7 +83,10 @@ When = tuple[int, float | None]
 
 
 class NaiveWindow:
-    """One run of an algorithm of this family; a subclass says how a group is formed."""
+    """One run of an algorithm of this family; a subclass says how a group is formed.
+
+    ``age`` is how many rows a kept group may be old; None is for ever.
+    """
 
     deviations: Deviations
 
@@ -99,6 +102,7 @@ class NaiveWindow:
         delay_rows: int | None = None,
         delay_seconds: float | None = None,
         kept: int = 1000,
+        age: int | None = None,
         reuse: str = "random",
         loss: str = "glm",
         missing: str = "quarantine",
@@ -108,7 +112,7 @@ class NaiveWindow:
         self.space = Space(domains, weights, loss, missing)
         self.promise = Promise(k, l_needed, entropy, recursive)
         self.delay_rows, self.delay_seconds = delay_rows, delay_seconds
-        self.max_kept, self.reuse = kept, reuse
+        self.max_kept, self.age, self.reuse = kept, age, reuse
         self.deviations = deviations or self.all_deviations()
         self.random = rng.seeded(seed, "decide")
         self.held: dict[int, Row] = {}
@@ -237,6 +241,8 @@ class NaiveWindow:
 
     def can_join(self, t: Row, group: Group, when: When) -> bool:
         """Whether a kept group covers t, and keeps the promise with it."""
+        if self.age is not None and when[0] - group.since > self.age:
+            return False
         if not covers(group.box, t.box):
             return False
         if not (self.promise.can_break and self.deviations.reuse_is_checked):

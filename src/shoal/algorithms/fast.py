@@ -68,7 +68,7 @@ class Fast(Anonymizer):
     kept
         How many of the latest groups are kept for reuse; 0 for no reuse.
     age
-        For how many rows after its last use a group is kept (T_kc).
+        For how many further rows a group is kept (T_kc); if the best is reused, after its last use.
     reuse
         ``"random"`` or ``"best"``; see `shoal.algorithms.fads.Fads`.
     loss
@@ -179,7 +179,7 @@ class FastEngine(HoldingEngine):
             recipe.reuse == "best",
             np.inf,
             recipe.age,
-            True,
+            recipe.reuse == "best",
         )
         self._threads: ThreadPoolExecutor | None = None
         clock = np.zeros(1, CLOCK)
@@ -222,7 +222,7 @@ class FastEngine(HoldingEngine):
         ]
         self._each([partial(_work, self._rules, self.state.held, ask, each) for each in workers])
         for each in workers:
-            _put_together(self.state, each, out)
+            _put_together(self._rules, self.state, each, out)
         left = np.sort(np.concatenate([each.left[: each.n_left[0]] for each in workers]))
         if len(left):
             everything = columns.empty(self.space.n_quasi, self.n_held)
@@ -370,7 +370,7 @@ def _see_to_own(rules: Rules, rows: Held, ask: Round, worker: Worker, position: 
     since = ask.published - rules.age
     groups = reusable(worker.kept, rules.limits, lo, hi, subject, rows.sensitive[at], since)
     if len(groups) > 0 and not rules.best:
-        _join(rows, ask, worker, position, groups[rng.below(worker.draws, len(groups))])
+        _join(rules, rows, ask, worker, position, groups[rng.below(worker.draws, len(groups))])
         return
     columns.close_holes(worker.columns, rows, columns.DENSE)
     slot = rows.rows["following"][at]
@@ -380,13 +380,13 @@ def _see_to_own(rules: Rules, rows: Held, ask: Round, worker: Worker, position: 
         worker.n_left[0] += 1
         return
     if len(members) == 0:
-        _join(rows, ask, worker, position, best(worker.kept, groups))
+        _join(rules, rows, ask, worker, position, best(worker.kept, groups))
         return
     shown, box_lo, box_hi = shape(rules, rows, members)
     if len(groups) > 0:
         known = best(worker.kept, groups)
         if worker.kept.groups["loss"][known] < shown.loss:
-            _join(rows, ask, worker, position, known)
+            _join(rules, rows, ask, worker, position, known)
             return
     # Until the groups of all workers are put together, it is known by its box.
     box = worker.out.progress["n_boxes"][0]
@@ -401,14 +401,15 @@ def _see_to_own(rules: Rules, rows: Held, ask: Round, worker: Worker, position: 
 
 
 @kernel
-def _join(rows: Held, ask: Round, worker: Worker, position: int, place: int) -> None:
+def _join(rules: Rules, rows: Held, ask: Round, worker: Worker, position: int, place: int) -> None:
     """Let a row join a group that is kept or was made by the worker in this round."""
     group = worker.kept.groups[place]
     shown = Box(group["loss"], group["number"], 0, 0, group["gaps"])
     lo, hi = box_of(worker.kept.lo, place), box_of(worker.kept.hi, place)
     box = write_box(worker.out, lo, hi, shown)
     worker.places[box] = place
-    worker.kept.groups["since"][place] = ask.published
+    if rules.renews:
+        worker.kept.groups["since"][place] = ask.published
     gaps = rows.rows["gaps"][position & (len(rows.rows) - 1)]
     decide(worker.out, position, 1, box, 0, gaps)
     columns.remove(worker.columns, rows, position)
@@ -418,7 +419,7 @@ def _join(rows: Held, ask: Round, worker: Worker, position: int, place: int) -> 
 
 
 @kernel
-def _put_together(state: State, worker: Worker, out: Out) -> None:
+def _put_together(rules: Rules, state: State, worker: Worker, out: Out) -> None:
     """Take over what a worker decided: groups get their numbers and are kept."""
     boxes, first = worker.out.boxes, out.progress["n_boxes"][0]
     published = out.progress["published"][0]
@@ -432,7 +433,7 @@ def _put_together(state: State, worker: Worker, out: Out) -> None:
             state.marks["groups"][0] += 1
         elif number[box] < 0:
             number[box] = number[-1 - number[box]]
-        elif state.kept.groups["number"][worker.places[box]] == number[box]:
+        elif rules.renews and state.kept.groups["number"][worker.places[box]] == number[box]:
             # Its place hasn't been given to a new group in the meantime.
             state.kept.groups["since"][worker.places[box]] = published
         shown = Box(made["loss"], number[box], made["n_rows"], made["n_subjects"], made["gaps"])

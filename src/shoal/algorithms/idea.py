@@ -34,6 +34,9 @@ class Idea(ByPartition):
         How many of the latest good groups are kept for reuse (beta); 0 for no reuse.
     threshold
         A group is kept if it loses less than this (tau).
+    age
+        For how many further rows a group is kept; None, as in the paper, for as long as there is
+        room. One that covers everybody would then never give way to better ones.
     reuse
         ``"random"``: where kept groups cover the row, any of them, each equally likely, without a
         look at losses. ``"best"``: as the paper has it, the one that loses least, if it loses less

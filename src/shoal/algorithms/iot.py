@@ -29,7 +29,7 @@ class Iot(ByPartition):
 
     Parameters
     ----------
-    kept, threshold, reuse, loss
+    kept, threshold, age, reuse, loss
         As in `shoal.algorithms.idea.Idea`.
 
     >>> import numpy as np
