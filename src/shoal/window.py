@@ -14,7 +14,7 @@ from shoal._jit import kernel
 from shoal.engine import Out, decide, write_box
 from shoal.kernels import columns, counter, held, kept, rng
 from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import Box, Sides, box_of, hull, joined_losses, mean_loss
+from shoal.kernels.boxes import Box, Sides, box_of, guarded_losses, hull, joined_losses, mean_loss
 from shoal.kernels.columns import Columns
 from shoal.kernels.criteria import Limits, count_subjects, meets, needed
 from shoal.kernels.held import Held, forget, gather, is_held, people, put
@@ -151,11 +151,13 @@ def neighbours(rules: Rules, state: State, position: int) -> Ints:
 @kernel
 def neighbours_of(rules: Rules, rows: Held, among: Columns, slot: int) -> Ints:
     """The row in a slot and its nearest neighbours: those with which it loses least."""
-    # Mostly all rows are points: one array for both sides is half of the memory to go through.
-    his = among.hi if among.marks["n_wide"][0] > 0 else among.lo
     distance = np.empty(among.marks["n"][0])
     lo, hi = box_of(among.lo, slot), box_of(among.hi, slot)
-    joined_losses(rules.sides, among.lo, his, len(distance), lo, hi, distance)
+    if among.marks["n_wide"][0] > 0:
+        guarded_losses(rules.sides, among.lo, among.hi, len(distance), lo, hi, distance)
+    else:
+        # Mostly all rows are points: one array for both sides is half of the memory to go through.
+        joined_losses(rules.sides, among.lo, among.lo, len(distance), lo, lo, distance)
     apart = np.zeros(len(distance))
     return group_around(rules.limits, rows, among, slot, distance, apart, 0.0)
 

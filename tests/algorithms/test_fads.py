@@ -35,10 +35,15 @@ def test_near_is_what_loses_little_over_all_attributes() -> None:
     assert groups(decided(rows, delay=3)) == [{0, 2}]
 
 
-def test_a_gap_is_at_no_distance_from_anything() -> None:
-    """Whoever lacks the same is no nearer for that; in IDEA it would come first."""
+def test_a_gap_is_no_short_cut() -> None:
+    """A row that lacks everything would cost nothing, and hide nobody: like gaps come first."""
+    rows = [((50, 5), "a"), ((GAP, GAP), "b"), ((70, 6), "c"), ((GAP, GAP), "d")]
+    assert groups(decided(rows, delay=3, missing="maybe")) == [{0, 2}]
+
+
+def test_a_row_with_a_gap_prefers_those_with_the_same() -> None:
     rows = [((50, GAP), "a"), ((70, GAP), "b"), ((55, 5), "c")]
-    assert groups(decided(rows, delay=2, missing="maybe")) == [{0, 2}]
+    assert groups(decided(rows, delay=2, missing="maybe")) == [{0, 1}]
 
 
 @pytest.mark.parametrize(("age", "n_reused"), [(1, 0), (2, 1), (5, 4)])

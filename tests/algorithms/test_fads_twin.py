@@ -32,11 +32,12 @@ def test_fads_1_of_categories_both_are_the_same() -> None:
         )
         feed(twin, rows, end=False)
         a, b, c, d = twin.held.values()
-        common = twin.distance(a, d)  # [0, 50] with itself
-        assert twin.distance(a, b) == common + 0.5
-        # By the formula a gap has nothing in common with anything.
-        of_gap = common if deviations.distance_is_of_the_hull else 0.0
+        # The common part and the hull are [0, 50], a quarter of the whole weight; any is a half.
+        assert twin.distance(a, b) == 0.25 + 0.5
+        # By the formula a gap has nothing in common with anything, and costs nothing.
+        of_gap = 0.5 if deviations.distance_is_of_the_hull else 0.0
         assert twin.distance(a, c) == of_gap + 0.25
+        assert twin.distance(a, d) == 0.25 + of_gap
 
 
 @pytest.mark.parametrize("name", GROUPS)

@@ -184,13 +184,31 @@ def test_deadlines_between_rounds_are_kept() -> None:
     assert (decided.published - decided.rows).max() <= 5
 
 
-def test_reuse_renews_a_group() -> None:
-    """A group that somebody joined lately is young."""
+def test_one_wide_group_doesnt_take_in_everybody_for_ever() -> None:
+    """Five people in a quiet night, then a busy day: kept groups get old, reused or not."""
+    n = 3000
+    values = np.random.default_rng(2).normal(500, 80, (n, 2)).clip(0, 1000).round()
+    values[:5] = [[0, 0], [1000, 1000], [500, 500], [200, 800], [800, 200]]
+    times = np.r_[np.arange(5.0), 3600 + np.arange(n - 5) * 0.1]
+    codes = Codes(values, np.arange(n), np.zeros((n, 1), np.int64), times)
+    policy = Policy(KAnonymity(5), delay=Delay(seconds=20))
+    decided = play(Fast(workers=1, block=50, age=400), Stream(SCHEMA, policy, codes))
+    by_row = decided.losses[np.argsort(decided.rows)]
+    assert by_row[50:300].mean() > 0.9
+    assert by_row[1500:].mean() < 0.3
+
+
+@pytest.mark.parametrize(("reuse", "is_renewed"), [("best", True), ("random", False)])
+def test_only_the_best_group_is_renewed_by_reuse(reuse: str, is_renewed: bool) -> None:
+    """Two people are a group; a third one alone joins it as long as it isn't too old."""
     policy = Policy(KAnonymity(2), delay=Delay(rows=1))
-    values = np.full((12, 2), 500.0)
-    codes = Codes(values, np.arange(12), np.zeros((12, 1), np.int64), np.full(12, np.nan))
-    decided = play(Fast(workers=1, block=1, age=3), Stream(SCHEMA, policy, codes))
-    assert len(set(decided.groups.tolist())) == 1
+    values, people = np.full((12, 2), 500.0), np.array([0, 1, *[2] * 10])
+    codes = Codes(values, people, np.zeros((12, 1), np.int64), np.full(12, np.nan))
+    recipe = Fast(workers=1, block=1, age=3, reuse=reuse)  # type: ignore[arg-type]
+    decided = play(recipe, Stream(SCHEMA, policy, codes))
+    reused = set(decided.rows[decided.outcomes == Outcome.reuse].tolist())
+    assert 3 in reused
+    assert (10 in reused) == is_renewed
 
 
 def test_evenness_is_left_to_others() -> None:

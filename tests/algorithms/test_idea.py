@@ -104,9 +104,10 @@ def test_what_a_group_loses_is_over_the_sides_that_it_has() -> None:
 def test_a_kept_group_doesnt_grow_too_old() -> None:
     rows = [(20, "a"), (20, "b"), *[(float(30 + n % 50), "c") for n in range(2_500)],
             (20, "c"), (90, "c")]  # fmt: skip
-    fates = outcomes(decided(rows))
-    assert fates[len(rows) - 2] == "reuse"
-    assert fates[1_000] == "suppressed"
+    for age, fate in [(None, "reuse"), (2_000, "suppressed")]:
+        fates = outcomes(decided(rows, age=age))
+        assert fates[len(rows) - 2] == fate
+        assert fates[1_000] == "suppressed"
 
 
 @pytest.mark.parametrize(

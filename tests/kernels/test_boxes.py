@@ -14,6 +14,7 @@ from shoal.kernels.boxes import (
     box_loss,
     cover,
     covers,
+    guarded_losses,
     hull,
     join,
     joined_losses,
@@ -144,6 +145,16 @@ def test_sides_that_nobody_has_lose_nothing_and_widen_nothing(
         both = los[i].copy(), his[i].copy()
         join(space.sides, *both, los[3], his[3])
         assert out[i] == space.loss(*both)
+    guarded_losses(space.sides, los[:3].T.copy(), his[:3].T.copy(), 3, los[3], his[3], out)
+    for i in range(3):
+        common = ~np.isnan(values[i]) & ~np.isnan(values[3])
+        only_one = np.isnan(values[i]) != np.isnan(values[3])
+        both = np.where(common, los[i], np.inf), np.where(common, his[i], -np.inf)
+        join(
+            space.sides, *both,
+            np.where(common, los[3], np.inf), np.where(common, his[3], -np.inf),
+        )  # fmt: skip
+        assert out[i] == pytest.approx(space.loss(*both) + weights[only_one].sum())
     shared_losses(space.sides, los[:3].T.copy(), his[:3].T.copy(), 3, los[3], his[3], out)
     for i in range(3):
         common = ~np.isnan(values[i]) & ~np.isnan(values[3])

@@ -43,8 +43,15 @@ class NaiveFads(NaiveWindow):
     def distance(self, t: Row, row: Row) -> float:
         """What the two rows lose together (Definition 8)."""
         if self.deviations.distance_is_of_the_hull:
-            return self.space.spread(self.space.join([t.box, row.box]))
+            return total(self._guarded(d, t, row) for d in range(len(t.box)))
         return total(self._overlap(d, t, row) for d in range(len(t.box)))
+
+    def _guarded(self, d: int, t: Row, row: Row) -> float:
+        """What one side of the hull loses; one that only one of the two has is lost altogether."""
+        if (t.box[d] is None) != (row.box[d] is None):
+            return self.space.weights[d]
+        side = self.space.join([t.box, row.box])[d]
+        return self.space.spread(tuple(side if i == d else None for i in range(len(t.box))))
 
     def _overlap(self, d: int, t: Row, row: Row) -> float:
         """Equation 10 as it is written: of numbers the common part, of categories the hull."""

@@ -122,7 +122,7 @@ class NaiveFast(NaiveFads):
 
     def round(self, when: When, *, at_end: bool = False) -> list[Decision]:
         """All workers place their rows in danger; then what is left over is placed together."""
-        if self.delay_seconds is not None:
+        if self.delay_seconds is not None and self.deviations.deadlines_by_position:
             # A tick may have gone by while a row was on its way, and its time with it.
             deadlines = [row.time + self.delay_seconds for row in self.held.values()]
             when = (when[0], min([when[1], *deadlines]))

@@ -99,7 +99,7 @@ class Fast(Anonymizer):
 
     workers: int = 2
     block: int | None = None
-    kept: int = 10
+    kept: int = 50
     age: int = 2_000
     reuse: Literal["random", "best"] = "random"
 

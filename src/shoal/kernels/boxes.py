@@ -24,6 +24,7 @@ __all__ = [
     "box_of",
     "cover",
     "covers",
+    "guarded_losses",
     "hull",
     "join",
     "joined_losses",
@@ -275,6 +276,28 @@ def joined_losses(
         out[c] = 0.0
     for d in range(len(lo)):
         _add_joined(sides, los, his, n, d, lo[d], hi[d], out)
+
+
+@kernel
+def guarded_losses(
+    sides: Sides, los: Floats, his: Floats, n: int, lo: Floats, hi: Floats, out: Floats
+) -> None:
+    """For each of n boxes: the loss of it and one box together, where a gap is no short cut.
+
+    A side that only one of the two has counts as lost altogether. Else rows that lack nearly
+    everything would be everybody's nearest, and hide nobody.
+    """
+    side = np.empty(n)
+    for c in range(n):
+        out[c] = 0.0
+    for d in range(len(lo)):
+        share, has = sides.attributes["weight"][d], lo[d] <= hi[d]
+        for c in range(n):
+            side[c] = 0.0
+        if has:
+            _add_joined(sides, los, his, n, d, lo[d], hi[d], side)
+        for c in range(n):
+            out[c] += side[c] if (los[d, c] <= his[d, c]) == has else share
 
 
 @kernel
