@@ -267,6 +267,13 @@ def test_what_missing_means_and_that_maybe_is_warned_about(missing, warned):
     assert any("policy.missing" in warning for warning in job.warnings) == warned
 
 
+@pytest.mark.parametrize(("name", "warned"), [("castle", True), ("idea", False), ("fads", False)])
+def test_who_doesnt_mind_gaps_is_warned_about(name, warned):
+    text = changed("k = 3", "k = 3\nmissing = 'maybe'")
+    job = Job.parse(re.sub("name = .castle.*", f'name = "{name}"', text))
+    assert any("lack nearly everything" in warning for warning in job.warnings) == warned
+
+
 def test_each_row_is_warned_about():
     job = Job.parse(changed('subject = "person"', "subject = { each_row = true }"))
     assert job.schema.subject is None

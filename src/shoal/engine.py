@@ -302,13 +302,15 @@ class Anonymizer(ABC):
     """A recipe. Subclasses are frozen dataclasses whose fields are the knobs.
 
     ``name`` is the word for it in a job file and on the command line, ``enforces`` lists the
-    criteria it can keep, ``reference`` says where it comes from.
+    criteria it can keep, ``reference`` says where it comes from. ``minds_gaps`` says that rows
+    which lack the same values come together first, where missing values may match anything.
     """
 
     name: ClassVar[str]
     enforces: ClassVar[tuple[type[Criterion], ...]]
     reference: ClassVar[str]
     needs_delay: ClassVar[bool] = True
+    minds_gaps: ClassVar[bool] = True
 
     loss: Loss = "glm"
 

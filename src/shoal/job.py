@@ -449,6 +449,12 @@ def _warnings(
             'somebody are missing can tell them apart from others of their group; "extended" '
             "prevents that"
         )
+        if not anonymizer.minds_gaps:
+            yield (
+                f"'{anonymizer.name}' may group a complete row with rows that lack nearly "
+                "everything, and so publish it exactly; 'idea' puts those together who lack the "
+                "same"
+            )
     if seed is not None:
         yield "run.seed makes every random choice predictable: for tests only"
     if publish.order == "arrival":

@@ -94,6 +94,8 @@ class Castle(Anonymizer):
     name: ClassVar[str] = "castle"
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity)
     reference: ClassVar[str] = "Cao, Carminati, Ferrari, Tan: CASTLE (IEEE TDSC 2011)"
+    # A gap widens no cluster, so that a row which lacks everything fits everywhere.
+    minds_gaps: ClassVar[bool] = False
 
     clusters: int = 50
     recent: int = 100
