@@ -35,8 +35,8 @@ RUNNERS = ("fads", "idea", "fast", "k-varp", "iot", "castle")
 #: Those of them that are measured on rows with gaps as well.
 WITH_GAPS = ("idea",)
 TARGETED = ("fads", "idea")
-#: Who is set beside a twin, on rows that lack at most so many values. (K-VARP and IoT are IDEA where
-#: none is missing.)
+#: Who is set beside a twin, on rows that lack at most so many values. (Where none is missing,
+#: K-VARP and IoT are IDEA.)
 PAIRS = (("fads", 0), ("fast", 0), ("idea", 0), ("idea", 3), ("k-varp", 3), ("iot", 3))
 
 
