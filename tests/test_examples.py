@@ -59,12 +59,50 @@ def test_the_csv_is_anonymized_and_the_audit_agrees(here: Path) -> None:
     assert judged.returncode == 0, judged.stdout
 
 
-def test_the_people_are_those_of_the_script(here: Path) -> None:
-    folder = here / "anonymize_a_csv"
-    before = (folder / "people.csv").read_bytes()
-    (folder / "people.csv").unlink()
-    subprocess.run([sys.executable, "make_people.py"], cwd=folder, check=True, timeout=60)
-    assert (folder / "people.csv").read_bytes() == before
+@pytest.mark.parametrize(
+    ("example", "script", "data"),
+    [
+        ("anonymize_a_csv", "make_people.py", "people.csv"),
+        ("publish_a_stream_with_gaps", "make_readings.py", "readings.csv"),
+    ],
+)
+def test_the_data_are_those_of_the_script(here: Path, example: str, script: str, data: str) -> None:
+    folder = here / example
+    before = (folder / data).read_bytes()
+    (folder / data).unlink()
+    subprocess.run([sys.executable, script], cwd=folder, check=True, timeout=60)
+    assert (folder / data).read_bytes() == before
+
+
+def test_a_stream_with_gaps_is_published_and_the_audit_agrees(here: Path) -> None:
+    folder = here / "publish_a_stream_with_gaps"
+    done = shoal(
+        folder, "run", "job.toml", "-i", "readings.csv", "-o", "published.csv",
+        "--trace", "trace.parquet", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "can tell them apart" in done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert (rows["in"], rows["published"], rows["quarantined"]) == (600, 600, 0)
+    judged = shoal(
+        folder, "audit", "job.toml", "published.csv",
+        "--original", "readings.csv", "--trace", "trace.parquet",
+    )  # fmt: skip
+    assert judged.returncode == 0, judged.stdout
+
+
+def test_a_gap_that_stands_for_everything_costs_others_their_labels(
+    load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES / "publish_a_stream_with_gaps"))
+    found = load("maybe_or_extended").main()
+    maybe, extended = found["maybe"], found["extended"]
+    readings = (EXAMPLES / "publish_a_stream_with_gaps" / "readings.csv").read_text()
+    n_gaps = sum(not value for line in readings.splitlines() for value in line.split(","))
+    assert (maybe.missing, extended.missing) == (n_gaps, 0)
+    assert maybe.loss < extended.loss
+    # All gaps are everything now, and so is much of what was there.
+    assert extended.empty_words > n_gaps + 5 * maybe.empty_words
 
 
 def test_the_job_of_the_page_is_that_of_the_example() -> None:

@@ -482,6 +482,34 @@ def test_under_extended_nothing_is_null_and_under_quarantine_nothing_comes():
         assert len(story.bad) == (lost if missing == "quarantine" else 0)
 
 
+@pytest.mark.parametrize("missing", ["maybe", "extended"])
+def test_what_is_missing_is_counted_before_and_after(missing):
+    policy = Policy(KAnonymity(3), delay=Delay(rows=20), missing=missing)
+    table = with_gaps(people(120))
+    story = Story(pipeline_of(policy=policy, numeric="bounds"), table).go()
+    lines = [line for line in story.trace.table.to_pylist() if line["group"] is not None]
+    rows = table.to_pylist()
+    gaps = {
+        (line["group"], name)
+        for line in lines
+        for name in ("age", "town")
+        if line["outcome"] == "group" and rows[line["row"]][name] is None
+    }
+    before = after = 0
+    for line in lines:
+        for name in ("age", "town"):
+            lacks = rows[line["row"]][name] is None
+            before += lacks
+            after += lacks or (missing == "extended" and (line["group"], name) in gaps)
+    found = story.run.summary.as_dict()["missing"]
+    n_cells = 2 * len(lines)
+    assert found == pytest.approx(
+        {"before": before / n_cells, "after": after / n_cells, "rate": (after - before) / n_cells}
+    )
+    assert (found["rate"] == 0) == (missing == "maybe")
+    assert any(line.startswith("missing: ") for line in story.run.summary.lines())
+
+
 @pytest.mark.parametrize("order", ["released", "arrival"])
 @pytest.mark.parametrize("missing", ["maybe", "extended"])
 def test_the_loss_that_is_told_is_that_of_rows_where_they_have_values(missing, order):

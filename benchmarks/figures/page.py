@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from benchmarks.figures.model import Figure, Panel
-from benchmarks.figures.sweep import Cell
 from benchmarks.markdown import table
 
 __all__ = ["figure_text", "picture_name"]
@@ -13,21 +13,21 @@ __all__ = ["figure_text", "picture_name"]
 
 def picture_name(figure: Figure) -> str:
     """The name of the picture, without its ending."""
-    return f"castle-{figure.name.replace('.', '-')}"
+    return f"{figure.page}-{figure.name.replace('.', '-')}"
 
 
 def figure_text(figure: Figure) -> str:
     """The section of one figure."""
     parts = [
-        f"## Figure {figure.name}: {figure.title}",
+        f"## {figure}",
         figure.setting,
-        f"![Figure {figure.name}: {figure.title}]({picture_name(figure)}.svg)",
+        f"![{figure}]({picture_name(figure)}.svg)",
     ]
     for panel in figure.panels:
         parts += _panel_parts(panel)
     parts.append(
         table(
-            ["the thesis", "here", "numbers"],
+            [figure.source, "here", "numbers"],
             [[claim.paper, f"**{claim.verdict}**", claim.evidence] for claim in figure.claims],
             numbers=False,
         )
@@ -36,7 +36,9 @@ def figure_text(figure: Figure) -> str:
 
 
 def _panel_parts(panel: Panel) -> list[str]:
-    parts = [f"Mean loss of published rows, {panel.title}:", _matrix(panel, str)]
+    parts = [f"{panel.what}, {panel.title}:", _matrix(panel, str)]
+    if not panel.losses:
+        return parts
     if panel.suppressed == 0:
         return [*parts, "No row was suppressed."]
     return [
@@ -47,10 +49,10 @@ def _panel_parts(panel: Panel) -> list[str]:
     ]
 
 
-def _matrix(panel: Panel, tell: Callable[[Cell], str]) -> str:
+def _matrix(panel: Panel, tell: Callable[[Any], str]) -> str:
     head = [panel.x_label, *(curve.label for curve in panel.curves)]
-    cells: Sequence[Sequence[Cell]] = [curve.cells for curve in panel.curves]
+    cells: Sequence[Sequence[object]] = [curve.cells for curve in panel.curves]
     return table(
         head,
-        [[f"{x:g}", *map(tell, line)] for x, *line in zip(panel.xs, *cells, strict=True)],
+        [[f"{x:,g}", *map(tell, line)] for x, *line in zip(panel.xs, *cells, strict=True)],
     )

@@ -45,14 +45,17 @@ def draw(figure: Figure, path: Path) -> None:
     with mpl.rc_context(STYLE):
         width = 5.2 if columns == 1 else 4.2 * columns
         canvas = Canvas(figsize=(width, 3.2 * rows), layout="constrained")
-        axes = canvas.subplots(rows, columns, squeeze=False, sharey=True)
+        axes = canvas.subplots(rows, columns, squeeze=False, sharey=figure.one_axis)
         for place, panel in zip(axes.flat, figure.panels, strict=False):
             _draw_panel(place, panel)
         narrow = _is_narrow(figure)
-        if not narrow:
-            axes[0, 0].set_ylim(bottom=0)
-        for line in axes:
-            line[0].set_ylabel(f"mean information loss (0 to 1{'; axis cut' * narrow})")
+        for place, panel in zip(axes.flat, figure.panels, strict=False):
+            if not narrow:
+                place.set_ylim(bottom=0)
+            if place in axes[:, 0] or not figure.one_axis:
+                place.set_ylabel(panel.axis + "; axis cut" * narrow)
+        for place in axes.flat[len(figure.panels) :]:
+            place.set_visible(False)
         _add_legend(canvas, axes.flat[: len(figure.panels)])
         canvas.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
@@ -71,8 +74,8 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
             panel.xs,
             [cell.mean for cell in curve.cells],
             yerr=[
-                [cell.mean - min(run.published for run in cell.runs) for cell in curve.cells],
-                [max(run.published for run in cell.runs) - cell.mean for cell in curve.cells],
+                [cell.mean - cell.least for cell in curve.cells],
+                [cell.most - cell.mean for cell in curve.cells],
             ],
             label=curve.label,
             color=COLOURS[i % len(COLOURS)],
@@ -85,6 +88,9 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
         )
     axes.set_title(panel.title, fontsize=9)
     axes.set_xlabel(panel.x_label)
+    if panel.log:
+        axes.set_xscale("log")
+        axes.minorticks_off()
     axes.set_xticks(panel.xs, [f"{x:g}" for x in panel.xs])
 
 

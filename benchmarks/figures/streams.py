@@ -13,7 +13,9 @@ from shoal.datasets import Dataset, adult, power_law, transactions
 from shoal.schema import Schema
 from shoal.space import Codes
 
-__all__ = ["ADULT", "Adult", "PowerLaw", "Stream", "Transactions", "adult_quasi", "stream_of"]
+__all__ = [
+    "ADULT", "Adult", "PowerLaw", "Stream", "Transactions", "adult_quasi", "encoded", "stream_of",
+]  # fmt: skip
 
 ADULT = SHARED / "adult.csv"
 
@@ -108,7 +110,11 @@ def adult_quasi() -> tuple[str, ...]:
 
 @lru_cache(maxsize=2)
 def _encoded(spec: Adult | PowerLaw | Transactions) -> Stream:
-    data = spec.dataset()
+    return encoded(spec.dataset())
+
+
+def encoded(data: Dataset) -> Stream:
+    """All rows of a data set as codes."""
     codec = Codec(data.schema, key=bytes(8))
     parts = [codec.encode(batch).codes for batch in data.batches()]
     arrays = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))

@@ -65,8 +65,15 @@ class Cell(NamedTuple):
     @property
     def spread(self) -> float:
         """Half of the distance between the least and the largest."""
-        losses = [run.published for run in self.runs]
-        return (max(losses) - min(losses)) / 2
+        return (self.most - self.least) / 2
+
+    @property
+    def least(self) -> float:
+        return min(run.published for run in self.runs)
+
+    @property
+    def most(self) -> float:
+        return max(run.published for run in self.runs)
 
     @property
     def with_suppressed(self) -> float:
@@ -76,8 +83,12 @@ class Cell(NamedTuple):
     def suppressed(self) -> float:
         return float(np.mean([run.suppressed for run in self.runs]))
 
+    def tell(self, value: float) -> str:
+        """A value of this kind in figures."""
+        return f"{value:.3f}"
+
     def __str__(self) -> str:
-        return f"{self.mean:.3f} ± {self.spread:.3f}"
+        return f"{self.tell(self.mean)} ± {self.tell(self.spread)}"
 
 
 def run(task: Task) -> Lost:

@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal.algorithms.castle import Castle as Castle
+    from shoal.algorithms.fads import Fads as Fads
+    from shoal.algorithms.fast import Fast as Fast
+    from shoal.algorithms.idea import Idea as Idea
+    from shoal.algorithms.iot import Iot as Iot
+    from shoal.algorithms.k_varp import KVarp as KVarp
     from shoal.engine import Anonymizer as Anonymizer
     from shoal.engine import Decisions as Decisions
     from shoal.engine import Engine as Engine
@@ -40,8 +45,13 @@ _HOMES = {
     "DistinctLDiversity": "shoal.policy",
     "Engine": "shoal.engine",
     "EntropyLDiversity": "shoal.policy",
+    "Fads": "shoal.algorithms.fads",
+    "Fast": "shoal.algorithms.fast",
     "Hierarchy": "shoal.hierarchy",
+    "Idea": "shoal.algorithms.idea",
+    "Iot": "shoal.algorithms.iot",
     "KAnonymity": "shoal.policy",
+    "KVarp": "shoal.algorithms.k_varp",
     "Policy": "shoal.policy",
     "Quasi": "shoal.schema",
     "Range": "shoal.hierarchy",

@@ -92,7 +92,7 @@ class Decider:
         #: The stream's own time: the latest that a row has had.
         self.latest = -np.inf
         #: The figures of the run.
-        self.summary = Summary()
+        self.summary = Summary(len(schema.quasi) if policy.missing != "quarantine" else None)
 
     @property
     def next_deadline(self) -> float | None:
@@ -205,8 +205,19 @@ class Decider:
             self._count(arranged)
             new = decisions.n_rows > 0
             self.summary.groups.add(decisions.n_rows[new], decisions.n_subjects[new])
+            self._count_missing(decisions)
         self.summary.n_held = self._engine.n_held + self._ordering.n_waiting
         return arranged if arranged is not None and len(arranged.rows) else None
+
+    def _count_missing(self, decisions: Decisions) -> None:
+        """Count the values that published rows lack, and those that they show as if they did."""
+        if self.summary.pollution is None:
+            return
+        is_out = decisions.boxes >= 0
+        gaps = decisions.gaps[is_out]
+        hidden = gaps | decisions.box_gaps[decisions.boxes[is_out]]
+        shown = hidden if self._policy.missing == "extended" else gaps
+        self.summary.pollution.add(gaps, shown)
 
     def _guard(self, decisions: Decisions) -> None:
         """The last look: no engine, whatever its faults, gets a group of too few out."""

@@ -13,14 +13,13 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.engine import Out, decide, write_box
 from shoal.kernels import columns, counter, held, kept, rng
-from shoal.kernels.arrays import Bools, Floats, Ints, Records
-from shoal.kernels.boxes import Box, Sides, box_of, hull, joined_losses, mean_loss, shared_losses
+from shoal.kernels.arrays import Floats, Ints, Records
+from shoal.kernels.boxes import Box, Sides, box_of, hull, joined_losses, mean_loss
 from shoal.kernels.columns import Columns
 from shoal.kernels.criteria import Limits, count_subjects, meets, needed
 from shoal.kernels.held import Held, forget, gather, is_held, people, put
 from shoal.kernels.kept import Kept, best, keep, reusable, reuse
 from shoal.kernels.neighbours import group_around, none
-from shoal.kernels.partitions import Partitions, united
 from shoal.space import Deadlines, Space
 from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
 
@@ -32,13 +31,12 @@ __all__ = [
     "WindowEngine",
     "covering",
     "find_place",
-    "merged",
     "neighbours",
     "neighbours_of",
     "next_row",
     "settle",
     "shape",
-    "tuple_distances",
+    "slot_of",
 ]
 
 #: How many groups there have been, and the number of the instant.
@@ -135,26 +133,16 @@ def leave(state: State, position: int) -> None:
 
 
 @kernel
-def _slot(state: State, position: int) -> int:
+def slot_of(state: State, position: int) -> int:
     """Where a row lies in the columns, once they have few holes."""
     columns.close_holes(state.columns, state.held, columns.DENSE)
     return state.held.rows["following"][position & (len(state.held.rows) - 1)]
 
 
 @kernel
-def tuple_distances(rules: Rules, state: State, position: int) -> tuple[int, Floats]:
-    """The slot of a row, and its distance to each other one over the attributes both have."""
-    slot, rows = _slot(state, position), state.columns
-    distance = np.empty(rows.marks["n"][0])
-    lo, hi = box_of(rows.lo, slot), box_of(rows.hi, slot)
-    shared_losses(rules.sides, rows.lo, rows.hi, len(distance), lo, hi, distance)
-    return slot, distance
-
-
-@kernel
 def neighbours(rules: Rules, state: State, position: int) -> Ints:
     """A row and its nearest neighbours in the whole window; none if there are too few."""
-    slot = _slot(state, position)
+    slot = slot_of(state, position)
     return neighbours_of(rules, state.held, state.columns, slot)
 
 
@@ -187,56 +175,6 @@ def everybody(rules: Rules, state: State) -> Ints:
             n += 1
     subjects, sensitive = people(state.held, positions)
     return positions if meets(rules.limits, subjects, sensitive) else none()
-
-
-@kernel
-def merged(
-    rules: Rules, state: State, slot: int, found: Partitions, likeness: Ints, at_random: bool
-) -> Ints:
-    """All rows of the partition of a row and of others, put together until they can be a group.
-
-    The partition with the most similar attributes comes first; of several, the one with the most
-    likeness; of these, the one with the most rows; of these, any or the one with the oldest row.
-    """
-    chosen = np.zeros(len(found.apart), np.bool_)
-    chosen[found.of[slot]] = True
-    n_rows = found.n_rows[found.of[slot]]
-    for _ in range(len(chosen) - 1):
-        following = _following(state, found, likeness, chosen, at_random)
-        chosen[following] = True
-        n_rows += found.n_rows[following]
-        if n_rows >= needed(rules.limits):
-            positions = united(state.columns, found, chosen)
-            subjects, sensitive = people(state.held, positions)
-            if meets(rules.limits, subjects, sensitive):
-                return positions
-    return none()
-
-
-@kernel
-def _following(
-    state: State, found: Partitions, likeness: Ints, chosen: Bools, at_random: bool
-) -> int:
-    """Which of the partitions that aren't chosen is the next to be."""
-    equal = np.empty(len(chosen), np.int64)
-    n = 0
-    for p in range(len(chosen)):
-        if chosen[p]:
-            continue
-        if n > 0:
-            q = equal[0]
-            ahead = found.apart[q] - found.apart[p]
-            if ahead == 0.0:
-                ahead = likeness[p] - likeness[q]
-            if ahead == 0.0:
-                ahead = found.n_rows[p] - found.n_rows[q]
-            if ahead < 0.0:
-                continue
-            if ahead > 0.0:
-                n = 0
-        equal[n] = p
-        n += 1
-    return equal[rng.below(state.rng, n)] if at_random and n > 1 else equal[0]
 
 
 # -- groups published before ----------------------------------------------------------------------

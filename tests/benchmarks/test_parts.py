@@ -6,7 +6,8 @@ import doctest
 
 import pytest
 from benchmarks.figures import model
-from benchmarks.figures.model import Claim, Curve, Figure, Panel, rises
+from benchmarks.figures.model import Claim, Curve, Figure, Panel, Reading, below, rises
+from benchmarks.figures.page import figure_text, picture_name
 from benchmarks.figures.plot import draw
 from benchmarks.figures.sweep import Cell, Lost
 from benchmarks.markdown import replace_section
@@ -62,6 +63,44 @@ def test_only_what_is_between_the_markers_is_replaced(tmp_path):
 )
 def test_a_claim_is_judged_by_more_than_the_spread(cells, falls, verdict):
     assert rises(cells, falls=falls)[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [
+        ([cell(0.1), cell(0.1), cell(0.1)], "holds"),
+        ([cell(0.1), cell(0.1), cell(0.3)], "holds in general"),
+        ([cell(0.1), cell(0.1, 0.3), cell(0.1)], "holds in general"),
+        ([cell(0.1), cell(0.1, 0.3), cell(0.3)], "can't be told"),
+        ([cell(0.1), cell(0.1, 0.3), cell(0.1, 0.3)], "can't be told"),
+        ([cell(0.1), cell(0.3), cell(0.3)], "doesn't hold"),
+    ],
+)
+def test_less_must_be_less_by_more_than_the_spreads(ours, verdict):
+    assert below(ours, [cell(0.2)] * 3)[0] == verdict
+
+
+def test_where_it_is_not_less_is_told():
+    places = ["k = 1", "k = 2", "k = 1", "k = 3"]
+    found = below([cell(0.3), cell(0.1), cell(0.3), cell(0.1, 0.3)], [cell(0.2)] * 4, places)[1]
+    assert found.endswith("; more at k = 1; within the spreads at k = 3")
+
+
+def test_what_is_no_loss_has_no_suppressed_rows():
+    curve = Curve("a", [Reading((1234.5, 1235.5), digits=2), Reading((0.125,), digits=2)])
+    panel = Panel("one", "x", (1.0, 2000.0), (curve,), what="Time", axis="seconds")
+    figure = Figure(
+        "7", "Times", "Said before.", (panel,), (Claim("Fast.", "holds", "yes"),),
+        page="idea", source="the paper", heading="§5",
+    )  # fmt: skip
+    text = figure_text(figure)
+    assert text.startswith("## §5: Times\n\nSaid before.\n\n![§5: Times](idea-7.svg)")
+    assert "Time, one:" in text
+    assert "1,235 ± 0 |" in text
+    assert "| 2,000 | 0.12 ± 0.00 |" in text
+    assert "suppressed" not in text
+    assert "| the paper | here " in text
+    assert picture_name(figure) == "idea-7"
 
 
 def test_the_same_numbers_give_the_same_picture(tmp_path):

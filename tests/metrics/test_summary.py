@@ -245,3 +245,17 @@ def test_an_empty_trace() -> None:
 def test_what_is_no_trace_is_refused() -> None:
     with pytest.raises(ParameterError, match="trace: lacks the columns group, loss"):
         summarize(a_trace().drop_columns(["group", "loss"]))
+
+
+def test_missing_values_are_a_part_of_the_state() -> None:
+    before, after = Summary(n_quasi=3), Summary(n_quasi=3)
+    assert before.pollution is not None
+    before.pollution.add(np.array([0b001, 0b000]), np.array([0b001, 0b001]))
+    after.restore(json.loads(json.dumps(before.state())))
+    assert after.as_dict() == before.as_dict()
+    assert after.as_dict()["missing"] == {"before": 1 / 6, "after": 2 / 6, "rate": 1 / 6}
+    assert "missing: 16.7 % of the quasi values of published rows, 33.3 % as published" in (
+        after.lines()
+    )
+    with pytest.raises(CheckpointError):
+        Summary(n_quasi=3).restore(Summary().state())

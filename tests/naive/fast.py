@@ -73,7 +73,9 @@ class NaiveFast(NaiveFads):
     def after_arrival(self, when: When) -> list[Decision]:
         by_position = self.deviations.deadlines_by_position and self.delay_rows is not None
         is_due = by_position and when[0] - self.delay_rows in self.held
-        return self.round(when) if is_due or self._makes_a_round(when[0]) else []
+        if not is_due and not self._makes_a_round(when[0]):
+            return []
+        return self.round(when)
 
     def _makes_a_round(self, number: int) -> bool:
         return (number + 1) % (self.workers * self.block) == 0
@@ -95,8 +97,7 @@ class NaiveFast(NaiveFads):
         if now is None:
             return
         if self.last_round is not None:
-            # A row that was on its way while the clock went on may be due before the last round.
-            last = max(0.0, now - self.last_round)
+            last = now - self.last_round
             self.estimate = (
                 last if self.estimate is None else self.estimate + (last - self.estimate) / 4
             )
@@ -120,6 +121,10 @@ class NaiveFast(NaiveFads):
 
     def round(self, when: When, *, at_end: bool = False) -> list[Decision]:
         """All workers place their rows in danger; then what is left over is placed together."""
+        if self.delay_seconds is not None:
+            # A tick may have gone by while a row was on its way, and its time with it.
+            deadlines = [row.time + self.delay_seconds for row in self.held.values()]
+            when = (when[0], min([when[1], *deadlines]))
         self._estimate_round_time(when[1])
         danger = [row for row in self.held.values() if at_end or self.in_danger(row, when[1])]
         decisions: list[Decision] = []

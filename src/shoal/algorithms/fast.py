@@ -23,7 +23,7 @@ from shoal.kernels import columns, counter, held, kept, rng
 from shoal.kernels.arrays import Ints, Records
 from shoal.kernels.boxes import Box, box_of
 from shoal.kernels.columns import Columns
-from shoal.kernels.held import Held, forget, is_held, people, put
+from shoal.kernels.held import Held, due_at, forget, is_held, people, put
 from shoal.kernels.kept import Kept, best, keep, reusable
 from shoal.policy import Criterion, DistinctLDiversity, KAnonymity
 from shoal.space import Space
@@ -99,7 +99,7 @@ class Fast(Anonymizer):
 
     workers: int = 2
     block: int | None = None
-    kept: int = 50
+    kept: int = 10
     age: int = 2_000
     reuse: Literal["random", "best"] = "random"
 
@@ -115,8 +115,9 @@ class Fast(Anonymizer):
         return FastEngine(self, space, seed)
 
 
-#: When the last round was, and how long one is estimated to take, in seconds (NaN: not known).
-CLOCK = np.dtype([("last_round", "f8"), ("estimate", "f8")])
+#: Up to which position rows have been dealt to workers; when the last round was, and how long one
+#: is estimated to take, in seconds (NaN: not known).
+CLOCK = np.dtype([("dealt", "i8"), ("last_round", "f8"), ("estimate", "f8")])
 
 
 class State(NamedTuple):
@@ -124,7 +125,6 @@ class State(NamedTuple):
 
     held: Held
     columns: Columns
-    counter: Records
     kept: Kept
     marks: Records
     clock: Records
@@ -133,10 +133,14 @@ class State(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What a round is about: the row count and the time at which it is held, the position with
-    which the next one comes, until when that will be, and whether this is the last one.
+    """What a round is about: how rows are dealt and up to which they have been; the row count and
+    the time at which it is held; the position with which the next one comes, until when that will
+    be, and whether this is the last one.
     """
 
+    workers: int
+    block: int
+    dealt: int
     published: int
     now: float
     following: int
@@ -145,10 +149,12 @@ class Round(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """One worker in a round: its rows, its copy of the kept groups, its random numbers; then what
-    it decided, the place of the kept group that each box is of, and the rows it found no group for.
+    """One worker in a round: its number, its rows, its copy of the kept groups, its random numbers;
+    then what it decided, the place of the kept group that each box is of, and the rows it found no
+    group for.
     """
 
+    number: int
     columns: Columns
     kept: Kept
     draws: Ints
@@ -181,7 +187,6 @@ class FastEngine(HoldingEngine):
         state = State(
             held=held.empty(space.n_quasi, space.n_sensitive),
             columns=_stacked([columns.empty(space.n_quasi, self._room(held.SMALLEST, n))] * n),
-            counter=counter.empty(2 * held.SMALLEST),
             kept=kept.empty(recipe.kept, space.n_quasi, space.n_sensitive, space.limits),
             marks=np.zeros(1, MARKS),
             clock=clock,
@@ -191,10 +196,9 @@ class FastEngine(HoldingEngine):
         super().__init__(space, state, seed)
 
     def _grow(self, larger: Held) -> None:
-        super()._grow(larger)
         room = self._room(len(larger.rows), len(self.state.draws))
         roomier = [columns.grown(each, room) for each in self._columns()]
-        self.state = self.state._replace(columns=_stacked(roomier))
+        self.state = self.state._replace(held=larger, columns=_stacked(roomier))
 
     def _room(self, ring: int, workers: int) -> int:
         """Twice the most rows in a ring that can be of one worker: they are dealt in blocks."""
@@ -209,10 +213,12 @@ class FastEngine(HoldingEngine):
             self._round(batch.at_end, out)
 
     def _round(self, at_end: bool, out: Out) -> None:
-        ask = _ask(self.state, self._block, at_end, out)
+        ask = _ask(self._rules, self.state, self._block, at_end, out)
         workers = [
-            self._worker(own, draws)
-            for own, draws in zip(self._columns(), self.state.draws, strict=True)
+            self._worker(number, own, draws)
+            for number, (own, draws) in enumerate(
+                zip(self._columns(), self.state.draws, strict=True)
+            )
         ]
         self._each([partial(_work, self._rules, self.state.held, ask, each) for each in workers])
         for each in workers:
@@ -220,13 +226,14 @@ class FastEngine(HoldingEngine):
         left = np.sort(np.concatenate([each.left[: each.n_left[0]] for each in workers]))
         if len(left):
             everything = columns.empty(self.space.n_quasi, self.n_held)
-            _see_to(self._rules, self.state, everything, ask, left, out)
+            _see_to(self._rules, self.state, everything, counter.empty(self.n_held), ask, left, out)
         self.state.marks["instants"] += 1
 
-    def _worker(self, own: Columns, draws: Ints) -> Worker:
-        n = int(own.marks["n"][0])
+    def _worker(self, number: int, own: Columns, draws: Ints) -> Worker:
+        # No worker can have more rows than there is room for.
+        n = min(len(own.slots), self.n_held)
         return Worker(
-            own, Kept._make(array.copy() for array in self.state.kept), draws,
+            number, own, Kept._make(array.copy() for array in self.state.kept), draws,
             Out.room(n, self.space.n_quasi),
             np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(1, np.int64),
         )  # fmt: skip
@@ -268,11 +275,7 @@ def _until_round(rules: Rules, state: State, block: int, batch: Batch, out: Out)
         if due != COMES:
             return due
         row = arrival(state.held, batch)
-        worker = (marks["upcoming"][0] // block) % workers
-        position = put(state.held, row, worker)
-        columns.append(_of(state, worker), state.held, position)
-        if counter.add(state.counter, EVERYWHERE, row.subject):
-            marks["n_subjects"][0] += 1
+        position = put(state.held, row, (marks["upcoming"][0] // block) % workers)
         if (position + 1) % (workers * block) == 0:
             out.progress["published"][0] = position
             out.progress["published_s"][0] = np.nan if np.isnan(row.time) else marks["now"][0]
@@ -280,13 +283,18 @@ def _until_round(rules: Rules, state: State, block: int, batch: Batch, out: Out)
 
 
 @kernel
-def _ask(state: State, block: int, at_end: bool, out: Out) -> Round:
+def _ask(rules: Rules, state: State, block: int, at_end: bool, out: Out) -> Round:
     """What the round is about that is due now; the time between rounds is estimated anew."""
-    clock, cycle = state.clock, len(state.draws) * block
+    clock, workers = state.clock, len(state.draws)
+    cycle = workers * block
+    if rules.deadlines.seconds > 0.0:
+        # A tick may have gone by while a row was on its way, and its time with it.
+        deadline = due_at(state.held, rules.deadlines.seconds)
+        out.progress["published_s"][0] = min(out.progress["published_s"][0], deadline)
     now = out.progress["published_s"][0]
     if not np.isnan(now):
         if not np.isnan(clock["last_round"][0]):
-            took = max(0.0, now - clock["last_round"][0])
+            took = now - clock["last_round"][0]
             if np.isnan(clock["estimate"][0]):
                 clock["estimate"][0] = took
             else:
@@ -295,7 +303,10 @@ def _ask(state: State, block: int, at_end: bool, out: Out) -> Round:
     known = 0.0 if np.isnan(clock["estimate"][0]) else clock["estimate"][0]
     upcoming = state.held.marks["upcoming"][0]
     following = upcoming + cycle - 1 - upcoming % cycle
-    return Round(out.progress["published"][0], now, following, now + known, at_end)
+    dealt = clock["dealt"][0]
+    clock["dealt"][0] = upcoming
+    published = out.progress["published"][0]
+    return Round(workers, block, dealt, published, now, following, now + known, at_end)
 
 
 @kernel
@@ -328,6 +339,14 @@ def _work(rules: Rules, rows: Held, ask: Round, worker: Worker) -> None:
     Of what others can see, this changes only where the ring says that the worker's rows lie.
     """
     own, out = worker.columns, worker.out
+    position = ask.dealt
+    while position < rows.marks["upcoming"][0]:
+        block = position // ask.block
+        if block % ask.workers == worker.number:
+            columns.append(own, rows, position)
+            position += 1
+        else:
+            position = (block + 1) * ask.block
     out.progress["published"][0] = ask.published
     out.progress["published_s"][0] = ask.now
     mask = len(rows.rows) - 1
@@ -423,25 +442,31 @@ def _put_together(state: State, worker: Worker, out: Out) -> None:
     for i in range(worker.out.progress["n_decided"][0]):
         row, instant = worker.out.decided[i], state.marks["instants"][0]
         decide(out, row["row"], row["outcome"], first + row["box"], instant, row["gaps"])
-        subject = state.held.rows["subject"][row["row"] & (len(state.held.rows) - 1)]
-        if counter.remove(state.counter, EVERYWHERE, subject):
-            state.held.marks["n_subjects"][0] -= 1
         forget(state.held, row["row"])
 
 
 @kernel
 def _see_to(
-    rules: Rules, state: State, everything: Columns, ask: Round, left: Ints, out: Out
+    rules: Rules,
+    state: State,
+    everything: Columns,
+    subjects: Records,
+    ask: Round,
+    left: Ints,
+    out: Out,
 ) -> None:
     """Decide the rows that their workers found no group for, among the rows of all.
 
     A row that finds none there either is suppressed when its time is up, and waits till then.
     """
     rows, mask = state.held, len(state.held.rows) - 1
+    rows.marks["n_subjects"][0] = 0
     for position in range(rows.marks["oldest"][0], rows.marks["upcoming"][0]):
         if is_held(rows, position):
             columns.append(everything, rows, position)
-    whole = Window(rows, everything, state.counter, state.kept, state.marks, state.rng)
+            if counter.add(subjects, EVERYWHERE, rows.rows["subject"][position & mask]):
+                rows.marks["n_subjects"][0] += 1
+    whole = Window(rows, everything, subjects, state.kept, state.marks, state.rng)
     for position in left:
         if not is_held(rows, position) or find_place(rules, whole, position, ask.at_end, out):
             continue

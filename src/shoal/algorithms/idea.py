@@ -9,25 +9,20 @@ like it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
-
-import numpy as np
+from typing import ClassVar
 
 from shoal._jit import kernel
-from shoal.engine import Anonymizer, Engine, Out
-from shoal.kernels.arrays import Ints
-from shoal.kernels.neighbours import group_around, none
-from shoal.kernels.partitions import partitions, spread
-from shoal.policy import Criterion, KAnonymity, LDiversity
+from shoal.engine import Engine, Out
+from shoal.partitioned import ByPartition, PartitionEngine, most_like
 from shoal.space import Space
 from shoal.turns import Batch
-from shoal.window import Rules, State, WindowEngine, next_row, settle, tuple_distances
+from shoal.window import Rules, State, next_row, settle
 
 __all__ = ["Idea"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Idea(Anonymizer):
+class Idea(ByPartition):
     """IDEA, with l-diversity and safe reuse.
 
     Its way with gaps is that of ``missing = "maybe"``: a missing value stays missing and widens no
@@ -65,23 +60,13 @@ class Idea(Anonymizer):
     """
 
     name: ClassVar[str] = "idea"
-    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity)
     reference: ClassVar[str] = "Yang, Chen, Luo, Lan, Wang: IDEA (Tsinghua Sci. Technol. 2022)"
 
-    kept: int = 200
-    threshold: float = 0.5
-    reuse: Literal["random", "best"] = "random"
-
-    def __post_init__(self) -> None:
-        self._at_least(0, "kept")
-        self._between(0, 1, "threshold")
-        self._one_of("reuse", ("random", "best"))
-
     def _start(self, space: Space, seed: bytes) -> Engine:
-        return IdeaEngine(space, seed, n_kept=self.kept, reuse=self.reuse, threshold=self.threshold)
+        return IdeaEngine(self, space, seed)
 
 
-class IdeaEngine(WindowEngine):
+class IdeaEngine(PartitionEngine):
     """One run of `Idea`."""
 
     def _run(self, batch: Batch, out: Out) -> None:
@@ -93,29 +78,5 @@ def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
     """Take in rows and decide those that are due, between the rows and after them."""
     due = next_row(rules, state, batch, out)
     while due >= 0:
-        settle(rules, state, due, _group(rules, state, due), out)
+        settle(rules, state, due, most_like(rules, state, due), out)
         due = next_row(rules, state, batch, out)
-
-
-@kernel
-def _group(rules: Rules, state: State, position: int) -> Ints:
-    """The row and its nearest neighbours in the nearest partitions that have enough of them.
-
-    (The paper's clusteringInPartition is the case that the row's own partition has enough.)
-    """
-    slot, distance = tuple_distances(rules, state, position)
-    found = partitions(state.columns, slot)
-    apart = spread(found)
-    radius = 0.0
-    while radius < np.inf:
-        members = group_around(
-            rules.limits, state.held, state.columns, slot, distance, apart, radius
-        )
-        if len(members) > 0:
-            return members
-        following = np.inf
-        for other in found.apart:
-            if radius < other < following:
-                following = other
-        radius = following
-    return none()

@@ -8,25 +8,20 @@ one group.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
-
-import numpy as np
+from typing import ClassVar
 
 from shoal._jit import kernel
-from shoal.engine import Anonymizer, Engine, Out
-from shoal.kernels.arrays import Ints
-from shoal.kernels.neighbours import group_around
-from shoal.kernels.partitions import partitions, spread
-from shoal.policy import Criterion, KAnonymity, LDiversity
+from shoal.engine import Engine, Out
+from shoal.partitioned import ByPartition, PartitionEngine, whole_partitions
 from shoal.space import Space
 from shoal.turns import Batch
-from shoal.window import Rules, State, WindowEngine, merged, next_row, settle, tuple_distances
+from shoal.window import Rules, State, next_row, settle
 
 __all__ = ["Iot"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Iot(Anonymizer):
+class Iot(ByPartition):
     """IoT anonymization by partitions, reconstructed from a few sentences in the paper on IDEA.
 
     It is here as the rival that IDEA is measured against. What had to be assumed is listed in
@@ -34,14 +29,8 @@ class Iot(Anonymizer):
 
     Parameters
     ----------
-    kept
-        How many of the latest good groups are kept for reuse; 0 for no reuse.
-    threshold
-        A group is kept if it loses less than this.
-    reuse
-        ``"random"`` or ``"best"``; see `shoal.algorithms.idea.Idea`.
-    loss
-        How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`.
+    kept, threshold, reuse, loss
+        As in `shoal.algorithms.idea.Idea`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
@@ -62,25 +51,15 @@ class Iot(Anonymizer):
     """
 
     name: ClassVar[str] = "iot"
-    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity)
     reference: ClassVar[str] = (
         "Otgonbayar, Pervez, Dahal: IoT streams (IEEE MASS 2016), reconstructed"
     )
 
-    kept: int = 200
-    threshold: float = 0.5
-    reuse: Literal["random", "best"] = "random"
-
-    def __post_init__(self) -> None:
-        self._at_least(0, "kept")
-        self._between(0, 1, "threshold")
-        self._one_of("reuse", ("random", "best"))
-
     def _start(self, space: Space, seed: bytes) -> Engine:
-        return IotEngine(space, seed, n_kept=self.kept, reuse=self.reuse, threshold=self.threshold)
+        return IotEngine(self, space, seed)
 
 
-class IotEngine(WindowEngine):
+class IotEngine(PartitionEngine):
     """One run of `Iot`."""
 
     def _run(self, batch: Batch, out: Out) -> None:
@@ -92,17 +71,5 @@ def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
     """Take in rows and decide those that are due, between the rows and after them."""
     due = next_row(rules, state, batch, out)
     while due >= 0:
-        settle(rules, state, due, _group(rules, state, due), out)
+        settle(rules, state, due, whole_partitions(rules, state, due, 0.0, True), out)
         due = next_row(rules, state, batch, out)
-
-
-@kernel
-def _group(rules: Rules, state: State, position: int) -> Ints:
-    """The row and its nearest neighbours in its partition, or whole partitions put together."""
-    slot, distance = tuple_distances(rules, state, position)
-    found = partitions(state.columns, slot)
-    apart = spread(found)
-    members = group_around(rules.limits, state.held, state.columns, slot, distance, apart, 0.0)
-    if len(members) > 0:
-        return members
-    return merged(rules, state, slot, found, np.zeros(len(found.apart), np.int64), True)

@@ -8,25 +8,20 @@ row whose time is up, and all their rows leave as one group.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
-
-import numpy as np
+from typing import ClassVar
 
 from shoal._jit import kernel
-from shoal.engine import Anonymizer, Engine, Out
-from shoal.kernels.arrays import Floats, Ints
-from shoal.kernels.neighbours import group_around
-from shoal.kernels.partitions import Partitions, partitions, spread
-from shoal.policy import Criterion, KAnonymity, LDiversity
+from shoal.engine import Engine, Out
+from shoal.partitioned import ByPartition, PartitionEngine, whole_partitions
 from shoal.space import Space
 from shoal.turns import Batch
-from shoal.window import Rules, State, WindowEngine, merged, next_row, settle, tuple_distances
+from shoal.window import Rules, State, next_row, settle
 
 __all__ = ["KVarp"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class KVarp(Anonymizer):
+class KVarp(ByPartition):
     """K-VARP, reconstructed from a few sentences in the paper on IDEA.
 
     It is here as the rival that IDEA is measured against. What had to be assumed is listed in
@@ -36,14 +31,8 @@ class KVarp(Anonymizer):
     ----------
     radius
         A row of another partition is like the one whose time is up if it is nearer than this (R).
-    kept
-        How many of the latest good groups are kept for reuse; 0 for no reuse.
-    threshold
-        A group is kept if it loses less than this.
-    reuse
-        ``"random"`` or ``"best"``; see `shoal.algorithms.idea.Idea`.
-    loss
-        How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`.
+    kept, threshold, reuse, loss
+        As in `shoal.algorithms.idea.Idea`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
@@ -65,32 +54,25 @@ class KVarp(Anonymizer):
     """
 
     name: ClassVar[str] = "k-varp"
-    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity)
     reference: ClassVar[str] = (
         "Otgonbayar, Pervez, Dahal, Eager: K-VARP (Information Sciences 2018), reconstructed"
     )
 
     radius: float = 0.2
-    kept: int = 200
-    threshold: float = 0.5
-    reuse: Literal["random", "best"] = "random"
 
     def __post_init__(self) -> None:
-        self._at_least(0, "kept")
-        self._between(0, 1, "radius", "threshold")
-        self._one_of("reuse", ("random", "best"))
+        super().__post_init__()
+        self._between(0, 1, "radius")
 
     def _start(self, space: Space, seed: bytes) -> Engine:
         return KVarpEngine(self, space, seed)
 
 
-class KVarpEngine(WindowEngine):
+class KVarpEngine(PartitionEngine):
     """One run of `KVarp`."""
 
     def __init__(self, recipe: KVarp, space: Space, seed: bytes) -> None:
-        super().__init__(
-            space, seed, n_kept=recipe.kept, reuse=recipe.reuse, threshold=recipe.threshold
-        )
+        super().__init__(recipe, space, seed)
         self._radius = float(recipe.radius)
 
     def _run(self, batch: Batch, out: Out) -> None:
@@ -102,27 +84,5 @@ def _run(rules: Rules, state: State, radius: float, batch: Batch, out: Out) -> N
     """Take in rows and decide those that are due, between the rows and after them."""
     due = next_row(rules, state, batch, out)
     while due >= 0:
-        settle(rules, state, due, _group(rules, state, due, radius), out)
+        settle(rules, state, due, whole_partitions(rules, state, due, radius, False), out)
         due = next_row(rules, state, batch, out)
-
-
-@kernel
-def _group(rules: Rules, state: State, position: int, radius: float) -> Ints:
-    """The row and its nearest neighbours in its partition, or whole partitions put together."""
-    slot, distance = tuple_distances(rules, state, position)
-    found = partitions(state.columns, slot)
-    apart = spread(found)
-    members = group_around(rules.limits, state.held, state.columns, slot, distance, apart, 0.0)
-    if len(members) > 0:
-        return members
-    return merged(rules, state, slot, found, _likeness(found, distance, radius), False)
-
-
-@kernel
-def _likeness(found: Partitions, distance: Floats, radius: float) -> Ints:
-    """How many rows of each partition are nearer than a radius (R-likeness)."""
-    n_near = np.zeros(len(found.apart), np.int64)
-    for c in range(len(distance)):
-        if found.of[c] >= 0 and distance[c] < radius:
-            n_near[found.of[c]] += 1
-    return n_near

@@ -34,7 +34,7 @@ def algorithms(*, as_json: bool) -> int:
         tell(f"{entry['name']}: {entry['summary']}")
         tell(f"  enforces   {', '.join(entry['enforces'])}")  # type: ignore[arg-type]
         knobs = entry["knobs"].items()  # type: ignore[attr-defined]
-        tell(f"  knobs      {', '.join(f'{knob} = {_toml(value)}' for knob, value in knobs)}")
+        tell(f"  knobs      {', '.join(_toml(knob, value) for knob, value in knobs)}")
         tell(f"  reference  {entry['reference']}")
     return 0
 
@@ -44,5 +44,6 @@ def _word(criterion: type) -> str:
     return name or "l-diversity (distinct, entropy, recursive)"
 
 
-def _toml(value: object) -> str:
-    return json.dumps(value)
+def _toml(knob: str, value: object) -> str:
+    # TOML has no word for nothing: what has no default is left out of a job.
+    return f"{knob} unset" if value is None else f"{knob} = {json.dumps(value)}"

@@ -14,6 +14,7 @@ from shoal.errors import CheckpointError, ParameterError
 from shoal.metrics.delay import Delay
 from shoal.metrics.groups import Groups
 from shoal.metrics.loss import Loss
+from shoal.metrics.pollution import Pollution
 from shoal.metrics.reuse import Reuse
 from shoal.metrics.suppression import Suppression
 
@@ -30,6 +31,12 @@ class Summary:
 
     ``n_in``, ``n_quarantined``, ``n_held`` and ``n_late`` (published later than the delay promises,
     after an outage) are set by whoever knows them.
+
+    Parameters
+    ----------
+    n_quasi
+        How many quasi attributes there are, where values may be missing: then these are counted
+        too, by whoever knows them.
 
     >>> summary = Summary()
     >>> summary.n_in = 4
@@ -51,7 +58,7 @@ class Summary:
     suppression: 1 rows, 25.0 % of those decided
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_quasi: int | None = None) -> None:
         self.n_in = 0
         self.n_quarantined = 0
         self.n_held = 0
@@ -61,6 +68,7 @@ class Summary:
         self.suppression = Suppression()
         self.groups = Groups()
         self.reuse = Reuse()
+        self.pollution = None if n_quasi is None else Pollution(n_quasi)
 
     @property
     def n_published(self) -> int:
@@ -111,6 +119,8 @@ class Summary:
         7
         """
         rows: dict[str, Any] = {name: int(getattr(self, name)) for name in _COUNTS}
+        if self.pollution is not None:
+            rows["pollution"] = self.pollution.state()
         return rows | {name: getattr(self, name).state() for name in _PARTS}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -126,6 +136,8 @@ class Summary:
                 setattr(self, name, state[name])
             for name in _PARTS:
                 getattr(self, name).restore(state[name])
+            if self.pollution is not None:
+                self.pollution.restore(state["pollution"])
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 "the figures in the checkpoint aren't those of a run of this version "
@@ -148,6 +160,7 @@ class Summary:
             "groups": self.groups.as_dict(),
             "reuse": self.reuse.as_dict(),
             "suppression": self.suppression.as_dict(),
+            "missing": None if self.pollution is None else self.pollution.as_dict(),
         }
 
     def lines(self) -> list[str]:
@@ -182,6 +195,12 @@ class Summary:
                 f"{subjects.largest:,.0f} subjects (median {subjects.quantile(0.5):,.0f}) in "
                 f"{rows.least:,.0f} to {rows.largest:,.0f} rows (median {rows.quantile(0.5):,.0f})"
             )
+        if self.pollution is not None and self.pollution.rate is not None:
+            cells = self.pollution.as_dict()
+            lines.append(
+                f"missing: {_percent(cells['before'])} of the quasi values of published rows, "
+                f"{_percent(cells['after'])} as published"
+            )
         if self.reuse.share is not None:
             lines.append(
                 f"reuse: {self.reuse.count:,} rows, {_percent(self.reuse.share)} of those published"
@@ -202,8 +221,8 @@ def _short(number: float | None) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+def _percent(share: float | None) -> str:
+    return "none" if share is None else f"{100 * share:.1f} %"
 
 
 _NEEDED = (

@@ -47,7 +47,7 @@ def check_order(anonymizer: Anonymizer) -> None:
     Over all groups, the row that is published first is the one that came first as often as chance
     has it, within four standard deviations; likewise the last.
     """
-    stream = steady_stream(type(anonymizer), 600, delay=Delay(rows=60))
+    stream = steady_stream(type(anonymizer), 1200, delay=Delay(rows=60))
     groups = [
         rows
         for _, rows, outcome in by_box(play(anonymizer, stream))

@@ -1,0 +1,1 @@
+"""The figures of FAST (parallel FADS)."""

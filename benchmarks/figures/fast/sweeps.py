@@ -1,0 +1,134 @@
+"""Figures 3 and 7: what is lost, and what it costs with the delay."""
+
+from __future__ import annotations
+
+from benchmarks.figures.fast.settings import RIVALS, FastSizes, Setting, axes, run
+from benchmarks.figures.model import Claim, Curve, Figure, Panel, Reading, below
+from benchmarks.figures.sweep import Cell
+from benchmarks.figures.trial import Ran
+from shoal.metrics.cost import Cost
+
+__all__ = ["figure_3", "figure_7"]
+
+#: What the cost is told of: the rival, and whether time is counted in rows of each worker.
+COSTS = {
+    "FADS": ("fads", True),
+    "FAST": ("fast", True),
+    "FADS with the delay of FAST, in rows": ("fads-long", False),
+    "FAST, in rows": ("fast", False),
+}
+
+
+def figure_3(sizes: FastSizes) -> Figure:
+    """Loss of FADS and FAST over five parameters."""
+    panels = []
+    everywhere: dict[str, list[Cell]] = {rival: [] for rival in RIVALS}
+    for axis in axes(sizes).values():
+        cells = {rival: [run(sizes, one, rival).loss for one in axis.settings] for rival in RIVALS}
+        for rival in RIVALS:
+            everywhere[rival] += cells[rival]
+        curves = tuple(Curve(RIVALS[rival], found) for rival, found in cells.items())
+        panels.append(Panel(axis.title, axis.x_label, axis.xs, curves, log=axis.log))
+    return Figure(
+        "3",
+        "Average loss",
+        _setting(sizes) + " Which parameters the paper varies, and over which values, can't be "
+        "seen in its text. Attributes are in the paper's order.",
+        tuple(panels),
+        (
+            Claim(
+                "FAST publishes data with less information loss than FADS.",
+                *below(everywhere["fast"], everywhere["fads"], _places(sizes)),
+            ),
+            Claim(
+                "The same, where FADS may hold rows and keep groups as long as FAST.",
+                *below(everywhere["fast"], everywhere["fads-long"]),
+            ),
+        ),
+        page="fast",
+        source="the paper",
+    )
+
+
+def figure_7(sizes: FastSizes) -> Figure:
+    """Cost of FADS and FAST over five parameters."""
+    panels = []
+    everywhere: dict[str, list[Reading]] = {label: [] for label in COSTS}
+    for axis in axes(sizes).values():
+        cells = {
+            label: [
+                Reading(
+                    tuple(
+                        _cost(sizes, ran, one, per_worker=per_worker and rival == "fast")
+                        for ran in run(sizes, one, rival).runs
+                    )
+                )
+                for one in axis.settings
+            ]
+            for label, (rival, per_worker) in COSTS.items()
+        }
+        for label in COSTS:
+            everywhere[label] += cells[label]
+        panels.append(
+            Panel(
+                axis.title, axis.x_label, axis.xs,
+                tuple(Curve(label, found) for label, found in cells.items()),
+                what="Mean cost of all rows, suppressed ones with a loss of 1",
+                axis="mean cost", log=axis.log,
+            )
+        )  # fmt: skip
+    in_time = below(everywhere["FAST"], everywhere["FADS"], _places(sizes))
+    in_rows = below(everywhere["FAST, in rows"], everywhere["FADS with the delay of FAST, in rows"])
+    return Figure(
+        "7",
+        "Average cost",
+        _setting(sizes) + f" Cost is loss × (1 + α)^delay with α = {sizes.alpha:g} (Definition 7). "
+        "The delay is counted in the paper's time, a unit of which is W rows of FAST; and, for "
+        "one and the same stream, in rows.",
+        tuple(panels),
+        (
+            Claim("FAST produces less cost than FADS.", *in_time),
+            Claim(
+                "The same in rows of one stream, where FADS may hold rows as long as FAST.",
+                *in_rows,
+            ),
+            Claim(
+                "Each row is published faster than by FADS (here: the mean delay in rows, "
+                "where FADS may hold rows as long as FAST).",
+                *below(*(_delays(sizes, rival) for rival in ("fast", "fads-long"))),
+            ),
+        ),
+        page="fast",
+        source="the paper",
+        one_axis=False,
+    )
+
+
+def _places(sizes: FastSizes) -> list[str]:
+    return [place for axis in axes(sizes).values() for place in axis.places]
+
+
+def _setting(sizes: FastSizes) -> str:
+    n_rows = sizes.rows + sizes.rows // 10
+    return (
+        f"{n_rows:,} rows of Adult of {sizes.rows:,} people, k = {sizes.k}, {sizes.n_quasi} quasi "
+        f"attributes, δ = {sizes.delta}, T_kc = {sizes.age}, W = {sizes.workers} workers, but for "
+        "what is varied. FADS has a delay of δ rows; each worker of FAST holds δ rows, so that its "
+        "delay is W·δ rows and its age limit W·T_kc rows."
+    )
+
+
+def _cost(sizes: FastSizes, ran: Ran, setting: Setting, *, per_worker: bool) -> float:
+    waited = ran.waited / (setting.workers if per_worker else 1)
+    published = ran.is_published
+    cost = Cost(sizes.alpha)
+    cost.add(ran.losses[published], waited[published], suppressed=waited[~published])
+    return cost.with_suppressed or 0.0
+
+
+def _delays(sizes: FastSizes, rival: str) -> list[Reading]:
+    return [
+        Reading(tuple(float(ran.waited.mean()) for ran in run(sizes, one, rival).runs), digits=1)
+        for axis in axes(sizes).values()
+        for one in axis.settings
+    ]

@@ -1,0 +1,159 @@
+"""One run of any algorithm over a stream of the figures, and all that is measured of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.figures.fast.data import Repeated
+from benchmarks.figures.idea.data import Incomplete
+from benchmarks.figures.idea.gaps import gap_masks
+from benchmarks.figures.streams import Stream
+from benchmarks.figures.sweep import Cell, Lost
+from shoal.algorithms import find
+from shoal.engine import Decisions, Outcome
+from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.metrics.pollution import Pollution
+from shoal.policy import Delay, KAnonymity, Missing, Policy
+
+__all__ = ["Found", "Ran", "Trial", "found", "ran", "warm"]
+
+#: So many rows are enough to have every kernel compiled before anything is timed.
+WARM_ROWS = 400
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A stream, an algorithm with its knobs, and a promise."""
+
+    stream: Incomplete | Repeated
+    algorithm: str
+    k: int
+    delay: int
+    knobs: tuple[tuple[str, object], ...] = ()
+    missing: Missing = "quarantine"
+
+    def with_seed(self, seed: int) -> Trial:
+        """The same with other gaps, or other people who come again."""
+        return replace(self, stream=replace(self.stream, seed=seed))
+
+    def seed(self) -> bytes:
+        return f"figure {self.stream.seed}".encode()
+
+
+class Ran(NamedTuple):
+    """What became of each row, in the order of decisions; what each new group lost; the time.
+
+    ``groups`` are -1 for suppressed rows. Wall and processor time are those of the engine alone.
+    """
+
+    rows: Ints
+    outcomes: Ints
+    published: Ints
+    losses: Floats
+    groups: Ints
+    new_groups: Floats
+    pollution: float
+    wall: float
+    processor: float
+
+    @property
+    def is_published(self) -> Bools:
+        return self.outcomes != Outcome.suppressed
+
+    @property
+    def waited(self) -> Ints:
+        return self.published - self.rows
+
+    @property
+    def lost(self) -> Lost:
+        """The mean loss, without and with suppressed rows, and their share."""
+        published = self.is_published
+        total, n, n_all = self.losses[published].sum(), published.sum(), len(published)
+        n_suppressed = n_all - n
+        return Lost(
+            float(total / n) if n else float("nan"),
+            float((total + n_suppressed) / n_all),
+            float(n_suppressed / n_all),
+        )
+
+
+@dataclass(frozen=True)
+class Found:
+    """What runs came to that differ in their seed alone."""
+
+    runs: tuple[Ran, ...]
+
+    @property
+    def loss(self) -> Cell:
+        return Cell(tuple(run.lost for run in self.runs))
+
+
+@cache
+def found(trial: Trial, seeds: int, attempt: int = 0) -> Found:
+    """Run a trial with so many seeds; what was run before in this process isn't run again.
+
+    Another attempt is run again, and comes to the same but for its time.
+    """
+    return Found(tuple(ran(trial.with_seed(seed)) for seed in range(seeds)))
+
+
+@cache
+def warm(algorithm: str, missing: Missing, stream: type[Incomplete | Repeated]) -> None:
+    """Have an algorithm compiled for such streams."""
+    small = Repeated(WARM_ROWS) if stream is Repeated else Incomplete("adult", WARM_ROWS, 0)
+    ran(Trial(small, algorithm, 5, 50, missing=missing))
+
+
+def ran(trial: Trial) -> Ran:
+    """Run the engine over the whole stream."""
+    stream = trial.stream.stream()
+    policy = Policy(KAnonymity(trial.k), delay=Delay(rows=trial.delay), missing=trial.missing)
+    recipe = find(trial.algorithm)(**dict(trial.knobs))
+    engine = recipe.start(stream.schema, policy, seed=trial.seed())
+    wall, processor = time.perf_counter(), time.process_time()
+    decided = [engine.push(stream.codes), engine.flush()]
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    return Ran(
+        rows=_joined(decided, "rows"),
+        outcomes=_joined(decided, "outcomes"),
+        published=_joined(decided, "published"),
+        losses=_joined(decided, "losses"),
+        groups=np.concatenate([_groups(some) for some in decided]),
+        new_groups=np.concatenate([some.loss[some.n_rows > 0] for some in decided]),
+        pollution=_pollution(stream, trial.missing, decided),
+        wall=wall,
+        processor=processor,
+    )
+
+
+def _joined(decided: list[Decisions], name: str) -> np.ndarray:
+    return np.concatenate([getattr(some, name) for some in decided])
+
+
+def _groups(decided: Decisions) -> Ints:
+    groups = np.full(len(decided.rows), -1)
+    has_box = decided.boxes >= 0
+    groups[has_box] = decided.groups[decided.boxes[has_box]]
+    return groups
+
+
+def _pollution(stream: Stream, missing: Missing, decided: list[Decisions]) -> float:
+    """The missing pollution rate, by the rows that went in and the boxes that came out."""
+    pollution = Pollution(len(stream.schema.quasi))
+    gaps = gap_masks(stream.codes.values)
+    for some in decided:
+        has_box = some.boxes >= 0
+        boxes, before = some.boxes[has_box], gaps[some.rows[has_box]]
+        lacking = some.box_gaps if missing == "extended" else gap_masks(_empty_as_nan(some))
+        pollution.add(before, before | lacking[boxes])
+    return pollution.rate or 0.0
+
+
+def _empty_as_nan(decided: Decisions) -> Floats:
+    """The lower ends of all boxes; an empty side, which is published as a null, as NaN."""
+    return np.where(decided.lo > decided.hi, np.nan, decided.lo)

@@ -1,0 +1,35 @@
+"""What a trace says of each row, as arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+
+__all__ = ["decided_lines", "numbers"]
+
+_DECIDED = ("group", "reuse", "suppressed")
+
+
+def decided_lines(trace: pa.Table, *names: str) -> pa.Table:
+    """The lines of rows that were decided, if the trace has the outcome and these columns."""
+    missing = [name for name in ("outcome", *names) if name not in trace.schema.names]
+    if missing:
+        raise ParameterError(
+            "trace",
+            f"lacks the columns {', '.join(missing)}",
+            mend="Give the file that the run wrote with --trace",
+        )
+    outcome: Any = trace.column("outcome").cast(pa.string())
+    return trace.filter(pc.is_in(outcome, value_set=pa.array(_DECIDED)))
+
+
+def numbers(lines: pa.Table, name: str) -> NDArray[np.float64]:
+    """A column of numbers; NaN where there is none."""
+    column = lines.column(name).cast(pa.float64())
+    return np.asarray(column.to_numpy(), dtype=np.float64)
