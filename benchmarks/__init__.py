@@ -1,7 +1,8 @@
 """Measurements: how fast Shoal is, and how much its releases lose.
 
 - ``python -m benchmarks.throughput``: rows per second, against what no anonymizer can beat.
+- ``python -m benchmarks.window``: the same for algorithms that form a group around each row.
 - ``python -m benchmarks.figures``: the figures of the papers, on the same or like data.
 
-Both are run from the root of the repository; see ``docs/benchmarks.md``.
+All are run from the root of the repository; see ``docs/benchmarks.md``.
 """

@@ -1,7 +1,8 @@
 """One run in a process of its own, so that its memory and its start can be measured.
 
-``python -m benchmarks.child ROWS FOLDER`` runs CASTLE over a census of so many rows, and prints
-what it took as JSON. ``--warm`` runs it over a smaller one beforehand, which loads the kernels.
+``python -m benchmarks.child ALGORITHM DATA ROWS FOLDER`` runs an algorithm over so many rows of the
+data, ``census`` or ``adult``, and prints what it took as JSON. ``--warm`` runs it over fewer rows
+beforehand, which loads the kernels.
 """
 
 from __future__ import annotations
@@ -14,17 +15,22 @@ import statistics
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.workloads import ROOT
+from benchmarks.workloads import ROOT, adult_file, census_file
 
-__all__ = ["call", "peak", "resident"]
+__all__ = ["FILES", "call", "peak", "resident"]
+
+#: The workloads that can be made of any length.
+FILES = {"census": census_file, "adult": adult_file}
 
 
 def call(
-    rows: int, folder: Path, *, k: int, delay: int, warm: int = 0, cache: str | None = None
-) -> dict[str, Any]:
+    algorithm: str, data: str, rows: int, folder: Path, *,
+    k: int, delay: int, warm: int = 0, cache: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Run in a child process; give what it reports, and its whole wall time.
 
     ``warm`` is the number of rows of the run beforehand, ``cache`` the folder of compiled kernels.
@@ -32,7 +38,7 @@ def call(
     env = dict(os.environ)
     if cache is not None:
         env["SHOAL_CACHE_DIR"] = cache
-    command = [sys.executable, "-m", "benchmarks.child", str(rows), str(folder)]
+    command = [sys.executable, "-m", "benchmarks.child", algorithm, data, str(rows), str(folder)]
     command += ["--k", str(k), "--delay", str(delay), "--warm", str(warm)]
     begin = time.perf_counter()
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
@@ -45,6 +51,8 @@ def call(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("algorithm")
+    parser.add_argument("data", choices=FILES)
     parser.add_argument("rows", type=int)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--k", type=int, required=True)
@@ -52,18 +60,18 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=0, metavar="ROWS")
     options = parser.parse_args()
 
-    from benchmarks.runs import castle
-    from benchmarks.workloads import census_file
+    from benchmarks.runs import publish
 
     output = options.folder / f"child-{options.rows}.parquet"
-    knobs = {"k": options.k, "delay": options.delay}
-    workload = census_file(options.rows, options.folder)
+    run = partial(publish, options.algorithm, k=options.k, delay=options.delay)
+    file = FILES[options.data]
+    workload = file(options.rows, options.folder)
     if options.warm:
-        castle(census_file(options.warm, options.folder), output, **knobs)
+        run(file(options.warm, options.folder), output)
     residents: list[int] = []
     before = peak()
     begin = time.perf_counter()
-    summary = castle(workload, output, **knobs, watch=lambda _: residents.append(resident()))
+    summary = run(workload, output, watch=lambda _: residents.append(resident()))
     seconds = time.perf_counter() - begin
     output.unlink()
     after = peak()

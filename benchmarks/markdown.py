@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-__all__ = ["replace_section", "table"]
+__all__ = ["met", "replace_section", "spread", "table"]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: bool = True) -> str:
@@ -30,6 +31,21 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: boo
         for line in lines
     ]
     return "\n".join([texts[0], f"|{'|'.join(rule)}|", *texts[1:]])
+
+
+def spread(sample: Mapping[str, Any], digits: int = 2) -> str:
+    """A median, with the least and the most.
+
+    >>> spread({"median": 2.5, "least": 2.0, "most": 1000.0}, 1)
+    '2.5 (2.0 to 1,000.0)'
+    """
+    median, least, most = (f"{sample[name]:,.{digits}f}" for name in ("median", "least", "most"))
+    return f"{median} ({least} to {most})"
+
+
+def met(is_met: bool) -> str:
+    """Whether a target is met; one that isn't stands out."""
+    return "met" if is_met else "**not met**"
 
 
 def replace_section(path: Path, name: str, text: str) -> None:

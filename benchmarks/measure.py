@@ -42,6 +42,10 @@ class Sample:
         """The ratio, repeat by repeat: what slows both at a time cancels out."""
         return Sample(tuple(a / b for a, b in zip(self.values, other.values, strict=True)))
 
+    def rate(self, n: int) -> Sample:
+        """How many of n things were done in a second, if these are seconds."""
+        return Sample(tuple(n / value for value in self.values))
+
     def as_dict(self) -> dict[str, object]:
         """All values, for JSON."""
         return {

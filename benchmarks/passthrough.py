@@ -8,14 +8,19 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from shoal.engine import Anonymizer, Engine, Out, Outcome
-from shoal.kernels.arrays import Ints
-from shoal.policy import Criterion, Delay, KAnonymity, Policy
+from shoal.kernels.arrays import Floats, Ints
+from shoal.policy import Criterion, Delay, KAnonymity, Missing, Policy
 from shoal.space import Codes, Space
 
-__all__ = ["POLICY", "PassThrough"]
+__all__ = ["POLICY", "PassThrough", "row_by_row"]
 
-#: The only promise that a row by itself keeps.
-POLICY = Policy(KAnonymity(1), delay=Delay(rows=1))
+
+def row_by_row(missing: Missing) -> Policy:
+    """The only promise that a row by itself keeps, whatever a missing value means."""
+    return Policy(KAnonymity(1), delay=Delay(rows=1), missing=missing)
+
+
+POLICY = row_by_row("quarantine")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +75,24 @@ class _PassThroughEngine(Engine):
         out.decided["published_s"] = codes.times
         out.decided["gaps"] = self.space.gaps(codes.values)
         out.lo[:], out.hi[:] = self.space.points(codes.values)
-        # A category by itself loses nothing, a number only the step that it is widened to.
-        out.boxes["loss"] = (out.hi - out.lo) @ self.space.sides.attributes["unit"]
+        out.boxes["loss"] = self._losses(codes.values, out.lo, out.hi)
         out.boxes["group"] = rows
         out.boxes["n_rows"] = out.boxes["n_subjects"] = 1
         out.boxes["gaps"] = out.decided["gaps"]
         self.state.n_rows[0] += n
+
+    def _losses(self, values: Floats, lo: Floats, hi: Floats) -> Floats:
+        """What each row loses, over the sides that its box has."""
+        attributes = self.space.sides.attributes
+        if self.space.missing == "quarantine":
+            # A category by itself loses nothing, a number only the step that it is widened to.
+            return (hi - lo) @ attributes["unit"]
+        missing = np.isnan(values)
+        lost = np.where(missing, 0.0, hi - lo) @ attributes["unit"]
+        if self.space.missing == "extended":
+            return lost + missing @ attributes["weight"]
+        weight = ~missing @ attributes["weight"]
+        return np.divide(lost, weight, out=np.zeros(len(lost)), where=weight > 0.0)
 
     def _advance(self, now: float, out: Out) -> None:
         """Nothing is ever held."""

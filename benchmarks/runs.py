@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from benchmarks.passthrough import POLICY, PassThrough
+from benchmarks.passthrough import PassThrough, row_by_row
 from benchmarks.workloads import Workload
-from shoal.algorithms.castle import Castle
+from shoal.algorithms import find
 from shoal.engine import Anonymizer
 from shoal.io import BadRow, open_sink, open_source
 from shoal.io.base import Sink
@@ -17,13 +17,14 @@ from shoal.metrics import Summary
 from shoal.pipeline import Pipeline
 from shoal.policy import Delay, KAnonymity, Policy
 
-__all__ = ["DELAY_ROWS", "K", "castle", "pass_through", "run"]
+__all__ = ["DELAY_ROWS", "K", "pass_through", "publish", "run"]
 
 K, DELAY_ROWS = 100, 10_000
 SEED = b"benchmark"
 
 
-def castle(
+def publish(
+    name: str,
     workload: Workload,
     output: Path,
     *,
@@ -31,14 +32,14 @@ def castle(
     delay: int = DELAY_ROWS,
     watch: Callable[[Summary], None] | None = None,
 ) -> Summary:
-    """CASTLE with its default knobs."""
-    policy = Policy(KAnonymity(k), delay=Delay(rows=delay))
-    return run(workload, Castle(), policy, output, watch=watch)
+    """An algorithm with its default knobs."""
+    policy = Policy(KAnonymity(k), delay=Delay(rows=delay), missing=workload.missing)
+    return run(workload, find(name)(), policy, output, watch=watch)
 
 
 def pass_through(workload: Workload, output: Path) -> Summary:
     """The same way of the data, with nothing to decide."""
-    return run(workload, PassThrough(), POLICY, output)
+    return run(workload, PassThrough(), row_by_row(workload.missing), output)
 
 
 def run(

@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import child, runs
-from benchmarks.markdown import replace_section, table
-from benchmarks.measure import Sample, interleaved, machine, say
+from benchmarks import child, growth, runs
+from benchmarks.markdown import met, replace_section, spread, table
+from benchmarks.measure import interleaved, machine, say
 from benchmarks.twin import Twins, compare
 from benchmarks.workloads import DATA, Workload, acs_income, census_file
 
@@ -27,9 +27,6 @@ __all__ = ["Sizes", "main"]
 
 #: At most so many times the time of the pass-through; at least so many times the twin's speed.
 MOST_TIMES, LEAST_TIMES = 2.5, 100.0
-#: Ten times the rows may take so much more than ten times the time, and so much more memory, before
-#: it stops looking linear and bounded.
-LINEAR, BOUNDED = 1.15, 1.25
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ def end_to_end(workload: Workload, sizes: Sizes, folder: Path) -> dict[str, Any]
     summaries: dict[str, Any] = {}
 
     def castle() -> None:
-        summary = runs.castle(workload, output, k=sizes.k, delay=sizes.delay)
+        summary = runs.publish("castle", workload, output, k=sizes.k, delay=sizes.delay)
         summaries["castle"] = summary.as_dict()
 
     passing, deciding = interleaved(
@@ -83,7 +80,7 @@ def end_to_end(workload: Workload, sizes: Sizes, folder: Path) -> dict[str, Any]
         "delay": sizes.delay,
         "seconds": {"pass-through": passing.as_dict(), "castle": deciding.as_dict()},
         "rows_per_second": {
-            name: _rows_per_second(workload.n_rows, sample).as_dict()
+            name: sample.rate(workload.n_rows).as_dict()
             for name, sample in (("pass-through", passing), ("castle", deciding))
         },
         "ratio": ratio.as_dict(),
@@ -96,7 +93,11 @@ def end_to_end(workload: Workload, sizes: Sizes, folder: Path) -> dict[str, Any]
 def against_twin(sizes: Sizes) -> dict[str, Any]:
     """The kernel alone, on encoded batches, and its naive twin."""
     found: Twins = compare(
-        sizes.twin_rows, k=sizes.twin_k, delay=sizes.twin_delay, repeats=sizes.twin_repeats
+        "castle",
+        sizes.twin_rows,
+        k=sizes.twin_k,
+        delay=sizes.twin_delay,
+        repeats=sizes.twin_repeats,
     )
     ratio = found.twin.per(found.kernel)
     return {
@@ -105,8 +106,8 @@ def against_twin(sizes: Sizes) -> dict[str, Any]:
         "delay": found.delay,
         "seconds": {"twin": found.twin.as_dict(), "kernel": found.kernel.as_dict()},
         "rows_per_second": {
-            "twin": _rows_per_second(found.n_rows, found.twin).as_dict(),
-            "kernel": _rows_per_second(found.n_rows, found.kernel).as_dict(),
+            "twin": found.twin.rate(found.n_rows).as_dict(),
+            "kernel": found.kernel.rate(found.n_rows).as_dict(),
         },
         "ratio": ratio.as_dict(),
         "target": LEAST_TIMES,
@@ -115,58 +116,23 @@ def against_twin(sizes: Sizes) -> dict[str, Any]:
     }
 
 
-def linearity(sizes: Sizes, folder: Path) -> dict[str, Any]:
-    """A stream and one of ten times its length, each in processes of their own."""
-    lengths = (sizes.linear_rows, 10 * sizes.linear_rows)
-    for rows in (sizes.small_rows, *lengths):
-        # The child must only find the file: making it would count as its memory.
-        census_file(rows, folder)
-    reports: dict[int, list[dict[str, Any]]] = {rows: [] for rows in lengths}
-    for _ in range(min(2, sizes.repeats)):
-        for rows in lengths:
-            reports[rows].append(
-                child.call(rows, folder, k=sizes.k, delay=sizes.delay, warm=sizes.small_rows)
-            )
-
-    def sample(rows: int, name: str) -> Sample:
-        return Sample(tuple(float(report[name]) for report in reports[rows]))
-
-    short, long = lengths
-    time_ratio = sample(long, "seconds").per(sample(short, "seconds"))
-    peak_ratio = sample(long, "peak").per(sample(short, "peak"))
-    steady_ratio = sample(long, "steady").per(sample(short, "steady"))
-    return {
-        "runs": [
-            {
-                "n_rows": rows,
-                **{
-                    name: sample(rows, name).as_dict()
-                    for name in ("seconds", "peak", "growth", "steady")
-                },
-            }
-            for rows in lengths
-        ],
-        "time_ratio": time_ratio.as_dict(),
-        "peak_ratio": peak_ratio.as_dict(),
-        "steady_ratio": steady_ratio.as_dict(),
-        "linear": time_ratio.median <= 10 * LINEAR,
-        "bounded": peak_ratio.median <= BOUNDED,
-    }
-
-
 def starts(sizes: Sizes, folder: Path) -> dict[str, Any]:
     """The whole wall time of a small run: with no compiled kernels there, and then again."""
     census_file(sizes.small_rows, folder)
     with tempfile.TemporaryDirectory(prefix="shoal-cache-") as cache:
         first, second = (
-            child.call(sizes.small_rows, folder, k=sizes.k, delay=sizes.delay, cache=cache)
+            child.call(
+                "castle",
+                "census",
+                sizes.small_rows,
+                folder,
+                k=sizes.k,
+                delay=sizes.delay,
+                cache=cache,
+            )
             for _ in range(2)
         )
     return {"n_rows": sizes.small_rows, "first": first["wall"], "second": second["wall"]}
-
-
-def _rows_per_second(rows: int, seconds: Sample) -> Sample:
-    return Sample(tuple(rows / value for value in seconds.values))
 
 
 # -- telling ---------------------------------------------------------------------------------------
@@ -184,7 +150,7 @@ def text(results: dict[str, Any]) -> str:
         "### The kernel alone",
         _twin_text(results["twin"]),
         "### Ten times the rows",
-        _linearity_text(results["linearity"]),
+        growth.text(results["linearity"]),
         "### The first start",
         _starts_text(results["starts"]),
     ]
@@ -195,12 +161,12 @@ def _end_to_end_text(found: Sequence[dict[str, Any]]) -> str:
     rows = [
         [
             f"{one['workload']}, {one['n_rows']:,} rows",
-            _spread(one["seconds"]["pass-through"]),
-            _spread(one["seconds"]["castle"]),
+            spread(one["seconds"]["pass-through"]),
+            spread(one["seconds"]["castle"]),
             f"{one['rows_per_second']['pass-through']['median']:,.0f}",
             f"{one['rows_per_second']['castle']['median']:,.0f}",
-            _spread(one["ratio"]),
-            _met(one["met"]),
+            spread(one["ratio"]),
+            met(one["met"]),
         ]
         for one in found
     ]
@@ -227,32 +193,13 @@ def _twin_text(found: dict[str, Any]) -> str:
             [
                 [
                     name,
-                    _spread(found["seconds"][key], 4),
+                    spread(found["seconds"][key], 4),
                     f"{found['rows_per_second'][key]['median']:,.0f}",
                 ]
                 for name, key in (("naive twin", "twin"), ("kernel", "kernel"))
             ],
         )
-        + f"\n\nRatio: {_spread(found['ratio'], 0)}; target {_met(found['met'])}."
-    )
-
-
-def _linearity_text(found: dict[str, Any]) -> str:
-    rows = [
-        [
-            f"{one['n_rows']:,}",
-            _spread(one["seconds"]),
-            *(f"{one[n]['median'] / 2**20:,.0f}" for n in ("peak", "growth", "steady")),
-        ]
-        for one in found["runs"]
-    ]
-    return (
-        table(["rows", "s", "peak memory, MiB", "of it by the run", "second half"], rows)
-        + f"\n\nTime: {_spread(found['time_ratio'])} times, "
-        + ("linear" if found["linear"] else "**not linear**")
-        + f". Peak memory: {_spread(found['peak_ratio'])} times (in the second half of the run: "
-        + f"{_spread(found['steady_ratio'])}), "
-        + ("bounded." if found["bounded"] else "**not bounded**.")
+        + f"\n\nRatio: {spread(found['ratio'], 0)}; target {met(found['met'])}."
     )
 
 
@@ -262,15 +209,6 @@ def _starts_text(found: dict[str, Any]) -> str:
         f"{found['first']:.1f} s when the kernels must be compiled, {found['second']:.1f} s from "
         "then on."
     )
-
-
-def _spread(sample: dict[str, Any], digits: int = 2) -> str:
-    median, least, most = (f"{sample[name]:,.{digits}f}" for name in ("median", "least", "most"))
-    return f"{median} ({least} to {most})"
-
-
-def _met(met: bool) -> str:
-    return "met" if met else "**not met**"
 
 
 def measure(sizes: Sizes, folder: Path) -> dict[str, Any]:
@@ -288,7 +226,10 @@ def measure(sizes: Sizes, folder: Path) -> dict[str, Any]:
     say("the kernel and its naive twin")
     results["twin"] = against_twin(sizes)
     say("ten times the rows")
-    results["linearity"] = linearity(sizes, folder)
+    results["linearity"] = growth.tenfold(
+        "castle", "census", sizes.linear_rows, folder, k=sizes.k, delay=sizes.delay,
+        repeats=min(2, sizes.repeats), warm=sizes.small_rows,
+    )  # fmt: skip
     say("the first start")
     results["starts"] = starts(sizes, folder)
     return results

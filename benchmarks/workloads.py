@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from shoal.datasets import census
+from shoal.datasets import Dataset, adult, census
+from shoal.datasets._adult_domains import TABLE_5_4, domains
 from shoal.hierarchy import Hierarchy, Range
+from shoal.policy import Missing
 from shoal.schema import Quasi, Schema, Sensitive
 
-__all__ = ["DATA", "ROOT", "SHARED", "Workload", "acs_income", "census_file"]
+__all__ = [
+    "ADULT", "DATA", "ROOT", "SHARED", "Workload", "acs_income", "adult_file", "census_file",
+    "missing_places",
+]  # fmt: skip
 
 ROOT = Path(__file__).parents[1]
 #: Where generated files are kept between runs; never committed.
 DATA = ROOT / "bench-data"
 #: Real data that may stand beside the repository.
 SHARED = ROOT.parent / "shared" / "data"
+ADULT = SHARED / "adult.csv"
 
 #: So many rows make a row group, as in the files that Shoal writes.
 ROW_GROUP_ROWS = 131_072
@@ -32,12 +44,32 @@ class Workload:
     path: Path = field(repr=False)
     schema: Schema = field(repr=False)
     n_rows: int
+    #: What a missing quasi value means there.
+    missing: Missing = "quarantine"
 
 
 def census_file(rows: int, folder: Path = DATA) -> Workload:
     """A made-up census of so many rows; subjects come back."""
     data = census(rows, seed=SEED)
-    path = folder / f"census-{rows}.parquet"
+    return Workload("census", _file(data, folder), data.schema, rows)
+
+
+def adult_file(rows: int, folder: Path = DATA, *, gaps: int = 0) -> Workload:
+    """UCI Adult again and again, in another order each time, each row a subject of its own.
+
+    With ``gaps``, values are missing: as many rows lack 0, 1, … and so many of them (IDEA §5.1).
+    """
+    # From the domains, since a run that is watched must not read the whole of Adult for a schema.
+    known = domains(complete=True)
+    schema = Schema(subject=None, quasi=[Quasi(name, known[name]) for name in TABLE_5_4])
+    name = f"adult-with-{gaps}-gaps" if gaps else "adult"
+    data = Dataset(name, schema, "UCI Adult, repeated", rows, partial(_repeated, rows, gaps))
+    return Workload(name, _file(data, folder), schema, rows, "maybe" if gaps else "quarantine")
+
+
+def _file(data: Dataset, folder: Path) -> Path:
+    """The file of a data set, which is made if it isn't there."""
+    path = folder / f"{data.name}-{data.n_rows}.parquet"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".unfinished")
@@ -45,7 +77,32 @@ def census_file(rows: int, folder: Path = DATA) -> Workload:
             for batch in replace(data, batch_rows=ROW_GROUP_ROWS).batches():
                 writer.write_batch(batch, row_group_size=ROW_GROUP_ROWS)
         unfinished.replace(path)
-    return Workload("census", path, data.schema, rows)
+    return path
+
+
+def _repeated(rows: int, gaps: int) -> Iterator[pa.RecordBatch]:
+    table = adult(ADULT).table().select(list(TABLE_5_4))
+    draw = np.random.default_rng(SEED)
+    for begin in range(0, rows, table.num_rows):
+        piece = table.take(draw.permutation(table.num_rows)[: rows - begin])
+        missing = missing_places(*piece.shape, gaps, draw)
+        columns = [
+            pc.if_else(pa.array(where), pa.scalar(None, column.type), column)
+            for column, where in zip(piece.columns, missing.T, strict=True)
+        ]
+        yield from pa.table(columns, names=piece.column_names).combine_chunks().to_batches()
+
+
+def missing_places(n_rows: int, n_quasi: int, most: int, draw: np.random.Generator) -> Any:
+    """Where values are missing: as many rows have 0, 1, …, ``most`` such places, at random.
+
+    >>> places = missing_places(9, 4, 2, np.random.default_rng(0))
+    >>> np.bincount(places.sum(axis=1)).tolist()
+    [3, 3, 3]
+    """
+    n_missing = draw.permutation(np.arange(n_rows) % (most + 1))
+    places = draw.random((n_rows, n_quasi)).argsort(axis=1).argsort(axis=1)
+    return places < n_missing[:, None]
 
 
 def acs_income() -> Workload | None:

@@ -12,12 +12,13 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.engine import Out, decide, write_box
-from shoal.kernels import columns, counter, held, kept, rng
+from shoal.kernels import columns, counter, held, index, kept, rng
 from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import Box, Sides, box_of, guarded_losses, hull, joined_losses, mean_loss
 from shoal.kernels.columns import Columns
 from shoal.kernels.criteria import Limits, count_subjects, meets, needed
 from shoal.kernels.held import Held, forget, gather, is_held, people, put
+from shoal.kernels.index import Index
 from shoal.kernels.kept import Kept, best, keep, reusable, reuse
 from shoal.kernels.neighbours import group_around, none
 from shoal.space import Deadlines, Space
@@ -33,6 +34,7 @@ __all__ = [
     "covering",
     "find_place",
     "neighbours",
+    "neighbours_by_index",
     "neighbours_of",
     "next_row",
     "settle",
@@ -44,6 +46,8 @@ __all__ = [
 MARKS = np.dtype([("groups", "i8"), ("instants", "i8")])
 #: Where the subjects of all held rows are counted.
 EVERYWHERE = -1
+#: A search by index looks for so many times the fewest people that a group needs.
+AMPLE = 2
 #: The age at which a kept group is too old, where there is none.
 NEVER = 1 << 62
 
@@ -160,6 +164,40 @@ def neighbours_of(rules: Rules, rows: Held, among: Columns, slot: int) -> Ints:
         joined_losses(rules.sides, among.lo, among.lo, len(distance), lo, lo, distance)
     apart = np.zeros(len(distance))
     return group_around(rules.limits, rows, among, slot, distance, apart, 0.0)
+
+
+@kernel
+def neighbours_by_index(rules: Rules, state: State, known: Index, position: int) -> Ints:
+    """The same as `neighbours`, quicker in a large window.
+
+    Only the nearest rows are looked at. If the group takes in all people among them, it might have
+    wanted further ones: that is for a look at all rows.
+    """
+    slot = slot_of(state, position)
+    if index.is_worth_it(state.columns, needed(rules.limits)):
+        index.refresh(known, rules.sides, state.held, state.columns)
+        few, distance = _few(rules, state, known, slot)
+        apart = np.zeros(len(distance))
+        members = group_around(rules.limits, state.held, few, 0, distance, apart, 0.0)
+        if 0 < len(members) < count_subjects(few.slots["subject"]):
+            return members
+    return neighbours_of(rules, state.held, state.columns, slot)
+
+
+@kernel
+def _few(rules: Rules, state: State, known: Index, slot: int) -> tuple[Columns, Floats]:
+    """A row, in the first slot, and its nearest ones in columns of their own; their distances."""
+    rows = state.columns
+    near, far = index.nearest(
+        known, rules.sides, state.held, rows, slot, AMPLE * needed(rules.limits)
+    )
+    slots, distance = np.empty(len(near) + 1, rows.slots.dtype), np.empty(len(near) + 1)
+    slots[0], distance[0] = rows.slots[slot], 0.0
+    for i in range(len(near)):
+        slots[i + 1], distance[i + 1] = rows.slots[near[i]], far[i]
+    marks = rows.marks.copy()
+    marks["n"][0] = len(slots)
+    return Columns(rows.lo, rows.hi, slots, marks), distance
 
 
 @kernel

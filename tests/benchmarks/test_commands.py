@@ -1,4 +1,4 @@
-"""Both commands from beginning to end, tiny, in plain Python."""
+"""The commands from beginning to end, tiny, in plain Python."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 from benchmarks.figures.idea.data import INFORMS, TREES
 from benchmarks.figures.streams import ADULT
 from benchmarks.workloads import ROOT
+
+from shoal.algorithms.fast import Fast
 
 needs_adult = pytest.mark.skipif(not ADULT.exists(), reason="../shared/data/adult.csv isn't there")
 needs_all = pytest.mark.skipif(
@@ -65,6 +67,61 @@ def test_throughput_refuses_no_rows():
     done = run("benchmarks.throughput", "--rows", "0")
     assert done.returncode == 2
     assert "at least 1" in done.stderr
+
+
+@needs_adult
+def test_window(tmp_path):
+    page, values = tmp_path / "page.md", tmp_path / "values.json"
+    page.write_text("# Page\n<!-- window:begin -->\n<!-- window:end -->\nend\n")
+    done = run(
+        "benchmarks.window", "--quick", "--data", tmp_path, "--json", values, "--write", page
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(values.read_text())
+    complete, with_gaps = found["files"]
+    names = ["fads", "idea", "fast", "k-varp", "iot", "castle"]
+    assert [line["algorithm"] for line in complete["algorithms"]] == names
+    assert [line["algorithm"] for line in with_gaps["algorithms"]] == ["idea"]
+    for line in complete["algorithms"] + with_gaps["algorithms"]:
+        assert len(line["ratio"]["values"]) == 2
+        judged = line["algorithm"] in ("fads", "idea")
+        assert line["met"] == (line["ratio"]["median"] <= 4 if judged else None)
+        assert 0 < line["loss"]["published"] < 1
+    for line in found["workers"]:
+        assert line["alike"]
+        assert line["met"] == (line["gain"]["median"] >= 1.5)
+    assert [line["kept"] for line in found["workers"]] == [Fast().kept, 0]
+    assert {line["algorithm"] for line in found["twins"]} == set(names) - {"castle"}
+    for line in found["twins"]:
+        assert line["alike"]
+        assert line["met"] == (line["ratio"]["median"] >= 100)
+    assert [line["algorithm"] for line in found["growth"]] == ["fads", "idea"]
+    for line in found["growth"]:
+        assert [one["n_rows"] for one in line["runs"]] == [40, 400]
+    assert done.stdout.strip() in page.read_text()
+    assert page.read_text().endswith("<!-- window:end -->\nend\n")
+    assert not list(tmp_path.glob("published-*"))
+
+
+@needs_adult
+def test_one_part_of_the_window_family(tmp_path):
+    done = run("benchmarks.window", "--quick", "--only", "workers", "--data", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("### ") == 1
+    assert "workers of FAST" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--rows", "0"], "at least 1"),
+        (["--only", "twins", "--write", "page.md"], "leave --only out"),
+    ],
+)
+def test_window_refuses_what_makes_no_sense(words, told):
+    done = run("benchmarks.window", *words)
+    assert done.returncode == 2
+    assert told in done.stderr
 
 
 @needs_adult

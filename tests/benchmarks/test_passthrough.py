@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow.parquet as pq
-from benchmarks.passthrough import POLICY, PassThrough
+import pytest
+from benchmarks.passthrough import POLICY, PassThrough, row_by_row
 from benchmarks.runs import pass_through
-from benchmarks.workloads import census_file
+from benchmarks.workloads import ADULT, adult_file, census_file, missing_places
 
 from shoal.codec import Codec
 from shoal.datasets import census
 from shoal.hierarchy import Range
+from shoal.kernels.boxes import mean_loss, row_loss
 
 
 def test_every_row_leaves_at_once_in_its_own_box():
@@ -34,6 +36,33 @@ def test_every_row_leaves_at_once_in_its_own_box():
         assert engine.n_held == 0
     assert len(engine.flush().rows) == 0
     assert len(engine.advance(1.0).rows) == 0
+
+
+@pytest.mark.parametrize("missing", ["maybe", "extended"])
+def test_what_a_row_lacks_is_known_and_costs_what_it_should(missing):
+    data = census(60, seed=3)
+    engine = PassThrough().start(data.schema, row_by_row(missing), seed=b"1")
+    codes = Codec(data.schema, key=bytes(8)).encode(next(data.batches())).codes
+    places = missing_places(*codes.values.shape, 10, np.random.default_rng(1))
+    assert places.all(axis=1).any()  # somebody has nothing at all
+    decided = engine.push(codes._replace(values=np.where(places, np.nan, codes.values)))
+    sides = engine.space.sides
+    bits = places @ (1 << np.arange(10))
+    assert decided.gaps.tolist() == decided.box_gaps.tolist() == bits.tolist()
+    assert ((decided.lo > decided.hi) == (places & (missing == "maybe"))).all()
+    boxes = list(zip(decided.lo, decided.hi, strict=True))
+    np.testing.assert_allclose(decided.loss, [mean_loss(sides, *box) for box in boxes], atol=1e-12)
+    losses = [row_loss(sides, *box, gaps) for box, gaps in zip(boxes, bits, strict=True)]
+    np.testing.assert_allclose(decided.losses, losses, rtol=1e-12)
+
+
+@pytest.mark.skipif(not ADULT.exists(), reason="../shared/data/adult.csv isn't there")
+def test_gaps_come_out_as_they_went_in(tmp_path):
+    workload = adult_file(80, tmp_path, gaps=3)
+    assert pass_through(workload, tmp_path / "out.parquet").n_published == 80
+    before, after = pq.read_table(workload.path), pq.read_table(tmp_path / "out.parquet")
+    for quasi in workload.schema.quasi:
+        assert after[quasi.name].null_count == before[quasi.name].null_count > 0
 
 
 def test_a_file_comes_out_as_it_went_in(tmp_path):

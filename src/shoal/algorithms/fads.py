@@ -6,15 +6,20 @@ if there is none, it leaves in a new group with its nearest neighbours.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from shoal._jit import kernel
 from shoal.engine import Anonymizer, Engine, Out
+from shoal.kernels import index
+from shoal.kernels.arrays import Any1
+from shoal.kernels.held import Held
+from shoal.kernels.index import Index
 from shoal.policy import Criterion, KAnonymity, LDiversity
 from shoal.space import Space
 from shoal.turns import Batch
-from shoal.window import Rules, State, WindowEngine, neighbours, next_row, settle
+from shoal.window import Rules, State, WindowEngine, neighbours_by_index, next_row, settle
 
 __all__ = ["Fads"]
 
@@ -74,14 +79,30 @@ class Fads(Anonymizer):
 class FadsEngine(WindowEngine):
     """One run of `Fads`."""
 
+    def __init__(self, space: Space, seed: bytes, *, n_kept: int, reuse: str, age: int) -> None:
+        super().__init__(space, seed, n_kept=n_kept, reuse=reuse, age=age)
+        self._begin_index()
+
+    def _begin_index(self) -> None:
+        self._index = index.empty(self.space.n_quasi, len(self.state.columns.slots))
+
+    def _grow(self, larger: Held) -> None:
+        super()._grow(larger)
+        self._begin_index()
+
+    def restore(self, snapshot: Mapping[str, Any1]) -> None:
+        """Go back to a snapshot; the index was of other rows."""
+        super().restore(snapshot)
+        self._begin_index()
+
     def _run(self, batch: Batch, out: Out) -> None:
-        _run(self._rules, self.state, batch, out)
+        _run(self._rules, self.state, self._index, batch, out)
 
 
 @kernel
-def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
+def _run(rules: Rules, state: State, known: Index, batch: Batch, out: Out) -> None:
     """Take in rows and decide those that are due, between the rows and after them."""
     due = next_row(rules, state, batch, out)
     while due >= 0:
-        settle(rules, state, due, neighbours(rules, state, due), out)
+        settle(rules, state, due, neighbours_by_index(rules, state, known, due), out)
         due = next_row(rules, state, batch, out)

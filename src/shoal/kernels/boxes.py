@@ -28,6 +28,8 @@ __all__ = [
     "hull",
     "join",
     "joined_losses",
+    "joined_losses_from",
+    "least_losses",
     "mean_loss",
     "nodes_of",
     "points",
@@ -213,9 +215,9 @@ def _climb(sides: Sides, node: int) -> tuple[float, float, float, int]:
 
 @kernel
 def _add_joined(
-    sides: Sides, los: Floats, his: Floats, n: int, d: int, low: float, high: float, out: Floats
+    sides: Sides, d: int, los: Floats, his: Floats, n: int, low: float, high: float, out: Floats
 ) -> None:
-    """For each of n boxes, add what one side of it and one interval lose together.
+    """For each of n boxes, add what its side in attribute d and one interval lose together.
 
     The loops run over boxes innermost and have no branches, so the compiler turns them into vector
     instructions. A tree is climbed from the node of the interval, three levels at a time: whatever
@@ -224,14 +226,14 @@ def _add_joined(
     if sides.attributes["first_leaf"][d] < 0:
         unit = sides.attributes["unit"][d]
         for c in range(n):
-            a = los[d, c] if los[d, c] < low else low
-            b = his[d, c] if his[d, c] > high else high
+            a = los[c] if los[c] < low else low
+            b = his[c] if his[c] > high else high
             length = b - a
             out[c] += (length if length > 0.0 else 0.0) * unit
         return
     if low > high:
         for c in range(n):
-            out[c] += _side_loss(sides, d, los[d, c], his[d, c])
+            out[c] += _side_loss(sides, d, los[c], his[c])
         return
     node = cover(sides, d, low, high)
     v0 = sides.nodes["loss"][node]
@@ -240,14 +242,14 @@ def _add_joined(
     a3, b3, v3, node = _climb(sides, node)
     if sides.nodes["parent"][node] == node:
         for c in range(n):
-            a, b = los[d, c], his[d, c]
+            a, b = los[c], his[c]
             v = v1 if (a < a1) | (b > b1) else v0
             v = v2 if (a < a2) | (b > b2) else v
             out[c] += v3 if (a < a3) | (b > b3) else v
         return
     side = np.empty(n)
     for c in range(n):
-        a, b = los[d, c], his[d, c]
+        a, b = los[c], his[c]
         v = v1 if (a < a1) | (b > b1) else v0
         v = v2 if (a < a2) | (b > b2) else v
         side[c] = v3 if (a < a3) | (b > b3) else v
@@ -256,7 +258,7 @@ def _add_joined(
         a2, b2, v2, node = _climb(sides, node)
         a3, b3, v3, node = _climb(sides, node)
         for c in range(n):
-            a, b = los[d, c], his[d, c]
+            a, b = los[c], his[c]
             v = v1 if (a < a1) | (b > b1) else side[c]
             v = v2 if (a < a2) | (b > b2) else v
             side[c] = v3 if (a < a3) | (b > b3) else v
@@ -272,10 +274,53 @@ def joined_losses(
 
     The work-horse of every clustering.
     """
+    joined_losses_from(sides, los, his, 0, n, lo, hi, out)
+
+
+@kernel
+def joined_losses_from(
+    sides: Sides, los: Floats, his: Floats, first: int, n: int, lo: Floats, hi: Floats, out: Floats
+) -> None:
+    """The same for the n boxes from the first one on."""
     for c in range(n):
         out[c] = 0.0
     for d in range(len(lo)):
-        _add_joined(sides, los, his, n, d, lo[d], hi[d], out)
+        _add_joined(sides, d, los[d, first:], his[d, first:], n, lo[d], hi[d], out)
+
+
+@kernel
+def least_losses(
+    sides: Sides, los: Floats, his: Floats, n: int, lo: Floats, hi: Floats, out: Floats
+) -> None:
+    """For each of n boxes: what one box at least loses with anything that lies in it.
+
+    Whatever lies in it has a value wherever it isn't endless. Term by term this is at most what
+    `joined_losses` adds up, and so is the sum, to the last bit.
+    """
+    for c in range(n):
+        out[c] = 0.0
+    for d in range(len(lo)):
+        low, high = lo[d], hi[d]
+        if low > high:
+            continue
+        if sides.attributes["first_leaf"][d] < 0:
+            unit = sides.attributes["unit"][d]
+            for c in range(n):
+                b = los[d, c] if los[d, c] > high else high
+                a = his[d, c] if his[d, c] < low else low
+                out[c] += (b - a) * unit
+            continue
+        node = cover(sides, d, low, high)
+        for c in range(n):
+            out[c] += sides.nodes["loss"][_reaching(sides, node, los[d, c], his[d, c])]
+
+
+@kernel
+def _reaching(sides: Sides, node: int, low: float, high: float) -> int:
+    """The first node, from one upwards, that has a code of an interval under it."""
+    while sides.nodes["hi"][node] < low or sides.nodes["lo"][node] > high:
+        node = sides.nodes["parent"][node]
+    return node
 
 
 @kernel
@@ -316,7 +361,7 @@ def shared_losses(
             continue
         for c in range(n):
             side[c] = 0.0
-        _add_joined(sides, los, his, n, d, lo[d], hi[d], side)
+        _add_joined(sides, d, los[d], his[d], n, lo[d], hi[d], side)
         share = sides.attributes["weight"][d]
         for c in range(n):
             has = los[d, c] <= his[d, c]

@@ -1,0 +1,92 @@
+"""FAST by two workers against one: the kernel alone, on encoded rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from benchmarks.measure import interleaved
+from benchmarks.workloads import Workload
+from shoal.algorithms.fast import Fast, FastEngine
+from shoal.codec import Codec
+from shoal.engine import Decisions
+from shoal.policy import Delay, KAnonymity, Policy
+from shoal.schema import Schema
+from shoal.space import Codes, Space
+
+__all__ = ["LEAST_TIMES", "OneByOne", "encoded", "two_workers"]
+
+#: Two workers should be at least so many times as fast as one.
+LEAST_TIMES = 1.5
+SEED = b"workers"
+
+
+class OneByOne(FastEngine):
+    """A run whose workers come one after another: what is left of several without threads."""
+
+    def _each(self, tasks: Sequence[Callable[[], None]]) -> None:
+        for task in tasks:
+            task()
+
+
+def encoded(workload: Workload) -> list[Codes]:
+    """The rows of a file as codes, in the batches in which a run would read them."""
+    codec = Codec(workload.schema, key=bytes(8))
+    with pq.ParquetFile(Path(workload.path)) as file:
+        return [codec.encode(batch).codes for batch in file.iter_batches()]
+
+
+def two_workers(
+    schema: Schema, batches: Sequence[Codes], *, k: int, delay: int, kept: int, repeats: int
+) -> dict[str, Any]:
+    """One worker, two at once, and two one after the other, in turn."""
+    policy = Policy(KAnonymity(k), delay=Delay(rows=delay))
+    found: dict[str, list[Decisions]] = {}
+
+    def run(name: str, kind: type[FastEngine], workers: int) -> None:
+        recipe = Fast(workers=workers, kept=kept)
+        engine = kind(recipe, Space(schema, policy, recipe.loss), SEED)
+        found[name] = [*_pushed(engine, batches)]
+
+    one, two, in_turn = interleaved(
+        repeats,
+        partial(run, "one", FastEngine, 1),
+        partial(run, "two", FastEngine, 2),
+        partial(run, "in turn", OneByOne, 2),
+    )
+    gain, by_threads = one.per(two), in_turn.per(two)
+    n_rows = sum(len(codes.subjects) for codes in batches)
+    return {
+        "n_rows": n_rows,
+        "k": k,
+        "delay": delay,
+        "kept": kept,
+        "seconds": {
+            "one": one.as_dict(), "two": two.as_dict(), "in_turn": in_turn.as_dict()
+        },
+        "gain": gain.as_dict(),
+        "by_threads": by_threads.as_dict(),
+        "loss": {name: _loss(found[name]) for name in ("one", "two")},
+        "alike": all(
+            np.array_equal(ours, theirs, equal_nan=True)
+            for both in zip(found["two"], found["in turn"], strict=True)
+            for ours, theirs in zip(*both, strict=True)
+        ),
+        "target": LEAST_TIMES,
+        "met": gain.median >= LEAST_TIMES,
+    }  # fmt: skip
+
+
+def _pushed(engine: FastEngine, batches: Sequence[Codes]) -> Iterator[Decisions]:
+    for codes in batches:
+        yield engine.push(codes)
+    yield engine.flush()
+
+
+def _loss(decisions: Sequence[Decisions]) -> float:
+    return float(np.concatenate([each.losses for each in decisions]).mean())

@@ -1,0 +1,67 @@
+"""FADS with an index decides as FADS without one: in plain Python, where an index can be forced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from shoal import Codes, Delay, DistinctLDiversity, KAnonymity, Policy
+from shoal.algorithms.fads import Fads
+from shoal.codec import Codec
+from shoal.datasets import census
+from shoal.engine import Decisions, Engine
+from shoal.kernels import index
+
+pytestmark = [
+    pytest.mark.plain,
+    pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="compiled code keeps its constants"),
+]
+
+
+@pytest.fixture
+def forced(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"LEAST": 0, "LEAST_EACH": 0, "LEAF": 8, "PAIRS": 2}.items():
+        monkeypatch.setattr(index, name, value)
+
+
+def start(policy: Policy) -> tuple[Engine, list[Codes]]:
+    data = census(400, subjects=150, seed=4, batch_rows=100)
+    codec = Codec(data.schema, key=bytes(8))
+    batches = [codec.encode(batch).codes for batch in data.batches()]
+    return Fads(kept=5).start(data.schema, policy, seed=b"1"), batches
+
+
+def decided(engine: Engine, batches: list[Codes]) -> list[Decisions]:
+    return [*(engine.push(codes) for codes in batches), engine.flush()]
+
+
+def assert_same(some: list[Decisions], others: list[Decisions]) -> None:
+    for one, other in zip(some, others, strict=True):
+        for ours, theirs in zip(one, other, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+POLICIES = [
+    Policy(KAnonymity(5), delay=Delay(rows=120)),
+    Policy(KAnonymity(3), DistinctLDiversity(3), delay=Delay(rows=120)),
+    Policy(KAnonymity(100), delay=Delay(rows=120)),
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_the_same_decisions(policy: Policy, request: pytest.FixtureRequest) -> None:
+    want = decided(*start(policy))
+    request.getfixturevalue("forced")
+    assert_same(decided(*start(policy)), want)
+
+
+def test_an_index_of_other_rows_is_forgotten(forced: Any) -> None:
+    engine, batches = start(POLICIES[0])
+    engine.push(batches[0])
+    before = engine.snapshot()
+    want = decided(engine, batches[1:])
+    engine.restore(before)
+    assert_same(decided(engine, batches[1:]), want)
