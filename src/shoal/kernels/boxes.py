@@ -340,7 +340,7 @@ def guarded_losses(
         for c in range(n):
             side[c] = 0.0
         if has:
-            _add_joined(sides, los, his, n, d, lo[d], hi[d], side)
+            _add_joined(sides, d, los[d], his[d], n, lo[d], hi[d], side)
         for c in range(n):
             out[c] += side[c] if (los[d, c] <= his[d, c]) == has else share
 
