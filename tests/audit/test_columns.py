@@ -48,6 +48,13 @@ def test_same(one: list[Any], other: list[Any], expected: list[bool]) -> None:
     assert same(pa.array(other), pa.array(one)).tolist() == expected
 
 
+@pytest.mark.parametrize("other", [pa.nulls(2), pa.array([None, 1]), pa.array([None, b"\xff"])])
+def test_a_column_without_any_value_equals_nulls_only(other: Any) -> None:
+    expected = other.is_null().to_pylist()
+    assert same(pa.nulls(2), other).tolist() == expected
+    assert same(other, pa.nulls(2)).tolist() == expected
+
+
 def test_an_empty_text_is_null() -> None:
     table = pa.table({"a": pa.array(["x", ""]).dictionary_encode()})
     assert column(table, "a").to_pylist() == ["x", None]

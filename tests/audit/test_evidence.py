@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from shoal.audit.evidence import Evidence
@@ -61,6 +62,29 @@ def test_those_who_joined_come_after_the_release_in_the_order_of_their_moments(
     members = groups.rows[: groups.starts[1]].tolist()
     assert groups.n_first[0] == 3
     assert members[3:] == [world.line(early)["seq"], world.line(late)["seq"]]
+
+
+def test_the_last_of_each_moment_is_marked(world: World) -> None:
+    for published, seconds in ((20, 1.0), (20, 1.0), (20, 2.0), (30, None), (30, None)):
+        world.append({}, group=0, outcome="reuse", published=published, published_s=seconds)
+    boxes, groups = evidence(world).crowds
+    joined = slice(groups.n_first[0], groups.starts[1])
+    assert groups.ends_moment[joined].tolist() == [True, False, True, True, False, True]
+    assert np.flatnonzero(boxes.ends_moment).tolist() == (boxes.starts[1:] - 1).tolist()
+
+
+def test_the_release_is_a_moment_of_its_own(world: World) -> None:
+    released = world.line(0)
+    world.line(5).update(published=released["published"], published_s=released["published_s"])
+    groups = evidence(world).crowds[1]
+    assert groups.ends_moment[: groups.starts[1]].tolist() == [False, False, True, True]
+
+
+def test_rows_without_a_moment_have_none_in_common(world: World) -> None:
+    for _ in range(2):
+        world.append({}, group=0, outcome="reuse", published=None, published_s=None)
+    groups = evidence(world).crowds[1]
+    assert groups.ends_moment[groups.n_first[0] : groups.starts[1]].all()
 
 
 def test_subjects_are_those_of_the_trace(world: World) -> None:

@@ -62,7 +62,7 @@ def test_a_group_that_lacks_people_is_broken_without_any_trace(done, monkeypatch
     assert "k-anonymity: broken" in capfd.readouterr().out
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "jsonl", "jsonl.gz", "jsonl.zst"])
 def test_an_output_without_rows(ending, tmp_path, monkeypatch, capfd):
     job = write_job(tmp_path)
     source = write(people(10, n_people=1), tmp_path / "in.csv")
@@ -72,15 +72,56 @@ def test_an_output_without_rows(ending, tmp_path, monkeypatch, capfd):
     assert shoal(monkeypatch, *words) == 0, capfd.readouterr().out
 
 
+def test_json_lines_without_rows_have_the_columns_of_the_job(tmp_path, monkeypatch, capfd):
+    job = write_job(tmp_path, publish='numeric = "bounds"')
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for path in (tmp_path / "out.jsonl", folder / "1.jsonl"):
+        path.write_bytes(b"")
+    for published in (tmp_path / "out.jsonl", folder):
+        assert shoal(monkeypatch, "audit", job, published) == 6
+        assert "shape: kept; 5 columns" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(("lines", "code"), [("[]\n", 4), ("no rows\n", 4), ("{}\n", 1)])
+def test_what_has_no_rows_of_json_is_not_taken_for_empty(lines, code, tmp_path, monkeypatch):
+    out = tmp_path / "out.jsonl"
+    out.write_text(lines)
+    assert shoal(monkeypatch, "audit", write_job(tmp_path), out) == code
+
+
+def test_an_original_or_a_trace_without_lines_is_still_refused(done, monkeypatch, capfd):
+    job, out, *_ = done
+    empty = job.parent / "empty.jsonl"
+    empty.write_bytes(b"")
+    assert shoal(monkeypatch, "audit", job, out, "--original", empty) == 4
+    assert shoal(monkeypatch, "audit", job, out, "--trace", empty) == 4
+    assert capfd.readouterr().err.count("no line with a JSON object") == 2
+
+
+def test_columns_that_are_null_throughout(tmp_path, monkeypatch, capfd):
+    job = write_job(tmp_path, policy="k = 3\ndelay = { rows = 20 }")
+    table = people(60)
+    for name in ("illness", "ward"):
+        table = table.set_column(table.schema.names.index(name), name, pa.nulls(60))
+    source = write(table, tmp_path / "in.jsonl")
+    out, trace = tmp_path / "out.jsonl", tmp_path / "trace.parquet"
+    assert shoal(monkeypatch, "run", job, "-i", source, "-o", out, "--trace", trace, "-q") == 0
+    assert read(out).schema.field("ward").type == pa.null()
+    words = ("audit", job, out, "--original", source, "--trace", trace)
+    assert shoal(monkeypatch, *words) == 0, capfd.readouterr().out
+
+
 def test_files_that_are_not_there(done, monkeypatch, capfd):
     job, out, *_ = done
     gone = job.parent / "gone.csv"
     assert shoal(monkeypatch, "audit", job, gone) == 4
+    assert shoal(monkeypatch, "audit", job, gone.with_suffix(".jsonl")) == 4
     assert shoal(monkeypatch, "audit", job, out, "--original", gone) == 4
     assert shoal(monkeypatch, "audit", job, out, "--trace", job.parent / "gone.parquet") == 4
     assert shoal(monkeypatch, "audit", job.parent / "gone.toml", out) == 2
     err = capfd.readouterr().err
-    assert err.count("it doesn't exist") == 3
+    assert err.count("it doesn't exist") == 4
     assert "shoal init" in err
 
 
@@ -129,3 +170,13 @@ def test_parts_with_and_without_dictionaries_are_one_table(done, tmp_path, monke
     assert len(set(kinds)) == 2
     assert shoal(monkeypatch, "audit", job, folder) == 6
     assert "over 12,030 published rows" in capfd.readouterr().out
+
+
+def test_parts_whose_columns_change_their_type_are_refused(done, tmp_path, monkeypatch, capfd):
+    job, *_ = done
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for place, ward in enumerate(("A", 7)):
+        pq.write_table(pa.table({"ward": [ward]}), folder / f"{place}.parquet")
+    assert shoal(monkeypatch, "audit", job, folder) == 4
+    assert "change their type" in capfd.readouterr().err

@@ -109,6 +109,23 @@ def test_rows_that_lack_something_are_bad_unless_the_job_says_what_it_means(fold
     assert folder.audit() == 0, capfd.readouterr()
 
 
+@pytest.mark.parametrize("missing", ["maybe", "extended"])
+def test_a_key_that_json_lines_leave_out_is_a_gap(missing, folder, capfd, monkeypatch):
+    rows = with_gaps(people(120)).to_pylist()
+    assert rows[0]["town"] is None
+    kept = [{name: v for name, v in row.items() if v is not None} for row in rows]
+    write_job(folder.path, policy=f"{POLICY}\nmissing = '{missing}'")
+    outputs = []
+    for name, table in (("null", rows), ("left-out", kept)):
+        source = folder.path / f"{name}.jsonl"
+        source.write_text("".join(json.dumps(row) + "\n" for row in table))
+        words = ("run", folder.job, "-i", source, "-o", folder.output)
+        assert shoal(monkeypatch, *words) == 0
+        assert "120 rows in, 120 published" in capfd.readouterr().err
+        outputs.append(folder.output.read_bytes())
+    assert outputs[0] == outputs[1]
+
+
 def test_a_file_and_a_different_format_give_the_same_groups(folder):
     outputs = []
     for ending in ("csv", "parquet"):
@@ -229,6 +246,14 @@ def test_an_input_without_rows(folder, capfd):
 
 
 # -- refusals and failures -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_an_input_without_a_byte_ends_with_4(ending, folder, capfd, monkeypatch):
+    empty = folder.path / f"empty.{ending}"
+    empty.write_bytes(b"")
+    assert shoal(monkeypatch, "run", folder.job, "-i", empty, "-o", folder.output) == 4
+    assert f"empty.{ending}: can't be read: it has no" in capfd.readouterr().err
 
 
 def test_input_and_output_must_be_different_files(folder, capfd, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import select
 import signal
@@ -240,6 +241,21 @@ def test_a_result_that_nobody_reads_ends_with_4_and_not_as_a_broken_promise(comm
     assert b"standard output: can't be written: broken pipe." in err
     assert b"Traceback" not in err
     assert b"Exception ignored" not in err
+
+
+def test_the_first_object_of_a_pipe_names_every_column(tmp_path):
+    job = write_job(tmp_path, policy="k = 3\ndelay = { rows = 20 }\nmissing = 'extended'")
+    rows = people(60).to_pylist()
+    whole = json.dumps(rows[0]) + "\n"
+    lacking = "".join(
+        json.dumps({name: row[name] for name in NAMES if name != "town"}) + "\n" for row in rows
+    )
+    for data, code in ((whole + lacking, 0), (lacking + whole, 2)):
+        words = ("run", job, "--from", "jsonl", "-q")
+        with beside(*words, stdin=subprocess.PIPE) as process:
+            _, said = process.communicate(data.encode(), timeout=PATIENCE)
+        assert process.returncode == code, said
+        assert (b"column town: isn't in the input" in said) == (code == 2)
 
 
 def test_a_named_pipe_is_read_as_it_comes(tmp_path):

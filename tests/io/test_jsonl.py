@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import JobError, ResourceError
 from shoal.io import JsonSink, JsonSource
+from shoal.io.jsonl import NoLinesError
 from shoal.io.streams import Input, Output
 
 
@@ -112,10 +113,13 @@ def test_a_line_that_is_too_long_is_a_bad_row():
     assert [(b.row, len(b.raw)) for b in bad] == [(1, 50)]
 
 
-@pytest.mark.parametrize("data", [b"", b"\n", b"[]\n"])
-def test_an_input_without_objects_is_refused(data):
-    with pytest.raises(ResourceError, match="no line with a JSON object"):
+@pytest.mark.parametrize(
+    ("data", "kind"), [(b"", NoLinesError), (b"\n", ResourceError), (b"[]\n", ResourceError)]
+)
+def test_an_input_without_objects_is_refused(data, kind):
+    with pytest.raises(ResourceError, match="no line with a JSON object") as refused:
         read(data)
+    assert refused.type is kind
 
 
 def test_missing_columns_are_named():

@@ -199,6 +199,9 @@ def same(one: Array, other: Array) -> NDArray[np.bool_]:
     """
     nulls = mask(pc.is_null(one)) & mask(pc.is_null(other))
     kinds = (one.type, other.type)
+    if any(map(pa.types.is_null, kinds)):
+        # A column without any value, to which Arrow compares nothing.
+        return nulls
     numeric = [is_number(kind) for kind in kinds]
     whole = all(map(pa.types.is_integer, kinds))
     if not whole and (all(numeric) or (any(numeric) and any(map(is_text, kinds)))):

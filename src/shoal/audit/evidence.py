@@ -42,7 +42,10 @@ class Crowds:
     starts
         Where each crowd begins in ``rows``, and the end.
     n_first
-        How many rows of each crowd were released at once; the others joined one by one.
+        How many rows of each crowd were released at once; the others joined later.
+    ends_moment
+        For each of ``rows``, whether it is the last one of its crowd at its moment. Rows that leave
+        at one moment leave in no order: what an outsider sees is what is there after all of them.
     """
 
     kind: Literal["box", "group"]
@@ -50,6 +53,7 @@ class Crowds:
     rows: NDArray[np.int64]
     starts: NDArray[np.int64]
     n_first: NDArray[np.int64]
+    ends_moment: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.number)
@@ -235,7 +239,10 @@ class Evidence:
         rows = np.flatnonzero(self.in_group)
         number, counts = np.unique(self.box[rows], return_counts=True)
         order = np.argsort(self.box[rows], kind="stable")
-        return Crowds("box", number, rows[order], _starts(counts), counts)
+        starts = _starts(counts)
+        ends_moment = np.zeros(len(rows), dtype=np.bool_)
+        ends_moment[starts[1:] - 1] = True
+        return Crowds("box", number, rows[order], starts, counts, ends_moment)
 
     def _groups(self, trace: Trace) -> Crowds:
         lines = np.zeros(len(trace), dtype=np.bool_)
@@ -245,6 +252,7 @@ class Evidence:
         order = np.lexsort(
             (
                 trace.seq[chosen],
+                trace.published_s[chosen],
                 trace.published[chosen],
                 trace.outcome[chosen] == REUSE,
                 trace.group[chosen],
@@ -255,7 +263,23 @@ class Evidence:
             trace.group[chosen], return_inverse=True, return_counts=True
         )
         first = np.bincount(inverse[trace.outcome[chosen] == GROUP], minlength=len(number))
-        return Crowds("group", number, trace.seq[chosen], _starts(counts), first)
+        starts, ends_moment = _starts(counts), _ends_moment(trace, chosen)
+        return Crowds("group", number, trace.seq[chosen], starts, first, ends_moment)
+
+
+def _ends_moment(trace: Trace, lines: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of these lines, sorted by group and moment, are the last of theirs."""
+    ends = np.ones(len(lines), dtype=np.bool_)
+    line, following = lines[:-1], lines[1:]
+    # The release of a group is a moment of its own, whoever joins at the same time.
+    same = trace.group[line] == trace.group[following]
+    same &= trace.outcome[line] == trace.outcome[following]
+    # A row whose moment isn't told must not hide behind another one.
+    same &= (trace.published[line] == trace.published[following]) & (trace.published[line] >= 0)
+    seconds, later = trace.published_s[line], trace.published_s[following]
+    same &= (seconds == later) | (np.isnan(seconds) & np.isnan(later))
+    ends[:-1] = ~same
+    return ends
 
 
 def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.audit import audit as judge
+from shoal.audit.labels import public_columns
 from shoal.cli.terminal import tell
 from shoal.errors import ResourceError
 from shoal.io import open_source
+from shoal.io.jsonl import NoLinesError
 from shoal.job import Job
 from shoal.kernels.arrays import Ints
 
@@ -29,7 +32,7 @@ def audit(
 ) -> int:
     """Judge what was published; give the exit code."""
     job = Job.load(job_path)
-    output, _ = _table(published, None, from_format)
+    output = _published(job, published, from_format)
     given, rows = None, None
     if original is not None:
         given, rows = _table(original, job.schema.columns, None)
@@ -48,10 +51,31 @@ def audit(
     return report.exit_code
 
 
+def _published(job: Job, path: str, from_format: str | None) -> pa.Table:
+    """What was published; JSON lines without rows name no columns, but the job does."""
+    quasi = (public_columns(attribute, job.publish.numeric) for attribute in job.schema.quasi)
+    names = (*itertools.chain.from_iterable(quasi), *job.schema.payload)
+    try:
+        return _table(path, None, from_format, otherwise=names)[0]
+    except NoLinesError:
+        return _no_rows(names)
+
+
+def _no_rows(names: tuple[str, ...]) -> pa.Table:
+    return pa.table({name: pa.array([], pa.string()) for name in names})
+
+
 def _table(
-    path: str, columns: tuple[str, ...] | None, from_format: str | None
+    path: str,
+    columns: tuple[str, ...] | None,
+    from_format: str | None,
+    *,
+    otherwise: tuple[str, ...] = (),
 ) -> tuple[pa.Table, Ints]:
-    """All rows of a file or folder that can be read, and their positions in it."""
+    """All rows of a file or folder that can be read, and their positions in it.
+
+    ``otherwise`` are the columns where there are no rows, and nothing that names columns.
+    """
     source = open_source(path, columns, format=from_format)
     try:
         batches, rows = [], []
@@ -59,11 +83,8 @@ def _table(
             batches.append(chunk.batch)
             rows.append(chunk.rows)
         if not batches:
-            names = columns or source.schema_names
-            return (
-                pa.table({name: pa.array([], pa.string()) for name in names}),
-                np.empty(0, np.int64),
-            )
+            names = columns or source.schema_names or otherwise
+            return _no_rows(names), np.empty(0, np.int64)
         try:
             table = pa.concat_tables(
                 [pa.Table.from_batches([batch]) for batch in _alike(batches)],

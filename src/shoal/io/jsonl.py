@@ -17,9 +17,16 @@ from shoal.io.rows import CHUNK_BYTES, MAX_ROW_BYTES, Block, RowCutter
 from shoal.io.streams import Input
 from shoal.io.text import TextSink
 
-__all__ = ["JsonSink", "JsonSource"]
+__all__ = ["JsonSink", "JsonSource", "NoLinesError"]
 
 _LOOK_ROWS = 1000
+
+
+class NoLinesError(ResourceError):
+    """JSON lines without a single byte: there are no rows, and nothing names the columns.
+
+    Whoever knows the columns may take it for what it is, an output of no rows.
+    """
 
 
 class JsonSource:
@@ -113,7 +120,8 @@ class JsonSource:
                     if len(rows) == _LOOK_ROWS or self._source.live:
                         return rows
         if not rows:
-            raise ResourceError(
+            kind = ResourceError if self._seen else NoLinesError
+            raise kind(
                 f"{self._source.name}: can't be read: it has no line with a JSON object. "
                 "JSON lines have one object a line."
             )

@@ -35,30 +35,42 @@ SCHEMA = Schema(
 BOX = {0: "a", 1: "b", 2: "b"}  # two groups share a box
 
 
-def judge(criterion: LDiversity, rows: list[Row], n_first: int) -> Verdict:
-    """Audit rows of which the first n_first of each group were released at once."""
+def judge(
+    criterion: LDiversity,
+    rows: list[Row],
+    n_first: int,
+    joined: list[int] | None = None,
+    order: list[int] | None = None,
+) -> Verdict:
+    """Audit rows of which the first n_first of each group were released at once.
+
+    The others joined one by one, or at the moments ``joined``. The rows stand in the output in
+    this order, or in ``order``.
+    """
+    joined = list(range(len(rows))) if joined is None else joined
+    order = list(range(len(rows))) if order is None else order
     seen: Counter[int] = Counter()
     lines = []
-    for seq, (group, _, subject) in enumerate(rows):
+    for row, (group, _, subject) in enumerate(rows):
         reuse = seen[group] >= n_first
         seen[group] += 1
-        moment = 1_000 + seq if reuse else group
+        moment = 1_000 + joined[row] if reuse else group
         lines.append(
             {
-                "row": seq,
+                "row": row,
                 "subject": subject,
                 "outcome": "reuse" if reuse else "group",
-                "arrived": seq,
+                "arrived": row,
                 "published": moment,
                 "arrived_s": None,
                 "published_s": None,
                 "group": group,
-                "seq": seq,
+                "seq": order.index(row),
             }
         )
     published = {
-        "place": [BOX[group] for group, _, _ in rows],
-        "disease": [value for _, value, _ in rows],
+        "place": [BOX[rows[row][0]] for row in order],
+        "disease": [rows[row][1] for row in order],
     }
     report = audit(
         SCHEMA, Policy(criterion), pa.table(published), trace=pa.Table.from_pylist(lines)
@@ -66,15 +78,26 @@ def judge(criterion: LDiversity, rows: list[Row], n_first: int) -> Verdict:
     return report[f"{criterion.name} of disease"]
 
 
-def crowds(rows: list[Row], n_first: int) -> list[list[tuple[int, str]]]:
+def crowds(
+    rows: list[Row], n_first: int, joined: list[int] | None = None
+) -> list[list[tuple[int, str]]]:
     """Every state of every group, and every box, as lists of (subject, value)."""
-    found = []
+    joined = list(range(len(rows))) if joined is None else joined
+    found = [
+        [(subject, value) for g, value, subject in rows if BOX[g] == box]
+        for box in {BOX[group] for group, _, _ in rows}
+    ]
     for group in {group for group, _, _ in rows}:
-        members = [(subject, value) for g, value, subject in rows if g == group]
-        first = min(n_first, len(members))
-        found += [members[:n] for n in range(first, len(members) + 1)]
-    for box in {BOX[group] for group, _, _ in rows}:
-        found.append([(subject, value) for g, value, subject in rows if BOX[g] == box])
+        members = [
+            (subject, value, moment)
+            for (g, value, subject), moment in zip(rows, joined, strict=True)
+            if g == group
+        ]
+        first, later = members[:n_first], members[n_first:]
+        found.append([member[:2] for member in first])
+        for now in {moment for _, _, moment in later}:
+            there = first + [member for member in later if member[2] <= now]
+            found.append([member[:2] for member in there])
     return found
 
 
@@ -129,12 +152,34 @@ def test_recursive(rows: list[Row], level: int, c: float, n_first: int) -> None:
     assert (judge(RecursiveLDiversity(level, c=c), rows, n_first).verdict == "kept") == good
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1), st.integers(1, 3))
-def test_tallies_at_every_moment(members: list[tuple[int, int]], n_first: int) -> None:
-    n_first = min(n_first, len(members))
-    subjects, values = (list(part) for part in zip(*members, strict=True))
-    n = n_first
-    for rows, people in moments(subjects, values, n_first):
+@given(st.lists(st.tuples(st.sampled_from("xy"), st.integers(0, 2)), max_size=8), st.data())
+def test_what_joins_at_one_moment_joins_in_no_order(
+    later: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    """Each moment is judged when all of it has happened, wherever its rows stand."""
+    # Everybody is somebody else, so that evenness is all there is to lose.
+    rows = [(0, value, who) for who, value in enumerate(["x", "y", *(v for v, _ in later)])]
+    joined = [0, 0, *(moment for _, moment in later)]
+    order = data.draw(st.permutations(range(len(rows))))
+    states = crowds(rows, 2, joined)
+    good = all(entropy_holds(crowd, 1.8) for crowd in states)
+    assert (judge(EntropyLDiversity(1.8), rows, 2, joined, order).verdict == "kept") == good
+    good = all(recursive_holds(crowd, 2, 2.5) for crowd in states)
+    verdict = judge(RecursiveLDiversity(2, c=2.5), rows, 2, joined, order).verdict
+    assert (verdict == "kept") == good
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.booleans()), min_size=1),
+    st.integers(1, 3),
+)
+def test_tallies_at_every_moment(drawn: list[tuple[int, int, bool]], n_first: int) -> None:
+    n_first = min(n_first, len(drawn))
+    members = [(subject, value) for subject, value, _ in drawn]
+    subjects, values, ends = (list(part) for part in zip(*drawn, strict=True))
+    counted = [n_first, *(n for n in range(n_first + 1, len(drawn) + 1) if ends[n - 1])]
+    tallies = moments(subjects, values, n_first, ends)
+    for n, (rows, people) in zip(counted, tallies, strict=True):
         for tally, crowd in ((rows, members[:n]), (people, list(set(members[:n])))):
             counts = Counter(value for _, value in crowd)
             assert tally.counts == counts
@@ -142,8 +187,6 @@ def test_tallies_at_every_moment(members: list[tuple[int, int]], n_first: int) -
             shares = [count / len(crowd) for count in counts.values()]
             entropy = -sum(share * math.log(share) for share in shares)
             assert tally.entropy() == pytest.approx(entropy, abs=1e-12)
-        n += 1
-    assert n == len(members) + 1
 
 
 def test_the_smallest_number_of_matched_subjects_is_told_exactly() -> None:
@@ -169,6 +212,34 @@ def test_what_was_uneven_for_a_moment_is_found() -> None:
         assert verdict.verdict == "broken"
         assert verdict.figures["n_boxes_below"] == 0
         assert verdict.figures["n_groups_below"] == 1
+
+
+UNEVEN_IN_BETWEEN = [(0, v, i) for i, v in enumerate("xyxxxyyy")]
+
+
+@pytest.mark.parametrize("criterion", [EntropyLDiversity(1.8), RecursiveLDiversity(2, c=2.5)])
+@pytest.mark.parametrize(
+    ("joined", "expected"),
+    [
+        ([0] * 8, "kept"),  # x y, then x x x y y y at once
+        ([0, 0, 0, 0, 0, 1, 1, 1], "broken"),  # x y, then x x x, then y y y
+        ([0, 0, 1, 0, 0, 0, 1, 1], "kept"),  # x y, then x x y, then x y y
+    ],
+)
+def test_a_group_is_even_at_the_end_of_every_moment(
+    criterion: LDiversity, joined: list[int], expected: str
+) -> None:
+    for order in ([0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 7, 4, 5, 3, 6, 2]):
+        verdict = judge(criterion, UNEVEN_IN_BETWEEN, 2, joined, order)
+        assert verdict.verdict == expected
+        assert verdict.figures["n_groups_below"] == (expected == "broken")
+
+
+def test_who_joins_at_once_does_not_mend_the_release() -> None:
+    """The group left with x x x y; that y y leave at the same moment changes nothing."""
+    rows = [(0, v, i) for i, v in enumerate("xxxyyy")]
+    at_release = [-1_000] * 6
+    assert judge(EntropyLDiversity(1.8), rows, 4, at_release).verdict == "broken"
 
 
 def test_the_repetitions_of_one_person_even_nothing_out() -> None:

@@ -2,7 +2,7 @@
 
 Every form needs l different subjects with l different values, at the moment of release: that can
 only grow afterwards. The evenness of the values can be lost again, so entropy and recursive
-diversity are measured at the release and after each row that joined.
+diversity are measured at the release and after each moment at which rows joined.
 """
 
 from __future__ import annotations
@@ -146,6 +146,7 @@ def _examine(
 ) -> _Found:
     found = _Found()
     bounds = crowds.starts.tolist()
+    ends_moment = crowds.ends_moment.tolist()
     for i, (number, first) in enumerate(
         zip(crowds.number.tolist(), crowds.n_first.tolist(), strict=True)
     ):
@@ -164,7 +165,7 @@ def _examine(
         if matched < needed:
             found.few.append(number)
         if measure is not None and not _stays_even(
-            moments(subjects[start:end], values[start:end], first),
+            moments(subjects[start:end], values[start:end], first, ends_moment[start:end]),
             measure,
             found,
             # A box may be that of several groups, in which one person counts in each: over
@@ -175,8 +176,13 @@ def _examine(
     return found
 
 
-def moments(subjects: list[int], values: list[int], n_first: int) -> Iterator[tuple[Tally, Tally]]:
-    """The tallies by rows and by people, at the release and after each row that joined.
+def moments(
+    subjects: list[int], values: list[int], n_first: int, ends_moment: list[bool]
+) -> Iterator[tuple[Tally, Tally]]:
+    """The tallies by rows and by people, at the release and after each later moment.
+
+    ``ends_moment`` tells which rows are the last that joined at their moment; between the others
+    there is nothing to see, and the order in which they are given means nothing.
 
     By people means over the different pairs of a subject and a value, so that nobody's repetitions
     make a crowd look even. The two tallies are the same objects at every moment.
@@ -184,12 +190,14 @@ def moments(subjects: list[int], values: list[int], n_first: int) -> Iterator[tu
     pairs = set(zip(subjects[:n_first], values[:n_first], strict=True))
     rows, people = Tally(values[:n_first]), Tally(value for _, value in pairs)
     yield rows, people
-    for pair in zip(subjects[n_first:], values[n_first:], strict=True):
-        rows.add(pair[1])
-        if pair not in pairs:
-            pairs.add(pair)
-            people.add(pair[1])
-        yield rows, people
+    joined = zip(subjects[n_first:], values[n_first:], ends_moment[n_first:], strict=True)
+    for subject, value, is_last in joined:
+        rows.add(value)
+        if (subject, value) not in pairs:
+            pairs.add((subject, value))
+            people.add(value)
+        if is_last:
+            yield rows, people
 
 
 def _stays_even(
