@@ -174,7 +174,7 @@ def neighbours_by_index(rules: Rules, state: State, known: Index, position: int)
     wanted further ones: that is for a look at all rows.
     """
     slot = slot_of(state, position)
-    # Where rows have gaps, or numbers are widened to a step, distances are others than in the index.
+    # Where rows have gaps or numbers are widened to a step, distances are others than in the index.
     points = state.columns.marks["n_wide"][0] == 0
     if points and index.is_worth_it(state.columns, needed(rules.limits)):
         index.refresh(known, rules.sides, state.held, state.columns)

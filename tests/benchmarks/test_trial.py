@@ -25,7 +25,7 @@ KNOBS = {"age": 40, "kept": 12, "loss": "lm", "reuse": "random"}
 @pytest.mark.parametrize("algorithm", ["fads", "fast"])
 def test_kept_groups_are_counted_as_the_engine_has_them(algorithm):
     renewed = algorithm == "fast"
-    knobs = KNOBS | ({"workers": 2, "block": 4} if renewed else {})
+    knobs = KNOBS | ({"workers": 2, "block": 4, "reuse": "best"} if renewed else {})
     trial = Trial(Repeated(300), algorithm, 3, 20, tuple(knobs.items()))
     whole = ran(trial)
     stream = trial.stream.stream()

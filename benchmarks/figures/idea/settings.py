@@ -109,6 +109,7 @@ def run(
         "reuse": "best",
         "kept": sizes.kept,
         "threshold": sizes.threshold,
+        "age": None,
     }
     if algorithm == "k-varp":
         knobs["radius"] = sizes.radius
