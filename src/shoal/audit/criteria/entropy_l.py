@@ -16,7 +16,7 @@ _SLACK = 1e-9
 
 
 def check(evidence: Evidence, criterion: EntropyLDiversity) -> list[Verdict]:
-    """Measure the entropy of every box, and of every group after each moment at which rows were added to it."""
+    """Measure the entropy of every box, and of every group whenever rows were added to it."""
     least = math.log(criterion.l) - _SLACK
 
     def judge(tally: Tally) -> tuple[bool, float]:

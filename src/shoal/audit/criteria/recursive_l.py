@@ -13,7 +13,7 @@ __all__ = ["check"]
 
 
 def check(evidence: Evidence, criterion: RecursiveLDiversity) -> list[Verdict]:
-    """Compare the counts of every box, and of every group after each moment at which rows were added to it."""
+    """Compare the counts of every box, and of every group whenever rows were added to it."""
     level = int(criterion.l)
 
     def judge(tally: Tally) -> tuple[bool, float]:
