@@ -18,7 +18,7 @@ import pytest
 from shoal.testing.broker import NoBrokerError, create_topics, find_broker
 
 #: Tests of folders that have nothing to do with compiled code, or whose children run without it.
-PLAIN = ("crashes", "io", "state", "observe")
+PLAIN = ("crashes", "io", "state", "observe", "audit", "metrics", "datasets")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -27,7 +27,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         inside = item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in PLAIN
         uses_broker = "kafka" in item.name or "broker" in item.path.name
-        if inside or uses_broker or "kafka" in getattr(item, "fixturenames", ()):
+        # Twins are slow Python by themselves; beside their kernels they run both ways.
+        of_twins = "_twin" in item.path.stem and "equals" not in item.path.stem
+        if inside or uses_broker or of_twins or "kafka" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.plain)
 
 
