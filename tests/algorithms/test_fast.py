@@ -239,8 +239,8 @@ def test_the_block_follows_from_the_delay() -> None:
         assert isinstance(engine, FastEngine)
         return engine._block
 
-    assert block(Delay(rows=800)) == 100
-    assert block(Delay(rows=800), workers=4) == 50
+    assert block(Delay(rows=800)) == 200
+    assert block(Delay(rows=800), workers=4) == 100
     assert block(Delay(rows=3)) == 1
     assert block(Delay(seconds=3)) == 250
     assert block(Delay(rows=800), block=7) == 7

@@ -139,7 +139,7 @@ def test_a_group_of_this_round_is_there_for_the_same_worker() -> None:
 
 
 def test_without_a_block_it_follows_from_the_delay() -> None:
-    assert line("fast", 2, delay_rows=64, workers=2).block == 8
+    assert line("fast", 2, delay_rows=64, workers=2).block == 16
     assert line("fast", 2, delay_rows=3, workers=2).block == 1
     assert line("fast", 2, delay_seconds=3, workers=2).block == 250
 

@@ -58,7 +58,7 @@ class NaiveFast(NaiveFads):
         super().__init__(*args, seed=seed, **options)
         self.workers = workers
         if block is None:
-            block = 250 if self.delay_rows is None else max(1, self.delay_rows // (4 * workers))
+            block = 250 if self.delay_rows is None else max(1, self.delay_rows // (2 * workers))
         self.block = block
         self.timing = range(workers) if timing is None else timing
         self.randoms = [rng.seeded(seed, f"worker {w}") for w in range(workers)]

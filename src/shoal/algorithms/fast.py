@@ -46,7 +46,7 @@ __all__ = ["Fast"]
 #: Rows that a worker takes at a time where the delay isn't in rows.
 BLOCK = 250
 #: In how many rounds a delay in rows is cut.
-ROUNDS = 4
+ROUNDS = 2
 #: How much the latest round counts for the estimated time of the next one.
 LATEST = 0.25
 #: With fewer rows held than this, starting threads costs more than it gains.
@@ -64,7 +64,7 @@ class Fast(Anonymizer):
         more of them are faster and lose more.
     block
         How many rows a worker is given at a time (delta). A round comes after a block for each.
-        None: a quarter of the delay in rows, shared by the workers.
+        None: half of the delay in rows, shared by the workers.
     kept
         How many of the latest groups are kept for reuse; 0 for no reuse.
     age
@@ -280,6 +280,34 @@ def _until_round(rules: Rules, state: State, block: int, batch: Batch, out: Out)
             out.progress["published"][0] = position
             out.progress["published_s"][0] = np.nan if np.isnan(row.time) else marks["now"][0]
             return position
+        if rules.deadlines.seconds == 0.0:
+            _take_many(rules, state, block, batch)
+
+
+@kernel
+def _take_many(rules: Rules, state: State, block: int, batch: Batch) -> None:
+    """Take in the rows with which nothing can become due by its position, nor a block be full.
+
+    They needn't be asked about one by one, and what is left to do between rounds is done alone.
+    """
+    marks, cursor, times = state.held.marks, batch.cursor, batch.codes.times
+    workers, upcoming = len(state.draws), marks["upcoming"][0]
+    cycle = workers * block
+    stop = upcoming + cycle - 1 - upcoming % cycle
+    if rules.deadlines.rows > 0:
+        if upcoming > marks["oldest"][0] + rules.deadlines.rows:
+            return
+        stop = min(stop, marks["oldest"][0] + rules.deadlines.rows)
+    n = min(stop - upcoming, len(times) - cursor["upcoming"][0])
+    cursor["just_put"][0] = False
+    for _ in range(n):
+        i = cursor["upcoming"][0]
+        if times[i] > marks["now"][0]:
+            marks["now"][0] = times[i]
+        if times[i] > marks["arrived"][0]:
+            marks["arrived"][0] = times[i]
+        cursor["upcoming"][0] += 1
+        put(state.held, arrival(state.held, batch), (marks["upcoming"][0] // block) % workers)
 
 
 @kernel
