@@ -56,12 +56,12 @@ class Sample:
         }
 
 
-def interleaved(repeats: int, *actions: Callable[[], object]) -> list[Sample]:
-    """Time some actions in turn, after one round that isn't counted.
+def interleaved(repeats: int, *actions: Callable[[], object], warm: bool = False) -> list[Sample]:
+    """Time some actions in turn, after one round that isn't counted, unless they are ``warm``.
 
     Every other round goes backwards, so that no action always follows the same one.
     """
-    for action in actions:
+    for action in () if warm else actions:
         action()
     seconds: list[list[float]] = [[] for _ in actions]
     for repeat in range(repeats):

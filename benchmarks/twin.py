@@ -63,7 +63,9 @@ def compare(algorithm: str, rows: int, *, k: int, delay: int, repeats: int, gaps
         by_twin[:] = [decision for row in _rows(codes) for decision in naive.push(*row)]
         by_twin.extend(naive.flush())
 
-    slow, fast = interleaved(repeats, twin, kernel)
+    # Only a kernel has anything to load, and a twin takes long.
+    kernel()
+    slow, fast = interleaved(repeats, twin, kernel, warm=True)
     told = {row: what for decisions in by_kernel for row, what in _told(decisions).items()}
     alike = _alike(told, {d.row: (d.outcome, d.group, d.loss) for d in by_twin})
     return Twins(algorithm, rows, k, delay, gaps, slow, fast, alike)

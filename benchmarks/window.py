@@ -143,6 +143,7 @@ def twins(sizes: Sizes, _: Path) -> list[dict[str, Any]]:
     lines = []
     for rows, k, delay in sizes.twin_settings:
         for name, gaps in PAIRS:
+            say(f"{name} and its twin: k = {k}, delay {delay:,}, gaps {gaps}")
             found = compare(name, rows, k=k, delay=delay, repeats=sizes.twin_repeats, gaps=gaps)
             ratio = found.twin.per(found.kernel)
             lines.append(

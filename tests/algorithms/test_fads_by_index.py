@@ -22,16 +22,31 @@ pytestmark = [
 
 
 @pytest.fixture
-def forced(monkeypatch: pytest.MonkeyPatch) -> None:
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Forces an index, and notes the slot of each row that was searched around by it."""
     for name, value in {"LEAST": 0, "LEAST_EACH": 0, "LEAF": 8, "PAIRS": 2}.items():
         monkeypatch.setattr(index, name, value)
+    seen: list[int] = []
+    nearest = index.nearest
+
+    def noted(*arguments: Any) -> Any:
+        seen.append(int(arguments[4]))
+        return nearest(*arguments)
+
+    monkeypatch.setattr(index, "nearest", noted)
+    return seen
 
 
 def start(policy: Policy) -> tuple[Engine, list[Codes]]:
     data = census(400, subjects=150, seed=4, batch_rows=100)
     codec = Codec(data.schema, key=bytes(8))
-    batches = [codec.encode(batch).codes for batch in data.batches()]
-    return Fads(kept=5).start(data.schema, policy, seed=b"1"), batches
+    engine = Fads(kept=5).start(data.schema, policy, seed=b"1")
+    batches = []
+    for batch in data.batches():
+        codes = codec.encode(batch).codes
+        # Rows must be points, and the income of the census is widened to its step.
+        batches.append(codes._replace(values=engine.space.points(codes.values)[0]))
+    return engine, batches
 
 
 def decided(engine: Engine, batches: list[Codes]) -> list[Decisions]:
@@ -54,14 +69,24 @@ POLICIES = [
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_the_same_decisions(policy: Policy, request: pytest.FixtureRequest) -> None:
     want = decided(*start(policy))
-    request.getfixturevalue("forced")
+    searches = request.getfixturevalue("searches")
     assert_same(decided(*start(policy)), want)
+    assert len(searches) > 10
 
 
-def test_an_index_of_other_rows_is_forgotten(forced: Any) -> None:
+def test_rows_that_are_not_points_are_compared_in_full(searches: list[int]) -> None:
+    engine, batches = start(Policy(KAnonymity(5), delay=Delay(rows=120), missing="maybe"))
+    for codes in batches:
+        codes.values[::10, 0] = np.nan
+        engine.push(codes)
+    assert not searches
+
+
+def test_an_index_of_other_rows_is_forgotten(searches: list[int]) -> None:
     engine, batches = start(POLICIES[0])
     engine.push(batches[0])
     before = engine.snapshot()
     want = decided(engine, batches[1:])
     engine.restore(before)
     assert_same(decided(engine, batches[1:]), want)
+    assert searches

@@ -34,6 +34,12 @@ def test_actions_are_timed_in_turn():
     assert [len(sample.values) for sample in samples] == [3, 3]
 
 
+def test_what_is_warm_is_counted_from_the_first_round():
+    order = []
+    interleaved(2, lambda: order.append("a"), lambda: order.append("b"), warm=True)
+    assert "".join(order) == "ab" + "ba"
+
+
 def test_a_ratio_is_taken_repeat_by_repeat():
     ratio = Sample((2.0, 30.0, 4.0)).per(Sample((1.0, 10.0, 2.0)))
     assert (ratio.least, ratio.median, ratio.most) == (2.0, 2.0, 3.0)
