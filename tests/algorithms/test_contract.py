@@ -10,7 +10,8 @@ from shoal.testing import checks
 from shoal.testing.checks import CHECKS, FIXED_CHECKS, run_check
 from tests.expected_failures import EXPECTED_FAILURES
 
-EXAMPLES = 40
+#: Compiled code draws many; plain Python, which is slow, looks whether it does the same.
+EXAMPLES = 12 if numba.config.DISABLE_JIT else 40
 
 
 def run(name: str, check: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -260,6 +261,8 @@ def compare(name: str, case: Case, batch: int, ticks: bool) -> None:
 
 
 BLOCKS = st.sampled_from([None, 1, 2, 5])
+#: Plain Python is slow: there a look at fewer, beside what compiled code goes through.
+MANY = 50 if numba.config.DISABLE_JIT else 250
 THRESHOLDS = st.sampled_from([0.05, 0.5, 1.0])
 AGES = st.sampled_from([3, 30, None])
 KNOBS = {
@@ -305,7 +308,7 @@ def cases(name: str) -> st.SearchStrategy[Case]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_kernel_and_twin_decide_alike(name: str) -> None:
-    @settings(max_examples=250, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=MANY, deadline=None, derandomize=True, database=None)
     @given(case=cases(name), batch=st.sampled_from([1, 7, 1000]), ticks=st.booleans())
     def alike(case: Case, batch: int, ticks: bool) -> None:
         compare(name, case, batch, ticks)
