@@ -14,7 +14,7 @@ from shoal._jit import kernel
 from shoal.engine import Out, decide, write_box
 from shoal.kernels import columns, counter, held, index, kept, rng
 from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import Box, Sides, box_of, guarded_losses, hull, joined_losses, mean_loss
+from shoal.kernels.boxes import Box, Sides, box_of, distances_from, hull, mean_loss
 from shoal.kernels.columns import Columns
 from shoal.kernels.criteria import Limits, count_subjects, meets, needed
 from shoal.kernels.held import Held, forget, gather, is_held, people, put
@@ -157,11 +157,8 @@ def neighbours_of(rules: Rules, rows: Held, among: Columns, slot: int) -> Ints:
     """The row in a slot and its nearest neighbours: those with which it loses least."""
     distance = np.empty(among.marks["n"][0])
     lo, hi = box_of(among.lo, slot), box_of(among.hi, slot)
-    if among.marks["n_wide"][0] > 0:
-        guarded_losses(rules.sides, among.lo, among.hi, len(distance), lo, hi, distance)
-    else:
-        # Mostly all rows are points: one array for both sides is half of the memory to go through.
-        joined_losses(rules.sides, among.lo, among.lo, len(distance), lo, lo, distance)
+    wide = among.marks["n_wide"][0] > 0
+    distances_from(rules.sides, among.lo, among.hi, 0, len(distance), lo, hi, wide, distance)
     apart = np.zeros(len(distance))
     return group_around(rules.limits, rows, among, slot, distance, apart, 0.0)
 
@@ -174,9 +171,7 @@ def neighbours_by_index(rules: Rules, state: State, known: Index, position: int)
     wanted further ones: that is for a look at all rows.
     """
     slot = slot_of(state, position)
-    # Where rows have gaps or numbers are widened to a step, distances are others than in the index.
-    points = state.columns.marks["n_wide"][0] == 0
-    if points and index.is_worth_it(state.columns, needed(rules.limits)):
+    if index.is_worth_it(state.columns, needed(rules.limits)):
         index.refresh(known, rules.sides, state.held, state.columns)
         few, distance = _few(rules, state, known, slot)
         apart = np.zeros(len(distance))

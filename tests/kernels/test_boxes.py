@@ -14,7 +14,7 @@ from shoal.kernels.boxes import (
     box_loss,
     cover,
     covers,
-    guarded_losses,
+    distances_from,
     hull,
     join,
     joined_losses,
@@ -145,7 +145,8 @@ def test_sides_that_nobody_has_lose_nothing_and_widen_nothing(
         both = los[i].copy(), his[i].copy()
         join(space.sides, *both, los[3], his[3])
         assert out[i] == space.loss(*both)
-    guarded_losses(space.sides, los[:3].T.copy(), his[:3].T.copy(), 3, los[3], his[3], out)
+    rows = los[:3].T.copy(), his[:3].T.copy()
+    distances_from(space.sides, *rows, 0, 3, los[3], his[3], True, out)
     for i in range(3):
         common = ~np.isnan(values[i]) & ~np.isnan(values[3])
         only_one = np.isnan(values[i]) != np.isnan(values[3])

@@ -9,7 +9,7 @@ import pytest
 
 from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Space
 from shoal.kernels import columns, held, index
-from shoal.kernels.boxes import joined_losses, least_losses
+from shoal.kernels.boxes import distances_from, least_losses
 
 TREE = Hierarchy.from_dict({"Any": {"A": ["a", "b", "c"], "B": {"C": ["d", "e"], "f": None}}})
 SCHEMA = Schema(
@@ -55,7 +55,8 @@ class World:
     def distances(self, slot: int) -> np.ndarray:
         out, rows = np.empty(self.n), self.table
         lo, hi = rows.lo[:, slot].copy(), rows.hi[:, slot].copy()
-        joined_losses(self.space.sides, rows.lo, rows.hi, self.n, lo, hi, out)
+        wide = bool(rows.marks["n_wide"][0])
+        distances_from(self.space.sides, rows.lo, rows.hi, 0, self.n, lo, hi, wide, out)
         return out
 
     def check(self, slot: int, most: int) -> None:

@@ -24,7 +24,7 @@ __all__ = [
     "box_of",
     "cover",
     "covers",
-    "guarded_losses",
+    "distances_from",
     "hull",
     "join",
     "joined_losses",
@@ -295,7 +295,7 @@ def least_losses(
     """For each of n boxes: what one box at least loses with anything that lies in it.
 
     Whatever lies in it has a value wherever it isn't endless. Term by term this is at most what
-    `joined_losses` adds up, and so is the sum, to the last bit.
+    `distances_from` adds up, and so is the sum, to the last bit.
     """
     for c in range(n):
         out[c] = 0.0
@@ -324,14 +324,19 @@ def _reaching(sides: Sides, node: int, low: float, high: float) -> int:
 
 
 @kernel
-def guarded_losses(
-    sides: Sides, los: Floats, his: Floats, n: int, lo: Floats, hi: Floats, out: Floats
-) -> None:
-    """For each of n boxes: the loss of it and one box together, where a gap is no short cut.
+def distances_from(
+    sides: Sides, los: Floats, his: Floats, first: int, n: int, lo: Floats, hi: Floats,
+    wide: bool, out: Floats,
+) -> None:  # fmt: skip
+    """How far n rows, from the first one on, are from one row: what each loses together with it.
 
     A side that only one of the two has counts as lost altogether. Else rows that lack nearly
-    everything would be everybody's nearest, and hide nobody.
+    everything would be everybody's nearest, and hide nobody. Where no row is ``wide``, all are
+    points, and one array for both sides is half of the memory to go through.
     """
+    if not wide:
+        joined_losses_from(sides, los, los, first, n, lo, lo, out)
+        return
     side = np.empty(n)
     for c in range(n):
         out[c] = 0.0
@@ -340,9 +345,10 @@ def guarded_losses(
         for c in range(n):
             side[c] = 0.0
         if has:
-            _add_joined(sides, d, los[d], his[d], n, lo[d], hi[d], side)
+            _add_joined(sides, d, los[d, first:], his[d, first:], n, lo[d], hi[d], side)
         for c in range(n):
-            out[c] += side[c] if (los[d, c] <= his[d, c]) == has else share
+            both = (los[d, first + c] <= his[d, first + c]) == has
+            out[c] += side[c] if both else share
 
 
 @kernel

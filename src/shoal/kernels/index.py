@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import Sides, box_loss, joined_losses_from, least_losses
+from shoal.kernels.boxes import Sides, box_loss, distances_from, least_losses
 from shoal.kernels.columns import Columns
 from shoal.kernels.held import Held, is_held
 from shoal.kernels.lists import in_order, order_of
@@ -201,8 +201,8 @@ def nearest(
     n_found, limit = 0, np.inf
     # What came later lies side by side.
     first = _first_later(index, columns)
-    later = distance[first:]
-    joined_losses_from(sides, columns.lo, columns.hi, first, len(later), lo, hi, later)
+    later, wide = distance[first:], columns.marks["n_wide"][0] > 0
+    distances_from(sides, columns.lo, columns.hi, first, len(later), lo, hi, wide, later)
     for c in range(first, n):
         if distance[c] > limit or columns.slots["position"][c] < 0:
             continue
@@ -219,7 +219,7 @@ def nearest(
             break
         begin = box * LEAF
         n_inside = min(LEAF, index.marks["n"][0] - begin)
-        joined_losses_from(sides, index.lo, index.hi, begin, n_inside, lo, hi, inside)
+        distances_from(sides, index.lo, index.hi, begin, n_inside, lo, hi, wide, inside)
         for i in range(n_inside):
             if inside[i] > limit or not is_held(held, index.positions[begin + i]):
                 continue
