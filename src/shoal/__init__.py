@@ -22,12 +22,19 @@ if TYPE_CHECKING:
     from shoal.errors import ShoalError as ShoalError
     from shoal.hierarchy import Hierarchy as Hierarchy
     from shoal.hierarchy import Range as Range
+    from shoal.policy import BasicLikeness as BasicLikeness
     from shoal.policy import Delay as Delay
+    from shoal.policy import DeltaDisclosure as DeltaDisclosure
     from shoal.policy import DistinctLDiversity as DistinctLDiversity
+    from shoal.policy import EnhancedLikeness as EnhancedLikeness
     from shoal.policy import EntropyLDiversity as EntropyLDiversity
     from shoal.policy import KAnonymity as KAnonymity
     from shoal.policy import Policy as Policy
+    from shoal.policy import RangeLikeness as RangeLikeness
     from shoal.policy import RecursiveLDiversity as RecursiveLDiversity
+    from shoal.policy import SemanticLikeness as SemanticLikeness
+    from shoal.policy import TCloseness as TCloseness
+    from shoal.policy import Window as Window
     from shoal.schema import Quasi as Quasi
     from shoal.schema import Schema as Schema
     from shoal.schema import Sensitive as Sensitive
@@ -38,12 +45,15 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Anonymizer": "shoal.engine",
+    "BasicLikeness": "shoal.policy",
     "Castle": "shoal.algorithms.castle",
     "Codes": "shoal.space",
     "Decisions": "shoal.engine",
     "Delay": "shoal.policy",
+    "DeltaDisclosure": "shoal.policy",
     "DistinctLDiversity": "shoal.policy",
     "Engine": "shoal.engine",
+    "EnhancedLikeness": "shoal.policy",
     "EntropyLDiversity": "shoal.policy",
     "Fads": "shoal.algorithms.fads",
     "Fast": "shoal.algorithms.fast",
@@ -55,11 +65,15 @@ _HOMES = {
     "Policy": "shoal.policy",
     "Quasi": "shoal.schema",
     "Range": "shoal.hierarchy",
+    "RangeLikeness": "shoal.policy",
     "RecursiveLDiversity": "shoal.policy",
     "Schema": "shoal.schema",
+    "SemanticLikeness": "shoal.policy",
     "Sensitive": "shoal.schema",
     "ShoalError": "shoal.errors",
     "Space": "shoal.space",
+    "TCloseness": "shoal.policy",
+    "Window": "shoal.policy",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -5,23 +5,50 @@ A policy knows nothing of algorithms. Whatever enforces it checks it at the mome
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
+from shoal.criteria import (
+    BasicLikeness,
+    BetaLikeness,
+    Criterion,
+    DeltaDisclosure,
+    DistinctLDiversity,
+    EnhancedLikeness,
+    EntropyLDiversity,
+    KAnonymity,
+    LDiversity,
+    Measured,
+    RangeLikeness,
+    RecursiveLDiversity,
+    SemanticLikeness,
+    TCloseness,
+    misfits,
+    number,
+    whole,
+)
 from shoal.errors import JobError, ParameterError, Problem, did_you_mean
 from shoal.schema import Schema
 
 __all__ = [
+    "BasicLikeness",
+    "BetaLikeness",
     "Criterion",
     "Delay",
+    "DeltaDisclosure",
     "DistinctLDiversity",
+    "EnhancedLikeness",
     "EntropyLDiversity",
     "KAnonymity",
     "LDiversity",
+    "Measured",
     "Missing",
     "Policy",
+    "RangeLikeness",
     "RecursiveLDiversity",
+    "SemanticLikeness",
+    "TCloseness",
+    "Window",
 ]
 
 
@@ -29,108 +56,33 @@ __all__ = [
 Missing: TypeAlias = Literal["quarantine", "extended", "maybe"]
 #: Whose seconds a delay may count.
 CLOCKS = ("stream", "wall")
-#: Nothing that is promised is larger than this, and nothing that is counted overflows.
-MOST = 10**9
-
-
-def _whole(key: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ParameterError(key, f"must be a whole number of at least {least}", got=repr(value))
-    _not_too_much(key, value)
-
-
-def _not_too_much(key: str, value: float) -> None:
-    if value > MOST:
-        raise ParameterError(key, f"must be at most {MOST:,}", got=repr(value))
-
-
-def _number(key: str, value: object, *, above: float | None = None, least: float = 0.0) -> None:
-    low = above if above is not None else least
-    good = (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and (value > low if above is not None else value >= low)
-    )
-    if not good:
-        bound = f"above {low:g}" if above is not None else f"of at least {low:g}"
-        raise ParameterError(key, f"must be a finite number {bound}", got=repr(value))
-    _not_too_much(key, value)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
-class Criterion:
-    """One promise about every group that is published."""
+class Window:
+    """What t, beta and disclosure are measured against: the latest so many rows, decided or not.
 
-    name: ClassVar[str]
+    ``advance`` is by how many rows it moves, for the algorithms that publish window by window; the
+    others measure against the rows that are the latest when a group leaves.
 
-
-@dataclass(frozen=True, slots=True)
-class KAnonymity(Criterion):
-    """Every group has rows of at least k different subjects (thesis, Definition 5.1).
-
-    >>> KAnonymity(10)
-    KAnonymity(k=10)
+    >>> Window(rows=20_000, advance=5_000)
+    Window(rows=20000, advance=5000)
     """
 
-    name: ClassVar[str] = "k-anonymity"
-    k: int
+    rows: int
+    advance: int | None = None
 
     def __post_init__(self) -> None:
-        _whole("KAnonymity.k", self.k, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class LDiversity(Criterion):
-    """Base of the three forms. ``attribute`` names one sensitive column; None means every one.
-
-    All forms need l different subjects with l different values: a subject whose rows carry
-    many values can stand for one of them only.
-    """
-
-    l: float  # noqa: E741 - the letter of the papers and of the job file
-    attribute: str | None = None
-
-    @property
-    def needed(self) -> int:
-        """How many different subjects with different values a group needs."""
-        return math.ceil(self.l)
-
-
-@dataclass(frozen=True, slots=True)
-class DistinctLDiversity(LDiversity):
-    """Every group has l different subjects with l different sensitive values."""
-
-    name: ClassVar[str] = "distinct l-diversity"
-
-    def __post_init__(self) -> None:
-        _whole("DistinctLDiversity.l", self.l, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class EntropyLDiversity(LDiversity):
-    """The entropy of a group's sensitive values is at least log(l), over rows and over people.
-
-    Over people means: over the different (subject, value) pairs, so that nobody's repetitions
-    make a group look even.
-    """
-
-    name: ClassVar[str] = "entropy l-diversity"
-
-    def __post_init__(self) -> None:
-        _number("EntropyLDiversity.l", self.l, least=1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class RecursiveLDiversity(LDiversity):
-    """Counts r1 ≥ r2 ≥ … of a group obey r1 < c (r_l + r_(l+1) + …), over rows and over people."""
-
-    name: ClassVar[str] = "recursive (c, l)-diversity"
-    c: float = 1.0
-
-    def __post_init__(self) -> None:
-        _whole("RecursiveLDiversity.l", self.l, 1)
-        _number("RecursiveLDiversity.c", self.c, above=0.0)
+        whole("Window.rows", self.rows, 1)
+        if self.advance is not None:
+            whole("Window.advance", self.advance, 1)
+            if self.rows % self.advance:
+                raise ParameterError(
+                    "Window.rows",
+                    "must be a multiple of the advance, else rows fall between two windows",
+                    got=f"{self.rows} rows and an advance of {self.advance}",
+                    mend=f"For example rows = {(self.rows // self.advance + 1) * self.advance}",
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +106,9 @@ class Delay:
                 "Delay", "needs rows, seconds or both", mend="For example rows = 10000"
             )
         if self.rows is not None:
-            _whole("Delay.rows", self.rows, 1)
+            whole("Delay.rows", self.rows, 1)
         if self.seconds is not None:
-            _number("Delay.seconds", self.seconds, above=0.0)
+            number("Delay.seconds", self.seconds, above=0.0)
         if self.clock not in (None, *CLOCKS):
             raise ParameterError(
                 "Delay.clock", f"must be one of {', '.join(CLOCKS)}", got=repr(self.clock)
@@ -188,18 +140,22 @@ class Policy:
         any value of the domain, and published as such, so that nobody in a group can be told apart
         by what is missing. ``"maybe"``: it stays missing and matches every value; whoever knows
         which values are missing can tell the members of a group apart.
+    window
+        What t, beta and disclosure are measured against: a `Window` of the latest rows, or
+        ``"all"`` for a table that is published at once.
 
     >>> policy = Policy(KAnonymity(10), DistinctLDiversity(3), delay=Delay(rows=1000))
     >>> policy.k
     10
     """
 
-    __slots__ = ("criteria", "delay", "lateness", "missing")
+    __slots__ = ("criteria", "delay", "lateness", "missing", "window")
 
     criteria: tuple[Criterion, ...]
     delay: Delay | None
     lateness: float | None
     missing: Missing
+    window: Window | Literal["all"] | None
 
     def __init__(
         self,
@@ -207,6 +163,7 @@ class Policy:
         delay: Delay | None = None,
         lateness: float | None = None,
         missing: Missing = "quarantine",
+        window: Window | Literal["all"] | None = None,
     ) -> None:
         if not criteria:
             raise ParameterError(
@@ -218,7 +175,7 @@ class Policy:
         if sum(isinstance(criterion, KAnonymity) for criterion in criteria) > 1:
             raise ParameterError("Policy", "has two values of k", mend="Keep the larger one")
         if lateness is not None:
-            _number("Policy.lateness", lateness)
+            number("Policy.lateness", lateness)
         if missing not in get_args(Missing):
             raise ParameterError(
                 "Policy.missing",
@@ -230,6 +187,33 @@ class Policy:
         self.delay = delay
         self.lateness = lateness
         self.missing = missing
+        self.window = window
+        self._check_window()
+
+    def _check_window(self) -> None:
+        """Refuse promises without what they are measured against, and the other way round."""
+        if self.window not in (None, "all") and not isinstance(self.window, Window):
+            raise ParameterError(
+                "Policy.window", 'must be a Window or "all"', got=type(self.window).__name__
+            )
+        if self.measured and self.window is None:
+            raise ParameterError(
+                "Policy.window",
+                f"is missing: {self.measured[0].name} is measured against it",
+                mend='Set it, for example { rows = 20000, advance = 5000 }, or "all" for a table',
+            )
+        if isinstance(self.window, Window) and not self.measured:
+            raise ParameterError(
+                "Policy.window",
+                "isn't used: no promise is measured against it",
+                mend="Promise t, beta or disclosure, or leave the window out",
+            )
+        if self.window == "all" and self.delay is not None:
+            raise ParameterError(
+                "Policy.delay",
+                "can't be kept for a table that is published at once",
+                mend='Leave the delay out, or set a window other than "all"',
+            )
 
     def __repr__(self) -> str:
         parts = [repr(criterion) for criterion in self.criteria]
@@ -238,6 +222,8 @@ class Policy:
             parts.append(f"lateness={self.lateness!r}")
         if self.missing != "quarantine":
             parts.append(f"missing={self.missing!r}")
+        if self.window is not None:
+            parts.append(f"window={self.window!r}")
         return f"Policy({', '.join(parts)})"
 
     def __eq__(self, other: object) -> bool:
@@ -248,8 +234,8 @@ class Policy:
     def __hash__(self) -> int:
         return hash(self._parts())
 
-    def _parts(self) -> tuple[tuple[Criterion, ...], Delay | None, float | None, Missing]:
-        return self.criteria, self.delay, self.lateness, self.missing
+    def _parts(self) -> tuple[object, ...]:
+        return self.criteria, self.delay, self.lateness, self.missing, self.window
 
     @property
     def k(self) -> int:
@@ -261,15 +247,35 @@ class Policy:
         """The criteria of l-diversity."""
         return tuple(c for c in self.criteria if isinstance(c, LDiversity))
 
+    @property
+    def measured(self) -> tuple[Measured, ...]:
+        """The criteria that are measured against a window."""
+        return tuple(c for c in self.criteria if isinstance(c, Measured))
+
+    def in_place(self, schema: Schema) -> frozenset[str]:
+        """The sensitive attributes in which no value may be missing: they need a place for it.
+
+        A value that is missing counts as one of its own where values only have to be told apart.
+        """
+        return frozenset(
+            attribute.name
+            for attribute in schema.sensitive
+            for criterion in self.measured
+            if criterion.attribute in (None, attribute.name)
+            and isinstance(criterion, TCloseness | SemanticLikeness | RangeLikeness)
+        )
+
     def check(self, schema: Schema) -> None:
         """Refuse a policy that speaks of columns which the schema doesn't have."""
         names = [attribute.name for attribute in schema.sensitive]
         problems = []
-        for criterion in self.diversity:
+        concerned_with: tuple[LDiversity | Measured, ...] = (*self.diversity, *self.measured)
+        for criterion in concerned_with:
+            key = criterion.key
             if not names:
                 problems.append(
                     Problem(
-                        "policy.l",
+                        f"policy.{key}",
                         f"{criterion.name} needs a sensitive attribute and the schema has none",
                         None,
                         "Name one under [schema.sensitive]",
@@ -278,12 +284,16 @@ class Policy:
             elif criterion.attribute is not None and criterion.attribute not in names:
                 problems.append(
                     Problem(
-                        f"policy.l.{criterion.attribute}",
+                        f"policy.{key}.{criterion.attribute}",
                         "isn't a sensitive attribute of the schema",
                         None,
                         f"Sensitive: {', '.join(names)}",
                     )
                 )
+        for measured in self.measured:
+            for attribute in schema.sensitive:
+                if measured.attribute in (None, attribute.name):
+                    problems += misfits(measured, attribute)
         for name in names:
             concerned = [c for c in self.diversity if c.attribute in (None, name)]
             if sum(isinstance(c, RecursiveLDiversity) for c in concerned) > 1:
