@@ -38,6 +38,7 @@ def decided(
         np.array(rows, np.int64) + 100, np.array(rows, float) / 100,
         sides, sides, sides[:, 0], sides[:, 0].astype(np.int64),
         np.ones(n_boxes, np.int64), np.ones(n_boxes, np.int64), np.zeros(n_boxes, np.int64),
+        sides[:, 0].astype(np.int64) + 50,
     )  # fmt: skip
     return decisions, pa.record_batch({"own": pa.array(rows, pa.int64())})
 

@@ -254,7 +254,7 @@ class CarelessEngine:
         return Decisions(
             rows, np.zeros(n, np.int64), np.arange(n), rows, np.full(n, np.nan), rows,
             np.zeros(n, np.int64), np.zeros(n),
-            codes.values, codes.values, np.zeros(n), rows, ones, ones, np.zeros(n, np.int64),
+            codes.values, codes.values, np.zeros(n), rows, ones, ones, np.zeros(n, np.int64), -ones,
         )  # fmt: skip
 
     def flush(self) -> Decisions:

@@ -35,7 +35,7 @@ def arranged(outcomes: list[int], gaps: list[int] | None = None) -> Arranged:
         np.arange(n), np.array(outcomes), boxes, np.arange(n), np.full(n, np.nan),
         np.array(gaps or [0] * n), np.full(n, 0.1),
         np.arange(n), np.full(n, np.nan), np.array([[20.0, 0.0]]), np.array([[29.0, 0.0]]),
-        np.array([7]), pa.record_batch(payload),
+        np.array([7]), np.array([-1]), pa.record_batch(payload),
     )  # fmt: skip
 
 

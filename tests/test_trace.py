@@ -27,7 +27,7 @@ def test_decided_rows_tell_when_they_were_decided_and_not_when_they_left():
         np.array([4, 5, 6]), np.array([0, 1, 2]), np.array([1, 0, -1]), np.array([7, 7, 8]),
         np.array([70.0, 70.0, np.nan]), np.array([0, 1, 0]), np.array([0.2, 0.1, 1.0]),
         np.array([9, 9, 9]), np.array([90.0] * 3),
-        np.zeros((2, 1)), np.ones((2, 1)), np.array([30, 31]),
+        np.zeros((2, 1)), np.ones((2, 1)), np.array([30, 31]), np.array([8, -1]),
         pa.record_batch({"x": [0, 0, 0]}),
     )  # fmt: skip
     subjects = pa.array(["a", "b", "c"])
@@ -36,7 +36,7 @@ def test_decided_rows_tell_when_they_were_decided_and_not_when_they_left():
     assert lines.table.schema.names == COLUMNS
     assert [tuple(line.values()) for line in lines.table.to_pylist()] == [
         (14, "a", "group", 4, 7, 40.0, 70.0, 31, None, 0.2, 2),
-        (15, "b", "reuse", 5, 7, 50.0, 70.0, 30, None, 0.1, 3),
+        (15, "b", "reuse", 5, 7, 50.0, 70.0, 30, 8, 0.1, 3),
         (16, "c", "suppressed", 6, 8, None, None, None, None, 1.0, None),
     ]
 

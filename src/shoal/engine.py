@@ -14,7 +14,7 @@ import math
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from shoal.errors import CheckpointError, ParameterError, UnsupportedError
 from shoal.kernels.arrays import Any1, Floats, Ints, Records
 from shoal.kernels.boxes import Box, Sides, row_loss, set_row
 from shoal.kernels.rng import seeded, shuffle
-from shoal.policy import Criterion, Policy
+from shoal.policy import Criterion, Missing, Policy
 from shoal.schema import Schema
 from shoal.space import Codes, Loss, Space
 
@@ -52,8 +52,9 @@ class Decisions(NamedTuple):
     d: quasi attribute d), and its loss: that of the box in the attributes where the row has values.
     The others have one entry for each box: its sides (an empty one is from infinity to minus
     infinity), its loss over the sides that it has, the number of its group, how many rows and
-    subjects formed the group (0 for a box that is used again), and which values any of them misses.
-    Rows of one group follow each other, shuffled.
+    subjects formed the group (0 for a box that is used again), which values any of them misses,
+    and the window that the group was measured against: by how many rows had come at its end (-1:
+    none). Rows of one group follow each other, shuffled.
     """
 
     rows: Ints
@@ -71,6 +72,7 @@ class Decisions(NamedTuple):
     n_rows: Ints
     n_subjects: Ints
     box_gaps: Ints
+    windows: Ints
 
     def __repr__(self) -> str:
         # The edges of a box are values of people.
@@ -91,7 +93,14 @@ DECIDED = np.dtype(
     ]
 )
 BOX = np.dtype(
-    [("loss", "f8"), ("group", "i8"), ("n_rows", "i8"), ("n_subjects", "i8"), ("gaps", "i8")]
+    [
+        ("loss", "f8"),
+        ("group", "i8"),
+        ("n_rows", "i8"),
+        ("n_subjects", "i8"),
+        ("gaps", "i8"),
+        ("window", "i8"),
+    ]
 )
 PROGRESS = np.dtype(
     [("n_decided", "i8"), ("n_boxes", "i8"), ("published", "i8"), ("published_s", "f8")]
@@ -139,6 +148,7 @@ class Out(NamedTuple):
             "n_rows": boxes["n_rows"],
             "n_subjects": boxes["n_subjects"],
             "box_gaps": boxes["gaps"],
+            "windows": boxes["window"],
         }
         # Apart from each other the columns are contiguous, as kernels and Arrow want them.
         columns = {n: np.ascontiguousarray(c) for n, c in (per_row | per_box).items()}
@@ -171,6 +181,7 @@ def write_box(out: Out, lo: Floats, hi: Floats, box: Box) -> int:
     out.boxes["n_rows"][i] = box.n_rows
     out.boxes["n_subjects"][i] = box.n_subjects
     out.boxes["gaps"][i] = box.gaps
+    out.boxes["window"][i] = box.window
     return i
 
 
@@ -302,7 +313,9 @@ class Anonymizer(ABC):
     """A recipe. Subclasses are frozen dataclasses whose fields are the knobs.
 
     ``name`` is the word for it in a job file and on the command line, ``enforces`` lists the
-    criteria it can keep, ``reference`` says where it comes from. ``minds_gaps`` says that rows
+    criteria it can keep, ``reference`` says where it comes from; ``publishes`` says whether it
+    publishes a stream as it comes, a stream window by window, or a whole table at its end;
+    ``missing`` says which meanings of a missing value it knows. ``minds_gaps`` says that rows
     which lack the same values come together first, where missing values may match anything.
     """
 
@@ -310,6 +323,8 @@ class Anonymizer(ABC):
     enforces: ClassVar[tuple[type[Criterion], ...]]
     reference: ClassVar[str]
     needs_delay: ClassVar[bool] = True
+    publishes: ClassVar[Literal["rows", "windows", "table"]] = "rows"
+    missing: ClassVar[tuple[Missing, ...]] = get_args(Missing)
     minds_gaps: ClassVar[bool] = True
 
     loss: Loss = "glm"
@@ -328,8 +343,9 @@ class Anonymizer(ABC):
     def _identity(self, space: Space) -> NDArray[np.uint8]:
         """A digest of the recipe and of all that it obeys."""
         digest = hashlib.blake2b(repr(self).encode(), digest_size=16)
-        digest.update(repr((space.limits.k, space.deadlines, space.missing)).encode())
-        for array in (*space.sides, space.limits.diversity):
+        limits, measures = space.limits, space.limits.measures
+        digest.update(repr((limits.k, space.deadlines, space.missing, space.window)).encode())
+        for array in (*space.sides, limits.diversity, measures.asked, *measures.trees):
             digest.update(array.tobytes())
         return np.frombuffer(digest.digest(), np.uint8)
 
@@ -342,6 +358,44 @@ class Anonymizer(ABC):
             raise UnsupportedError(
                 f"'{self.name}' holds rows and the policy sets no bound on it",
                 mend="Set policy.delay, for example { rows = 10000 }",
+            )
+        if policy.missing not in self.missing:
+            raise UnsupportedError(
+                f"'{self.name}' doesn't know missing values that are \"{policy.missing}\"",
+                mend=f"Set policy.missing to one of {', '.join(self.missing)}",
+            )
+        self._check_window(policy)
+
+    def _check_window(self, policy: Policy) -> None:
+        """Refuse a window, or a delay, that doesn't go with the way this anonymizer publishes."""
+        window, delay = policy.window, policy.delay
+        if self.publishes == "table":
+            if window != "all":
+                raise UnsupportedError(
+                    f"'{self.name}' publishes a whole table at once",
+                    mend='Set policy.window = "all" and no delay, or choose one for streams',
+                )
+            return
+        if window == "all":
+            raise UnsupportedError(
+                f"'{self.name}' publishes a stream and never knows all of its rows",
+                mend="Set policy.window to { rows = ..., advance = ... } and a delay, or choose an "
+                "algorithm for whole tables",
+            )
+        if self.publishes != "windows":
+            return
+        if window is None or window.advance is None:
+            raise UnsupportedError(
+                f"'{self.name}' publishes window by window, and the policy doesn't say by how much "
+                "a window advances",
+                mend="Set policy.window, for example { rows = 20000, advance = 5000 }",
+            )
+        longest = window.rows + window.advance
+        if delay is not None and delay.rows is not None and delay.rows < longest:
+            raise UnsupportedError(
+                f"'{self.name}' holds rows for up to window + advance = {longest:,} rows and the "
+                f"delay is {delay.rows:,} (thesis, Lemma 6.1)",
+                mend=f"Set policy.delay.rows to at least {longest}, or make the window smaller",
             )
 
     @abstractmethod

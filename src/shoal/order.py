@@ -25,7 +25,8 @@ __all__ = ["Arranged", "ByArrival", "ByInstant", "Ordering"]
 class Arranged(NamedTuple):
     """Decided rows in the order in which they leave, with their payload and their boxes.
 
-    The arrays are those of `Decisions`; ``groups`` are by box, ``gaps`` and ``losses`` by row.
+    The arrays are those of `Decisions`; ``groups`` and ``windows`` are by box, ``gaps`` and
+    ``losses`` by row.
     ``left`` and ``left_s`` tell, as ``published`` and ``published_s`` do, the moment at which a row
     left, which is later than the decision where it waits for others.
     """
@@ -42,6 +43,7 @@ class Arranged(NamedTuple):
     lo: Floats
     hi: Floats
     groups: Ints
+    windows: Ints
     payload: pa.RecordBatch
 
     def __repr__(self) -> str:
@@ -65,7 +67,7 @@ class Ordering:
             decisions.rows, decisions.outcomes, decisions.boxes,
             decisions.published, decisions.published_s, decisions.gaps, decisions.losses,
             decisions.published, decisions.published_s,
-            decisions.lo, decisions.hi, decisions.groups, payload,
+            decisions.lo, decisions.hi, decisions.groups, decisions.windows, payload,
         )  # fmt: skip
 
     @property
@@ -187,7 +189,7 @@ def _with_own_boxes(arranged: Arranged) -> Arranged:
     boxes[has_box] = np.arange(len(chosen))
     return arranged._replace(
         boxes=boxes, lo=arranged.lo[chosen], hi=arranged.hi[chosen],
-        groups=arranged.groups[chosen],
+        groups=arranged.groups[chosen], windows=arranged.windows[chosen],
     )  # fmt: skip
 
 

@@ -11,13 +11,41 @@ import numpy as np
 
 from shoal.errors import ParameterError, did_you_mean
 from shoal.hierarchy import Hierarchy
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Floats, Ints, Records
+from shoal.kernels.baseline import nothing
 from shoal.kernels.boxes import ATTRIBUTE, NODE, Sides, box_loss, points
 from shoal.kernels.criteria import DIVERSITY, Limits
-from shoal.policy import EntropyLDiversity, Missing, Policy, RecursiveLDiversity
-from shoal.schema import Quasi, Schema
+from shoal.kernels.emd import NODE as SENSITIVE_NODE
+from shoal.kernels.emd import TREE as SENSITIVE_TREE
+from shoal.kernels.emd import Trees
+from shoal.kernels.measured import (
+    BASIC,
+    DISCLOSURE,
+    ENHANCED,
+    MEASURE,
+    ORDERED,
+    RANGES,
+    SEMANTIC,
+    TREE,
+    Measures,
+)
+from shoal.policy import (
+    BasicLikeness,
+    BetaLikeness,
+    DeltaDisclosure,
+    EntropyLDiversity,
+    Measured,
+    Missing,
+    Policy,
+    RangeLikeness,
+    RecursiveLDiversity,
+    SemanticLikeness,
+    TCloseness,
+    Window,
+)
+from shoal.schema import Quasi, Schema, Sensitive
 
-__all__ = ["Codes", "Deadlines", "Loss", "Space"]
+__all__ = ["Codes", "Deadlines", "Loss", "Space", "Span"]
 
 Loss: TypeAlias = Literal["glm", "lm"]
 #: Which values of a row are missing is kept in the bits of one number.
@@ -56,6 +84,13 @@ class Deadlines(NamedTuple):
     seconds: float
 
 
+class Span(NamedTuple):
+    """How many rows a window has and by how many it moves; 0 where that isn't said."""
+
+    rows: int
+    advance: int
+
+
 class Space:
     """The quasi attributes of a schema with a measure of loss, and the limits of a policy.
 
@@ -78,7 +113,9 @@ class Space:
     0.25
     """
 
-    __slots__ = ("deadlines", "limits", "measure", "missing", "n_quasi", "n_sensitive", "sides")
+    __slots__ = (
+        "deadlines", "limits", "measure", "missing", "n_quasi", "n_sensitive", "sides", "window",
+    )  # fmt: skip
 
     def __init__(self, schema: Schema, policy: Policy, loss: Loss = "glm") -> None:
         if loss not in get_args(Loss):
@@ -102,6 +139,7 @@ class Space:
         self.n_sensitive = len(schema.sensitive)
         self.sides = _sides(schema.quasi, loss)
         self.limits = _limits(schema, policy)
+        self.window = _span(policy)
         delay = policy.delay
         self.deadlines = Deadlines(
             rows=0 if delay is None or delay.rows is None else delay.rows,
@@ -171,4 +209,77 @@ def _limits(schema: Schema, policy: Policy) -> Limits:
                 asked["entropy"] = max(asked["entropy"], criterion.l)
             elif isinstance(criterion, RecursiveLDiversity):
                 asked["c"], asked["l"] = criterion.c, criterion.needed
-    return Limits(policy.k, diversity)
+    measures = Measures(_asked(schema.sensitive, policy.measured), _trees(schema.sensitive))
+    return Limits(policy.k, diversity, measures, nothing(len(names)))
+
+
+def _span(policy: Policy) -> Span:
+    if not isinstance(policy.window, Window):
+        return Span(0, 0)
+    return Span(policy.window.rows, policy.window.advance or 0)
+
+
+#: The kind of each criterion that has one kind.
+KINDS: dict[type[Measured], int] = {
+    BasicLikeness: BASIC,
+    RangeLikeness: RANGES,
+    SemanticLikeness: SEMANTIC,
+    DeltaDisclosure: DISCLOSURE,
+}
+
+
+def _asked(sensitive: Sequence[Sensitive], measured: Sequence[Measured]) -> Records:
+    """What is measured, attribute by attribute."""
+    asked = [
+        _measure(criterion, j, attribute)
+        for j, attribute in enumerate(sensitive)
+        for criterion in measured
+        if criterion.attribute in (None, attribute.name)
+    ]
+    return np.array(asked, MEASURE)
+
+
+def _measure(
+    criterion: Measured, j: int, attribute: Sensitive
+) -> tuple[int, int, float, int, float, bool]:
+    level, epsilon, relative = 0, 0.0, False
+    kind = KINDS.get(type(criterion), ENHANCED)
+    if isinstance(criterion, TCloseness):
+        kind = TREE if isinstance(attribute.domain, Hierarchy) else ORDERED
+        bound = criterion.t
+    elif isinstance(criterion, DeltaDisclosure):
+        bound = criterion.delta
+    elif isinstance(criterion, BetaLikeness):
+        bound = criterion.beta
+    else:
+        raise TypeError(f"{criterion.name} has no kernel")
+    if isinstance(criterion, SemanticLikeness):
+        level = criterion.level
+    if isinstance(criterion, RangeLikeness):
+        epsilon, relative = criterion.epsilon, criterion.relative
+    return kind, j, bound, level, epsilon, relative
+
+
+def _trees(sensitive: Sequence[Sensitive]) -> Trees:
+    trees = np.zeros(len(sensitive), SENSITIVE_TREE)
+    leaf_node: list[int] = []
+    nodes: list[tuple[int, int, int]] = []
+    for entry, attribute in zip(trees, sensitive, strict=True):
+        domain = attribute.domain
+        if not isinstance(domain, Hierarchy):
+            continue
+        first = len(nodes)
+        entry["first_node"], entry["n_nodes"] = first, len(domain.parents)
+        entry["first_leaf"] = len(leaf_node)
+        leaf_node += [first + node for node in domain.leaf_nodes]
+        heights, depths = [0] * len(domain.parents), [0] * len(domain.parents)
+        for node in range(1, len(domain.parents)):
+            depths[node] = depths[domain.parents[node]] + 1
+        for node in range(len(domain.parents) - 1, 0, -1):
+            parent = domain.parents[node]
+            heights[parent] = max(heights[parent], heights[node] + 1)
+        nodes += [
+            (first + parent, height, depth)
+            for parent, height, depth in zip(domain.parents, heights, depths, strict=True)
+        ]
+    return Trees(trees, np.array(nodes, SENSITIVE_NODE), np.array(leaf_node, np.int64))

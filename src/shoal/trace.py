@@ -64,11 +64,12 @@ class Tracer:
     ) -> None:
         """Rows leave: ``inputs`` are their positions in the input, ``seq`` in the output."""
         has_box = arranged.boxes >= 0
-        group = np.full(len(has_box), -1, np.int64)
+        group, window = np.full(len(has_box), -1, np.int64), np.full(len(has_box), -1, np.int64)
         group[has_box] = arranged.groups[arranged.boxes[has_box]]
+        window[has_box] = arranged.windows[arranged.boxes[has_box]]
         self._write(
             inputs, subjects, arranged.outcomes, arranged.rows, arranged.published,
-            arrived_s, arranged.published_s, group, arranged.losses, seq,
+            arrived_s, arranged.published_s, group, window, arranged.losses, seq,
         )  # fmt: skip
 
     def quarantined(self, inputs: Ints, subjects: Any) -> None:
@@ -86,14 +87,13 @@ class Tracer:
         none, unknown = np.full(n, -1), np.full(n, np.nan)
         self._write(
             inputs, subjects, np.full(n, outcome), arrived, none,
-            unknown if arrived_s is None else arrived_s, unknown, none, unknown, none,
+            unknown if arrived_s is None else arrived_s, unknown, none, none, unknown, none,
         )  # fmt: skip
 
     def _write(
         self, inputs: Ints, subjects: Any, outcomes: Ints, arrived: Ints, published: Ints,
-        arrived_s: Floats, published_s: Floats, group: Ints, loss: Floats, seq: Ints,
+        arrived_s: Floats, published_s: Floats, group: Ints, window: Ints, loss: Floats, seq: Ints,
     ) -> None:  # fmt: skip
-        n = len(inputs)
         self._lines.write(
             pa.record_batch(
                 [
@@ -105,7 +105,7 @@ class Tracer:
                     _finite(arrived_s),
                     _finite(published_s),
                     _known(group),
-                    pa.nulls(n, pa.int64()),
+                    _known(window),
                     _finite(loss),
                     _known(seq),
                 ],

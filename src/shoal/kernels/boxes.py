@@ -72,7 +72,8 @@ class Sides(NamedTuple):
 
 class Box(NamedTuple):
     """What is said of a box beside its sides: its loss, the number of its group, how many rows and
-    subjects formed it (0 where it is used again), and which values any of them misses.
+    subjects formed it (0 where it is used again), which values any of them misses, and the window
+    that it was measured against (-1: none).
     """
 
     loss: float
@@ -80,6 +81,7 @@ class Box(NamedTuple):
     n_rows: int
     n_subjects: int
     gaps: int
+    window: int = -1
 
 
 @kernel

@@ -12,11 +12,14 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Ints, Records
+from shoal.kernels.baseline import Baseline
 from shoal.kernels.lists import by_first, column, distinct, tally
+from shoal.kernels.measured import Measures, all_measured
 
 __all__ = [
     "Limits",
     "any_diversity",
+    "any_measured",
     "breakable",
     "count_subjects",
     "match",
@@ -32,10 +35,15 @@ DIVERSITY = np.dtype([("diverse", "i8"), ("entropy", "f8"), ("c", "f8"), ("l", "
 
 
 class Limits(NamedTuple):
-    """What a policy asks of a group, as numbers."""
+    """What a policy asks of a group, as numbers, and the window that it is measured against.
+
+    The window is part of the state of a run: who runs a kernel hands it in with the limits.
+    """
 
     k: int
     diversity: Records
+    measures: Measures
+    window: Baseline
 
 
 @kernel
@@ -49,8 +57,16 @@ def any_diversity(limits: Limits) -> bool:
 
 
 @kernel
+def any_measured(limits: Limits) -> bool:
+    """Whether anything is measured against a window."""
+    return len(limits.measures.asked) > 0
+
+
+@kernel
 def breakable(limits: Limits) -> bool:
     """Whether one more row can break what is asked: evenness can be lost, variety can't."""
+    if any_measured(limits):
+        return True
     for j in range(len(limits.diversity)):
         if limits.diversity["entropy"][j] > 0.0 or limits.diversity["c"][j] > 0.0:
             return True
@@ -212,4 +228,4 @@ def meets(limits: Limits, subjects: Ints, sensitive: Ints) -> bool:
         for j in range(sensitive.shape[1]):
             if not _diverse(limits, j, subject, by_first(column(sensitive, j))):
                 return False
-    return True
+    return all_measured(limits.measures, limits.window, sensitive)
