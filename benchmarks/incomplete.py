@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Bools, Floats, Ints
 
-__all__ = ["gap_masks", "insert_gaps"]
+__all__ = ["gap_masks", "insert_gaps", "missing_places"]
+
+
+def missing_places(n_rows: int, n_quasi: int, most: int, draw: np.random.Generator) -> Bools:
+    """Where values are missing: as many rows have 0, 1, …, ``most`` such places, at random.
+
+    >>> places = missing_places(9, 4, 2, np.random.default_rng(0))
+    >>> np.bincount(places.sum(axis=1)).tolist()
+    [3, 3, 3]
+    """
+    n_missing = draw.permutation(np.arange(n_rows) % (most + 1))
+    # The places of the attributes in a random order, another one for each row.
+    order = draw.random((n_rows, n_quasi)).argsort(axis=1).argsort(axis=1)
+    return order < n_missing[:, None]
 
 
 def insert_gaps(values: Floats, most: int, seed: int) -> Floats:
-    """A copy with equally many rows of 0, 1, …, most missing values; which ones is random.
+    """A copy of which as many rows lack 0, 1, …, ``most`` values.
 
-    >>> values = insert_gaps(np.zeros((9, 4)), most=2, seed=0)
-    >>> np.bincount(np.isnan(values).sum(axis=1)).tolist()
-    [3, 3, 3]
+    >>> insert_gaps(np.array([[1.0, 2.0]]), most=0, seed=0).tolist()
+    [[1.0, 2.0]]
     """
-    rng = np.random.default_rng(seed)
-    n_rows, n_quasi = values.shape
-    n_missing = rng.permutation(np.arange(n_rows) % (most + 1))
-    # The places of the attributes in a random order, another one for each row.
-    order = rng.random((n_rows, n_quasi)).argsort(axis=1).argsort(axis=1)
-    return np.where(order < n_missing[:, None], np.nan, values)
+    places = missing_places(*values.shape, most, np.random.default_rng(seed))
+    return np.where(places, np.nan, values)
 
 
 def gap_masks(values: Floats) -> Ints:
