@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,9 @@ from benchmarks.live_costs import (
 from benchmarks.machine_use import set_apart
 from benchmarks.markdown import replace_section
 from benchmarks.measure import machine, say
+from benchmarks.options import add_options, sizes_of, tell
 from benchmarks.soak import BROKER, Soak, soak
 from benchmarks.soak_judge import judge, summary_text
-from benchmarks.workloads import DATA
 from shoal.testing.broker import ENVIRONMENT, Broker
 
 __all__ = ["main"]
@@ -48,10 +49,8 @@ def a_broker(settings: Mapping[str, object] | None = None) -> Iterator[str]:
         yield broker.address
 
 
-def costs(options: argparse.Namespace) -> int:
-    sizes = LiveSizes.quick() if options.quick else LiveSizes()
-    given = {name: getattr(options, name) for name in ("rows", "repeats")}
-    sizes = replace(sizes, **{name: value for name, value in given.items() if value is not None})
+def costs(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    sizes = sizes_of(LiveSizes, parser, options)
     with a_broker() as address:
         if options.what == "throughput":
             found: Any = throughput(address, sizes, options.data)
@@ -65,12 +64,7 @@ def costs(options: argparse.Namespace) -> int:
         "most in brackets.".format(**where)
         + f"\n\n{report}"
     )
-    print(report)
-    if options.json is not None:
-        text = json.dumps({"machine": where, options.what: found}, indent=2)
-        options.json.write_text(text + "\n", encoding="utf-8")
-    if options.write is not None:
-        replace_section(options.write, f"live-{options.what}", report)
+    tell(options, f"live-{options.what}", {"machine": where, options.what: found}, report)
     return 0
 
 
@@ -104,13 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="what", required=True)
     for name in ("throughput", "checkpoints"):
         one = commands.add_parser(name)
-        one.add_argument("--rows", type=int, help="rows of the census (default 1,000,000)")
-        one.add_argument("--repeats", type=int, help="counted repeats (default 5)")
-        one.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
-        one.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
-        one.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
-        one.add_argument("--data", type=Path, default=DATA, help="folder of generated files")
-        one.set_defaults(action=costs)
+        add_options(one, rows="the census (default 1,000,000)")
+        one.set_defaults(action=partial(costs, one))
     one = commands.add_parser("soak")
     one.add_argument("--minutes", type=float, help="for how long (default 30)")
     one.add_argument("--quick", action="store_true", help="seconds: does it work at all?")

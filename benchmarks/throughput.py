@@ -9,19 +9,19 @@ bug.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks import child, growth, runs
-from benchmarks.markdown import met, replace_section, spread, table
+from benchmarks.markdown import met, spread, table
 from benchmarks.measure import interleaved, machine, say
+from benchmarks.options import add_options, sizes_of, tell
 from benchmarks.twin import Twins, compare
-from benchmarks.workloads import DATA, Workload, acs_income, census_file
+from benchmarks.workloads import Workload, acs_income, census_file
 
 __all__ = ["Sizes", "main"]
 
@@ -237,25 +237,10 @@ def measure(sizes: Sizes, folder: Path) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.throughput", description=__doc__)
-    parser.add_argument("--rows", type=int, help="rows of the census (default 1,000,000)")
-    parser.add_argument("--repeats", type=int, help="counted repeats (default 5)")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of generated files")
+    add_options(parser, rows="the census (default 1,000,000)")
     options = parser.parse_args(arguments)
-    chosen = {name: getattr(options, name) for name in ("rows", "repeats")}
-    given = {name: value for name, value in chosen.items() if value is not None}
-    if any(value < 1 for value in given.values()):
-        parser.error("--rows and --repeats must be at least 1")
-    sizes = Sizes.quick() if options.quick else Sizes()
-    results = measure(replace(sizes, **given), options.data)
-    report = text(results)
-    print(report)
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    if options.write is not None:
-        replace_section(options.write, "results", report)
+    results = measure(sizes_of(Sizes, parser, options), options.data)
+    tell(options, "results", results, text(results))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import numpy as np
 from tests.algorithms.world import TWINS
 from tests.naive.castle import NaiveCastle
 
+from benchmarks.incomplete import insert_gaps
 from benchmarks.measure import Sample, interleaved
-from benchmarks.workloads import missing_places
 from shoal.algorithms import find
 from shoal.codec import Codec
 from shoal.datasets import census
@@ -46,8 +46,7 @@ def compare(algorithm: str, rows: int, *, k: int, delay: int, repeats: int, gaps
     """Push the same encoded rows, of which some may lack so many values, through both."""
     data = census(rows, subjects=rows, seed=1)
     codes = Codec(data.schema, key=bytes(8)).encode(next(data.batches())).codes
-    places = missing_places(*codes.values.shape, gaps, np.random.default_rng(1))
-    codes = codes._replace(values=np.where(places, np.nan, codes.values))
+    codes = codes._replace(values=insert_gaps(codes.values, gaps, seed=1))
     policy = Policy(
         KAnonymity(k), delay=Delay(rows=delay), missing="maybe" if gaps else "quarantine"
     )

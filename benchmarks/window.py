@@ -10,20 +10,19 @@ enforced: a busy machine isn't a bug.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks import growth, runs
-from benchmarks.markdown import replace_section
 from benchmarks.measure import interleaved, machine, say
+from benchmarks.options import add_options, sizes_of, tell
 from benchmarks.twin import compare
 from benchmarks.window_text import text
 from benchmarks.workers import encoded, two_workers
-from benchmarks.workloads import ADULT, DATA, Workload, adult_file
+from benchmarks.workloads import ADULT, Workload, adult_file
 from shoal.algorithms.fast import Fast
 
 __all__ = ["PARTS", "Sizes", "main"]
@@ -186,34 +185,20 @@ PARTS: dict[str, Callable[[Sizes, Path], list[dict[str, Any]]]] = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.window", description=__doc__)
-    parser.add_argument("--rows", type=int, help="rows of Adult, repeated (default 300,000)")
-    parser.add_argument("--repeats", type=int, help="counted repeats (default 5)")
+    add_options(parser, rows="Adult, repeated (default 300,000)")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="these parts alone")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of generated files")
     options = parser.parse_args(arguments)
-    chosen = {name: getattr(options, name) for name in ("rows", "repeats")}
-    given = {name: value for name, value in chosen.items() if value is not None}
-    if any(value < 1 for value in given.values()):
-        parser.error("--rows and --repeats must be at least 1")
+    sizes = sizes_of(Sizes, parser, options)
     if options.write is not None and options.only:
         parser.error("--write takes all parts: leave --only out")
     if not ADULT.exists():
         say("../shared/data/adult.csv isn't there: the window family is left out")
         return
-    sizes = replace(Sizes.quick() if options.quick else Sizes(), **given)
     results: dict[str, Any] = {"machine": machine()}
     for part in options.only or PARTS:
         say(f"the window family: {part}")
         results[part] = PARTS[part](sizes, options.data)
-    report = text(results)
-    print(report)
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    if options.write is not None:
-        replace_section(options.write, "window", report)
+    tell(options, "window", results, text(results))
 
 
 if __name__ == "__main__":

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from benchmarks.incomplete import missing_places
 from shoal.datasets import Dataset, adult, census
 from shoal.datasets._adult_domains import TABLE_5_4, domains
 from shoal.hierarchy import Hierarchy, Range
@@ -21,7 +21,6 @@ from shoal.schema import Quasi, Schema, Sensitive
 
 __all__ = [
     "ADULT", "DATA", "ROOT", "SHARED", "Workload", "acs_income", "adult_file", "census_file",
-    "missing_places",
 ]  # fmt: skip
 
 ROOT = Path(__file__).parents[1]
@@ -91,18 +90,6 @@ def _repeated(rows: int, gaps: int) -> Iterator[pa.RecordBatch]:
             for column, where in zip(piece.columns, missing.T, strict=True)
         ]
         yield from pa.table(columns, names=piece.column_names).combine_chunks().to_batches()
-
-
-def missing_places(n_rows: int, n_quasi: int, most: int, draw: np.random.Generator) -> Any:
-    """Where values are missing: as many rows have 0, 1, …, ``most`` such places, at random.
-
-    >>> places = missing_places(9, 4, 2, np.random.default_rng(0))
-    >>> np.bincount(places.sum(axis=1)).tolist()
-    [3, 3, 3]
-    """
-    n_missing = draw.permutation(np.arange(n_rows) % (most + 1))
-    places = draw.random((n_rows, n_quasi)).argsort(axis=1).argsort(axis=1)
-    return places < n_missing[:, None]
 
 
 def acs_income() -> Workload | None:

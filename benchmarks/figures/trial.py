@@ -11,9 +11,9 @@ import numpy as np
 
 from benchmarks.figures.fast.data import Repeated
 from benchmarks.figures.idea.data import Incomplete
-from benchmarks.figures.idea.gaps import gap_masks
 from benchmarks.figures.streams import Stream
 from benchmarks.figures.sweep import Cell, Lost
+from benchmarks.incomplete import gap_masks
 from shoal.algorithms import find
 from shoal.engine import Decisions, Outcome
 from shoal.kernels.arrays import Bools, Floats, Ints

@@ -19,13 +19,12 @@ from shoal.kernels.columns import Columns
 from shoal.kernels.criteria import Limits, count_subjects, meets, needed
 from shoal.kernels.held import Held, forget, gather, is_held, people, put
 from shoal.kernels.index import Index
-from shoal.kernels.kept import Kept, best, keep, reusable, reuse
+from shoal.kernels.kept import Kept, best, keep, reusable, reuse, used_again
 from shoal.kernels.neighbours import group_around, none
 from shoal.space import Deadlines, Space
 from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
 
 __all__ = [
-    "EVERYWHERE",
     "MARKS",
     "NEVER",
     "Rules",
@@ -44,8 +43,6 @@ __all__ = [
 
 #: How many groups there have been, and the number of the instant.
 MARKS = np.dtype([("groups", "i8"), ("instants", "i8")])
-#: Where the subjects of all held rows are counted.
-EVERYWHERE = -1
 #: A search by index looks for so many times the fewest people that a group needs.
 AMPLE = 2
 #: The age at which a kept group is too old, where there is none.
@@ -124,7 +121,7 @@ def take_in(state: State, batch: Batch) -> None:
     position = put(state.held, arrival(state.held, batch), 0)
     columns.append(state.columns, state.held, position)
     subject = state.held.rows["subject"][position & (len(state.held.rows) - 1)]
-    if counter.add(state.counter, EVERYWHERE, subject):
+    if counter.add(state.counter, counter.EVERYWHERE, subject):
         state.held.marks["n_subjects"][0] += 1
 
 
@@ -132,7 +129,7 @@ def take_in(state: State, batch: Batch) -> None:
 def leave(state: State, position: int) -> None:
     """A row is decided."""
     subject = state.held.rows["subject"][position & (len(state.held.rows) - 1)]
-    if counter.remove(state.counter, EVERYWHERE, subject):
+    if counter.remove(state.counter, counter.EVERYWHERE, subject):
         state.held.marks["n_subjects"][0] -= 1
     columns.remove(state.columns, state.held, position)
     forget(state.held, position)
@@ -238,9 +235,8 @@ def covering(rules: Rules, state: State, position: int, out: Out) -> Ints:
 def _join(rules: Rules, state: State, position: int, group: int, out: Out) -> None:
     at, groups = position & (len(state.held.rows) - 1), state.kept.groups
     reuse(state.kept, group, state.held.rows["subject"][at], state.held.sensitive[at])
-    known = Box(groups["loss"][group], groups["number"][group], 0, 0, groups["gaps"][group])
-    lo, hi = box_of(state.kept.lo, group), box_of(state.kept.hi, group)
-    box = write_box(out, lo, hi, known)
+    shown, lo, hi = used_again(state.kept, group)
+    box = write_box(out, lo, hi, shown)
     decide(out, position, 1, box, state.marks["instants"][0], state.held.rows["gaps"][at])
     if rules.renews:
         groups["since"][group] = out.progress["published"][0]
@@ -296,32 +292,29 @@ def settle(rules: Rules, state: State, position: int, members: Ints, out: Out) -
     either the row is suppressed.
     """
     groups = covering(rules, state, position, out) if rules.best else none()
-    if len(members) == 0 and len(groups) == 0:
+    shown, lo, hi = shape(rules, state.held, members)
+    known = best(state.kept, groups, shown.loss)
+    if known >= 0:
+        _join(rules, state, position, known, out)
+    elif len(members) > 0:
+        _publish(rules, state, members, shown, lo, hi, out)
+    else:
         at = position & (len(state.held.rows) - 1)
         decide(out, position, 2, -1, state.marks["instants"][0], state.held.rows["gaps"][at])
         leave(state, position)
-        return
-    if len(members) == 0:
-        _join(rules, state, position, best(state.kept, groups), out)
-        return
-    shown, lo, hi = shape(rules, state.held, members)
-    if len(groups) > 0:
-        known = best(state.kept, groups)
-        if state.kept.groups["loss"][known] < shown.loss:
-            _join(rules, state, position, known, out)
-            return
-    _publish(rules, state, members, shown, lo, hi, out)
 
 
 @kernel
 def shape(rules: Rules, rows: Held, members: Ints) -> tuple[Box, Floats, Floats]:
-    """The box of a group that has no number yet."""
+    """The box of a group that has no number yet. Of no members it loses infinitely much."""
     found = gather(rows, members)
-    lo, hi = hull(rules.sides, found.lo, found.hi, np.arange(len(members)))
+    lo, hi, loss = np.empty(0), np.empty(0), np.inf
+    if len(members) > 0:
+        lo, hi = hull(rules.sides, found.lo, found.hi, np.arange(len(members)))
+        loss = mean_loss(rules.sides, lo, hi)
     gaps = 0
     for missing in found.gaps:
         gaps |= missing
-    loss = mean_loss(rules.sides, lo, hi)
     return Box(loss, -1, len(members), count_subjects(found.subjects), gaps), lo, hi
 
 

@@ -10,9 +10,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Codes, Policy
+from shoal import Codes
 from shoal.engine import Decisions
-from shoal.policy import Missing
 from shoal.space import Space
 from tests.algorithms import test_castle_equals_twin as complete
 from tests.naive.castle import Decision, NaiveCastle
@@ -35,15 +34,8 @@ class Gappy(NaiveCastle):
         return super()._published(row, outcome, dataclasses.replace(group, box=whole), when)
 
 
-@dataclasses.dataclass
 class Case(complete.Case):
     """A stream with gaps: each attribute is missing in its own share of the rows."""
-
-    missing: Missing = "maybe"
-
-    def policy(self) -> Policy:
-        policy = super().policy()
-        return Policy(*policy.criteria, delay=policy.delay, missing=self.missing)
 
     def codes(self) -> Codes:
         draw = random.Random(self.seed)
@@ -73,8 +65,7 @@ CASES = st.builds(
     l=st.sampled_from([1, 1, 1, 2, 3]),
     entropy=st.sampled_from([0.0, 0.0, 0.0, 1.5]),
     recursive=st.sampled_from([(0.0, 0), (0.0, 0), (2.0, 2)]),
-    rows=st.integers(1, 60),
-    seconds=st.none(),
+    delay=st.tuples(st.integers(1, 60), st.none()),
     n_subjects=st.sampled_from([1, 3, 9, 40]),
     n_rows=st.integers(1, 120),
     clusters=st.sampled_from([1, 2, 5, 20]),
@@ -94,8 +85,7 @@ CASES = st.builds(
 @given(case=CASES)
 def test_kernel_and_twin_decide_alike_about_rows_with_gaps(case: Case) -> None:
     space = Space(case.schema(), case.policy(), case.loss)  # type: ignore[arg-type]
-    engine = case.recipe().start(case.schema(), case.policy(), seed=b"twins")
-    naive, codes = case.naive(), case.codes()
+    engine, naive, codes = case.engine(), case.naive(), case.codes()
     want: list[object] = []
     for i in range(case.n_rows):
         want += naive.push(

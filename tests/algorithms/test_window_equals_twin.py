@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import numba
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import (
-    Codes,
-    Decisions,
-    Delay,
-    Engine,
-    Hierarchy,
-    KAnonymity,
-    Policy,
-    Quasi,
-    Range,
-    Schema,
-    Sensitive,
-)
+from shoal import Codes, Decisions, Engine
 from shoal.algorithms import find, names
-from shoal.policy import Criterion, DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
+from tests.algorithms import cases
 from tests.algorithms.world import TWINS
 from tests.naive.examples import EXAMPLES
 from tests.naive.window import Decision, NaiveWindow
@@ -37,113 +23,16 @@ from tests.naive.window import Decision, NaiveWindow
 #: Those of the family that are there.
 NAMES = [name for name in TWINS if name in names()]
 
-EDUCATION = Hierarchy.from_dict(
-    {"Any": {"School": ["Primary", "Secondary"], "University": ["Bachelor", "Master", "PhD"]}}
-)
-POSTCODE = Hierarchy.digits(2)
 
+@dataclass(kw_only=True)
+class Case(cases.Case):
+    """A case with the knobs of one algorithm."""
 
-@dataclass
-class Case:
-    """A recipe, a policy and a stream, drawn together."""
-
-    seed: int
-    k: int
-    l: int  # noqa: E741
-    entropy: float
-    recursive: tuple[float, int]
-    delay: tuple[int | None, float | None]
-    timed: bool
-    n_subjects: int
-    n_rows: int
-    kept: int
-    reuse: str
-    loss: str
-    step: float | None
-    spread: int
-    weights: Sequence[float]
-    missing: str
-    gaps: float
     knobs: dict[str, Any]
-    two_sensitive: bool = False
-    domains: list[Hierarchy | Range] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.domains = [Range(0, 100, step=self.step), EDUCATION, POSTCODE]
-        self.timed = self.timed or self.delay[1] is not None
-
-    def policy(self) -> Policy:
-        criteria: list[Criterion] = [KAnonymity(self.k)]
-        if self.l > 1:
-            criteria.append(DistinctLDiversity(self.l))
-        if self.entropy:
-            criteria.append(EntropyLDiversity(self.entropy, "s0"))
-        if self.recursive[0]:
-            criteria.append(RecursiveLDiversity(self.recursive[1], "s0", c=self.recursive[0]))
-        rows, seconds = self.delay
-        return Policy(
-            *criteria,
-            delay=Delay(rows=rows, seconds=seconds),
-            missing=self.missing,  # type: ignore[arg-type]
-        )
-
-    def schema(self) -> Schema:
-        quasi = [
-            Quasi(f"q{i}", domain, weight)
-            for i, (domain, weight) in enumerate(zip(self.domains, self.weights, strict=True))
-        ]
-        sensitive = ["s0", "s1"] if self.two_sensitive else ["s0"]
-        return Schema(subject="person", quasi=quasi, sensitive=[Sensitive(n) for n in sensitive])
-
-    def codes(self) -> Codes:
-        draw = random.Random(self.seed)
-        homes = {
-            s: (draw.randrange(101), draw.randrange(5), draw.randrange(100))
-            for s in range(self.n_subjects)
-        }
-        values, subjects, sensitive, times, now = [], [], [], [], 0.0
-        for _ in range(self.n_rows):
-            subject = draw.randrange(self.n_subjects)
-            age, school, post = homes[subject]
-            row = [
-                min(100.0, max(0.0, age + draw.randint(-self.spread, self.spread) / 2)),
-                float(school if draw.random() < 0.8 else draw.randrange(5)),
-                float(post),
-            ]
-            if self.missing != "quarantine":
-                row = [math.nan if draw.random() < self.gaps else value for value in row]
-            values.append(row)
-            subjects.append(subject)
-            sensitive.append([draw.choice([0, 0, 0, 1, 1, 2, 3]), draw.randrange(3)])
-            now += draw.choice([0.0, 0.0, 0.5, 0.1, 3.0, -1.0])
-            times.append(now if self.timed else math.nan)
-        return Codes(
-            np.array(values),
-            np.array(subjects) * 7_919_000_000_000 - 5,
-            np.array(sensitive)[:, : 2 if self.two_sensitive else 1].copy(),
-            np.array(times),
-        )
 
     def naive(self, name: str) -> NaiveWindow:
-        m = 2 if self.two_sensitive else 1
-        needed = max(
-            self.l, int(np.ceil(self.entropy)), self.recursive[1] if self.recursive[0] else 1
-        )
         return TWINS[name](
-            self.domains,
-            self.weights,
-            k=self.k,
-            l_needed=[needed, self.l][:m],
-            entropy=[self.entropy, 0.0][:m],
-            recursive=[self.recursive, (0.0, 0)][:m],
-            delay_rows=self.delay[0],
-            delay_seconds=self.delay[1],
-            kept=self.kept,
-            reuse=self.reuse,
-            loss=self.loss,
-            missing=self.missing,
-            seed=b"twins",
-            **self.knobs,
+            self.domains, self.weights, missing=self.missing, **self.naively(), **self.knobs
         )
 
     def engine(self, name: str) -> Engine:
@@ -153,7 +42,7 @@ class Case:
             loss=self.loss,  # type: ignore[arg-type]
             **self.knobs,
         )
-        return recipe.start(self.schema(), self.policy(), seed=b"twins")
+        return recipe.start(self.schema(), self.policy(), seed=cases.SEED)
 
 
 @dataclass(frozen=True, order=True)
@@ -278,7 +167,7 @@ KNOBS = {
 }
 
 
-def cases(name: str) -> st.SearchStrategy[Case]:
+def drawn(name: str) -> st.SearchStrategy[Case]:
     shapes = name != "fast"
     return st.builds(
         Case,
@@ -309,7 +198,7 @@ def cases(name: str) -> st.SearchStrategy[Case]:
 @pytest.mark.parametrize("name", NAMES)
 def test_kernel_and_twin_decide_alike(name: str) -> None:
     @settings(max_examples=MANY, deadline=None, derandomize=True, database=None)
-    @given(case=cases(name), batch=st.sampled_from([1, 7, 1000]), ticks=st.booleans())
+    @given(case=drawn(name), batch=st.sampled_from([1, 7, 1000]), ticks=st.booleans())
     def alike(case: Case, batch: int, ticks: bool) -> None:
         compare(name, case, batch, ticks)
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
-
 import numpy as np
 import pytest
 from benchmarks.figures.fast.data import QUASI, Repeated
-from benchmarks.figures.idea import gaps
 from benchmarks.figures.idea.data import INFORMS, TREES, Incomplete, data_of
-from benchmarks.figures.idea.gaps import gap_masks, insert_gaps
 from benchmarks.figures.streams import ADULT
+from benchmarks.incomplete import gap_masks, insert_gaps
 
 from shoal.hierarchy import Range
 
@@ -78,12 +75,6 @@ def test_a_part_of_the_data_with_gaps():
     assert {len(array) for array in stream.codes} == {1000}
     other = Incomplete("adult", 1000, 3, seed=2).stream()
     assert (np.isnan(other.codes.values) != missing).any()
-
-
-def test_examples():
-    failed, tried = doctest.testmod(gaps)
-    assert tried > 0
-    assert failed == 0
 
 
 def test_gaps_fall_anywhere_and_by_the_seed_alone():

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from benchmarks.incomplete import missing_places
 from benchmarks.passthrough import POLICY, PassThrough, row_by_row
 from benchmarks.runs import pass_through
-from benchmarks.workloads import ADULT, adult_file, census_file, missing_places
+from benchmarks.workloads import ADULT, adult_file, census_file
 
 from shoal.codec import Codec
 from shoal.datasets import census

@@ -51,10 +51,12 @@ def test_a_ring_grows_with_rows_around_its_end() -> None:
     assert (larger.rows["cluster"] >= 0).sum() == 3
 
 
-def keep(ring: kept.Kept, value: float, group: int, sensitive: list[int]) -> None:
+def keep(
+    ring: kept.Kept, value: float, group: int, sensitive: list[int], loss: float = 0.5
+) -> None:
     box = np.array([value])
     codes = np.array(sensitive)
-    shown = Box(0.5, group, len(codes), len(codes), 0)
+    shown = Box(loss, group, len(codes), len(codes), 1)
     kept.keep(ring, box, box, shown, 0, np.arange(len(codes)), codes.reshape(-1, 1))
 
 
@@ -100,3 +102,23 @@ def test_a_kept_group_takes_rows_until_it_is_full() -> None:
     assert found(ring, space, 1.0) == [1]
     kept.reuse(ring, 0, 99, np.array([0]))
     assert found(ring, space, 1.0) == []
+
+
+def test_the_best_is_the_oldest_that_loses_least_and_less_than_asked() -> None:
+    ring = kept.empty(4, 1, 1, Space(SCHEMA, Policy(KAnonymity(2))).limits)
+    for group, loss in enumerate([0.5, 0.25, 0.25, 0.75]):
+        keep(ring, 1.0, group, [0, 0], loss)
+    everything = np.arange(4)
+    assert kept.best(ring, everything, np.inf) == 1
+    assert kept.best(ring, everything[2:], 0.5) == 2
+    assert kept.best(ring, everything, 0.25) == -1, "as good isn't better"
+    assert kept.best(ring, everything[:0], np.inf) == -1
+
+
+def test_a_box_that_is_used_again_counts_nobody_anew() -> None:
+    ring = kept.empty(2, 1, 1, Space(SCHEMA, Policy(KAnonymity(2))).limits)
+    keep(ring, 1.0, 7, [0, 0])
+    keep(ring, 2.0, 8, [0, 0])
+    shown, lo, hi = kept.used_again(ring, 1)
+    assert shown == Box(0.5, 8, 0, 0, 1)
+    assert (lo.tolist(), hi.tolist()) == ([2.0], [2.0])

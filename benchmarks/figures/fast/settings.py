@@ -8,12 +8,13 @@ W·T_kc rows. Since that is more than FADS is given, FADS is run with the same d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from benchmarks.figures.axis import Axis
 from benchmarks.figures.fast.data import QUASI, Repeated
 from benchmarks.figures.trial import Found, Trial, found, warm
 
-__all__ = ["KEPT", "RIVALS", "Axis", "FastSizes", "Setting", "axes", "run"]
+__all__ = ["KEPT", "RIVALS", "FastSizes", "Setting", "axes", "run"]
 
 #: What is compared: its name and label.
 RIVALS = {"fads": "FADS", "fast": "FAST", "fads-long": "FADS with the delay of FAST"}
@@ -72,31 +73,13 @@ class FastSizes:
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Axis:
-    """What is varied, and the settings along it."""
-
-    name: str
-    title: str
-    x_label: str
-    xs: tuple[int, ...]
-    settings: tuple[Setting, ...]
-    log: bool = False
-
-    @property
-    def places(self) -> list[str]:
-        """What each setting is called where the others are told from it."""
-        return [f"{self.name} = {x:,}" for x in self.xs]
-
-
-def axes(sizes: FastSizes) -> dict[str, Axis]:
+def axes(sizes: FastSizes) -> dict[str, Axis[Setting]]:
     """The five experiments, each of which varies one parameter."""
-    usual = sizes.usual
 
     def axis(
         name: str, title: str, x_label: str, key: str, xs: tuple[int, ...], *, log: bool = False
-    ) -> Axis:
-        return Axis(name, title, x_label, xs, tuple(replace(usual, **{key: x}) for x in xs), log)
+    ) -> Axis[Setting]:
+        return Axis.of(sizes.usual, key, xs, name=name, title=title, x_label=x_label, log=log)
 
     return {
         "k": axis("k", "(a) k", "k", "k", sizes.ks),

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from benchmarks.figures.idea.gaps import insert_gaps
 from benchmarks.figures.streams import ADULT, Stream, encoded
+from benchmarks.incomplete import insert_gaps
 from benchmarks.workloads import SHARED
 from shoal.datasets import Dataset, adult
 from shoal.hierarchy import Hierarchy, Nested, Range

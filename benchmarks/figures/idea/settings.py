@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from benchmarks.figures.axis import Axis
 from benchmarks.figures.idea.data import Incomplete
 from benchmarks.figures.trial import Found, Trial, found, warm
 from shoal.policy import Missing
 
-__all__ = ["ALGORITHMS", "DATA", "LABELS", "Axis", "Data", "IdeaSizes", "Setting", "axes", "run"]
+__all__ = ["ALGORITHMS", "DATA", "LABELS", "Data", "IdeaSizes", "Setting", "axes", "run"]
 
 Data: TypeAlias = Literal["adult", "informs"]
 DATA: dict[Data, str] = {"adult": "Adult", "informs": "INFORMS"}
@@ -59,31 +60,14 @@ class Setting:
     delay: int
 
 
-@dataclass(frozen=True)
-class Axis:
-    """What is varied, and the settings along it."""
-
-    name: str
-    title: str
-    x_label: str
-    xs: tuple[int, ...]
-    settings: tuple[Setting, ...]
-    log: bool = False
-
-    @property
-    def places(self) -> list[str]:
-        """What each setting is called where the others are told from it."""
-        return [f"{self.name} = {x:,}" for x in self.xs]
-
-
-def axes(sizes: IdeaSizes, data: Data) -> dict[str, Axis]:
+def axes(sizes: IdeaSizes, data: Data) -> dict[str, Axis[Setting]]:
     """The four experiments on a data set, each of which varies one parameter."""
     usual = Setting(data, sizes.rows, sizes.gaps, sizes.k, sizes.delay)
     gaps = sizes.adult_gaps if data == "adult" else sizes.informs_gaps
 
-    def axis(name: str, title: str, x_label: str, key: str, xs: tuple[int, ...]) -> Axis:
-        settings = tuple(replace(usual, **{key: x}) for x in xs)
-        return Axis(name, title, x_label, xs, settings, log=key in ("k", "delay"))
+    def axis(name: str, title: str, x_label: str, key: str, xs: tuple[int, ...]) -> Axis[Setting]:
+        log = key in ("k", "delay")
+        return Axis.of(usual, key, xs, name=name, title=title, x_label=x_label, log=log)
 
     return {
         "gaps": axis("gaps", "(a) missing values", "missing attributes at most", "gaps", gaps),

@@ -38,7 +38,7 @@ from shoal.kernels.criteria import (
     needed,
 )
 from shoal.kernels.held import Held, forget, gather, people, put
-from shoal.kernels.kept import Kept, best, keep, reusable, reuse
+from shoal.kernels.kept import Kept, best, keep, reusable, reuse, used_again
 from shoal.kernels.lists import in_order, order_of, picked, picked_rows
 from shoal.kernels.split import by_subjects, by_values, mend_parts
 from shoal.policy import Criterion, KAnonymity, LDiversity
@@ -47,8 +47,6 @@ from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
 
 __all__ = ["Castle"]
 
-#: The place under which the counter counts the subjects of all held rows.
-EVERYWHERE = -1
 #: How many subjects make a remainder worth a look at the end, in multiples of what a group needs.
 REMAINDER = 16
 
@@ -303,7 +301,7 @@ def _join_cluster(rules: Rules, state: State, slot: int) -> None:
     clusters.slots["last"][slot] = position
     if counter.add(state.counter, slot, rows.rows["subject"][at]):
         clusters.slots["n_subjects"][slot] += 1
-    if counter.add(state.counter, EVERYWHERE, rows.rows["subject"][at]):
+    if counter.add(state.counter, counter.EVERYWHERE, rows.rows["subject"][at]):
         state.held.marks["n_subjects"][0] += 1
     for d in range(len(clusters.lo)):
         if rows.lo[at, d] < clusters.lo[d, slot] or rows.hi[at, d] > clusters.hi[d, slot]:
@@ -331,7 +329,7 @@ def _leave_cluster(rules: Rules, state: State, position: int) -> None:
     clusters.slots["first"][slot] = state.held.rows["following"][at]
     if counter.remove(state.counter, slot, rows.rows["subject"][at]):
         clusters.slots["n_subjects"][slot] -= 1
-    if counter.remove(state.counter, EVERYWHERE, rows.rows["subject"][at]):
+    if counter.remove(state.counter, counter.EVERYWHERE, rows.rows["subject"][at]):
         state.held.marks["n_subjects"][0] -= 1
     forget(rows, position)
     member = clusters.slots["first"][slot]
@@ -432,17 +430,12 @@ def _reuse(rules: Rules, state: State, position: int, out: Out) -> bool:
     if len(covering) == 0:
         return False
     if rules.best:
-        chosen = best(state.kept, covering)
+        chosen = best(state.kept, covering, np.inf)
     else:
         chosen = covering[rng.below(state.rng, len(covering))]
     reuse(state.kept, chosen, rows.rows["subject"][at], rows.sensitive[at])
-    group = state.kept.groups[chosen]
-    box = write_box(
-        out,
-        box_of(state.kept.lo, chosen),
-        box_of(state.kept.hi, chosen),
-        Box(group["loss"], group["number"], 0, 0, group["gaps"]),
-    )
+    shown, lo, hi = used_again(state.kept, chosen)
+    box = write_box(out, lo, hi, shown)
     decide(out, position, 1, box, state.marks["instants"][0], rows.rows["gaps"][at])
     _leave_cluster(rules, state, position)
     return True
@@ -527,7 +520,7 @@ def _close_clusters(state: State, slots: Ints, positions: Ints) -> None:
         counter.remove(
             state.counter, state.held.rows["cluster"][at], state.held.rows["subject"][at]
         )
-        if counter.remove(state.counter, EVERYWHERE, state.held.rows["subject"][at]):
+        if counter.remove(state.counter, counter.EVERYWHERE, state.held.rows["subject"][at]):
             state.held.marks["n_subjects"][0] -= 1
     for slot in slots:
         _free_slot(state, slot)

@@ -21,15 +21,14 @@ from shoal._jit import kernel
 from shoal.engine import Anonymizer, Engine, Out, decide, write_box
 from shoal.kernels import columns, counter, held, kept, rng
 from shoal.kernels.arrays import Ints, Records
-from shoal.kernels.boxes import Box, box_of
+from shoal.kernels.boxes import Box
 from shoal.kernels.columns import Columns
 from shoal.kernels.held import Held, due_at, forget, is_held, people, put
-from shoal.kernels.kept import Kept, best, keep, reusable
+from shoal.kernels.kept import Kept, best, keep, reusable, used_again
 from shoal.policy import Criterion, DistinctLDiversity, KAnonymity
 from shoal.space import Space
 from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
 from shoal.window import (
-    EVERYWHERE,
     MARKS,
     Rules,
     covering,
@@ -285,6 +284,12 @@ def _until_round(rules: Rules, state: State, block: int, batch: Batch, out: Out)
 
 
 @kernel
+def _ends_cycle(position: int, cycle: int) -> int:
+    """The position, this one or a later one, with which every worker has got a block."""
+    return position + cycle - 1 - position % cycle
+
+
+@kernel
 def _take_many(rules: Rules, state: State, block: int, batch: Batch) -> None:
     """Take in the rows with which nothing can become due by its position, nor a block be full.
 
@@ -292,8 +297,7 @@ def _take_many(rules: Rules, state: State, block: int, batch: Batch) -> None:
     """
     marks, cursor, times = state.held.marks, batch.cursor, batch.codes.times
     workers, upcoming = len(state.draws), marks["upcoming"][0]
-    cycle = workers * block
-    stop = upcoming + cycle - 1 - upcoming % cycle
+    stop = _ends_cycle(upcoming, workers * block)
     if rules.deadlines.rows > 0:
         if upcoming > marks["oldest"][0] + rules.deadlines.rows:
             return
@@ -314,7 +318,6 @@ def _take_many(rules: Rules, state: State, block: int, batch: Batch) -> None:
 def _ask(rules: Rules, state: State, block: int, at_end: bool, out: Out) -> Round:
     """What the round is about that is due now; the time between rounds is estimated anew."""
     clock, workers = state.clock, len(state.draws)
-    cycle = workers * block
     if rules.deadlines.seconds > 0.0:
         # A tick may have gone by while a row was on its way, and its time with it.
         deadline = due_at(state.held, rules.deadlines.seconds)
@@ -330,7 +333,7 @@ def _ask(rules: Rules, state: State, block: int, at_end: bool, out: Out) -> Roun
         clock["last_round"][0] = now
     known = 0.0 if np.isnan(clock["estimate"][0]) else clock["estimate"][0]
     upcoming = state.held.marks["upcoming"][0]
-    following = upcoming + cycle - 1 - upcoming % cycle
+    following = _ends_cycle(upcoming, workers * block)
     dealt = clock["dealt"][0]
     clock["dealt"][0] = upcoming
     published = out.progress["published"][0]
@@ -403,19 +406,15 @@ def _see_to_own(rules: Rules, rows: Held, ask: Round, worker: Worker, position: 
     columns.close_holes(worker.columns, rows, columns.DENSE)
     slot = rows.rows["following"][at]
     members = neighbours_of(rules, rows, worker.columns, slot)
-    if len(members) == 0 and len(groups) == 0:
+    shown, box_lo, box_hi = shape(rules, rows, members)
+    known = best(worker.kept, groups, shown.loss)
+    if known >= 0:
+        _join(rules, rows, ask, worker, position, known)
+        return
+    if len(members) == 0:
         worker.left[worker.n_left[0]] = position
         worker.n_left[0] += 1
         return
-    if len(members) == 0:
-        _join(rules, rows, ask, worker, position, best(worker.kept, groups))
-        return
-    shown, box_lo, box_hi = shape(rules, rows, members)
-    if len(groups) > 0:
-        known = best(worker.kept, groups)
-        if worker.kept.groups["loss"][known] < shown.loss:
-            _join(rules, rows, ask, worker, position, known)
-            return
     # Until the groups of all workers are put together, it is known by its box.
     box = worker.out.progress["n_boxes"][0]
     shown = Box(shown.loss, -1 - box, shown.n_rows, shown.n_subjects, shown.gaps)
@@ -431,9 +430,7 @@ def _see_to_own(rules: Rules, rows: Held, ask: Round, worker: Worker, position: 
 @kernel
 def _join(rules: Rules, rows: Held, ask: Round, worker: Worker, position: int, place: int) -> None:
     """Let a row join a group that is kept or was made by the worker in this round."""
-    group = worker.kept.groups[place]
-    shown = Box(group["loss"], group["number"], 0, 0, group["gaps"])
-    lo, hi = box_of(worker.kept.lo, place), box_of(worker.kept.hi, place)
+    shown, lo, hi = used_again(worker.kept, place)
     box = write_box(worker.out, lo, hi, shown)
     worker.places[box] = place
     if rules.renews:
@@ -493,7 +490,7 @@ def _see_to(
     for position in range(rows.marks["oldest"][0], rows.marks["upcoming"][0]):
         if is_held(rows, position):
             columns.append(everything, rows, position)
-            if counter.add(subjects, EVERYWHERE, rows.rows["subject"][position & mask]):
+            if counter.add(subjects, counter.EVERYWHERE, rows.rows["subject"][position & mask]):
                 rows.marks["n_subjects"][0] += 1
     whole = Window(rows, everything, subjects, state.kept, state.marks, state.rng)
     for position in left:

@@ -11,8 +11,10 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Records, power_of_two
 
-__all__ = ["add", "empty", "grown", "home", "remove"]
+__all__ = ["EVERYWHERE", "add", "empty", "grown", "home", "remove"]
 
+#: The place under which the subjects of all held rows are counted.
+EVERYWHERE = -1
 
 #: An entry: so many rows of a subject lie in a place. A count of 0 is a free entry.
 ENTRY = np.dtype([("place", "i8"), ("subject", "i8"), ("count", "i8")])

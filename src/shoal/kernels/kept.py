@@ -13,10 +13,10 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import Box, set_box
+from shoal.kernels.boxes import Box, box_of, set_box
 from shoal.kernels.criteria import Limits, breakable, meets, needed
 
-__all__ = ["Kept", "best", "empty", "keep", "reusable", "reuse"]
+__all__ = ["Kept", "best", "empty", "keep", "reusable", "reuse", "used_again"]
 
 #: Members that a kept group has room for, in multiples of the fewest subjects a group needs.
 ROOM = 4
@@ -136,12 +136,15 @@ def reusable(
 
 
 @kernel
-def best(kept: Kept, groups: Ints) -> int:
-    """Of some kept groups the one that loses least, the oldest of several."""
-    least = groups[0]
-    for group in groups[1:]:
-        if kept.groups["loss"][group] < kept.groups["loss"][least]:
-            least = group
+def best(kept: Kept, groups: Ints, loss: float) -> int:
+    """Of some kept groups the one that loses least, the oldest of several.
+
+    It is -1 if none loses less than ``loss``; each loses less than infinity.
+    """
+    least = -1
+    for group in groups:
+        if kept.groups["loss"][group] < loss:
+            least, loss = group, kept.groups["loss"][group]
     return least
 
 
@@ -151,3 +154,11 @@ def reuse(kept: Kept, at: int, subject: int, sensitive: Ints) -> None:
     if kept.subject.shape[1] > 0:
         _put_member(kept, at, kept.groups["n_members"][at], subject, sensitive)
         kept.groups["n_members"][at] += 1
+
+
+@kernel
+def used_again(kept: Kept, at: int) -> tuple[Box, Floats, Floats]:
+    """The box of a kept group for a row that joins it: no further rows have formed it."""
+    group = kept.groups[at]
+    again = Box(group["loss"], group["number"], 0, 0, group["gaps"])
+    return again, box_of(kept.lo, at), box_of(kept.hi, at)
