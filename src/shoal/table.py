@@ -23,7 +23,7 @@ from shoal.kernels.lists import picked
 from shoal.kernels.parts import Parts, mended
 from shoal.space import Codes, Space
 
-__all__ = ["Table", "TableEngine", "publish_parts"]
+__all__ = ["Shown", "Table", "TableEngine", "publish_parts", "suppress"]
 
 SMALLEST = 256
 #: The position of the first row, how many there are, how many groups there have been, and the
@@ -114,10 +114,9 @@ class TableEngine(Engine):
         parts, lost = mended(self.space.sides, limits, rows, self._parts(rows, limits))
         measured = len(limits.measures.asked) > 0
         groups = int(marks["groups"][0])
-        publish_parts(
-            self.space.sides, rows, positions, parts, groups, end if measured else -1, out
-        )
-        _suppress(rows, positions, lost, out)
+        shown = Shown(positions, groups, end if measured else -1, 0)
+        publish_parts(self.space.sides, rows, parts, shown, out)
+        suppress(rows, lost, shown, out)
         marks["groups"] += len(parts.starts) - 1
         marks["first"], marks["n_rows"] = end, 0
 
@@ -133,11 +132,20 @@ def _wider(array: Any1, axis: int, by: int) -> Any1:
     return np.concatenate((array, np.zeros(shape, array.dtype)), axis)
 
 
+class Shown(NamedTuple):
+    """What is told of parts that leave: the positions of all rows, the number of the first group,
+    the window they were measured against (-1: none), and the instant.
+    """
+
+    positions: Ints
+    first_group: int
+    window: int
+    instant: int
+
+
 @kernel
-def publish_parts(
-    sides: Sides, rows: Rows, positions: Ints, parts: Parts, first_group: int, window: int, out: Out
-) -> None:
-    """Write down parts as groups, numbered on, all at one instant."""
+def publish_parts(sides: Sides, rows: Rows, parts: Parts, shown: Shown, out: Out) -> None:
+    """Write down parts as groups, numbered on."""
     for p in range(len(parts.starts) - 1):
         members = parts.rows[parts.starts[p] : parts.starts[p + 1]]
         gaps = 0
@@ -145,14 +153,17 @@ def publish_parts(
             gaps |= rows.gaps[i]
         n_subjects = count_subjects(picked(rows.subjects, members))
         lo, hi = parts.lo[p], parts.hi[p]
+        number = shown.first_group + p
         loss = mean_loss(sides, lo, hi)
-        shown = Box(loss, first_group + p, len(members), n_subjects, gaps, window)
-        box = write_box(out, lo, hi, shown)
+        box = write_box(
+            out, lo, hi, Box(loss, number, len(members), n_subjects, gaps, shown.window)
+        )
         for i in members:
-            decide(out, positions[i], 0, box, 0, rows.gaps[i])
+            decide(out, shown.positions[i], 0, box, shown.instant, rows.gaps[i])
 
 
 @kernel
-def _suppress(rows: Rows, positions: Ints, lost: Ints, out: Out) -> None:
+def suppress(rows: Rows, lost: Ints, shown: Shown, out: Out) -> None:
+    """Write down rows that are in no part."""
     for i in lost:
-        decide(out, positions[i], 2, -1, 0, rows.gaps[i])
+        decide(out, shown.positions[i], 2, -1, shown.instant, rows.gaps[i])
