@@ -78,7 +78,8 @@ def cube_divergence(compared: Compared, *, level: int = 2, cells: int = 100) -> 
         How many quasi attributes a cube has (mu).
     cells
         Into how many intervals of about the same length an attribute is cut that has more values,
-        and one that has no step. Categories are cut in the order of their hierarchy.
+        and one that has no step, of which a box covers whole intervals. Categories are cut in the
+        order of their hierarchy.
 
     >>> import pyarrow as pa
     >>> from shoal.hierarchy import Range
@@ -247,10 +248,14 @@ def _boxes(
 
 def _shares(edges: Floats, lo: Floats, hi: Floats, unit: float) -> Floats:
     """The share of each side that lies in each cell; none of an empty side."""
-    length = hi - lo + unit
-    covered = np.minimum(hi[:, None] + unit, edges[1:]) - np.maximum(lo[:, None], edges[:-1])
+    if not unit:
+        # A side covers whole intervals: else the one who gives it its upper end may lie outside.
+        empty = lo > hi
+        lo = np.where(empty, np.inf, _cells_of(edges, lo))
+        hi = np.where(empty, -np.inf, _cells_of(edges, hi))
+        edges = np.arange(len(edges), dtype=np.float64)
+    length = hi - lo + 1
+    covered = np.minimum(hi[:, None] + 1, edges[1:]) - np.maximum(lo[:, None], edges[:-1])
     np.maximum(covered, 0.0, out=covered)
     covered *= np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)[:, None]
-    points = np.flatnonzero(length == 0)
-    covered[points, _cells_of(edges, lo[points])] = 1.0
     return covered
