@@ -59,8 +59,10 @@ class NaiveTable(NaiveWindow):
     def end(self) -> Iterator[list[Decision]]:
         when, n = (self.n_rows, self.clock), self.n_rows
         pool = list(self.held.values())
-        if pool and self.promises.hold(pool, self.rows):
-            yield self.leave(self.partition(pool, self.rows), n, when)
+        if pool:
+            parts = self.partition(pool, self.rows)
+            good = [part for part in parts if self.promises.hold(part.rows, self.rows)]
+            yield self.leave(good, n, when)
         yield self.suppress_all(self.held.values(), when)
 
     def leave(self, parts: Sequence[Part], window: int, when: When) -> list[Decision]:

@@ -22,13 +22,14 @@ class Rule(NamedTuple):
     """What a group of so many rows of each bucket must obey.
 
     It has at least ``fewest`` rows; of each bucket at most a share of ``most`` (Theorem 4.1); and
-    moving earth between the buckets and inside of them costs at most ``t`` (Theorem 3.4). Distances
-    are by the hierarchy of attribute j, or by order where j is -1.
+    moving earth between the buckets and inside of them costs at most ``t`` (Theorem 3.4), of which
+    some is ``spent``. Distances are by the hierarchy of attribute j, or by order where j is -1.
     """
 
     buckets: Buckets
     most: Floats
     t: float
+    spent: float
     fewest: int
     trees: Trees
     values: Ints
@@ -96,8 +97,8 @@ def is_fair(rule: Rule, taken: Ints) -> bool:
             return False
     if not np.isfinite(rule.t):
         return True
-    cost = moved(rule, taken, n) + rule.buckets.cost * n
-    return cost <= rule.t * n * n_all * rule.buckets.whole * (1.0 + SLACK)
+    cost, whole = moved(rule, taken, n) + rule.buckets.cost * n, n * n_all * rule.buckets.whole
+    return cost + rule.spent * whole <= rule.t * whole * (1.0 + SLACK)
 
 
 @kernel
