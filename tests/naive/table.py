@@ -60,9 +60,7 @@ class NaiveTable(NaiveWindow):
         when, n = (self.n_rows, self.clock), self.n_rows
         pool = list(self.held.values())
         if pool:
-            parts = self.partition(pool, self.rows)
-            good = [part for part in parts if self.promises.hold(part.rows, self.rows)]
-            yield self.leave(good, n, when)
+            yield self.leave(self.partition(pool, self.rows), n, when)
         yield self.suppress_all(self.held.values(), when)
 
     def leave(self, parts: Sequence[Part], window: int, when: When) -> list[Decision]:

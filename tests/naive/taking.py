@@ -56,9 +56,7 @@ class Taking:
             return left[b][self.draw(len(left[b]))]
         place = self.draw(len(shelves[b]))
         there = {row.number for row in left[b]}
-        return next(
-            row for row in shelves[b][place:] + shelves[b][:place] if row.number in there
-        )
+        return next(row for row in shelves[b][place:] + shelves[b][:place] if row.number in there)
 
     def _nearest(self, x: Row, rows: list[Row], n: int) -> list[Row]:
         """The n nearest of some rows, which are in the order of the curve."""
