@@ -148,8 +148,7 @@ def _nodes(domain: Domain | None, places: _Floats, level: int) -> tuple[_Ints, _
     Every value is one of these nodes, at whatever level; a node with one of them is the same again.
     """
     first, stop = np.arange(len(places)), np.arange(len(places)) + 1
-    if not isinstance(domain, Hierarchy):
-        return first, stop
+    assert isinstance(domain, Hierarchy)  # else the policy doesn't fit the schema
     depths = np.zeros(len(domain.parents), dtype=np.int64)
     for node in range(1, len(depths)):
         depths[node] = depths[domain.parents[node]] + 1
