@@ -205,6 +205,16 @@ def test_a_tick_and_a_row_of_one_moment_have_windows_of_their_own() -> None:
     assert verdict.figures[WORST] == pytest.approx(float(ordered_distance([1, 2, 2], [1, 2])))
 
 
+def test_the_earlier_window_is_the_earlier_moment_wherever_its_rows_stand() -> None:
+    """1 2 1 is joined by the later row first, and is 1 2 1 1 for a moment."""
+    rows = [Row(1 + i % 2) for i in range(12)]
+    for i in (0, 1, 2):
+        rows[i] = Row(rows[i].value, 0, 3, 4)
+    rows[5], rows[6] = Row(2, 0, 8, 9, joins=True), Row(1, 0, 8, 8, joins=True)
+    verdict = judge(rows, TCloseness(1.0))
+    assert verdict.figures[WORST] == 0.25
+
+
 def test_who_joins_nothing_is_a_matter_of_grouping() -> None:
     rows = stream()
     rows[6].group = rows[7].group = 7
