@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal.algorithms.castle import Castle as Castle
+    from shoal.algorithms.d_mondrian import DMondrian as DMondrian
     from shoal.algorithms.fads import Fads as Fads
     from shoal.algorithms.fast import Fast as Fast
     from shoal.algorithms.idea import Idea as Idea
     from shoal.algorithms.iot import Iot as Iot
     from shoal.algorithms.k_varp import KVarp as KVarp
+    from shoal.algorithms.l_mondrian import LMondrian as LMondrian
+    from shoal.algorithms.mondrian import Mondrian as Mondrian
+    from shoal.algorithms.t_incognito import TIncognito as TIncognito
+    from shoal.algorithms.t_incognito_w import TIncognitoW as TIncognitoW
+    from shoal.algorithms.t_mondrian import TMondrian as TMondrian
+    from shoal.algorithms.t_mondrian_w import TMondrianW as TMondrianW
     from shoal.engine import Anonymizer as Anonymizer
     from shoal.engine import Decisions as Decisions
     from shoal.engine import Engine as Engine
@@ -48,6 +55,7 @@ _HOMES = {
     "BasicLikeness": "shoal.policy",
     "Castle": "shoal.algorithms.castle",
     "Codes": "shoal.space",
+    "DMondrian": "shoal.algorithms.d_mondrian",
     "Decisions": "shoal.engine",
     "Delay": "shoal.policy",
     "DeltaDisclosure": "shoal.policy",
@@ -62,6 +70,8 @@ _HOMES = {
     "Iot": "shoal.algorithms.iot",
     "KAnonymity": "shoal.policy",
     "KVarp": "shoal.algorithms.k_varp",
+    "LMondrian": "shoal.algorithms.l_mondrian",
+    "Mondrian": "shoal.algorithms.mondrian",
     "Policy": "shoal.policy",
     "Quasi": "shoal.schema",
     "Range": "shoal.hierarchy",
@@ -73,6 +83,10 @@ _HOMES = {
     "ShoalError": "shoal.errors",
     "Space": "shoal.space",
     "TCloseness": "shoal.policy",
+    "TIncognito": "shoal.algorithms.t_incognito",
+    "TIncognitoW": "shoal.algorithms.t_incognito_w",
+    "TMondrian": "shoal.algorithms.t_mondrian",
+    "TMondrianW": "shoal.algorithms.t_mondrian_w",
     "Window": "shoal.policy",
 }
 
