@@ -10,6 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shoal.algorithms.burel import Burel as Burel
+    from shoal.algorithms.burel_w import BurelW as BurelW
     from shoal.algorithms.castle import Castle as Castle
     from shoal.algorithms.d_mondrian import DMondrian as DMondrian
     from shoal.algorithms.fads import Fads as Fads
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from shoal.algorithms.k_varp import KVarp as KVarp
     from shoal.algorithms.l_mondrian import LMondrian as LMondrian
     from shoal.algorithms.mondrian import Mondrian as Mondrian
+    from shoal.algorithms.sabre_ak import SabreAk as SabreAk
+    from shoal.algorithms.sabre_knn import SabreKnn as SabreKnn
+    from shoal.algorithms.sabre_w import SabreW as SabreW
     from shoal.algorithms.t_incognito import TIncognito as TIncognito
     from shoal.algorithms.t_incognito_w import TIncognitoW as TIncognitoW
     from shoal.algorithms.t_mondrian import TMondrian as TMondrian
@@ -53,6 +58,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "Anonymizer": "shoal.engine",
     "BasicLikeness": "shoal.policy",
+    "Burel": "shoal.algorithms.burel",
+    "BurelW": "shoal.algorithms.burel_w",
     "Castle": "shoal.algorithms.castle",
     "Codes": "shoal.space",
     "DMondrian": "shoal.algorithms.d_mondrian",
@@ -77,6 +84,9 @@ _HOMES = {
     "Range": "shoal.hierarchy",
     "RangeLikeness": "shoal.policy",
     "RecursiveLDiversity": "shoal.policy",
+    "SabreAk": "shoal.algorithms.sabre_ak",
+    "SabreKnn": "shoal.algorithms.sabre_knn",
+    "SabreW": "shoal.algorithms.sabre_w",
     "Schema": "shoal.schema",
     "SemanticLikeness": "shoal.policy",
     "Sensitive": "shoal.schema",
