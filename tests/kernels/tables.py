@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from hypothesis import strategies as st
@@ -29,7 +29,7 @@ from shoal.kernels.boxes import Sides
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
 from shoal.kernels.parts import Parts
-from shoal.policy import Missing, Policy
+from shoal.policy import Missing, Policy, Window
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Loss, Space
 from tests.naive import space as naive
@@ -56,6 +56,7 @@ class Table:
     weights: Sequence[float] = ()
     loss: Loss = "glm"
     missing: Missing = "quarantine"
+    window: Window | Literal["all"] = "all"
 
     @cached_property
     def schema(self) -> Schema:
@@ -68,7 +69,7 @@ class Table:
 
     @cached_property
     def policy(self) -> Policy:
-        return Policy(*self.criteria, missing=self.missing, window="all")
+        return Policy(*self.criteria, missing=self.missing, window=self.window)
 
     @cached_property
     def space(self) -> Space:
