@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from shoal.codec import Codec
 from shoal.hierarchy import Hierarchy, Range
@@ -170,6 +172,57 @@ def test_minus_zero_is_zero() -> None:
     c = codec(sensitive=[Sensitive("pay", Range(-1, 10))])
     encoded = c.encode(good(pay=[0.0, -0.0]))
     assert len(set(encoded.codes.sensitive[:, 0].tolist())) == 1
+
+
+def test_codes_of_sensitive_numbers_are_ordered_as_the_numbers() -> None:
+    tiny, huge = 5e-324, 1e300
+    numbers = [-huge, -2.5, -1.0, -tiny, 0.0, tiny, 0.5, 1.0, 2.0**53, huge]
+    c = codec(sensitive=[Sensitive("pay", Range(-huge, huge))])
+    people = [str(i) for i in range(len(numbers))]
+    rows = batch(id=people, age=[1] * len(numbers), sex=["Male"] * len(numbers), pay=numbers)
+    codes = c.encode(rows).codes.sensitive[:, 0]
+    assert (np.diff(codes.astype(object)) > 0).all()
+
+
+@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@given(
+    st.lists(
+        st.floats(-1e300, 1e300) | st.integers(-3, 3).map(float) | st.none(), min_size=2, max_size=9
+    )
+)
+def test_codes_of_sensitive_numbers_tell_order_and_what_is_missing(numbers: list[Any]) -> None:
+    n = len(numbers)
+    c = codec(sensitive=[Sensitive("pay", Range(-1e300, 1e300))])
+    pay = pa.array(numbers, pa.float64())
+    codes = c.encode(batch(id=["a"] * n, age=[1] * n, sex=["Male"] * n, pay=pay)).codes.sensitive
+    pairs = list(zip(numbers, codes[:, 0].tolist(), strict=True))
+    assert all((number is None) == (code == -1) for number, code in pairs)
+    given_ = [pair for pair in pairs if pair[0] is not None]
+    for number, code in given_:
+        for other, other_code in given_:
+            assert (number < other, number == other) == (code < other_code, code == other_code)
+
+
+@pytest.mark.parametrize(
+    ("domain", "values"),
+    [
+        (SEX, ["Male", None]),
+        (SEX, ["Male", " "]),
+        (SEX, pa.array(["Male", None]).dictionary_encode()),
+        (Range(0, 10), [1, None]),
+        (Range(0, 10), [1.0, float("nan")]),
+        (Range(0, 10), ["1", ""]),
+        (None, ["x", None]),
+        (None, ["x", ""]),
+    ],
+)
+def test_where_sensitive_values_are_complete_a_missing_one_is_bad(domain: Any, values: Any) -> None:
+    quasi = [Quasi("age", Range(0, 120))]
+    schema = Schema("id", quasi, [Sensitive("pay", domain), Sensitive("free")])
+    rows = good(pay=values, free=[None, None])
+    encoded = Codec(schema, key=bytes(8), complete=frozenset({"pay"})).encode(rows)
+    assert encoded.reasons == {1: "pay is missing"}
+    assert not Codec(schema, key=bytes(8)).encode(rows).reasons
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 
 import pytest
 
-from shoal import algorithms
 from shoal.algorithms.castle import Castle
-from shoal.errors import JobError, UnsupportedError
+from shoal.errors import JobError
 from shoal.hierarchy import Hierarchy, Range
-from shoal.job import Job, _check
+from shoal.job import Job
 from shoal.policy import (
-    Criterion,
     Delay,
     DistinctLDiversity,
     EntropyLDiversity,
@@ -72,7 +69,55 @@ WRONG = [
     (changed("k = 3", "l = { entropy = 'x' }"), {"policy.l"}, "number"),
     (changed("k = 3", "l = { recursive = 2, c = 0 }"), {"policy.l.c"}, "above 0"),
     (changed("k = 3", "l = { pain = 2 }"), {"policy.l.pain"}, "Sensitive: illness"),
-    (changed("k = 3", "l = { illness = { x = 2 } }"), {"policy.l"}, "without distinct"),
+    (changed("k = 3", "l = { illness = { x = 2 } }"), {"policy.l.illness"},
+     "without distinct, entropy or recursive. For example l = { illness = 3 }"),
+    (changed("k = 3", "l = { illness = { entrpy = 2 } }"), {"policy.l.illness"}, "'entropy'?"),
+    (changed("k = 3", "l = { entrpy = 2 }"), {"policy.l.entrpy"},
+     "isn't a sensitive attribute of the schema. Did you mean 'entropy'? Sensitive: illness"),
+    (changed("k = 3", "l = { illness = 0 }"), {"policy.l.illness"}, "at least 1; got 0"),
+    (changed("k = 3", "l = { distinct = 3, c = 2 }"), {"policy.l.c"}, "doesn't go with distinct"),
+    (changed("k = 3", "t = '0.2'"), {"policy.t"}, "valid number; got '0.2'. For example t = 0.2"),
+    (changed("k = 3", "t = true"), {"policy.t"}, "number"),
+    (changed("k = 3", "t = -0.1\nwindow = { rows = 9 }"), {"policy.t"}, "of at least 0; got -0.1"),
+    (changed("k = 3", "t = nan\nwindow = { rows = 9 }"), {"policy.t"}, "finite"),
+    (changed("k = 3", "t = {}"), {"policy.t"}, "For example t = 0.2"),
+    (changed("k = 3", "t = { illness = '1', b = {} }"), {"policy.t.illness", "policy.t.b"},
+     "must be a number, or one for each attribute by name. For example t = { b = 0.2 }"),
+    (changed("k = 3", "t = 0.2"), {"policy.window"}, "is missing: t-closeness is measured against"),
+    (changed("k = 3", "beta = 0"), {"policy.beta"}, "above 0"),
+    (changed("k = 3", "beta = []"), {"policy.beta"}, "For example beta = 2"),
+    (changed("k = 3", "beta = { basic = 2, range = 2 }"), {"policy.beta"},
+     "must be one of { basic = 2 }, { enhanced = 2 }, { semantic = 2, level = 1 } and { range"),
+    (changed("k = 3", "beta = { range = 2 }"), {"policy.beta.epsilon"}, "{ range = 2, epsilon = "),
+    (changed("k = 3", "beta = { illness = { range = 2, epsilo = 5 } }"),
+     {"policy.beta.illness.epsilon", "policy.beta.illness.epsilo"}, "Did you mean 'epsilon'?"),
+    (changed("k = 3", "beta = { range = 0, epsilon = -1, relative = 1 }"),
+     {"policy.beta", "policy.beta.relative"}, "must be true or false; got 1"),
+    (changed("k = 3", "beta = { range = 1, epsilon = -1 }"), {"policy.beta.epsilon"}, "at least 0"),
+    (changed("k = 3", "beta = { semantic = 1, level = 0 }"), {"policy.beta.level"}, "at least 1"),
+    (changed("k = 3", "beta = { enhanced = 1, level = 1 }"), {"policy.beta.level"}, "enhanced"),
+    (changed("k = 3", "disclosure = 0"), {"policy.disclosure"}, "above 0"),
+    (changed("k = 3", "disclosure = 'x'"), {"policy.disclosure"}, "For example disclosure = 0.7"),
+    (changed("k = 3", "disclosur = 1"), {"policy.disclosur"}, "Did you mean 'disclosure'?"),
+    (changed("k = 3", "k = 3\nwindow = { rows = 9 }"), {"policy.window"}, "isn't used"),
+    (changed("k = 3", "k = 3\nwindow = 'all'"), {"policy.delay"}, "published at once"),
+    (changed("k = 3", "k = 3\nwindow = 'al'"), {"policy.window"}, 'or window = "all"'),
+    (changed("k = 3", "k = 3\nwindow = 9"), {"policy.window"}, "must be a table; got 9"),
+    (changed("k = 3", "t = 1\nwindow = {}"), {"policy.window.rows"}, "For example rows = "),
+    (changed("k = 3", "t = 1\nwindow = { row = 9 }"), {"policy.window.row", "policy.window.rows"},
+     "Did you mean 'rows'?"),
+    (changed("k = 3", "t = 1\nwindow = { rows = '9' }"), {"policy.window.rows"}, "integer"),
+    (changed("k = 3", "t = 1\nwindow = { rows = 0 }"), {"policy.window.rows"}, "at least 1"),
+    (changed("k = 3", "t = 1\nwindow = { rows = 9, advance = 2 }"), {"policy.window.rows"},
+     "must be a multiple of the advance"),
+    (changed("k = 3", "kk = 3\nt = -1\nbeta = -1\ndisclosure = -1\nwindow = { rows = 0 }"),
+     {"policy.kk", "policy.t", "policy.beta", "policy.disclosure", "policy.window.rows"}, ""),
+    (changed("k = 3", "t = 'x'\nwindow = { rows = 9, advance = 2 }"),
+     {"policy.t", "policy.window.rows"}, ""),
+    (changed("k = 3\ndelay = { rows = 20 }", "delay = { row = 20 }"),
+     {"policy.delay.row", "policy"}, "promises nothing"),
+    (changed("k = 3\ndelay = { rows = 20 }", "t = 0.2\nwindow = { row = 9 }\ndelay.rows = 0"),
+     {"policy.window.row", "policy.window.rows", "policy.delay.rows"}, ""),
     (changed("k = 3", "k = 3\nmissing = 'mabye'"), {"policy.missing"},
      "must be one of quarantine, extended, maybe; got 'mabye'. Did you mean 'maybe'?"),
     (changed("k = 3", "k = 3\nmissing = true"), {"policy.missing"}, "string"),
@@ -284,30 +329,6 @@ def test_each_row_is_warned_about():
 def test_different_seeds_stay_different(seed):
     seeds = {Job.parse(BASE + f"[run]\nseed = {n}\n").pipeline.seed for n in (seed, 1, 2)}
     assert len(seeds) == 3
-
-
-@dataclasses.dataclass(frozen=True)
-class Luck(Criterion):
-    """A promise that nobody can keep."""
-
-    name = "luck"
-
-
-def test_an_anonymizer_refuses_what_it_can_not_enforce(monkeypatch):
-    policy = Policy(KAnonymity(2), Luck(), delay=Delay(rows=5))
-    with pytest.raises(UnsupportedError, match=r"'castle' can't enforce luck. No anonymizer can"):
-        _check(Castle(), policy)
-
-    @dataclasses.dataclass(frozen=True, kw_only=True)
-    class Lucky(Castle):
-        name = "lucky"
-        enforces = (KAnonymity, Luck)
-
-    find = algorithms.find
-    monkeypatch.setattr(algorithms, "names", lambda: ["castle", "lucky"])
-    monkeypatch.setattr(algorithms, "find", lambda name: Lucky if name == "lucky" else find(name))
-    with pytest.raises(UnsupportedError, match=r"can't enforce luck. These can: lucky"):
-        _check(Castle(), policy)
 
 
 # -- files -----------------------------------------------------------------------------------------

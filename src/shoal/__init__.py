@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shoal.engine import Decisions as Decisions
     from shoal.engine import Engine as Engine
     from shoal.errors import ShoalError as ShoalError
+    from shoal.frame import anonymize as anonymize
     from shoal.hierarchy import Hierarchy as Hierarchy
     from shoal.hierarchy import Range as Range
     from shoal.policy import BasicLikeness as BasicLikeness
@@ -98,6 +99,7 @@ _HOMES = {
     "TMondrian": "shoal.algorithms.t_mondrian",
     "TMondrianW": "shoal.algorithms.t_mondrian_w",
     "Window": "shoal.policy",
+    "anonymize": "shoal.frame",
 }
 
 __all__ = ["__version__", *_HOMES]

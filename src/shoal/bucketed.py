@@ -44,8 +44,8 @@ def burel_parts(sides: Sides, limits: Limits, rows: Rows, random: Ints, look: in
 def _filled(sides: Sides, rows: Rows, rule: Rule, bucket: Ints, random: Ints, look: int) -> Parts:
     """Fill groups with rows that are near each other."""
     sizes = group_sizes(rule)
-    shelves = shelved(bucket, len(rule.buckets.sizes), hilbert(sides, rows.lo, rows.hi))
     middle = centres(sides, rows.lo, rows.hi)
+    shelves = shelved(bucket, len(rule.buckets.sizes), hilbert(sides, middle))
     if look == EVERYWHERE:
         order, starts = by_distance(shelves, sizes, middle, random)
     else:
@@ -63,32 +63,46 @@ def _bucket_of(limits: Limits, rows: Rows, j: int, buckets: Buckets) -> Ints:
 
 
 @kernel
+def _no_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
+    """Nothing is asked of sensitive values: all rows are in one bucket."""
+    n, none = len(rows.subjects), np.empty(0, np.int64)
+    buckets = one_bucket(np.array([n], np.int64))
+    trees = limits.measures.trees
+    return Rule(buckets, np.ones(1), np.inf, 0.0, needed(limits), trees, none, -1), np.zeros(
+        n, np.int64
+    )
+
+
+@kernel
 def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
     """What a group must obey to be close to the window, and the bucket of each row.
 
-    The first closeness that is asked rules; the others are seen to when parts are mended (thesis,
-    §3.6). Rows that differ from their window have used up a part of t (§6.3).
+    The first attribute that must be close rules; the others are seen to when parts are mended
+    (thesis, §3.6). Rows that differ from their window have used up a part of t (§6.3).
     """
     measures, window = limits.measures, limits.window
-    first, kind = -1, ORDERED
-    for i in range(len(measures.asked)):
-        if first < 0 and measures.asked["kind"][i] in (ORDERED, TREE):
-            first, kind = i, measures.asked["kind"][i]
+    asked = measures.asked
+    first, t = -1, np.inf
+    for i in range(len(asked)):
+        if asked["kind"][i] not in (ORDERED, TREE):
+            continue
+        if first < 0:
+            first = i
+        if asked["attribute"][i] == asked["attribute"][first]:
+            t = min(t, asked["bound"][i])
     if first < 0:
-        buckets = one_bucket(np.array([len(rows.subjects)], np.int64))
-        rule = Rule(buckets, np.ones(1), np.inf, needed(limits), measures.trees, window.n, -1)
-        return rule, np.zeros(len(rows.subjects), np.int64)
-    j = measures.asked["attribute"][first]
-    t = measures.asked["bound"][first] - emd_of(measures, window, first, rows.sensitive)
+        return _no_rule(limits, rows)
+    j, kind = asked["attribute"][first], asked["kind"][first]
+    spent = emd_of(measures, window, first, rows.sensitive)
     counts = counted(window, j, rows.sensitive)
     values = window.values[j, : window.n[j]].copy()
-    if kind == TREE:  # noqa: SIM108 - a line for each form
-        buckets = by_tree(measures.trees, j, values, counts, t)
+    if kind == TREE:
+        buckets = by_tree(measures.trees, j, values, counts, t, spent)
     else:
-        buckets = by_order(counts, t)
+        buckets = by_order(counts, t, spent)
     most = np.ones(len(buckets.sizes))
     by = j if kind == TREE else -1
-    rule = Rule(buckets, most, t, needed(limits), measures.trees, values, by)
+    rule = Rule(buckets, most, t, spent, needed(limits), measures.trees, values, by)
     return rule, _bucket_of(limits, rows, j, buckets)
 
 
@@ -96,7 +110,7 @@ def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
 def _largest_shares(limits: Limits, j: int) -> Floats:
     """The largest share that each value of the window may have in a group."""
     measures, window = limits.measures, limits.window
-    most = np.ones(window.n[j])
+    most = np.full(window.n[j], np.inf)
     for i in range(len(measures.asked)):
         asked = measures.asked[i]
         if asked["attribute"] != j or asked["kind"] < BASIC or asked["kind"] == DISCLOSURE:
@@ -122,10 +136,8 @@ def likeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
         if j < 0 and BASIC <= measures.asked["kind"][i] < DISCLOSURE:
             j = measures.asked["attribute"][i]
     if j < 0:
-        buckets = one_bucket(np.array([len(rows.subjects)], np.int64))
-        rule = Rule(buckets, np.ones(1), np.inf, needed(limits), measures.trees, window.n, -1)
-        return rule, np.zeros(len(rows.subjects), np.int64)
+        return _no_rule(limits, rows)
     values = window.values[j, : window.n[j]].copy()
     buckets, most = by_share(counted(window, j, rows.sensitive), _largest_shares(limits, j))
-    rule = Rule(buckets, most, np.inf, needed(limits), measures.trees, values, -1)
+    rule = Rule(buckets, most, np.inf, 0.0, needed(limits), measures.trees, values, -1)
     return rule, _bucket_of(limits, rows, j, buckets)

@@ -61,6 +61,8 @@ class Codec:
         Whether the payload carries the subject too (for a private trace).
     with_gaps
         Whether a quasi value may be missing, and is NaN then; otherwise such a row is bad.
+    complete
+        The sensitive attributes in which a row without a value is bad; elsewhere it has one more.
 
     >>> from shoal.schema import Quasi
     >>> schema = Schema(subject="id", quasi=[Quasi("age", Range(0, 120, step=1))], keep=["ward"])
@@ -74,10 +76,17 @@ class Codec:
     """
 
     def __init__(
-        self, schema: Schema, *, key: bytes, with_subject: bool = False, with_gaps: bool = False
+        self,
+        schema: Schema,
+        *,
+        key: bytes,
+        with_subject: bool = False,
+        with_gaps: bool = False,
+        complete: frozenset[str] = frozenset(),
     ) -> None:
         self._schema = schema
         self._with_gaps = with_gaps
+        self._complete = complete
         self._key = np.frombuffer(key[:8], "<u4").astype(np.int64)
         self._types: dict[str, Any] = {}
         self._payload = [*schema.payload]
@@ -177,6 +186,8 @@ class Codec:
         if pa.types.is_floating(column.type):
             # Whatever way nothing is told in, it is told as one value.
             missing |= np.isnan(np.asarray(pc.fill_null(column, np.nan)))
+        if name in self._complete:
+            complain(missing, f"{name} is missing")
         if isinstance(domain, Hierarchy):
             codes = _leaves(column, domain)
             complain((codes < 0) & ~missing, f"{name} has a category that its hierarchy lacks")
@@ -184,8 +195,7 @@ class Codec:
         if isinstance(domain, Range):
             numbers = _numbers(column, name, missing, complain)
             complain((numbers < domain.lo) | (numbers > domain.hi), f"{name} is out of its range")
-            # Adding 0.0 makes one zero of two; the bits then tell numbers apart.
-            return np.where(missing, MISSING_CODE, (numbers + 0.0).view(np.int64))
+            return np.where(missing, MISSING_CODE, _in_order(numbers))
         return np.where(missing, MISSING_CODE, self._hashes(_text(column)))
 
     def _hashes(self, text: Any) -> Ints:
@@ -352,6 +362,14 @@ def _numbers(column: Any, name: str, missing: Bools, complain: Complain) -> Floa
     given = np.asarray(column.is_valid())
     complain(given & ~missing & ~np.isfinite(numbers), f"{name} isn't a finite number")
     return numbers
+
+
+def _in_order(numbers: Floats) -> Ints:
+    """Whole numbers that are ordered as these are, and equal where these are."""
+    # Adding 0.0 makes one zero of two: that of minus zero would be the code of what is missing.
+    bits = (numbers + 0.0).view(np.int64)
+    # The bits of a float are its sign and its magnitude, so those below 0 are in reverse order.
+    return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
 
 
 def _is_numeric(kind: Any) -> bool:

@@ -79,6 +79,7 @@ class Decider:
             key=key,
             with_subject=with_subject,
             with_gaps=policy.missing != "quarantine",
+            complete=policy.in_place(schema),
         )
         self._hold = Hold()
         self._ordering: Ordering = publish.ordering(seed)

@@ -28,8 +28,9 @@ from typing import Any, Literal, TypeVar, get_args
 import pydantic
 
 from shoal import algorithms
+from shoal.able import check_able
 from shoal.engine import Anonymizer
-from shoal.errors import JobError, Problem, UnsupportedError, did_you_mean
+from shoal.errors import JobError, Problem, did_you_mean
 from shoal.hierarchy import Domain, Hierarchy, Range
 from shoal.io.formats import tell_format
 from shoal.job_ends import (
@@ -55,22 +56,14 @@ from shoal.job_form import (
     PublishForm,
     RunForm,
     SchemaForm,
+    keyed,
     problems_of,
     shown,
 )
+from shoal.job_promises import check_policy, parts_of, policy_of
 from shoal.labels import Labels
 from shoal.pipeline import Pipeline
-from shoal.policy import (
-    Criterion,
-    Delay,
-    DistinctLDiversity,
-    EntropyLDiversity,
-    KAnonymity,
-    LDiversity,
-    Missing,
-    Policy,
-    RecursiveLDiversity,
-)
+from shoal.policy import Policy
 from shoal.release import Publish
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Loss
@@ -160,7 +153,7 @@ class _Reader:
                 mend = did_you_mean(section, SECTIONS)
                 self.problems.append(Problem(section, "is an unknown section", None, mend))
         schema = self._section("schema", SchemaForm, self._schema)
-        policy = self._section("policy", PolicyForm, _policy)
+        policy = self._section("policy", PolicyForm, policy_of)
         anonymizer = self._attempt("algorithm", self._anonymizer)
         publish = self._section("publish", PublishForm, lambda raw: Publish(**raw.model_dump()))
         source = self._section("input", InputForm, lambda raw: input_of(raw, self._folder))
@@ -168,9 +161,9 @@ class _Reader:
         run = self._section("run", RunForm, self._run)
         bad_rows = self._section("bad_rows", BadRowsForm, self._bad_rows)
         if policy is not None and schema is not None:
-            self._attempt("policy", lambda: policy.check(schema))
+            self._attempt("policy", lambda: check_policy(policy, schema))
         if policy is not None and anonymizer is not None:
-            self._attempt("algorithm", lambda: _check(anonymizer, policy))
+            self._attempt("algorithm", lambda: check_able(anonymizer, policy))
         if publish is not None and schema is not None:
             self._attempt("publish", lambda: Labels(schema, publish.numeric))
         if self.problems:
@@ -226,14 +219,13 @@ class _Reader:
             rest.setdefault("subject", {"each_row": True})
             if "quasi" in wrong and not rest.get("quasi"):
                 return
-        if model is PolicyForm and wrong - {"delay", "missing"}:
-            # The promise may be what has the wrong form.
-            rest.setdefault("k", 1)
         try:
             checked = model.model_validate(rest)
         except pydantic.ValidationError:
             return
-        if rest:
+        if isinstance(checked, PolicyForm):
+            self._attempt(name, lambda: parts_of(checked, {str(key) for key in wrong}))
+        elif rest:
             self._attempt(name, lambda: build(checked))
 
     def _attempt(self, key: str, build: Callable[[], T]) -> T | None:
@@ -241,7 +233,7 @@ class _Reader:
         try:
             return build()
         except JobError as error:
-            self.problems += [_keyed(key, problem) for problem in error.problems]
+            self.problems += [keyed(key, problem) for problem in error.problems]
             return None
 
     def _schema(self, raw: SchemaForm) -> Schema:
@@ -339,100 +331,6 @@ class _Reader:
 def _given(spec: DomainForm) -> list[str]:
     """Which of the ways to give a domain were used."""
     return [way for way in WAYS if getattr(spec, way) is not None]
-
-
-def _keyed(key: str, problem: Problem) -> Problem:
-    """The problem under its key in the job file: `Range.step` of an attribute is its `.step`."""
-    head, _, tail = problem.key.rpartition(".")
-    if problem.key.split(".")[0] in SECTIONS:
-        return problem
-    if head[:1].isupper():
-        return dataclasses.replace(problem, key=f"{key}.{tail}")
-    if problem.key[:1].isupper() or problem.key in ("algorithm", "loss", "hierarchy"):
-        return dataclasses.replace(problem, key=key)
-    return dataclasses.replace(problem, key=key, what=f"{problem.key}: {problem.what}")
-
-
-# -- the promise ----------------------------------------------------------------------------------
-
-
-def _policy(raw: PolicyForm) -> Policy:
-    criteria: list[Criterion] = []
-    problems: list[Problem] = []
-    makers: list[Callable[[], list[Criterion]]] = []
-    if raw.k is not None:
-        makers.append(lambda: [KAnonymity(raw.k)])  # type: ignore[arg-type]
-    if raw.l is not None:
-        makers.append(lambda: [*_diversity(raw.l)])
-    for make in makers:
-        try:
-            criteria += make()
-        except JobError as error:
-            problems += [_keyed("policy", problem) for problem in error.problems]
-    for i, problem in enumerate(problems):
-        if problem.key == "policy.c":
-            problems[i] = dataclasses.replace(problem, key="policy.l.c")
-    delay = None
-    if raw.delay is not None:
-        try:
-            delay = Delay(**raw.delay.model_dump())
-        except JobError as error:
-            problems += [_keyed("policy.delay", problem) for problem in error.problems]
-    if not makers:
-        problems.append(Problem("policy", "promises nothing", None, "Set k, for example k = 10"))
-    meanings = get_args(Missing)
-    if raw.missing not in meanings:
-        what, mend = f"must be one of {', '.join(meanings)}", did_you_mean(raw.missing, meanings)
-        problems.append(Problem("policy.missing", what, shown(raw.missing), mend))
-    if problems:
-        raise JobError(problems)
-    missing: Missing = raw.missing  # type: ignore[assignment]
-    return Policy(*criteria, delay=delay, lateness=raw.lateness, missing=missing)
-
-
-def _diversity(raw: object, attribute: str | None = None) -> list[LDiversity]:
-    """`3`, `{ distinct = 3 }`, `{ entropy = 3 }`, `{ recursive = 3, c = 2 }`, or by attribute."""
-    if not isinstance(raw, Mapping):
-        return [DistinctLDiversity(raw, attribute)]  # type: ignore[arg-type]
-    form = dict(raw)
-    kinds = [kind for kind in ("distinct", "entropy", "recursive") if kind in form]
-    if kinds:
-        key = "policy.l" if attribute is None else f"policy.l.{attribute}"
-        known = {kinds[0], "c"} if kinds[0] == "recursive" else {kinds[0]}
-        if len(kinds) > 1 or set(form) - known:
-            raise JobError(
-                Problem(
-                    key,
-                    "must be one of { distinct = 3 }, { entropy = 3 } and { recursive = 3, c = 2 }",
-                    "the keys " + ", ".join(form),
-                )
-            )
-        if kinds[0] == "distinct":
-            return [DistinctLDiversity(form["distinct"], attribute)]
-        if kinds[0] == "entropy":
-            return [EntropyLDiversity(form["entropy"], attribute)]
-        return [RecursiveLDiversity(form["recursive"], attribute, c=form.get("c", 1.0))]
-    if attribute is not None or not form:
-        raise JobError(
-            Problem("policy.l", "is a table without distinct, entropy or recursive", None, "l = 3")
-        )
-    return [criterion for name, part in form.items() for criterion in _diversity(part, name)]
-
-
-def _check(anonymizer: Anonymizer, policy: Policy) -> None:
-    """Refuse what the anonymizer can't enforce, and name those that can."""
-    try:
-        anonymizer.check(policy)
-    except UnsupportedError as error:
-        if error.problems[0].mend is not None:
-            raise
-        able = [
-            name
-            for name in algorithms.names()
-            if all(isinstance(c, algorithms.find(name).enforces) for c in policy.criteria)
-        ]
-        mend = f"These can: {', '.join(able)}" if able else "No anonymizer can"
-        raise UnsupportedError(error.problems[0].what, mend=mend) from None
 
 
 def _warnings(

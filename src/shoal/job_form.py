@@ -5,6 +5,7 @@ What a key means, and whether its values make sense together, is the business of
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -25,6 +26,8 @@ __all__ = [
     "PublishForm",
     "RunForm",
     "SchemaForm",
+    "WindowForm",
+    "keyed",
     "problems_of",
     "shown",
 ]
@@ -36,6 +39,11 @@ EXAMPLES = {
     "schema.subject": "Name the column that tells people apart, or say { each_row = true }",
     "schema.quasi": "Name at least one column that an outsider may know",
     "policy.delay": "For example delay = { rows = 10000 }",
+    "policy.t": "For example t = 0.2",
+    "policy.beta": "For example beta = 2",
+    "policy.disclosure": "For example disclosure = 0.7",
+    "policy.window": 'For example window = { rows = 20000, advance = 5000 }, or window = "all"',
+    "policy.window.rows": "For example rows = 20000",
     "run.checkpoint": 'For example checkpoint = { folder = "state", every = 10 }',
     "run.checkpoint.folder": 'For example folder = "state"',
 }
@@ -93,11 +101,22 @@ class DelayForm(Form):
     clock: Literal["stream", "wall"] | None = None
 
 
+class WindowForm(Form):
+    """``policy.window``, where it isn't ``"all"``."""
+
+    rows: int
+    advance: int | None = None
+
+
 class PolicyForm(Form):
     """``[policy]``."""
 
     k: int | None = None
     l: int | dict[str, Any] | None = None  # noqa: E741
+    t: float | dict[str, Any] | None = None
+    beta: float | dict[str, Any] | None = None
+    disclosure: float | dict[str, Any] | None = None
+    window: WindowForm | Literal["all"] | None = None
     delay: DelayForm | None = None
     lateness: int | float | None = None
     missing: str = "quarantine"
@@ -180,13 +199,26 @@ def problems_of(section: str, model: type[Form], error: pydantic.ValidationError
             what = what.removeprefix("input ").replace("should be", "must be")
             problem = Problem(key, what, shown(found["input"]), EXAMPLES.get(key))
         problems.setdefault(key, problem)
-    return list(problems.values())
+    # Of a table that has a wrong key, it needn't be said that it isn't a word either.
+    return [p for key, p in problems.items() if not any(k.startswith(f"{key}.") for k in problems)]
+
+
+def keyed(key: str, problem: Problem) -> Problem:
+    """The problem under its key in the job file: `Range.step` of an attribute is its `.step`."""
+    head, _, tail = problem.key.rpartition(".")
+    if problem.key.split(".")[0] in SECTIONS:
+        return problem
+    if head[:1].isupper():
+        return dataclasses.replace(problem, key=f"{key}.{tail}")
+    if problem.key[:1].isupper() or problem.key in ("algorithm", "loss", "hierarchy"):
+        return dataclasses.replace(problem, key=key)
+    return dataclasses.replace(problem, key=key, what=f"{problem.key}: {problem.what}")
 
 
 def _is_type(part: object) -> bool:
     """Whether a part of a place is the name of a type and not a key."""
     return isinstance(part, str) and (
-        part in ("str", "int", "float", EachRowForm.__name__)
+        part in ("str", "int", "float", EachRowForm.__name__, WindowForm.__name__)
         or part.startswith(("list[", "dict[", "literal["))
     )
 
@@ -204,6 +236,8 @@ def _known(model: type[BaseModel], place: list[str]) -> list[str]:
         fields = inner[place[0]].model_fields if place[0] in inner else fields
     if model is PolicyForm and place[0] == "delay" and len(place) > 1:
         fields = DelayForm.model_fields
+    if model is PolicyForm and place[0] == "window" and len(place) > 1:
+        fields = WindowForm.model_fields
     if model is RunForm and place[0] == "checkpoint" and len(place) > 1:
         fields = CheckpointForm.model_fields
     return list(fields)

@@ -17,9 +17,8 @@ from shoal.kernels import held, rng
 from shoal.kernels.arrays import Bools, Floats, Ints, Records, power_of_two
 from shoal.kernels.baseline import baseline_of
 from shoal.kernels.boxes import set_row
-from shoal.kernels.criteria import Limits
+from shoal.kernels.criteria import Limits, meets
 from shoal.kernels.held import Held, Rows, due_at, forget, gather, is_held, put
-from shoal.kernels.measured import all_measured
 from shoal.kernels.parts import Parts, in_parts, mended
 from shoal.space import Deadlines, Space, Span
 from shoal.table import Shown, publish_parts, suppress
@@ -84,6 +83,7 @@ class SlidingEngine(HoldingEngine):
             event = _next_event(self.state, span, self._deadlines, batch, out)
             if event == DONE:
                 return
+            marks["instants"] += 1
             base, n = int(marks["base"][0]), int(self.state.held.marks["upcoming"][0])
             if event == ADVANCES:
                 self._advance_window(base + span.rows, base + span.advance, out)
@@ -116,7 +116,6 @@ class SlidingEngine(HoldingEngine):
         marks["base"] = expired
         if len(_held_between(state.held, base, expired)) == 0:
             return
-        marks["instants"] += 1
         window = baseline_of(_latest(state.latest, max(0, end - self.space.window.rows), end))
         limits = self.space.limits._replace(window=window)
         if self._direct(limits, base, end, expired, out, must=False):
@@ -130,18 +129,15 @@ class SlidingEngine(HoldingEngine):
     ) -> bool:
         """Form groups of the rows of a window, and let those leave in which a row expires.
 
-        Whether that is possible: not where the rows that are left differ too much from the window,
-        or one that expires finds no group. Where it ``must`` be, such rows are suppressed.
+        Whether that is possible: not where the rows that are left, all together, are no group of
+        the window. Where it ``must`` be, those that expire and find no group are suppressed.
         """
         state, marks = self.state, self.state.marks
         positions = _held_between(state.held, base, end)
         rows = gather(state.held, positions)
-        like = all_measured(limits.measures, limits.window, rows.sensitive)
-        if not like and not must:
+        if not must and not meets(limits, rows.subjects, rows.sensitive):
             return False
         parts, lost = mended(self.space.sides, limits, rows, self._parts(rows, limits))
-        if not must and len(lost) > 0 and positions[lost[0]] < expired:
-            return False
         leaves = _with_early(parts, positions, expired)
         leaving, staying = _chosen(parts, leaves, True), _chosen(parts, leaves, False)
         self._publish(rows, positions, leaving, end, out)

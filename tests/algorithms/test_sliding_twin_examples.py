@@ -18,6 +18,7 @@ from tests.algorithms.test_emd_twin_examples import RAGGED
 from tests.algorithms.world import groups
 from tests.naive.measured_twins import FOR_STREAMS, twin
 from tests.naive.parts import Part
+from tests.naive.sabre import NaiveSabre
 from tests.naive.sliding import Deviations, NaiveSliding
 from tests.naive.space import Row
 from tests.naive.window import Decision
@@ -74,8 +75,16 @@ EXAMPLE_6_1 = [
 ]  # fmt: skip
 
 
+def example_6_1() -> NaiveSliding:
+    """A run that forms each group around the first row of the first bucket."""
+    run = start(window=(8, 2), look=1)
+    assert isinstance(run.partition, NaiveSabre)
+    run.partition.taking.draw = lambda n: 0
+    return run
+
+
 def test_example_6_1() -> None:
-    run = start(window=(8, 2))
+    run = example_6_1()
     decided = push(run, EXAMPLE_6_1)
     assert run.cases == [2, 2, 1, 3, 1, 2]
     left = {n: sorted(groups(rows).values(), key=min) for n, rows in enumerate(decided) if rows}
@@ -91,7 +100,7 @@ def test_example_6_1() -> None:
 
 def test_example_6_1_rows_left_are_too_different() -> None:
     # W4: five of six rows left are a, and five of its eight rows.
-    run = start(window=(8, 2))
+    run = example_6_1()
     push(run, EXAMPLE_6_1[:15])
     window, pool = run.rows[6:14], [run.rows[n] for n in (6, 7, 10, 11, 12, 13)]
     assert all(row.number in run.held for row in pool)
@@ -207,7 +216,7 @@ def test_sliding_1_cases_by_the_promise() -> None:
     rows = [(x, value) for x in range(3) for value in (A, B)]
     paper, shoal = (
         start("sabre-w", TCloseness(0.0), window=(4, 2), deviations=Deviations(**flags))
-        for flags in ({"cases_by_the_promise": False}, {})
+        for flags in ({"cases_by_the_promise": False, "the_rest_is_tried_again": False}, {})
     )
     assert {d.outcome for d in flat(push(paper, rows))} == {"suppressed"}
     assert {d.outcome for d in flat(push(shoal, rows))} == {"group"}

@@ -46,18 +46,22 @@ class NaiveBurel:
         promises: Promises,
         *,
         draw: Callable[[int], int],
-        neighbours: str = "curve",
-        seeds: str = "sweep",
+        look: int | None = 8,
         deviations: Deviations | None = None,
     ) -> None:
         self.space, self.promises = space, promises
-        self.taking = Taking(space, neighbours, seeds, draw)
+        self.taking = Taking(space, look, draw)
         self.deviations = deviations or Deviations()
 
     def __call__(self, pool: Sequence[Row], window: Sequence[Row]) -> list[Part]:
+        if not any(isinstance(m.criterion, BetaLikeness) for m in self.promises.measures):
+            sizes = dichotomize([len(pool)], lambda sizes: True, self.promises.needed)
+            return self._parts(self.taking.groups([list(pool)], sizes), window)
         buckets, sizes = self.plan(pool, window)
         rows_of = [[row for row in pool if row.sensitive[self.j] in bucket] for bucket in buckets]
-        groups = self.taking.groups(rows_of, sizes)
+        return self._parts(self.taking.groups(rows_of, sizes), window)
+
+    def _parts(self, groups: list[list[Row]], window: Sequence[Row]) -> list[Part]:
         if self.deviations.failing_groups_merge:
             groups = merge(self.space, groups, lambda rows: self.promises.hold(rows, window))
         return [Part(rows, self.space.box(rows)) for rows in groups]
@@ -76,13 +80,13 @@ class NaiveBurel:
         def cap(value: int) -> Fraction:
             return self.cap(Fraction(frequency[value], len(against)))
 
-        buckets = dp_partition(counts, frequency, cap)
+        buckets = sorted(dp_partition(counts, frequency, cap), key=min)
         all_of = [sum(counts[v] for v in bucket) for bucket in buckets]
         caps = [min(cap(v) for v in bucket) for bucket in buckets]
         return buckets, dichotomize(
             all_of,
             lambda sizes: eligible(sizes, caps),
-            self.promises.promise.k if self.deviations.groups_have_k_rows else 1,
+            self.promises.needed if self.deviations.groups_have_k_rows else 1,
         )
 
     def _count(self, rows: Sequence[Row]) -> Counter[Any]:

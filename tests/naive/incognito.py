@@ -47,8 +47,10 @@ class NaiveIncognito:
                 good.add(node)
                 if not below:
                     minimal.append(node)
-        best = min(minimal, key=lambda node: (self._loss(pool, node), node))
-        return self.parts(pool, best)
+        # Where not even the top is good, nothing can leave.
+        best = min(minimal or nodes[-1:], key=lambda node: (self._loss(pool, node), node))
+        parts = self.parts(pool, best)
+        return [part for part in parts if self.promises.hold(part.rows, window)]
 
     def top(self, d: int) -> int:
         """The highest level of an attribute."""

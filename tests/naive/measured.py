@@ -155,6 +155,11 @@ class Promises:
         return cls(Promise(policy.k, needed, entropy, recursive), measures)
 
     @property
+    def needed(self) -> int:
+        """The fewest subjects that a group can have."""
+        return self.promise.people
+
+    @property
     def is_monotone(self) -> bool:
         """Whether what holds for two groups holds for both together.
 

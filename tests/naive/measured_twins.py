@@ -20,13 +20,12 @@ from tests.naive.table import Make, NaiveTable
 __all__ = ["FOR_STREAMS", "FOR_TABLES", "twin"]
 
 
-def sabre(neighbours: str) -> Callable[..., Make]:
-    def with_knobs(**knobs: Any) -> Make:
-        return lambda space, promises, draw: NaiveSabre(
-            space, promises, draw=draw, neighbours=neighbours, **knobs
-        )
+def sabre(**knobs: Any) -> Make:
+    return lambda space, promises, draw: NaiveSabre(space, promises, draw=draw, **knobs)
 
-    return with_knobs
+
+def sabre_knn(**knobs: Any) -> Make:
+    return sabre(look=None, **knobs)
 
 
 def burel(**knobs: Any) -> Make:
@@ -46,12 +45,12 @@ def without_draws(kind: Callable[..., Partition]) -> Callable[..., Make]:
 MONDRIAN, INCOGNITO = without_draws(NaiveMondrian), without_draws(NaiveIncognito)
 #: What makes the partition, given the knobs.
 FOR_TABLES: dict[str, Callable[..., Make]] = {
-    "sabre-ak": sabre("curve"), "sabre-knn": sabre("exact"), "burel": burel,
+    "sabre-ak": sabre, "sabre-knn": sabre_knn, "burel": burel,
     "mondrian": MONDRIAN, "t-mondrian": MONDRIAN, "l-mondrian": MONDRIAN, "d-mondrian": MONDRIAN,
     "t-incognito": INCOGNITO,
 }  # fmt: skip
 FOR_STREAMS: dict[str, Callable[..., Make]] = {
-    "sabre-w": sabre("curve"), "burel-w": burel, "t-mondrian-w": MONDRIAN,
+    "sabre-w": sabre, "burel-w": burel, "t-mondrian-w": MONDRIAN,
     "t-incognito-w": INCOGNITO,
 }  # fmt: skip
 

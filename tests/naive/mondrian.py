@@ -30,7 +30,8 @@ class NaiveMondrian:
             halves = self.halves(pool, d)
             if all(half and self.promises.hold(half, window) for half in halves):
                 return [part for half in halves for part in self(half, window)]
-        return [Part(list(pool), box)]
+        # Only a pool that fails as a whole comes to this.
+        return [Part(list(pool), box)] if self.promises.hold(pool, window) else []
 
     def width(self, box: Box, d: int) -> float:
         """What one side of a box loses."""

@@ -21,10 +21,7 @@ class Part:
 
 
 class Partition(Protocol):
-    """Parts the rows of a pool so that each part keeps what is promised against the window.
-
-    It is called for a pool that keeps the promise as a whole.
-    """
+    """Parts the rows of a pool so that each part keeps what is promised against the window."""
 
     space: Space
     promises: Promises
@@ -38,17 +35,22 @@ def merge(
     """Merge every group that isn't good with its nearest ones, until it is (§3.6 and §4.3.4).
 
     Groups are looked at in their order. The nearest is the one with which it loses least more; of
-    equals the first. The merged group stays in the place of the one that failed.
+    equals the first. The merged group stays in the place of the one that failed. If not even all
+    rows together are good, the groups that are good are let alone. Those that never are, are left
+    out.
     """
     left = [list(rows) for rows in groups]
-    at = 0
-    while at < len(left):
-        while not good(left[at]) and len(left) > 1:
+    fine = [good(rows) for rows in left]
+    barred = [False] * len(left)
+    if not good([row for rows in left for row in rows]):
+        barred = list(fine)
+    for at in range(len(left)):
+        while left[at] and not fine[at]:
             mine = space.box(left[at])
-            others = [i for i in range(len(left)) if i != at]
+            others = [i for i in range(len(left)) if left[i] and i != at and not barred[i]]
+            if not others:
+                break
             nearest = min(others, key=lambda i: space.enlargement(mine, space.box(left[i])))
-            left[at] = left[at] + left[nearest]
-            del left[nearest]
-            at -= nearest < at
-        at += 1
-    return left
+            left[at], left[nearest] = left[at] + left[nearest], []
+            fine[at] = good(left[at])
+    return [rows for rows, is_fine in zip(left, fine, strict=True) if rows and is_fine]

@@ -18,7 +18,7 @@ from tests.naive.buckets import Bucket, Ground, bucket_cat, bucket_num, cost
 from tests.naive.emd import emd
 from tests.naive.measured import Measure, Promises
 from tests.naive.parts import Part, merge
-from tests.naive.sizes import Sizes, dichotomize, greedy_work, minimal_work, within
+from tests.naive.sizes import Sizes, dichotomize, within, work
 from tests.naive.space import Row, Space
 from tests.naive.taking import Taking
 
@@ -29,13 +29,12 @@ __all__ = ["Deviations", "NaiveSabre"]
 class Deviations:
     """Where Shoal leaves chapter 3, each a flag: all on is Shoal, one off is the thesis there."""
 
-    work_is_greedy: bool = True
     groups_have_k_rows: bool = True
     failing_groups_merge: bool = True
 
 
 class NaiveSabre:
-    """The partition of SABRE-AK (``neighbours="curve"``) and SABRE-KNN (``"exact"``).
+    """The partition of SABRE-AK, and of SABRE-KNN, which looks at all rows.
 
     With several sensitive attributes the first that must be close is put in buckets, by the
     strictest t asked of it; whatever else is promised is reached by merging (§3.6).
@@ -47,31 +46,40 @@ class NaiveSabre:
         promises: Promises,
         *,
         draw: Callable[[int], int],
-        neighbours: str = "curve",
-        seeds: str = "sweep",
+        look: int | None = 8,
         deviations: Deviations | None = None,
     ) -> None:
         self.space, self.promises = space, promises
-        self.taking = Taking(space, neighbours, seeds, draw)
+        self.taking = Taking(space, look, draw)
         self.deviations = deviations or Deviations()
 
     def __call__(self, pool: Sequence[Row], window: Sequence[Row]) -> list[Part]:
+        if not self._close:
+            sizes = dichotomize([len(pool)], lambda sizes: True, self.promises.needed)
+            groups = self.taking.groups([list(pool)], sizes)
+            return self._parts(groups, window)
         buckets, sizes = self.plan(pool, window)
         j = self.target[0].j
         rows_of = [[row for row in pool if row.sensitive[j] in bucket] for bucket in buckets]
-        groups = self.taking.groups(rows_of, sizes)
+        return self._parts(self.taking.groups(rows_of, sizes), window)
+
+    def _parts(self, groups: list[list[Row]], window: Sequence[Row]) -> list[Part]:
         if self.deviations.failing_groups_merge:
             groups = merge(self.space, groups, lambda rows: self.promises.hold(rows, window))
         return [Part(rows, self.space.box(rows)) for rows in groups]
 
     @property
-    def target(self) -> tuple[Measure, float]:
-        """The attribute that is put in buckets, and the t it must keep."""
-        close = [
+    def _close(self) -> list[tuple[Measure, float]]:
+        return [
             (measure, measure.criterion.t)
             for measure in self.promises.measures
             if isinstance(measure.criterion, TCloseness)
         ]
+
+    @property
+    def target(self) -> tuple[Measure, float]:
+        """The attribute that is put in buckets, and the t it must keep."""
+        close = self._close
         first = min(measure.j for measure, _ in close)
         return min((found for found in close if found[0].j == first), key=lambda found: found[1])
 
@@ -86,9 +94,8 @@ class NaiveSabre:
         buckets = make(ground, counts, t, spent)
         bound = sum((cost(ground, counts, bucket) for bucket in buckets), Fraction(0))
         all_of = [sum(counts[v] for v in bucket) for bucket in buckets]
-        work = greedy_work if self.deviations.work_is_greedy else minimal_work
         return buckets, dichotomize(
             all_of,
             lambda sizes: within(work(ground, buckets, all_of, sizes), bound, spent, t),
-            self.promises.promise.k if self.deviations.groups_have_k_rows else 1,
+            self.promises.needed if self.deviations.groups_have_k_rows else 1,
         )

@@ -59,7 +59,7 @@ class NaiveTable(NaiveWindow):
     def end(self) -> Iterator[list[Decision]]:
         when, n = (self.n_rows, self.clock), self.n_rows
         pool = list(self.held.values())
-        if pool and self.promises.hold(pool, self.rows):
+        if pool:
             yield self.leave(self.partition(pool, self.rows), n, when)
         yield self.suppress_all(self.held.values(), when)
 

@@ -11,56 +11,68 @@ __all__ = ["Taking"]
 
 
 class Taking:
-    """Fills groups with the rows that are nearest to a seed.
+    """Fills groups with the rows that are nearest to a random row.
 
     Parameters
     ----------
-    neighbours
-        ``"curve"``: near on the Hilbert curve (SABRE-AK, BUREL), ``"exact"``: by the Euclidean
-        distance (SABRE-KNN).
-    seeds
-        ``"sweep"``: the row that is left with the lowest place on the curve, then the lowest
-        number. ``"random"``: a row of a bucket, both at random among those that are left; rows are
-        counted in the order of the curve, or by number where neighbours are exact.
+    look
+        How many rows, near on the Hilbert curve, are looked at for each one that is taken; of these
+        the nearest ones are (SABRE-AK, BUREL). None: all rows are looked at (SABRE-KNN).
     draw
-        A random number from 0 to n - 1, for random seeds.
+        A random number from 0 to n - 1.
     """
 
-    def __init__(
-        self, space: Space, neighbours: str, seeds: str, draw: Callable[[int], int]
-    ) -> None:
+    def __init__(self, space: Space, look: int | None, draw: Callable[[int], int]) -> None:
         self.centres = Centres(space)
-        self.neighbours, self.seeds, self.draw = neighbours, seeds, draw
+        self.look, self.draw = look, draw
 
     def groups(
         self, buckets: Sequence[Sequence[Row]], sizes: Sequence[Sequence[int]]
     ) -> list[list[Row]]:
         """One group for each array of sizes, in their order."""
-        left = [list(bucket) for bucket in buckets]
+        shelves = [sorted(bucket, key=self._on_curve) for bucket in buckets]
+        left = [list(shelf) for shelf in shelves]
         groups = []
         for wanted in sizes:
-            x = self._seed(left)
+            x = self._around(shelves, left)
             group = []
             for rows, n in zip(left, wanted, strict=True):
-                for row in sorted(rows, key=lambda row: self._nearness(x, row))[:n]:
+                taken = self._nearest(x, rows, n)
+                for row in taken:
                     rows.remove(row)
-                    group.append(row)
+                group += taken
             groups.append(group)
         return groups
 
-    def _seed(self, left: Sequence[Sequence[Row]]) -> Row:
-        if self.seeds == "sweep":
-            return min((row for rows in left for row in rows), key=self._on_curve)
-        filled = [rows for rows in left if rows]
-        rows = filled[self.draw(len(filled))]
-        in_order = self._on_curve if self.neighbours == "curve" else lambda row: row.number
-        return sorted(rows, key=in_order)[self.draw(len(rows))]
+    def _around(self, shelves: Sequence[list[Row]], left: Sequence[list[Row]]) -> Row:
+        """Any row of any bucket that has some left.
+
+        Along the curve any place of the bucket is drawn, and the next row there is taken, round the
+        end: not quite each equally likely, but without counting.
+        """
+        filled = [b for b, rows in enumerate(left) if rows]
+        b = filled[self.draw(len(filled))]
+        if self.look is None:
+            return left[b][self.draw(len(left[b]))]
+        place = self.draw(len(shelves[b]))
+        there = {row.number for row in left[b]}
+        return next(row for row in shelves[b][place:] + shelves[b][:place] if row.number in there)
+
+    def _nearest(self, x: Row, rows: list[Row], n: int) -> list[Row]:
+        """The n nearest of some rows, which are in the order of the curve."""
+        seen = rows if self.look is None else self._seen(x, rows)[: self.look * n]
+        if self.look == 1:
+            return seen
+        return sorted(seen, key=lambda row: self.centres.distance(x, row))[:n]
+
+    def _seen(self, x: Row, rows: list[Row]) -> list[Row]:
+        """Rows by how far they are along the curve; at the same distance those before go first."""
+        at = self.centres.hilbert(x)
+        before = [row for row in rows if self.centres.hilbert(row) < at]
+        behind = [row for row in rows if self.centres.hilbert(row) >= at]
+        far = [(at - self.centres.hilbert(row), 0, row) for row in before[::-1]]
+        far += [(self.centres.hilbert(row) - at, 1, row) for row in behind]
+        return [row for _, _, row in sorted(far, key=lambda item: item[:2])]
 
     def _on_curve(self, row: Row) -> tuple[int, int]:
         return self.centres.hilbert(row), row.number
-
-    def _nearness(self, x: Row, row: Row) -> tuple[float, ...]:
-        if self.neighbours == "exact":
-            return self.centres.distance(x, row), row.number
-        place = self.centres.hilbert(row)
-        return abs(place - self.centres.hilbert(x)), place, row.number

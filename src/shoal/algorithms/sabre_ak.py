@@ -49,10 +49,10 @@ class SabreAk(Anonymizer):
     >>> ill = np.array([[0], [0], [1], [1]])
     >>> nothing_yet = engine.push(Codes(ages, np.arange(4), ill, np.full(4, np.nan)))
     >>> decided = engine.flush()
-    >>> for n, lo, hi in zip(decided.n_rows, decided.lo, decided.hi):
-    ...     print(f"{n} people in {lo} to {hi}")
-    2 people in [20.] to [22.]
-    2 people in [70.] to [71.]
+    >>> for n, lo, hi in sorted(zip(decided.n_rows, decided.lo[:, 0], decided.hi[:, 0])):
+    ...     print(f"{n} people from {lo} to {hi}")
+    2 people from 20.0 to 22.0
+    2 people from 70.0 to 71.0
 
     References
     ----------

@@ -16,6 +16,7 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.emd import Trees
+from shoal.kernels.likeness import SLACK
 
 __all__ = ["Buckets", "by_order", "by_share", "by_tree", "one_bucket"]
 
@@ -120,8 +121,10 @@ def _best_cut(sums: _Sums, begin: int, end: int) -> tuple[int, int]:
 
 
 @kernel
-def by_order(counts: Ints, t: float) -> Buckets:
-    """Buckets of numbers: the one whose cut saves most is cut until the cost is below t."""
+def by_order(counts: Ints, t: float, spent: float) -> Buckets:
+    """Buckets of numbers: the one whose cut saves most is cut until the cost is below t, of which
+    some is spent.
+    """
     sums, n_rows = _summed(counts), 0
     m, whole = len(sums.values), max(len(counts) - 1, 1)
     for count in counts:
@@ -131,7 +134,7 @@ def by_order(counts: Ints, t: float) -> Buckets:
     cost, n = _interval_cost(sums, 0, m), 1
     cut[0], halves = _best_cut(sums, 0, m)
     saves[0] = cost - halves if m > 1 else -1
-    while cost >= t * n_rows * whole:
+    while cost + spent * n_rows * whole >= t * n_rows * whole * (1.0 - SLACK):
         chosen = _most_saving(saves, since, n)
         if saves[chosen] < 0:
             break
@@ -229,7 +232,7 @@ def _saves(trees: Trees, nodes: _Nodes, node: int) -> int:
 
 
 @kernel
-def by_tree(trees: Trees, j: int, values: Ints, counts: Ints, t: float) -> Buckets:
+def by_tree(trees: Trees, j: int, values: Ints, counts: Ints, t: float, spent: float) -> Buckets:
     """Buckets of categories: the node whose cut saves most is cut until the cost is below t."""
     nodes = _occupied(trees, j, values, counts)
     whole = max(trees.nodes["height"][nodes.first], 1)
@@ -238,7 +241,8 @@ def by_tree(trees: Trees, j: int, values: Ints, counts: Ints, t: float) -> Bucke
     leaves[0], n = _settled(trees, nodes, 0), 1
     saves[0] = _saves(trees, nodes, leaves[0])
     cost = _node_cost(trees, nodes, leaves[0])
-    while cost >= t * nodes.rows[0] * whole:
+    all_rows = nodes.rows[0] * whole
+    while cost + spent * all_rows >= t * all_rows * (1.0 - SLACK):
         chosen = _most_saving(saves, since, n)
         if saves[chosen] < 0:
             break
@@ -292,7 +296,7 @@ def by_share(counts: Ints, most: Floats) -> tuple[Buckets, Floats]:
         begin = end - 1
         while begin > 0:
             rows += counts[values[begin - 1]]
-            if rows >= most[values[begin - 1]] * n_rows:
+            if rows >= most[values[begin - 1]] * n_rows * (1.0 - SLACK):
                 break
             if fewest[begin - 1] + 1 < fewest[end]:
                 fewest[end], begins[end] = fewest[begin - 1] + 1, begin

@@ -18,14 +18,14 @@ from shoal.kernels.boxes import Sides
 __all__ = ["centres", "curve_bits", "hilbert", "hilbert_index"]
 
 #: All bits of a key together: it is a whole number that isn't negative.
-KEY_BITS = 63
+KEY_BITS = 62
 #: More than that for one attribute is finer than what it can tell apart.
 MOST_BITS = 16
 
 
 @kernel
 def curve_bits(n_quasi: int) -> int:
-    """How many bits of each attribute are in a key; 1 for the first 63 of very many attributes."""
+    """How many bits of each attribute are in a key; 1 for the first 62 of very many attributes."""
     return max(1, min(MOST_BITS, KEY_BITS // n_quasi))
 
 
@@ -33,23 +33,21 @@ def curve_bits(n_quasi: int) -> int:
 def centres(sides: Sides, lo: Floats, hi: Floats) -> Floats:
     """The middle of each box (attributes along the first axis), from 0 to the weight of a side.
 
-    The heaviest attribute spans the whole grid; one that matters half as much spans half of it. An
-    empty side, where nothing is known, lies in the middle.
+    An empty side, where nothing is known, lies in the middle of all.
     """
     d, n = lo.shape
-    heaviest = 0.0
-    for a in range(d):
-        heaviest = max(heaviest, sides.attributes["weight"][a])
-    middle = np.empty((d, n))
+    middle = np.zeros((d, n))
     for a in range(d):
         side = sides.attributes[a]
-        length = side["highest"] - side["lowest"]
-        scale = side["weight"] / heaviest
+        lowest, length = side["lowest"], side["highest"] - side["lowest"]
+        if length <= 0.0:
+            continue
+        scale = side["weight"] / length
         for i in range(n):
-            share = 0.5
-            if length > 0.0 and lo[a, i] <= hi[a, i]:
-                share = ((lo[a, i] + hi[a, i]) / 2.0 - side["lowest"]) / length
-            middle[a, i] = share * scale
+            centre = (lo[a, i] + hi[a, i]) / 2.0
+            if lo[a, i] > hi[a, i]:
+                centre = (lowest + side["highest"]) / 2.0
+            middle[a, i] = (centre - lowest) * scale
     return middle
 
 
@@ -85,15 +83,19 @@ def hilbert_index(cell: Ints, bits: int) -> int:
 
 
 @kernel
-def hilbert(sides: Sides, lo: Floats, hi: Floats) -> Ints:
-    """The key of each box."""
-    middle = centres(sides, lo, hi)
+def hilbert(sides: Sides, middle: Floats) -> Ints:
+    """The key of each box, given its centre.
+
+    The heaviest attribute spans the whole grid; one that matters half as much spans half of it.
+    """
     d = min(len(middle), KEY_BITS)
     n, bits = middle.shape[1], curve_bits(d)
-    cells = float(1 << bits)
+    cells, heaviest = 1 << bits, 0.0
+    for a in range(len(middle)):
+        heaviest = max(heaviest, sides.attributes["weight"][a])
     keys, cell = np.empty(n, np.int64), np.empty(d, np.int64)
     for i in range(n):
         for a in range(d):
-            cell[a] = min(int(middle[a, i] * cells), (1 << bits) - 1)
+            cell[a] = min(int(middle[a, i] / heaviest * cells), cells - 1)
         keys[i] = hilbert_index(cell, bits)
     return keys

@@ -78,9 +78,9 @@ def like_in_ranges(
     """Whether each run of values is that is no longer than epsilon."""
     for a in range(len(of)):
         here, there = 0, 0
-        most = epsilon * numbers[a] if relative else epsilon
         for b in range(a, len(of)):
-            if numbers[b] - numbers[a] > most * (1.0 + SLACK):
+            length = numbers[b] - numbers[a]
+            if (length / numbers[a] if relative else length) > epsilon:
                 break
             here += counts[b]
             there += of[b]

@@ -21,8 +21,8 @@ __all__ = ["Parts", "in_parts", "mended", "parts_of"]
 #: A part looks for its nearest one among so many before and behind it, so that the time for a table
 #: grows with its rows and not with their square.
 NEAR = 64
-#: A part of many rows is looked at again only when it has grown by one row in so many.
-GROWTH = 16
+#: A part of so many rows is looked at again only when it has grown by one row in so many.
+MANY, GROWTH = 1024, 16
 
 
 class Parts(NamedTuple):
@@ -129,12 +129,12 @@ def _nearest(sides: Sides, chain: _Chain, lo: Floats, hi: Floats, p: int, barred
     for _ in range(NEAR):
         if left >= 0:
             added = _added_loss(sides, lo, hi, p, left)
-            if added < least and not barred[left]:
+            if not barred[left] and (added < least or (added == least and left < best)):
                 best, least = left, added
             left = chain.before[left]
         if right < n:
             added = _added_loss(sides, lo, hi, p, right)
-            if added < least and not barred[right]:
+            if not barred[right] and added < least:
                 best, least = right, added
             right = chain.behind[right]
     return best
@@ -160,7 +160,7 @@ def _grow(
     barred: Bools,
 ) -> bool:  # fmt: skip
     """Merge a part with its nearest one until it may leave; whether it may."""
-    enough = chain.n_rows[p] + 1
+    enough = 0
     while True:
         q = _nearest(sides, chain, lo, hi, p, barred)
         if q >= 0:
@@ -168,7 +168,8 @@ def _grow(
         if q < 0 or chain.n_rows[p] >= enough:
             if _may_leave(limits, rows, _members(chain, p)):
                 return True
-            enough = chain.n_rows[p] + chain.n_rows[p] // GROWTH
+            if chain.n_rows[p] >= MANY:
+                enough = chain.n_rows[p] + chain.n_rows[p] // GROWTH
         if q < 0:
             return False
 

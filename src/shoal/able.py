@@ -1,0 +1,38 @@
+"""Who can keep a promise: a refusal names the anonymizers that wouldn't refuse."""
+
+from __future__ import annotations
+
+from shoal import algorithms
+from shoal.engine import Anonymizer
+from shoal.errors import UnsupportedError
+from shoal.policy import Policy
+
+__all__ = ["check_able"]
+
+
+def check_able(anonymizer: Anonymizer, policy: Policy) -> None:
+    """Refuse what the anonymizer can't enforce, and name those that can.
+
+    >>> from shoal.algorithms.fast import Fast
+    >>> from shoal.policy import Delay, EntropyLDiversity
+    >>> check_able(Fast(), Policy(EntropyLDiversity(3), delay=Delay(rows=100)))
+    Traceback (most recent call last):
+    ...
+    shoal.errors.UnsupportedError: algorithm: 'fast' can't enforce entropy l-diversity. ...
+    """
+    try:
+        anonymizer.check(policy)
+    except UnsupportedError as error:
+        if error.problems[0].mend is not None:
+            raise
+        able = [name for name in algorithms.names() if _can(name, policy)]
+        mend = f"These can: {', '.join(able)}" if able else "No anonymizer can"
+        raise UnsupportedError(error.problems[0].what, mend=mend) from None
+
+
+def _can(name: str, policy: Policy) -> bool:
+    try:
+        algorithms.find(name)().check(policy)
+    except UnsupportedError:
+        return False
+    return True
