@@ -17,10 +17,13 @@ __all__ = ["add_options", "sizes_of", "tell"]
 Sizes = TypeVar("Sizes", bound=Any)
 
 
-def add_options(parser: argparse.ArgumentParser, *, rows: str) -> None:
-    """Let a command take sizes, and places for its results; ``rows`` says of what it has them."""
+def add_options(parser: argparse.ArgumentParser, *, rows: str, repeats: int = 5) -> None:
+    """Let a command take sizes, and places for its results.
+
+    ``rows`` says of what it has them, ``repeats`` how often it measures if it isn't told.
+    """
     parser.add_argument("--rows", type=int, help=f"rows of {rows}")
-    parser.add_argument("--repeats", type=int, help="counted repeats (default 5)")
+    parser.add_argument("--repeats", type=int, help=f"counted repeats (default {repeats})")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")

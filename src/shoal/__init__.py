@@ -10,12 +10,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shoal.algorithms.burel import Burel as Burel
+    from shoal.algorithms.burel_w import BurelW as BurelW
     from shoal.algorithms.castle import Castle as Castle
     from shoal.algorithms.fads import Fads as Fads
     from shoal.algorithms.fast import Fast as Fast
     from shoal.algorithms.idea import Idea as Idea
     from shoal.algorithms.iot import Iot as Iot
     from shoal.algorithms.k_varp import KVarp as KVarp
+    from shoal.algorithms.sabre_ak import SabreAk as SabreAk
+    from shoal.algorithms.sabre_knn import SabreKnn as SabreKnn
+    from shoal.algorithms.sabre_w import SabreW as SabreW
     from shoal.engine import Anonymizer as Anonymizer
     from shoal.engine import Decisions as Decisions
     from shoal.engine import Engine as Engine
@@ -46,6 +51,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "Anonymizer": "shoal.engine",
     "BasicLikeness": "shoal.policy",
+    "Burel": "shoal.algorithms.burel",
+    "BurelW": "shoal.algorithms.burel_w",
     "Castle": "shoal.algorithms.castle",
     "Codes": "shoal.space",
     "Decisions": "shoal.engine",
@@ -67,6 +74,9 @@ _HOMES = {
     "Range": "shoal.hierarchy",
     "RangeLikeness": "shoal.policy",
     "RecursiveLDiversity": "shoal.policy",
+    "SabreAk": "shoal.algorithms.sabre_ak",
+    "SabreKnn": "shoal.algorithms.sabre_knn",
+    "SabreW": "shoal.algorithms.sabre_w",
     "Schema": "shoal.schema",
     "SemanticLikeness": "shoal.policy",
     "Sensitive": "shoal.schema",

@@ -125,6 +125,49 @@ def test_window_refuses_what_makes_no_sense(words, told):
 
 
 @needs_adult
+def test_search(tmp_path):
+    page, values = tmp_path / "page.md", tmp_path / "values.json"
+    page.write_text("# Page\n<!-- search:begin -->\n<!-- search:end -->\nend\n")
+    done = run(
+        "benchmarks.search", "--quick", "--data", tmp_path, "--json", values, "--write", page
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(values.read_text())["search"]
+    assert [(one["delay"], one["k"]) for one in found] == [(40, 3), (60, 4)]
+    for one in found:
+        assert one["alike"]
+        assert len(one["gain"]["values"]) == 2
+        assert one["microseconds"]["all rows"]["median"] > 0
+    assert "Both decide the same." in done.stdout
+    assert done.stdout.strip() in page.read_text()
+
+
+def test_gaps(tmp_path):
+    values, pages = tmp_path / "values.json", [tmp_path / "algorithms/idea.md"]
+    pages.append(tmp_path / "missing.md")
+    pages[0].parent.mkdir()
+    for page in pages:
+        page.write_text("# Page\n<!-- gaps:begin -->\n<!-- gaps:end -->\nend\n")
+    done = run("benchmarks.gaps", "--quick", "--json", values, "--write", tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(values.read_text())
+    names = {"idea", "fads", "fast", "castle"}
+    assert list(found["loss"]) == ["0", "1"]
+    for by_name in found["loss"].values():
+        assert names < set(by_name)
+        assert all(0 < loss < 1 for losses in by_name.values() for loss in losses)
+    assert list(found["apart"]) == ["1"]
+    told = {name: sum(shares) for name, shares in found["apart"]["1"].items()}
+    assert min(told, key=told.get) == "idea"
+    exact = {name: sum(one["exact"]) for name, one in found["complete"].items()}
+    assert exact.pop("castle") > 10 * max(exact.values())
+    for page in pages:
+        text = page.read_text()
+        assert text.endswith("<!-- gaps:end -->\nend\n")
+        assert text.partition("begin -->")[2].partition("<!--")[0].strip() in done.stdout
+
+
+@needs_adult
 def test_figures(tmp_path):
     done = run("benchmarks.figures", "castle", "--quick", "--out", tmp_path)
     assert done.returncode == 0, done.stderr

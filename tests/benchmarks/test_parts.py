@@ -13,14 +13,14 @@ from benchmarks.figures.sweep import Cell, Lost
 from benchmarks.markdown import replace_section
 from benchmarks.measure import Sample, interleaved
 
-from benchmarks import incomplete, markdown, measure, passthrough
+from benchmarks import gaps, incomplete, markdown, measure, passthrough
 
 
 def cell(*losses, suppressed=0.0):
     return Cell(tuple(Lost(loss, loss, suppressed) for loss in losses))
 
 
-@pytest.mark.parametrize("module", [incomplete, markdown, measure, model, passthrough])
+@pytest.mark.parametrize("module", [gaps, incomplete, markdown, measure, model, passthrough])
 def test_examples(module):
     failed, tried = doctest.testmod(module)
     assert tried > 0

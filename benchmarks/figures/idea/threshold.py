@@ -38,9 +38,9 @@ def figure_threshold(sizes: IdeaSizes) -> Figure:
         f"{sizes.rows:,} rows of which equally many lack 0, 1, …, {sizes.gaps} values, "
         f"k = {sizes.k}, δ = {sizes.delay:,} rows, β = {sizes.kept}. A row whose time is up is "
         "often one that nobody is near to; if no kept group covers it, it takes k - 1 others with "
-        "it. FADS keeps every group, and looks for neighbours in the whole window, where a missing "
-        f"value is at no distance. An impact is called little below {100 * LITTLE:g} % of the "
-        "loss.",
+        "it. FADS keeps every group, and looks for neighbours in the whole window: a value that "
+        "only one of two rows has is lost altogether, but no row is out of reach. An impact is "
+        f"called little below {100 * LITTLE:g} % of the loss.",
         tuple(panels),
         tuple(claims),
         page="idea",

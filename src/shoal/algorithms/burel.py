@@ -1,0 +1,86 @@
+"""BUREL: beta-likeness for a table, by buckets of sensitive values and a space-filling curve.
+
+Values that may be about equally frequent share a bucket; a group takes of each bucket so few rows
+that even its rarest value can't become too frequent. It takes rows that lie near each other on the
+Hilbert curve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from shoal.bucketed import AROUND, Around, burel_parts
+from shoal.engine import Anonymizer, Engine
+from shoal.kernels.criteria import Limits
+from shoal.kernels.held import Rows
+from shoal.kernels.parts import Parts
+from shoal.policy import BetaLikeness, Criterion, KAnonymity, LDiversity, Missing
+from shoal.space import Space
+from shoal.table import TableEngine
+
+__all__ = ["Burel"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Burel(Anonymizer):
+    """BUREL, for whole tables.
+
+    k, l and further promises are seen to by merging groups that break them with near ones.
+
+    Parameters
+    ----------
+    around
+        Which row a group is formed around: ``"sweep"``, the first one along the curve that is left;
+        or ``"random"``, as the thesis has it, a random one of a random bucket.
+    loss
+        How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`.
+
+    >>> import numpy as np
+    >>> from shoal import Codes, EnhancedLikeness, Hierarchy, KAnonymity, Policy, Quasi, Range
+    >>> from shoal import Schema, Sensitive
+    >>> illness = Hierarchy.flat(["cold", "flu"])
+    >>> schema = Schema(
+    ...     subject=None, quasi=[Quasi("age", Range(0, 100))], sensitive=[Sensitive("ill", illness)]
+    ... )
+    >>> policy = Policy(KAnonymity(2), EnhancedLikeness(1.0), window="all")
+    >>> engine = Burel().start(schema, policy, seed=b"1")
+    >>> ages = np.array([[20.0], [70.0], [22.0], [71.0]])
+    >>> ill = np.array([[0], [0], [1], [1]])
+    >>> nothing_yet = engine.push(Codes(ages, np.arange(4), ill, np.full(4, np.nan)))
+    >>> decided = engine.flush()
+    >>> for n, lo, hi in zip(decided.n_rows, decided.lo, decided.hi):
+    ...     print(f"{n} people in {lo} to {hi}")
+    2 people in [20.] to [22.]
+    2 people in [70.] to [71.]
+
+    References
+    ----------
+    Chapter 4 of J. Cao's thesis, NUS, 2010.
+    """
+
+    name: ClassVar[str] = "burel"
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, BetaLikeness)
+    reference: ClassVar[str] = "Cao: BUREL (chapter 4 of his thesis, NUS 2010)"
+    needs_delay: ClassVar[bool] = False
+    publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
+    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
+
+    around: Around = "sweep"
+
+    def __post_init__(self) -> None:
+        self._one_of("around", AROUND)
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return BurelEngine(space, seed, swept=self.around == "sweep")
+
+
+class BurelEngine(TableEngine):
+    """One run of `Burel`."""
+
+    def __init__(self, space: Space, seed: bytes, *, swept: bool) -> None:
+        super().__init__(space, seed)
+        self._swept = swept
+
+    def _parts(self, rows: Rows, limits: Limits) -> Parts:
+        return burel_parts(self.space.sides, limits, rows, self.state.rng, swept=self._swept)

@@ -1,0 +1,140 @@
+"""What SABRE and BUREL share: sensitive values in buckets, and groups that take rows of each.
+
+Which values share a bucket and how many rows a group takes follows from the promise; which rows it
+takes follows from where they lie. Both are told apart from the windows and tables they work on.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from shoal._jit import kernel
+from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.baseline import counted, place_of
+from shoal.kernels.boxes import Sides
+from shoal.kernels.buckets import Buckets, by_order, by_share, by_tree, one_bucket
+from shoal.kernels.criteria import Limits, needed
+from shoal.kernels.held import Rows
+from shoal.kernels.hilbert import centres, hilbert
+from shoal.kernels.likeness import most_of
+from shoal.kernels.measured import BASIC, DISCLOSURE, ORDERED, TREE, emd_of
+from shoal.kernels.parts import Parts, parts_of
+from shoal.kernels.sizes import Rule, group_sizes
+from shoal.kernels.takeout import along_curve, by_distance, shelved, sweep
+
+__all__ = ["AROUND", "Around", "burel_parts", "sabre_parts"]
+
+#: Which row a group is formed around: the first along the curve that is left, or a random one.
+Around: TypeAlias = Literal["sweep", "random"]
+AROUND = ("sweep", "random")
+
+
+def sabre_parts(
+    sides: Sides, limits: Limits, rows: Rows, random: Ints, *, swept: bool, exact: bool
+) -> Parts:
+    """Parts for t-closeness; the nearest rows are the nearest of all where ``exact``."""
+    rule, bucket = closeness_rule(limits, rows)
+    return _filled(sides, rows, rule, bucket, random, swept, exact)
+
+
+def burel_parts(sides: Sides, limits: Limits, rows: Rows, random: Ints, *, swept: bool) -> Parts:
+    """Parts for beta-likeness."""
+    rule, bucket = likeness_rule(limits, rows)
+    return _filled(sides, rows, rule, bucket, random, swept, False)
+
+
+@kernel
+def _filled(
+    sides: Sides, rows: Rows, rule: Rule, bucket: Ints, random: Ints, swept: bool, exact: bool
+) -> Parts:
+    """Fill groups with rows that are near each other."""
+    sizes = group_sizes(rule)
+    shelves = shelved(bucket, len(rule.buckets.sizes), hilbert(sides, rows.lo, rows.hi))
+    if exact:
+        middle = centres(sides, rows.lo, rows.hi)
+        order, starts = by_distance(shelves, sizes, middle, random, swept)
+    elif swept:
+        order, starts = sweep(shelves, sizes)
+    else:
+        order, starts = along_curve(shelves, sizes, random)
+    return parts_of(sides, rows, order, starts)
+
+
+@kernel
+def _bucket_of(limits: Limits, rows: Rows, j: int, buckets: Buckets) -> Ints:
+    """The bucket of each row."""
+    bucket = np.zeros(len(rows.subjects), np.int64)
+    for i in range(len(bucket)):
+        bucket[i] = buckets.of_value[place_of(limits.window, j, rows.sensitive[i, j])]
+    return bucket
+
+
+@kernel
+def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
+    """What a group must obey to be close to the window, and the bucket of each row.
+
+    The first closeness that is asked rules; the others are seen to when parts are mended (thesis,
+    §3.6). Rows that differ from their window have used up a part of t (§6.3).
+    """
+    measures, window = limits.measures, limits.window
+    first, kind = -1, ORDERED
+    for i in range(len(measures.asked)):
+        if first < 0 and measures.asked["kind"][i] in (ORDERED, TREE):
+            first, kind = i, measures.asked["kind"][i]
+    if first < 0:
+        buckets = one_bucket(np.array([len(rows.subjects)], np.int64))
+        rule = Rule(buckets, np.ones(1), np.inf, needed(limits), measures.trees, window.n, -1)
+        return rule, np.zeros(len(rows.subjects), np.int64)
+    j = measures.asked["attribute"][first]
+    t = measures.asked["bound"][first] - emd_of(measures, window, first, rows.sensitive)
+    counts = counted(window, j, rows.sensitive)
+    values = window.values[j, : window.n[j]].copy()
+    if kind == TREE:  # noqa: SIM108 - a line for each form
+        buckets = by_tree(measures.trees, j, values, counts, t)
+    else:
+        buckets = by_order(counts, t)
+    most = np.ones(len(buckets.sizes))
+    by = j if kind == TREE else -1
+    rule = Rule(buckets, most, t, needed(limits), measures.trees, values, by)
+    return rule, _bucket_of(limits, rows, j, buckets)
+
+
+@kernel
+def _largest_shares(limits: Limits, j: int) -> Floats:
+    """The largest share that each value of the window may have in a group."""
+    measures, window = limits.measures, limits.window
+    most = np.ones(window.n[j])
+    for i in range(len(measures.asked)):
+        asked = measures.asked[i]
+        if asked["attribute"] != j or asked["kind"] < BASIC or asked["kind"] == DISCLOSURE:
+            continue
+        for v in range(len(most)):
+            share = most_of(
+                asked["bound"], asked["kind"] != BASIC, window.counts[j, v], window.n_rows[0]
+            )
+            most[v] = min(most[v], share)
+    return most
+
+
+@kernel
+def likeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
+    """What a group must obey to be like the window, and the bucket of each row.
+
+    The attribute of the first likeness that is asked rules; what is asked of nodes, of ranges and
+    of other attributes is seen to when parts are mended (thesis, §4.3.4).
+    """
+    measures, window = limits.measures, limits.window
+    j = -1
+    for i in range(len(measures.asked)):
+        if j < 0 and BASIC <= measures.asked["kind"][i] < DISCLOSURE:
+            j = measures.asked["attribute"][i]
+    if j < 0:
+        buckets = one_bucket(np.array([len(rows.subjects)], np.int64))
+        rule = Rule(buckets, np.ones(1), np.inf, needed(limits), measures.trees, window.n, -1)
+        return rule, np.zeros(len(rows.subjects), np.int64)
+    values = window.values[j, : window.n[j]].copy()
+    buckets, most = by_share(counted(window, j, rows.sensitive), _largest_shares(limits, j))
+    rule = Rule(buckets, most, np.inf, needed(limits), measures.trees, values, -1)
+    return rule, _bucket_of(limits, rows, j, buckets)

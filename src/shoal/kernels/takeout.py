@@ -1,0 +1,223 @@
+"""Fill groups with rows that are near each other, so many of each bucket.
+
+Along the curve: the rows of each bucket in the order of a space-filling curve. By distance: the
+nearest rows of all, at the price of a look at every row for every group (thesis, §3.4.3).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal._jit import kernel
+from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.nearest import keep_nearest
+from shoal.kernels.rng import below
+
+__all__ = ["Shelves", "along_curve", "by_distance", "shelved", "sweep"]
+
+
+class Shelves(NamedTuple):
+    """Rows bucket by bucket, along the curve in each; where each bucket begins (and the end)."""
+
+    rows: Ints
+    starts: Ints
+    keys: Ints
+
+
+@kernel
+def shelved(bucket: Ints, n_buckets: int, keys: Ints) -> Shelves:
+    """Put rows on shelves, given the bucket and the key of each."""
+    order = np.argsort(keys, kind="mergesort")
+    starts = np.zeros(n_buckets + 1, np.int64)
+    for b in bucket:
+        starts[b + 1] += 1
+    for b in range(n_buckets):
+        starts[b + 1] += starts[b]
+    fill = starts[:-1].copy()
+    rows, along = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    for row in order:
+        at = fill[bucket[row]]
+        rows[at], along[at] = row, keys[row]
+        fill[bucket[row]] += 1
+    return Shelves(rows, starts, along)
+
+
+@kernel
+def _ends(sizes: Ints) -> Ints:
+    """Where each group begins (and the end)."""
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    for g in range(len(sizes)):
+        n = 0
+        for b in range(sizes.shape[1]):
+            n += sizes[g, b]
+        starts[g + 1] = starts[g] + n
+    return starts
+
+
+@kernel
+def sweep(shelves: Shelves, sizes: Ints) -> tuple[Ints, Ints]:
+    """Each group takes the next rows of every shelf: the rows of groups, and where each begins."""
+    starts = _ends(sizes)
+    order, at = np.empty(len(shelves.rows), np.int64), 0
+    upcoming = shelves.starts[:-1].copy()
+    for g in range(len(sizes)):
+        for b in range(sizes.shape[1]):
+            for _ in range(sizes[g, b]):
+                order[at] = shelves.rows[upcoming[b]]
+                upcoming[b] += 1
+                at += 1
+    return order, starts
+
+
+@kernel
+def _still(pointer: Ints, place: int) -> int:
+    """Follow pointers over places that are empty; they get shorter on the way."""
+    end = place
+    while pointer[end] != end:
+        end = pointer[end]
+    while pointer[place] != end:
+        pointer[place], place = end, pointer[place]
+    return end
+
+
+@kernel
+def _first_from(keys: Ints, begin: int, end: int, key: int) -> int:
+    """The first place whose key isn't smaller."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if keys[middle] < key:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@kernel
+def _random_shelf(left: Ints, random: Ints) -> int:
+    """Any shelf that isn't empty."""
+    n = 0
+    for rows in left:
+        n += rows > 0
+    chosen, b = below(random, n), -1
+    while chosen >= 0:
+        b += 1
+        chosen -= left[b] > 0
+    return b
+
+
+@kernel
+def _random_place(shelves: Shelves, left: Ints, behind: Ints, random: Ints) -> int:
+    """A place that isn't empty: from any place of any such shelf the next one, round the end."""
+    b = _random_shelf(left, random)
+    begin, end = shelves.starts[b], shelves.starts[b + 1]
+    place = _still(behind, begin + below(random, end - begin))
+    return place if place < end else _still(behind, begin)
+
+
+@kernel
+def along_curve(shelves: Shelves, sizes: Ints, random: Ints) -> tuple[Ints, Ints]:
+    """Each group takes the rows of every shelf that are nearest, along the curve, to a random row.
+
+    At the same distance the one before goes first. Gives the rows of groups, and where each begins.
+    """
+    starts, n = _ends(sizes), len(shelves.rows)
+    # A place that is empty points on to the next one; before and behind all there is one more.
+    behind, before = np.arange(n + 1), np.arange(n + 1)
+    left = shelves.starts[1:] - shelves.starts[:-1]
+    order, at = np.empty(n, np.int64), 0
+    for g in range(len(sizes)):
+        key = shelves.keys[_random_place(shelves, left, behind, random)]
+        for b in range(len(left)):
+            begin, end = shelves.starts[b], shelves.starts[b + 1]
+            middle = _first_from(shelves.keys, begin, end, key)
+            for _ in range(sizes[g, b]):
+                right = _still(behind, middle)
+                # Place p is number p + 1 among those looked at from behind.
+                low = _still(before, middle) - 1
+                no_left, no_right = low < begin, right >= end
+                take_left = no_right or (
+                    not no_left and key - shelves.keys[low] <= shelves.keys[right] - key
+                )
+                place = low if take_left and not no_left else right
+                order[at] = shelves.rows[place]
+                at += 1
+                behind[place], before[place + 1] = place + 1, place
+                left[b] -= 1
+    return order, starts
+
+
+@kernel
+def by_distance(
+    shelves: Shelves, sizes: Ints, centres: Floats, random: Ints, swept: bool
+) -> tuple[Ints, Ints]:
+    """Each group takes the rows of every shelf that are nearest to one row.
+
+    That row is a random one, or, where it is ``swept``, the first along the curve that is left.
+    Centres have attributes along the first axis; at the same distance the first along the curve
+    goes first.
+    Gives the rows of groups, and where each begins.
+    """
+    starts, n = _ends(sizes), len(shelves.rows)
+    n_buckets = sizes.shape[1]
+    rows, fill = shelves.rows.copy(), shelves.starts[1:].copy()
+    order, at = np.empty(n, np.int64), 0
+    far = np.empty(n)
+    key = np.empty(n, np.int64)
+    for place in range(n):
+        key[shelves.rows[place]] = shelves.keys[place]
+    for g in range(len(sizes)):
+        around = _around(rows, shelves.starts, fill, key, random, swept)
+        for b in range(n_buckets):
+            begin, end, most = shelves.starts[b], fill[b], sizes[g, b]
+            if most == 0:
+                continue
+            taken = _nearest_rows(rows, begin, end, centres, around, most, far)
+            for place in taken:
+                order[at] = rows[place]
+                at += 1
+            # What is left moves together.
+            kept, upcoming = begin, 0
+            for place in range(begin, end):
+                if upcoming < len(taken) and taken[upcoming] == place:
+                    upcoming += 1
+                    continue
+                rows[kept] = rows[place]
+                kept += 1
+            fill[b] = kept
+    return order, starts
+
+
+@kernel
+def _around(rows: Ints, starts: Ints, fill: Ints, key: Ints, random: Ints, swept: bool) -> int:
+    """The row that the next group is formed around."""
+    if swept:
+        best = -1
+        for b in range(len(fill)):
+            for place in range(starts[b], fill[b]):
+                row = rows[place]
+                if best < 0 or key[row] < key[best] or (key[row] == key[best] and row < best):
+                    best = row
+        return best
+    b = _random_shelf(fill - starts[:-1], random)
+    return rows[starts[b] + below(random, fill[b] - starts[b])]
+
+
+@kernel
+def _nearest_rows(
+    rows: Ints, begin: int, end: int, centres: Floats, around: int, most: int, far: Floats
+) -> Ints:
+    """The places of the rows of a shelf that are nearest to a row, in order."""
+    for place in range(begin, end):
+        far[place - begin] = 0.0
+    for a in range(len(centres)):
+        middle = centres[a, around]
+        for place in range(begin, end):
+            apart = centres[a, rows[place]] - middle
+            far[place - begin] += apart * apart
+    heap, n = np.empty(most, np.int64), 0
+    for c in range(end - begin):
+        if n < most or far[c] < far[heap[0]]:
+            n = keep_nearest(heap, n, most, far, c)
+    return np.sort(heap[:n]) + begin

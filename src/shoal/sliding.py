@@ -1,0 +1,284 @@
+"""What algorithms share that publish a stream window by window (thesis, chapter 6).
+
+Rows wait until the window advances over them. Then the rows that expire leave, each in a group of
+rows of that window; they differ in how they cut the rows into parts.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal._jit import kernel
+from shoal.engine import Out
+from shoal.kernels import held, rng
+from shoal.kernels.arrays import Bools, Floats, Ints, Records, power_of_two
+from shoal.kernels.baseline import baseline_of
+from shoal.kernels.boxes import set_row
+from shoal.kernels.criteria import Limits
+from shoal.kernels.held import Held, Rows, due_at, forget, gather, is_held, put
+from shoal.kernels.measured import all_measured
+from shoal.kernels.parts import Parts, in_parts, mended
+from shoal.space import Deadlines, Space, Span
+from shoal.table import Shown, publish_parts, suppress
+from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+
+__all__ = ["SlidingEngine", "State"]
+
+#: The window is full and further rows have come: it advances.
+ADVANCES = 0
+#: The time of a row is up, or the stream has ended.
+DUE = 1
+#: Where the window begins, how many groups there have been, the number of the instant, and the
+#: window that the remembered groups were measured against.
+MARKS = np.dtype([("base", "i8"), ("groups", "i8"), ("instants", "i8"), ("remembered", "i8")])
+
+
+class State(NamedTuple):
+    """All that a run remembers.
+
+    ``latest`` are the sensitive codes of the latest rows, decided or not, by position. Groups that
+    were formed and haven't left are in ``lo`` and ``hi``; a row of the i-th is held as one of
+    cluster i + 1, and a row without a group as one of cluster 0.
+    """
+
+    held: Held
+    latest: Ints
+    lo: Floats
+    hi: Floats
+    marks: Records
+    rng: Ints
+
+
+class SlidingEngine(HoldingEngine):
+    """One run of such an algorithm. A subclass cuts rows into parts."""
+
+    state: State
+
+    def __init__(self, space: Space, seed: bytes) -> None:
+        span = space.window
+        state = State(
+            held=held.empty(space.n_quasi, space.n_sensitive),
+            latest=np.zeros((power_of_two(span.rows + span.advance), space.n_sensitive), np.int64),
+            lo=np.empty((0, space.n_quasi)),
+            hi=np.empty((0, space.n_quasi)),
+            marks=np.zeros(1, MARKS),
+            rng=rng.seeded(seed, "decide"),
+        )
+        # By rows the window advances in time: only seconds are for the clock.
+        self._deadlines = Deadlines(0, space.deadlines.seconds)
+        super().__init__(space, state, seed)
+
+    def _reserve(self, n: int) -> None:
+        rows = self.state.held
+        span = int(rows.marks["upcoming"][0] - rows.marks["oldest"][0]) + n + 1
+        span = min(span, sum(self.space.window) + 2)
+        if span > len(rows.rows):
+            self.state = self.state._replace(held=held.grown(rows, span))
+
+    def _run(self, batch: Batch, out: Out) -> None:
+        span, marks = self.space.window, self.state.marks
+        while True:
+            event = _next_event(self.state, span, self._deadlines, batch, out)
+            if event == DONE:
+                return
+            base, n = int(marks["base"][0]), int(self.state.held.marks["upcoming"][0])
+            if event == ADVANCES:
+                self._advance_window(base + span.rows, base + span.advance, out)
+            elif batch.at_end and not self._is_late():
+                self._end(out)
+            else:
+                self._advance_window(
+                    min(n, base + span.rows), base + min(span.advance, n - base), out
+                )
+
+    def _is_late(self) -> bool:
+        """Whether a row is due by the clock."""
+        rows, seconds = self.state.held, self._deadlines.seconds
+        return bool(seconds and due_at(rows, seconds) <= rows.marks["now"][0])
+
+    def _end(self, out: Out) -> None:
+        """No more rows come: the window moves on as far as there are rows, and all leave."""
+        span, marks = self.space.window, self.state.marks
+        n = int(self.state.held.marks["upcoming"][0])
+        while n - (base := int(marks["base"][0])) > span.rows:
+            self._advance_window(base + span.rows, min(base + span.advance, n - span.rows), out)
+        self._advance_window(n, n, out)
+
+    # -- one window ----------------------------------------------------------------------------
+
+    def _advance_window(self, end: int, expired: int, out: Out) -> None:
+        """Let the rows before a position leave, measured against the window with such an end."""
+        state, marks = self.state, self.state.marks
+        base = int(marks["base"][0])
+        marks["base"] = expired
+        if len(_held_between(state.held, base, expired)) == 0:
+            return
+        marks["instants"] += 1
+        window = baseline_of(_latest(state.latest, max(0, end - self.space.window.rows), end))
+        limits = self.space.limits._replace(window=window)
+        if self._direct(limits, base, end, expired, out, must=False):
+            return
+        self._indirect(out)
+        if len(_held_between(self.state.held, base, expired)) > 0:
+            self._direct(limits, base, end, expired, out, must=True)
+
+    def _direct(
+        self, limits: Limits, base: int, end: int, expired: int, out: Out, *, must: bool
+    ) -> bool:
+        """Form groups of the rows of a window, and let those leave in which a row expires.
+
+        Whether that is possible: not where the rows that are left differ too much from the window,
+        or one that expires finds no group. Where it ``must`` be, such rows are suppressed.
+        """
+        state, marks = self.state, self.state.marks
+        positions = _held_between(state.held, base, end)
+        rows = gather(state.held, positions)
+        like = all_measured(limits.measures, limits.window, rows.sensitive)
+        if not like and not must:
+            return False
+        parts, lost = mended(self.space.sides, limits, rows, self._parts(rows, limits))
+        if not must and len(lost) > 0 and positions[lost[0]] < expired:
+            return False
+        leaves = _with_early(parts, positions, expired)
+        leaving, staying = _chosen(parts, leaves, True), _chosen(parts, leaves, False)
+        self._publish(rows, positions, leaving, end, out)
+        lost = lost[positions[lost] < expired]
+        shown = Shown(positions, 0, -1, int(marks["instants"][0]))
+        suppress(rows, lost, shown, out)
+        _forget(state.held, positions, lost)
+        _remember(state.held, positions, staying)
+        self.state = state._replace(lo=staying.lo, hi=staying.hi)
+        marks["remembered"] = end
+        return True
+
+    def _indirect(self, out: Out) -> None:
+        """Let all groups leave that were formed and remembered, under the window of then."""
+        state, marks = self.state, self.state.marks
+        if len(state.lo) == 0:
+            return
+        positions, cluster = _remembered(state.held)
+        order, starts = in_parts(cluster, len(state.lo))
+        parts = Parts(order, starts, state.lo, state.hi)
+        rows = gather(state.held, positions)
+        self._publish(rows, positions, parts, int(marks["remembered"][0]), out)
+        self.state = state._replace(lo=state.lo[:0], hi=state.hi[:0])
+
+    def _publish(self, rows: Rows, positions: Ints, parts: Parts, window: int, out: Out) -> None:
+        marks = self.state.marks
+        shown = Shown(positions, int(marks["groups"][0]), window, int(marks["instants"][0]))
+        publish_parts(self.space.sides, rows, parts, shown, out)
+        _forget(self.state.held, positions, parts.rows)
+        marks["groups"] += len(parts.starts) - 1
+
+    @abstractmethod
+    def _parts(self, rows: Rows, limits: Limits) -> Parts:
+        """Cut rows into parts, each of which should meet the limits."""
+
+
+# -- rows come and go -----------------------------------------------------------------------------
+
+
+@kernel
+def _next_event(state: State, span: Span, deadlines: Deadlines, batch: Batch, out: Out) -> int:
+    """Take in rows until the window advances, a row is due, or there is nothing more."""
+    rows = state.held
+    while True:
+        turn = next_turn(rows, deadlines, batch, out)
+        if turn == DONE:
+            return DONE
+        if turn != COMES:
+            return DUE
+        row = arrival(rows, batch)
+        position = put(rows, row, 0)
+        for j in range(len(row.sensitive)):
+            state.latest[position & (len(state.latest) - 1), j] = row.sensitive[j]
+        if position + 1 == state.marks["base"][0] + span.rows + span.advance:
+            out.progress["published"][0] = position
+            out.progress["published_s"][0] = np.nan if np.isnan(row.time) else rows.marks["now"][0]
+            return ADVANCES
+
+
+@kernel
+def _latest(latest: Ints, begin: int, end: int) -> Ints:
+    """The sensitive codes of the rows of a window."""
+    codes = np.empty((end - begin, latest.shape[1]), np.int64)
+    for i in range(end - begin):
+        for j in range(latest.shape[1]):
+            codes[i, j] = latest[(begin + i) & (len(latest) - 1), j]
+    return codes
+
+
+@kernel
+def _held_between(rows: Held, begin: int, end: int) -> Ints:
+    """The positions of held rows, in order."""
+    positions = np.empty(max(end - begin, 0), np.int64)
+    n = 0
+    for position in range(begin, end):
+        if is_held(rows, position):
+            positions[n] = position
+            n += 1
+    return positions[:n]
+
+
+@kernel
+def _forget(rows: Held, positions: Ints, chosen: Ints) -> None:
+    for i in chosen:
+        forget(rows, positions[i])
+
+
+@kernel
+def _with_early(parts: Parts, positions: Ints, expired: int) -> Bools:
+    """Which parts have a row before a position."""
+    early = np.zeros(len(parts.starts) - 1, np.bool_)
+    for p in range(len(early)):
+        for i in parts.rows[parts.starts[p] : parts.starts[p + 1]]:
+            early[p] = early[p] or positions[i] < expired
+    return early
+
+
+@kernel
+def _chosen(parts: Parts, flags: Bools, wanted: bool) -> Parts:
+    """Only the parts that are flagged, or only the others."""
+    n, at = 0, 0
+    rows, starts = np.empty_like(parts.rows), np.zeros_like(parts.starts)
+    lo, hi = np.empty_like(parts.lo), np.empty_like(parts.hi)
+    for p in range(len(flags)):
+        if flags[p] != wanted:
+            continue
+        for i in parts.rows[parts.starts[p] : parts.starts[p + 1]]:
+            rows[at] = i
+            at += 1
+        set_row(lo, n, parts.lo[p])
+        set_row(hi, n, parts.hi[p])
+        n += 1
+        starts[n] = at
+    return Parts(rows[:at], starts[: n + 1], lo[:n].copy(), hi[:n].copy())
+
+
+@kernel
+def _remember(rows: Held, positions: Ints, parts: Parts) -> None:
+    """Note for each held row which of the remembered parts it is in, if any."""
+    mask = len(rows.rows) - 1
+    for position in positions:
+        if is_held(rows, position):
+            rows.rows["cluster"][position & mask] = 0
+    for p in range(len(parts.starts) - 1):
+        for i in parts.rows[parts.starts[p] : parts.starts[p + 1]]:
+            rows.rows["cluster"][positions[i] & mask] = p + 1
+
+
+@kernel
+def _remembered(rows: Held) -> tuple[Ints, Ints]:
+    """The positions of rows in remembered parts, and the part of each."""
+    begin, end = rows.marks["oldest"][0], rows.marks["upcoming"][0]
+    positions, part = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
+    n = 0
+    for position in range(begin, end):
+        cluster = rows.rows["cluster"][position & (len(rows.rows) - 1)]
+        if cluster > 0:
+            positions[n], part[n] = position, cluster - 1
+            n += 1
+    return positions[:n], part[:n]

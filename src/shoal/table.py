@@ -1,0 +1,169 @@
+"""What algorithms for whole tables share: all rows are held, and decided when the last has come.
+
+They differ in how they cut the rows into parts. That no part leaves which breaks the promise is
+seen to here. What a table needs in memory grows with it: that is what a table is.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal._jit import kernel
+from shoal.engine import Engine, Out, decide, write_box
+from shoal.kernels import rng
+from shoal.kernels.arrays import Any1, Floats, Ints, Records
+from shoal.kernels.baseline import baseline_of
+from shoal.kernels.boxes import Box, Sides, mean_loss
+from shoal.kernels.criteria import Limits, count_subjects
+from shoal.kernels.held import Rows
+from shoal.kernels.lists import picked
+from shoal.kernels.parts import Parts, mended
+from shoal.space import Codes, Space
+
+__all__ = ["Shown", "Table", "TableEngine", "publish_parts", "suppress"]
+
+SMALLEST = 256
+#: The position of the first row, how many there are, how many groups there have been, and the
+#: latest time.
+MARKS = np.dtype([("first", "i8"), ("n_rows", "i8"), ("groups", "i8"), ("now", "f8")])
+
+
+class Table(NamedTuple):
+    """All that a run remembers: rows with attributes along the first axis, and room for more."""
+
+    lo: Floats
+    hi: Floats
+    subjects: Ints
+    sensitive: Ints
+    gaps: Ints
+    marks: Records
+    rng: Ints
+
+
+class TableEngine(Engine):
+    """One run of such an algorithm. A subclass cuts the rows into parts."""
+
+    state: Table
+
+    def __init__(self, space: Space, seed: bytes) -> None:
+        state = Table(
+            np.zeros((space.n_quasi, SMALLEST)),
+            np.zeros((space.n_quasi, SMALLEST)),
+            np.zeros(SMALLEST, np.int64),
+            np.zeros((SMALLEST, space.n_sensitive), np.int64),
+            np.zeros(SMALLEST, np.int64),
+            np.zeros(1, MARKS),
+            rng.seeded(seed, "decide"),
+        )
+        state.marks["now"] = -np.inf
+        super().__init__(space, state, seed)
+
+    @property
+    def n_held(self) -> int:
+        """How many rows there are."""
+        return int(self.state.marks["n_rows"][0])
+
+    def _reserve(self, n: int) -> None:
+        needed, room = self.n_held + n, len(self.state.subjects)
+        if needed <= room:
+            return
+        more = max(needed, 2 * room) - room
+        state = self.state
+        self.state = state._replace(
+            lo=_wider(state.lo, 1, more),
+            hi=_wider(state.hi, 1, more),
+            subjects=_wider(state.subjects, 0, more),
+            sensitive=_wider(state.sensitive, 0, more),
+            gaps=_wider(state.gaps, 0, more),
+        )
+
+    def _push(self, codes: Codes, out: Out) -> None:
+        state, n = self.state, len(codes.subjects)
+        begin = self.n_held
+        lo, hi = self.space.points(codes.values)
+        state.lo[:, begin : begin + n], state.hi[:, begin : begin + n] = lo.T, hi.T
+        state.subjects[begin : begin + n] = codes.subjects
+        state.sensitive[begin : begin + n] = codes.sensitive
+        state.gaps[begin : begin + n] = self.space.gaps(codes.values)
+        state.marks["n_rows"] += n
+        timed = codes.times[np.isfinite(codes.times)]
+        state.marks["now"] = max(state.marks["now"][0], timed.max(initial=-np.inf))
+
+    def _advance(self, now: float, out: Out) -> None:
+        self.state.marks["now"] = max(self.state.marks["now"][0], now)
+
+    def _flush(self, out: Out) -> None:
+        n, marks = self.n_held, self.state.marks
+        if n == 0:
+            return
+        rows = Rows(
+            np.ascontiguousarray(self.state.lo[:, :n]),
+            np.ascontiguousarray(self.state.hi[:, :n]),
+            self.state.subjects[:n].copy(),
+            self.state.sensitive[:n].copy(),
+            self.state.gaps[:n].copy(),
+        )
+        limits = self.space.limits._replace(window=baseline_of(rows.sensitive))
+        positions = marks["first"][0] + np.arange(n)
+        end = int(marks["first"][0]) + n
+        out.progress["published"] = end
+        out.progress["published_s"] = marks["now"][0] if np.isfinite(marks["now"][0]) else np.nan
+        parts, lost = mended(self.space.sides, limits, rows, self._parts(rows, limits))
+        measured = len(limits.measures.asked) > 0
+        groups = int(marks["groups"][0])
+        shown = Shown(positions, groups, end if measured else -1, 0)
+        publish_parts(self.space.sides, rows, parts, shown, out)
+        suppress(rows, lost, shown, out)
+        marks["groups"] += len(parts.starts) - 1
+        marks["first"], marks["n_rows"] = end, 0
+
+    @abstractmethod
+    def _parts(self, rows: Rows, limits: Limits) -> Parts:
+        """Cut the rows into parts, each of which should meet the limits."""
+
+
+def _wider(array: Any1, axis: int, by: int) -> Any1:
+    """The same array with more room along an axis."""
+    shape = list(array.shape)
+    shape[axis] = by
+    return np.concatenate((array, np.zeros(shape, array.dtype)), axis)
+
+
+class Shown(NamedTuple):
+    """What is told of parts that leave: the positions of all rows, the number of the first group,
+    the window they were measured against (-1: none), and the instant.
+    """
+
+    positions: Ints
+    first_group: int
+    window: int
+    instant: int
+
+
+@kernel
+def publish_parts(sides: Sides, rows: Rows, parts: Parts, shown: Shown, out: Out) -> None:
+    """Write down parts as groups, numbered on."""
+    for p in range(len(parts.starts) - 1):
+        members = parts.rows[parts.starts[p] : parts.starts[p + 1]]
+        gaps = 0
+        for i in members:
+            gaps |= rows.gaps[i]
+        n_subjects = count_subjects(picked(rows.subjects, members))
+        lo, hi = parts.lo[p], parts.hi[p]
+        number = shown.first_group + p
+        loss = mean_loss(sides, lo, hi)
+        box = write_box(
+            out, lo, hi, Box(loss, number, len(members), n_subjects, gaps, shown.window)
+        )
+        for i in members:
+            decide(out, shown.positions[i], 0, box, shown.instant, rows.gaps[i])
+
+
+@kernel
+def suppress(rows: Rows, lost: Ints, shown: Shown, out: Out) -> None:
+    """Write down rows that are in no part."""
+    for i in lost:
+        decide(out, shown.positions[i], 2, -1, shown.instant, rows.gaps[i])
