@@ -18,6 +18,7 @@ from shoal.engine import Anonymizer, Engine, Out
 from shoal.errors import UnsupportedError
 from shoal.kernels import counter, held, recent
 from shoal.kernels.arrays import Floats, Ints, Records
+from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Arrival, Held, due_at
 from shoal.policy import Criterion, KAnonymity, LDiversity, Measured, Policy, Window
 from shoal.space import Codes, Deadlines, Space
@@ -71,12 +72,7 @@ class Batch(NamedTuple):
 
 
 class HoldingEngine(Engine):
-    """A run of an algorithm that holds rows.
-
-    A subclass has a ``state`` with ``held`` in it, and ``_rules`` with ``limits`` in them.
-    """
-
-    _rules: Any
+    """A run of an algorithm that holds rows: a subclass has a ``state`` with ``held`` in it."""
 
     def __init__(self, space: Space, state: Any, seed: bytes) -> None:
         super().__init__(space, state, seed)
@@ -113,24 +109,25 @@ class HoldingEngine(Engine):
         self.state = self.state._replace(held=larger, counter=entries)
 
     def _push(self, codes: Codes, out: Out) -> None:
-        self._go(self._batch(codes, np.nan, at_end=False), out)
+        self._run(self._batch(codes, np.nan, at_end=False), out)
 
     def _advance(self, now: float, out: Out) -> None:
-        self._go(self._batch(self._nothing, now, at_end=False), out)
+        self._run(self._batch(self._nothing, now, at_end=False), out)
 
     def _flush(self, out: Out) -> None:
-        self._go(self._batch(self._nothing, np.nan, at_end=True), out)
+        self._run(self._batch(self._nothing, np.nan, at_end=True), out)
 
     def _batch(self, codes: Codes, now: float, *, at_end: bool) -> Batch:
         lo, hi = self.space.points(codes.values)
         gaps = self.space.gaps(codes.values)
         return Batch(codes, lo, hi, gaps, now, at_end, np.zeros(1, CURSOR))
 
-    def _go(self, batch: Batch, out: Out) -> None:
-        # What groups are measured against is part of a state, which grows and is restored.
-        limits = self._rules.limits._replace(window=self.state.held.recent.window)
-        self._rules = self._rules._replace(limits=limits)
-        self._run(batch, out)
+    def _of_now(self, limits: Limits) -> Limits:
+        """Limits with what groups are measured against: part of a state that grows and goes back.
+
+        Whoever judges by them sees the latest rows of each moment, for kernels change it in place.
+        """
+        return limits._replace(window=self.state.held.recent.window)
 
     @abstractmethod
     def _run(self, batch: Batch, out: Out) -> None: ...

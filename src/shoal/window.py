@@ -100,6 +100,10 @@ class WindowEngine(HoldingEngine):
         state.marks["instants"] = -1
         super().__init__(space, state, seed)
 
+    @property
+    def _rules_now(self) -> Rules:
+        return self._rules._replace(limits=self._of_now(self._rules.limits))
+
     def _flush(self, out: Out) -> None:
         # The whole end of a stream is one instant.
         self.state.marks["instants"] += 1

@@ -194,7 +194,8 @@ class CastleEngine(HoldingEngine):
         super().__init__(space, state, seed)
 
     def _run(self, batch: Batch, out: Out) -> None:
-        _run(self._rules, self.state, batch, out)
+        rules = self._rules._replace(limits=self._of_now(self._rules.limits))
+        _run(rules, self.state, batch, out)
 
 
 # -- arrivals -------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ class FadsEngine(WindowEngine):
         self._begin_index()
 
     def _run(self, batch: Batch, out: Out) -> None:
-        _run(self._rules, self.state, self._index, batch, out)
+        _run(self._rules_now, self.state, self._index, batch, out)
 
 
 @kernel

@@ -73,7 +73,7 @@ class IdeaEngine(PartitionEngine):
     """One run of `Idea`."""
 
     def _run(self, batch: Batch, out: Out) -> None:
-        _run(self._rules, self.state, batch, out)
+        _run(self._rules_now, self.state, batch, out)
 
 
 @kernel
