@@ -6,8 +6,6 @@ takes follows from where they lie. Both are told apart from the windows and tabl
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 import numpy as np
 
 from shoal._jit import kernel
@@ -22,43 +20,36 @@ from shoal.kernels.likeness import most_of
 from shoal.kernels.measured import BASIC, DISCLOSURE, ORDERED, TREE, emd_of
 from shoal.kernels.parts import Parts, parts_of
 from shoal.kernels.sizes import Rule, group_sizes
-from shoal.kernels.takeout import along_curve, by_distance, shelved, sweep
+from shoal.kernels.takeout import along_curve, by_distance, shelved
 
-__all__ = ["AROUND", "Around", "burel_parts", "sabre_parts"]
+__all__ = ["EVERYWHERE", "burel_parts", "sabre_parts"]
 
-#: Which row a group is formed around: the first along the curve that is left, or a random one.
-Around: TypeAlias = Literal["sweep", "random"]
-AROUND = ("sweep", "random")
+#: Look at all rows.
+EVERYWHERE = 0
 
 
-def sabre_parts(
-    sides: Sides, limits: Limits, rows: Rows, random: Ints, *, swept: bool, exact: bool
-) -> Parts:
-    """Parts for t-closeness; the nearest rows are the nearest of all where ``exact``."""
+def sabre_parts(sides: Sides, limits: Limits, rows: Rows, random: Ints, look: int) -> Parts:
+    """Parts for t-closeness: of the rows near along the curve, so many times what is taken."""
     rule, bucket = closeness_rule(limits, rows)
-    return _filled(sides, rows, rule, bucket, random, swept, exact)
+    return _filled(sides, rows, rule, bucket, random, look)
 
 
-def burel_parts(sides: Sides, limits: Limits, rows: Rows, random: Ints, *, swept: bool) -> Parts:
-    """Parts for beta-likeness."""
+def burel_parts(sides: Sides, limits: Limits, rows: Rows, random: Ints, look: int) -> Parts:
+    """Parts for beta-likeness, in the same way."""
     rule, bucket = likeness_rule(limits, rows)
-    return _filled(sides, rows, rule, bucket, random, swept, False)
+    return _filled(sides, rows, rule, bucket, random, look)
 
 
 @kernel
-def _filled(
-    sides: Sides, rows: Rows, rule: Rule, bucket: Ints, random: Ints, swept: bool, exact: bool
-) -> Parts:
+def _filled(sides: Sides, rows: Rows, rule: Rule, bucket: Ints, random: Ints, look: int) -> Parts:
     """Fill groups with rows that are near each other."""
     sizes = group_sizes(rule)
     shelves = shelved(bucket, len(rule.buckets.sizes), hilbert(sides, rows.lo, rows.hi))
-    if exact:
-        middle = centres(sides, rows.lo, rows.hi)
-        order, starts = by_distance(shelves, sizes, middle, random, swept)
-    elif swept:
-        order, starts = sweep(shelves, sizes)
+    middle = centres(sides, rows.lo, rows.hi)
+    if look == EVERYWHERE:
+        order, starts = by_distance(shelves, sizes, middle, random)
     else:
-        order, starts = along_curve(shelves, sizes, random)
+        order, starts = along_curve(shelves, sizes, middle, look, random)
     return parts_of(sides, rows, order, starts)
 
 

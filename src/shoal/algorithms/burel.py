@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from shoal.bucketed import AROUND, Around, burel_parts
+from shoal.bucketed import burel_parts
 from shoal.engine import Anonymizer, Engine
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
@@ -30,9 +30,9 @@ class Burel(Anonymizer):
 
     Parameters
     ----------
-    around
-        Which row a group is formed around: ``"sweep"``, the first one along the curve that is left;
-        or ``"random"``, as the thesis has it, a random one of a random bucket.
+    look
+        How many rows, near along the curve, are looked at for each one that a group takes; of these
+        the nearest are taken. 1 takes what is nearest along the curve.
     loss
         How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`.
 
@@ -66,21 +66,21 @@ class Burel(Anonymizer):
     publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
     missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
-    around: Around = "sweep"
+    look: int = 8
 
     def __post_init__(self) -> None:
-        self._one_of("around", AROUND)
+        self._at_least(1, "look")
 
     def _start(self, space: Space, seed: bytes) -> Engine:
-        return BurelEngine(space, seed, swept=self.around == "sweep")
+        return BurelEngine(space, seed, look=self.look)
 
 
 class BurelEngine(TableEngine):
     """One run of `Burel`."""
 
-    def __init__(self, space: Space, seed: bytes, *, swept: bool) -> None:
+    def __init__(self, space: Space, seed: bytes, *, look: int) -> None:
         super().__init__(space, seed)
-        self._swept = swept
+        self._look = look
 
     def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        return burel_parts(self.space.sides, limits, rows, self.state.rng, swept=self._swept)
+        return burel_parts(self.space.sides, limits, rows, self.state.rng, self._look)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from shoal.bucketed import AROUND, Around, sabre_parts
+from shoal.bucketed import EVERYWHERE, sabre_parts
 from shoal.engine import Anonymizer, Engine
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
@@ -29,9 +29,6 @@ class SabreKnn(Anonymizer):
 
     Parameters
     ----------
-    around
-        Which row a group is formed around: ``"sweep"``, the first one along the curve that is left;
-        or ``"random"``, as the thesis has it, a random one of a random bucket.
     loss
         How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`.
 
@@ -67,23 +64,12 @@ class SabreKnn(Anonymizer):
     publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
     missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
-    around: Around = "sweep"
-
-    def __post_init__(self) -> None:
-        self._one_of("around", AROUND)
-
     def _start(self, space: Space, seed: bytes) -> Engine:
-        return SabreKnnEngine(space, seed, swept=self.around == "sweep")
+        return SabreKnnEngine(space, seed)
 
 
 class SabreKnnEngine(TableEngine):
     """One run of `SabreKnn`."""
 
-    def __init__(self, space: Space, seed: bytes, *, swept: bool) -> None:
-        super().__init__(space, seed)
-        self._swept = swept
-
     def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        return sabre_parts(
-            self.space.sides, limits, rows, self.state.rng, swept=self._swept, exact=True
-        )
+        return sabre_parts(self.space.sides, limits, rows, self.state.rng, EVERYWHERE)

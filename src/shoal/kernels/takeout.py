@@ -15,7 +15,7 @@ from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.nearest import keep_nearest
 from shoal.kernels.rng import below
 
-__all__ = ["Shelves", "along_curve", "by_distance", "shelved", "sweep"]
+__all__ = ["Shelves", "along_curve", "by_distance", "shelved"]
 
 
 class Shelves(NamedTuple):
@@ -54,21 +54,6 @@ def _ends(sizes: Ints) -> Ints:
             n += sizes[g, b]
         starts[g + 1] = starts[g] + n
     return starts
-
-
-@kernel
-def sweep(shelves: Shelves, sizes: Ints) -> tuple[Ints, Ints]:
-    """Each group takes the next rows of every shelf: the rows of groups, and where each begins."""
-    starts = _ends(sizes)
-    order, at = np.empty(len(shelves.rows), np.int64), 0
-    upcoming = shelves.starts[:-1].copy()
-    for g in range(len(sizes)):
-        for b in range(sizes.shape[1]):
-            for _ in range(sizes[g, b]):
-                order[at] = shelves.rows[upcoming[b]]
-                upcoming[b] += 1
-                at += 1
-    return order, starts
 
 
 @kernel
@@ -117,58 +102,94 @@ def _random_place(shelves: Shelves, left: Ints, behind: Ints, random: Ints) -> i
 
 
 @kernel
-def along_curve(shelves: Shelves, sizes: Ints, random: Ints) -> tuple[Ints, Ints]:
-    """Each group takes the rows of every shelf that are nearest, along the curve, to a random row.
+def _seen(shelves: Shelves, b: int, key: int, most: int, behind: Ints, before: Ints) -> Ints:
+    """The places of a shelf that are nearest along the curve to a key, nearest first.
 
-    At the same distance the one before goes first. Gives the rows of groups, and where each begins.
+    At the same distance the one before goes first.
+    """
+    begin, end = shelves.starts[b], shelves.starts[b + 1]
+    middle = _first_from(shelves.keys, begin, end, key)
+    right = _still(behind, middle)
+    # Place p is number p + 1 among those looked at from behind.
+    left = _still(before, middle) - 1
+    places, n = np.empty(most, np.int64), 0
+    while n < most:
+        if left >= begin and (
+            right >= end or key - shelves.keys[left] <= shelves.keys[right] - key
+        ):
+            places[n] = left
+            left = _still(before, left) - 1
+        elif right < end:
+            places[n] = right
+            right = _still(behind, right + 1)
+        else:
+            break
+        n += 1
+    return places[:n]
+
+
+@kernel
+def along_curve(
+    shelves: Shelves, sizes: Ints, centres: Floats, look: int, random: Ints
+) -> tuple[Ints, Ints]:
+    """Each group takes rows of every shelf that are near a random row.
+
+    For each row that it takes, so many are looked at that are near along the curve; the nearest of
+    all that were looked at are taken, at the same distance the nearest along the curve. Gives the
+    rows of groups, and where each begins.
     """
     starts, n = _ends(sizes), len(shelves.rows)
     # A place that is empty points on to the next one; before and behind all there is one more.
     behind, before = np.arange(n + 1), np.arange(n + 1)
     left = shelves.starts[1:] - shelves.starts[:-1]
     order, at = np.empty(n, np.int64), 0
+    far, heap = np.empty(n), np.empty(n, np.int64)
     for g in range(len(sizes)):
-        key = shelves.keys[_random_place(shelves, left, behind, random)]
+        around = _random_place(shelves, left, behind, random)
+        row, key = shelves.rows[around], shelves.keys[around]
         for b in range(len(left)):
-            begin, end = shelves.starts[b], shelves.starts[b + 1]
-            middle = _first_from(shelves.keys, begin, end, key)
-            for _ in range(sizes[g, b]):
-                right = _still(behind, middle)
-                # Place p is number p + 1 among those looked at from behind.
-                low = _still(before, middle) - 1
-                no_left, no_right = low < begin, right >= end
-                take_left = no_right or (
-                    not no_left and key - shelves.keys[low] <= shelves.keys[right] - key
-                )
-                place = low if take_left and not no_left else right
+            most = sizes[g, b]
+            if most == 0:
+                continue
+            seen = _seen(shelves, b, key, look * most, behind, before)
+            taken = 0
+            for c in range(len(seen)):
+                far[c] = _apart(centres, shelves.rows[seen[c]], row) if look > 1 else 0.0
+                taken = keep_nearest(heap, taken, most, far, c)
+            for c in np.sort(heap[:taken]):
+                place = seen[c]
                 order[at] = shelves.rows[place]
                 at += 1
                 behind[place], before[place + 1] = place + 1, place
-                left[b] -= 1
+            left[b] -= most
     return order, starts
 
 
 @kernel
-def by_distance(
-    shelves: Shelves, sizes: Ints, centres: Floats, random: Ints, swept: bool
-) -> tuple[Ints, Ints]:
-    """Each group takes the rows of every shelf that are nearest to one row.
+def _apart(centres: Floats, row: int, other: int) -> float:
+    """The square of the distance between two rows."""
+    far = 0.0
+    for a in range(len(centres)):
+        apart = centres[a, row] - centres[a, other]
+        far += apart * apart
+    return far
 
-    That row is a random one, or, where it is ``swept``, the first along the curve that is left.
+
+@kernel
+def by_distance(shelves: Shelves, sizes: Ints, centres: Floats, random: Ints) -> tuple[Ints, Ints]:
+    """Each group takes the rows of every shelf that are nearest to a random row.
+
     Centres have attributes along the first axis; at the same distance the first along the curve
-    goes first.
-    Gives the rows of groups, and where each begins.
+    goes first. Gives the rows of groups, and where each begins.
     """
     starts, n = _ends(sizes), len(shelves.rows)
     n_buckets = sizes.shape[1]
     rows, fill = shelves.rows.copy(), shelves.starts[1:].copy()
     order, at = np.empty(n, np.int64), 0
     far = np.empty(n)
-    key = np.empty(n, np.int64)
-    for place in range(n):
-        key[shelves.rows[place]] = shelves.keys[place]
     for g in range(len(sizes)):
-        around = _around(rows, shelves.starts, fill, key, random, swept)
+        b = _random_shelf(fill - shelves.starts[:-1], random)
+        around = rows[shelves.starts[b] + below(random, fill[b] - shelves.starts[b])]
         for b in range(n_buckets):
             begin, end, most = shelves.starts[b], fill[b], sizes[g, b]
             if most == 0:
@@ -187,21 +208,6 @@ def by_distance(
                 kept += 1
             fill[b] = kept
     return order, starts
-
-
-@kernel
-def _around(rows: Ints, starts: Ints, fill: Ints, key: Ints, random: Ints, swept: bool) -> int:
-    """The row that the next group is formed around."""
-    if swept:
-        best = -1
-        for b in range(len(fill)):
-            for place in range(starts[b], fill[b]):
-                row = rows[place]
-                if best < 0 or key[row] < key[best] or (key[row] == key[best] and row < best):
-                    best = row
-        return best
-    b = _random_shelf(fill - starts[:-1], random)
-    return rows[starts[b] + below(random, fill[b] - starts[b])]
 
 
 @kernel

@@ -1,0 +1,76 @@
+"""The twins of the algorithms for t, beta and disclosure by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shoal.policy import Policy, Window
+from shoal.schema import Schema
+from tests.naive.burel import NaiveBurel
+from tests.naive.incognito import NaiveIncognito
+from tests.naive.measured import Promises
+from tests.naive.mondrian import NaiveMondrian
+from tests.naive.parts import Partition
+from tests.naive.sabre import NaiveSabre
+from tests.naive.sliding import NaiveSliding
+from tests.naive.space import Space
+from tests.naive.table import Make, NaiveTable
+
+__all__ = ["FOR_STREAMS", "FOR_TABLES", "twin"]
+
+
+def sabre(neighbours: str) -> Callable[..., Make]:
+    def with_knobs(**knobs: Any) -> Make:
+        return lambda space, promises, draw: NaiveSabre(
+            space, promises, draw=draw, neighbours=neighbours, **knobs
+        )
+
+    return with_knobs
+
+
+def burel(**knobs: Any) -> Make:
+    return lambda space, promises, draw: NaiveBurel(space, promises, draw=draw, **knobs)
+
+
+def without_draws(kind: Callable[..., Partition]) -> Callable[..., Make]:
+    def with_knobs(**knobs: Any) -> Make:
+        def make(space: Space, promises: Promises, draw: Callable[[int], int]) -> Partition:
+            return kind(space, promises, **knobs)
+
+        return make
+
+    return with_knobs
+
+
+MONDRIAN, INCOGNITO = without_draws(NaiveMondrian), without_draws(NaiveIncognito)
+#: What makes the partition, given the knobs.
+FOR_TABLES: dict[str, Callable[..., Make]] = {
+    "sabre-ak": sabre("curve"), "sabre-knn": sabre("exact"), "burel": burel,
+    "mondrian": MONDRIAN, "t-mondrian": MONDRIAN, "l-mondrian": MONDRIAN, "d-mondrian": MONDRIAN,
+    "t-incognito": INCOGNITO,
+}  # fmt: skip
+FOR_STREAMS: dict[str, Callable[..., Make]] = {
+    "sabre-w": sabre("curve"), "burel-w": burel, "t-mondrian-w": MONDRIAN,
+    "t-incognito-w": INCOGNITO,
+}  # fmt: skip
+
+
+def twin(
+    name: str, schema: Schema, policy: Policy, *, loss: str = "glm", seed: bytes = b"", **knobs: Any
+) -> NaiveTable:
+    """One run of an algorithm: over windows for those whose names end in w, else over all rows."""
+    domains = [attribute.domain for attribute in schema.quasi]
+    weights = [attribute.weight for attribute in schema.quasi]
+    promises = Promises.of(schema, policy)
+    common: dict[str, Any] = {"loss": loss, "missing": policy.missing, "seed": seed}
+    if name in FOR_TABLES:
+        return NaiveTable(domains, weights, promises, FOR_TABLES[name](**knobs), **common)
+    window = policy.window
+    assert isinstance(window, Window)
+    assert window.advance is not None
+    return NaiveSliding(
+        domains, weights, promises, FOR_STREAMS[name](**knobs),
+        rows=window.rows, advance=window.advance,
+        delay_seconds=policy.delay and policy.delay.seconds, **common,
+    )  # fmt: skip

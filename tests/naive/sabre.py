@@ -1,0 +1,94 @@
+"""SABRE, slowly (thesis, chapter 3): buckets of like values, and groups with a share of each.
+
+For a pool of rows measured against a window that holds more of them, what the pool is away from
+the window is spent already (SABRE_W, step 15: t - D). Distances are the window's in both steps,
+else they couldn't be added.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from shoal.criteria import TCloseness
+from shoal.hierarchy import Hierarchy
+from tests.naive.buckets import Bucket, Ground, bucket_cat, bucket_num, cost
+from tests.naive.emd import emd
+from tests.naive.measured import Measure, Promises
+from tests.naive.parts import Part, merge
+from tests.naive.sizes import Sizes, dichotomize, greedy_work, minimal_work, within
+from tests.naive.space import Row, Space
+from tests.naive.taking import Taking
+
+__all__ = ["Deviations", "NaiveSabre"]
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """Where Shoal leaves chapter 3, each a flag: all on is Shoal, one off is the thesis there."""
+
+    work_is_greedy: bool = True
+    groups_have_k_rows: bool = True
+    failing_groups_merge: bool = True
+
+
+class NaiveSabre:
+    """The partition of SABRE-AK (``neighbours="curve"``) and SABRE-KNN (``"exact"``).
+
+    With several sensitive attributes the first that must be close is put in buckets, by the
+    strictest t asked of it; whatever else is promised is reached by merging (§3.6).
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        promises: Promises,
+        *,
+        draw: Callable[[int], int],
+        neighbours: str = "curve",
+        seeds: str = "sweep",
+        deviations: Deviations | None = None,
+    ) -> None:
+        self.space, self.promises = space, promises
+        self.taking = Taking(space, neighbours, seeds, draw)
+        self.deviations = deviations or Deviations()
+
+    def __call__(self, pool: Sequence[Row], window: Sequence[Row]) -> list[Part]:
+        buckets, sizes = self.plan(pool, window)
+        j = self.target[0].j
+        rows_of = [[row for row in pool if row.sensitive[j] in bucket] for bucket in buckets]
+        groups = self.taking.groups(rows_of, sizes)
+        if self.deviations.failing_groups_merge:
+            groups = merge(self.space, groups, lambda rows: self.promises.hold(rows, window))
+        return [Part(rows, self.space.box(rows)) for rows in groups]
+
+    @property
+    def target(self) -> tuple[Measure, float]:
+        """The attribute that is put in buckets, and the t it must keep."""
+        close = [
+            (measure, measure.criterion.t)
+            for measure in self.promises.measures
+            if isinstance(measure.criterion, TCloseness)
+        ]
+        first = min(measure.j for measure, _ in close)
+        return min((found for found in close if found[0].j == first), key=lambda found: found[1])
+
+    def plan(self, pool: Sequence[Row], window: Sequence[Row]) -> tuple[list[Bucket], list[Sizes]]:
+        """The buckets, and how many rows of each make up a group."""
+        measure, t = self.target
+        values, against = measure.values(pool), measure.values(window)
+        spent = emd(measure.domain, values, against)
+        assert spent is not None
+        ground, counts = Ground(measure.domain, against), Counter(values)
+        make = bucket_cat if isinstance(measure.domain, Hierarchy) else bucket_num
+        buckets = make(ground, counts, t, spent)
+        bound = sum((cost(ground, counts, bucket) for bucket in buckets), Fraction(0))
+        all_of = [sum(counts[v] for v in bucket) for bucket in buckets]
+        work = greedy_work if self.deviations.work_is_greedy else minimal_work
+        return buckets, dichotomize(
+            all_of,
+            lambda sizes: within(work(ground, buckets, all_of, sizes), bound, spent, t),
+            self.promises.promise.k if self.deviations.groups_have_k_rows else 1,
+        )
