@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -112,7 +113,7 @@ def schemas(draw: st.DrawFn, *, max_quasi: int = 5, max_sensitive: int = 2) -> S
 
 #: What is drawn of each form that is measured.
 BETAS = (2.0, 0.5, 10.0)
-MEASURES: dict[type[Measured], Callable[[str | None], st.SearchStrategy[Measured]]] = {
+MEASURES: dict[type[Any], Callable[[str | None], st.SearchStrategy[Measured]]] = {
     TCloseness: lambda name: st.builds(
         TCloseness, st.sampled_from([0.4, 0.15, 0.0, 1.0]), attribute=st.just(name)
     ),
@@ -141,17 +142,21 @@ MEASURES: dict[type[Measured], Callable[[str | None], st.SearchStrategy[Measured
 @st.composite
 def _measured(draw: st.DrawFn, anonymizer: type[Anonymizer], schema: Schema) -> list[Measured]:
     """Draw up to two criteria that are measured, each about one attribute that it fits or all."""
-    kinds = [kind for kind in MEASURES if issubclass(kind, anonymizer.enforces)]
-    if not kinds or not schema.sensitive:
-        return []
-    found: list[Measured] = []
-    for kind in draw(st.lists(st.sampled_from(kinds), max_size=2)):
-        name = draw(st.sampled_from([*(each.name for each in schema.sensitive), None]))
-        criterion = draw(MEASURES[kind](name))
-        about = [each for each in schema.sensitive if name in (None, each.name)]
-        if not any(misfits(criterion, each) for each in about):
-            found.append(criterion)
-    return found
+    names = [*(each.name for each in schema.sensitive), None] if schema.sensitive else []
+    able = [
+        MEASURES[kind](name).filter(partial(_fits, schema))
+        for kind in MEASURES
+        if issubclass(kind, anonymizer.enforces)
+        for name in names
+        if _fits(schema, kind(1.0, attribute=name))
+    ]
+    return draw(st.lists(st.one_of(able), max_size=2)) if able else []
+
+
+def _fits(schema: Schema, criterion: Measured) -> bool:
+    """Whether all attributes that a criterion is about have what it needs."""
+    about = [each for each in schema.sensitive if criterion.attribute in (None, each.name)]
+    return not any(misfits(criterion, each) for each in about)
 
 
 @st.composite
