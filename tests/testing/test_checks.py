@@ -10,8 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
-from shoal import Castle, Codes, Decisions, Delay
+from shoal import (
+    Castle,
+    Codes,
+    Decisions,
+    Delay,
+    Hierarchy,
+    Quasi,
+    Range,
+    Schema,
+    Sensitive,
+)
 from shoal.algorithms import find
 from shoal.algorithms.castle import CastleEngine
 from shoal.algorithms.sabre_ak import SabreAk
@@ -413,14 +424,25 @@ def _drawn(name: str, examples: int) -> list[Stream]:
 
 
 def test_all_that_is_measured_is_drawn() -> None:
-    drawn = _drawn("castle", 150)
-    kinds = {type(criterion) for stream in drawn for criterion in stream.policy.measured}
-    assert kinds == set(strategies.MEASURES)
-    assert {(bool(s.policy.measured), s.policy.k > 1) for s in drawn} >= {
+    domains = [None, Range(1, 9), Hierarchy.flat(["a", "b"])]
+    sensitive = [Sensitive(f"s{j}", domain) for j, domain in enumerate(domains)]
+    schema = Schema("p", [Quasi("x", Range(0, 1))], sensitive)
+    drawn: list[Policy] = []
+
+    @settings(max_examples=200, derandomize=True, database=None)
+    @given(strategies.policies(Castle, schema, n_subjects=6, n_rows=20, timed=True))
+    def draw(policy: Policy) -> None:
+        Castle().start(schema, policy)
+        drawn.append(policy)
+
+    draw()
+    kinds = {type(criterion) for policy in drawn for criterion in policy.measured}
+    assert kinds == set(map(type, strategies.MEASURES))
+    assert {(bool(policy.measured), policy.k > 1) for policy in drawn} >= {
         (True, True), (True, False), (False, True),
     }  # fmt: skip
-    for stream in drawn:
-        assert (stream.policy.window is None) == (not stream.policy.measured)
+    for policy in drawn:
+        assert (policy.window is None) == (not policy.measured)
 
 
 @pytest.mark.parametrize("name", ["sabre-knn", "burel"])
