@@ -123,7 +123,7 @@ WRONG = [
     (changed("k = 3", "k = 3\nmissing = true"), {"policy.missing"}, "string"),
     (changed("k = 3", "k = 0\nmissing = 'any'"), {"policy.k", "policy.missing"}, "extended"),
     (changed('"castle"', '"castel"'), {"algorithm.name"}, "Did you mean 'castle'?"),
-    (changed('"castle"', "3"), {"algorithm.name"}, "one of: castle"),
+    (changed('"castle"', "3"), {"algorithm.name"}, "one of: "),
     (changed('"castle"', '"castle"\ncluster = 3'), {"algorithm.cluster"}, "'clusters'"),
     (changed('"castle"', '"castle"\nclusters = 0'), {"algorithm.clusters"}, "at least 1"),
     (changed('"castle"', '"castle"\nreuse = "bset"'), {"algorithm.reuse"}, "random, best"),

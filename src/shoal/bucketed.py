@@ -2,6 +2,9 @@
 
 Which values share a bucket and how many rows a group takes follows from the promise; which rows it
 takes follows from where they lie. Both are told apart from the windows and tables they work on.
+
+The steps are kernels and what joins them isn't: it runs once for a window, and one kernel for all
+would be compiled for minutes.
 """
 
 from __future__ import annotations
@@ -40,7 +43,6 @@ def burel_parts(sides: Sides, limits: Limits, rows: Rows, random: Ints, look: in
     return _filled(sides, rows, rule, bucket, random, look)
 
 
-@kernel
 def _filled(sides: Sides, rows: Rows, rule: Rule, bucket: Ints, random: Ints, look: int) -> Parts:
     """Fill groups with rows that are near each other."""
     sizes = group_sizes(rule)
@@ -62,18 +64,15 @@ def _bucket_of(limits: Limits, rows: Rows, j: int, buckets: Buckets) -> Ints:
     return bucket
 
 
-@kernel
 def _no_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
     """Nothing is asked of sensitive values: all rows are in one bucket."""
     n, none = len(rows.subjects), np.empty(0, np.int64)
     buckets = one_bucket(np.array([n], np.int64))
     trees = limits.measures.trees
-    return Rule(buckets, np.ones(1), np.inf, 0.0, needed(limits), trees, none, -1), np.zeros(
-        n, np.int64
-    )
+    rule = Rule(buckets, np.ones(1), np.inf, 0.0, int(needed(limits)), trees, none, -1)
+    return rule, np.zeros(n, np.int64)
 
 
-@kernel
 def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
     """What a group must obey to be close to the window, and the bucket of each row.
 
@@ -82,27 +81,20 @@ def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
     """
     measures, window = limits.measures, limits.window
     asked = measures.asked
-    first, t = -1, np.inf
-    for i in range(len(asked)):
-        if asked["kind"][i] not in (ORDERED, TREE):
-            continue
-        if first < 0:
-            first = i
-        if asked["attribute"][i] == asked["attribute"][first]:
-            t = min(t, asked["bound"][i])
-    if first < 0:
+    close = np.flatnonzero(np.isin(asked["kind"], (ORDERED, TREE)))
+    if len(close) == 0:
         return _no_rule(limits, rows)
-    j, kind = asked["attribute"][first], asked["kind"][first]
-    spent = emd_of(measures, window, first, rows.sensitive)
-    counts = counted(window, j, rows.sensitive)
-    values = window.values[j, : window.n[j]].copy()
+    first = int(close[0])
+    j, kind = int(asked["attribute"][first]), int(asked["kind"][first])
+    t = float(asked["bound"][close][asked["attribute"][close] == j].min())
+    spent = float(emd_of(measures, window, first, rows.sensitive))
+    counts, values = counted(window, j, rows.sensitive), window.values[j, : window.n[j]].copy()
     if kind == TREE:
         buckets = by_tree(measures.trees, j, values, counts, t, spent)
     else:
         buckets = by_order(counts, t, spent)
-    most = np.ones(len(buckets.sizes))
-    by = j if kind == TREE else -1
-    rule = Rule(buckets, most, t, spent, needed(limits), measures.trees, values, by)
+    by, most = j if kind == TREE else -1, np.ones(len(buckets.sizes))
+    rule = Rule(buckets, most, t, spent, int(needed(limits)), measures.trees, values, by)
     return rule, _bucket_of(limits, rows, j, buckets)
 
 
@@ -123,7 +115,6 @@ def _largest_shares(limits: Limits, j: int) -> Floats:
     return most
 
 
-@kernel
 def likeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
     """What a group must obey to be like the window, and the bucket of each row.
 
@@ -131,13 +122,12 @@ def likeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
     of other attributes is seen to when parts are mended (thesis, §4.3.4).
     """
     measures, window = limits.measures, limits.window
-    j = -1
-    for i in range(len(measures.asked)):
-        if j < 0 and BASIC <= measures.asked["kind"][i] < DISCLOSURE:
-            j = measures.asked["attribute"][i]
-    if j < 0:
+    kinds = measures.asked["kind"]
+    alike = np.flatnonzero((kinds >= BASIC) & (kinds < DISCLOSURE))
+    if len(alike) == 0:
         return _no_rule(limits, rows)
+    j = int(measures.asked["attribute"][alike[0]])
     values = window.values[j, : window.n[j]].copy()
     buckets, most = by_share(counted(window, j, rows.sensitive), _largest_shares(limits, j))
-    rule = Rule(buckets, most, np.inf, 0.0, needed(limits), measures.trees, values, -1)
+    rule = Rule(buckets, most, np.inf, 0.0, int(needed(limits)), measures.trees, values, -1)
     return rule, _bucket_of(limits, rows, j, buckets)

@@ -213,9 +213,11 @@ def _gathered(chain: _Chain, lo: Floats, hi: Floats, fails: Bools) -> tuple[Part
         if fails[p]:
             n_lost += len(members)
             # Rows that may not leave are put behind all others.
-            order[len(order) - n_lost : len(order) - n_lost + len(members)] = members
+            for i in range(len(members)):
+                order[len(order) - n_lost + i] = members[i]
             continue
-        order[at : at + len(members)] = members
+        for i in range(len(members)):
+            order[at + i] = members[i]
         at += len(members)
         starts[n_kept + 1] = at
         set_row(kept_lo, n_kept, lo[p])
