@@ -29,7 +29,7 @@ __all__ = ["EVERYWHERE", "burel_parts", "sabre_parts"]
 
 #: Look at all rows.
 EVERYWHERE = 0
-#: How much of t buckets may spend: what they leave is for groups to differ in size from a fair share.
+#: How much of t buckets may spend; what they leave lets groups be small, and not quite fair.
 SHARES = (1.0, 0.9, 0.8, 0.65, 0.5)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from shoal.hierarchy import Domain
 from tests.naive.measured import Promises
@@ -11,17 +11,10 @@ from tests.naive.parts import Part, Partition
 from tests.naive.space import Row, Space, by_arrival, n_subjects
 from tests.naive.window import Decision, Group, NaiveWindow, Placed, When
 
-__all__ = ["NaiveTable", "Windowed"]
+__all__ = ["NaiveTable"]
 
 #: Makes a partition of a space, promises, and a source of random numbers.
 Make = Callable[[Space, Promises, Callable[[int], int]], Partition]
-
-
-@dataclass(frozen=True)
-class Windowed(Decision):
-    """A decision, and the number E of the window that its group was measured against."""
-
-    window: int | None = None
 
 
 class NaiveTable(NaiveWindow):
@@ -70,14 +63,10 @@ class NaiveTable(NaiveWindow):
             group = Group(part.box, self.space.loss(part.box), n_subjects(part.rows), since=when[0])
             placed = Placed("group", group, by_arrival(part.rows))
             decisions += [
-                Windowed(**vars(decision), window=window) for decision in self.publish(placed, when)
+                replace(decision, window=window) for decision in self.publish(placed, when)
             ]
         return decisions
 
     def suppress_all(self, rows: Iterable[Row], when: When) -> list[Decision]:
         """Suppress rows, in order of arrival."""
-        return [
-            Windowed(**vars(decision))
-            for row in by_arrival(rows)
-            for decision in self.suppress(row, when)
-        ]
+        return [decision for row in by_arrival(rows) for decision in self.suppress(row, when)]

@@ -8,6 +8,7 @@ import json
 
 from shoal import algorithms as registry
 from shoal.cli.terminal import tell
+from shoal.policy import BetaLikeness, Criterion, LDiversity, Measured
 
 __all__ = ["algorithms"]
 
@@ -39,9 +40,16 @@ def algorithms(*, as_json: bool) -> int:
     return 0
 
 
-def _word(criterion: type) -> str:
-    name: str = getattr(criterion, "name", "")
-    return name or "l-diversity (distinct, entropy, recursive)"
+#: Criteria with several forms, by the base of these.
+FORMS: dict[type[Criterion], str] = {
+    LDiversity: "l-diversity (distinct, entropy, recursive)",
+    BetaLikeness: "beta-likeness (basic, enhanced, semantic, range)",
+    Measured: "t-closeness, beta-likeness (basic, enhanced, semantic, range), delta-disclosure",
+}
+
+
+def _word(criterion: type[Criterion]) -> str:
+    return FORMS[criterion] if criterion in FORMS else criterion.name
 
 
 def _toml(knob: str, value: object) -> str:
