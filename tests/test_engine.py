@@ -216,7 +216,7 @@ CLOSE = TCloseness(0.2)
     ("recipe", "policy", "says"),
     [
         (AtOnce(), Policy(KAnonymity(2), delay=Delay(rows=5)), "'at-once' publishes a whole table"),
-        (AtOnce(), Policy(CLOSE, window=Window(4, 2)), "whole table at once. Set .*= \"all\""),
+        (AtOnce(), Policy(CLOSE, window=Window(4, 2)), 'whole table at once. Set .*= "all"'),
         (Slides(), Policy(CLOSE, window="all"), "'slides' publishes a stream and never knows all"),
         (Buffer(), Policy(KAnonymity(2), window="all"), "sets no bound"),
         (Slides(), Policy(CLOSE, window=Window(4)), "doesn't say by how much a window advances"),

@@ -133,20 +133,13 @@ def test_parts_farther_than_a_part_looks_are_reached_in_the_end() -> None:
     assert all(table.keeps(group) for group in members(good))
 
 
-@pytest.mark.parametrize("enough", [1, 2])
-def test_large_parts_are_looked_at_now_and_then_and_at_last(
-    enough: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Beyond so many rows a part isn't checked after every merge; but when nothing is left, it is.
-    if hasattr(mended, "py_func"):
-        pytest.skip("compiled code doesn't see that the number is another one")
-    monkeypatch.setattr(module, "MANY", 8)
-    monkeypatch.setattr(module, "GROWTH", enough)
-    points = [(i, 0 if i < 60 else i, 0) for i in range(70)]
+@pytest.mark.parametrize("n_others", [0, 2])
+def test_large_parts_are_looked_at_now_and_then_and_at_last(n_others: int) -> None:
+    # A part of many rows isn't checked after every merge; but when nothing is left, it is.
+    n, each = module.MANY + 300, module.MANY // module.GROWTH // 4
+    points = [(0, max(0, i - n + 1 + n_others), 0) for i in range(n)]
     table = Table(points, KAnonymity(3), domains=[RAGGED])
-    good, lost = mend(table, [[i] for i in range(70)])
-    assert lost == []
-    assert all(table.keeps(group) for group in members(good))
-    assert sorted(itertools.chain(*members(good))) == list(range(70))
-    alone = Table([(i, 0, 0) for i in range(70)], KAnonymity(3), domains=[RAGGED])
-    assert mend(alone, [[i] for i in range(70)])[1] == list(range(70))
+    good, lost = mend(table, [range(i, min(n, i + each)) for i in range(0, n, each)])
+    found = members(good)
+    assert [sorted(group) for group in found] == ([list(range(n))] if n_others else [])
+    assert lost == ([] if n_others else list(range(n)))
