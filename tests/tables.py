@@ -15,7 +15,7 @@ from shoal.hierarchy import Domain
 from shoal.kernels.baseline import baseline_of
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
-from shoal.policy import Delay, Window
+from shoal.policy import Delay
 from shoal.space import Space
 from tests.naive.measured import Promises, order_code
 from tests.naive.space import Row
@@ -143,8 +143,3 @@ def drifting(seed: int, n_rows: int, n_subjects: int = 10) -> list[Point]:
         value = value if draw.random() < 0.8 else draw.randrange(4)
         rows.append((draw.randrange(101), draw.randrange(n_subjects), value))
     return rows
-
-
-def span(rows: int, advance: int) -> Window:
-    """A window that moves."""
-    return Window(rows=rows, advance=advance)
