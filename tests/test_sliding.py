@@ -177,6 +177,16 @@ def test_a_window_that_is_full_advances_by_rows_whatever_the_clock_says() -> Non
     assert decided.published_s.tolist() == [2.0, 3.0]
 
 
+def test_an_early_window_has_rows_that_have_left() -> None:
+    # Each value once; then two rows of one, whose window still has all four.
+    engine = start("sabre-w", TCloseness(0.1), domains=[AB], window=Window(4, 2), seconds=10.0)
+    engine.push(codes([(0, 0, 0), (0, 1, 1)], [AB], [0.0, 0.0]))
+    assert windowed(engine.advance(10.0)) == [([0, 1], 2)]
+    engine.push(codes([(0, 2, 1), (0, 3, 1)], [AB], [11.0, 11.0]))
+    decided = engine.advance(21.0)
+    assert (decided.rows.tolist(), decided.outcomes.tolist()) == ([2, 3], [Outcome.suppressed] * 2)
+
+
 # -- what leaves -----------------------------------------------------------------------------------
 
 

@@ -118,6 +118,22 @@ def test_a_shelf_that_runs_dry_is_passed_over() -> None:
         assert sorted(row for group in found for row in group) == list(range(6))
 
 
+def test_at_the_same_distance_along_the_curve_the_one_before_is_taken() -> None:
+    # Row 0 has key 10; of the other bucket there are keys 5 and 15, in either order of arrival.
+    n_around_0 = 0
+    for seed in range(8):
+        state = seeded(bytes([seed]), "test")
+        if below(state.copy(), 2) != 0:
+            continue
+        n_around_0 += 1
+        shelves = shelved(np.array([0, 1, 1]), 2, np.array([10, 15, 5]))
+        middle = np.zeros((1, 3))
+        for look in (1, 8):
+            order, _ = along_curve(shelves, np.array([[1, 1], [0, 1]]), middle, look, state.copy())
+            assert order.tolist() == [0, 2, 1]
+    assert n_around_0 > 1
+
+
 def test_looking_at_more_rows_finds_nearer_ones() -> None:
     # Along the curve the nearest may lie far away; what is looked at beyond it may not.
     draw = random.Random(5)
