@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pytest
 
-from shoal import Castle, Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema, Space
+from shoal import (
+    Castle,
+    Codes,
+    Delay,
+    Hierarchy,
+    KAnonymity,
+    Policy,
+    Quasi,
+    Range,
+    Schema,
+    Sensitive,
+    Space,
+)
 from shoal.engine import Anonymizer, Engine, Out, Outcome, decide, write_box
 from shoal.errors import CheckpointError, ParameterError, UnsupportedError
 from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.boxes import Box
-from shoal.policy import Criterion, DistinctLDiversity
+from shoal.policy import Criterion, DistinctLDiversity, TCloseness, Window
 
 SCHEMA = Schema("p", [Quasi("x", Range(0, 100))])
 POLICY = Policy(KAnonymity(2), delay=Delay(rows=5))
@@ -177,3 +189,98 @@ def test_a_snapshot_of_another_promise_is_refused() -> None:
     )
     with pytest.raises(CheckpointError, match="another schema, policy or other knobs"):
         ten.restore(two.snapshot())
+
+
+# -- windows ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slides(Buffer):
+    name: ClassVar[str] = "slides"
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, TCloseness)
+    needs_delay: ClassVar[bool] = False
+    publishes: ClassVar[Literal["rows", "windows", "table"]] = "windows"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtOnce(Slides):
+    name: ClassVar[str] = "at-once"
+    publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
+
+
+ILL = Schema("p", [Quasi("x", Range(0, 100))], [Sensitive("ill", Hierarchy.flat("abc"))])
+CLOSE = TCloseness(0.2)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "policy", "says"),
+    [
+        (AtOnce(), Policy(KAnonymity(2), delay=Delay(rows=5)), "'at-once' publishes a whole table"),
+        (AtOnce(), Policy(CLOSE, window=Window(4, 2)), 'whole table at once. Set .*= "all"'),
+        (Slides(), Policy(CLOSE, window="all"), "'slides' publishes a stream and never knows all"),
+        (Buffer(), Policy(KAnonymity(2), window="all"), "sets no bound"),
+        (Slides(), Policy(CLOSE, window=Window(4)), "doesn't say by how much a window advances"),
+        (Slides(), Policy(KAnonymity(2)), "by how much a window advances"),
+        (
+            Slides(),
+            Policy(CLOSE, window=Window(4000, 2000), delay=Delay(rows=5999)),
+            r"up to window \+ advance = 6,000 rows and the delay is 5,999 .*Lemma 6.1.*least 6000",
+        ),
+    ],
+)
+def test_a_window_that_does_not_go_with_an_algorithm_is_refused(
+    recipe: Anonymizer, policy: Policy, says: str
+) -> None:
+    with pytest.raises(UnsupportedError, match=says):
+        recipe.start(ILL, policy)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "policy"),
+    [
+        (AtOnce(), Policy(KAnonymity(2), window="all")),
+        (AtOnce(), Policy(CLOSE, window="all")),
+        (Slides(), Policy(CLOSE, window=Window(4, 2))),
+        (Slides(), Policy(CLOSE, window=Window(4, 2), delay=Delay(rows=6))),
+        # Seconds only make a window advance early.
+        (Slides(), Policy(CLOSE, window=Window(4, 2), delay=Delay(seconds=0.1))),
+        (Slides(), Policy(CLOSE, window=Window(4, 2), delay=Delay(rows=6, seconds=0.1))),
+    ],
+)
+def test_a_window_that_goes_with_an_algorithm(recipe: Anonymizer, policy: Policy) -> None:
+    assert recipe.start(ILL, policy).n_held == 0
+
+
+def test_a_box_tells_its_window() -> None:
+    out = Out.room(2, 1)
+    edge = np.zeros(1)
+    assert write_box(out, edge, edge, Box(0.0, 0, 1, 1, 0)) == 0
+    assert write_box(out, edge, edge, Box(0.0, 1, 1, 1, 0, 8)) == 1
+    assert out.decisions().windows.tolist() == [-1, 8]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Policy(TCloseness(0.3), window=Window(4, 2)),
+        Policy(TCloseness(0.2), window=Window(8, 2)),
+        Policy(TCloseness(0.2), window=Window(4, 4)),
+        Policy(TCloseness(0.2), KAnonymity(2), window=Window(4, 2)),
+        Policy(TCloseness(0.2), window=Window(4, 2), delay=Delay(rows=6)),
+    ],
+)
+def test_a_snapshot_of_another_window_or_measure_is_refused(other: Policy) -> None:
+    one = Slides().start(ILL, Policy(CLOSE, window=Window(4, 2)), seed=b"s")
+    with pytest.raises(CheckpointError, match="another schema, policy or other knobs"):
+        Slides().start(ILL, other, seed=b"s").restore(one.snapshot())
+
+
+def test_a_snapshot_of_another_tree_is_refused() -> None:
+    deeper = Hierarchy.from_dict({"*": {"A": ["a", "b"], "C": ["c"]}})
+    policy = Policy(CLOSE, window=Window(4, 2))
+    one, other = (
+        Slides().start(Schema("p", ILL.quasi, [Sensitive("ill", tree)]), policy, seed=b"s")
+        for tree in (Hierarchy.flat("abc"), deeper)
+    )
+    with pytest.raises(CheckpointError, match="another schema"):
+        other.restore(one.snapshot())

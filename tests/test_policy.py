@@ -11,6 +11,7 @@ from shoal import (
     Delay,
     DistinctLDiversity,
     EntropyLDiversity,
+    Hierarchy,
     KAnonymity,
     Policy,
     Quasi,
@@ -19,7 +20,17 @@ from shoal import (
     Schema,
     Sensitive,
 )
+from shoal.criteria import (
+    BasicLikeness,
+    Criterion,
+    DeltaDisclosure,
+    EnhancedLikeness,
+    RangeLikeness,
+    SemanticLikeness,
+    TCloseness,
+)
 from shoal.errors import JobError, ParameterError
+from shoal.policy import Window
 
 PLAIN = Schema("p", [Quasi("a", Range(0, 1))])
 ILL = Schema("p", [Quasi("a", Range(0, 1))], [Sensitive("illness"), Sensitive("job")])
@@ -87,3 +98,128 @@ def test_a_policy_fits_a_schema() -> None:
 def test_a_policy_that_does_not_fit_is_refused(policy: Policy, schema: Schema, says: str) -> None:
     with pytest.raises(JobError, match=says):
         policy.check(schema)
+
+
+# -- what is measured against a window -------------------------------------------------------------
+
+TREE = Hierarchy.from_dict({"any": {"A": ["a", "b"], "C": ["c"]}})
+#: A tree, numbers, and what is open.
+PAID = Schema(
+    "p",
+    [Quasi("a", Range(0, 1))],
+    [Sensitive("ill", TREE), Sensitive("pay", Range(0, 9)), Sensitive("note")],
+)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Window(rows=0), r"Window\.rows: must be a whole number of at least 1"),
+        (lambda: Window(rows=4, advance=0), r"Window\.advance"),
+        (
+            lambda: Window(rows=5, advance=2),
+            r"Window\.rows: must be a multiple of the advance.*got 5 rows and an advance of 2.*= 6",
+        ),
+        (lambda: Window(rows=2, advance=4), r"multiple of the advance.*rows = 4"),
+        (
+            lambda: Policy(TCloseness(0.2)),
+            r"Policy\.window: is missing: t-closeness is measured against it",
+        ),
+        (lambda: Policy(KAnonymity(2), DeltaDisclosure(1.0)), "delta-disclosure is measured"),
+        (
+            lambda: Policy(KAnonymity(2), window=Window(4)),
+            r"Policy\.window: isn't used: no promise is measured against it",
+        ),
+        (lambda: Policy(TCloseness(0.2), window="rows"), r'must be a Window or "all"; got str'),
+        (lambda: Policy(TCloseness(0.2), window=20_000), r'must be a Window or "all"; got int'),
+        (
+            lambda: Policy(TCloseness(0.2), window="all", delay=Delay(rows=5)),
+            r"Policy\.delay: can't be kept for a table that is published at once",
+        ),
+    ],
+)
+def test_a_window_that_makes_no_sense_is_refused(make: Any, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        make()
+
+
+def test_a_policy_with_a_window_is_a_value() -> None:
+    policy = Policy(KAnonymity(3), TCloseness(0.2), window=Window(20, 5), delay=Delay(rows=25))
+    same = Policy(
+        KAnonymity(3), TCloseness(0.2), window=Window(rows=20, advance=5), delay=Delay(rows=25)
+    )
+    assert policy == same
+    assert hash(policy) == hash(same)
+    assert policy != Policy(KAnonymity(3), TCloseness(0.2), window=Window(20, 4))
+    assert eval(repr(policy)) == policy
+    assert pickle.loads(pickle.dumps(policy)) == policy
+    assert "window='all'" in repr(Policy(KAnonymity(2), window="all"))
+
+
+def test_a_table_needs_no_measured_promise() -> None:
+    assert Policy(KAnonymity(2), window="all").measured == ()
+
+
+def test_what_is_measured_is_found() -> None:
+    policy = Policy(KAnonymity(2), TCloseness(0.2), EntropyLDiversity(2.0), window="all")
+    assert policy.measured == (TCloseness(0.2),)
+    assert policy.diversity == (EntropyLDiversity(2.0),)
+
+
+@pytest.mark.parametrize(
+    ("criteria", "names"),
+    [
+        ([TCloseness(0.2)], {"ill", "pay", "note"}),
+        ([TCloseness(0.2, attribute="pay")], {"pay"}),
+        ([SemanticLikeness(1.0, attribute="ill"), EnhancedLikeness(1.0)], {"ill"}),
+        ([RangeLikeness(1.0, attribute="pay"), DeltaDisclosure(1.0)], {"pay"}),
+        # Where values only have to be told apart, a missing one is one of its own.
+        ([BasicLikeness(1.0), EnhancedLikeness(1.0), DeltaDisclosure(1.0)], set()),
+    ],
+)
+def test_where_no_value_may_be_missing(criteria: list[Criterion], names: set[str]) -> None:
+    assert Policy(*criteria, window="all").in_place(PAID) == names
+
+
+def test_measured_promises_fit_a_schema() -> None:
+    criteria = [
+        TCloseness(0.2, attribute="ill"), TCloseness(0.2, attribute="pay"), BasicLikeness(1.0),
+        SemanticLikeness(1.0, attribute="ill"), RangeLikeness(1.0, attribute="pay"),
+        DeltaDisclosure(1.0, attribute="note"),
+    ]  # fmt: skip
+    Policy(*criteria, window="all").check(PAID)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "schema", "says"),
+    [
+        (TCloseness(0.2), PLAIN, r"policy\.t: t-closeness needs a sensitive attribute"),
+        (
+            TCloseness(0.2, attribute="age"),
+            PAID,
+            r"policy\.t\.age: isn't a sensitive attribute of the schema. Sensitive: ill, pay, note",
+        ),
+        (TCloseness(0.2), PAID, "needs an order or a hierarchy of note, and its domain is open"),
+        (SemanticLikeness(1.0, attribute="pay"), PAID, r"policy\.beta: .*needs a hierarchy of pay"),
+        (RangeLikeness(1.0, attribute="ill"), PAID, "needs ill to be a number"),
+        (
+            RangeLikeness(1.0, attribute="pay", relative=True),
+            PAID,
+            "relative lengths need numbers above 0",
+        ),
+        (DeltaDisclosure(1.0, attribute="x"), PAID, r"policy\.disclosure\.x"),
+    ],
+)
+def test_measured_promises_that_do_not_fit_are_refused(
+    criterion: Criterion, schema: Schema, says: str
+) -> None:
+    with pytest.raises(JobError, match=says):
+        Policy(criterion, window="all").check(schema)
+
+
+def test_all_that_does_not_fit_is_told_at_once() -> None:
+    policy = Policy(
+        TCloseness(0.2, attribute="note"), RangeLikeness(1.0, attribute="ill"), window="all"
+    )
+    with pytest.raises(JobError, match="2 problems"):
+        policy.check(PAID)

@@ -17,8 +17,27 @@ from shoal import (
     Sensitive,
     Space,
 )
+from shoal.criteria import (
+    BasicLikeness,
+    Criterion,
+    DeltaDisclosure,
+    EnhancedLikeness,
+    Measured,
+    RangeLikeness,
+    SemanticLikeness,
+    TCloseness,
+)
 from shoal.errors import JobError, ParameterError
-from shoal.policy import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
+from shoal.kernels.measured import (
+    BASIC,
+    DISCLOSURE,
+    ENHANCED,
+    ORDERED,
+    RANGES,
+    SEMANTIC,
+)
+from shoal.kernels.measured import TREE as IN_TREE
+from shoal.policy import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity, Window
 
 TREE = Hierarchy.from_dict({"Any": {"A": ["a", "b"], "B": ["c", "d"]}})
 SCHEMA = Schema(
@@ -101,3 +120,78 @@ def test_a_batch_of_no_rows() -> None:
     empty = Codes.empty(2, 1)
     assert [array.shape for array in empty] == [(0, 2), (0,), (0, 1), (0,)]
     assert [array.dtype.kind for array in empty] == ["f", "i", "i", "f"]
+
+
+# -- what is measured ------------------------------------------------------------------------------
+
+#: A leaf beside an inner node, and one that is two levels deep.
+RAGGED = Hierarchy.from_dict({"*": {"a": None, "B": {"b1": None, "C": ["c1", "c2"]}}})
+MEASURED = Schema(
+    "p",
+    [Quasi("x", Range(0, 10))],
+    [Sensitive("pay", Range(1, 9)), Sensitive("ill", RAGGED), Sensitive("note"),
+     Sensitive("last", TREE)],
+)  # fmt: skip
+
+
+def measured(*criteria: Criterion, window: Window | None = None) -> Space:
+    return Space(MEASURED, Policy(*criteria, window=window or "all"))
+
+
+@pytest.mark.parametrize(
+    ("criterion", "asked"),
+    [
+        (TCloseness(0.2, attribute="pay"), (ORDERED, 0, 0.2, 0, 0.0, False)),
+        (TCloseness(0.2, attribute="ill"), (IN_TREE, 1, 0.2, 0, 0.0, False)),
+        (BasicLikeness(2, attribute="note"), (BASIC, 2, 2.0, 0, 0.0, False)),
+        (EnhancedLikeness(2, attribute="note"), (ENHANCED, 2, 2.0, 0, 0.0, False)),
+        (SemanticLikeness(2, attribute="ill", level=3), (SEMANTIC, 1, 2.0, 3, 0.0, False)),
+        (
+            RangeLikeness(2, attribute="pay", epsilon=1.5, relative=True),
+            (RANGES, 0, 2.0, 0, 1.5, True),
+        ),
+        (DeltaDisclosure(0.7, attribute="last"), (DISCLOSURE, 3, 0.7, 0, 0.0, False)),
+    ],
+)
+def test_measures_are_numbers(criterion: Measured, asked: tuple[object, ...]) -> None:
+    assert measured(criterion).limits.measures.asked.tolist() == [asked]
+
+
+def test_measures_are_in_the_order_of_the_attributes() -> None:
+    # What is counted for an attribute is counted once.
+    found = measured(
+        EnhancedLikeness(1.0), TCloseness(0.2, attribute="pay"), BasicLikeness(3.0, attribute="ill")
+    ).limits.measures.asked
+    assert found["attribute"].tolist() == [0, 0, 1, 1, 2, 3]
+    assert found["kind"].tolist() == [ENHANCED, ORDERED, ENHANCED, BASIC, ENHANCED, ENHANCED]
+
+
+def test_trees_are_laid_end_to_end() -> None:
+    trees = measured(DeltaDisclosure(1.0)).limits.measures.trees
+    assert trees.trees.tolist() == [(0, 0, 0), (0, 7, 0), (0, 0, 0), (7, 7, 4)]
+    assert trees.leaf_node.tolist() == [1, 3, 5, 6, 9, 10, 12, 13]
+    assert trees.nodes["parent"].tolist() == [0, 0, 0, 2, 2, 4, 4, 7, 7, 8, 8, 7, 11, 11]
+    # Heights are counted from below, depths from above.
+    assert trees.nodes["height"].tolist() == [3, 0, 2, 0, 1, 0, 0, 2, 1, 0, 0, 1, 0, 0]
+    assert trees.nodes["depth"].tolist() == [0, 1, 1, 2, 2, 3, 3, 0, 1, 2, 2, 1, 2, 2]
+
+
+def test_a_window_has_rows_and_may_advance() -> None:
+    assert measured(DeltaDisclosure(1.0), window=Window(20, 5)).window == (20, 5)
+    assert measured(DeltaDisclosure(1.0), window=Window(20)).window == (20, 0)
+    assert measured(DeltaDisclosure(1.0)).window == (0, 0)
+    assert space().window == (0, 0)
+
+
+def test_limits_begin_with_a_window_of_no_rows() -> None:
+    window = measured(DeltaDisclosure(1.0)).limits.window
+    assert (window.n_rows.tolist(), window.n.tolist()) == ([0], [0, 0, 0, 0])
+
+
+def test_a_criterion_without_a_kernel_is_a_bug() -> None:
+    class Strange(Measured):
+        name = "strangeness"
+        key = "strange"
+
+    with pytest.raises(TypeError, match="strangeness has no kernel"):
+        measured(Strange())
