@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from shoal import Codes, Decisions, Hierarchy, Policy
 from shoal.algorithms import find, names
 from shoal.criteria import Criterion, EnhancedLikeness, KAnonymity, TCloseness
 from shoal.engine import Out, Outcome
+from shoal.kernels.arrays import Ints
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
 from shoal.kernels.parts import Parts, parts_of
 from shoal.policy import Delay, Window
-from shoal.sliding import SlidingEngine
+from shoal.sliding import ForWindows, SlidingEngine
 from shoal.space import Space
 from shoal.testing.streams import Stream, Tick, batch, difference, joined, play, steps
 from tests.algorithms.test_emd_twin_examples import RAGGED
@@ -33,11 +35,35 @@ AB = Hierarchy.flat("ab")
 # -- when windows advance --------------------------------------------------------------------------
 
 
-class Noting(SlidingEngine):
-    """Notes each window: its rows, and those that expire. All rows of one are one part."""
+@dataclass(frozen=True, kw_only=True)
+class Whole(ForWindows):
+    """All rows are one part."""
 
-    def __init__(self, space: Space, seed: bytes) -> None:
-        super().__init__(space, seed)
+    name = "whole"
+    enforces = (KAnonymity, TCloseness)
+
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        n = len(rows.subjects)
+        return parts_of(space.sides, rows, np.arange(n), np.array([0, n]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Apart(ForWindows):
+    """Every row is a part of its own."""
+
+    name = "apart"
+    enforces = (KAnonymity, TCloseness)
+
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        n = len(rows.subjects)
+        return parts_of(space.sides, rows, np.arange(n), np.arange(n + 1))
+
+
+class Noting(SlidingEngine):
+    """Notes each window: its rows, and those that expire."""
+
+    def __init__(self, space: Space, seed: bytes, recipe: ForWindows) -> None:
+        super().__init__(space, seed, recipe)
         self.noted: list[tuple[tuple[int, int], tuple[int, int]]] = []
 
     def _advance_window(self, end: int, expired: int, out: Out) -> None:
@@ -45,25 +71,17 @@ class Noting(SlidingEngine):
         self.noted.append(((max(0, end - rows), end), (base, expired)))
         super()._advance_window(end, expired, out)
 
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        n = len(rows.subjects)
-        return parts_of(self.space.sides, rows, np.arange(n), np.array([0, n]))
-
-
-class Apart(Noting):
-    """Every row is a part of its own."""
-
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        n = len(rows.subjects)
-        return parts_of(self.space.sides, rows, np.arange(n), np.arange(n + 1))
-
 
 def noting(
-    rows: int, advance: int, seconds: float | None = None, kind: type[Noting] = Apart, k: int = 1
+    rows: int,
+    advance: int,
+    seconds: float | None = None,
+    kind: type[ForWindows] = Apart,
+    k: int = 1,
 ) -> Noting:
     delay = None if seconds is None else Delay(seconds=seconds)
     policy = Policy(KAnonymity(k), TCloseness(9.0), window=Window(rows, advance), delay=delay)
-    return kind(Space(schema([AB]), policy), b"1")
+    return Noting(Space(schema([AB]), policy), b"1", kind())
 
 
 def alike(n: int, times: Any = None) -> Codes:
@@ -199,7 +217,7 @@ def test_groups_without_an_expiring_row_are_remembered() -> None:
 
 
 def test_a_part_with_an_expiring_row_takes_all_of_its_rows_along() -> None:
-    engine = noting(4, 2, kind=Noting)
+    engine = noting(4, 2, kind=Whole)
     decided = engine.push(alike(6))
     assert windowed(decided) == [([0, 1, 2, 3], 4)]
     # Nothing that expires next is held: nothing is done (case 1).

@@ -41,8 +41,8 @@ def sabre_parts(sides: Sides, limits: Limits, rows: Rows, random: Ints, look: in
 
 def burel_parts(sides: Sides, limits: Limits, rows: Rows, random: Ints, look: int) -> Parts:
     """Parts for beta-likeness, in the same way."""
-    rule, bucket = likeness_rule(limits, rows)
-    return _filled(sides, rows, rule, bucket, group_sizes(rule), random, look)
+    rule, bucket, sizes = likeness_rule(limits, rows)
+    return _filled(sides, rows, rule, bucket, sizes, random, look)
 
 
 def _filled(
@@ -67,13 +67,13 @@ def _bucket_of(limits: Limits, rows: Rows, j: int, buckets: Buckets) -> Ints:
     return bucket
 
 
-def _no_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
+def _no_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
     """Nothing is asked of sensitive values: all rows are in one bucket."""
     n, none = len(rows.subjects), np.empty(0, np.int64)
     buckets = one_bucket(np.array([n], np.int64))
     trees = limits.measures.trees
     rule = Rule(buckets, np.ones(1), np.inf, 0.0, int(needed(limits)), trees, none, -1)
-    return rule, np.zeros(n, np.int64)
+    return rule, np.zeros(n, np.int64), group_sizes(rule)
 
 
 def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
@@ -88,8 +88,7 @@ def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
     asked = measures.asked
     close = np.flatnonzero(np.isin(asked["kind"], (ORDERED, TREE)))
     if len(close) == 0:
-        rule, bucket = _no_rule(limits, rows)
-        return rule, bucket, group_sizes(rule)
+        return _no_rule(limits, rows)
     first = int(close[0])
     j, kind = int(asked["attribute"][first]), int(asked["kind"][first])
     t = float(asked["bound"][close][asked["attribute"][close] == j].min())
@@ -126,8 +125,8 @@ def _largest_shares(limits: Limits, j: int) -> Floats:
     return most
 
 
-def likeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
-    """What a group must obey to be like the window, and the bucket of each row.
+def likeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
+    """What a group must obey to be like the window, the bucket of each row, and the sizes.
 
     The attribute of the first likeness that is asked rules; what is asked of nodes, of ranges and
     of other attributes is seen to when parts are mended (thesis, §4.3.4).
@@ -141,4 +140,4 @@ def likeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
     values = window.values[j, : window.n[j]].copy()
     buckets, most = by_share(counted(window, j, rows.sensitive), _largest_shares(limits, j))
     rule = Rule(buckets, most, np.inf, 0.0, int(needed(limits)), measures.trees, values, -1)
-    return rule, _bucket_of(limits, rows, j, buckets)
+    return rule, _bucket_of(limits, rows, j, buckets), group_sizes(rule)

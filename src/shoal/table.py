@@ -28,9 +28,11 @@ from shoal.space import Codes, Space
 __all__ = ["Cutting", "ForTables", "Shown", "Table", "TableEngine", "publish_parts", "suppress"]
 
 SMALLEST = 256
-#: The position of the first row, how many there are, how many groups there have been, and the
-#: latest time.
-MARKS = np.dtype([("first", "i8"), ("n_rows", "i8"), ("groups", "i8"), ("now", "f8")])
+#: The position of the first row, how many there are, how many groups and how many tables there have
+#: been, and the latest time.
+MARKS = np.dtype(
+    [("first", "i8"), ("n_rows", "i8"), ("groups", "i8"), ("tables", "i8"), ("now", "f8")]
+)
 
 
 class Table(NamedTuple):
@@ -140,10 +142,11 @@ class TableEngine(Engine):
         parts, lost = mended(self.space.sides, limits, rows, found)
         measured = len(limits.measures.asked) > 0
         groups = int(marks["groups"][0])
-        shown = Shown(positions, groups, end if measured else -1, 0)
+        shown = Shown(positions, groups, end if measured else -1, int(marks["tables"][0]))
         publish_parts(self.space.sides, rows, parts, shown, out)
         suppress(rows, lost, shown, out)
         marks["groups"] += len(parts.starts) - 1
+        marks["tables"] += 1
         marks["first"], marks["n_rows"] = end, 0
 
 

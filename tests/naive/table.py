@@ -63,7 +63,8 @@ class NaiveTable(NaiveWindow):
             group = Group(part.box, self.space.loss(part.box), n_subjects(part.rows), since=when[0])
             placed = Placed("group", group, by_arrival(part.rows))
             decisions += [
-                replace(decision, window=window) for decision in self.publish(placed, when)
+                replace(decision, window=window if self.promises.measures else None)
+                for decision in self.publish(placed, when)
             ]
         return decisions
 

@@ -49,7 +49,8 @@ FORMS: dict[type[Criterion], str] = {
 
 
 def _word(criterion: type[Criterion]) -> str:
-    return FORMS[criterion] if criterion in FORMS else criterion.name
+    # Only forms have a name of their own.
+    return FORMS[criterion] if criterion in FORMS else criterion.name  # noqa: SIM401
 
 
 def _toml(knob: str, value: object) -> str:

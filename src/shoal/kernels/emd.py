@@ -1,7 +1,8 @@
 """The Earth Mover's Distance between the values of a group and those of its window.
 
-Both forms are fractions of whole numbers, so that equality is equality: a numerator and a
-denominator are given, and divided by nobody (thesis, §3.2).
+Both forms are fractions of whole numbers: a numerator and a denominator are given, and divided by
+nobody (thesis, §3.2). They are added up as floats, which are exact for tables of millions of rows
+and don't overflow for larger ones.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ class Trees(NamedTuple):
 
 
 @kernel
-def ordered_emd(counts: Ints, n: int, of: Ints, n_all: int) -> tuple[int, int]:
+def ordered_emd(counts: Ints, n: int, of: Ints, n_all: int) -> tuple[float, float]:
     """Between n rows and all rows of the window, value by value in ascending order."""
-    moved, carried = 0, 0
+    moved, carried = 0.0, 0
     for i in range(len(of) - 1):
         carried += counts[i] * n_all - of[i] * n
-        moved += abs(carried)
-    return moved, max(len(of) - 1, 1) * n * n_all
+        moved += float(abs(carried))
+    return moved, float(max(len(of) - 1, 1)) * n * n_all
 
 
 @kernel
@@ -56,7 +57,7 @@ def node_sums(trees: Trees, j: int, values: Ints, counts: Ints) -> Ints:
 @kernel
 def tree_emd(
     trees: Trees, j: int, values: Ints, counts: Ints, n: int, of: Ints, n_all: int
-) -> tuple[int, int]:
+) -> tuple[float, float]:
     """Between n rows and all rows of the window, by the hierarchy of attribute j."""
     tree = trees.trees[j]
     first, n_nodes = tree["first_node"], tree["n_nodes"]
@@ -69,7 +70,7 @@ def tree_emd(
             more[parent] += extra
         else:
             less[parent] -= extra
-    moved = 0
+    moved = 0.0
     for node in range(n_nodes):
-        moved += trees.nodes["height"][first + node] * min(more[node], less[node])
-    return moved, max(trees.nodes["height"][first], 1) * n * n_all
+        moved += float(trees.nodes["height"][first + node]) * min(more[node], less[node])
+    return moved, float(max(trees.nodes["height"][first], 1)) * n * n_all

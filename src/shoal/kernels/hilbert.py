@@ -44,9 +44,9 @@ def centres(sides: Sides, lo: Floats, hi: Floats) -> Floats:
             continue
         scale = side["weight"] / length
         for i in range(n):
-            centre = (lo[a, i] + hi[a, i]) / 2.0
-            if lo[a, i] > hi[a, i]:
-                centre = (lowest + side["highest"]) / 2.0
+            centre = (lowest + side["highest"]) / 2.0
+            if lo[a, i] <= hi[a, i]:
+                centre = (lo[a, i] + hi[a, i]) / 2.0
             middle[a, i] = (centre - lowest) * scale
     return middle
 

@@ -50,7 +50,7 @@ class Measures(NamedTuple):
 @kernel
 def _emd(
     measures: Measures, i: int, values: Ints, counts: Ints, n: int, of: Ints, n_all: int
-) -> tuple[int, int]:
+) -> tuple[float, float]:
     if measures.asked["kind"][i] == ORDERED:
         return ordered_emd(counts, n, of, n_all)
     j = measures.asked["attribute"][i]

@@ -37,13 +37,13 @@ class Rule(NamedTuple):
 
 
 @kernel
-def _moved_in_order(buckets: Buckets, extra: Ints) -> int:
+def _moved_in_order(buckets: Buckets, extra: Ints) -> float:
     """What it costs to move excess to deficits where buckets are intervals, in ascending order.
 
     The farthest values of two buckets are as far apart as their middles and half of both lengths.
     Lengths cost the same however earth is moved, and along a line it is best moved in order.
     """
-    cost, source, target = 0, 0, 0
+    cost, source, target = 0.0, 0, 0
     while True:
         while source < len(extra) and extra[source] <= 0:
             source += 1
@@ -54,13 +54,13 @@ def _moved_in_order(buckets: Buckets, extra: Ints) -> int:
         flow = min(extra[source], -extra[target])
         first = min(buckets.first[source], buckets.first[target])
         last = max(buckets.last[source], buckets.last[target])
-        cost += flow * (last - first)
+        cost += float(flow) * (last - first)
         extra[source] -= flow
         extra[target] += flow
 
 
 @kernel
-def _moved_in_tree(rule: Rule, extra: Ints) -> int:
+def _moved_in_tree(rule: Rule, extra: Ints) -> float:
     """What it costs to move excess to deficits where buckets are subtrees.
 
     As for single values (see `shoal.kernels.emd.tree_emd`), with a bucket for a leaf: whatever is
@@ -72,9 +72,9 @@ def _moved_in_tree(rule: Rule, extra: Ints) -> int:
     for b in range(len(extra)):
         sums[_ancestor(rule, rule.buckets.first[b], rule.buckets.last[b]) - first] = extra[b]
     more, less = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
-    cost = 0
+    cost = 0.0
     for node in range(n_nodes - 1, -1, -1):
-        cost += nodes["height"][first + node] * min(more[node], less[node])
+        cost += float(nodes["height"][first + node]) * min(more[node], less[node])
         parent = nodes["parent"][first + node] - first
         if parent == node:
             continue
@@ -101,7 +101,7 @@ def _ancestor(rule: Rule, one: int, other: int) -> int:
 
 
 @kernel
-def moved(rule: Rule, taken: Ints, n: int) -> int:
+def moved(rule: Rule, taken: Ints, n: int) -> float:
     """What it costs to move earth between buckets, in rows of the group times all rows."""
     n_all = 0
     for size in rule.buckets.sizes:
@@ -128,7 +128,8 @@ def is_fair(rule: Rule, taken: Ints) -> bool:
             return False
     if not np.isfinite(rule.t):
         return True
-    cost, whole = moved(rule, taken, n) + rule.buckets.cost * n, n * n_all * rule.buckets.whole
+    cost = moved(rule, taken, n) + float(rule.buckets.cost) * n
+    whole = float(n) * n_all * rule.buckets.whole
     return cost + rule.spent * whole <= rule.t * whole * (1.0 + SLACK)
 
 

@@ -112,6 +112,7 @@ def _seen(shelves: Shelves, b: int, key: int, most: int, behind: Ints, before: I
     right = _still(behind, middle)
     # Place p is number p + 1 among those looked at from behind.
     left = _still(before, middle) - 1
+    most = min(most, end - begin)
     places, n = np.empty(most, np.int64), 0
     while n < most:
         if left >= begin and (
