@@ -18,7 +18,7 @@ from tests.naive.buckets import Bucket, Ground, bucket_cat, bucket_num, cost
 from tests.naive.emd import emd
 from tests.naive.measured import Measure, Promises
 from tests.naive.parts import Part, merge
-from tests.naive.sizes import Sizes, dichotomize, greedy_work, minimal_work, within
+from tests.naive.sizes import Sizes, dichotomize, within, work
 from tests.naive.space import Row, Space
 from tests.naive.taking import Taking
 
@@ -29,7 +29,6 @@ __all__ = ["Deviations", "NaiveSabre"]
 class Deviations:
     """Where Shoal leaves chapter 3, each a flag: all on is Shoal, one off is the thesis there."""
 
-    work_is_greedy: bool = True
     groups_have_k_rows: bool = True
     failing_groups_merge: bool = True
 
@@ -95,7 +94,6 @@ class NaiveSabre:
         buckets = make(ground, counts, t, spent)
         bound = sum((cost(ground, counts, bucket) for bucket in buckets), Fraction(0))
         all_of = [sum(counts[v] for v in bucket) for bucket in buckets]
-        work = greedy_work if self.deviations.work_is_greedy else minimal_work
         return buckets, dichotomize(
             all_of,
             lambda sizes: within(work(ground, buckets, all_of, sizes), bound, spent, t),

@@ -9,7 +9,7 @@ from tests.naive.buckets import Bucket, Ground
 from tests.naive.emd import least_work
 from tests.naive.measured import ABOVE
 
-__all__ = ["dichotomize", "eligible", "greedy_work", "halves", "minimal_work", "within"]
+__all__ = ["dichotomize", "eligible", "halves", "within", "work"]
 
 Sizes = list[int]
 
@@ -36,32 +36,8 @@ def dichotomize(sizes: Sizes, allowed: Callable[[Sizes], bool], least: int = 1) 
 # -- SABRE: D + U ≤ t ------------------------------------------------------------------------------
 
 
-def greedy_work(ground: Ground, buckets: Sequence[Bucket], all_of: Sizes, sizes: Sizes) -> Fraction:
-    """D, from above: the work of one way to bring a group's shares of the buckets to all rows'.
-
-    Buckets are in order of their first value. The first that has too much gives to the first that
-    has too little, and so on: no more than the excess is moved, though perhaps not the least far.
-    """
-    n_all, n = sum(all_of), sum(sizes)
-    excess = [a * n_all - b * n for a, b in zip(sizes, all_of, strict=True)]
-    give, take, work = 0, 0, 0
-    while True:
-        while give < len(excess) and excess[give] <= 0:
-            give += 1
-        while take < len(excess) and excess[take] >= 0:
-            take += 1
-        if give == len(excess) or take == len(excess):
-            return Fraction(work, n * n_all * ground.scale)
-        amount = min(excess[give], -excess[take])
-        work += amount * ground.farthest(buckets[give], buckets[take])
-        excess[give] -= amount
-        excess[take] += amount
-
-
-def minimal_work(
-    ground: Ground, buckets: Sequence[Bucket], all_of: Sizes, sizes: Sizes
-) -> Fraction:
-    """D as the thesis has it: the least work of all ways."""
+def work(ground: Ground, buckets: Sequence[Bucket], all_of: Sizes, sizes: Sizes) -> Fraction:
+    """D: the least work of all ways to bring a group's shares of the buckets to all rows'."""
     distances = [
         [
             Fraction(0 if one is other else ground.farthest(one, other), ground.scale)

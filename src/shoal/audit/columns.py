@@ -21,6 +21,7 @@ __all__ = [
     "codes",
     "column",
     "counted",
+    "counted_alike",
     "dense",
     "encoded",
     "is_missing",
@@ -29,6 +30,7 @@ __all__ = [
     "mask",
     "numbers",
     "same",
+    "spelled",
     "take",
     "wholes",
 ]
@@ -117,13 +119,30 @@ def counted(array: Array) -> NDArray[np.int64]:
     >>> counted(pa.array(["7", " 7.0", None, "", "8"])).tolist()
     [0, 0, 1, 1, 2]
     """
-    indices, values = encoded(array)
+    return counted_alike(array)[0]
+
+
+def counted_alike(*arrays: Array) -> tuple[NDArray[np.int64], ...]:
+    """Number the values of several columns as `counted` does, equal ones alike in all of them.
+
+    >>> [numbers.tolist() for numbers in counted_alike(pa.array(["7", "8"]), pa.array([8, 9]))]
+    [[0, 1], [1, 2]]
+    """
     numbers_of: dict[object, int] = {}
-    spelling = [numbers_of.setdefault(_spelled(value), len(numbers_of)) for value in values]
-    return np.asarray(spelling, dtype=np.int64)[indices]
+    found = []
+    for array in arrays:
+        indices, values = encoded(array)
+        spelling = [numbers_of.setdefault(spelled(value), len(numbers_of)) for value in values]
+        found.append(np.asarray(spelling, dtype=np.int64)[indices])
+    return tuple(found)
 
 
-def _spelled(value: object) -> str:
+def spelled(value: object) -> str:
+    """The one text for all ways to write a value.
+
+    >>> spelled(7.0), spelled(" 7.50 "), spelled(None)
+    ('7', '7.5', '')
+    """
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, float):
@@ -164,6 +183,8 @@ def numbers(array: Array) -> NDArray[np.float64]:
     >>> numbers(pa.array(["1", " 2.5", "x", None])).tolist()
     [1.0, 2.5, nan, nan]
     """
+    if pa.types.is_date(array.type):
+        array = array.cast(pa.timestamp("s"))
     kind = array.type
     if pa.types.is_timestamp(kind):
         ticks = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]

@@ -227,13 +227,17 @@ class Evidence:
             return nothing, nothing
         inside = (trace.seq >= 0) & (trace.seq < self.n_rows)
         lines = np.flatnonzero(trace.has(GROUP, REUSE) & inside)
-        rows = trace.row[lines]
+        return lines, self.located(trace.row[lines])
+
+    def located(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where rows of the input are in the original, which must be given; -1: nowhere."""
+        n_original = 0 if self.original is None else int(self.original.num_rows)
         if self.original_rows is None:
-            return lines, np.where(rows < self.original.num_rows, rows, -1)
+            return np.where(rows < n_original, rows, -1)
         order = np.argsort(self.original_rows)
         known = np.append(self.original_rows[order], -1)
         at = np.searchsorted(known[:-1], rows)
-        return lines, np.where(known[at] == rows, np.append(order, -1)[at], -1)
+        return np.where(known[at] == rows, np.append(order, -1)[at], -1)
 
     def _boxes(self) -> Crowds:
         rows = np.flatnonzero(self.in_group)
@@ -252,6 +256,7 @@ class Evidence:
         order = np.lexsort(
             (
                 trace.seq[chosen],
+                trace.window[chosen],
                 trace.published_s[chosen],
                 trace.published[chosen],
                 trace.outcome[chosen] == REUSE,
@@ -278,6 +283,8 @@ def _ends_moment(trace: Trace, lines: NDArray[np.int64]) -> NDArray[np.bool_]:
     same &= (trace.published[line] == trace.published[following]) & (trace.published[line] >= 0)
     seconds, later = trace.published_s[line], trace.published_s[following]
     same &= (seconds == later) | (np.isnan(seconds) & np.isnan(later))
+    # A tick and the row after it may have all of this in common; between them a window moves on.
+    same &= trace.window[line] == trace.window[following]
     ends[:-1] = ~same
     return ends
 

@@ -43,6 +43,8 @@ class Trace:
     arrived_s: NDArray[np.float64]
     published_s: NDArray[np.float64]
     group: NDArray[np.int64]
+    window: NDArray[np.int64]
+    """How many rows had arrived at the end of the window that the row was measured in."""
     seq: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -82,5 +84,12 @@ def read_trace(table: pa.Table) -> Trace:
         arrived_s=numbers(found["arrived_s"]),
         published_s=numbers(found["published_s"]),
         group=wholes(found["group"]),
+        window=_windows(table),
         seq=wholes(found["seq"]),
     )
+
+
+def _windows(table: pa.Table) -> NDArray[np.int64]:
+    """The windows, which a trace need not tell of where no promise is measured against them."""
+    found = column(table, "window")
+    return np.full(table.num_rows, -1, dtype=np.int64) if found is None else wholes(found)

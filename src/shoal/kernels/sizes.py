@@ -15,7 +15,7 @@ from shoal.kernels.buckets import Buckets
 from shoal.kernels.emd import Trees
 from shoal.kernels.likeness import SLACK
 
-__all__ = ["Rule", "distance", "group_sizes", "is_fair"]
+__all__ = ["Rule", "group_sizes", "is_fair", "moved"]
 
 
 class Rule(NamedTuple):
@@ -37,38 +37,12 @@ class Rule(NamedTuple):
 
 
 @kernel
-def distance(rule: Rule, one: int, other: int) -> int:
-    """The largest distance between a value of one bucket and one of another."""
-    first = min(rule.buckets.first[one], rule.buckets.first[other])
-    last = max(rule.buckets.last[one], rule.buckets.last[other])
-    if rule.j < 0:
-        return last - first
-    tree, nodes = rule.trees.trees[rule.j], rule.trees.nodes
-    # Nodes are in pre-order: the lowest common ancestor of two leaves is found by climbing from the
-    # deeper one, again and again.
-    a = rule.trees.leaf_node[tree["first_leaf"] + rule.values[first]]
-    b = rule.trees.leaf_node[tree["first_leaf"] + rule.values[last]]
-    while a != b:
-        if nodes["depth"][a] >= nodes["depth"][b]:
-            a = nodes["parent"][a]
-        else:
-            b = nodes["parent"][b]
-    return nodes["height"][a]
+def _moved_in_order(buckets: Buckets, extra: Ints) -> int:
+    """What it costs to move excess to deficits where buckets are intervals, in ascending order.
 
-
-@kernel
-def moved(rule: Rule, taken: Ints, n: int) -> int:
-    """What it costs to move earth between buckets, in rows of the group times all rows.
-
-    Excess goes to deficits in the order of the buckets. That is a way to move it, so the cheapest
-    way costs no more.
+    The farthest values of two buckets are as far apart as their middles and half of both lengths.
+    Lengths cost the same however earth is moved, and along a line it is best moved in order.
     """
-    n_all = 0
-    for size in rule.buckets.sizes:
-        n_all += size
-    extra = np.empty(len(taken), np.int64)
-    for b in range(len(taken)):
-        extra[b] = taken[b] * n_all - rule.buckets.sizes[b] * n
     cost, source, target = 0, 0, 0
     while True:
         while source < len(extra) and extra[source] <= 0:
@@ -78,9 +52,66 @@ def moved(rule: Rule, taken: Ints, n: int) -> int:
         if source == len(extra) or target == len(extra):
             return cost
         flow = min(extra[source], -extra[target])
-        cost += flow * distance(rule, source, target)
+        first = min(buckets.first[source], buckets.first[target])
+        last = max(buckets.last[source], buckets.last[target])
+        cost += flow * (last - first)
         extra[source] -= flow
         extra[target] += flow
+
+
+@kernel
+def _moved_in_tree(rule: Rule, extra: Ints) -> int:
+    """What it costs to move excess to deficits where buckets are subtrees.
+
+    As for single values (see `shoal.kernels.emd.tree_emd`), with a bucket for a leaf: whatever is
+    moved between two buckets passes their lowest common ancestor.
+    """
+    tree, nodes = rule.trees.trees[rule.j], rule.trees.nodes
+    first, n_nodes = tree["first_node"], tree["n_nodes"]
+    sums = np.zeros(n_nodes, np.int64)
+    for b in range(len(extra)):
+        sums[_ancestor(rule, rule.buckets.first[b], rule.buckets.last[b]) - first] = extra[b]
+    more, less = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
+    cost = 0
+    for node in range(n_nodes - 1, -1, -1):
+        cost += nodes["height"][first + node] * min(more[node], less[node])
+        parent = nodes["parent"][first + node] - first
+        if parent == node:
+            continue
+        sums[parent] += sums[node]
+        if sums[node] > 0:
+            more[parent] += sums[node]
+        else:
+            less[parent] -= sums[node]
+    return cost
+
+
+@kernel
+def _ancestor(rule: Rule, one: int, other: int) -> int:
+    """The lowest node that has two values of the window under it."""
+    nodes, first_leaf = rule.trees.nodes, rule.trees.trees["first_leaf"][rule.j]
+    a = rule.trees.leaf_node[first_leaf + rule.values[one]]
+    b = rule.trees.leaf_node[first_leaf + rule.values[other]]
+    while a != b:
+        if nodes["depth"][a] >= nodes["depth"][b]:
+            a = nodes["parent"][a]
+        else:
+            b = nodes["parent"][b]
+    return a
+
+
+@kernel
+def moved(rule: Rule, taken: Ints, n: int) -> int:
+    """What it costs to move earth between buckets, in rows of the group times all rows."""
+    n_all = 0
+    for size in rule.buckets.sizes:
+        n_all += size
+    extra = np.empty(len(taken), np.int64)
+    for b in range(len(taken)):
+        extra[b] = taken[b] * n_all - rule.buckets.sizes[b] * n
+    if rule.j < 0:
+        return _moved_in_order(rule.buckets, extra)
+    return _moved_in_tree(rule, extra)
 
 
 @kernel

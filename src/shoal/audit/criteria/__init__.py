@@ -9,15 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shoal.audit.criteria import distinct_l, entropy_l, k_anonymity, recursive_l
+from shoal.audit.criteria import (
+    closeness,
+    disclosure,
+    distinct_l,
+    entropy_l,
+    k_anonymity,
+    likeness,
+    recursive_l,
+)
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
 from shoal.policy import (
+    BasicLikeness,
     Criterion,
+    DeltaDisclosure,
     DistinctLDiversity,
+    EnhancedLikeness,
     EntropyLDiversity,
     KAnonymity,
+    RangeLikeness,
     RecursiveLDiversity,
+    SemanticLikeness,
+    TCloseness,
 )
 
 __all__ = ["CHECKERS"]
@@ -27,4 +41,10 @@ CHECKERS: Mapping[type[Criterion], Callable[[Evidence, Any], list[Verdict]]] = {
     DistinctLDiversity: distinct_l.check,
     EntropyLDiversity: entropy_l.check,
     RecursiveLDiversity: recursive_l.check,
+    TCloseness: closeness.check,
+    BasicLikeness: likeness.check_basic,
+    EnhancedLikeness: likeness.check_enhanced,
+    SemanticLikeness: likeness.check_semantic,
+    RangeLikeness: likeness.check_range,
+    DeltaDisclosure: disclosure.check,
 }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shoal.audit.evidence import Crowds
 
-__all__ = ["below", "plural"]
+__all__ = ["below", "plural", "some"]
 
 _SHOWN = 3
 
@@ -23,9 +23,16 @@ def plural(n: int, kind: str) -> str:
 
 def below(crowds: Crowds, numbers: Sequence[int], n_crowds: int) -> str:
     """Say how many crowds fail, and which groups; the number of a box would say nothing."""
+    text = some(crowds, numbers, n_crowds)
+    if crowds.kind == "group":
+        return f"{text} had when released"
+    return f"{text} {'has' if len(numbers) == 1 else 'have'}"
+
+
+def some(crowds: Crowds, numbers: Sequence[int], n_crowds: int) -> str:
+    """How many crowds of how many, and which groups they are."""
     text = f"{len(numbers):,} of {plural(n_crowds, crowds.kind)}"
     if crowds.kind == "group":
         shown = ", ".join(str(number) for number in numbers[:_SHOWN])
         text += f" ({shown}{', …' if len(numbers) > _SHOWN else ''})"
-        return f"{text} had when released"
-    return f"{text} {'has' if len(numbers) == 1 else 'have'}"
+    return text

@@ -1,0 +1,247 @@
+"""What t-closeness, beta-likeness and delta-disclosure have in common: groups against windows.
+
+With a trace every group is measured at its release and whenever rows joined it, against the window
+that the trace names, whose values the original tells.
+
+Without a trace windows of a stream can't be told. Of a table that is published at once there is one
+window, the table, and all that an outsider can tell apart are boxes. They are what the definitions
+speak of: a class is the set of all rows that look alike. If every group keeps such a promise, then
+so does their union, because distances, gains and shares of a union lie between those of its parts;
+so a box that breaks it holds a group that does, and boxes that keep it are all that was promised.
+But rows that were suppressed count in the table. Where it isn't certain that there are none, boxes
+are compared with what was published, and the verdict is unverifiable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.audit.columns import Array, column, counted, take
+from shoal.audit.criteria.tallies import Tallies, repeats
+from shoal.audit.criteria.values import Values, read_values
+from shoal.audit.criteria.windows import Moments, as_they_arrived, at_once, by_arrival, in_turn
+from shoal.audit.criteria.words import plural, some
+from shoal.audit.evidence import Evidence
+from shoal.audit.report import Figure, Verdict, decide
+from shoal.hierarchy import Domain
+from shoal.policy import Measured, Window
+from shoal.schema import Sensitive
+
+__all__ = ["SLACK", "Counts", "Judge", "Measure", "check_attributes"]
+
+#: How far a measure may lie beyond its limit, relatively: shares are fractions, limits are floats.
+SLACK = 1e-9
+
+#: How often each value occurs, by group and value. Of windows there may be one line for all groups.
+Counts: TypeAlias = NDArray[np.int64]
+#: From the counts of groups and of their windows to whether each group holds, and its figure.
+Judge: TypeAlias = Callable[[Counts, Counts], tuple[NDArray[np.bool_], NDArray[np.float64]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How one criterion measures a group.
+
+    Parameters
+    ----------
+    name
+        The figure.
+    limit
+        What is promised, for the figures: its key and its value.
+    breach
+        What is wrong with a group that doesn't hold.
+    judge_of
+        Makes the judge, for a domain and the places of the values in it.
+    """
+
+    name: str
+    limit: tuple[str, float]
+    breach: str
+    judge_of: Callable[[Domain | None, NDArray[np.float64]], Judge]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Found:
+    """What was found, moment by moment."""
+
+    holds: NDArray[np.bool_]
+    lacks: NDArray[np.bool_]
+    worst: float
+
+
+def check_attributes(evidence: Evidence, criterion: Measured, measure: Measure) -> list[Verdict]:
+    """Judge a criterion for each sensitive attribute that it concerns."""
+    return [
+        _check_attribute(evidence, criterion, attribute, measure)
+        for attribute in evidence.schema.sensitive
+        if criterion.attribute in (None, attribute.name)
+    ]
+
+
+def _check_attribute(
+    evidence: Evidence, criterion: Measured, attribute: Sensitive, measure: Measure
+) -> Verdict:
+    title = f"{criterion.name} of {attribute.name}"
+    shown = column(evidence.published, attribute.name)
+    if shown is None:
+        return Verdict(title, "unverifiable", f"column {attribute.name} isn't in the output")
+    scene = _scene(evidence, attribute, shown)
+    if isinstance(scene, str):
+        return Verdict(title, "unverifiable", scene, dict([measure.limit]))
+    moments, values, subjects, doubt = scene
+    judge = measure.judge_of(attribute.domain, values.places)
+    window = evidence.policy.window
+    rows = window.rows if isinstance(window, Window) else None
+    by_rows = _measure(moments, values, judge, rows)
+    by_people: float | None = None
+    if evidence.schema.each_row:
+        by_people = by_rows.worst
+    elif subjects is not None:
+        by_people = _measure(moments, values, judge, rows, subjects, evidence.subjects).worst
+    return _worded(title, moments, measure, (by_rows, by_people), doubt)
+
+
+_Scene: TypeAlias = tuple[Moments, Values, NDArray[np.int64] | None, str | None]
+
+
+def _scene(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Scene | str:
+    """What is measured, its values, who arrived, and a doubt; or why nothing can be measured."""
+    trace = evidence.trace
+    if trace is None:
+        return _table(evidence, attribute, shown)
+    if not evidence.fits:
+        return "the trace doesn't fit the output row by row"
+    lines = by_arrival(trace)
+    if lines is None:
+        return "the trace doesn't tell in which order rows arrived"
+    arrived = as_they_arrived(evidence, trace, lines, attribute.name)
+    if isinstance(arrived, str):
+        return arrived
+    values = read_values(arrived, shown, attribute.domain)
+    if (nowhere := _nowhere(evidence, attribute, values)) is not None:
+        return nowhere
+    crowds = next(crowds for crowds in evidence.crowds if crowds.kind == "group")
+    moments = in_turn(evidence, trace, crowds, len(lines))
+    return moments, values, counted(trace.subject)[lines], None
+
+
+def _table(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Scene | str:
+    """The same without a trace."""
+    if evidence.policy.window != "all":
+        return "what a group was measured against can't be told without a trace"
+    if not evidence.crowds:
+        return str(evidence.doubt)
+    crowds = evidence.crowds[0]
+    n_rows, original = len(crowds.rows), evidence.original
+    doubt = None
+    if original is not None and original.num_rows == n_rows:
+        arrived = column(original, attribute.name)
+    else:
+        arrived = take(shown, crowds.rows)
+        if evidence.suppressed == "drop" or n_rows < evidence.n_rows:
+            doubt = "which rows were suppressed can't be told without a trace"
+    values = read_values(arrived, shown, attribute.domain)
+    if (nowhere := _nowhere(evidence, attribute, values)) is not None:
+        return nowhere
+    return at_once(crowds, n_rows), values, None, doubt
+
+
+def _nowhere(evidence: Evidence, attribute: Sensitive, values: Values) -> str | None:
+    """Why the values of a window can't be told, if they can't."""
+    n = values.n_outside
+    if attribute.name in evidence.policy.in_place(evidence.schema):
+        n += values.n_missing
+    if not n:
+        return None
+    return f"{n:,} rows that arrived have no value of {attribute.name} within its domain"
+
+
+def _measure(
+    moments: Moments,
+    values: Values,
+    judge: Judge,
+    rows: int | None,
+    subjects: NDArray[np.int64] | None = None,
+    subjects_shown: NDArray[np.int64] | None = None,
+) -> _Found:
+    """Measure every moment by rows, or by people: each subject's different values count once."""
+    n_values = len(values.places)
+    shown = values.shown[moments.rows]
+    earlier, once = None, None
+    if subjects is not None and subjects_shown is not None:
+        earlier = repeats(values.arrived, subjects)
+        crowd = moments.crowd[moments.moment]
+        once = repeats(shown, subjects_shown[moments.rows], crowd) < 0
+    tallies = Tallies(values.arrived, n_values, rows=rows, earlier=earlier)
+    holds = np.ones(len(moments.end), dtype=np.bool_)
+    lacks = np.zeros(len(moments.end), dtype=np.bool_)
+    worst = -math.inf
+    for some_moments, counts in moments.counts(shown, n_values, once):
+        end = moments.end[some_moments]
+        known = end >= 0
+        here = np.flatnonzero(known) + some_moments.start
+        ends, which = np.unique(end[known], return_inverse=True)
+        inside, beside = counts[known], tallies.at(ends)
+        if len(ends) > 1:
+            beside = beside[which]
+        lacking = ((inside > 0) & (beside == 0)).any(axis=1)
+        if lacking.any():
+            lacks[here[lacking]], worst = True, math.inf
+            here, inside = here[~lacking], inside[~lacking]
+            beside = beside[~lacking] if len(ends) > 1 else beside
+        if len(here):
+            holds[here], figure = judge(inside, beside)
+            worst = max(worst, float(figure.max()))
+    return _Found(holds, lacks, worst)
+
+
+def _worded(
+    title: str,
+    moments: Moments,
+    measure: Measure,
+    found: tuple[_Found, float | None],
+    doubt: str | None,
+) -> Verdict:
+    by_rows, by_people = found
+    crowds, kind, n_crowds = moments.crowds, moments.crowds.kind, moments.n_crowds
+    flaws = list(moments.flaws)
+    beyond = ~by_rows.holds | by_rows.lacks
+    for text, wrong in (
+        ("a value that the window lacks", by_rows.lacks),
+        (measure.breach, ~by_rows.holds),
+    ):
+        if wrong.any():
+            numbers = crowds.number[np.unique(moments.crowd[wrong])].tolist()
+            flaws.append(f"{text}: {some(crowds, numbers, n_crowds)}")
+    worst, over_people = _finite(by_rows.worst), _finite(by_people)
+    figures: dict[str, Figure] = dict([measure.limit])
+    figures |= {
+        f"n_{crowds.kinds}": n_crowds,
+        f"n_{crowds.kinds}_beyond": len(np.unique(moments.crowd[beyond])),
+        "n_moments": len(moments.crowd),
+        "n_windows": len(np.unique(moments.end[moments.end >= 0])),
+        f"worst_{kind}_{measure.name}_by_rows": worst,
+        f"worst_{kind}_{measure.name}_by_subjects": over_people,
+    }
+    told = "" if worst is None else f"; {measure.name} {worst:.4g} at worst"
+    if worst is not None and over_people is not None:
+        told += f", by subjects {over_people:.4g}"
+    if doubt is not None:
+        state = "; ".join(flaws) or f"nothing is wrong with {plural(n_crowds, kind)}"
+        doubt = f"against what was published, {state}{told}; but {doubt}"
+        return decide(title, [], kept="", doubt=doubt, figures=figures)
+    if flaws:
+        flaws[-1] += told
+    name, limit = measure.limit
+    kept = f"within {name} = {limit:g} of its window in each of {plural(n_crowds, kind)}{told}"
+    return decide(title, flaws, kept=kept, figures=figures)
+
+
+def _finite(figure: float | None) -> float | None:
+    return figure if figure is not None and math.isfinite(figure) else None

@@ -1,0 +1,175 @@
+"""Which rows a group was measured against, at each moment at which rows of it left.
+
+The window that ends at E has the rows that were the latest when E rows had arrived; suppressed and
+held rows count in it, quarantined ones never arrived. The trace names E for every row that left in
+a group; whether that could have been is judged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.audit.columns import Array, column, take
+from shoal.audit.criteria.words import some
+from shoal.audit.evidence import Crowds, Evidence
+from shoal.audit.trace import GROUP, REUSE, Trace
+from shoal.policy import Window
+
+__all__ = ["Moments", "as_they_arrived", "at_once", "by_arrival", "in_turn"]
+
+# So many counts are held in memory at once.
+_CELLS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Moments:
+    """What left in groups, moment by moment, and the window that each moment is measured against.
+
+    Parameters
+    ----------
+    crowds
+        The groups, or the boxes of a table.
+    crowd
+        The position among them of the one that each moment is of, in ascending order.
+    end
+        The end of each moment's window; -1 where the trace names none that it could be.
+    rows
+        Positions in the output, moment after moment.
+    moment
+        Of each of these rows.
+    flaws
+        What is wrong with the windows, in words with counts.
+    """
+
+    crowds: Crowds
+    crowd: NDArray[np.int64]
+    end: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    moment: NDArray[np.int64]
+    flaws: list[str]
+
+    @property
+    def n_crowds(self) -> int:
+        """How many groups or boxes have a moment."""
+        return len(np.unique(self.crowd))
+
+    def counts(
+        self, values: NDArray[np.int64], n_values: int, counted: NDArray[np.bool_] | None = None
+    ) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+        """How often each value occurs in each crowd after each moment, some moments at a time.
+
+        ``values`` are those of ``rows``, and ``counted`` tells which of them count.
+        """
+        n_moments = len(self.crowd)
+        step = max(1, _CELLS // max(n_values, 1))
+        bounds = np.searchsorted(self.moment, np.arange(n_moments + 1))
+        before = np.zeros(n_values, dtype=np.int64)
+        for start in range(0, n_moments, step):
+            stop = min(start + step, n_moments)
+            some_rows = slice(bounds[start], bounds[stop])
+            cell = (self.moment[some_rows] - start) * n_values + values[some_rows]
+            if counted is not None:
+                cell = cell[counted[some_rows]]
+            came = np.bincount(cell, minlength=(stop - start) * n_values)
+            total = np.zeros((stop - start + 1, n_values), dtype=np.int64)
+            np.cumsum(came.reshape(stop - start, n_values), axis=0, out=total[1:])
+            crowd = self.crowd[start:stop]
+            found = total[1:] - total[np.searchsorted(crowd, crowd)]
+            if start and crowd[0] == self.crowd[start - 1]:
+                found[crowd == crowd[0]] += before
+            before = found[-1]
+            yield slice(start, stop), found
+
+
+def by_arrival(trace: Trace) -> NDArray[np.int64] | None:
+    """The lines of the rows that arrived, in this order; None if the trace doesn't tell it."""
+    lines = np.flatnonzero(trace.arrived >= 0)
+    lines = lines[np.argsort(trace.arrived[lines], kind="stable")]
+    return lines if np.array_equal(trace.arrived[lines], np.arange(len(lines))) else None
+
+
+def as_they_arrived(
+    evidence: Evidence, trace: Trace, lines: NDArray[np.int64], name: str
+) -> Array | str:
+    """The values of the rows that arrived, in this order; or why they can't be told.
+
+    Where every row was published, the output has them all, and no original is needed.
+    """
+    if evidence.original is not None:
+        at = evidence.located(trace.row[lines])
+        if n := int(np.count_nonzero(at < 0)):
+            return f"{n:,} rows that arrived aren't in the original"
+        return take(column(evidence.original, name), at)
+    shown = trace.has(GROUP, REUSE)[lines] & (trace.seq[lines] >= 0)
+    if n := int(np.count_nonzero(~shown)):
+        return (
+            f"what groups are measured against needs the original to be seen: "
+            f"{n:,} rows arrived and weren't published"
+        )
+    return take(column(evidence.published, name), trace.seq[lines])
+
+
+def at_once(crowds: Crowds, n_arrived: int) -> Moments:
+    """The boxes of a table: all rows left at one moment, and are measured against the table."""
+    crowd = np.arange(len(crowds))
+    return Moments(
+        crowds,
+        crowd,
+        np.full(len(crowds), n_arrived, dtype=np.int64),
+        crowds.rows,
+        np.repeat(crowd, np.diff(crowds.starts)),
+        [],
+    )
+
+
+def in_turn(evidence: Evidence, trace: Trace, crowds: Crowds, n_arrived: int) -> Moments:
+    """The groups as the trace tells of them: the release, then each moment at which rows joined.
+
+    A window must have been there when the rows left, and must hold those that left; the members
+    that a joining row finds may be older than its window. Against a window that can't have been,
+    nothing is measured.
+    """
+    n_rows = np.diff(crowds.starts)
+    crowd = np.repeat(np.arange(len(crowds)), n_rows)
+    rank = np.arange(len(crowds.rows)) - np.repeat(crowds.starts[:-1], n_rows)
+    n_first = crowds.n_first[crowd]
+    ends = np.where(rank < n_first, rank == n_first - 1, crowds.ends_moment)
+    # A group that nothing was released with has no moment: that is a matter of grouping.
+    real = n_first > 0
+    rows, crowd, ends = crowds.rows[real], crowd[real], ends[real]
+    moment = np.cumsum(ends) - ends
+    lines = evidence.line[rows]
+    end, arrived = trace.window[lines], trace.arrived[lines]
+
+    n_moments = int(np.count_nonzero(ends))
+    low, high = np.full(n_moments, n_arrived + 1, dtype=np.int64), np.full(n_moments, -1)
+    np.minimum.at(low, moment, end)
+    np.maximum.at(high, moment, end)
+    named = (end >= 0) & (low == high)[moment]
+    window = evidence.policy.window
+    # The row that caused the decision had arrived; on a tick it is the next one, which hadn't, but
+    # a trace doesn't tell ticks from rows.
+    early = named & (end > np.minimum(trace.published[lines] + 1, n_arrived))
+    if isinstance(window, Window):
+        astray = named & ((arrived >= end) | (arrived < end - window.rows))
+        what = "doesn't hold the rows measured against it"
+    else:
+        astray = named & (end != n_arrived)
+        what = "isn't the whole table"
+    wrong = {
+        "no window is named": end < 0,
+        "several windows are named at one moment": (end >= 0) & ~named,
+        "the window wasn't there yet": early,
+        f"the window {what}": astray & ~early,
+    }
+    flaws, n_crowds = [], len(np.unique(crowd))
+    for text, found in wrong.items():
+        if found.any():
+            numbers = crowds.number[np.unique(crowd[found])].tolist()
+            flaws.append(f"{text}: {some(crowds, numbers, n_crowds)}")
+            high[moment[found]] = -1
+    return Moments(crowds, crowd[ends], high, rows, moment, flaws)

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.audit.criteria import tallies
+from shoal.audit.criteria.tallies import Tallies, repeats
+
+rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=40)
+
+
+@given(rows, st.one_of(st.none(), st.integers(1, 12)), st.booleans(), st.integers(1, 9))
+def test_every_window_counted_from_scratch(
+    drawn: list[tuple[int, int]], length: int | None, once: bool, fewest: int
+) -> None:
+    values = np.array([value for value, _ in drawn], dtype=np.int64)
+    subjects = np.array([subject for _, subject in drawn], dtype=np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tallies, "_FEWEST", fewest)  # sums at few instants and at many
+        found = Tallies(values, 4, rows=length, earlier=repeats(values, subjects) if once else None)
+    # A window of all rows is asked for at the end only.
+    ends = range(len(drawn) + 1) if length is not None else [len(drawn)]
+    counts = found.at(np.array(ends, dtype=np.int64))
+    for end, line in zip(ends, counts.tolist(), strict=True):
+        window = drawn[max(0, end - length) if length is not None else 0 : end]
+        there = set(window) if once else window
+        assert line == [sum(value == v for value, _ in there) for v in range(4)]
+
+
+def test_nothing_repeats_nothing() -> None:
+    assert repeats(np.empty(0, dtype=np.int64)).tolist() == []
+    assert repeats(np.array([3, 4, 3, 3])).tolist() == [-1, -1, 0, 2]
