@@ -13,14 +13,21 @@ if TYPE_CHECKING:
     from shoal.algorithms.burel import Burel as Burel
     from shoal.algorithms.burel_w import BurelW as BurelW
     from shoal.algorithms.castle import Castle as Castle
+    from shoal.algorithms.d_mondrian import DMondrian as DMondrian
     from shoal.algorithms.fads import Fads as Fads
     from shoal.algorithms.fast import Fast as Fast
     from shoal.algorithms.idea import Idea as Idea
     from shoal.algorithms.iot import Iot as Iot
     from shoal.algorithms.k_varp import KVarp as KVarp
+    from shoal.algorithms.l_mondrian import LMondrian as LMondrian
+    from shoal.algorithms.mondrian import Mondrian as Mondrian
     from shoal.algorithms.sabre_ak import SabreAk as SabreAk
     from shoal.algorithms.sabre_knn import SabreKnn as SabreKnn
     from shoal.algorithms.sabre_w import SabreW as SabreW
+    from shoal.algorithms.t_incognito import TIncognito as TIncognito
+    from shoal.algorithms.t_incognito_w import TIncognitoW as TIncognitoW
+    from shoal.algorithms.t_mondrian import TMondrian as TMondrian
+    from shoal.algorithms.t_mondrian_w import TMondrianW as TMondrianW
     from shoal.engine import Anonymizer as Anonymizer
     from shoal.engine import Decisions as Decisions
     from shoal.engine import Engine as Engine
@@ -56,6 +63,7 @@ _HOMES = {
     "BurelW": "shoal.algorithms.burel_w",
     "Castle": "shoal.algorithms.castle",
     "Codes": "shoal.space",
+    "DMondrian": "shoal.algorithms.d_mondrian",
     "Decisions": "shoal.engine",
     "Delay": "shoal.policy",
     "DeltaDisclosure": "shoal.policy",
@@ -70,6 +78,8 @@ _HOMES = {
     "Iot": "shoal.algorithms.iot",
     "KAnonymity": "shoal.policy",
     "KVarp": "shoal.algorithms.k_varp",
+    "LMondrian": "shoal.algorithms.l_mondrian",
+    "Mondrian": "shoal.algorithms.mondrian",
     "Policy": "shoal.policy",
     "Quasi": "shoal.schema",
     "Range": "shoal.hierarchy",
@@ -84,6 +94,10 @@ _HOMES = {
     "ShoalError": "shoal.errors",
     "Space": "shoal.space",
     "TCloseness": "shoal.policy",
+    "TIncognito": "shoal.algorithms.t_incognito",
+    "TIncognitoW": "shoal.algorithms.t_incognito_w",
+    "TMondrian": "shoal.algorithms.t_mondrian",
+    "TMondrianW": "shoal.algorithms.t_mondrian_w",
     "Window": "shoal.policy",
     "anonymize": "shoal.frame",
 }

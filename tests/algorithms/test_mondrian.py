@@ -1,0 +1,66 @@
+"""Mondrian for k-anonymity and l-diversity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shoal import Delay, DistinctLDiversity, KAnonymity, Mondrian, Policy, TCloseness
+from shoal.engine import Outcome
+from shoal.errors import UnsupportedError
+from shoal.hierarchy import Hierarchy, Range
+from tests.algorithms.tables import MIXED, SQUARE, groups, keeps_promises, mixed, publish
+from tests.kernels.tables import Table
+
+test_drawn_tables_keep_the_promise = keeps_promises(Mondrian)
+
+
+def test_the_wide_side_is_cut_where_people_are_all_that_counts() -> None:
+    assert mixed(Mondrian(), KAnonymity(2)) == [[0, 1], [2, 3]]
+
+
+def test_diversity_is_a_condition_of_a_cut() -> None:
+    assert mixed(Mondrian(), DistinctLDiversity(2, "ill")) == [[0, 2], [1, 3]]
+
+
+def test_the_loss_is_what_is_cut_by() -> None:
+    # Two leaves of ten lose 0.2 by one measure and 1/9 by the other; the number loses 0.15.
+    ten = Hierarchy.from_dict({"*": {"a": list("bc"), "d": list("efghijkl")}})
+    rows = [
+        ((x, leaf), n, 0, 1.0)
+        for n, (x, leaf) in enumerate([(0.0, 0.0), (15.0, 0.0), (0.0, 1.0), (15.0, 1.0)])
+    ]
+    table = Table([Range(0, 100), ten], [KAnonymity(2)], rows)
+    assert groups(publish(Mondrian(), table)) == [[0, 1], [2, 3]]
+    assert groups(publish(Mondrian(loss="lm"), table)) == [[0, 2], [1, 3]]
+
+
+def test_a_table_that_can_not_leave_is_suppressed() -> None:
+    decided = publish(Mondrian(), Table(SQUARE, [KAnonymity(5)], MIXED))
+    assert set(decided.outcomes) == {Outcome.suppressed}
+
+
+def test_an_empty_table_is_no_groups() -> None:
+    assert len(publish(Mondrian(), Table(SQUARE, [KAnonymity(2)], [])).rows) == 0
+
+
+def test_a_gap_is_published_as_the_whole_domain() -> None:
+    rows = [((x,), n, 0, 1.0) for n, x in enumerate([0.0, 10.0, np.nan, 100.0])]
+    table = Table([Range(0, 100)], [KAnonymity(2)], rows, missing="extended")
+    decided = publish(Mondrian(), table)
+    assert decided.lo.tolist() == [[0], [0]]
+    assert decided.hi.tolist() == [[10], [100]]
+    assert decided.box_gaps.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        (Policy(KAnonymity(2), TCloseness(0.2), window="all"), "can't enforce t-closeness"),
+        (Policy(KAnonymity(2), delay=Delay(rows=10)), "publishes a whole table at once"),
+        (Policy(KAnonymity(2), window="all", missing="maybe"), 'missing values that are "maybe"'),
+    ],
+)
+def test_what_it_can_not_keep_is_refused(policy: Policy, said: str) -> None:
+    with pytest.raises(UnsupportedError, match=said):
+        Mondrian().check(policy)
