@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.figures import fig_5_5, fig_5_6, fig_5_7, fig_5_8
+from benchmarks.figures import fig_5_5, fig_5_6, fig_5_7, fig_5_8, salaries
+from benchmarks.figures.burel import page as burel
 from benchmarks.figures.castle_audit import audited, audited_text
 from benchmarks.figures.fast import kept, reuse, rounds, sweeps
 from benchmarks.figures.fast import speed as fast_speed
@@ -172,4 +173,5 @@ PAGES = (
         },
         needs=(ADULT, INFORMS, TREES),
     ),
+    Page("burel", burel.HEAD, dict(burel.SECTIONS), needs=salaries.NEEDS),
 )
