@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from benchmarks.figures.axis import Axis
-from benchmarks.figures.model import Claim, Curve, Figure, Measured, Panel, Reading, below, rises
+from benchmarks.figures.model import Claim, Curve, Figure, Panel, Reading, below
 from benchmarks.figures.sabre.settings import (
     ALGORITHMS,
     LABELS,
@@ -18,11 +19,12 @@ from benchmarks.figures.sabre.settings import (
 )
 from benchmarks.figures.sabre.words import (
     flat,
-    gap_claim,
     not_uniform,
+    promise_text,
     setting_text,
     times_as_fast,
     trends,
+    widens,
 )
 from benchmarks.figures.sweep import Cell
 
@@ -83,10 +85,25 @@ def _panels(
 
 
 def _figure(
-    sizes: SabreSizes, name: str, title: str, panels: tuple[Panel, ...], claims: Sequence[Claim]
+    sizes: SabreSizes,
+    name: str,
+    title: str,
+    panels: tuple[Panel, ...],
+    claims: Sequence[Claim],
+    *keys: str,
+    algorithms: Sequence[str] = ALGORITHMS,
 ) -> Figure:
+    """A figure along the axes with these keys."""
+    settings = [one for key in keys for one in axes(sizes)[key].settings]
+    promise = promise_text(run(sizes, one, name_) for one in settings for name_ in algorithms)
     return Figure(
-        name, title, setting_text(sizes), panels, tuple(claims), page="sabre", one_axis=False
+        name,
+        title,
+        f"{setting_text(sizes)} {promise}",
+        panels,
+        tuple(claims),
+        page="sabre",
+        one_axis=False,
     )
 
 
@@ -119,7 +136,9 @@ def figure_3_7(sizes: SabreSizes) -> Figure:
             for quick in ("sabre-ak", "t-mondrian")
         ),
     ]
-    return _figure(sizes, "3.7", "Effect of the closeness t", _panels(axis, lost, took), claims)
+    return _figure(
+        sizes, "3.7", "Effect of the closeness t", _panels(axis, lost, took), claims, "t"
+    )
 
 
 def figure_3_8(sizes: SabreSizes) -> Figure:
@@ -130,18 +149,25 @@ def figure_3_8(sizes: SabreSizes) -> Figure:
     claims = [
         *trends("The information quality worsens as the QI grows", lost),
         *_superior(lost, axis),
-        *(gap_claim(lost[ours], lost[rival], LABELS[ours], LABELS[rival])
-          for ours in OURS for rival in RIVALS),
+        *(
+            Claim(
+                "The information quality gap widens as the QI increases (here: between "
+                f"{LABELS[ours]} and {LABELS[rival]}).",
+                *widens(lost[ours], lost[rival]),
+            )
+            for ours in OURS
+            for rival in RIVALS
+        ),
         *(
             Claim(
                 "SABRE-AK is the fastest, followed by tMondrian, tIncognito and SABRE-KNN (here: "
                 f"{LABELS[quick]} before {LABELS[slow]}).",
                 *below(took[quick], took[slow], axis.places),
             )
-            for quick, slow in zip(order, order[1:], strict=False)
+            for quick, slow in pairwise(order)
         ),
-    ]  # fmt: skip
-    return _figure(sizes, "3.8", "Effect of the QI", _panels(axis, lost, took), claims)
+    ]
+    return _figure(sizes, "3.8", "Effect of the QI", _panels(axis, lost, took), claims, "n_quasi")
 
 
 def figure_3_9(sizes: SabreSizes) -> Figure:
@@ -168,7 +194,9 @@ def figure_3_9(sizes: SabreSizes) -> Figure:
             for slow in ("sabre-knn", "t-incognito")
         ),
     ]
-    return _figure(sizes, "3.9", "Effect of the number of rows", _panels(axis, lost, took), claims)
+    return _figure(
+        sizes, "3.9", "Effect of the number of rows", _panels(axis, lost, took), claims, "rows"
+    )
 
 
 def figure_3_10(sizes: SabreSizes) -> Figure:
@@ -199,7 +227,7 @@ def figure_3_10(sizes: SabreSizes) -> Figure:
             )
             for one in (*OURS, "t-incognito")
         ]
-    return _figure(sizes, "3.10", "Real closeness", tuple(panels), claims)
+    return _figure(sizes, "3.10", "Real closeness", tuple(panels), claims, "t", "n_quasi")
 
 
 def figure_3_11(sizes: SabreSizes) -> Figure:
@@ -211,7 +239,7 @@ def figure_3_11(sizes: SabreSizes) -> Figure:
         *trends("A larger k results in higher information loss", rising),
         Claim("The behavior of tIncognito is not uniform.", *not_uniform(lost["t-incognito"])),
     ]
-    return _figure(sizes, "3.11", "Effect of k", _panels(axis, lost, took), claims)
+    return _figure(sizes, "3.11", "Effect of k", _panels(axis, lost, took), claims, "k")
 
 
 def figure_3_14(sizes: SabreSizes) -> Figure:
@@ -230,23 +258,18 @@ def figure_3_14(sizes: SabreSizes) -> Figure:
         *trends("A smaller fanout tends to preserve more information", lost),
     ]
     panel = Panel("information loss", axis.x_label, axis.xs, curves(lost), log=True)
-    figure = _figure(sizes, "3.14", "Effect of the fanout", (panel,), claims)
-    return figure
+    return _figure(
+        sizes, "3.14", "Effect of the fanout", (panel,), claims, "fanout", algorithms=OURS
+    )
 
 
 def _superior(lost: dict[str, list[Cell]], axis: Axis[Setting]) -> list[Claim]:
     words = "provides superior information quality compared to"
     return [
         Claim(
-            f"{LABELS[ours]} {words} {LABELS[rival]}.", *_below(lost, ours, rival, axis.places)
+            f"{LABELS[ours]} {words} {LABELS[rival]}.",
+            *below(lost[ours], lost[rival], axis.places),
         )
         for ours in OURS
         for rival in RIVALS
     ]
-
-
-def _below(
-    found: dict[str, list[Cell]], ours: str, rival: str, places: list[str]
-) -> tuple[object, ...]:
-    cells: Sequence[Measured] = found[ours]
-    return below(cells, found[rival], places)

@@ -25,7 +25,7 @@ from shoal.policy import KAnonymity, Policy, TCloseness, Window
 from shoal.schema import Schema, Sensitive
 from shoal.space import Codes
 
-__all__ = ["Found", "Judged", "Ran", "Trial", "found", "judge", "judged", "ran", "simulated"]
+__all__ = ["Found", "Judged", "Ran", "Trial", "found", "judge", "ran", "simulated"]
 
 #: So many rows are enough to have every kernel compiled before anything is timed.
 WARM_ROWS = 400
@@ -119,23 +119,11 @@ class Found:
         return Cell(tuple(run.lost for run in self.runs))
 
 
-#: All runs of this process, and how many groups each had.
-_judged: dict[Trial, Judged] = {}
-
-
-def judged(*, streams: bool) -> tuple[int, int]:
-    """How many runs and groups of tables, or of streams, were judged so far."""
-    of = [one for trial, one in _judged.items() if (trial.window is not None) == streams]
-    return len(of), sum(one.n_groups for one in of)
-
-
 @cache
 def found(trial: Trial, seeds: int) -> Found:
     """Run a trial with so many seeds; what was run before in this process isn't run again."""
     _warm(trial.algorithm)
-    runs = tuple(ran(replace(trial, seed=seed)) for seed in range(seeds))
-    _judged.update({run.trial: run.judged for run in runs})
-    return Found(runs)
+    return Found(tuple(ran(replace(trial, seed=seed)) for seed in range(seeds)))
 
 
 @cache
@@ -168,9 +156,7 @@ def _lost(decisions: tuple[Decisions, ...]) -> Lost:
     )
 
 
-def judge(
-    trial: Trial, schema: Schema, codes: Codes, decisions: tuple[Decisions, ...]
-) -> Judged:
+def judge(trial: Trial, schema: Schema, codes: Codes, decisions: tuple[Decisions, ...]) -> Judged:
     """Count and measure every group against its window.
 
     Raises
