@@ -28,7 +28,7 @@ class Setting:
 class SlidingSizes:
     """The parameters of §6.5; over which windows and advances it goes isn't in the text."""
 
-    rows: int = 100_000
+    rows: int = 60_000
     window: int = 20_000
     advance: int = 5_000
     n_quasi: int = 7
