@@ -26,7 +26,7 @@ def test_whoever_can_is_run():
     found = {(case.algorithm, case.promise) for case in cases("adult", QUICK)}
     for name in names():
         enforces = find(name).enforces
-        assert ((name, "t-closeness") in found) == (TCloseness in enforces)
+        assert ((name, "t-closeness") in found) == issubclass(TCloseness, enforces)
         assert ((name, "enhanced likeness") in found) == issubclass(EnhancedLikeness, enforces)
     assert ("burel", "semantic likeness") in found
     assert ("d-mondrian", "disclosure") in found
