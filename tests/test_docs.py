@@ -296,6 +296,7 @@ def test_the_sections_of_the_job_are_those_of_its_page() -> None:
         job_form.QuasiForm,
         job_form.DomainForm,
         job_form.DelayForm,
+        job_form.WindowForm,
         job_form.CheckpointForm,
         job_form.EachRowForm,
         job_form.KeepForm,
@@ -336,6 +337,10 @@ def test_the_knobs_of_an_algorithm_are_on_its_page_and_on_the_jobs(algorithm: st
     assert knobs_told(page, "default") == defaults
 
 
+#: Modules that pages name and that aren't kernels.
+ABOVE_KERNELS = ("bucketed", "engine", "partitioned", "sliding", "table", "turns", "window")
+
+
 @pytest.mark.parametrize("algorithm", algorithms.names())
 def test_the_functions_that_a_page_names_exist(algorithm: str) -> None:
     """The right column of the pseudo-code."""
@@ -354,6 +359,6 @@ def test_the_functions_that_a_page_names_exist(algorithm: str) -> None:
         if not module:
             assert hasattr(home, function), word
             continue
-        above = module[0] in ("engine", "turns", "window", "partitioned")
+        above = module[0] in ABOVE_KERNELS
         path = f"shoal.{module[0]}" if above else f"shoal.kernels.{module[0]}"
         assert hasattr(importlib.import_module(path), function), word

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pyarrow.parquet as pq
 import pytest
 
 from shoal.testing.checks import CHECKS, FIXED_CHECKS, check_jit_equals_python, run_check
@@ -64,6 +65,7 @@ def test_the_csv_is_anonymized_and_the_audit_agrees(here: Path) -> None:
     [
         ("anonymize_a_csv", "make_people.py", "people.csv"),
         ("publish_a_stream_with_gaps", "make_readings.py", "readings.csv"),
+        ("publish_a_stream_with_closeness", "make_visits.py", "visits.csv"),
     ],
 )
 def test_the_data_are_those_of_the_script(here: Path, example: str, script: str, data: str) -> None:
@@ -103,6 +105,40 @@ def test_a_gap_that_stands_for_everything_costs_others_their_labels(
     assert maybe.loss < extended.loss
     # All gaps are everything now, and so is much of what was there.
     assert extended.empty_words > n_gaps + 5 * maybe.empty_words
+
+
+def test_a_stream_is_close_to_its_windows_and_the_audit_agrees(here: Path) -> None:
+    folder = here / "publish_a_stream_with_closeness"
+    done = shoal(
+        folder, "run", "job.toml", "-i", "visits.csv", "-o", "published.csv",
+        "--trace", "trace.parquet", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert (rows["in"], rows["published"]) == (1500, 1500)
+    windows = pq.read_table(folder / "trace.parquet")["window"].to_pylist()
+    # The first, a few between, and what is left at the end.
+    assert {400, 1500} < set(windows) <= set(range(400, 1501, 100))
+    judged = shoal(
+        folder, "audit", "job.toml", "published.csv",
+        "--original", "visits.csv", "--trace", "trace.parquet", "--json",
+    )  # fmt: skip
+    assert judged.returncode == 0, judged.stdout
+    verdicts = {one["name"]: one for one in json.loads(judged.stdout)["verdicts"]}
+    figures = verdicts["t-closeness of diagnosis"]["figures"]
+    assert figures["worst_group_closeness_by_rows"] <= 0.2
+
+
+def test_a_table_whose_groups_tell_little(load) -> None:
+    found = load("publish_a_table_with_closeness").main(rows=500)
+    assert {one.verdict for one in found.values()} == {"kept"}
+    loose = found["k = 5", "mondrian"]
+    for (promised, _), one in found.items():
+        if promised == "t = 0.2":
+            assert one.closeness <= 0.2 < loose.closeness
+        if promised == "beta = 2":
+            assert one.gain <= 2 < loose.gain
+        assert one.loss >= loose.loss
 
 
 def test_the_job_of_the_page_is_that_of_the_example() -> None:

@@ -2,6 +2,9 @@
 
 Which values share a bucket and how many rows a group takes follows from the promise; which rows it
 takes follows from where they lie. Both are told apart from the windows and tables they work on.
+
+The steps are kernels and what joins them isn't: it runs once for a window, and one kernel for all
+would be compiled for minutes.
 """
 
 from __future__ import annotations
@@ -26,24 +29,26 @@ __all__ = ["EVERYWHERE", "burel_parts", "sabre_parts"]
 
 #: Look at all rows.
 EVERYWHERE = 0
+#: How much of t buckets may spend: what they leave is for groups to differ in size from a fair share.
+SHARES = (1.0, 0.9, 0.8, 0.65, 0.5)
 
 
 def sabre_parts(sides: Sides, limits: Limits, rows: Rows, random: Ints, look: int) -> Parts:
     """Parts for t-closeness: of the rows near along the curve, so many times what is taken."""
-    rule, bucket = closeness_rule(limits, rows)
-    return _filled(sides, rows, rule, bucket, random, look)
+    rule, bucket, sizes = closeness_rule(limits, rows)
+    return _filled(sides, rows, rule, bucket, sizes, random, look)
 
 
 def burel_parts(sides: Sides, limits: Limits, rows: Rows, random: Ints, look: int) -> Parts:
     """Parts for beta-likeness, in the same way."""
     rule, bucket = likeness_rule(limits, rows)
-    return _filled(sides, rows, rule, bucket, random, look)
+    return _filled(sides, rows, rule, bucket, group_sizes(rule), random, look)
 
 
-@kernel
-def _filled(sides: Sides, rows: Rows, rule: Rule, bucket: Ints, random: Ints, look: int) -> Parts:
+def _filled(
+    sides: Sides, rows: Rows, rule: Rule, bucket: Ints, sizes: Ints, random: Ints, look: int
+) -> Parts:
     """Fill groups with rows that are near each other."""
-    sizes = group_sizes(rule)
     middle = centres(sides, rows.lo, rows.hi)
     shelves = shelved(bucket, len(rule.buckets.sizes), hilbert(sides, middle))
     if look == EVERYWHERE:
@@ -62,48 +67,46 @@ def _bucket_of(limits: Limits, rows: Rows, j: int, buckets: Buckets) -> Ints:
     return bucket
 
 
-@kernel
 def _no_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
     """Nothing is asked of sensitive values: all rows are in one bucket."""
     n, none = len(rows.subjects), np.empty(0, np.int64)
     buckets = one_bucket(np.array([n], np.int64))
     trees = limits.measures.trees
-    return Rule(buckets, np.ones(1), np.inf, 0.0, needed(limits), trees, none, -1), np.zeros(
-        n, np.int64
-    )
+    rule = Rule(buckets, np.ones(1), np.inf, 0.0, int(needed(limits)), trees, none, -1)
+    return rule, np.zeros(n, np.int64)
 
 
-@kernel
-def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
-    """What a group must obey to be close to the window, and the bucket of each row.
+def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
+    """What a group must obey to be close to the window, the bucket of each row, and the sizes.
 
     The first attribute that must be close rules; the others are seen to when parts are mended
-    (thesis, §3.6). Rows that differ from their window have used up a part of t (§6.3).
+    (thesis, §3.6). Rows that differ from their window have used up a part of t (§6.3). Fewer
+    buckets leave more choice of rows, but where they spend nearly all of t, hardly any group may be
+    small: so the fewest are taken that allow half as many groups as others would.
     """
     measures, window = limits.measures, limits.window
     asked = measures.asked
-    first, t = -1, np.inf
-    for i in range(len(asked)):
-        if asked["kind"][i] not in (ORDERED, TREE):
-            continue
-        if first < 0:
-            first = i
-        if asked["attribute"][i] == asked["attribute"][first]:
-            t = min(t, asked["bound"][i])
-    if first < 0:
-        return _no_rule(limits, rows)
-    j, kind = asked["attribute"][first], asked["kind"][first]
-    spent = emd_of(measures, window, first, rows.sensitive)
-    counts = counted(window, j, rows.sensitive)
-    values = window.values[j, : window.n[j]].copy()
-    if kind == TREE:
-        buckets = by_tree(measures.trees, j, values, counts, t, spent)
-    else:
-        buckets = by_order(counts, t, spent)
-    most = np.ones(len(buckets.sizes))
-    by = j if kind == TREE else -1
-    rule = Rule(buckets, most, t, spent, needed(limits), measures.trees, values, by)
-    return rule, _bucket_of(limits, rows, j, buckets)
+    close = np.flatnonzero(np.isin(asked["kind"], (ORDERED, TREE)))
+    if len(close) == 0:
+        rule, bucket = _no_rule(limits, rows)
+        return rule, bucket, group_sizes(rule)
+    first = int(close[0])
+    j, kind = int(asked["attribute"][first]), int(asked["kind"][first])
+    t = float(asked["bound"][close][asked["attribute"][close] == j].min())
+    spent = float(emd_of(measures, window, first, rows.sensitive))
+    counts, values = counted(window, j, rows.sensitive), window.values[j, : window.n[j]].copy()
+    by, fewest, found = j if kind == TREE else -1, int(needed(limits)), []
+    for share in SHARES:
+        if kind == TREE:
+            buckets = by_tree(measures.trees, j, values, counts, share * t, spent)
+        else:
+            buckets = by_order(counts, share * t, spent)
+        most = np.ones(len(buckets.sizes))
+        rule = Rule(buckets, most, t, spent, fewest, measures.trees, values, by)
+        found.append((rule, group_sizes(rule)))
+    enough = max(len(sizes) for _, sizes in found) / 2
+    rule, sizes = next((rule, sizes) for rule, sizes in found if len(sizes) >= enough)
+    return rule, _bucket_of(limits, rows, j, rule.buckets), sizes
 
 
 @kernel
@@ -123,7 +126,6 @@ def _largest_shares(limits: Limits, j: int) -> Floats:
     return most
 
 
-@kernel
 def likeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
     """What a group must obey to be like the window, and the bucket of each row.
 
@@ -131,13 +133,12 @@ def likeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints]:
     of other attributes is seen to when parts are mended (thesis, §4.3.4).
     """
     measures, window = limits.measures, limits.window
-    j = -1
-    for i in range(len(measures.asked)):
-        if j < 0 and BASIC <= measures.asked["kind"][i] < DISCLOSURE:
-            j = measures.asked["attribute"][i]
-    if j < 0:
+    kinds = measures.asked["kind"]
+    alike = np.flatnonzero((kinds >= BASIC) & (kinds < DISCLOSURE))
+    if len(alike) == 0:
         return _no_rule(limits, rows)
+    j = int(measures.asked["attribute"][alike[0]])
     values = window.values[j, : window.n[j]].copy()
     buckets, most = by_share(counted(window, j, rows.sensitive), _largest_shares(limits, j))
-    rule = Rule(buckets, most, np.inf, 0.0, needed(limits), measures.trees, values, -1)
+    rule = Rule(buckets, most, np.inf, 0.0, int(needed(limits)), measures.trees, values, -1)
     return rule, _bucket_of(limits, rows, j, buckets)

@@ -7,12 +7,11 @@ if these are enough; the algorithms differ in what they do if not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.engine import Anonymizer
 from shoal.kernels import rng
 from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.kernels.boxes import box_of, shared_losses
@@ -20,15 +19,15 @@ from shoal.kernels.criteria import meets, needed
 from shoal.kernels.held import people
 from shoal.kernels.neighbours import group_around, none
 from shoal.kernels.partitions import Partitions, partitions, spread, united
-from shoal.policy import Criterion, KAnonymity, LDiversity
 from shoal.space import Space
+from shoal.turns import Holding
 from shoal.window import NEVER, Rules, State, WindowEngine, slot_of
 
 __all__ = ["ByPartition", "PartitionEngine", "most_like", "whole_partitions"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByPartition(Anonymizer):
+class ByPartition(Holding):
     """A recipe that keeps groups which lose little, for reuse.
 
     Parameters
@@ -42,8 +41,6 @@ class ByPartition(Anonymizer):
     reuse
         Which of the kept groups a row joins.
     """
-
-    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity)
 
     kept: int = 200
     threshold: float = 0.5

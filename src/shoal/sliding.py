@@ -6,13 +6,13 @@ rows of that window; they differ in how they cut the rows into parts.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.engine import Out
+from shoal.engine import Engine, Out
 from shoal.kernels import held, rng
 from shoal.kernels.arrays import Bools, Floats, Ints, Records, power_of_two
 from shoal.kernels.baseline import baseline_of
@@ -21,10 +21,10 @@ from shoal.kernels.criteria import Limits, meets
 from shoal.kernels.held import Held, Rows, due_at, forget, gather, is_held, put
 from shoal.kernels.parts import Parts, in_parts, mended
 from shoal.space import Deadlines, Space, Span
-from shoal.table import Shown, publish_parts, suppress
+from shoal.table import Cutting, Shown, publish_parts, suppress
 from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
 
-__all__ = ["SlidingEngine", "State"]
+__all__ = ["ForWindows", "SlidingEngine", "State"]
 
 #: The window is full and further rows have come: it advances.
 ADVANCES = 0
@@ -51,12 +51,23 @@ class State(NamedTuple):
     rng: Ints
 
 
+@dataclass(frozen=True, kw_only=True)
+class ForWindows(Cutting):
+    """A recipe that cuts the rows of a window into parts."""
+
+    publishes: ClassVar[Literal["rows", "windows", "table"]] = "windows"
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return SlidingEngine(space, seed, self)
+
+
 class SlidingEngine(HoldingEngine):
-    """One run of such an algorithm. A subclass cuts rows into parts."""
+    """One run of such an algorithm."""
 
     state: State
 
-    def __init__(self, space: Space, seed: bytes) -> None:
+    def __init__(self, space: Space, seed: bytes, recipe: Cutting) -> None:
+        self._recipe = recipe
         span = space.window
         state = State(
             held=held.empty(space.n_quasi, space.n_sensitive),
@@ -137,7 +148,8 @@ class SlidingEngine(HoldingEngine):
         rows = gather(state.held, positions)
         if not must and not meets(limits, rows.subjects, rows.sensitive):
             return False
-        parts, lost = mended(self.space.sides, limits, rows, self._parts(rows, limits))
+        found = self._recipe.parts(self.space, limits, rows, self.state.rng)
+        parts, lost = mended(self.space.sides, limits, rows, found)
         leaves = _with_early(parts, positions, expired)
         leaving, staying = _chosen(parts, leaves, True), _chosen(parts, leaves, False)
         self._publish(rows, positions, leaving, end, out)
@@ -168,10 +180,6 @@ class SlidingEngine(HoldingEngine):
         publish_parts(self.space.sides, rows, parts, shown, out)
         _forget(self.state.held, positions, parts.rows)
         marks["groups"] += len(parts.starts) - 1
-
-    @abstractmethod
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        """Cut rows into parts, each of which should meet the limits."""
 
 
 # -- rows come and go -----------------------------------------------------------------------------

@@ -7,12 +7,13 @@ seen to here. What a table needs in memory grows with it: that is what a table i
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.engine import Engine, Out, decide, write_box
+from shoal.engine import Anonymizer, Engine, Out, decide, write_box
 from shoal.kernels import rng
 from shoal.kernels.arrays import Any1, Floats, Ints, Records
 from shoal.kernels.baseline import baseline_of
@@ -21,9 +22,10 @@ from shoal.kernels.criteria import Limits, count_subjects
 from shoal.kernels.held import Rows
 from shoal.kernels.lists import picked
 from shoal.kernels.parts import Parts, mended
+from shoal.policy import Missing
 from shoal.space import Codes, Space
 
-__all__ = ["Shown", "Table", "TableEngine", "publish_parts", "suppress"]
+__all__ = ["Cutting", "ForTables", "Shown", "Table", "TableEngine", "publish_parts", "suppress"]
 
 SMALLEST = 256
 #: The position of the first row, how many there are, how many groups there have been, and the
@@ -43,12 +45,35 @@ class Table(NamedTuple):
     rng: Ints
 
 
+@dataclass(frozen=True, kw_only=True)
+class Cutting(Anonymizer):
+    """A recipe that cuts rows into parts, each of which becomes a group."""
+
+    needs_delay: ClassVar[bool] = False
+    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
+
+    @abstractmethod
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        """Cut rows into parts, each of which should meet the limits against their window."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForTables(Cutting):
+    """Such a recipe for whole tables."""
+
+    publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return TableEngine(space, seed, self)
+
+
 class TableEngine(Engine):
-    """One run of such an algorithm. A subclass cuts the rows into parts."""
+    """One run of such an algorithm."""
 
     state: Table
 
-    def __init__(self, space: Space, seed: bytes) -> None:
+    def __init__(self, space: Space, seed: bytes, recipe: Cutting) -> None:
+        self._recipe = recipe
         state = Table(
             np.zeros((space.n_quasi, SMALLEST)),
             np.zeros((space.n_quasi, SMALLEST)),
@@ -111,7 +136,8 @@ class TableEngine(Engine):
         end = int(marks["first"][0]) + n
         out.progress["published"] = end
         out.progress["published_s"] = marks["now"][0] if np.isfinite(marks["now"][0]) else np.nan
-        parts, lost = mended(self.space.sides, limits, rows, self._parts(rows, limits))
+        found = self._recipe.parts(self.space, limits, rows, self.state.rng)
+        parts, lost = mended(self.space.sides, limits, rows, found)
         measured = len(limits.measures.asked) > 0
         groups = int(marks["groups"][0])
         shown = Shown(positions, groups, end if measured else -1, 0)
@@ -119,10 +145,6 @@ class TableEngine(Engine):
         suppress(rows, lost, shown, out)
         marks["groups"] += len(parts.starts) - 1
         marks["first"], marks["n_rows"] = end, 0
-
-    @abstractmethod
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        """Cut the rows into parts, each of which should meet the limits."""
 
 
 def _wider(array: Any1, axis: int, by: int) -> Any1:

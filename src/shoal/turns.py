@@ -8,18 +8,22 @@ whole algorithm once more.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.engine import Engine, Out
-from shoal.kernels import counter, held
+from shoal.engine import Anonymizer, Engine, Out
+from shoal.errors import UnsupportedError
+from shoal.kernels import counter, held, recent
 from shoal.kernels.arrays import Floats, Ints, Records
+from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Arrival, Held, due_at
+from shoal.policy import Criterion, KAnonymity, LDiversity, Measured, Policy, Window
 from shoal.space import Codes, Deadlines, Space
 
-__all__ = ["COMES", "DONE", "Batch", "HoldingEngine", "arrival", "next_turn"]
+__all__ = ["COMES", "DONE", "Batch", "Holding", "HoldingEngine", "arrival", "next_turn"]
 
 #: Nothing more happens.
 DONE = -1
@@ -29,6 +33,30 @@ COMES = -2
 #: How far a batch has been gone through: the next row; whether the row before it has only just been
 #: put, and whether it is the reason why others are due.
 CURSOR = np.dtype([("upcoming", "i8"), ("just_put", "?"), ("has_come", "?")])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holding(Anonymizer):
+    """A recipe that decides rows when their time is up, one instant after another.
+
+    What is measured against a window is measured against the latest rows at that instant, decided
+    or not; by how much a window advances means nothing here.
+    """
+
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, Measured)
+
+    def _check_window(self, policy: Policy) -> None:
+        super()._check_window(policy)
+        window, delay = policy.window, policy.delay
+        if not isinstance(window, Window) or delay is None or delay.rows is None:
+            return
+        if window.rows <= delay.rows:
+            raise UnsupportedError(
+                f"'{self.name}' measures a row against the window of the moment at which it "
+                f"leaves: with a window of {window.rows:,} rows and a delay of {delay.rows:,} it "
+                "could be older than that; the window must be larger than the delay",
+                mend=f"Set policy.window.rows to at least {delay.rows + 1}, or shorten the delay",
+            )
 
 
 class Batch(NamedTuple):
@@ -65,6 +93,10 @@ class HoldingEngine(Engine):
 
     def _reserve(self, n: int) -> None:
         rows = self.state.held
+        latest = recent.roomy(rows.recent, int(rows.marks["upcoming"][0]), n)
+        if latest is not rows.recent:
+            rows = rows._replace(recent=latest)
+            self.state = self.state._replace(held=rows)
         span = int(rows.marks["upcoming"][0] - rows.marks["oldest"][0]) + n + 1
         if self.space.deadlines.rows:
             span = min(span, self.space.deadlines.rows + 2)
@@ -89,6 +121,13 @@ class HoldingEngine(Engine):
         lo, hi = self.space.points(codes.values)
         gaps = self.space.gaps(codes.values)
         return Batch(codes, lo, hi, gaps, now, at_end, np.zeros(1, CURSOR))
+
+    def _of_now(self, limits: Limits) -> Limits:
+        """Limits with what groups are measured against: part of a state that grows and goes back.
+
+        Whoever judges by them sees the latest rows of each moment, for kernels change it in place.
+        """
+        return limits._replace(window=self.state.held.recent.window)
 
     @abstractmethod
     def _run(self, batch: Batch, out: Out) -> None: ...

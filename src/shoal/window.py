@@ -17,7 +17,7 @@ from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import Box, Sides, box_of, distances_from, hull, mean_loss
 from shoal.kernels.columns import Columns
 from shoal.kernels.criteria import Limits, count_subjects, meets, needed
-from shoal.kernels.held import Held, forget, gather, is_held, people, put
+from shoal.kernels.held import Held, forget, gather, is_held, people, put, window_of
 from shoal.kernels.index import Index
 from shoal.kernels.kept import Kept, best, keep, reusable, reuse, used_again
 from shoal.kernels.neighbours import group_around, none
@@ -90,7 +90,7 @@ class WindowEngine(HoldingEngine):
             space.sides, space.limits, space.deadlines, reuse == "best", threshold, age, False
         )
         state = State(
-            held=held.empty(space.n_quasi, space.n_sensitive),
+            held=held.empty(space.n_quasi, space.n_sensitive, window=space.window.rows),
             columns=columns.empty(space.n_quasi, 2 * held.SMALLEST),
             counter=counter.empty(2 * held.SMALLEST),
             kept=kept.empty(n_kept, space.n_quasi, space.n_sensitive, space.limits),
@@ -99,6 +99,10 @@ class WindowEngine(HoldingEngine):
         )
         state.marks["instants"] = -1
         super().__init__(space, state, seed)
+
+    @property
+    def _rules_now(self) -> Rules:
+        return self._rules._replace(limits=self._of_now(self._rules.limits))
 
     def _flush(self, out: Out) -> None:
         # The whole end of a stream is one instant.
@@ -235,7 +239,7 @@ def covering(rules: Rules, state: State, position: int, out: Out) -> Ints:
 def _join(rules: Rules, state: State, position: int, group: int, out: Out) -> None:
     at, groups = position & (len(state.held.rows) - 1), state.kept.groups
     reuse(state.kept, group, state.held.rows["subject"][at], state.held.sensitive[at])
-    shown, lo, hi = used_again(state.kept, group)
+    shown, lo, hi = used_again(state.kept, group, window_of(state.held))
     box = write_box(out, lo, hi, shown)
     decide(out, position, 1, box, state.marks["instants"][0], state.held.rows["gaps"][at])
     if rules.renews:
@@ -315,7 +319,8 @@ def shape(rules: Rules, rows: Held, members: Ints) -> tuple[Box, Floats, Floats]
     gaps = 0
     for missing in found.gaps:
         gaps |= missing
-    return Box(loss, -1, len(members), count_subjects(found.subjects), gaps), lo, hi
+    n_subjects = count_subjects(found.subjects)
+    return Box(loss, -1, len(members), n_subjects, gaps, window_of(rows)), lo, hi
 
 
 @kernel
@@ -325,7 +330,7 @@ def _publish(
     """Publish rows as a group, and keep it if it is good enough."""
     rows, mask = state.held.rows, len(state.held.rows) - 1
     number = state.marks["groups"][0]
-    known = Box(shown.loss, number, shown.n_rows, shown.n_subjects, shown.gaps)
+    known = Box(shown.loss, number, shown.n_rows, shown.n_subjects, shown.gaps, shown.window)
     box = write_box(out, lo, hi, known)
     subjects, sensitive = people(state.held, members)
     for position in members:

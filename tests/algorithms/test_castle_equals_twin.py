@@ -49,11 +49,13 @@ def told(decisions: Decisions) -> list[tuple[object, ...]]:
         when = (int(decisions.published[i]), float(decisions.published_s[i]))
         outcome = names[decisions.outcomes[i]]
         if box < 0:
-            rows.append((int(row), outcome, None, None, None, 1.0, *when))
+            rows.append((int(row), outcome, None, None, None, 1.0, *when, -1))
         else:
             sides = (tuple(decisions.lo[box]), tuple(decisions.hi[box]))
             number, loss = int(decisions.groups[box]), float(decisions.loss[box])
-            rows.append((int(row), outcome, number, *sides, loss, *when))
+            rows.append(
+                (int(row), outcome, number, *sides, loss, *when, int(decisions.windows[box]))
+            )
     return sorted(rows)
 
 
@@ -82,35 +84,45 @@ def naively(decisions: list[object]) -> list[tuple[object, ...]]:
         (d.row, d.outcome, d.group,  # type: ignore[attr-defined]
          None if d.lo is None else tuple(d.lo),  # type: ignore[attr-defined]
          None if d.hi is None else tuple(d.hi),  # type: ignore[attr-defined]
-         d.loss, d.published, d.published_s)  # type: ignore[attr-defined]
+         d.loss, d.published, d.published_s,  # type: ignore[attr-defined]
+         -1 if d.window is None else d.window)  # type: ignore[attr-defined]
         for d in decisions
     )  # fmt: skip
 
 
-CASES = st.builds(
-    Case,
-    seed=st.integers(0, 10**6),
-    k=st.integers(1, 7),
-    l=st.sampled_from([1, 1, 1, 2, 3, 4]),
-    entropy=st.sampled_from([0.0, 0.0, 0.0, 1.5, 2.0]),
-    recursive=st.sampled_from([(0.0, 0), (0.0, 0), (0.0, 0), (2.0, 2), (1.5, 3)]),
-    delay=st.tuples(st.integers(1, 60), st.sampled_from([None, None, 2.5, 20.0])),
-    n_subjects=st.sampled_from([1, 3, 9, 40]),
-    n_rows=st.integers(1, 120),
-    clusters=st.sampled_from([1, 2, 5, 20]),
-    recent=st.sampled_from([1, 3, 10]),
-    kept=st.sampled_from([0, 1, 4, 100]),
-    reuse=st.sampled_from(["random", "random", "best"]),
-    loss=st.sampled_from(["glm", "lm"]),
-    step=st.sampled_from([None, 1.0, 5.0, 0.3]),
-    spread=st.sampled_from([0, 3, 40]),
-    two_sensitive=st.booleans(),
-)
+KNOBS = {
+    "seed": st.integers(0, 10**6),
+    "k": st.integers(1, 7),
+    "l": st.sampled_from([1, 1, 1, 2, 3, 4]),
+    "entropy": st.sampled_from([0.0, 0.0, 0.0, 1.5, 2.0]),
+    "recursive": st.sampled_from([(0.0, 0), (0.0, 0), (0.0, 0), (2.0, 2), (1.5, 3)]),
+    "delay": st.tuples(st.integers(1, 60), st.sampled_from([None, None, 2.5, 20.0])),
+    "n_subjects": st.sampled_from([1, 3, 9, 40]),
+    "n_rows": st.integers(1, 120),
+    "clusters": st.sampled_from([1, 2, 5, 20]),
+    "recent": st.sampled_from([1, 3, 10]),
+    "kept": st.sampled_from([0, 1, 4, 100]),
+    "reuse": st.sampled_from(["random", "random", "best"]),
+    "loss": st.sampled_from(["glm", "lm"]),
+    "step": st.sampled_from([None, 1.0, 5.0, 0.3]),
+    "spread": st.sampled_from([0, 3, 40]),
+    "two_sensitive": st.booleans(),
+}
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
-@given(case=CASES, batch=st.sampled_from([1, 7, 1000]), ticks=st.booleans())
+@given(case=st.builds(Case, **KNOBS), batch=st.sampled_from([1, 7, 1000]), ticks=st.booleans())
 def test_kernel_and_twin_decide_alike(case: Case, batch: int, ticks: bool) -> None:
+    compare(case, batch, ticks)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    case=st.builds(Case, **KNOBS, measured=cases.MEASURED, window=st.sampled_from([1, 30, 80])),
+    batch=st.sampled_from([1, 7, 1000]),
+    ticks=st.booleans(),
+)
+def test_kernel_and_twin_decide_alike_against_a_window(case: Case, batch: int, ticks: bool) -> None:
     compare(case, batch, ticks)
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from shoal import Codes, Decisions, Engine
 from shoal.algorithms import find, names
+from shoal.policy import TCloseness
 from tests.algorithms import cases
 from tests.algorithms.world import TWINS
 from tests.naive.examples import EXAMPLES
@@ -58,6 +59,7 @@ class Told:
     n_subjects: int | None
     published: int
     published_s: float | None
+    window: int | None
 
 
 def told(decisions: Decisions) -> list[Told]:
@@ -78,6 +80,7 @@ def told(decisions: Decisions) -> list[Told]:
                 int(decisions.n_subjects[box]) if outcome == "group" else None,
                 int(decisions.published[i]),
                 None if math.isnan(seconds) else seconds,
+                None if box < 0 or decisions.windows[box] < 0 else int(decisions.windows[box]),
             )
         )
     return in_groups(rows)
@@ -104,6 +107,7 @@ def naively(decisions: Sequence[Decision]) -> list[Told]:
                 d.n_subjects if d.outcome == "group" else None,
                 d.published,
                 d.published_s,
+                d.window,
             )
             for d in decisions
         ]
@@ -149,6 +153,7 @@ def compare(name: str, case: Case, batch: int, ticks: bool) -> None:
     assert len({a for a, _ in instants}) == len({b for _, b in instants}) == len(instants)
 
 
+NOTHING = st.just(("open", ()))
 BLOCKS = st.sampled_from([None, 1, 2, 5])
 #: Plain Python is slow: there a look at fewer, beside what compiled code goes through.
 MANY = 50 if numba.config.DISABLE_JIT else 250
@@ -167,7 +172,7 @@ KNOBS = {
 }
 
 
-def drawn(name: str) -> st.SearchStrategy[Case]:
+def drawn(name: str, measured: st.SearchStrategy[Any]) -> st.SearchStrategy[Case]:
     shapes = name != "fast"
     return st.builds(
         Case,
@@ -192,13 +197,27 @@ def drawn(name: str) -> st.SearchStrategy[Case]:
         gaps=st.sampled_from([0.1, 0.3, 0.7]),
         knobs=KNOBS[name],
         two_sensitive=st.booleans(),
+        measured=measured,
+        window=st.sampled_from([1, 10, 30, 80]),
     )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_kernel_and_twin_decide_alike(name: str) -> None:
     @settings(max_examples=MANY, deadline=None, derandomize=True, database=None)
-    @given(case=drawn(name), batch=st.sampled_from([1, 7, 1000]), ticks=st.booleans())
+    @given(case=drawn(name, NOTHING), batch=st.sampled_from([1, 7, 1000]), ticks=st.booleans())
+    def alike(case: Case, batch: int, ticks: bool) -> None:
+        compare(name, case, batch, ticks)
+
+    alike()
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if issubclass(TCloseness, find(n).enforces)])
+def test_kernel_and_twin_decide_alike_against_a_window(name: str) -> None:
+    @settings(max_examples=MANY, deadline=None, derandomize=True, database=None)
+    @given(
+        case=drawn(name, cases.MEASURED), batch=st.sampled_from([1, 7, 1000]), ticks=st.booleans()
+    )
     def alike(case: Case, batch: int, ticks: bool) -> None:
         compare(name, case, batch, ticks)
 

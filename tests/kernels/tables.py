@@ -28,7 +28,7 @@ from shoal.kernels.baseline import baseline_of
 from shoal.kernels.boxes import Sides
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
-from shoal.kernels.parts import Parts
+from shoal.kernels.parts import Parts, mended
 from shoal.policy import Missing, Policy, Window
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Loss, Space
@@ -128,8 +128,13 @@ def shown(parts: Parts) -> list[tuple[list[int], list[tuple[float, float]]]]:
     ]
 
 
+def that_leave(sides: Sides, limits: Limits, rows: Rows, parts: Parts) -> list[Any]:
+    """The same of the parts that may leave, as engines publish them."""
+    return shown(mended(sides, limits, rows, parts)[0])
+
+
 def shown_slowly(parts: Sequence[Part]) -> list[tuple[list[int], list[Any]]]:
-    """The same of a twin."""
+    """What a twin lets leave."""
     return [([row.number for row in part.rows], list(part.box)) for part in parts]
 
 

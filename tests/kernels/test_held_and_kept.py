@@ -119,6 +119,6 @@ def test_a_box_that_is_used_again_counts_nobody_anew() -> None:
     ring = kept.empty(2, 1, 1, Space(SCHEMA, Policy(KAnonymity(2))).limits)
     keep(ring, 1.0, 7, [0, 0])
     keep(ring, 2.0, 8, [0, 0])
-    shown, lo, hi = kept.used_again(ring, 1)
-    assert shown == Box(0.5, 8, 0, 0, 1)
+    shown, lo, hi = kept.used_again(ring, 1, 25)
+    assert shown == Box(0.5, 8, 0, 0, 1, 25)
     assert (lo.tolist(), hi.tolist()) == ([2.0], [2.0])

@@ -15,6 +15,7 @@ from shoal.hierarchy import Domain
 from shoal.kernels import rng
 from tests.naive.castle_split import Deviations, Split
 from tests.naive.criteria import Promise
+from tests.naive.recent import Measure, Recent
 from tests.naive.space import Box, Row, Space, by_arrival, covers, n_subjects, total
 
 __all__ = ["Decision", "Deviations", "NaiveCastle"]
@@ -25,7 +26,8 @@ class Decision:
     """What became of one row.
 
     ``n_subjects`` counts the group at its release, without the rows that reused it since. Group
-    and box are None, ``n_subjects`` is 0 and the loss is 1 for a suppressed row.
+    and box are None, ``n_subjects`` is 0 and the loss is 1 for a suppressed row. ``window`` is the
+    one that the group was measured against, by how many rows had come; None if nothing is measured.
     """
 
     row: int
@@ -37,6 +39,7 @@ class Decision:
     n_subjects: int
     published: int
     published_s: float | None
+    window: int | None = None
 
 
 @dataclass(eq=False)
@@ -73,6 +76,8 @@ class NaiveCastle:
         l_needed: Sequence[int] = (),
         entropy: Sequence[float] = (),
         recursive: Sequence[tuple[float, int]] = (),
+        measures: Sequence[Measure] = (),
+        window: int = 0,
         delay_rows: int | None = None,
         delay_seconds: float | None = None,
         clusters: int = 50,
@@ -85,6 +90,7 @@ class NaiveCastle:
     ) -> None:
         self.space = Space(domains, weights, loss)
         self.promise = Promise(k, l_needed, entropy, recursive)
+        self.latest = Recent(measures, window)
         self.delay_rows, self.delay_seconds = delay_rows, delay_seconds
         self.max_clusters, self.n_recent, self.max_kept = clusters, recent, kept
         self.reuse = reuse
@@ -119,6 +125,7 @@ class NaiveCastle:
         x = Row(number, self.space.row_box(values), subject, tuple(sensitive), self.arrived)
         self.n_rows += 1
         self.held[number] = x
+        self.latest.took_in(x)
         cluster = self.best_selection(x)  # 6
         if cluster is None:  # 7
             self.open.append(Cluster([x]))  # 8
@@ -180,7 +187,13 @@ class NaiveCastle:
     # -- the promise -----------------------------------------------------------------------------
 
     def diverse(self, rows: Sequence[Row]) -> bool:
-        return self.promise.diverse(rows, by_people=self.deviations.diversity_counts_people)
+        by_people = self.deviations.diversity_counts_people
+        return self.promise.diverse(rows, by_people=by_people) and self.latest.holds(rows)
+
+    @property
+    def can_break(self) -> bool:
+        """Whether a further row may break what held."""
+        return self.promise.can_break or bool(self.latest.measures)
 
     def meets(self, rows: Sequence[Row]) -> bool:
         return n_subjects(rows) >= self.promise.k and self.diverse(rows)
@@ -244,14 +257,14 @@ class NaiveCastle:
     def _can_join(self, x: Row, group: Group) -> bool:
         if not covers(group.box, x.box):
             return False
-        if not (self.promise.can_break and self.deviations.reuse_is_checked):
+        if not (self.can_break and self.deviations.reuse_is_checked):
             return True
         return len(group.members) < self._room and self.meets([*group.members, x])
 
     @property
     def _room(self) -> int:
         """How many members a kept group may have where they must be remembered."""
-        return 4 * self.promise.people
+        return max(4 * self.promise.people, 64 if self.latest.measures else 0)
 
     def _decided(self, x: Row) -> None:
         """Take a row that was decided by itself out of its cluster."""
@@ -341,7 +354,7 @@ class NaiveCastle:
         good = group.loss < self.tau
         if self.deviations.perfect_groups_are_kept:
             good = group.loss <= self.tau
-        if good and self.promise.can_break and self.deviations.reuse_is_checked:
+        if good and self.can_break and self.deviations.reuse_is_checked:
             good = len(part) <= self._room
             group.members = list(part)
         if good:
@@ -360,4 +373,5 @@ class NaiveCastle:
             n_subjects=group.n_subjects,
             published=when[0],
             published_s=when[1],
+            window=self.latest.number,
         )

@@ -36,7 +36,7 @@ class NaiveKVarp(NaivePartitions):
     def is_enough(self, rows: list[Row]) -> bool:
         """Whether merged partitions can be published together."""
         people = n_subjects(rows) if self.deviations.groups_count_people else len(rows)
-        diverse = not self.deviations.groups_are_diverse or self.promise.diverse(rows)
+        diverse = not self.deviations.groups_are_diverse or self.diverse(rows)
         return people >= self.promise.k and diverse
 
     def next_partition(self, t: Row, others: dict[Valid, list[Row]]) -> Valid:

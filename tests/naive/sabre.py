@@ -29,6 +29,7 @@ __all__ = ["Deviations", "NaiveSabre"]
 class Deviations:
     """Where Shoal leaves chapter 3, each a flag: all on is Shoal, one off is the thesis there."""
 
+    buckets_leave_room: bool = True
     groups_have_k_rows: bool = True
     failing_groups_merge: bool = True
 
@@ -91,7 +92,17 @@ class NaiveSabre:
         assert spent is not None
         ground, counts = Ground(measure.domain, against), Counter(values)
         make = bucket_cat if isinstance(measure.domain, Hierarchy) else bucket_num
-        buckets = make(ground, counts, t, spent)
+        shares = (1.0, 0.9, 0.8, 0.65, 0.5) if self.deviations.buckets_leave_room else (1.0,)
+        plans = [
+            self._sizes(ground, counts, make(ground, counts, share * t, spent), spent, t)
+            for share in shares
+        ]
+        enough = max(len(sizes) for _, sizes in plans) / 2
+        return next(plan for plan in plans if len(plan[1]) >= enough)
+
+    def _sizes(
+        self, ground: Ground, counts: Counter[int], buckets: list[Bucket], spent: Fraction, t: float
+    ) -> tuple[list[Bucket], list[Sizes]]:
         bound = sum((cost(ground, counts, bucket) for bucket in buckets), Fraction(0))
         all_of = [sum(counts[v] for v in bucket) for bucket in buckets]
         return buckets, dichotomize(

@@ -15,6 +15,7 @@ from itertools import chain
 from shoal.hierarchy import Domain
 from shoal.kernels import rng
 from tests.naive.criteria import Promise
+from tests.naive.recent import Measure, Recent
 from tests.naive.space import Box, Row, Space, by_arrival, covers, gaps_of, n_subjects
 
 __all__ = ["Decision", "Deviations", "Group", "NaiveWindow"]
@@ -38,7 +39,8 @@ class Decision:
     An empty side of the box is None in both ``lo`` and ``hi``. ``loss`` is that of the row, over
     the attributes it has; ``box_loss`` that of the box. ``n_subjects`` counts the group at its
     release, without the rows that reused it since. Group and box are None, ``n_subjects`` is 0 and
-    both losses are 1 for a suppressed row.
+    both losses are 1 for a suppressed row. ``window`` is the one that the group was measured
+    against, by how many rows had come; None if nothing is measured.
     """
 
     row: int
@@ -52,6 +54,7 @@ class Decision:
     published: int
     published_s: float | None
     instant: int
+    window: int | None = None
 
 
 @dataclass(eq=False)
@@ -99,6 +102,8 @@ class NaiveWindow:
         l_needed: Sequence[int] = (),
         entropy: Sequence[float] = (),
         recursive: Sequence[tuple[float, int]] = (),
+        measures: Sequence[Measure] = (),
+        window: int = 0,
         delay_rows: int | None = None,
         delay_seconds: float | None = None,
         kept: int = 1000,
@@ -111,6 +116,7 @@ class NaiveWindow:
     ) -> None:
         self.space = Space(domains, weights, loss, missing)
         self.promise = Promise(k, l_needed, entropy, recursive)
+        self.latest = Recent(measures, window)
         self.delay_rows, self.delay_seconds = delay_rows, delay_seconds
         self.max_kept, self.age, self.reuse = kept, age, reuse
         self.deviations = deviations or self.all_deviations()
@@ -150,6 +156,7 @@ class NaiveWindow:
         )
         self.n_rows += 1
         self.held[number] = row
+        self.latest.took_in(row)
         self.took_in(row)
         decisions += self.after_arrival((number, self.clock if timed else None))
         # A row that was on its way while the clock went on may be overdue as it comes.
@@ -245,14 +252,14 @@ class NaiveWindow:
             return False
         if not covers(group.box, t.box):
             return False
-        if not (self.promise.can_break and self.deviations.reuse_is_checked):
+        if not (self.can_break and self.deviations.reuse_is_checked):
             return True
         return len(group.members) < self._room and self.meets([*group.members, t])
 
     @property
     def _room(self) -> int:
         """How many members a kept group may have where they must be remembered."""
-        return 4 * self.promise.people
+        return max(4 * self.promise.people, 64 if self.latest.measures else 0)
 
     def form(self, t: Row) -> list[Row] | None:
         """The rows of a new group around t, or None."""
@@ -305,11 +312,20 @@ class NaiveWindow:
         return None
 
     def _must_grow(self, group: Sequence[Row]) -> bool:
-        asked = self.promise.is_diverse and self.deviations.groups_are_diverse
-        return asked and not self.meets(group)
+        asked = self.promise.is_diverse or bool(self.latest.measures)
+        return asked and self.deviations.groups_are_diverse and not self.meets(group)
 
     def meets(self, rows: Sequence[Row]) -> bool:
-        return n_subjects(rows) >= self.promise.k and self.promise.diverse(rows)
+        return n_subjects(rows) >= self.promise.k and self.diverse(rows)
+
+    def diverse(self, rows: Sequence[Row]) -> bool:
+        """Whether all holds that is promised about sensitive values."""
+        return self.promise.diverse(rows) and self.latest.holds(rows)
+
+    @property
+    def can_break(self) -> bool:
+        """Whether a further row may break what held."""
+        return self.promise.can_break or bool(self.latest.measures)
 
     def new_group(self, rows: Sequence[Row], when: When) -> Group:
         box = self.space.box(rows)
@@ -337,7 +353,7 @@ class NaiveWindow:
     def keep(self, group: Group, rows: Sequence[Row]) -> None:
         if not self.is_good(group):
             return
-        if self.promise.can_break and self.deviations.reuse_is_checked:
+        if self.can_break and self.deviations.reuse_is_checked:
             if len(rows) > self._room:
                 return
             group.members = list(rows)
@@ -363,4 +379,5 @@ class NaiveWindow:
             published=when[0],
             published_s=when[1],
             instant=self.instant,
+            window=self.latest.number,
         )

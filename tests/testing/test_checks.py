@@ -10,17 +10,33 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
-from shoal import Castle, Codes, Decisions, Delay
+from shoal import (
+    Castle,
+    Codes,
+    Decisions,
+    Delay,
+    Hierarchy,
+    Quasi,
+    Range,
+    Schema,
+    Sensitive,
+)
+from shoal.algorithms import find
 from shoal.algorithms.castle import CastleEngine
+from shoal.algorithms.sabre_ak import SabreAk
+from shoal.algorithms.sabre_w import SabreW
 from shoal.engine import Anonymizer, Engine, Out
 from shoal.errors import CheckpointError, ParameterError, UnsupportedError
-from shoal.policy import Policy
+from shoal.kernels.criteria import Limits
+from shoal.policy import Policy, Window
 from shoal.space import Space
-from shoal.testing import checks
+from shoal.testing import checks, strategies
 from shoal.testing.checks import CHECKS, Check, FixedCheck, check_anonymizer, run_check
-from shoal.testing.hostile import gappy_streams, meanings, steady_stream
-from shoal.testing.streams import Stream
+from shoal.testing.checks.published import judge_groups
+from shoal.testing.hostile import gappy_streams, hostile_streams, meanings, steady_stream
+from shoal.testing.streams import Stream, play
 
 
 class Faulty(Castle):
@@ -63,6 +79,14 @@ class SplitsGroups(Spoilt):
             n_subjects=np.concatenate(([1], d.n_subjects)),
             box_gaps=np.concatenate((d.box_gaps[:1], d.box_gaps)),
         )
+
+
+class IgnoresMeasures(CastleEngine):
+    """Forgets what is measured when groups are formed."""
+
+    def _of_now(self, limits: Limits) -> Limits:
+        measures = limits.measures
+        return limits._replace(measures=measures._replace(asked=measures.asked[:0]))
 
 
 class MiscountsSubjects(Spoilt):
@@ -283,6 +307,43 @@ def test_a_check_catches(check: Check, engine: type[CastleEngine], says: str) ->
         check(faulty(engine), stream)
 
 
+def test_a_group_that_isnt_like_its_window_is_caught() -> None:
+    stream = hostile_streams(Castle)["sensitive values by place"]
+    checks.check_promise(Castle(), stream)
+    with pytest.raises(AssertionError, match="breaks t-closeness of illness at its release"):
+        checks.check_promise(faulty(IgnoresMeasures), stream)
+
+
+@pytest.mark.parametrize(
+    ("name", "measured", "by", "says"),
+    [
+        ("castle", False, 5, "nothing is measured"),
+        ("castle", True, 2, "hadn't come"),
+        ("castle", True, -50, "ends before its rows"),
+        ("castle", True, -4, "isn't measured against the latest|ends before its rows"),
+        ("sabre-ak", True, -1, "against the whole table|ends before its rows"),
+        ("sabre-w", True, -30, "ends before its rows"),
+    ],
+)
+def test_a_window_that_cant_be_the_one_is_caught(
+    name: str, measured: bool, by: int, says: str
+) -> None:
+    stream = steady_stream(find(name), 60, measured=measured)
+    decided = play(find(name)(), stream)
+    judge_groups(find(name)(), stream, decided)
+    with pytest.raises(AssertionError, match=says):
+        judge_groups(find(name)(), stream, decided._replace(windows=decided.windows + by))
+
+
+def test_rows_from_before_their_window_are_caught() -> None:
+    stream = steady_stream(find("sabre-w"), 60)
+    decided = play(find("sabre-w")(), stream)
+    late = np.where(decided.windows < 50, decided.windows + 8, decided.windows)
+    unlikely = decided._replace(windows=late, published=np.full_like(decided.published, 60))
+    with pytest.raises(AssertionError, match="from before its window"):
+        judge_groups(find("sabre-w")(), stream, unlikely)
+
+
 @pytest.mark.parametrize(
     ("check", "engine", "missing", "says"),
     [
@@ -356,6 +417,63 @@ def test_all_meanings_of_missing_are_drawn() -> None:
     }  # fmt: skip
 
 
+def _drawn(name: str, examples: int) -> list[Stream]:
+    found: list[Stream] = []
+    run_check(lambda _, stream: found.append(stream), find(name), examples=examples)
+    return [stream for stream in found if stream.schema.quasi[0].name == "q0"]
+
+
+def test_all_that_is_measured_is_drawn() -> None:
+    domains = [None, Range(1, 9), Hierarchy.flat(["a", "b"])]
+    sensitive = [Sensitive(f"s{j}", domain) for j, domain in enumerate(domains)]
+    schema = Schema("p", [Quasi("x", Range(0, 1))], sensitive)
+    drawn: list[Policy] = []
+
+    @settings(max_examples=200, derandomize=True, database=None)
+    @given(strategies.policies(Castle, schema, n_subjects=6, n_rows=20, timed=True))
+    def draw(policy: Policy) -> None:
+        Castle().start(schema, policy)
+        drawn.append(policy)
+
+    draw()
+    kinds = {type(criterion) for policy in drawn for criterion in policy.measured}
+    assert kinds == set(map(type, strategies.MEASURES))
+    assert {(bool(policy.measured), policy.k > 1) for policy in drawn} >= {
+        (True, True), (True, False), (False, True),
+    }  # fmt: skip
+    for policy in drawn:
+        assert (policy.window is None) == (not policy.measured)
+
+
+@pytest.mark.parametrize("name", ["sabre-knn", "burel"])
+def test_a_table_is_drawn_as_one(name: str) -> None:
+    drawn = _drawn(name, 30)
+    assert {(stream.policy.window, stream.policy.delay) for stream in drawn} == {("all", None)}
+    assert any(stream.policy.measured for stream in drawn)
+
+
+@pytest.mark.parametrize("name", ["sabre-w", "burel-w"])
+def test_windows_that_advance_are_drawn_for_who_publishes_by_them(name: str) -> None:
+    drawn = _drawn(name, 30)
+    assert len(drawn) == 30
+    for stream in drawn:
+        assert isinstance(stream.policy.window, Window)
+        assert stream.policy.window.advance
+        assert stream.policy.measured
+    assert {stream.policy.delay is None for stream in drawn} == {True, False}
+
+
+class AcceptsAnyWindow(SabreAk):
+    def _check_window(self, policy: Policy) -> None:
+        """Whatever."""
+
+
+class AcceptsAnyAdvance(SabreW):
+    def _check_window(self, policy: Policy) -> None:
+        if policy.window == "all":
+            super()._check_window(policy)
+
+
 @pytest.mark.parametrize(
     ("check", "anonymizer", "says"),
     [
@@ -363,9 +481,11 @@ def test_all_meanings_of_missing_are_drawn() -> None:
         (checks.check_order, faulty(KeepsOrder), "chance would have it"),
         (checks.check_refuses, Accepts(), "starts with"),
         (checks.check_refuses, WithoutDelay(), "starts with"),
+        (checks.check_refuses, AcceptsAnyWindow(), "starts with"),
+        (checks.check_refuses, AcceptsAnyAdvance(), "starts with"),
     ],
 )
-def test_a_fixed_check_catches(check: FixedCheck, anonymizer: Castle, says: str) -> None:
+def test_a_fixed_check_catches(check: FixedCheck, anonymizer: Anonymizer, says: str) -> None:
     with pytest.raises(AssertionError, match=says):
         check(anonymizer)
 

@@ -8,22 +8,22 @@ Hilbert curve.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from shoal.bucketed import burel_parts
-from shoal.engine import Anonymizer, Engine
+from shoal.kernels.arrays import Ints
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
 from shoal.kernels.parts import Parts
-from shoal.policy import BetaLikeness, Criterion, KAnonymity, LDiversity, Missing
+from shoal.policy import BetaLikeness, Criterion, KAnonymity, LDiversity
 from shoal.space import Space
-from shoal.table import TableEngine
+from shoal.table import ForTables
 
 __all__ = ["Burel"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Burel(Anonymizer):
+class Burel(ForTables):
     """BUREL, for whole tables.
 
     k, l and further promises are seen to by merging groups that break them with near ones.
@@ -62,25 +62,12 @@ class Burel(Anonymizer):
     name: ClassVar[str] = "burel"
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, BetaLikeness)
     reference: ClassVar[str] = "Cao: BUREL (chapter 4 of his thesis, NUS 2010)"
-    needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
-    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
     look: int = 8
 
     def __post_init__(self) -> None:
         self._at_least(1, "look")
 
-    def _start(self, space: Space, seed: bytes) -> Engine:
-        return BurelEngine(space, seed, look=self.look)
-
-
-class BurelEngine(TableEngine):
-    """One run of `Burel`."""
-
-    def __init__(self, space: Space, seed: bytes, *, look: int) -> None:
-        super().__init__(space, seed)
-        self._look = look
-
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        return burel_parts(self.space.sides, limits, rows, self.state.rng, self._look)
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        """Groups like the window, filled along the curve."""
+        return burel_parts(space.sides, limits, rows, random, self.look)

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.engine import Anonymizer, Engine, Out, decide, write_box
+from shoal.engine import Engine, Out, decide, write_box
 from shoal.kernels import counter, held, kept, rng
 from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import (
@@ -37,13 +37,12 @@ from shoal.kernels.criteria import (
     meets,
     needed,
 )
-from shoal.kernels.held import Held, forget, gather, people, put
+from shoal.kernels.held import Held, forget, gather, people, put, window_of
 from shoal.kernels.kept import Kept, best, keep, reusable, reuse, used_again
 from shoal.kernels.lists import in_order, order_of, picked, picked_rows
 from shoal.kernels.split import by_subjects, by_values, mend_parts
-from shoal.policy import Criterion, KAnonymity, LDiversity
 from shoal.space import Deadlines, Space
-from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+from shoal.turns import COMES, DONE, Batch, Holding, HoldingEngine, arrival, next_turn
 
 __all__ = ["Castle"]
 
@@ -52,8 +51,8 @@ REMAINDER = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Castle(Anonymizer):
-    """CASTLE, with l-diversity, safe reuse and a bounded memory.
+class Castle(Holding):
+    """CASTLE, with l-diversity, closeness, likeness, safe reuse and a bounded memory.
 
     Parameters
     ----------
@@ -90,7 +89,6 @@ class Castle(Anonymizer):
     """
 
     name: ClassVar[str] = "castle"
-    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity)
     reference: ClassVar[str] = "Cao, Carminati, Ferrari, Tan: CASTLE (IEEE TDSC 2011)"
     # A gap widens no cluster, so that a row which lacks everything fits everywhere.
     minds_gaps: ClassVar[bool] = False
@@ -157,7 +155,7 @@ class Rules(NamedTuple):
     """What a run of CASTLE obeys: space, promise and knobs.
 
     ``hopeless`` says that diversity is asked, and that rows which aren't diverse all together can't
-    be so in part (which entropy and recursive diversity don't let one conclude).
+    be so in part (which entropy, recursive diversity and what is measured don't let one conclude).
     """
 
     sides: Sides
@@ -180,7 +178,7 @@ class CastleEngine(HoldingEngine):
         slots = np.zeros(recipe.clusters, SLOT)
         slots["birth"] = slots["first"] = slots["last"] = -1
         state = State(
-            held=held.empty(d, space.n_sensitive),
+            held=held.empty(d, space.n_sensitive, window=space.window.rows),
             open=Open(
                 np.full((d, recipe.clusters), np.inf),
                 np.full((d, recipe.clusters), -np.inf),
@@ -196,7 +194,8 @@ class CastleEngine(HoldingEngine):
         super().__init__(space, state, seed)
 
     def _run(self, batch: Batch, out: Out) -> None:
-        _run(self._rules, self.state, batch, out)
+        rules = self._rules._replace(limits=self._of_now(self._rules.limits))
+        _run(rules, self.state, batch, out)
 
 
 # -- arrivals -------------------------------------------------------------------------------------
@@ -434,7 +433,7 @@ def _reuse(rules: Rules, state: State, position: int, out: Out) -> bool:
     else:
         chosen = covering[rng.below(state.rng, len(covering))]
     reuse(state.kept, chosen, rows.rows["subject"][at], rows.sensitive[at])
-    shown, lo, hi = used_again(state.kept, chosen)
+    shown, lo, hi = used_again(state.kept, chosen, window_of(rows))
     box = write_box(out, lo, hi, shown)
     decide(out, position, 1, box, state.marks["instants"][0], rows.rows["gaps"][at])
     _leave_cluster(rules, state, position)
@@ -556,7 +555,8 @@ def _output(rules: Rules, state: State, positions: Ints, out: Out) -> None:
         gaps = rows.gaps[members[0]]
         for member in members:
             gaps |= rows.gaps[member]
-        shown = Box(mean_loss(rules.sides, lo, hi), group, len(members), n_subjects, gaps)
+        mean = mean_loss(rules.sides, lo, hi)
+        shown = Box(mean, group, len(members), n_subjects, gaps, window_of(state.held))
         box = write_box(out, lo, hi, shown)
         for member in members:
             decide(out, positions[member], 0, box, state.marks["instants"][0], rows.gaps[member])

@@ -6,22 +6,22 @@ That is delta-disclosure: no value may be much more or much less frequent in a h
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from shoal.engine import Anonymizer, Engine
+from shoal.kernels.arrays import Ints
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
 from shoal.kernels.median import median_parts
 from shoal.kernels.parts import Parts
-from shoal.policy import Criterion, DeltaDisclosure, KAnonymity, LDiversity, Missing
+from shoal.policy import Criterion, DeltaDisclosure, KAnonymity, LDiversity
 from shoal.space import Space
-from shoal.table import TableEngine
+from shoal.table import ForTables
 
 __all__ = ["DMondrian"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DMondrian(Anonymizer):
+class DMondrian(ForTables):
     """Mondrian for delta-disclosure privacy, for whole tables.
 
     Parameters
@@ -53,16 +53,7 @@ class DMondrian(Anonymizer):
     name: ClassVar[str] = "d-mondrian"
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, DeltaDisclosure)
     reference: ClassVar[str] = "Brickell, Shmatikov: delta-disclosure (KDD 2008)"
-    needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
-    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
-    def _start(self, space: Space, seed: bytes) -> Engine:
-        return DMondrianEngine(space, seed)
-
-
-class DMondrianEngine(TableEngine):
-    """One run of `DMondrian`."""
-
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        return median_parts(self.space.sides, limits, rows)
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        """Rows cut at medians."""
+        return median_parts(space.sides, limits, rows)

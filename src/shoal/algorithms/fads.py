@@ -11,22 +11,21 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from shoal._jit import kernel
-from shoal.engine import Anonymizer, Engine, Out
+from shoal.engine import Engine, Out
 from shoal.kernels import index
 from shoal.kernels.arrays import Any1
 from shoal.kernels.held import Held
 from shoal.kernels.index import Index
-from shoal.policy import Criterion, KAnonymity, LDiversity
 from shoal.space import Space
-from shoal.turns import Batch
+from shoal.turns import Batch, Holding
 from shoal.window import Rules, State, WindowEngine, neighbours_by_index, next_row, settle
 
 __all__ = ["Fads"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fads(Anonymizer):
-    """FADS, with l-diversity and safe reuse.
+class Fads(Holding):
+    """FADS, with l-diversity, closeness, likeness and safe reuse.
 
     Parameters
     ----------
@@ -60,7 +59,6 @@ class Fads(Anonymizer):
     """
 
     name: ClassVar[str] = "fads"
-    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity)
     reference: ClassVar[str] = "Guo, Zhang: FADS (Knowledge-Based Systems 2013)"
 
     kept: int = 50
@@ -96,7 +94,7 @@ class FadsEngine(WindowEngine):
         self._begin_index()
 
     def _run(self, batch: Batch, out: Out) -> None:
-        _run(self._rules, self.state, self._index, batch, out)
+        _run(self._rules_now, self.state, self._index, batch, out)
 
 
 @kernel

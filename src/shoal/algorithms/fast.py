@@ -56,6 +56,9 @@ WORTH_A_THREAD = 256
 class Fast(Anonymizer):
     """FAST, with distinct l-diversity, safe reuse, and the same result for any timing of threads.
 
+    What would have to be measured against one window is refused: workers judge apart from each
+    other, and a group that all of them let rows join in one round would be judged by none.
+
     Parameters
     ----------
     workers
@@ -417,7 +420,7 @@ def _see_to_own(rules: Rules, rows: Held, ask: Round, worker: Worker, position: 
         return
     # Until the groups of all workers are put together, it is known by its box.
     box = worker.out.progress["n_boxes"][0]
-    shown = Box(shown.loss, -1 - box, shown.n_rows, shown.n_subjects, shown.gaps)
+    shown = Box(shown.loss, -1 - box, shown.n_rows, shown.n_subjects, shown.gaps, -1)
     write_box(worker.out, box_lo, box_hi, shown)
     subjects, sensitive = people(rows, members)
     keep(worker.kept, box_lo, box_hi, shown, ask.published, subjects, sensitive)
@@ -430,7 +433,7 @@ def _see_to_own(rules: Rules, rows: Held, ask: Round, worker: Worker, position: 
 @kernel
 def _join(rules: Rules, rows: Held, ask: Round, worker: Worker, position: int, place: int) -> None:
     """Let a row join a group that is kept or was made by the worker in this round."""
-    shown, lo, hi = used_again(worker.kept, place)
+    shown, lo, hi = used_again(worker.kept, place, -1)
     box = write_box(worker.out, lo, hi, shown)
     worker.places[box] = place
     if rules.renews:
@@ -461,7 +464,7 @@ def _put_together(rules: Rules, state: State, worker: Worker, out: Out) -> None:
         elif rules.renews and state.kept.groups["number"][worker.places[box]] == number[box]:
             # Its place hasn't been given to a new group in the meantime.
             state.kept.groups["since"][worker.places[box]] = published
-        shown = Box(made["loss"], number[box], made["n_rows"], made["n_subjects"], made["gaps"])
+        shown = Box(made["loss"], number[box], made["n_rows"], made["n_subjects"], made["gaps"], -1)
         write_box(out, lo, hi, shown)
         if made["n_rows"] > 0:
             keep(state.kept, lo, hi, shown, published, subjects, sensitive)

@@ -23,7 +23,7 @@ __all__ = ["Idea"]
 
 @dataclass(frozen=True, kw_only=True)
 class Idea(ByPartition):
-    """IDEA, with l-diversity and safe reuse.
+    """IDEA, with l-diversity, closeness, likeness and safe reuse.
 
     Its way with gaps is that of ``missing = "maybe"``: a missing value stays missing and widens no
     box. With ``"extended"`` every value is there, and all rows are in one partition.
@@ -73,7 +73,7 @@ class IdeaEngine(PartitionEngine):
     """One run of `Idea`."""
 
     def _run(self, batch: Batch, out: Out) -> None:
-        _run(self._rules, self.state, batch, out)
+        _run(self._rules_now, self.state, batch, out)
 
 
 @kernel

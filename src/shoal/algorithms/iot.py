@@ -63,7 +63,7 @@ class IotEngine(PartitionEngine):
     """One run of `Iot`."""
 
     def _run(self, batch: Batch, out: Out) -> None:
-        _run(self._rules, self.state, batch, out)
+        _run(self._rules_now, self.state, batch, out)
 
 
 @kernel

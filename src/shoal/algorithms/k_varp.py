@@ -76,7 +76,7 @@ class KVarpEngine(PartitionEngine):
         self._radius = float(recipe.radius)
 
     def _run(self, batch: Batch, out: Out) -> None:
-        _run(self._rules, self.state, self._radius, batch, out)
+        _run(self._rules_now, self.state, self._radius, batch, out)
 
 
 @kernel

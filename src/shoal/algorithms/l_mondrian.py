@@ -6,22 +6,22 @@ No sensitive value may be much more frequent in a half than it is in the table.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from shoal.engine import Anonymizer, Engine
+from shoal.kernels.arrays import Ints
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
 from shoal.kernels.median import median_parts
 from shoal.kernels.parts import Parts
-from shoal.policy import BetaLikeness, Criterion, KAnonymity, LDiversity, Missing
+from shoal.policy import BetaLikeness, Criterion, KAnonymity, LDiversity
 from shoal.space import Space
-from shoal.table import TableEngine
+from shoal.table import ForTables
 
 __all__ = ["LMondrian"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LMondrian(Anonymizer):
+class LMondrian(ForTables):
     """Mondrian for beta-likeness in all of its forms, for whole tables.
 
     Parameters
@@ -53,16 +53,7 @@ class LMondrian(Anonymizer):
     name: ClassVar[str] = "l-mondrian"
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, BetaLikeness)
     reference: ClassVar[str] = "Cao: LMondrian (thesis, NUS 2010, section 4.4.2)"
-    needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
-    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
-    def _start(self, space: Space, seed: bytes) -> Engine:
-        return LMondrianEngine(space, seed)
-
-
-class LMondrianEngine(TableEngine):
-    """One run of `LMondrian`."""
-
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        return median_parts(self.space.sides, limits, rows)
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        """Rows cut at medians."""
+        return median_parts(space.sides, limits, rows)

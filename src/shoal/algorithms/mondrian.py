@@ -6,22 +6,22 @@ The attribute is cut whose side of the box loses most; if that can't be, the nex
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from shoal.engine import Anonymizer, Engine
+from shoal.kernels.arrays import Ints
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
 from shoal.kernels.median import median_parts
 from shoal.kernels.parts import Parts
-from shoal.policy import Criterion, KAnonymity, LDiversity, Missing
+from shoal.policy import Criterion, KAnonymity, LDiversity
 from shoal.space import Space
-from shoal.table import TableEngine
+from shoal.table import ForTables
 
 __all__ = ["Mondrian"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mondrian(Anonymizer):
+class Mondrian(ForTables):
     """Strict multidimensional Mondrian for k-anonymity and l-diversity, for whole tables.
 
     Parameters
@@ -51,16 +51,7 @@ class Mondrian(Anonymizer):
     name: ClassVar[str] = "mondrian"
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity)
     reference: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan: Mondrian (ICDE 2006)"
-    needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
-    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
-    def _start(self, space: Space, seed: bytes) -> Engine:
-        return MondrianEngine(space, seed)
-
-
-class MondrianEngine(TableEngine):
-    """One run of `Mondrian`."""
-
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        return median_parts(self.space.sides, limits, rows)
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        """Rows cut at medians."""
+        return median_parts(space.sides, limits, rows)

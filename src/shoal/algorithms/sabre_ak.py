@@ -8,22 +8,22 @@ lie near each other on the Hilbert curve.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from shoal.bucketed import sabre_parts
-from shoal.engine import Anonymizer, Engine
+from shoal.kernels.arrays import Ints
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
 from shoal.kernels.parts import Parts
-from shoal.policy import Criterion, KAnonymity, LDiversity, Missing, TCloseness
+from shoal.policy import Criterion, KAnonymity, LDiversity, TCloseness
 from shoal.space import Space
-from shoal.table import TableEngine
+from shoal.table import ForTables
 
 __all__ = ["SabreAk"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SabreAk(Anonymizer):
+class SabreAk(ForTables):
     """SABRE with approximate neighbours, for whole tables.
 
     k, l and further promises are seen to by merging groups that break them with near ones.
@@ -64,25 +64,12 @@ class SabreAk(Anonymizer):
     name: ClassVar[str] = "sabre-ak"
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
     reference: ClassVar[str] = "Cao, Karras, Kalnis, Tan: SABRE (VLDB Journal 2011)"
-    needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
-    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
     look: int = 8
 
     def __post_init__(self) -> None:
         self._at_least(1, "look")
 
-    def _start(self, space: Space, seed: bytes) -> Engine:
-        return SabreAkEngine(space, seed, look=self.look)
-
-
-class SabreAkEngine(TableEngine):
-    """One run of `SabreAk`."""
-
-    def __init__(self, space: Space, seed: bytes, *, look: int) -> None:
-        super().__init__(space, seed)
-        self._look = look
-
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        return sabre_parts(self.space.sides, limits, rows, self.state.rng, self._look)
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        """Groups close to the window, filled along the curve."""
+        return sabre_parts(space.sides, limits, rows, random, self.look)

@@ -7,22 +7,22 @@ a look at every row for every group: the time grows with the square of the rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from shoal.bucketed import EVERYWHERE, sabre_parts
-from shoal.engine import Anonymizer, Engine
+from shoal.kernels.arrays import Ints
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
 from shoal.kernels.parts import Parts
-from shoal.policy import Criterion, KAnonymity, LDiversity, Missing, TCloseness
+from shoal.policy import Criterion, KAnonymity, LDiversity, TCloseness
 from shoal.space import Space
-from shoal.table import TableEngine
+from shoal.table import ForTables
 
 __all__ = ["SabreKnn"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SabreKnn(Anonymizer):
+class SabreKnn(ForTables):
     """SABRE with exact neighbours, for whole tables.
 
     k, l and further promises are seen to by merging groups that break them with near ones.
@@ -60,16 +60,7 @@ class SabreKnn(Anonymizer):
     name: ClassVar[str] = "sabre-knn"
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
     reference: ClassVar[str] = "Cao, Karras, Kalnis, Tan: SABRE (VLDB Journal 2011)"
-    needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
-    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
-    def _start(self, space: Space, seed: bytes) -> Engine:
-        return SabreKnnEngine(space, seed)
-
-
-class SabreKnnEngine(TableEngine):
-    """One run of `SabreKnn`."""
-
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        return sabre_parts(self.space.sides, limits, rows, self.state.rng, EVERYWHERE)
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        """Groups close to the window, filled with the nearest rows."""
+        return sabre_parts(space.sides, limits, rows, random, EVERYWHERE)

@@ -8,22 +8,22 @@ different from it, in groups that were formed of an earlier window.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from shoal.bucketed import sabre_parts
-from shoal.engine import Anonymizer, Engine
+from shoal.kernels.arrays import Ints
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
 from shoal.kernels.parts import Parts
-from shoal.policy import Criterion, KAnonymity, LDiversity, Missing, TCloseness
-from shoal.sliding import SlidingEngine
+from shoal.policy import Criterion, KAnonymity, LDiversity, TCloseness
+from shoal.sliding import ForWindows
 from shoal.space import Space
 
 __all__ = ["SabreW"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SabreW(Anonymizer):
+class SabreW(ForWindows):
     """SABRE for windows of a stream.
 
     k, l and further promises are seen to by merging groups that break them with near ones.
@@ -64,25 +64,12 @@ class SabreW(Anonymizer):
     name: ClassVar[str] = "sabre-w"
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
     reference: ClassVar[str] = "Cao, Karras, Kalnis, Tan: SABRE (VLDB Journal 2011)"
-    needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "windows"
-    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
     look: int = 8
 
     def __post_init__(self) -> None:
         self._at_least(1, "look")
 
-    def _start(self, space: Space, seed: bytes) -> Engine:
-        return SabreWEngine(space, seed, look=self.look)
-
-
-class SabreWEngine(SlidingEngine):
-    """One run of `SabreW`."""
-
-    def __init__(self, space: Space, seed: bytes, *, look: int) -> None:
-        super().__init__(space, seed)
-        self._look = look
-
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        return sabre_parts(self.space.sides, limits, rows, self.state.rng, self._look)
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        """Groups close to the window, filled along the curve."""
+        return sabre_parts(space.sides, limits, rows, random, self.look)

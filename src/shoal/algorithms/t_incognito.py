@@ -6,22 +6,23 @@ All combinations of levels are searched, and the same one is used for the whole 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from shoal.engine import Anonymizer, Engine
+from shoal.engine import Engine
+from shoal.kernels.arrays import Ints
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
 from shoal.kernels.lattice import MOST_LEVELS, check_lattice, lattice_parts
 from shoal.kernels.parts import Parts
-from shoal.policy import Criterion, KAnonymity, LDiversity, Missing, TCloseness
+from shoal.policy import Criterion, KAnonymity, LDiversity, TCloseness
 from shoal.space import Space
-from shoal.table import TableEngine
+from shoal.table import ForTables
 
 __all__ = ["TIncognito"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TIncognito(Anonymizer):
+class TIncognito(ForTables):
     """Full-domain generalization for t-closeness, for whole tables.
 
     Parameters
@@ -58,9 +59,6 @@ class TIncognito(Anonymizer):
     name: ClassVar[str] = "t-incognito"
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
     reference: ClassVar[str] = "Li, Li, Venkatasubramanian: t-closeness (ICDE 2007)"
-    needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
-    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
     levels: int = 4
 
@@ -70,15 +68,8 @@ class TIncognito(Anonymizer):
 
     def _start(self, space: Space, seed: bytes) -> Engine:
         check_lattice(self.name, space.sides, self.levels)
-        return TIncognitoEngine(space, seed, levels=self.levels)
+        return super()._start(space, seed)
 
-
-class TIncognitoEngine(TableEngine):
-    """One run of `TIncognito`."""
-
-    def __init__(self, space: Space, seed: bytes, *, levels: int) -> None:
-        super().__init__(space, seed)
-        self._levels = levels
-
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        return lattice_parts(self.space.sides, limits, rows, self._levels)
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        """Rows of one cell at the chosen levels."""
+        return lattice_parts(space.sides, limits, rows, self.levels)

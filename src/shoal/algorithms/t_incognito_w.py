@@ -7,22 +7,23 @@ be others.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from shoal.engine import Anonymizer, Engine
+from shoal.engine import Engine
+from shoal.kernels.arrays import Ints
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
 from shoal.kernels.lattice import MOST_LEVELS, check_lattice, lattice_parts
 from shoal.kernels.parts import Parts
-from shoal.policy import Criterion, KAnonymity, LDiversity, Missing, TCloseness
-from shoal.sliding import SlidingEngine
+from shoal.policy import Criterion, KAnonymity, LDiversity, TCloseness
+from shoal.sliding import ForWindows
 from shoal.space import Space
 
 __all__ = ["TIncognitoW"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TIncognitoW(Anonymizer):
+class TIncognitoW(ForWindows):
     """Full-domain generalization for (omega, t)-closeness, for streams.
 
     Parameters
@@ -61,9 +62,6 @@ class TIncognitoW(Anonymizer):
     name: ClassVar[str] = "t-incognito-w"
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
     reference: ClassVar[str] = "Cao: tIncognito_W (thesis, NUS 2010, section 6.5)"
-    needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "windows"
-    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
     levels: int = 4
 
@@ -73,15 +71,8 @@ class TIncognitoW(Anonymizer):
 
     def _start(self, space: Space, seed: bytes) -> Engine:
         check_lattice(self.name, space.sides, self.levels)
-        return TIncognitoWEngine(space, seed, levels=self.levels)
+        return super()._start(space, seed)
 
-
-class TIncognitoWEngine(SlidingEngine):
-    """One run of `TIncognitoW`."""
-
-    def __init__(self, space: Space, seed: bytes, *, levels: int) -> None:
-        super().__init__(space, seed)
-        self._levels = levels
-
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        return lattice_parts(self.space.sides, limits, rows, self._levels)
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        """Rows of one cell at the chosen levels."""
+        return lattice_parts(space.sides, limits, rows, self.levels)

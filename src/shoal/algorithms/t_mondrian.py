@@ -6,22 +6,22 @@ The sensitive values of a half must be within t of those of the table.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from shoal.engine import Anonymizer, Engine
+from shoal.kernels.arrays import Ints
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
 from shoal.kernels.median import median_parts
 from shoal.kernels.parts import Parts
-from shoal.policy import Criterion, KAnonymity, LDiversity, Missing, TCloseness
+from shoal.policy import Criterion, KAnonymity, LDiversity, TCloseness
 from shoal.space import Space
-from shoal.table import TableEngine
+from shoal.table import ForTables
 
 __all__ = ["TMondrian"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TMondrian(Anonymizer):
+class TMondrian(ForTables):
     """Mondrian for t-closeness, for whole tables.
 
     Parameters
@@ -53,16 +53,7 @@ class TMondrian(Anonymizer):
     name: ClassVar[str] = "t-mondrian"
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
     reference: ClassVar[str] = "Li, Li, Venkatasubramanian: t-closeness (IEEE TKDE 2010)"
-    needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
-    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
-    def _start(self, space: Space, seed: bytes) -> Engine:
-        return TMondrianEngine(space, seed)
-
-
-class TMondrianEngine(TableEngine):
-    """One run of `TMondrian`."""
-
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        return median_parts(self.space.sides, limits, rows)
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        """Rows cut at medians."""
+        return median_parts(space.sides, limits, rows)

@@ -6,22 +6,22 @@ A cut needs both halves to be close to the window: their sensitive values must b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from shoal.engine import Anonymizer, Engine
+from shoal.kernels.arrays import Ints
 from shoal.kernels.criteria import Limits
 from shoal.kernels.held import Rows
 from shoal.kernels.median import median_parts
 from shoal.kernels.parts import Parts
-from shoal.policy import Criterion, KAnonymity, LDiversity, Missing, TCloseness
-from shoal.sliding import SlidingEngine
+from shoal.policy import Criterion, KAnonymity, LDiversity, TCloseness
+from shoal.sliding import ForWindows
 from shoal.space import Space
 
 __all__ = ["TMondrianW"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TMondrianW(Anonymizer):
+class TMondrianW(ForWindows):
     """Mondrian for (omega, t)-closeness, for streams.
 
     Parameters
@@ -55,16 +55,7 @@ class TMondrianW(Anonymizer):
     name: ClassVar[str] = "t-mondrian-w"
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
     reference: ClassVar[str] = "Cao: tMondrian_W (thesis, NUS 2010, section 6.5)"
-    needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "windows"
-    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
-    def _start(self, space: Space, seed: bytes) -> Engine:
-        return TMondrianWEngine(space, seed)
-
-
-class TMondrianWEngine(SlidingEngine):
-    """One run of `TMondrianW`."""
-
-    def _parts(self, rows: Rows, limits: Limits) -> Parts:
-        return median_parts(self.space.sides, limits, rows)
+    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+        """Rows cut at medians."""
+        return median_parts(space.sides, limits, rows)

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal._jit import kernel
+from shoal.kernels import recent
 from shoal.kernels.arrays import Floats, Ints, Records, power_of_two
+from shoal.kernels.recent import Recent, note
 
 __all__ = [
     "Arrival",
@@ -22,8 +24,10 @@ __all__ = [
     "forget",
     "gather",
     "grown",
+    "is_held",
     "people",
     "put",
+    "window_of",
 ]
 
 SMALLEST = 256
@@ -49,17 +53,21 @@ MARKS = np.dtype(
 
 
 class Held(NamedTuple):
-    """The box, the sensitive codes and the rest of each row, and where the ring begins and ends."""
+    """The box, the sensitive codes and the rest of each row, and where the ring begins and ends.
+
+    What groups are measured against, rows that are decided included, is filled with them.
+    """
 
     lo: Floats
     hi: Floats
     sensitive: Ints
     rows: Records
     marks: Records
+    recent: Recent
 
 
-def empty(n_quasi: int, n_sensitive: int, capacity: int = SMALLEST) -> Held:
-    """A ring with nothing in it."""
+def empty(n_quasi: int, n_sensitive: int, capacity: int = SMALLEST, window: int = 0) -> Held:
+    """A ring with nothing in it, and a window of so many rows (0: nothing is measured)."""
     rows, marks = np.zeros(capacity, ROW), np.zeros(1, MARKS)
     rows["cluster"] = -1
     marks["now"] = marks["arrived"] = -np.inf
@@ -69,6 +77,7 @@ def empty(n_quasi: int, n_sensitive: int, capacity: int = SMALLEST) -> Held:
         np.zeros((capacity, n_sensitive), np.int64),
         rows,
         marks,
+        recent.empty(n_sensitive, window),
     )
 
 
@@ -80,7 +89,7 @@ def grown(held: Held, span: int) -> Held:
     for before, after in zip(held[:4], larger[:4], strict=True):
         after[target] = before[source]
     larger.marks[:] = held.marks
-    return larger
+    return larger._replace(recent=held.recent)
 
 
 class Arrival(NamedTuple):
@@ -109,6 +118,7 @@ def put(held: Held, row: Arrival, cluster: int) -> int:
     held.rows["gaps"][at] = row.gaps
     held.rows["cluster"][at] = cluster
     held.rows["following"][at] = -1
+    note(held.recent, position, row.sensitive)
     held.marks["upcoming"][0] += 1
     held.marks["n_rows"][0] += 1
     return position
@@ -132,6 +142,12 @@ def is_held(held: Held, position: int) -> bool:
     if position < held.marks["oldest"][0]:
         return False
     return held.rows["cluster"][position & (len(held.rows) - 1)] >= 0
+
+
+@kernel
+def window_of(held: Held) -> int:
+    """The window that a group is measured against now, by how many rows have come; -1: none."""
+    return held.marks["upcoming"][0] if held.recent.span[0] > 0 else -1
 
 
 @kernel

@@ -1,8 +1,9 @@
 """Groups that were published and are kept, so that a row which is due can join one of them.
 
 A ring of the latest ones: the oldest is forgotten when a new one needs its place. Some criteria
-(entropy, recursive) can be broken by one more row; under these a kept group remembers its members,
-has room for a bounded number of them, and takes a row in only if the criteria still hold.
+(entropy, recursive, all that is measured) can be broken by one more row; under these a kept group
+remembers its members, has room for a bounded number of them, and takes a row in only if the
+criteria still hold. Measured against a window that moves, the same members may hold no longer.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import Box, box_of, set_box
-from shoal.kernels.criteria import Limits, breakable, meets, needed
+from shoal.kernels.criteria import Limits, any_measured, breakable, meets, needed
 
 __all__ = ["Kept", "best", "empty", "keep", "reusable", "reuse", "used_again"]
 
 #: Members that a kept group has room for, in multiples of the fewest subjects a group needs.
 ROOM = 4
+#: Where groups are measured, most have far more rows than the fewest: the least room for members.
+MEASURED_ROOM = 64
 
 
 #: A group: its loss and number, which values any of its rows misses (bit d: attribute d), the row
@@ -46,6 +49,8 @@ class Kept(NamedTuple):
 def empty(groups: int, n_quasi: int, n_sensitive: int, limits: Limits) -> Kept:
     """A ring for so many groups."""
     room = ROOM * int(needed(limits)) if breakable(limits) else 0
+    if any_measured(limits):
+        room = max(room, MEASURED_ROOM)
     return Kept(
         np.zeros((n_quasi, groups)),
         np.zeros((n_quasi, groups)),
@@ -157,8 +162,11 @@ def reuse(kept: Kept, at: int, subject: int, sensitive: Ints) -> None:
 
 
 @kernel
-def used_again(kept: Kept, at: int) -> tuple[Box, Floats, Floats]:
-    """The box of a kept group for a row that joins it: no further rows have formed it."""
+def used_again(kept: Kept, at: int, window: int) -> tuple[Box, Floats, Floats]:
+    """The box of a kept group for a row that joins it: no further rows have formed it.
+
+    The window is the one that the group was measured against with this row.
+    """
     group = kept.groups[at]
-    again = Box(group["loss"], group["number"], 0, 0, group["gaps"])
+    again = Box(group["loss"], group["number"], 0, 0, group["gaps"], window)
     return again, box_of(kept.lo, at), box_of(kept.hi, at)

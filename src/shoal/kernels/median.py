@@ -11,10 +11,10 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.boxes import Sides, box_loss, hull
-from shoal.kernels.criteria import Limits, meets, needed
+from shoal.kernels.criteria import Limits, needed
 from shoal.kernels.held import Rows
-from shoal.kernels.lists import order_of, picked, picked_rows
-from shoal.kernels.parts import Parts, parts_of
+from shoal.kernels.lists import order_of, picked
+from shoal.kernels.parts import Parts, may_leave, parts_of
 
 __all__ = ["median_parts"]
 
@@ -85,7 +85,7 @@ def _cut(sides: Sides, limits: Limits, rows: Rows, ranks: Ints, members: Ints) -
         if min(n_left, len(halves) - n_left) < fewest:
             continue
         left, right = halves[:n_left], halves[n_left:]
-        if _may_leave(limits, rows, left) and _may_leave(limits, rows, right):
+        if may_leave(limits, rows, left) and may_leave(limits, rows, right):
             for i in range(len(members)):
                 members[i] = halves[i]
             return n_left
@@ -158,8 +158,3 @@ def _sorted_out(members: Ints, places: Ints, last: int) -> tuple[Ints, int]:
             halves[right] = members[i]
             right += 1
     return halves, n_left
-
-
-@kernel
-def _may_leave(limits: Limits, rows: Rows, members: Ints) -> bool:
-    return meets(limits, picked(rows.subjects, members), picked_rows(rows.sensitive, members))

@@ -1,7 +1,8 @@
 """The group around a row: it and its nearest rows of other subjects, as few as the promise needs.
 
-Without diversity a group has exactly k rows of k subjects; with it, a group that doesn't meet the
-limits takes in the next nearest rows until it does.
+Where only k is asked, a group has exactly k rows of k subjects; else a group that doesn't meet the
+limits takes in the next nearest rows until it does. It grows by an eighth at a time, so that all
+looks together cost as much as a few looks at the largest group.
 """
 
 from __future__ import annotations
@@ -11,14 +12,21 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.columns import Columns
-from shoal.kernels.criteria import Limits, any_diversity, breakable, meets, needed
+from shoal.kernels.criteria import (
+    Limits,
+    any_diversity,
+    any_measured,
+    breakable,
+    meets,
+    needed,
+)
 from shoal.kernels.held import Held, people
 from shoal.kernels.lists import by_first, in_order, order_of, picked
 from shoal.kernels.nearest import keep_nearest
 
 __all__ = ["group_around", "none"]
 
-#: A group that isn't diverse enough grows by one row in so many.
+#: A group that doesn't meet the limits grows by one row in so many.
 GROWTH = 8
 
 
@@ -87,9 +95,11 @@ def group_around(
 ) -> Ints:
     """The positions of a group around the row in a slot, in order; none if there is no group.
 
-    Rows that are farther ``apart`` than a radius aren't looked at.
+    Rows that are farther ``apart`` than a radius aren't looked at. Where one more row can break
+    what is asked, that all rows together don't meet the limits tells nothing of fewer: the group
+    grows through them all.
     """
-    fewest, diverse = needed(limits), any_diversity(limits)
+    fewest, judged = needed(limits), any_diversity(limits) or any_measured(limits)
     n, tried, most = fewest, 0, fewest - 1
     while True:
         rows = _nearest(columns, slot, distance, apart, radius, most)
@@ -101,7 +111,7 @@ def group_around(
                 if n < fewest or n == tried:
                     return none()
             positions = _members(columns, slot, near, n)
-            if not diverse:
+            if not judged:
                 return positions
             subjects, sensitive = people(held, positions)
             if meets(limits, subjects, sensitive):

@@ -15,8 +15,9 @@ from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.kernels.boxes import Sides, box_loss, join, set_row
 from shoal.kernels.criteria import Limits, meets
 from shoal.kernels.held import Rows
+from shoal.kernels.lists import picked, picked_rows
 
-__all__ = ["Parts", "in_parts", "mended", "parts_of"]
+__all__ = ["Parts", "in_parts", "may_leave", "mended", "parts_of"]
 
 #: A part looks for its nearest one among so many before and behind it, so that the time for a table
 #: grows with its rows and not with their square.
@@ -102,14 +103,9 @@ def _members(chain: _Chain, p: int) -> Ints:
 
 
 @kernel
-def _may_leave(limits: Limits, rows: Rows, members: Ints) -> bool:
-    subjects = np.empty(len(members), np.int64)
-    sensitive = np.empty((len(members), rows.sensitive.shape[1]), np.int64)
-    for i in range(len(members)):
-        subjects[i] = rows.subjects[members[i]]
-        for j in range(sensitive.shape[1]):
-            sensitive[i, j] = rows.sensitive[members[i], j]
-    return meets(limits, subjects, sensitive)
+def may_leave(limits: Limits, rows: Rows, members: Ints) -> bool:
+    """Whether some rows may be one group."""
+    return meets(limits, picked(rows.subjects, members), picked_rows(rows.sensitive, members))
 
 
 @kernel
@@ -166,7 +162,7 @@ def _grow(
         if q >= 0:
             _merge(sides, chain, lo, hi, p, q)
         if q < 0 or chain.n_rows[p] >= enough:
-            if _may_leave(limits, rows, _members(chain, p)):
+            if may_leave(limits, rows, _members(chain, p)):
                 return True
             if chain.n_rows[p] >= MANY:
                 enough = chain.n_rows[p] + chain.n_rows[p] // GROWTH
@@ -187,9 +183,9 @@ def mended(sides: Sides, limits: Limits, rows: Rows, parts: Parts) -> tuple[Part
     fails, barred = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     any_fails = False
     for p in range(n):
-        fails[p] = not _may_leave(limits, rows, parts.rows[parts.starts[p] : parts.starts[p + 1]])
+        fails[p] = not may_leave(limits, rows, parts.rows[parts.starts[p] : parts.starts[p + 1]])
         any_fails = any_fails or fails[p]
-    if any_fails and not _may_leave(limits, rows, parts.rows):
+    if any_fails and not may_leave(limits, rows, parts.rows):
         for p in range(n):
             barred[p] = not fails[p]
     for p in range(n):
@@ -213,9 +209,11 @@ def _gathered(chain: _Chain, lo: Floats, hi: Floats, fails: Bools) -> tuple[Part
         if fails[p]:
             n_lost += len(members)
             # Rows that may not leave are put behind all others.
-            order[len(order) - n_lost : len(order) - n_lost + len(members)] = members
+            for i in range(len(members)):
+                order[len(order) - n_lost + i] = members[i]
             continue
-        order[at : at + len(members)] = members
+        for i in range(len(members)):
+            order[at + i] = members[i]
         at += len(members)
         starts[n_kept + 1] = at
         set_row(kept_lo, n_kept, lo[p])

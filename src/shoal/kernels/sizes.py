@@ -133,6 +133,13 @@ def is_fair(rule: Rule, taken: Ints) -> bool:
 
 
 @kernel
+def set_counts(table: Ints, i: int, counts: Ints) -> None:
+    """Write a row of a table. (Assigning a slice takes seconds to compile.)"""
+    for b in range(len(counts)):
+        table[i, b] = counts[b]
+
+
+@kernel
 def group_sizes(rule: Rule) -> Ints:
     """The rows that each group takes of each bucket: all of them, halved as long as both halves
     are fair. Halves are rounded up on the left; the left one comes first.
@@ -142,7 +149,7 @@ def group_sizes(rule: Rule) -> Ints:
         n_all += size
     room = 64
     stack, found = np.empty((room, n_buckets), np.int64), np.empty((room, n_buckets), np.int64)
-    stack[0] = rule.buckets.sizes
+    set_counts(stack, 0, rule.buckets.sizes)
     n_stack, n = 1, 0
     left, right = np.empty(n_buckets, np.int64), np.empty(n_buckets, np.int64)
     while n_stack > 0:
@@ -151,13 +158,15 @@ def group_sizes(rule: Rule) -> Ints:
             left[b] = (stack[n_stack, b] + 1) // 2
             right[b] = stack[n_stack, b] - left[b]
         if is_fair(rule, left) and is_fair(rule, right):
-            stack[n_stack], stack[n_stack + 1] = right, left
+            set_counts(stack, n_stack, right)
+            set_counts(stack, n_stack + 1, left)
             n_stack += 2
             continue
         if n == len(found):
             larger = np.empty((2 * n, n_buckets), np.int64)
-            larger[:n] = found
+            for g in range(n):
+                set_counts(larger, g, found[g])
             found = larger
-        found[n] = stack[n_stack]
+        set_counts(found, n, stack[n_stack])
         n += 1
     return found[:n]

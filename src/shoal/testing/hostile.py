@@ -10,12 +10,31 @@ from shoal.engine import Anonymizer
 from shoal.errors import UnsupportedError
 from shoal.hierarchy import Hierarchy, Range
 from shoal.kernels.arrays import Any1, Floats, Ints
-from shoal.policy import Criterion, Delay, DistinctLDiversity, KAnonymity, Missing, Policy
+from shoal.policy import (
+    Criterion,
+    Delay,
+    DeltaDisclosure,
+    DistinctLDiversity,
+    EnhancedLikeness,
+    KAnonymity,
+    Measured,
+    Missing,
+    Policy,
+    TCloseness,
+    Window,
+)
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Codes
 from shoal.testing.streams import Stream
 
-__all__ = ["gappy_streams", "hostile_streams", "meanings", "steady_stream"]
+__all__ = [
+    "able",
+    "gappy_streams",
+    "hostile_streams",
+    "meanings",
+    "measured_streams",
+    "steady_stream",
+]
 
 K = 3
 DELAY = Delay(rows=12, seconds=30.0)
@@ -24,14 +43,27 @@ PLACES = Hierarchy.from_dict(
 )
 
 
-def schema() -> Schema:
-    """A number with a step, a number without, a ragged tree, and a sensitive attribute."""
+ILLNESSES = Hierarchy.from_dict({"Any": {"Mild": ["Cold", "Flu"], "Severe": ["HIV", "Cancer"]}})
+#: Those of which the first that an anonymizer can enforce is measured.
+MEASURES: tuple[Measured, ...] = (TCloseness(0.4), EnhancedLikeness(2.0), DeltaDisclosure(3.0))
+
+
+def able(anonymizer: type[Anonymizer]) -> bool:
+    """Whether an anonymizer can enforce anything that is measured against a window."""
+    return any(isinstance(each, anonymizer.enforces) for each in MEASURES)
+
+
+def schema(*, measured: bool = False) -> Schema:
+    """A number with a step, a number without, a ragged tree, and a sensitive attribute.
+
+    What is measured needs an attribute with a hierarchy; else its domain is open.
+    """
     quasi = [
         Quasi("age", Range(0, 100, step=5)),
         Quasi("height", Range(0.0, 2.5), weight=0.5),
         Quasi("place", PLACES, weight=2.0),
     ]
-    return Schema("person", quasi, [Sensitive("illness")])
+    return Schema("person", quasi, [Sensitive("illness", ILLNESSES if measured else None)])
 
 
 def policy(
@@ -40,11 +72,31 @@ def policy(
     k: int = K,
     delay: Delay = DELAY,
     missing: Missing = "quarantine",
+    measured: bool = False,
 ) -> Policy:
-    """k-anonymity and 2-diversity, as far as the anonymizer can enforce them."""
-    criteria: list[Criterion] = [KAnonymity(k), DistinctLDiversity(2)]
-    able = (c for c in criteria if isinstance(c, anonymizer.enforces))
-    return Policy(*able, delay=delay, missing=missing)
+    """k-anonymity and 2-diversity, as far as the anonymizer can enforce them.
+
+    If ``measured``, the first measure that it can enforce comes with them. Those who don't publish
+    row by row are always measured, and are given the window or the table that they want.
+    """
+    wanted: list[Criterion] = [KAnonymity(k), DistinctLDiversity(2)]
+    criteria = [c for c in wanted if isinstance(c, anonymizer.enforces)]
+    if measured or anonymizer.publishes != "rows":
+        criteria += [c for c in MEASURES if isinstance(c, anonymizer.enforces)][:1]
+    if anonymizer.publishes == "table":
+        return Policy(*criteria, missing=missing, window="all")
+    if not any(isinstance(c, Measured) for c in criteria):
+        return Policy(*criteria, delay=delay, missing=missing)
+    rows = delay.rows or 60
+    # A row that is held for so long is still in its window; or leaves before, window by window.
+    window = Window(rows=rows // 3 * 2, advance=rows // 3)
+    if anonymizer.publishes == "rows":
+        window = Window(rows=rows + 5)
+    return Policy(*criteria, delay=delay, missing=missing, window=window)
+
+
+def _stream(codes: Codes, promised: Policy, cuts: tuple[int, ...] = ()) -> Stream:
+    return Stream(schema(measured=bool(promised.measured)), promised, codes, cuts=cuts)
 
 
 def meanings(anonymizer: type[Anonymizer]) -> list[Missing]:
@@ -95,15 +147,12 @@ def hostile_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stre
     promised = policy(anonymizer)
     middle = n // 2
     streams = {
-        name: Stream(
-            schema(),
-            promised,
-            rows,
-            cuts=(0, 0, middle, middle, n, n) if name == "empty batches" else (),
+        name: _stream(
+            rows, promised, (0, 0, middle, middle, n, n) if name == "empty batches" else ()
         )
         for name, rows in codes.items()
     }
-    return streams | gappy_streams(anonymizer, n)
+    return streams | gappy_streams(anonymizer, n) | measured_streams(anonymizer, n)
 
 
 def gappy_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]:
@@ -119,14 +168,32 @@ def gappy_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream
         "gaps all over": i * 7 % 5 == d,
     }
     return {
-        f"{name}, {missing}": Stream(
-            schema(),
-            policy(anonymizer, missing=missing),
+        f"{name}, {missing}": _stream(
             _codes(np.where(where, np.nan, _spread(n)), np.arange(n) * 17 % (n // 2)),
+            policy(anonymizer, missing=missing),
         )
         for name, where in gaps.items()
         for missing in meanings(anonymizer)
         if missing != "quarantine"
+    }
+
+
+def measured_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]:
+    """Streams whose sensitive values hurt, for who can measure them against a window."""
+    if not able(anonymizer):
+        return {}
+    i = np.arange(n)
+    values = {
+        "one sensitive value": 0 * i,
+        "a sensitive value seen once": np.where(i == n // 2, 3, i % 2),
+        "sensitive values that are replaced": i % 2 + 2 * (i >= n // 2),
+        "sensitive values by place": _spread(n)[:, 2].astype(np.int64) % 4,
+    }
+    promised = policy(anonymizer, measured=True)
+    rows = _codes(_spread(n), i * 17 % (n // 2))
+    return {
+        name: _stream(rows._replace(sensitive=codes.reshape(n, 1)), promised)
+        for name, codes in values.items()
     }
 
 
@@ -137,7 +204,9 @@ def steady_stream(
     k: int = K,
     delay: Delay = DELAY,
     n_subjects: int | None = None,
+    measured: bool = False,
 ) -> Stream:
     """Rows without end: one each second, all over the space, each of a new person by default."""
     subjects = np.arange(n) if n_subjects is None else np.arange(n) * 17 % n_subjects
-    return Stream(schema(), policy(anonymizer, k=k, delay=delay), _codes(_spread(n), subjects))
+    promised = policy(anonymizer, k=k, delay=delay, measured=measured)
+    return _stream(_codes(_spread(n), subjects), promised)

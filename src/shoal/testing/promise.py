@@ -15,10 +15,12 @@ from shoal.policy import (
     EntropyLDiversity,
     KAnonymity,
     LDiversity,
+    Measured,
     Policy,
     RecursiveLDiversity,
 )
 from shoal.schema import Schema
+from shoal.testing.measures import keeps
 
 __all__ = ["broken", "n_paired"]
 
@@ -27,12 +29,16 @@ ROUNDING = 1e-9
 
 
 def broken(
-    policy: Policy, schema: Schema, subjects: Sequence[int], sensitive: Sequence[Sequence[int]]
+    policy: Policy,
+    schema: Schema,
+    subjects: Sequence[int],
+    sensitive: Sequence[Sequence[int]],
+    window: Sequence[Sequence[int]] = (),
 ) -> str | None:
     """The criterion that rows, as one group, break; None if they keep the whole policy.
 
-    ``sensitive`` has the codes of each row. Criteria other than k-anonymity and l-diversity
-    aren't looked at.
+    ``sensitive`` has the codes of each row, ``window`` those of each row that the group is measured
+    against. Other criteria than those of `shoal.criteria` aren't looked at.
 
     >>> from shoal.hierarchy import Range
     >>> from shoal.policy import DistinctLDiversity
@@ -49,14 +55,17 @@ def broken(
         if isinstance(criterion, KAnonymity):
             if len(set(subjects)) < criterion.k:
                 return criterion.name
-        elif isinstance(criterion, LDiversity):
+        elif isinstance(criterion, LDiversity | Measured):
             for j, attribute in enumerate(schema.sensitive):
                 if criterion.attribute not in (None, attribute.name):
                     continue
-                pairs = [
-                    (subject, row[j]) for subject, row in zip(subjects, sensitive, strict=True)
-                ]
-                if not _diverse(criterion, pairs):
+                values = [row[j] for row in sensitive]
+                if isinstance(criterion, LDiversity):
+                    kept = _diverse(criterion, list(zip(subjects, values, strict=True)))
+                else:
+                    latest = [row[j] for row in window]
+                    kept = keeps(criterion, attribute.domain, values, latest)
+                if not kept:
                     return f"{criterion.name} of {attribute.name}"
     return None
 

@@ -14,22 +14,32 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from shoal.criteria import misfits
 from shoal.engine import Anonymizer
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, UnsupportedError
 from shoal.hierarchy import Domain, Hierarchy, Range
 from shoal.policy import (
+    BasicLikeness,
     Criterion,
     Delay,
+    DeltaDisclosure,
     DistinctLDiversity,
+    EnhancedLikeness,
     EntropyLDiversity,
     KAnonymity,
+    Measured,
     Missing,
     Policy,
+    RangeLikeness,
     RecursiveLDiversity,
+    SemanticLikeness,
+    TCloseness,
+    Window,
 )
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Codes
 from shoal.testing.hostile import meanings
+from shoal.testing.measures import code_of
 from shoal.testing.streams import Stream, Tick
 
 __all__ = ["hierarchies", "policies", "ranges", "recipes", "schemas", "streams"]
@@ -90,12 +100,49 @@ def _paths(tree: Any, path: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 @st.composite
 def schemas(draw: st.DrawFn, *, max_quasi: int = 5, max_sensitive: int = 2) -> Schema:
-    """Draw quasi attributes of both kinds with weights, and open sensitive attributes."""
+    """Draw quasi attributes of both kinds with weights, and sensitive ones of any kind."""
     domains = draw(st.lists(ranges() | hierarchies(), min_size=1, max_size=max_quasi))
     weight = st.sampled_from([1.0, 0.5, 3.0])
     quasi = [Quasi(f"q{d}", domain, draw(weight)) for d, domain in enumerate(domains)]
-    n_sensitive = draw(st.integers(0, max_sensitive))
-    return Schema("person", quasi, [Sensitive(f"s{j}") for j in range(n_sensitive)])
+    domain = st.none() | hierarchies() | ranges()
+    # As likely none as any other number: short lists are common by nature.
+    sensitive = [draw(domain) for _ in range(draw(st.integers(0, max_sensitive)))]
+    return Schema("person", quasi, [Sensitive(f"s{j}", each) for j, each in enumerate(sensitive)])
+
+
+#: What is drawn of each form that is measured, easy ones first.
+BETAS = (10.0, 2.0, 0.5)
+MEASURES: tuple[Measured, ...] = (
+    *(TCloseness(t) for t in (1.0, 0.4, 0.15, 0.0)),
+    *(BasicLikeness(beta) for beta in BETAS),
+    *(EnhancedLikeness(beta) for beta in BETAS),
+    *(SemanticLikeness(beta, level=level) for level in (2, 1) for beta in BETAS),
+    *(RangeLikeness(beta, epsilon=epsilon) for epsilon in (0.0, 1.0, 20.0) for beta in BETAS),
+    *(RangeLikeness(beta, epsilon=0.2, relative=True) for beta in BETAS),
+    *(DeltaDisclosure(delta) for delta in (5.0, 2.0, 0.7)),
+)
+
+
+@st.composite
+def _measured(draw: st.DrawFn, anonymizer: type[Anonymizer], schema: Schema) -> list[Measured]:
+    """Draw up to two criteria that are measured, each about one attribute that it fits or all."""
+    names = [*(each.name for each in schema.sensitive), None] if schema.sensitive else []
+    able: dict[type[Measured], list[Measured]] = {}
+    for each in MEASURES:
+        for name in names if isinstance(each, anonymizer.enforces) else ():
+            criterion = dataclasses.replace(each, attribute=name)
+            if _fits(schema, criterion):
+                able.setdefault(type(each), []).append(criterion)
+    if not able:
+        return []
+    form = st.sampled_from([*able.values()]).flatmap(st.sampled_from)
+    return draw(st.lists(form, max_size=2))
+
+
+def _fits(schema: Schema, criterion: Measured) -> bool:
+    """Whether all attributes that a criterion is about have what it needs."""
+    about = [each for each in schema.sensitive if criterion.attribute in (None, each.name)]
+    return not any(misfits(criterion, each) for each in about)
 
 
 @st.composite
@@ -112,10 +159,14 @@ def policies(
     """Draw a policy that an anonymizer can enforce on a schema.
 
     k goes from 1 to one more than there are subjects, the delay from one row to more than there
-    are; a stream without time has no bound in seconds only.
+    are; a stream without time has no bound in seconds only. What is measured has a window: as the
+    anonymizer publishes, of the latest rows, one that advances, or the whole table.
     """
-    criteria: list[Criterion] = []
-    if issubclass(KAnonymity, anonymizer.enforces):
+    criteria: list[Criterion] = [*draw(_measured(anonymizer, schema))]
+    by_window = anonymizer.publishes == "windows"
+    assume(criteria or not by_window)
+    is_measured = bool(criteria)
+    if issubclass(KAnonymity, anonymizer.enforces) and (not criteria or draw(st.booleans())):
         criteria.append(KAnonymity(draw(st.sampled_from([2, 1, 3, 5, n_subjects + 1]))))
     names = [attribute.name for attribute in schema.sensitive]
     if names:
@@ -139,14 +190,26 @@ def policies(
             if issubclass(kind, anonymizer.enforces) and draw(st.booleans())
         ]
     assume(criteria)
-    rows = st.integers(1, n_rows + 3)
+    if anonymizer.publishes == "table":
+        return Policy(*criteria, missing=missing, window="all")
+    window: Window | None = None
+    if by_window:
+        advance = draw(st.integers(1, 5))
+        window = Window(rows=advance * draw(st.integers(1, 5)), advance=advance)
+        rows = st.integers(window.rows + advance, window.rows + advance + n_rows)
+    else:
+        rows = st.integers(1, n_rows + 3)
     seconds = st.sampled_from([2.5, 0.5, 20.0, 1e6])
     delays: list[st.SearchStrategy[Delay | None]] = [st.builds(Delay, rows)]
     if timed:
         delays += [st.builds(Delay, rows, seconds), st.builds(Delay, st.none(), seconds)]
     if not anonymizer.needs_delay:
         delays.append(st.none())
-    return Policy(*criteria, delay=draw(st.one_of(delays)), missing=missing)
+    delay = draw(st.one_of(delays))
+    if is_measured and not by_window:
+        longest = delay.rows if delay is not None and delay.rows is not None else 0
+        window = Window(rows=longest + draw(st.integers(1, 30)))
+    return Policy(*criteria, delay=delay, missing=missing, window=window)
 
 
 def _values(domain: Domain) -> st.SearchStrategy[float]:
@@ -155,6 +218,17 @@ def _values(domain: Domain) -> st.SearchStrategy[float]:
     return st.floats(domain.lo, domain.hi, allow_subnormal=False) | st.sampled_from(
         [domain.lo, domain.hi]
     )
+
+
+def _sensitive(domain: Domain | None) -> st.SearchStrategy[list[int]]:
+    """Draw a pool of few codes."""
+    if isinstance(domain, Range):
+        numbers = st.sampled_from(
+            [domain.lo, domain.hi, (domain.lo + domain.hi) / 2, domain.lo + 1]
+        )
+        return st.lists(numbers.map(code_of), min_size=1, max_size=4)
+    most = 3 if domain is None else len(domain) - 1
+    return st.lists(st.integers(0, most), min_size=1, max_size=4)
 
 
 def _gappy(pool: list[float]) -> list[list[float]]:
@@ -177,10 +251,11 @@ def streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MA
     pools = [draw(st.lists(_values(a.domain), min_size=1, max_size=4)) for a in schema.quasi]
     if missing != "quarantine":
         pools = [draw(st.sampled_from(_gappy(pool))) for pool in pools]
+    secrets = [draw(_sensitive(attribute.domain)) for attribute in schema.sensitive]
     row = st.tuples(
         st.integers(0, n_subjects - 1),
         st.tuples(*(st.sampled_from(pool) for pool in pools)),
-        st.tuples(*(st.integers(0, 3) for _ in schema.sensitive)),
+        st.tuples(*(st.sampled_from(pool) for pool in secrets)),
         st.sampled_from([0.0, 0.5, 3.0, -1.0]) if timed else st.just(np.nan),
     )
     # Lists are short by nature. Asking for many rows makes long streams common, and shrinks away.
@@ -190,6 +265,11 @@ def streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MA
     policy = draw(
         policies(anonymizer, schema, n_subjects=n_subjects, n_rows=n, timed=timed, missing=missing)
     )
+    try:
+        anonymizer().check(policy)
+    except UnsupportedError:
+        # It knows what it can't do with what it can enforce.
+        assume(False)
     times = np.cumsum([gap for *_, gap in rows])
     ticks: list[Tick] = []
     if timed:

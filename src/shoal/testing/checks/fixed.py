@@ -7,25 +7,38 @@ import pickle
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar
 
 from numba.extending import is_jitted
 
 from shoal.engine import Anonymizer, Engine, Outcome, decide
 from shoal.errors import UnsupportedError
-from shoal.policy import Criterion, Delay, Policy
+from shoal.policy import Criterion, Delay, Policy, Window
 from shoal.testing._digest import digest
 from shoal.testing.checks.published import by_box, require
-from shoal.testing.hostile import gappy_streams, hostile_streams, steady_stream
+from shoal.testing.hostile import (
+    able,
+    gappy_streams,
+    hostile_streams,
+    measured_streams,
+    steady_stream,
+)
 from shoal.testing.streams import play, steps
 
 __all__ = ["check_jit_equals_python", "check_memory", "check_order", "check_refuses"]
 
 
 def check_memory(anonymizer: Anonymizer) -> None:
-    """Fed with new people for ever, an engine doesn't grow: neither its state nor its snapshot."""
-    for delay in (Delay(rows=60), Delay(seconds=60.0)):
-        stream = steady_stream(type(anonymizer), 600, delay=delay)
+    """Fed with new people for ever, an engine doesn't grow: neither its state nor its snapshot.
+
+    A whole table does, and isn't asked.
+    """
+    if anonymizer.publishes == "table":
+        return
+    delays, measured = (Delay(rows=60), Delay(seconds=60.0)), {False, able(type(anonymizer))}
+    for delay, against_a_window in product(delays, sorted(measured)):
+        stream = steady_stream(type(anonymizer), 600, delay=delay, measured=against_a_window)
         engine = stream.start(anonymizer)
         after: dict[int, int] = {}
         for move, _ in steps(engine, stream, range(0, 601, 30)):
@@ -78,10 +91,21 @@ class _UnheardOf(Criterion):
 def check_refuses(anonymizer: Anonymizer) -> None:
     """What can't be promised is refused at the start."""
     stream = steady_stream(type(anonymizer), 0)
-    criteria = stream.policy.criteria
-    refused = [Policy(*criteria, _UnheardOf(), delay=stream.policy.delay)]
-    if anonymizer.needs_delay:
-        refused.append(Policy(*criteria))
+    criteria, delay, window = (
+        stream.policy.criteria,
+        stream.policy.delay,
+        stream.policy.window,
+    )
+    refused = [Policy(*criteria, _UnheardOf(), delay=delay, window=window)]
+    if anonymizer.needs_delay and anonymizer.publishes != "table":
+        refused.append(Policy(*criteria, window=window))
+    if anonymizer.publishes == "table":
+        passing = Window(rows=20, advance=10) if stream.policy.measured else None
+        refused.append(Policy(*criteria, delay=Delay(rows=40), window=passing))
+    else:
+        refused.append(Policy(*criteria, window="all"))
+    if anonymizer.publishes == "windows":
+        refused.append(Policy(*criteria, window=Window(rows=20)))
     for policy in refused:
         try:
             anonymizer.start(stream.schema, policy)
@@ -98,6 +122,7 @@ def check_jit_equals_python(anonymizer: Anonymizer) -> None:
     one that can be imported.
     """
     streams = (
+        *measured_streams(type(anonymizer)).values(),
         hostile_streams(type(anonymizer))["one subject in every cluster"],
         steady_stream(type(anonymizer), 200, n_subjects=50),
         *gappy_streams(type(anonymizer)).values(),

@@ -9,7 +9,7 @@ import numpy as np
 from shoal.engine import Anonymizer, Decisions, Outcome
 from shoal.hierarchy import Hierarchy, Range
 from shoal.kernels.arrays import Floats
-from shoal.policy import Delay
+from shoal.policy import Delay, Window
 from shoal.schema import Quasi
 from shoal.testing.promise import broken
 from shoal.testing.streams import Stream, play, steps
@@ -36,21 +36,29 @@ def require(holds: bool | np.bool_, sentence: str) -> None:
 
 
 def check_promise(anonymizer: Anonymizer, stream: Stream) -> None:
-    """Every group keeps the policy when it is released, and again after every reuse."""
-    judge_groups(stream, play(anonymizer, stream, cuts=stream.cuts))
+    """Every group keeps the policy when it is released, and again after every reuse.
+
+    What is measured is measured against the window that a decision names, and that must be one
+    which the anonymizer may use.
+    """
+    judge_groups(anonymizer, stream, play(anonymizer, stream, cuts=stream.cuts))
 
 
-def judge_groups(stream: Stream, decided: Decisions) -> None:
+def judge_groups(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> None:
     """Every group in these decisions keeps the policy, and counts itself rightly."""
     members: dict[int, list[int]] = {}
+    seen = dict(zip(decided.boxes.tolist(), decided.published.tolist(), strict=True))
 
-    def judge(group: int, when: str) -> None:
-        rows = members[group]
+    def judge(box: int, group: int, when: str) -> None:
+        rows, end = members[group], int(decided.windows[box])
+        _require_window(anonymizer, stream, group, end, seen[box], rows)
+        begin = max(0, end - _n_latest(stream))
         what = broken(
             stream.policy,
             stream.schema,
             stream.codes.subjects[rows].tolist(),
             stream.codes.sensitive[rows].tolist(),
+            stream.codes.sensitive[begin:end].tolist(),
         )
         require(what is None, f"group {group} breaks {what} {when}")
 
@@ -59,7 +67,7 @@ def judge_groups(stream: Stream, decided: Decisions) -> None:
         if outcome == Outcome.group:
             require(group not in members, f"group {group} is released twice")
             members[group] = rows
-            judge(group, "at its release")
+            judge(box, group, "at its release")
             n_subjects = len(set(stream.codes.subjects[rows].tolist()))
             counts = (int(decided.n_rows[box]), int(decided.n_subjects[box]))
             require(
@@ -70,7 +78,33 @@ def judge_groups(stream: Stream, decided: Decisions) -> None:
         else:
             require(group in members, f"a row reuses group {group} before there is one")
             members[group] += rows
-            judge(group, "after a reuse")
+            judge(box, group, "after a reuse")
+
+
+def _n_latest(stream: Stream) -> int:
+    """How many rows a window has."""
+    window = stream.policy.window
+    return window.rows if isinstance(window, Window) else len(stream)
+
+
+def _require_window(
+    anonymizer: Anonymizer, stream: Stream, group: int, end: int, published: int, rows: list[int]
+) -> None:
+    """A window is named if anything is measured: one of rows that had come, its own among them."""
+    if not stream.policy.measured:
+        require(end == -1, f"group {group} names a window, and nothing is measured")
+        return
+    require(
+        max(rows) < end <= min(published + 1, len(stream)),
+        f"the window of group {group} ends before its rows, or with rows that hadn't come",
+    )
+    if anonymizer.publishes == "rows":
+        require(end >= published, f"group {group} isn't measured against the latest rows")
+    elif anonymizer.publishes == "table":
+        require(end == len(stream), f"group {group} isn't measured against the whole table")
+    else:
+        begin = end - _n_latest(stream)
+        require(min(rows) >= begin, f"group {group} has rows from before its window")
 
 
 def by_box(decided: Decisions) -> list[tuple[int, list[int], int]]:
