@@ -54,9 +54,11 @@ torture: $(STAMP)  ## jobs on files and on Kafka, killed 500 times each, and at 
 soak: $(STAMP)  ## 30 minutes of Kafka to Kafka at full speed: is everything flat?
 	@$(BIN)/python -m benchmarks.live soak --minutes 30
 
-bench: $(STAMP)  ## algorithms against the pass-through and their naive twins, and Kafka to Kafka
+bench: $(STAMP)  ## algorithms against the pass-through and their naive twins, audited, and Kafka to Kafka
 	@$(BIN)/python -m benchmarks.throughput
 	@$(BIN)/python -m benchmarks.window
+	@$(BIN)/python -m benchmarks.tables
+	@$(BIN)/python -m benchmarks.audited
 	@$(BIN)/python -m benchmarks.live throughput
 	@$(BIN)/python -m benchmarks.live checkpoints
 

@@ -1,6 +1,6 @@
 """``python -m benchmarks.figures [NAMES…] [--quick] [--out FOLDER]``: measure, draw, and write.
 
-Without names everything is made: the figures of CASTLE, FAST and IDEA, and the audit of UCI Adult.
+Without names everything is made: all figures, and the audit of UCI Adult.
 A name is that of a section, or of a page with all of its sections. Pages are files in the folder;
 if some sections are named, the others stay as they are.
 """

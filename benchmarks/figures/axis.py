@@ -18,13 +18,13 @@ class Axis(Generic[Setting]):
     name: str
     title: str
     x_label: str
-    xs: tuple[int, ...]
+    xs: tuple[float, ...]
     settings: tuple[Setting, ...]
     log: bool = False
 
     @classmethod
     def of(
-        cls, usual: Setting, key: str, xs: tuple[int, ...],
+        cls, usual: Setting, key: str, xs: tuple[float, ...],
         *, name: str, title: str, x_label: str, log: bool = False,
     ) -> Axis[Setting]:  # fmt: skip
         """The usual setting, but for one field of it."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.figures import fig_5_5, fig_5_6, fig_5_7, fig_5_8
+from benchmarks.figures.burel import page as burel
 from benchmarks.figures.castle_audit import audited, audited_text
 from benchmarks.figures.fast import kept, reuse, rounds, sweeps
 from benchmarks.figures.fast import speed as fast_speed
@@ -16,7 +17,14 @@ from benchmarks.figures.idea import speed as idea_speed
 from benchmarks.figures.idea.data import INFORMS, TREES
 from benchmarks.figures.idea.settings import IdeaSizes
 from benchmarks.figures.model import Figure
+from benchmarks.figures.sabre import basic, order, utility
+from benchmarks.figures.sabre.heads import SABRE_HEAD
+from benchmarks.figures.sabre.settings import SabreSizes
+from benchmarks.figures.salaries import NEEDS as SALARIES
 from benchmarks.figures.sizes import Sizes
+from benchmarks.figures.sliding import sweeps as sliding_sweeps
+from benchmarks.figures.sliding.heads import SLIDING_HEAD
+from benchmarks.figures.sliding.settings import SlidingSizes
 from benchmarks.figures.streams import ADULT
 
 __all__ = ["PAGES", "BrokenError", "Page", "Section"]
@@ -116,6 +124,14 @@ def _idea(make: Callable[[IdeaSizes], Figure]) -> Section:
     return lambda quick: make(IdeaSizes.quick() if quick else IdeaSizes())
 
 
+def _sabre(make: Callable[[SabreSizes], Figure | str]) -> Section:
+    return lambda quick: make(SabreSizes.quick() if quick else SabreSizes())
+
+
+def _sliding(make: Callable[[SlidingSizes], Figure]) -> Section:
+    return lambda quick: make(SlidingSizes.quick() if quick else SlidingSizes())
+
+
 def _audit(quick: bool) -> str:
     found = audited(Sizes.quick() if quick else Sizes())
     text = audited_text(found)
@@ -172,4 +188,27 @@ PAGES = (
         },
         needs=(ADULT, INFORMS, TREES),
     ),
+    Page(
+        "sabre",
+        SABRE_HEAD,
+        {
+            "3.7": _sabre(basic.figure_3_7),
+            "3.8": _sabre(basic.figure_3_8),
+            "3.9": _sabre(basic.figure_3_9),
+            "3.10": _sabre(basic.figure_3_10),
+            "3.11": _sabre(basic.figure_3_11),
+            "3.12": _sabre(utility.figure_3_12),
+            "3.13": _sabre(utility.figure_3_13),
+            "3.14": _sabre(basic.figure_3_14),
+            "sabre-order": _sabre(order.order_text),
+        },
+        needs=SALARIES,
+    ),
+    Page(
+        "sliding",
+        SLIDING_HEAD,
+        {name: _sliding(make) for name, make in sliding_sweeps.FIGURES.items()},
+        needs=SALARIES,
+    ),
+    Page("burel", burel.HEAD, dict(burel.SECTIONS), needs=SALARIES),
 )

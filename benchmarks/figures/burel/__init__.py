@@ -1,0 +1,1 @@
+"""The figures of BUREL (chapter 4 of the thesis)."""

@@ -1,0 +1,1 @@
+"""The figures of the thesis on SABRE: t-closeness for tables."""
