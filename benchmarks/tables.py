@@ -232,7 +232,7 @@ def _streams_text(found: dict[str, Any], sizes: Sizes) -> str:
         f"{sizes.window:,} rows that advance by {sizes.advance:,}.\n\n"
         + table(["", "s", "rows/s"], rows)
         + f"\n\nRatio: {spread(found['ratio'])}; target, at most {found['target']:g}: "
-        f"{met(found['met'])}."
+        f"{met(found['met'])}. Mean loss of `sabre-w`: {found['loss']['published']:.3f}."
     )
 
 

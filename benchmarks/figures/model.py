@@ -49,6 +49,8 @@ class Reading:
 
     >>> str(Reading((1.0, 2.0, 3.0), digits=1))
     '2.0 ± 1.0'
+    >>> str(Reading((2.0,), digits=1))  # one seed has no spread to tell
+    '2.0'
     """
 
     values: tuple[float, ...]
@@ -76,7 +78,8 @@ class Reading:
         return f"{value:,.{0 if self.mean >= LARGE else self.digits}f}"
 
     def __str__(self) -> str:
-        return f"{self.tell(self.mean)} ± {self.tell(self.spread)}"
+        told = self.tell(self.mean)
+        return f"{told} ± {self.tell(self.spread)}" if len(self.values) > 1 else told
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,15 @@ def test_a_tree_has_the_same_classes():
 
 
 @needs_salaries
+def test_shuffled_salaries_are_those_of_other_rows():
+    _, codes = TABLE.data()
+    _, mixed = replace(TABLE, shuffled=True).data()
+    assert np.array_equal(np.sort(mixed.sensitive, axis=0), np.sort(codes.sensitive, axis=0))
+    assert not np.array_equal(mixed.sensitive, codes.sensitive)
+    assert np.array_equal(mixed.values, codes.values)
+
+
+@needs_salaries
 @pytest.mark.parametrize("trial", [TABLE, STREAM, replace(TABLE, fanout=5, t=0.6)], ids=str)
 def test_a_run_is_judged(trial):
     run = ran(trial)

@@ -28,6 +28,7 @@ class Setting:
     k: int
     t: float
     fanout: int | None = None
+    shuffled: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ def axes(sizes: SabreSizes) -> dict[str, Axis[Setting]]:
 def run(sizes: SabreSizes, setting: Setting, algorithm: str) -> Found:
     """Run one of the algorithms with its default knobs."""
     trial = Trial(
-        algorithm, setting.rows, setting.n_quasi, setting.k, setting.t, fanout=setting.fanout
-    )
+        algorithm, setting.rows, setting.n_quasi, setting.k, setting.t,
+        fanout=setting.fanout, shuffled=setting.shuffled,
+    )  # fmt: skip
     return found(trial, sizes.seeds)

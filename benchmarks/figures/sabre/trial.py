@@ -38,7 +38,8 @@ class Trial:
     """A table or a stream, an algorithm, and a promise.
 
     Without a ``window`` it is a table. With a ``fanout`` the classes of the salary are the leaves
-    of a tree in which every node has so many children.
+    of a tree in which every node has so many children. ``shuffled`` gives each row the salary of
+    another, so that it has nothing to do with the quasi attributes.
     """
 
     algorithm: str
@@ -48,11 +49,15 @@ class Trial:
     t: float
     window: Window | None = None
     fanout: int | None = None
+    shuffled: bool = False
     seed: int = 0
 
     def data(self) -> tuple[Schema, Codes]:
         """The rows, which differ with the seed."""
         schema, codes = salaries(self.rows, self.n_quasi, self.seed)
+        if self.shuffled:
+            mixed = np.random.default_rng(self.seed).permutation(codes.sensitive)
+            codes = codes._replace(sensitive=mixed)
         if self.fanout is None:
             return schema, codes
         tree = simulated(N_CLASSES, self.fanout)

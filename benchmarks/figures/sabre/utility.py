@@ -82,7 +82,7 @@ def figure_3_12(sizes: SabreSizes) -> Figure:
         "Median relative error of COUNT queries",
         f"{setting_text(sizes)} {sizes.n_queries:,} queries (10,000 in the thesis), the same for "
         f"all, with λ = {sizes.n_asked} predicates beside that on the salary and θ = "
-        f"{sizes.theta:g}, but for what is varied. One table (seed 0). "
+        f"{sizes.theta:g}, but for what is varied. One table: every difference counts. "
         + _promise(sizes, "n_quasi", "t"),
         panels,
         tuple(claims),
@@ -121,7 +121,7 @@ def figure_3_13(sizes: SabreSizes) -> Figure:
         "KL-divergence of OLAP cubes",
         f"{setting_text(sizes)} Level {sizes.level}, but where it is varied. The mean over the "
         "cubes of a level: the thesis adds them up, so that more attributes have more to add. "
-        "One table (seed 0). " + _promise(sizes, "t", "n_quasi", "rows"),
+        "One table: every difference counts. " + _promise(sizes, "t", "n_quasi", "rows"),
         panels,
         tuple(claims),
         page="sabre",
