@@ -224,6 +224,10 @@ class RangeLikeness(BetaLikeness):
     def __post_init__(self) -> None:
         super(RangeLikeness, self).__post_init__()
         number("RangeLikeness.epsilon", self.epsilon)
+        if not isinstance(self.relative, bool):
+            raise ParameterError(
+                "RangeLikeness.relative", "must be true or false", got=repr(self.relative)
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -354,6 +354,7 @@ class Anonymizer(ABC):
         for criterion in policy.criteria:
             if not isinstance(criterion, self.enforces):
                 raise UnsupportedError(f"'{self.name}' can't enforce {criterion.name}")
+        self._check_window(policy)
         if self.needs_delay and policy.delay is None:
             raise UnsupportedError(
                 f"'{self.name}' holds rows and the policy sets no bound on it",
@@ -364,7 +365,6 @@ class Anonymizer(ABC):
                 f"'{self.name}' doesn't know missing values that are \"{policy.missing}\"",
                 mend=f"Set policy.missing to one of {', '.join(self.missing)}",
             )
-        self._check_window(policy)
 
     def _check_window(self, policy: Policy) -> None:
         """Refuse a window, or a delay, that doesn't go with the way this anonymizer publishes."""

@@ -129,38 +129,29 @@ class SlidingEngine(HoldingEngine):
             return
         window = baseline_of(_latest(state.latest, max(0, end - self.space.window.rows), end))
         limits = self.space.limits._replace(window=window)
-        if self._direct(limits, base, end, expired, out, must=False):
-            return
-        self._indirect(out)
-        if len(_held_between(self.state.held, base, expired)) > 0:
-            self._direct(limits, base, end, expired, out, must=True)
-
-    def _direct(
-        self, limits: Limits, base: int, end: int, expired: int, out: Out, *, must: bool
-    ) -> bool:
-        """Form groups of the rows of a window, and let those leave in which a row expires.
-
-        Whether that is possible: not where the rows that are left, all together, are no group of
-        the window. Where it ``must`` be, those that expire and find no group are suppressed.
-        """
-        state, marks = self.state, self.state.marks
         positions = _held_between(state.held, base, end)
         rows = gather(state.held, positions)
-        if not must and not meets(limits, rows.subjects, rows.sensitive):
-            return False
+        if meets(limits, rows.subjects, rows.sensitive):
+            self._direct(limits, rows, positions, end, expired, out)
+            return
+        self._indirect(out)
+        self._suppress(base, expired, out)
+
+    def _direct(
+        self, limits: Limits, rows: Rows, positions: Ints, end: int, expired: int, out: Out
+    ) -> None:
+        """Form groups of the rows of a window, and let those leave in which a row expires.
+
+        All rows together are a group of the window, so each finds one.
+        """
         found = self._recipe.parts(self.space, limits, rows, self.state.rng)
-        parts, lost = mended(self.space.sides, limits, rows, found)
+        parts, _ = mended(self.space.sides, limits, rows, found)
         leaves = _with_early(parts, positions, expired)
-        leaving, staying = _chosen(parts, leaves, True), _chosen(parts, leaves, False)
-        self._publish(rows, positions, leaving, end, out)
-        lost = lost[positions[lost] < expired]
-        shown = Shown(positions, 0, -1, int(marks["instants"][0]))
-        suppress(rows, lost, shown, out)
-        _forget(state.held, positions, lost)
-        _remember(state.held, positions, staying)
-        self.state = state._replace(lo=staying.lo, hi=staying.hi)
-        marks["remembered"] = end
-        return True
+        staying = _chosen(parts, leaves, False)
+        self._publish(rows, positions, _chosen(parts, leaves, True), end, out)
+        _remember(self.state.held, positions, staying)
+        self.state = self.state._replace(lo=staying.lo, hi=staying.hi)
+        self.state.marks["remembered"] = end
 
     def _indirect(self, out: Out) -> None:
         """Let all groups leave that were formed and remembered, under the window of then."""
@@ -173,6 +164,14 @@ class SlidingEngine(HoldingEngine):
         rows = gather(state.held, positions)
         self._publish(rows, positions, parts, int(marks["remembered"][0]), out)
         self.state = state._replace(lo=state.lo[:0], hi=state.hi[:0])
+
+    def _suppress(self, begin: int, end: int, out: Out) -> None:
+        """Rows that expire and have no group: at the end, or where a window advanced early."""
+        positions = _held_between(self.state.held, begin, end)
+        rows, all_of_them = gather(self.state.held, positions), np.arange(len(positions))
+        shown = Shown(positions, 0, -1, int(self.state.marks["instants"][0]))
+        suppress(rows, all_of_them, shown, out)
+        _forget(self.state.held, positions, all_of_them)
 
     def _publish(self, rows: Rows, positions: Ints, parts: Parts, window: int, out: Out) -> None:
         marks = self.state.marks

@@ -201,6 +201,18 @@ def test_sabre_2_failing_groups_merge() -> None:
     assert min(d.n_subjects for d in shoal) == 2
 
 
+def test_sabre_3_buckets_leave_room() -> None:
+    # By the thesis buckets spend nearly all of t, and the whole table is one group.
+    values = [0, 0, 0, 1, 2, 3, 3, 3, 3, 3, 4, 5]
+    rows = [(x, f"s{x}", value) for x, value in enumerate(values)]
+    policy = Policy(KAnonymity(1), TCloseness(0.25), window="all")
+    paper, shoal = (
+        feed("sabre-ak", policy, DISEASES, rows, deviations=Deviations(buckets_leave_room=flag))
+        for flag in (False, True)
+    )
+    assert (len(groups(paper)), len(groups(shoal))) == (1, 3)
+
+
 def test_several_attributes_are_reached_by_merging() -> None:
     other = Hierarchy.flat("ab")
     policy = Policy(KAnonymity(1), TCloseness(0.3), window="all")

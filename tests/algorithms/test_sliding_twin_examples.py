@@ -216,7 +216,7 @@ def test_sliding_1_cases_by_the_promise() -> None:
     rows = [(x, value) for x in range(3) for value in (A, B)]
     paper, shoal = (
         start("sabre-w", TCloseness(0.0), window=(4, 2), deviations=Deviations(**flags))
-        for flags in ({"cases_by_the_promise": False, "the_rest_is_tried_again": False}, {})
+        for flags in ({"cases_by_the_promise": False}, {})
     )
     assert {d.outcome for d in flat(push(paper, rows))} == {"suppressed"}
     assert {d.outcome for d in flat(push(shoal, rows))} == {"group"}

@@ -28,7 +28,6 @@ class Deviations:
 
     cases_by_the_promise: bool = True
     groups_are_checked: bool = True
-    the_rest_is_tried_again: bool = True
     the_rest_is_suppressed: bool = True
 
 
@@ -91,10 +90,6 @@ class NaiveSliding(NaiveTable):
         if self.too_different(pool, window):
             self.cases.append(3)
             decisions = self.indirect(when)
-            pool = [row for row in pool if row.number in self.held]
-            expiring = [row for row in expiring if row.number in self.held]
-            if expiring and self.sliding.the_rest_is_tried_again:
-                decisions += self.direct(pool, window, expiring, end, when)
         else:
             self.cases.append(2)
             decisions = self.direct(pool, window, expiring, end, when)

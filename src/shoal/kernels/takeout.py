@@ -145,9 +145,14 @@ def along_curve(
     left = shelves.starts[1:] - shelves.starts[:-1]
     order, at = np.empty(n, np.int64), 0
     far, heap = np.empty(n), np.empty(n, np.int64)
+    # What lies together on a shelf lies together in memory.
+    points = np.empty((n, len(centres)))
+    for place in range(n):
+        for a in range(len(centres)):
+            points[place, a] = centres[a, shelves.rows[place]]
     for g in range(len(sizes)):
         around = _random_place(shelves, left, behind, random)
-        row, key = shelves.rows[around], shelves.keys[around]
+        key = shelves.keys[around]
         for b in range(len(left)):
             most = sizes[g, b]
             if most == 0:
@@ -155,7 +160,7 @@ def along_curve(
             seen = _seen(shelves, b, key, look * most, behind, before)
             taken = 0
             for c in range(len(seen)):
-                far[c] = _apart(centres, shelves.rows[seen[c]], row) if look > 1 else 0.0
+                far[c] = _apart(points, seen[c], around) if look > 1 else 0.0
                 taken = keep_nearest(heap, taken, most, far, c)
             for c in np.sort(heap[:taken]):
                 place = seen[c]
@@ -167,11 +172,11 @@ def along_curve(
 
 
 @kernel
-def _apart(centres: Floats, row: int, other: int) -> float:
-    """The square of the distance between two rows."""
+def _apart(points: Floats, one: int, other: int) -> float:
+    """The square of the distance between two points."""
     far = 0.0
-    for a in range(len(centres)):
-        apart = centres[a, row] - centres[a, other]
+    for a in range(points.shape[1]):
+        apart = points[one, a] - points[other, a]
         far += apart * apart
     return far
 
