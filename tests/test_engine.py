@@ -218,7 +218,7 @@ CLOSE = TCloseness(0.2)
         (AtOnce(), Policy(KAnonymity(2), delay=Delay(rows=5)), "'at-once' publishes a whole table"),
         (AtOnce(), Policy(CLOSE, window=Window(4, 2)), 'whole table at once. Set .*= "all"'),
         (Slides(), Policy(CLOSE, window="all"), "'slides' publishes a stream and never knows all"),
-        (Buffer(), Policy(KAnonymity(2), window="all"), "sets no bound"),
+        (Buffer(), Policy(KAnonymity(2), window="all"), "never knows all"),
         (Slides(), Policy(CLOSE, window=Window(4)), "doesn't say by how much a window advances"),
         (Slides(), Policy(KAnonymity(2)), "by how much a window advances"),
         (

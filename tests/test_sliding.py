@@ -213,7 +213,7 @@ def test_groups_without_an_expiring_row_are_remembered() -> None:
     engine.push(alike(6))
     # Rows 2 and 3 were parts of their own, and stay; they are parted again when they expire.
     assert engine.n_held == 4
-    assert (len(engine.state.lo), int(engine.state.marks["remembered"][0])) == (2, 4)
+    assert (engine.state.marks["n_remembered"][0], engine.state.marks["remembered"][0]) == (2, 4)
 
 
 def test_a_part_with_an_expiring_row_takes_all_of_its_rows_along() -> None:

@@ -109,6 +109,15 @@ def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
 
 
 @kernel
+def _first_seen(limits: Limits, rows: Rows, j: int) -> Ints:
+    """The first row that has each value of the window, if any has."""
+    seen = np.full(limits.window.n[j], -1, np.int64)
+    for i in range(len(rows.sensitive) - 1, -1, -1):
+        seen[place_of(limits.window, j, rows.sensitive[i, j])] = i
+    return seen
+
+
+@kernel
 def _largest_shares(limits: Limits, j: int) -> Floats:
     """The largest share that each value of the window may have in a group."""
     measures, window = limits.measures, limits.window
@@ -138,6 +147,7 @@ def likeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
         return _no_rule(limits, rows)
     j = int(measures.asked["attribute"][alike[0]])
     values = window.values[j, : window.n[j]].copy()
-    buckets, most = by_share(counted(window, j, rows.sensitive), _largest_shares(limits, j))
+    counts, seen = counted(window, j, rows.sensitive), _first_seen(limits, rows, j)
+    buckets, most = by_share(counts, _largest_shares(limits, j), seen)
     rule = Rule(buckets, most, np.inf, 0.0, int(needed(limits)), measures.trees, values, -1)
     return rule, _bucket_of(limits, rows, j, buckets), group_sizes(rule)

@@ -17,7 +17,7 @@ from shoal.kernels import held, rng
 from shoal.kernels.arrays import Bools, Floats, Ints, Records, power_of_two
 from shoal.kernels.baseline import baseline_of
 from shoal.kernels.boxes import set_row
-from shoal.kernels.criteria import Limits, meets
+from shoal.kernels.criteria import Limits, meets, needed
 from shoal.kernels.held import Held, Rows, due_at, forget, gather, is_held, put
 from shoal.kernels.parts import Parts, in_parts, mended
 from shoal.space import Deadlines, Space, Span
@@ -30,17 +30,25 @@ __all__ = ["ForWindows", "SlidingEngine", "State"]
 ADVANCES = 0
 #: The time of a row is up, or the stream has ended.
 DUE = 1
-#: Where the window begins, how many groups there have been, the number of the instant, and the
-#: window that the remembered groups were measured against.
-MARKS = np.dtype([("base", "i8"), ("groups", "i8"), ("instants", "i8"), ("remembered", "i8")])
+#: Where the window begins, how many groups there have been, the number of the instant, how many
+#: groups are remembered, and the window that these were measured against.
+MARKS = np.dtype(
+    [
+        ("base", "i8"),
+        ("groups", "i8"),
+        ("instants", "i8"),
+        ("n_remembered", "i8"),
+        ("remembered", "i8"),
+    ]
+)
 
 
 class State(NamedTuple):
     """All that a run remembers.
 
-    ``latest`` are the sensitive codes of the latest rows, decided or not, by position. Groups that
-    were formed and haven't left are in ``lo`` and ``hi``; a row of the i-th is held as one of
-    cluster i + 1, and a row without a group as one of cluster 0.
+    ``latest`` are the sensitive codes of the latest rows, decided or not, by position. The boxes of
+    groups that were formed and haven't left are in ``lo`` and ``hi``; a row of the i-th is held as
+    one of cluster i + 1, and a row without a group as one of cluster 0.
     """
 
     held: Held
@@ -69,11 +77,12 @@ class SlidingEngine(HoldingEngine):
     def __init__(self, space: Space, seed: bytes, recipe: Cutting) -> None:
         self._recipe = recipe
         span = space.window
+        most = span.rows // int(needed(space.limits))
         state = State(
             held=held.empty(space.n_quasi, space.n_sensitive),
             latest=np.zeros((power_of_two(span.rows + span.advance), space.n_sensitive), np.int64),
-            lo=np.empty((0, space.n_quasi)),
-            hi=np.empty((0, space.n_quasi)),
+            lo=np.zeros((most, space.n_quasi)),
+            hi=np.zeros((most, space.n_quasi)),
             marks=np.zeros(1, MARKS),
             rng=rng.seeded(seed, "decide"),
         )
@@ -150,20 +159,22 @@ class SlidingEngine(HoldingEngine):
         staying = _chosen(parts, leaves, False)
         self._publish(rows, positions, _chosen(parts, leaves, True), end, out)
         _remember(self.state.held, positions, staying)
-        self.state = self.state._replace(lo=staying.lo, hi=staying.hi)
-        self.state.marks["remembered"] = end
+        n, state = len(staying.lo), self.state
+        state.lo[:n], state.hi[:n] = staying.lo, staying.hi
+        state.marks["n_remembered"], state.marks["remembered"] = n, end
 
     def _indirect(self, out: Out) -> None:
         """Let all groups leave that were formed and remembered, under the window of then."""
         state, marks = self.state, self.state.marks
-        if len(state.lo) == 0:
+        n = int(marks["n_remembered"][0])
+        if n == 0:
             return
         positions, cluster = _remembered(state.held)
-        order, starts = in_parts(cluster, len(state.lo))
-        parts = Parts(order, starts, state.lo, state.hi)
+        order, starts = in_parts(cluster, n)
+        parts = Parts(order, starts, state.lo[:n], state.hi[:n])
         rows = gather(state.held, positions)
         self._publish(rows, positions, parts, int(marks["remembered"][0]), out)
-        self.state = state._replace(lo=state.lo[:0], hi=state.hi[:0])
+        marks["n_remembered"] = 0
 
     def _suppress(self, begin: int, end: int, out: Out) -> None:
         """Rows that expire and have no group: at the end, or where a window advanced early."""

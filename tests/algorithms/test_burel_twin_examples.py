@@ -90,10 +90,10 @@ def test_values_are_combined_below_the_cap_only() -> None:
         assert len(buckets) == n_buckets
 
 
-def test_equally_frequent_values_are_in_the_order_of_their_codes() -> None:
+def test_equally_frequent_values_are_in_the_order_of_their_rows() -> None:
     counts = {5: 1, 3: 1, 4: 1, 0: 2}
     buckets = dp_partition(counts, counts, lambda v: Fraction(1, 2))
-    assert buckets == [[3, 4], [5], [0]]
+    assert buckets == [[5, 3], [4], [0]]
 
 
 def test_of_equally_few_buckets_the_longest_last_one_is_not_preferred() -> None:

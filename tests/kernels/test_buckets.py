@@ -78,7 +78,7 @@ def test_example_3_5() -> None:
 def test_example_4_2() -> None:
     counts = array([2, 3, 3, 3, 4, 4])
     most = np.array([most_of(2.0, True, n, 19) for n in counts])
-    buckets, shares = by_share(counts, most)
+    buckets, shares = by_share(counts, most, np.arange(6))
     assert told(buckets) == [[0, 1], [2, 3], [4, 5]]
     assert np.round(shares, 2).tolist() == [0.32, 0.45, 0.54]
     assert buckets.sizes.tolist() == [5, 6, 8]
@@ -104,7 +104,7 @@ def test_one_value_is_one_bucket_that_costs_nothing() -> None:
     for t in (0.0, 0.3):
         for buckets in (by_order(array([4]), t, 0.0), of_tree([4], t)):
             assert (told(buckets), int(buckets.cost), int(buckets.whole) > 0) == ([[0]], 0, True)
-    buckets, shares = by_share(array([4]), np.array([1.0]))
+    buckets, shares = by_share(array([4]), np.array([1.0]), np.arange(1))
     assert (told(buckets), shares.tolist()) == ([[0]], [1.0])
 
 
@@ -117,7 +117,7 @@ def test_equal_shares_may_not_be_combined_at_the_cap() -> None:
     # Example 4.1 at beta = 1: two of six values would have just what one may have.
     for beta, n_buckets in ((1.0, 6), (1.01, 3)):
         most = np.array([most_of(beta, True, 1, 6)] * 6)
-        assert len(by_share(array([1] * 6), most)[0].sizes) == n_buckets
+        assert len(by_share(array([1] * 6), most, np.arange(6))[0].sizes) == n_buckets
 
 
 def test_one_bucket_leaves_out_values_that_no_row_has() -> None:
@@ -191,7 +191,7 @@ def test_likely_values_are_put_in_the_buckets_of_the_twin(
     occurring = Counter({v: n for v, n in enumerate(counts) if n})
     frequency = Counter(dict(enumerate(window)))
     most = np.array([most_of(beta, enhanced, n, sum(window)) if n else 0.0 for n in window])
-    found, shares = by_share(array(counts), most)
+    found, shares = by_share(array(counts), most, np.arange(len(counts)))
     expected = dp_partition(occurring, frequency, lambda v: Fraction(float(most[v])))
     assert told(found) == sorted((sorted(bucket) for bucket in expected), key=min)
     assert shares.tolist() == [min(most[v] for v in bucket) for bucket in told(found)]

@@ -118,9 +118,9 @@ def dp_partition(counts: Counts, frequency: Counts, cap: Callable[[int], Fractio
     """DPpartition: as few buckets as can be, of values of similar frequency.
 
     ``frequency`` is how often a value occurs in the window, and ``cap`` is f(p): the share of a
-    group that it may have. Values are in ascending order of frequency, then of code.
+    group that it may have. Values are in ascending order of frequency, then as they came.
     """
-    values = sorted(counts, key=lambda v: (frequency[v], v))
+    values = sorted(counts, key=lambda v: frequency[v])
     n, m = sum(counts.values()), len(values)
 
     def combinable(b: int, e: int) -> bool:

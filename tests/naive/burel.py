@@ -80,7 +80,10 @@ class NaiveBurel:
         def cap(value: int) -> Fraction:
             return self.cap(Fraction(frequency[value], len(against)))
 
-        buckets = sorted(dp_partition(counts, frequency, cap), key=min)
+        # A counter tells values in the order in which they came.
+        buckets = sorted(
+            dp_partition(counts, frequency, cap), key=lambda b: min(map(list(counts).index, b))
+        )
         all_of = [sum(counts[v] for v in bucket) for bucket in buckets]
         caps = [min(cap(v) for v in bucket) for bucket in buckets]
         return buckets, dichotomize(

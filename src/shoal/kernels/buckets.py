@@ -274,17 +274,22 @@ def by_tree(trees: Trees, j: int, values: Ints, counts: Ints, t: float, spent: f
 
 
 @kernel
-def by_share(counts: Ints, most: Floats) -> tuple[Buckets, Floats]:
+def by_share(counts: Ints, most: Floats, seen: Ints) -> tuple[Buckets, Floats]:
     """The fewest buckets whose rows may all have the value that may be least frequent in them.
 
-    ``most`` is the largest share of each value in a group. Gives the largest share of each bucket
+    ``most`` is the largest share of each value in a group, ``seen`` the first row that has it: what
+    is told apart and nothing else has no order but that. Gives the largest share of each bucket
     too. Dynamic programming over the values by their largest share (thesis, Function DPpartition).
     """
     n_rows = 0
     for count in counts:
         n_rows += count
     values = np.flatnonzero(counts)
-    shares = np.empty(len(values))
+    by_row, shares = np.empty(len(values), np.int64), np.empty(len(values))
+    for i in range(len(values)):
+        by_row[i] = seen[values[i]]
+    values = values[np.argsort(by_row)]
+    in_order = values.copy()
     for i in range(len(values)):
         shares[i] = most[values[i]]
     values = values[np.argsort(shares, kind="mergesort")]
@@ -301,15 +306,29 @@ def by_share(counts: Ints, most: Floats) -> tuple[Buckets, Floats]:
             if fewest[begin - 1] + 1 < fewest[end]:
                 fewest[end], begins[end] = fewest[begin - 1] + 1, begin
             begin -= 1
-    of_value, least = np.full(len(counts), -1, np.int64), np.full(len(counts), np.inf)
+    of_value = np.full(len(counts), -1, np.int64)
     end, n = m, 0
     while end > 0:
         for i in range(begins[end] - 1, end):
             of_value[values[i]] = n
         end = begins[end] - 1
         n += 1
-    buckets = _numbered(of_value, counts, n, 0, 1)
-    for value in values:
-        bucket = buckets.of_value[value]
-        least[bucket] = min(least[bucket], most[value])
-    return buckets, least[: len(buckets.sizes)]
+    return _in_order_of_rows(of_value, counts, most, in_order, n)
+
+
+@kernel
+def _in_order_of_rows(
+    of_value: Ints, counts: Ints, most: Floats, values: Ints, n: int
+) -> tuple[Buckets, Floats]:
+    """Buckets numbered in the order of values, and the largest share of each."""
+    number, found = np.full(n, -1, np.int64), 0
+    sizes, least = np.zeros(n, np.int64), np.full(n, np.inf)
+    for v in values:
+        if number[of_value[v]] < 0:
+            number[of_value[v]] = found
+            found += 1
+        of_value[v] = number[of_value[v]]
+        sizes[of_value[v]] += counts[v]
+        least[of_value[v]] = min(least[of_value[v]], most[v])
+    nowhere = np.zeros(n, np.int64)
+    return Buckets(of_value, sizes, nowhere, nowhere, 0, 1), least
