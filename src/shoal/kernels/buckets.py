@@ -323,6 +323,7 @@ def _in_order_of_rows(
     """Buckets numbered in the order of values, and the largest share of each."""
     number, found = np.full(n, -1, np.int64), 0
     sizes, least = np.zeros(n, np.int64), np.full(n, np.inf)
+    first, last = np.full(n, len(counts), np.int64), np.zeros(n, np.int64)
     for v in values:
         if number[of_value[v]] < 0:
             number[of_value[v]] = found
@@ -330,5 +331,6 @@ def _in_order_of_rows(
         of_value[v] = number[of_value[v]]
         sizes[of_value[v]] += counts[v]
         least[of_value[v]] = min(least[of_value[v]], most[v])
-    nowhere = np.zeros(n, np.int64)
-    return Buckets(of_value, sizes, nowhere, nowhere, 0, 1), least
+        first[of_value[v]] = min(first[of_value[v]], v)
+        last[of_value[v]] = max(last[of_value[v]], v)
+    return Buckets(of_value, sizes, first, last, 0, 1), least
