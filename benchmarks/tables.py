@@ -44,7 +44,7 @@ class Sizes:
     rows: int = 200_000
     repeats: int = 5
     #: ``sabre-knn`` compares every row with every other.
-    slow_repeats: int = 3
+    slow_repeats: int = 1
     stream_repeats: int = 3
     warm_rows: int = 2_000
     k: int = 6
