@@ -220,7 +220,7 @@ CLOSE = TCloseness(0.2)
         (Slides(), Policy(CLOSE, window="all"), "'slides' publishes a stream and never knows all"),
         (Buffer(), Policy(KAnonymity(2), window="all"), "never knows all"),
         (Slides(), Policy(CLOSE, window=Window(4)), "doesn't say by how much a window advances"),
-        (Slides(), Policy(KAnonymity(2)), "by how much a window advances"),
+        (Slides(), Policy(KAnonymity(2)), "measured against windows, and nothing is"),
         (
             Slides(),
             Policy(CLOSE, window=Window(4000, 2000), delay=Delay(rows=5999)),

@@ -26,7 +26,12 @@ def check_able(anonymizer: Anonymizer, policy: Policy) -> None:
         if error.problems[0].mend is not None:
             raise
         able = [name for name in algorithms.names() if _can(name, policy)]
-        mend = f"These can: {', '.join(able)}" if able else "No anonymizer can"
+        could = [name for name in algorithms.names() if _could(name, policy)]
+        mend = "No anonymizer can"
+        if able:
+            mend = f"These can: {', '.join(able)}"
+        elif could:
+            mend = f"With another window or delay these can: {', '.join(could)}"
         raise UnsupportedError(error.problems[0].what, mend=mend) from None
 
 
@@ -36,3 +41,10 @@ def _can(name: str, policy: Policy) -> bool:
     except UnsupportedError:
         return False
     return True
+
+
+def _could(name: str, policy: Policy) -> bool:
+    """Whether an anonymizer can keep the criteria, whatever else it needs."""
+    return all(
+        isinstance(criterion, algorithms.find(name).enforces) for criterion in policy.criteria
+    )

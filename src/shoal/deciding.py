@@ -80,6 +80,7 @@ class Decider:
             with_subject=with_subject,
             with_gaps=policy.missing != "quarantine",
             complete=policy.in_place(schema),
+            compared=policy.compared(schema),
         )
         self._hold = Hold()
         self._ordering: Ordering = publish.ordering(seed)

@@ -384,11 +384,21 @@ class Anonymizer(ABC):
             )
         if self.publishes != "windows":
             return
+        if not policy.measured:
+            raise UnsupportedError(
+                f"'{self.name}' publishes what is measured against windows, and nothing is",
+                mend="Promise t, beta or disclosure, or choose one that publishes row by row",
+            )
         if window is None or window.advance is None:
             raise UnsupportedError(
                 f"'{self.name}' publishes window by window, and the policy doesn't say by how much "
                 "a window advances",
                 mend="Set policy.window, for example { rows = 20000, advance = 5000 }",
+            )
+        if window.rows > MOST:
+            raise UnsupportedError(
+                f"'{self.name}' keeps a window in memory, and {window.rows:,} rows are too many",
+                mend=f"Set policy.window.rows to at most {MOST}",
             )
         longest = window.rows + window.advance
         if delay is not None and delay.rows is not None and delay.rows < longest:

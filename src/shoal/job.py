@@ -63,7 +63,7 @@ from shoal.job_form import (
 from shoal.job_promises import check_policy, parts_of, policy_of
 from shoal.labels import Labels
 from shoal.pipeline import Pipeline
-from shoal.policy import Policy
+from shoal.policy import Policy, TCloseness
 from shoal.release import Publish
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Loss
@@ -353,6 +353,9 @@ def _warnings(
                 "everything, and so publish it exactly; 'idea' puts those together who lack the "
                 "same"
             )
+    for criterion in policy.measured:
+        if isinstance(criterion, TCloseness) and criterion.t >= 1:
+            yield "policy.t promises nothing from 1 on: no group is farther than that (20 % is 0.2)"
     if seed is not None:
         yield "run.seed makes every random choice predictable: for tests only"
     if publish.order == "arrival":

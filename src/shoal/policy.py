@@ -252,6 +252,15 @@ class Policy:
         """The criteria that are measured against a window."""
         return tuple(c for c in self.criteria if isinstance(c, Measured))
 
+    def compared(self, schema: Schema) -> frozenset[str]:
+        """The sensitive attributes whose values are compared with those of a window."""
+        return frozenset(
+            attribute.name
+            for attribute in schema.sensitive
+            for criterion in self.measured
+            if criterion.attribute in (None, attribute.name)
+        )
+
     def in_place(self, schema: Schema) -> frozenset[str]:
         """The sensitive attributes in which no value may be missing: they need a place for it.
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.engine import Anonymizer, Engine, Out, decide, write_box
+from shoal.errors import ParameterError
 from shoal.kernels import rng
 from shoal.kernels.arrays import Any1, Floats, Ints, Records
 from shoal.kernels.baseline import baseline_of
@@ -28,11 +29,8 @@ from shoal.space import Codes, Space
 __all__ = ["Cutting", "ForTables", "Shown", "Table", "TableEngine", "publish_parts", "suppress"]
 
 SMALLEST = 256
-#: The position of the first row, how many there are, how many groups and how many tables there have
-#: been, and the latest time.
-MARKS = np.dtype(
-    [("first", "i8"), ("n_rows", "i8"), ("groups", "i8"), ("tables", "i8"), ("now", "f8")]
-)
+#: How many rows are held, whether the table has ended, and the latest time.
+MARKS = np.dtype([("n_rows", "i8"), ("ended", "?"), ("now", "f8")])
 
 
 class Table(NamedTuple):
@@ -109,6 +107,13 @@ class TableEngine(Engine):
 
     def _push(self, codes: Codes, out: Out) -> None:
         state, n = self.state, len(codes.subjects)
+        if n > 0 and state.marks["ended"][0]:
+            raise ParameterError(
+                "Codes",
+                "come after the end of the table, which is published already",
+                got=f"{n} rows",
+                mend="What is measured against all rows has to be published with all of them",
+            )
         begin = self.n_held
         lo, hi = self.space.points(codes.values)
         state.lo[:, begin : begin + n], state.hi[:, begin : begin + n] = lo.T, hi.T
@@ -134,20 +139,15 @@ class TableEngine(Engine):
             self.state.gaps[:n].copy(),
         )
         limits = self.space.limits._replace(window=baseline_of(rows.sensitive))
-        positions = marks["first"][0] + np.arange(n)
-        end = int(marks["first"][0]) + n
-        out.progress["published"] = end
+        out.progress["published"] = n
         out.progress["published_s"] = marks["now"][0] if np.isfinite(marks["now"][0]) else np.nan
         found = self._recipe.parts(self.space, limits, rows, self.state.rng)
         parts, lost = mended(self.space.sides, limits, rows, found)
         measured = len(limits.measures.asked) > 0
-        groups = int(marks["groups"][0])
-        shown = Shown(positions, groups, end if measured else -1, int(marks["tables"][0]))
+        shown = Shown(np.arange(n), 0, n if measured else -1, 0)
         publish_parts(self.space.sides, rows, parts, shown, out)
         suppress(rows, lost, shown, out)
-        marks["groups"] += len(parts.starts) - 1
-        marks["tables"] += 1
-        marks["first"], marks["n_rows"] = end, 0
+        marks["n_rows"], marks["ended"] = 0, True
 
 
 def _wider(array: Any1, axis: int, by: int) -> Any1:

@@ -340,3 +340,33 @@ def test_a_bug_in_a_thread_ends_with_70_too(place, folder, capfd, monkeypatch):
     err = capfd.readouterr().err
     assert "CANARY" not in err
     assert "ValueError in test_run.py" in err
+
+
+TABLE_JOB = """
+[schema]
+subject = "person"
+[schema.quasi]
+age = { range = [0, 100] }
+[schema.sensitive]
+pay = { range = [0, 9] }
+[policy]
+k = 2
+t = T
+window = "all"
+[algorithm]
+name = "sabre-ak"
+"""
+
+
+@pytest.mark.parametrize(("option", "said"), [("--drain", "so far"), ("--follow", "has no end")])
+def test_a_table_without_an_end_is_refused(option, said, folder, capfd):
+    folder.job.write_text(TABLE_JOB.replace("T", "0.5"))
+    assert folder.run(option) == 2
+    assert said in capfd.readouterr().err
+
+
+def test_a_t_that_promises_nothing_is_said_aloud(folder, capfd):
+    folder.job.write_text(TABLE_JOB.replace("T", "20"))
+    table = pa.table({"person": [1, 2, 3], "age": [1, 2, 3], "pay": [1, 1, 2]})
+    assert folder.run(table=table) == 0
+    assert "policy.t promises nothing" in capfd.readouterr().err

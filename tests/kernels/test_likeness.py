@@ -130,3 +130,11 @@ def test_disclosure_is_strict_on_both_sides_and_needs_every_value() -> None:
     assert not undisclosed(halved, 12, of, 6, math.log(2))
     assert undisclosed(halved, 12, of, 6, math.log(2) + 1e-9)
     assert not undisclosed(counts(3, 0, 1), 4, of, 6, 50.0)
+
+
+def test_a_run_just_as_long_as_epsilon_is_protected() -> None:
+    # 0.8 - 0.7 is a little more than 0.1, in the last bit.
+    numbers = np.array([0.7, 0.8, 5.0, 8.0])
+    here, there = np.array([2, 2, 0, 0]), np.array([2, 2, 2, 2])
+    assert not like_in_ranges(numbers, here, 4, there, 8, 1.3, 0.1, False)
+    assert like_in_ranges(numbers, here, 4, there, 8, 1.3, 0.09, False)

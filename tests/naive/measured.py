@@ -115,7 +115,8 @@ class Measure:
             for i in range(len(codes)):
                 for j in range(i + 1, len(codes)):
                     a, b = number_of(codes[i]), number_of(codes[j])
-                    if ((b - a) / a if criterion.relative else b - a) <= criterion.epsilon:
+                    most = criterion.epsilon * (a if criterion.relative else 1.0)
+                    if b - a <= most + 1e-15 * (abs(a) + abs(b)):
                         yield codes[i : j + 1]
 
 

@@ -26,7 +26,8 @@ __all__ = ["Burel"]
 class Burel(ForTables):
     """BUREL, for whole tables.
 
-    k, l and further promises are seen to by merging groups that break them with near ones.
+    Of k and l, and of further attributes, is taken care by merging groups that break the promise
+    with near ones.
 
     Parameters
     ----------

@@ -26,7 +26,8 @@ __all__ = ["SabreW"]
 class SabreW(ForWindows):
     """SABRE for windows of a stream.
 
-    k, l and further promises are seen to by merging groups that break them with near ones.
+    Of k and l, and of further attributes, is taken care by merging groups that break the promise
+    with near ones.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ module, because its message would quote a value.
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from typing import Any, TypeAlias
 
@@ -34,6 +35,9 @@ __all__ = [
     "take",
     "wholes",
 ]
+
+#: A whole number with a point, and a broken one that ends in zeros.
+_WHOLE, _BROKEN = re.compile(r"[+-]?[0-9]+\.0*"), re.compile(r"[+-]?[0-9]*\.[0-9]*[1-9]0+")
 
 #: An Arrow array. Arrow's own type hints differ too much from version to version to be relied on.
 Array: TypeAlias = Any
@@ -150,9 +154,8 @@ def spelled(value: object) -> str:
     text = unicodedata.normalize("NFC", "" if value is None else str(value))
     text = "".join(c for c in text if unicodedata.category(c) != "Cf").strip()
     # Leading zeros tell codes apart; trailing ones behind a point don't tell numbers apart.
-    whole, point, rest = text.partition(".")
-    if point and whole.lstrip("+-").isdigit() and (rest.isdigit() or not rest):
-        text = f"{whole}.{rest.rstrip('0')}".removesuffix(".")
+    if _WHOLE.fullmatch(text) or _BROKEN.fullmatch(text):
+        text = text.rstrip("0").removesuffix(".")
     return text
 
 
@@ -228,10 +231,16 @@ def same(one: Array, other: Array) -> NDArray[np.bool_]:
     if not whole and (all(numeric) or (any(numeric) and any(map(is_text, kinds)))):
         equal = _equal_numbers(one, other)
     else:
-        if kinds[0] != kinds[1]:
-            one, other = (pc.utf8_lower(array.cast(pa.large_string())) for array in (one, other))
-        found: Array = pc.equal(one, other)
-        equal = mask(found.fill_null(False))
+        try:
+            if kinds[0] != kinds[1]:
+                one, other = (pc.utf8_lower(a.cast(pa.large_string())) for a in (one, other))
+            found: Array = pc.equal(one, other)
+            equal = mask(found.fill_null(False))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            # Lists, maps, or bytes that are no text: Arrow doesn't compare them.
+            equal = np.array(
+                [a == b for a, b in zip(one.to_pylist(), other.to_pylist(), strict=True)], np.bool_
+            )
     return equal | nulls
 
 

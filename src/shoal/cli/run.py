@@ -67,6 +67,7 @@ def run(job_path: Path, ask: Ask) -> int:
     sink_spec = output_of(job, ask.sink, ask.to_format)
     _refuse_overwriting(job, job_path, source_spec, sink_spec, ask.trace)
     _refuse_forgetting(job, source_spec, sink_spec, ask)
+    _refuse_endless_tables(job, source_spec, ask)
     if source_spec.path == "-" and source_spec.kafka is None and sys.stdin.isatty():
         raise JobError(Problem("input", "is the terminal", None, "Give a file with -i, or a pipe"))
     if not ask.quiet:
@@ -229,6 +230,24 @@ def _refuse_forgetting(job: Job, source: Input, sink: Output, ask: Ask) -> None:
             what = "is a topic, and without checkpoints a restart would publish rows twice"
             mend = 'Set run.checkpoint, for example { folder = "state", every = 10 }'
             raise JobError(Problem(name, what, None, mend))
+
+
+def _refuse_endless_tables(job: Job, source: Input, ask: Ask) -> None:
+    """Refuse to publish a table that hasn't ended: it is measured against all of its rows."""
+    if job.anonymizer.publishes != "table":
+        return
+    endless = source.follow or source.kafka is not None
+    if not endless and not ask.drain:
+        return
+    why = "this one has no end" if endless else "not what there is of it so far"
+    raise JobError(
+        Problem(
+            "input" if endless else "--drain",
+            f"'{job.anonymizer.name}' publishes a whole table, once, and {why}",
+            None,
+            "Read a file that is complete, or choose an algorithm for streams",
+        )
+    )
 
 
 def _refuse_overwriting(

@@ -1,8 +1,8 @@
 """The Earth Mover's Distance between the values of a group and those of its window.
 
 Both forms are fractions of whole numbers: a numerator and a denominator are given, and divided by
-nobody (thesis, §3.2). They are added up as floats, which are exact for tables of millions of rows
-and don't overflow for larger ones.
+nobody (thesis, §3.2). They are added up as floats, which don't overflow; what the last bits lose is
+far less than the slack that a comparison with t has.
 """
 
 from __future__ import annotations

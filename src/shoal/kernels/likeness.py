@@ -14,6 +14,8 @@ __all__ = ["SLACK", "like", "like_in_ranges", "like_in_tree", "numbers_of", "und
 
 #: A tie must not fail by the last bit of a product.
 SLACK = 1e-12
+#: Two numbers are no nearer to each other than this share of both, however they were rounded.
+TIE = 1e-15
 #: All bits but the sign.
 MAGNITUDE = 0x7FFFFFFFFFFFFFFF
 
@@ -75,16 +77,23 @@ def like_in_ranges(
     numbers: Floats, counts: Ints, n: int, of: Ints, n_all: int,
     beta: float, epsilon: float, relative: bool,
 ) -> bool:  # fmt: skip
-    """Whether each run of values is that is no longer than epsilon."""
+    """Whether each run of values is that is no longer than epsilon.
+
+    A value that no row has only adds to what is allowed: runs between values that rows have are
+    enough.
+    """
     for a in range(len(of)):
+        if counts[a] == 0:
+            continue
         here, there = 0, 0
+        most = epsilon * numbers[a] if relative else epsilon
         for b in range(a, len(of)):
-            length = numbers[b] - numbers[a]
-            if (length / numbers[a] if relative else length) > epsilon:
+            rounding = TIE * (abs(numbers[a]) + abs(numbers[b]))
+            if numbers[b] - numbers[a] > most + rounding:
                 break
             here += counts[b]
             there += of[b]
-            if not is_like(here, n, there, n_all, beta, True):
+            if counts[b] > 0 and not is_like(here, n, there, n_all, beta, True):
                 return False
     return True
 

@@ -149,6 +149,6 @@ def _together(
         for i, first in enumerate(values):
             for n, last in enumerate(values[i + 1 :], start=2):
                 low, high = number_of(first), number_of(last)
-                length = (high - low) / low if criterion.relative else high - low
-                if length <= criterion.epsilon:
+                longest = criterion.epsilon * (low if criterion.relative else 1.0)
+                if high - low <= longest + 1e-15 * (abs(low) + abs(high)):
                     yield values[i : i + n]

@@ -37,7 +37,7 @@ def stream() -> list[Row]:
 
 def judge(rows: list[Row], criterion: Measured | None = None, **options: Any) -> Verdict:
     criterion = criterion or TCloseness(0.0)
-    options = {"domain": NUMBERS, "window": Window(4), **options}
+    options = {"domain": NUMBERS, "window": Window(4, advance=1), **options}
     return run(rows, criterion, **options)[f"{criterion.name} of disease"]
 
 
@@ -53,7 +53,7 @@ def test_each_group_is_measured_against_its_own_window() -> None:
         WORST: 0.0,
         "worst_group_closeness_by_subjects": 0.0,
     }
-    assert judge(stream(), window=Window(5)).verdict == "broken"
+    assert judge(stream(), window=Window(5, advance=1)).verdict == "broken"
 
 
 def no_window(rows: list[Row]) -> None:
@@ -276,6 +276,6 @@ def test_every_moment_of_every_group_by_the_definition(
         good = all(holds(criterion, inside, beside, NUMBERS) for inside, beside in states)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(windows, "_CELLS", cells)  # few moments at a time
-            verdict = judge(rows, criterion, window=Window(length))
+            verdict = judge(rows, criterion, window=Window(length, advance=1))
         assert verdict.verdict == ("kept" if good else "broken"), verdict.detail
         assert verdict.figures["n_moments"] == len(states)

@@ -173,6 +173,8 @@ def _runs(
         step += 1
         first = first[first + step < len(group)]
         low, high = places[value[first]], places[value[first + step]]
-        length = (high - low) / low if criterion.relative else high - low
+        longest = criterion.epsilon * low if criterion.relative else criterion.epsilon
+        # 0.8 is 0.1 more than 0.7, though not in the last bit.
+        short = high - low <= longest + 1e-15 * (np.abs(low) + np.abs(high))
         # If a run is too long, or goes beyond its group, then so does every longer one.
-        first = first[(group[first] == group[first + step]) & (length <= criterion.epsilon)]
+        first = first[(group[first] == group[first + step]) & short]

@@ -157,6 +157,10 @@ def in_turn(evidence: Evidence, trace: Trace, crowds: Crowds, n_arrived: int) ->
     if isinstance(window, Window):
         astray = named & ((arrived >= end) | (arrived < end - window.rows))
         what = "doesn't hold the rows measured against it"
+        if window.advance is None:
+            # Without an advance it is that of the latest rows, when the group leaves.
+            astray |= named & (end < trace.published[lines])
+            what += ", or isn't that of the latest rows"
     else:
         astray = named & (end != n_arrived)
         what = "isn't the whole table"
