@@ -67,7 +67,7 @@ def test_example_3_7() -> None:
 def test_example_4_2() -> None:
     counts = array([2, 3, 3, 3, 4, 4])
     most = np.array([most_of(2.0, True, n, 19) for n in counts])
-    buckets, shares = by_share(counts, most)
+    buckets, shares = by_share(counts, most, np.arange(6))
     rule = Rule(buckets, shares, np.inf, 0.0, 1, trees(RAGGED), NONE, -1)
     for sizes, fair in (([2, 3, 4], True), ([3, 3, 4], True), ([2, 2, 2], False)):
         assert is_fair(rule, array(sizes)) is fair
