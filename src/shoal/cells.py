@@ -292,7 +292,10 @@ def _too_fine(column: Any) -> Bools:
         whole = column.cast(pa.float64(), safe=False)
         return np.asarray(pc.fill_null(pc.greater(pc.abs(whole), EXACT), False))
     if pa.types.is_decimal(kind):
-        digits = [0 if v is None else len(v.normalize().as_tuple().digits) for v in column.to_pylist()]
+        digits = [
+            0 if value is None else len(value.normalize().as_tuple().digits)
+            for value in column.to_pylist()
+        ]
         return np.array(digits, np.int64) > FINEST
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
         odd: Bools = np.asarray(pc.fill_null(column.cast(pa.int64()), 0)) % 1000 != 0
