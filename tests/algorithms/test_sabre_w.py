@@ -225,7 +225,7 @@ def test_rows_without_time_and_a_delay_in_seconds_do_not_go_together() -> None:
         (Policy(EnhancedLikeness(1.0), window=SMALL), "can't enforce enhanced beta-likeness"),
         (Policy(TCloseness(0.2), window="all"), "publishes a stream and never knows all"),
         (Policy(TCloseness(0.2), window=Window(4)), "by how much a window advances"),
-        (Policy(KAnonymity(2), delay=Delay(rows=9)), "by how much a window advances"),
+        (Policy(KAnonymity(2), delay=Delay(rows=9)), "measured against windows, and nothing is"),
         (
             Policy(TCloseness(0.2), window=SMALL, delay=Delay(rows=5)),
             r"window \+ advance = 6 rows and the delay is 5 \(thesis, Lemma 6.1\)",
