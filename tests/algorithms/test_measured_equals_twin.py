@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -37,6 +38,7 @@ ILLNESS = Hierarchy.from_dict(
     {"ill": {"lungs": ["flu", "cold"], "gut": {"upper": ["ulcer"], "lower": ["colic", "worms"]}}}
 )
 PAY = Range(-5, 5)
+EXAMPLES = 15 if numba.config.DISABLE_JIT else 60
 NAMES = [name for name in (*FOR_TABLES, *FOR_STREAMS) if name in names()]
 
 
@@ -103,7 +105,7 @@ def stream(schema: Schema, policy: Policy, n: int, draw: random.Random) -> Codes
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
 @given(seed=st.integers(0, 2**32))
 def test_kernel_and_twin_decide_alike(name: str, seed: int) -> None:
     draw = random.Random(seed)
