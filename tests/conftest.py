@@ -20,6 +20,7 @@ from shoal.testing.broker import NoBrokerError, create_topics, find_broker
 #: Tests of folders that have nothing to do with compiled code, or whose children run without it.
 PLAIN = (
     "crashes", "io", "state", "observe", "audit", "metrics", "datasets", "benchmarks", "testing",
+    "cli", "test_examples.py", "test_frame.py",
     "test_cells.py", "test_codec.py", "test_criteria.py", "test_docs.py", "test_errors.py",
     "test_events.py", "test_hierarchy.py", "test_hold.py", "test_job.py", "test_job_ends.py",
     "test_job_promises.py", "test_labels.py", "test_policy.py", "test_recovery.py",
