@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help setup demo broker test lint types layers unit coverage torture soak bench figures clean
+.PHONY: help setup demo broker test lint types layers unit coverage benchtest torture soak bench figures clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## / - /' | sed 's/^/make /'
@@ -41,12 +41,15 @@ layers: $(STAMP)
 
 unit: $(STAMP)
 	@echo "==> tests and doctests, compiled (the first time compiles the kernels: a minute or two)"
-	@$(BIN)/python -m pytest -q tests src --doctest-modules -m 'not plain' -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -q tests src --doctest-modules -m 'not plain and not long' -n 2 --dist loadfile
 
 coverage: $(STAMP)
 	@echo "==> the same tests and those with a broker and with crashes, in plain Python, with coverage"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests src --doctest-modules -n 2 \
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests src --doctest-modules -m 'not long' -n 2 \
 		--cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+
+benchtest: $(STAMP)  ## that benchmarks and figures run from end to end, on little data
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/benchmarks -m long -n 2
 
 torture: $(STAMP)  ## jobs on files and on Kafka, killed 500 times each, and at every call to the disk
 	@SHOAL_KILLS=500 SHOAL_CRASH_STEP=1 $(BIN)/python -m pytest -q tests/crashes -n 2

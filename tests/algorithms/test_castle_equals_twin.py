@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numba
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,9 @@ from hypothesis import strategies as st
 from shoal import Castle, Codes, Decisions, Engine
 from tests.algorithms import cases
 from tests.naive.castle import NaiveCastle
+
+#: Compiled code draws many streams; plain Python looks whether it does the same.
+MANY = 40 if numba.config.DISABLE_JIT else 150
 
 
 @dataclass(kw_only=True)
@@ -110,13 +114,13 @@ KNOBS = {
 }
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=2 * MANY, deadline=None, derandomize=True)
 @given(case=st.builds(Case, **KNOBS), batch=st.sampled_from([1, 7, 1000]), ticks=st.booleans())
 def test_kernel_and_twin_decide_alike(case: Case, batch: int, ticks: bool) -> None:
     compare(case, batch, ticks)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=MANY, deadline=None, derandomize=True)
 @given(
     case=st.builds(Case, **KNOBS, measured=cases.MEASURED, window=st.sampled_from([1, 30, 80])),
     batch=st.sampled_from([1, 7, 1000]),
