@@ -94,12 +94,16 @@ def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
     t = float(asked["bound"][close][asked["attribute"][close] == j].min())
     spent = float(emd_of(measures, window, first, rows.sensitive))
     counts, values = counted(window, j, rows.sensitive), window.values[j, : window.n[j]].copy()
-    by, fewest, found = j if kind == TREE else -1, int(needed(limits)), []
+    by, fewest = j if kind == TREE else -1, int(needed(limits))
+    found: list[tuple[Rule, Ints]] = []
     for share in SHARES:
         if kind == TREE:
             buckets = by_tree(measures.trees, j, values, counts, share * t, spent)
         else:
             buckets = by_order(counts, share * t, spent)
+        if found and len(buckets.sizes) == len(found[-1][0].buckets.sizes):
+            # Buckets are cut one after another: as many are the same ones.
+            continue
         most = np.ones(len(buckets.sizes))
         rule = Rule(buckets, most, t, spent, fewest, measures.trees, values, by)
         found.append((rule, group_sizes(rule)))

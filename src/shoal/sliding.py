@@ -142,17 +142,14 @@ class SlidingEngine(HoldingEngine):
         rows = gather(state.held, positions)
         if meets(limits, rows.subjects, rows.sensitive):
             self._direct(limits, rows, positions, end, expired, out)
-            return
-        self._indirect(out)
+        else:
+            self._indirect(out)
         self._suppress(base, expired, out)
 
     def _direct(
         self, limits: Limits, rows: Rows, positions: Ints, end: int, expired: int, out: Out
     ) -> None:
-        """Form groups of the rows of a window, and let those leave in which a row expires.
-
-        All rows together are a group of the window, so each finds one.
-        """
+        """Form groups of the rows of a window, and let those leave in which a row expires."""
         found = self._recipe.parts(self.space, limits, rows, self.state.rng)
         parts, _ = mended(self.space.sides, limits, rows, found)
         leaves = _with_early(parts, positions, expired)
@@ -177,7 +174,7 @@ class SlidingEngine(HoldingEngine):
         marks["n_remembered"] = 0
 
     def _suppress(self, begin: int, end: int, out: Out) -> None:
-        """Rows that expire and have no group: at the end, or where a window advanced early."""
+        """Whatever expires and has no group: at the end, or where a window advanced early."""
         positions = _held_between(self.state.held, begin, end)
         rows, all_of_them = gather(self.state.held, positions), np.arange(len(positions))
         shown = Shown(positions, 0, -1, int(self.state.marks["instants"][0]))

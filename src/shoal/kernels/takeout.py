@@ -12,7 +12,9 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.lists import picked
 from shoal.kernels.nearest import keep_nearest
+from shoal.kernels.parts import in_parts
 from shoal.kernels.rng import below
 
 __all__ = ["Shelves", "along_curve", "by_distance", "shelved"]
@@ -30,18 +32,9 @@ class Shelves(NamedTuple):
 def shelved(bucket: Ints, n_buckets: int, keys: Ints) -> Shelves:
     """Put rows on shelves, given the bucket and the key of each."""
     order = np.argsort(keys, kind="mergesort")
-    starts = np.zeros(n_buckets + 1, np.int64)
-    for b in bucket:
-        starts[b + 1] += 1
-    for b in range(n_buckets):
-        starts[b + 1] += starts[b]
-    fill = starts[:-1].copy()
-    rows, along = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-    for row in order:
-        at = fill[bucket[row]]
-        rows[at], along[at] = row, keys[row]
-        fill[bucket[row]] += 1
-    return Shelves(rows, starts, along)
+    places, starts = in_parts(picked(bucket, order), n_buckets)
+    rows = picked(order, places)
+    return Shelves(rows, starts, picked(keys, rows))
 
 
 @kernel
