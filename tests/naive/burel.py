@@ -8,18 +8,17 @@ gains don't add up, so nothing is said by way of the pool.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from shoal.criteria import BetaLikeness
+from tests.naive.bucketed import NaiveBucketed
 from tests.naive.buckets import Bucket, dp_partition
-from tests.naive.measured import Promises, gain
-from tests.naive.parts import Part, merge
+from tests.naive.measured import gain
 from tests.naive.sizes import Sizes, dichotomize, eligible
-from tests.naive.space import Row, Space
-from tests.naive.taking import Taking
+from tests.naive.space import Row
 
 __all__ = ["Deviations", "NaiveBurel"]
 
@@ -33,43 +32,20 @@ class Deviations:
     failing_groups_merge: bool = True
 
 
-class NaiveBurel:
+class NaiveBurel(NaiveBucketed):
     """The partition of BUREL.
 
     With several sensitive attributes the first that must be alike is put in buckets, by all that is
     asked of its single values; whatever else is promised is reached by merging (§4.3.4).
     """
 
-    def __init__(
-        self,
-        space: Space,
-        promises: Promises,
-        *,
-        draw: Callable[[int], int],
-        look: int | None = 8,
-        deviations: Deviations | None = None,
-    ) -> None:
-        self.space, self.promises = space, promises
-        self.taking = Taking(space, look, draw)
-        self.deviations = deviations or Deviations()
-
-    def __call__(self, pool: Sequence[Row], window: Sequence[Row]) -> list[Part]:
-        if not any(isinstance(m.criterion, BetaLikeness) for m in self.promises.measures):
-            sizes = dichotomize([len(pool)], lambda sizes: True, self.promises.needed)
-            return self._parts(self.taking.groups([list(pool)], sizes), window)
-        buckets, sizes = self.plan(pool, window)
-        rows_of = [[row for row in pool if row.sensitive[self.j] in bucket] for bucket in buckets]
-        return self._parts(self.taking.groups(rows_of, sizes), window)
-
-    def _parts(self, groups: list[list[Row]], window: Sequence[Row]) -> list[Part]:
-        if self.deviations.failing_groups_merge:
-            groups = merge(self.space, groups, lambda rows: self.promises.hold(rows, window))
-        return [Part(rows, self.space.box(rows)) for rows in groups]
+    all_deviations = Deviations
 
     @property
-    def j(self) -> int:
+    def j(self) -> int | None:
         """The attribute that is put in buckets."""
-        return min(m.j for m in self.promises.measures if isinstance(m.criterion, BetaLikeness))
+        alike = [m.j for m in self.promises.measures if isinstance(m.criterion, BetaLikeness)]
+        return min(alike, default=None)
 
     def plan(self, pool: Sequence[Row], window: Sequence[Row]) -> tuple[list[Bucket], list[Sizes]]:
         """The buckets, and how many rows of each make up a group."""

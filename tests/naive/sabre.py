@@ -8,19 +8,18 @@ else they couldn't be added.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from shoal.criteria import TCloseness
 from shoal.hierarchy import Hierarchy
+from tests.naive.bucketed import NaiveBucketed
 from tests.naive.buckets import Bucket, Ground, bucket_cat, bucket_num, cost
 from tests.naive.emd import emd
-from tests.naive.measured import Measure, Promises
-from tests.naive.parts import Part, merge
+from tests.naive.measured import Measure
 from tests.naive.sizes import Sizes, dichotomize, within, work
-from tests.naive.space import Row, Space
-from tests.naive.taking import Taking
+from tests.naive.space import Row
 
 __all__ = ["Deviations", "NaiveSabre"]
 
@@ -34,40 +33,14 @@ class Deviations:
     failing_groups_merge: bool = True
 
 
-class NaiveSabre:
+class NaiveSabre(NaiveBucketed):
     """The partition of SABRE-AK, and of SABRE-KNN, which looks at all rows.
 
     With several sensitive attributes the first that must be close is put in buckets, by the
     strictest t asked of it; whatever else is promised is reached by merging (§3.6).
     """
 
-    def __init__(
-        self,
-        space: Space,
-        promises: Promises,
-        *,
-        draw: Callable[[int], int],
-        look: int | None = 8,
-        deviations: Deviations | None = None,
-    ) -> None:
-        self.space, self.promises = space, promises
-        self.taking = Taking(space, look, draw)
-        self.deviations = deviations or Deviations()
-
-    def __call__(self, pool: Sequence[Row], window: Sequence[Row]) -> list[Part]:
-        if not self._close:
-            sizes = dichotomize([len(pool)], lambda sizes: True, self.promises.needed)
-            groups = self.taking.groups([list(pool)], sizes)
-            return self._parts(groups, window)
-        buckets, sizes = self.plan(pool, window)
-        j = self.target[0].j
-        rows_of = [[row for row in pool if row.sensitive[j] in bucket] for bucket in buckets]
-        return self._parts(self.taking.groups(rows_of, sizes), window)
-
-    def _parts(self, groups: list[list[Row]], window: Sequence[Row]) -> list[Part]:
-        if self.deviations.failing_groups_merge:
-            groups = merge(self.space, groups, lambda rows: self.promises.hold(rows, window))
-        return [Part(rows, self.space.box(rows)) for rows in groups]
+    all_deviations = Deviations
 
     @property
     def _close(self) -> list[tuple[Measure, float]]:
@@ -76,6 +49,11 @@ class NaiveSabre:
             for measure in self.promises.measures
             if isinstance(measure.criterion, TCloseness)
         ]
+
+    @property
+    def j(self) -> int | None:
+        """The attribute that is put in buckets."""
+        return self.target[0].j if self._close else None
 
     @property
     def target(self) -> tuple[Measure, float]:
