@@ -135,7 +135,7 @@ class Codec:
             missing = is_missing(column)
             if not self._with_gaps:
                 complain(missing, f"{quasi.name} is missing")
-            values[:, i] = quasi_codes(column, quasi.name, quasi.domain, missing, complain)
+            values[:, i] = quasi_codes(column, quasi.name, quasi.sided, missing, complain)
         # What is counted is what will be published: the payload in its final types.
         payload = self._fitted(batch, complain)
         sensitive = np.empty((n, len(schema.sensitive)), np.int64)

@@ -25,6 +25,7 @@ __all__ = [
     "RecursiveLDiversity",
     "SemanticLikeness",
     "TCloseness",
+    "ZAnonymity",
 ]
 
 #: Nothing that is promised is larger than this, and nothing that is counted overflows.
@@ -76,6 +77,25 @@ class KAnonymity(Criterion):
 
     def __post_init__(self) -> None:
         whole("KAnonymity.k", self.k, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ZAnonymity(Criterion):
+    """Every value that is published was exposed by at least z subjects in the window before it.
+
+    Each value of a row is decided by itself and at once (Jha et al., Definitions 1 and 2). It says
+    nothing about how many people share all that is published about somebody; see
+    `shoal.models.zanonymity` for how likely that is.
+
+    >>> ZAnonymity(20)
+    ZAnonymity(z=20)
+    """
+
+    name: ClassVar[str] = "z-anonymity"
+    z: int
+
+    def __post_init__(self) -> None:
+        whole("ZAnonymity.z", self.z, 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,13 +26,28 @@ from shoal.kernels.boxes import Box, Sides, row_loss, set_row
 from shoal.kernels.rng import seeded, shuffle
 from shoal.policy import Criterion, Missing, Policy
 from shoal.schema import Schema
-from shoal.space import Codes, Loss, Space
+from shoal.space import NO_CELLS, Codes, Loss, Space
 
-__all__ = ["Anonymizer", "Decisions", "Engine", "Out", "Outcome", "decide", "write_box"]
+__all__ = [
+    "HIDDEN",
+    "MISSING",
+    "Anonymizer",
+    "Decisions",
+    "Engine",
+    "Out",
+    "Outcome",
+    "decide",
+    "write_box",
+]
 
 
 #: No knob counts more than this: memory that is set aside has an end.
 MOST = 10_000_000
+
+
+#: The rung of a value that isn't published, and of one that isn't there.
+HIDDEN, MISSING = -1, -2
+NO_ROWS = np.empty(0, np.int64)
 
 
 class Outcome(enum.IntEnum):
@@ -55,6 +70,10 @@ class Decisions(NamedTuple):
     subjects formed the group (0 for a box that is used again), which values any of them misses,
     and the window that the group was measured against: by how many rows had come at its end (-1:
     none). Rows of one group follow each other, shuffled.
+
+    Where values are published one by one there are no boxes. Then the last three have one entry for
+    each decided row: for each attribute the rung at which it is published (`HIDDEN`, `MISSING`) and
+    how many subjects stand behind it, and the z that was in force.
     """
 
     rows: Ints
@@ -73,6 +92,9 @@ class Decisions(NamedTuple):
     n_subjects: Ints
     box_gaps: Ints
     windows: Ints
+    levels: Ints = NO_CELLS
+    crowds: Ints = NO_CELLS
+    z: Ints = NO_ROWS
 
     def __repr__(self) -> str:
         # The edges of a box are values of people.
@@ -314,7 +336,8 @@ class Anonymizer(ABC):
 
     ``name`` is the word for it in a job file and on the command line, ``enforces`` lists the
     criteria it can keep, ``reference`` says where it comes from; ``publishes`` says whether it
-    publishes a stream as it comes, a stream window by window, or a whole table at its end;
+    publishes a stream as it comes, a stream window by window, a whole table at its end, or the
+    cells of each row at once and one by one;
     ``missing`` says which meanings of a missing value it knows. ``minds_gaps`` says that rows
     which lack the same values come together first, where missing values may match anything.
     """
@@ -323,7 +346,7 @@ class Anonymizer(ABC):
     enforces: ClassVar[tuple[type[Criterion], ...]]
     reference: ClassVar[str]
     needs_delay: ClassVar[bool] = True
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "rows"
+    publishes: ClassVar[Literal["rows", "windows", "table", "cells"]] = "rows"
     missing: ClassVar[tuple[Missing, ...]] = get_args(Missing)
     minds_gaps: ClassVar[bool] = True
 
@@ -344,7 +367,8 @@ class Anonymizer(ABC):
         """A digest of the recipe and of all that it obeys."""
         digest = hashlib.blake2b(repr(self).encode(), digest_size=16)
         limits, measures = space.limits, space.limits.measures
-        digest.update(repr((limits.k, space.deadlines, space.missing, space.window)).encode())
+        obeyed = (limits.k, space.z, space.rungs, space.deadlines, space.missing, space.window)
+        digest.update(repr(obeyed).encode())
         for array in (*space.sides, limits.diversity, measures.asked, *measures.trees):
             digest.update(array.tobytes())
         return np.frombuffer(digest.digest(), np.uint8)

@@ -64,18 +64,18 @@ class Labels:
         self._quasi = schema.quasi
         self._numeric = numeric
         self._trees = {
-            quasi.name: Tree.of(quasi.domain)
+            quasi.name: Tree.of(quasi.sided)
             for quasi in schema.quasi
-            if isinstance(quasi.domain, Hierarchy)
+            if isinstance(quasi.sided, Hierarchy)
         }
         fields = []
         for quasi in schema.quasi:
-            if isinstance(quasi.domain, Hierarchy) or numeric == "range":
+            if isinstance(quasi.sided, Hierarchy) or numeric == "range":
                 fields.append((quasi.name, pa.string()))
             elif numeric == "midpoint":
                 fields.append((quasi.name, pa.float64()))
             else:
-                number = pa.int64() if quasi.domain.is_whole else pa.float64()
+                number = pa.int64() if quasi.sided.is_whole else pa.float64()
                 fields += [(f"{quasi.name}_min", number), (f"{quasi.name}_max", number)]
         self.schema = pa.schema(fields)
         _refuse_clashes([name for name, _ in fields], schema)
@@ -87,18 +87,18 @@ class Labels:
         """
         columns: list[Any] = []
         for d, quasi in enumerate(self._quasi):
-            low, high = _sides(quasi.domain, lo[:, d], hi[:, d])
+            low, high = _sides(quasi.sided, lo[:, d], hi[:, d])
             nulls = None if gaps is None else (gaps >> d) & 1 == 1
-            if isinstance(quasi.domain, Hierarchy):
+            if isinstance(quasi.sided, Hierarchy):
                 tree = self._trees[quasi.name]
                 nodes = nodes_of(tree.leaf_nodes, tree.highs, tree.parents, low, high)
                 columns.append(_dictionary(nodes[boxes], tree.labels, nulls))
             elif self._numeric == "range":
-                columns.append(_ranges(quasi.domain, low, high, boxes, nulls))
+                columns.append(_ranges(quasi.sided, low, high, boxes, nulls))
             elif self._numeric == "midpoint":
                 columns.append(pa.array(((low + high) / 2)[boxes], mask=nulls))
             else:
-                columns += [_numbers(quasi.domain, side[boxes], nulls) for side in (low, high)]
+                columns += [_numbers(quasi.sided, side[boxes], nulls) for side in (low, high)]
         return columns
 
 

@@ -23,11 +23,13 @@ from shoal.criteria import (
     RecursiveLDiversity,
     SemanticLikeness,
     TCloseness,
+    ZAnonymity,
     misfits,
     number,
     whole,
 )
 from shoal.errors import JobError, ParameterError, Problem, did_you_mean
+from shoal.hierarchy import Range
 from shoal.schema import Schema
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "SemanticLikeness",
     "TCloseness",
     "Window",
+    "ZAnonymity",
 ]
 
 
@@ -60,19 +63,30 @@ CLOCKS = ("stream", "wall")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What t, beta and disclosure are measured against: the latest so many rows, decided or not.
+    """What z, t, beta and disclosure are measured against: the latest rows, decided or not.
 
+    It has so many ``rows``, or those of so many ``seconds``, which z alone can be measured against.
     ``advance`` is by how many rows it moves, for the algorithms that publish window by window; the
-    others measure against the rows that are the latest when a group leaves.
+    others measure against the rows that are the latest when something leaves.
 
-    >>> Window(rows=20_000, advance=5_000)
-    Window(rows=20000, advance=5000)
+    >>> Window(rows=20_000, advance=5_000).rows
+    20000
+    >>> Window(seconds=3600).seconds
+    3600
     """
 
-    rows: int
+    rows: int = 0
     advance: int | None = None
+    seconds: float | None = None
 
     def __post_init__(self) -> None:
+        if self.seconds is not None:
+            number("Window.seconds", self.seconds, above=0.0)
+            if self.rows or self.advance is not None:
+                raise ParameterError(
+                    "Window.seconds", "doesn't go with rows or an advance", mend="Keep one of them"
+                )
+            return
         whole("Window.rows", self.rows, 1)
         if self.advance is not None:
             whole("Window.advance", self.advance, 1)
@@ -174,6 +188,12 @@ class Policy:
                 raise ParameterError("Policy", "takes criteria", got=type(criterion).__name__)
         if sum(isinstance(criterion, KAnonymity) for criterion in criteria) > 1:
             raise ParameterError("Policy", "has two values of k", mend="Keep the larger one")
+        if len(criteria) > 1 and any(isinstance(c, ZAnonymity) for c in criteria):
+            raise ParameterError(
+                "Policy.z",
+                "goes with no other promise: values that leave one by one are in no group",
+                mend="Promise z alone, or leave it out",
+            )
         if lateness is not None:
             number("Policy.lateness", lateness)
         if missing not in get_args(Missing):
@@ -202,17 +222,46 @@ class Policy:
                 f"is missing: {self.measured[0].name} is measured against it",
                 mend='Set it, for example { rows = 20000, advance = 5000 }, or "all" for a table',
             )
-        if isinstance(self.window, Window) and not self.measured:
+        if self.z:
+            self._check_at_once()
+        elif isinstance(self.window, Window) and self.window.seconds is not None:
+            raise ParameterError(
+                "Policy.window.seconds",
+                "is for z-anonymity only",
+                mend="Count the window in rows, for example { rows = 20000, advance = 5000 }",
+            )
+        if isinstance(self.window, Window) and not self.measured and not self.z:
             raise ParameterError(
                 "Policy.window",
                 "isn't used: no promise is measured against it",
-                mend="Promise t, beta or disclosure, or leave the window out",
+                mend="Promise z, t, beta or disclosure, or leave the window out",
             )
         if self.window == "all" and self.delay is not None:
             raise ParameterError(
                 "Policy.delay",
                 "can't be kept for a table that is published at once",
                 mend='Leave the delay out, or set a window other than "all"',
+            )
+
+    def _check_at_once(self) -> None:
+        """Refuse what doesn't go with values that are published at once or not at all."""
+        if not isinstance(self.window, Window):
+            raise ParameterError(
+                "Policy.window",
+                "is missing: z-anonymity counts who exposed a value in it",
+                mend="Set it, for example { seconds = 3600 }, or { rows = 500000 }",
+            )
+        if self.window.advance is not None:
+            raise ParameterError(
+                "Policy.window.advance",
+                "isn't used: a value is decided against the window that ends with it",
+                mend="Leave it out",
+            )
+        if self.delay is not None:
+            raise ParameterError(
+                "Policy.delay",
+                "can't be given: under z-anonymity no row is held",
+                mend="Leave the delay out",
             )
 
     def __repr__(self) -> str:
@@ -241,6 +290,11 @@ class Policy:
     def k(self) -> int:
         """The k that is promised; 1 if none is."""
         return next((c.k for c in self.criteria if isinstance(c, KAnonymity)), 1)
+
+    @property
+    def z(self) -> int:
+        """The z that is promised; 0 if rows leave in groups instead."""
+        return next((c.z for c in self.criteria if isinstance(c, ZAnonymity)), 0)
 
     @property
     def diversity(self) -> tuple[LDiversity, ...]:
@@ -314,6 +368,7 @@ class Policy:
                         "Keep the stricter one",
                     )
                 )
+        problems += _misfits_of_one(schema) if self.z else _misfits_of_groups(schema)
         if schema.time is None:
             problems += self._need_time()
         if problems:
@@ -325,9 +380,64 @@ class Policy:
         asked = {
             "policy.delay.clock": self.delay is not None and self.delay.clock == "stream",
             "policy.lateness": self.lateness is not None,
+            "policy.window.seconds": isinstance(self.window, Window)
+            and self.window.seconds is not None,
         }
         return [
             Problem(key, "needs rows that have a time", None, mend)
             for key, is_asked in asked.items()
             if is_asked
         ]
+
+
+def _misfits_of_groups(schema: Schema) -> list[Problem]:
+    """Attributes that can't be put in boxes."""
+    return [
+        Problem(
+            f"schema.quasi.{attribute.name}",
+            "has values that can't be grouped: only z-anonymity publishes them one by one",
+            type(attribute.domain).__name__.lower(),
+            "Give it a range, a hierarchy, values or a mask; or promise z",
+        )
+        for attribute in schema.quasi
+        if not attribute.has_sides
+    ]
+
+
+def _misfits_of_one(schema: Schema) -> list[Problem]:
+    """Columns that make no sense where each value is published by itself."""
+    problems = [
+        Problem(
+            f"schema.sensitive.{attribute.name}",
+            "can't be protected by a group: under z-anonymity there are none",
+            None,
+            "Name it under schema.quasi, so that it is decided as the others are",
+        )
+        for attribute in schema.sensitive
+    ]
+    problems += [
+        Problem(
+            f"schema.quasi.{attribute.name}",
+            "needs a step: z-anonymity publishes the interval of a step that a number lies in",
+            None,
+            "Set step, or leave the domain open: {}",
+        )
+        for attribute in schema.quasi
+        if isinstance(attribute.domain, Range) and attribute.domain.step is None
+    ]
+    problems += [
+        Problem(f"schema.quasi.{attribute.name}.weight", "isn't used by z-anonymity")
+        for attribute in schema.quasi
+        if attribute.weight != 1.0
+    ]
+    if schema.each_row:
+        problems.append(
+            Problem(
+                "schema.subject",
+                "is missing: z-anonymity counts people, and if each row were one, somebody who "
+                "comes back would be counted again",
+                None,
+                "Name the column that tells people apart",
+            )
+        )
+    return problems

@@ -115,7 +115,7 @@ class Publisher:
         self._next = first
         #: The columns of the output; labels are plain text there, dictionaries on the way.
         self.schema = pa.schema([*self._labels.schema, *payload])
-        roots = [whole(quasi.domain) for quasi in schema.quasi]
+        roots = [whole(quasi.sided) for quasi in schema.quasi]
         self._root_lo = np.array([[lo for lo, _ in roots]])
         self._root_hi = np.array([[hi for _, hi in roots]])
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shoal.errors import JobError, Problem
-from shoal.hierarchy import Domain
+from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.ladder import AnyDomain, Grid
 
 __all__ = ["Quasi", "Schema", "Sensitive"]
 
@@ -16,19 +17,39 @@ __all__ = ["Quasi", "Schema", "Sensitive"]
 class Quasi:
     """An attribute an outsider may know; it is published as a side of a box.
 
+    Under z-anonymity there are no boxes: it is published as a rung of a ladder, or not at all.
+
     Parameters
     ----------
     name
-        The column.
+        The column; of a `Grid`, the name under which its cells are published.
     domain
-        A `Range` for numbers, a `Hierarchy` for categories.
+        A `Range` for numbers, a `Hierarchy` for categories; under z-anonymity also `Open`, `Path`
+        or `Grid`.
     weight
         How much its loss matters, beside the other quasi attributes.
     """
 
     name: str
-    domain: Domain
+    domain: AnyDomain
     weight: float = 1.0
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether its values can be put in boxes."""
+        return isinstance(self.domain, Hierarchy | Range)
+
+    @property
+    def sided(self) -> Domain:
+        """The domain of an attribute that has sides; `Policy.check` has seen to it."""
+        assert isinstance(self.domain, Hierarchy | Range)
+        return self.domain
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it is read from."""
+        domain = self.domain
+        return (domain.latitude, domain.longitude) if isinstance(domain, Grid) else (self.name,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +114,7 @@ class Schema:
         if self.subject is not None:
             roles[self.subject] = "subject"
         named = [
-            *((attribute.name, "quasi") for attribute in self.quasi),
+            *((name, "quasi") for attribute in self.quasi for name in attribute.columns),
             *((attribute.name, "sensitive") for attribute in self.sensitive),
             *((name, "keep") for name in self.keep),
         ]
@@ -116,6 +137,16 @@ class Schema:
                 )
                 problems.append(Problem(f"schema.{role}.{name}", f"is named as {both}", None, mend))
             roles[name] = role
+        problems += [
+            Problem(
+                f"schema.quasi.{a.name}",
+                "is published under the name of another column",
+                None,
+                "Give the grid a name of its own",
+            )
+            for a in self.quasi
+            if isinstance(a.domain, Grid) and a.name in (*roles, self.time)
+        ]
         if self.time is not None and self.time == self.subject:
             problems.append(Problem("schema.time", "is the subject column too"))
         problems.extend(
@@ -130,7 +161,7 @@ class Schema:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that must be read, in a fixed order, without repetition."""
-        names = [self.subject, self.time, *(a.name for a in self.quasi)]
+        names = [self.subject, self.time, *(name for a in self.quasi for name in a.columns)]
         names += [*(a.name for a in self.sensitive), *self.keep]
         return tuple(dict.fromkeys(name for name in names if name is not None))
 

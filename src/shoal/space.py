@@ -29,6 +29,7 @@ from shoal.kernels.measured import (
     TREE,
     Measures,
 )
+from shoal.ladder import n_rungs
 from shoal.policy import (
     BasicLikeness,
     BetaLikeness,
@@ -50,6 +51,7 @@ __all__ = ["Codes", "Deadlines", "Loss", "Space", "Span"]
 Loss: TypeAlias = Literal["glm", "lm"]
 #: Which values of a row are missing is kept in the bits of one number.
 MOST_WITH_GAPS = 63
+NO_CELLS = np.empty((0, 0), np.int64)
 
 
 class Codes(NamedTuple):
@@ -58,12 +60,15 @@ class Codes(NamedTuple):
     ``values`` are numbers, or codes of leaves, by row and quasi attribute (NaN: missing);
     ``sensitive`` are codes by row and sensitive attribute; ``subjects`` are integers that only have
     to be told apart; ``times`` are arrival times in seconds, NaN where the stream has none.
+    Where values are published one by one there are ``cells`` instead of values: for each attribute
+    the keys of its rungs from fine to coarse, which are all 0 where the value is missing.
     """
 
     values: Floats
     subjects: Ints
     sensitive: Ints
     times: Floats
+    cells: Ints = NO_CELLS
 
     def __repr__(self) -> str:
         return f"Codes({len(self.subjects)} rows)"
@@ -85,10 +90,11 @@ class Deadlines(NamedTuple):
 
 
 class Span(NamedTuple):
-    """How many rows a window has and by how many it moves; 0 where that isn't said."""
+    """How many rows a window has and by how many it moves, or its seconds; 0 where it isn't said."""
 
     rows: int
     advance: int
+    seconds: float = 0.0
 
 
 class Space:
@@ -114,7 +120,8 @@ class Space:
     """
 
     __slots__ = (
-        "deadlines", "limits", "measure", "missing", "n_quasi", "n_sensitive", "sides", "window",
+        "deadlines", "limits", "measure", "missing", "n_quasi", "n_sensitive", "rungs", "sides",
+        "window", "z",
     )  # fmt: skip
 
     def __init__(self, schema: Schema, policy: Policy, loss: Loss = "glm") -> None:
@@ -137,7 +144,10 @@ class Space:
                 mend='Name fewer, or set missing = "quarantine"',
             )
         self.n_sensitive = len(schema.sensitive)
-        self.sides = _sides(schema.quasi, loss)
+        self.z = policy.z
+        #: How many rungs each attribute has, where values are published one by one; else no sides.
+        self.rungs = tuple(n_rungs(quasi.domain) for quasi in schema.quasi) if self.z else ()
+        self.sides = _sides(() if self.z else schema.quasi, loss)
         self.limits = _limits(schema, policy)
         self.window = _span(policy)
         delay = policy.delay
@@ -165,14 +175,14 @@ class Space:
 
 
 def _sides(quasi: Sequence[Quasi], loss: Loss) -> Sides:
-    total = reduce(add, (attribute.weight for attribute in quasi))
+    total = reduce(add, (attribute.weight for attribute in quasi), 0.0)
     attributes = np.zeros(len(quasi), ATTRIBUTE)
     leaf_node: list[int] = []
     nodes: list[tuple[float, float, float, int]] = []
     for entry, attribute in zip(attributes, quasi, strict=True):
         weight = attribute.weight / total
         entry["weight"] = weight
-        domain = attribute.domain
+        domain = attribute.sided
         if isinstance(domain, Hierarchy):
             entry["first_leaf"] = len(leaf_node)
             entry["highest"] = len(domain) - 1
@@ -216,7 +226,8 @@ def _limits(schema: Schema, policy: Policy) -> Limits:
 def _span(policy: Policy) -> Span:
     if not isinstance(policy.window, Window):
         return Span(0, 0)
-    return Span(policy.window.rows, policy.window.advance or 0)
+    window = policy.window
+    return Span(window.rows, window.advance or 0, float(window.seconds or 0.0))
 
 
 #: The kind of each criterion that has one kind.

@@ -36,6 +36,12 @@ def find(name: str) -> type[Anonymizer]:
             mend=did_you_mean(name, names()),
         )  # fmt: skip
     module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
-    class_name = "".join(part.capitalize() for part in name.split("-"))
-    anonymizer: type[Anonymizer] = getattr(module, class_name)
-    return anonymizer
+    return next(
+        found
+        for found in vars(module).values()
+        if isinstance(found, type) and issubclass(found, Anonymizer) and _is_called(found, name)
+    )
+
+
+def _is_called(anonymizer: type[Anonymizer], name: str) -> bool:
+    return getattr(anonymizer, "name", None) == name

@@ -43,7 +43,7 @@ def check(evidence: Evidence) -> Verdict:
         flaws.append(f"{unread:,} published rows are of no row of the input")
     lines, positions = lines[positions >= 0], positions[positions >= 0]
     seqs = trace.seq[lines]
-    domains = {attribute.name: attribute.domain for attribute in evidence.schema.quasi}
+    domains = {attribute.name: attribute.sided for attribute in evidence.schema.quasi}
     for side in evidence.sides:
         array = take(column(original, side.name), positions)
         values = _coordinates(array, domains[side.name])

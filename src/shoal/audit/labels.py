@@ -92,13 +92,13 @@ def read_side(
         # A column that nobody has a value in has no type of its own, in a file of text.
         if with_gaps and pa.types.is_null(array.type):
             found[i] = array.cast(pa.large_string())
-    if isinstance(attribute.domain, Hierarchy):
-        return _read_nodes(attribute.name, attribute.domain, gap, found[0])
+    if isinstance(attribute.sided, Hierarchy):
+        return _read_nodes(attribute.name, attribute.sided, gap, found[0])
     if numeric == "range":
-        return _read_ranges(attribute.name, attribute.domain, gap, found[0])
+        return _read_ranges(attribute.name, attribute.sided, gap, found[0])
     if numeric == "bounds":
-        return _read_bounds(attribute.name, attribute.domain, gap, found[0], found[1])
-    return _read_midpoints(attribute.name, attribute.domain, gap, found[0])
+        return _read_bounds(attribute.name, attribute.sided, gap, found[0], found[1])
+    return _read_midpoints(attribute.name, attribute.sided, gap, found[0])
 
 
 def _read_nodes(name: str, tree: Hierarchy, gap: Gap, array: Array) -> Side:

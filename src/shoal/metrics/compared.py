@@ -175,7 +175,7 @@ class Compared:
         cls, schema: Schema, codes: Codes, j: int | None, lo: Floats, hi: Floats, boxes: Ints,
         secrets: Ints | None,
     ) -> Compared:  # fmt: skip
-        axes = tuple(Axis.of(quasi.name, quasi.domain) for quasi in schema.quasi)
+        axes = tuple(Axis.of(quasi.name, quasi.sided) for quasi in schema.quasi)
         if j is None or secrets is None:
             axis, before, after = None, np.zeros(len(codes.values)), np.zeros(len(boxes))
         else:

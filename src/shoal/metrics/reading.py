@@ -102,7 +102,7 @@ _FORMS = ', with numeric = "range" or "bounds": a midpoint doesn\'t tell how wid
 def _labels(quasi: Quasi, column: Any) -> tuple[Floats, Floats]:
     """Read each different label once."""
     encoded = column.cast(pa.string()).dictionary_encode()
-    read = [_read(quasi.domain, label) for label in encoded.dictionary.to_pylist()]
+    read = [_read(quasi.sided, label) for label in encoded.dictionary.to_pylist()]
     # A null is none of the labels, and what is put at the end stands for it.
     ends = np.array([*read, (np.nan, np.nan)])
     places = np.asarray(pc.fill_null(encoded.indices.cast(pa.int64()), len(read)))

@@ -248,7 +248,7 @@ def streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MA
     n_subjects = draw(st.sampled_from([6, 1, 2, 40]))
     timed = draw(st.booleans())
     missing = draw(st.sampled_from(meanings(anonymizer)))
-    pools = [draw(st.lists(_values(a.domain), min_size=1, max_size=4)) for a in schema.quasi]
+    pools = [draw(st.lists(_values(a.sided), min_size=1, max_size=4)) for a in schema.quasi]
     if missing != "quarantine":
         pools = [draw(st.sampled_from(_gappy(pool))) for pool in pools]
     secrets = [draw(_sensitive(attribute.domain)) for attribute in schema.sensitive]

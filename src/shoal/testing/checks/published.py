@@ -169,7 +169,7 @@ def check_cover(anonymizer: Anonymizer, stream: Stream) -> None:
             valid.add(d)
             require(lo[d] <= hi[d], f"{name} ends before it begins")
             require(
-                _is_public(attribute.domain, lo[d], hi[d]),
+                _is_public(attribute.sided, lo[d], hi[d]),
                 f"{name} is no node, or has an edge off the step or out of the range",
             )
             if maybe and outcome == Outcome.group:
@@ -179,9 +179,9 @@ def check_cover(anonymizer: Anonymizer, stream: Stream) -> None:
                     continue
                 own = (value, value)
                 if np.isnan(value):
-                    own = _whole(attribute.domain)
-                elif isinstance(attribute.domain, Range):
-                    own = attribute.domain.snap(value, value)
+                    own = _whole(attribute.sided)
+                elif isinstance(attribute.sided, Range):
+                    own = attribute.sided.snap(value, value)
                 require(lo[d] <= own[0] and own[1] <= hi[d], f"{name} doesn't cover row {row}")
         loss = float(decided.loss[box])
         require(-ROUNDING <= loss <= 1 + ROUNDING, f"group {group} has a loss outside of 0 to 1")
@@ -246,7 +246,7 @@ def _loss(quasi: Sequence[Quasi], lo: Floats, hi: Floats, measure: str, valid: s
     total = 0.0
     for d in valid:
         attribute, low, high = quasi[d], float(lo[d]), float(hi[d])
-        domain = attribute.domain
+        domain = attribute.sided
         if isinstance(domain, Range):
             side = (high - low) / (domain.hi - domain.lo)
         elif high == low:
