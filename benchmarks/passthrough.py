@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal.engine import Anonymizer, Engine, Out, Outcome
+from shoal.engine import Anonymizer, BoxEngine, Engine, Out, Outcome
 from shoal.kernels.arrays import Floats, Ints
 from shoal.policy import Criterion, Delay, KAnonymity, Missing, Policy
 from shoal.space import Codes, Space
@@ -55,7 +55,7 @@ class _State(NamedTuple):
     n_rows: Ints
 
 
-class _PassThroughEngine(Engine):
+class _PassThroughEngine(BoxEngine):
     """One run of `PassThrough`."""
 
     state: _State

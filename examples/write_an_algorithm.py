@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal.engine import Anonymizer, Engine, Out, Outcome, decide, write_box
+from shoal.engine import Anonymizer, BoxEngine, Engine, Out, Outcome, decide, write_box
 from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import Box, hull, mean_loss
 from shoal.kernels.criteria import count_subjects, meets
@@ -60,7 +60,7 @@ MARKS = np.dtype(
 )
 
 
-class FirstComeEngine(Engine):
+class FirstComeEngine(BoxEngine):
     """One run of `FirstCome`."""
 
     state: State

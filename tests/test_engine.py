@@ -21,7 +21,7 @@ from shoal import (
     Sensitive,
     Space,
 )
-from shoal.engine import Anonymizer, Engine, Out, Outcome, decide, write_box
+from shoal.engine import Anonymizer, BoxEngine, Engine, Out, Outcome, decide, write_box
 from shoal.errors import CheckpointError, ParameterError, UnsupportedError
 from shoal.kernels.arrays import Floats, Ints
 from shoal.kernels.boxes import Box
@@ -40,7 +40,7 @@ class State(NamedTuple):
     inner: Inner
 
 
-class BufferEngine(Engine):
+class BufferEngine(BoxEngine):
     """Holds everything; the flush publishes it as one group, a tick suppresses it."""
 
     state: State

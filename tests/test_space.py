@@ -118,8 +118,8 @@ def test_a_policy_that_does_not_fit_is_refused() -> None:
 
 def test_a_batch_of_no_rows() -> None:
     empty = Codes.empty(2, 1)
-    assert [array.shape for array in empty] == [(0, 2), (0,), (0, 1), (0,)]
-    assert [array.dtype.kind for array in empty] == ["f", "i", "i", "f"]
+    assert [array.shape for array in empty] == [(0, 2), (0,), (0, 1), (0,), (0, 0)]
+    assert [array.dtype.kind for array in empty] == ["f", "i", "i", "f", "i"]
 
 
 # -- what is measured ------------------------------------------------------------------------------

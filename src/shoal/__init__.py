@@ -28,13 +28,18 @@ if TYPE_CHECKING:
     from shoal.algorithms.t_incognito_w import TIncognitoW as TIncognitoW
     from shoal.algorithms.t_mondrian import TMondrian as TMondrian
     from shoal.algorithms.t_mondrian_w import TMondrianW as TMondrianW
+    from shoal.algorithms.z_anonymity import ZAnonymous as ZAnonymous
     from shoal.engine import Anonymizer as Anonymizer
+    from shoal.engine import BoxEngine as BoxEngine
     from shoal.engine import Decisions as Decisions
     from shoal.engine import Engine as Engine
     from shoal.errors import ShoalError as ShoalError
     from shoal.frame import anonymize as anonymize
     from shoal.hierarchy import Hierarchy as Hierarchy
     from shoal.hierarchy import Range as Range
+    from shoal.ladder import Grid as Grid
+    from shoal.ladder import Open as Open
+    from shoal.ladder import Path as Path
     from shoal.policy import BasicLikeness as BasicLikeness
     from shoal.policy import Delay as Delay
     from shoal.policy import DeltaDisclosure as DeltaDisclosure
@@ -48,6 +53,7 @@ if TYPE_CHECKING:
     from shoal.policy import SemanticLikeness as SemanticLikeness
     from shoal.policy import TCloseness as TCloseness
     from shoal.policy import Window as Window
+    from shoal.policy import ZAnonymity as ZAnonymity
     from shoal.schema import Quasi as Quasi
     from shoal.schema import Schema as Schema
     from shoal.schema import Sensitive as Sensitive
@@ -59,6 +65,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Anonymizer": "shoal.engine",
     "BasicLikeness": "shoal.policy",
+    "BoxEngine": "shoal.engine",
     "Burel": "shoal.algorithms.burel",
     "BurelW": "shoal.algorithms.burel_w",
     "Castle": "shoal.algorithms.castle",
@@ -73,6 +80,7 @@ _HOMES = {
     "EntropyLDiversity": "shoal.policy",
     "Fads": "shoal.algorithms.fads",
     "Fast": "shoal.algorithms.fast",
+    "Grid": "shoal.ladder",
     "Hierarchy": "shoal.hierarchy",
     "Idea": "shoal.algorithms.idea",
     "Iot": "shoal.algorithms.iot",
@@ -80,6 +88,8 @@ _HOMES = {
     "KVarp": "shoal.algorithms.k_varp",
     "LMondrian": "shoal.algorithms.l_mondrian",
     "Mondrian": "shoal.algorithms.mondrian",
+    "Open": "shoal.ladder",
+    "Path": "shoal.ladder",
     "Policy": "shoal.policy",
     "Quasi": "shoal.schema",
     "Range": "shoal.hierarchy",
@@ -99,6 +109,8 @@ _HOMES = {
     "TMondrian": "shoal.algorithms.t_mondrian",
     "TMondrianW": "shoal.algorithms.t_mondrian_w",
     "Window": "shoal.policy",
+    "ZAnonymity": "shoal.policy",
+    "ZAnonymous": "shoal.algorithms.z_anonymity",
     "anonymize": "shoal.frame",
 }
 

@@ -8,30 +8,35 @@ An `Anonymizer` is a recipe: one algorithm and its knobs, immutable. `Anonymizer
 from __future__ import annotations
 
 import dataclasses
-import enum
 import hashlib
 import math
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal._jit import kernel
+from shoal.decisions import (
+    Decisions,
+    Out,
+    Outcome,
+    decide,
+    shuffle_groups,
+    write_box,
+    write_losses,
+)
 from shoal.errors import CheckpointError, ParameterError, UnsupportedError
-from shoal.kernels.arrays import Any1, Floats, Ints, Records
-from shoal.kernels.boxes import Box, Sides, row_loss, set_row
-from shoal.kernels.rng import seeded, shuffle
+from shoal.kernels.arrays import Any1
+from shoal.kernels.rng import seeded
 from shoal.policy import Criterion, Missing, Policy
 from shoal.schema import Schema
-from shoal.space import NO_CELLS, Codes, Loss, Space
+from shoal.space import Codes, Loss, Space
 
 __all__ = [
-    "HIDDEN",
-    "MISSING",
     "Anonymizer",
+    "BoxEngine",
     "Decisions",
     "Engine",
     "Out",
@@ -45,183 +50,8 @@ __all__ = [
 MOST = 10_000_000
 
 
-#: The rung of a value that isn't published, and of one that isn't there.
-HIDDEN, MISSING = -1, -2
-NO_ROWS = np.empty(0, np.int64)
-
-
-class Outcome(enum.IntEnum):
-    """What became of a row. The names are those of the trace."""
-
-    group = 0
-    reuse = 1
-    suppressed = 2
-
-
-class Decisions(NamedTuple):
-    """What an engine decided, in the order in which it did.
-
-    The first eight arrays have one entry for each decided row: its position among the valid rows,
-    its `Outcome`, the box it is published in (-1: none), the row count and the time at which it
-    was decided (NaN without time), a number for the instant, which of its values are missing (bit
-    d: quasi attribute d), and its loss: that of the box in the attributes where the row has values.
-    The others have one entry for each box: its sides (an empty one is from infinity to minus
-    infinity), its loss over the sides that it has, the number of its group, how many rows and
-    subjects formed the group (0 for a box that is used again), which values any of them misses,
-    and the window that the group was measured against: by how many rows had come at its end (-1:
-    none). Rows of one group follow each other, shuffled.
-
-    Where values are published one by one there are no boxes. Then the last three have one entry for
-    each decided row: for each attribute the rung at which it is published (`HIDDEN`, `MISSING`) and
-    how many subjects stand behind it, and the z that was in force.
-    """
-
-    rows: Ints
-    outcomes: Ints
-    boxes: Ints
-    published: Ints
-    published_s: Floats
-    instants: Ints
-    gaps: Ints
-    losses: Floats
-    lo: Floats
-    hi: Floats
-    loss: Floats
-    groups: Ints
-    n_rows: Ints
-    n_subjects: Ints
-    box_gaps: Ints
-    windows: Ints
-    levels: Ints = NO_CELLS
-    crowds: Ints = NO_CELLS
-    z: Ints = NO_ROWS
-
-    def __repr__(self) -> str:
-        # The edges of a box are values of people.
-        return f"Decisions({len(self.rows)} rows, {len(self.loss)} boxes)"
-
-
-#: How a kernel writes down a decided row, a box, and how far it has come.
-DECIDED = np.dtype(
-    [
-        ("row", "i8"),
-        ("outcome", "i8"),
-        ("box", "i8"),
-        ("published", "i8"),
-        ("published_s", "f8"),
-        ("instant", "i8"),
-        ("gaps", "i8"),
-        ("loss", "f8"),
-    ]
-)
-BOX = np.dtype(
-    [
-        ("loss", "f8"),
-        ("group", "i8"),
-        ("n_rows", "i8"),
-        ("n_subjects", "i8"),
-        ("gaps", "i8"),
-        ("window", "i8"),
-    ]
-)
-PROGRESS = np.dtype(
-    [("n_decided", "i8"), ("n_boxes", "i8"), ("published", "i8"), ("published_s", "f8")]
-)
-
-
-class Out(NamedTuple):
-    """Where a kernel puts its decisions."""
-
-    decided: Records
-    boxes: Records
-    lo: Floats
-    hi: Floats
-    progress: Records
-
-    @classmethod
-    def room(cls, n: int, n_quasi: int) -> Out:
-        """Room for at most n rows."""
-        return cls(
-            np.empty(n, DECIDED),
-            np.empty(n, BOX),
-            np.empty((n, n_quasi)),
-            np.empty((n, n_quasi)),
-            np.zeros(1, PROGRESS),
-        )
-
-    def decisions(self) -> Decisions:
-        """What was put there."""
-        decided = self.decided[: self.progress["n_decided"][0]]
-        n_boxes = self.progress["n_boxes"][0]
-        boxes = self.boxes[:n_boxes]
-        per_row = {
-            "rows": decided["row"],
-            "outcomes": decided["outcome"],
-            "boxes": decided["box"],
-            "published": decided["published"],
-            "published_s": decided["published_s"],
-            "instants": decided["instant"],
-            "gaps": decided["gaps"],
-            "losses": decided["loss"],
-        }
-        per_box = {
-            "loss": boxes["loss"],
-            "groups": boxes["group"],
-            "n_rows": boxes["n_rows"],
-            "n_subjects": boxes["n_subjects"],
-            "box_gaps": boxes["gaps"],
-            "windows": boxes["window"],
-        }
-        # Apart from each other the columns are contiguous, as kernels and Arrow want them.
-        columns = {n: np.ascontiguousarray(c) for n, c in (per_row | per_box).items()}
-        return Decisions(**columns, lo=self.lo[:n_boxes], hi=self.hi[:n_boxes])
-
-
-@kernel
-def decide(out: Out, row: int, outcome: int, box: int, instant: int, gaps: int) -> None:
-    """Write down what becomes of a row; which of its values are missing is known to its engine."""
-    i = out.progress["n_decided"][0]
-    out.progress["n_decided"][0] += 1
-    out.decided["row"][i] = row
-    out.decided["outcome"][i] = outcome
-    out.decided["box"][i] = box
-    out.decided["published"][i] = out.progress["published"][0]
-    out.decided["published_s"][i] = out.progress["published_s"][0]
-    out.decided["instant"][i] = instant
-    out.decided["gaps"][i] = gaps
-
-
-@kernel
-def write_box(out: Out, lo: Floats, hi: Floats, box: Box) -> int:
-    """Write down a box; give its number."""
-    i = out.progress["n_boxes"][0]
-    out.progress["n_boxes"][0] += 1
-    set_row(out.lo, i, lo)
-    set_row(out.hi, i, hi)
-    out.boxes["loss"][i] = box.loss
-    out.boxes["group"][i] = box.group
-    out.boxes["n_rows"][i] = box.n_rows
-    out.boxes["n_subjects"][i] = box.n_subjects
-    out.boxes["gaps"][i] = box.gaps
-    out.boxes["window"][i] = box.window
-    return i
-
-
-@kernel
-def _write_losses(sides: Sides, out: Out) -> None:
-    """Write down what each decided row loses: what it lacked can't be lost."""
-    for i in range(out.progress["n_decided"][0]):
-        box, gaps = out.decided["box"][i], out.decided["gaps"][i]
-        if box < 0:
-            out.decided["loss"][i] = 1.0
-        elif gaps == 0:
-            out.decided["loss"][i] = out.boxes["loss"][box]
-        else:
-            out.decided["loss"][i] = row_loss(sides, out.lo[box], out.hi[box], gaps)
-
-
 class Engine(ABC):
-    """One run of an anonymizer. A subclass has a ``state`` and three verbs that fill decisions.
+    """One run of an anonymizer: a ``state`` and three verbs that give decisions.
 
     Everything that a decision depends on is in the state; so a snapshot, restored, goes on as
     if nothing had happened.
@@ -235,6 +65,64 @@ class Engine(ABC):
         self._shuffling = seeded(seed, "shuffle")
 
     # -- the three verbs ---------------------------------------------------------------------
+
+    @abstractmethod
+    def push(self, codes: Codes) -> Decisions:
+        """Take in a batch; give what is decided by it, deadlines between its rows included."""
+
+    @abstractmethod
+    def advance(self, now: float) -> Decisions:
+        """Say that it is ``now`` and nothing came: give what is due."""
+
+    @abstractmethod
+    def flush(self) -> Decisions:
+        """Say that the stream has ended: decide all that is held, under the promise."""
+
+    @property
+    @abstractmethod
+    def n_held(self) -> int:
+        """How many rows have arrived and aren't decided."""
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When `advance` will have something to do, in seconds, or None."""
+        return None
+
+    # -- snapshots ------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any1]:
+        """A copy of the whole state, by name."""
+        arrays = {name: array.copy() for name, array in _named_arrays(self.state)}
+        return arrays | {"shuffling": self._shuffling.copy(), "identity": self.identity.copy()}
+
+    def restore(self, snapshot: Mapping[str, Any1]) -> None:
+        """Go back to a snapshot of the same recipe on the same schema and policy."""
+        own = {name: array.dtype for name, array in _named_arrays(self.state)}
+        own |= {"shuffling": self._shuffling.dtype, "identity": self.identity.dtype}
+        given = {name: array.dtype for name, array in snapshot.items()}
+        # By name and type: a field that another version hasn't known must not be made up.
+        if foreign := {name for name, _ in own.items() ^ given.items()}:
+            raise CheckpointError(
+                "the snapshot is of another algorithm or version: "
+                f"{len(foreign)} of its arrays aren't those of this engine"
+            )
+        if not np.array_equal(snapshot["identity"], self.identity):
+            raise CheckpointError(
+                "the snapshot was taken under another schema, policy or other knobs: what it holds "
+                "doesn't keep this promise. Start anew, or go back to the former job"
+            )
+        self._shuffling = snapshot["shuffling"].copy()
+        self.state = _rebuilt(self.state, snapshot, "")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_held={self.n_held})"
+
+
+class BoxEngine(Engine):
+    """An engine that publishes rows in boxes. A subclass brings verbs that fill decisions in.
+
+    Rows of one group are shuffled here, and what each row loses is written down.
+    """
 
     def push(self, codes: Codes) -> Decisions:
         """Take in a batch; give what is decided by it, deadlines between its rows included."""
@@ -268,27 +156,17 @@ class Engine(ABC):
     def _shuffled(self, most: int, verb: Callable[[Out], None]) -> Decisions:
         out = Out.room(most, self.space.n_quasi)
         verb(out)
-        _write_losses(self.space.sides, out)
+        write_losses(self.space.sides, out)
         decisions = out.decisions()
         order = np.arange(len(decisions.rows))
-        _shuffle_groups(self._shuffling, order, decisions.boxes)
+        shuffle_groups(self._shuffling, order, decisions.boxes)
         return decisions._replace(
             rows=decisions.rows[order], gaps=decisions.gaps[order], losses=decisions.losses[order]
         )
 
     # -- what a subclass brings ----------------------------------------------------------------
 
-    @property
-    @abstractmethod
-    def n_held(self) -> int:
-        """How many rows have arrived and aren't decided."""
-
-    @property
-    def next_deadline(self) -> float | None:
-        """When `advance` will have something to do, in seconds, or None."""
-        return None
-
-    def _reserve(self, n: int) -> None:  # noqa: B027 - what holds nothing needs no room
+    def _reserve(self, n: int) -> None:
         """Make room in the state for n more rows."""
 
     @abstractmethod
@@ -299,35 +177,6 @@ class Engine(ABC):
 
     @abstractmethod
     def _flush(self, out: Out) -> None: ...
-
-    # -- snapshots ------------------------------------------------------------------------------
-
-    def snapshot(self) -> dict[str, Any1]:
-        """A copy of the whole state, by name."""
-        arrays = {name: array.copy() for name, array in _named_arrays(self.state)}
-        return arrays | {"shuffling": self._shuffling.copy(), "identity": self.identity.copy()}
-
-    def restore(self, snapshot: Mapping[str, Any1]) -> None:
-        """Go back to a snapshot of the same recipe on the same schema and policy."""
-        own = {name: array.dtype for name, array in _named_arrays(self.state)}
-        own |= {"shuffling": self._shuffling.dtype, "identity": self.identity.dtype}
-        given = {name: array.dtype for name, array in snapshot.items()}
-        # By name and type: a field that another version hasn't known must not be made up.
-        if foreign := {name for name, _ in own.items() ^ given.items()}:
-            raise CheckpointError(
-                "the snapshot is of another algorithm or version: "
-                f"{len(foreign)} of its arrays aren't those of this engine"
-            )
-        if not np.array_equal(snapshot["identity"], self.identity):
-            raise CheckpointError(
-                "the snapshot was taken under another schema, policy or other knobs: what it holds "
-                "doesn't keep this promise. Start anew, or go back to the former job"
-            )
-        self._shuffling = snapshot["shuffling"].copy()
-        self.state = _rebuilt(self.state, snapshot, "")
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(n_held={self.n_held})"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -492,14 +341,3 @@ def _rebuilt(state: Any, snapshot: Mapping[str, Any1], prefix: str) -> Any:
             for name, part in zip(state._fields, state, strict=True)
         )
     )
-
-
-@kernel
-def _shuffle_groups(state: Ints, rows: Ints, boxes: Ints) -> None:
-    """Shuffle each run of rows with one box: their order must not tell who came first."""
-    begin = 0
-    for i in range(1, len(rows) + 1):
-        if i == len(rows) or boxes[i] != boxes[begin] or boxes[begin] < 0:
-            if boxes[begin] >= 0:
-                shuffle(state, rows[begin:i])
-            begin = i

@@ -7,6 +7,7 @@ too, see `rungs`.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -152,7 +153,7 @@ class Grid:
                     f"must be from {SMALLEST_CELL} to {LARGEST_CELL:,} metres",
                     got=repr(side),
                 )
-        for fine, coarse in zip(cells, cells[1:], strict=False):
+        for fine, coarse in itertools.pairwise(cells):
             if coarse <= fine or coarse % fine:
                 raise ParameterError(
                     "Grid.cells",

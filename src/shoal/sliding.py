@@ -93,7 +93,7 @@ class SlidingEngine(HoldingEngine):
     def _reserve(self, n: int) -> None:
         rows = self.state.held
         span = int(rows.marks["upcoming"][0] - rows.marks["oldest"][0]) + n + 1
-        span = min(span, sum(self.space.window) + 2)
+        span = min(span, self.space.window.rows + self.space.window.advance + 2)
         if span > len(rows.rows):
             self.state = self.state._replace(held=held.grown(rows, span))
 

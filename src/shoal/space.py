@@ -90,7 +90,7 @@ class Deadlines(NamedTuple):
 
 
 class Span(NamedTuple):
-    """How many rows a window has and by how many it moves, or its seconds; 0 where it isn't said."""
+    """How many rows a window has and by how many it moves, or its seconds; 0: it isn't said."""
 
     rows: int
     advance: int

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.engine import Anonymizer, Engine, Out, decide, write_box
+from shoal.engine import Anonymizer, BoxEngine, Engine, Out, decide, write_box
 from shoal.errors import ParameterError
 from shoal.kernels import rng
 from shoal.kernels.arrays import Any1, Floats, Ints, Records
@@ -67,7 +67,7 @@ class ForTables(Cutting):
         return TableEngine(space, seed, self)
 
 
-class TableEngine(Engine):
+class TableEngine(BoxEngine):
     """One run of such an algorithm."""
 
     state: Table

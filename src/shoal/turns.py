@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.engine import Anonymizer, Engine, Out
+from shoal.engine import Anonymizer, BoxEngine, Out
 from shoal.errors import UnsupportedError
 from shoal.kernels import counter, held, recent
 from shoal.kernels.arrays import Floats, Ints, Records
@@ -71,7 +71,7 @@ class Batch(NamedTuple):
     cursor: Records
 
 
-class HoldingEngine(Engine):
+class HoldingEngine(BoxEngine):
     """A run of an algorithm that holds rows: a subclass has a ``state`` with ``held`` in it."""
 
     def __init__(self, space: Space, state: Any, seed: bytes) -> None:

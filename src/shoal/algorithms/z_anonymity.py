@@ -1,0 +1,83 @@
+"""z-anonymity: each value is published at once, or not at all (Jha et al. 2023)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar, Literal
+
+from shoal.engine import Anonymizer, Engine
+from shoal.errors import ParameterError
+from shoal.exposing import Course, ExposingEngine
+from shoal.policy import Criterion, Missing, ZAnonymity
+from shoal.space import Space
+
+__all__ = ["ZAnonymous"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ZAnonymous(Anonymizer):
+    """Publish a value if at least z subjects have exposed it in the window that ends with it.
+
+    Nothing is held: every value is decided when it comes, by itself, whatever else its row has. A
+    value with a ladder of more general labels (a hierarchy, a path, a grid) is published at the
+    finest rung behind which z subjects stand; a value with no such rung is hidden.
+
+    Parameters
+    ----------
+    count
+        Who stands behind a rung. ``"residual"``: the subjects whose finer value can't be published.
+        ``"plain"``: all who exposed anything below it, as the authors' own package counts; then a
+        rung that is popular because of one value is published for a rare one and betrays it.
+    probability
+        How likely a subject shall share all that is published about it in a window with ``k`` - 1
+        others. Above 0, z is raised as far as that needs whenever the window is looked at, and
+        lowered again, never below the policy's. 0 leaves z as it is.
+    k
+        See ``probability``.
+    estimates
+        How often in a window's length the share of such subjects is estimated.
+
+    >>> import numpy as np
+    >>> from shoal import Codes, Policy, Quasi, Schema, Window
+    >>> from shoal.ladder import Open
+    >>> schema = Schema("user", [Quasi("site", Open())], time="at")
+    >>> policy = Policy(ZAnonymity(3), window=Window(seconds=60))
+    >>> engine = ZAnonymous().start(schema, policy, seed=bytes(32))
+    >>> none = np.empty((4, 0))
+    >>> users, sites = np.array([1, 2, 2, 3]), np.full((4, 1), 7)
+    >>> codes = Codes(none, users, none.astype(np.int64), np.array([0.0, 1, 2, 3]), sites)
+    >>> engine.push(codes).levels[:, 0].tolist()  # only the last has two others before it
+    [-1, -1, -1, 0]
+
+    Reference: N. Jha, L. Vassio, M. Trevisan, E. Leonardi, M. Mellia, "Practical anonymization for
+    data streams: z-anonymity and relation with k-anonymity", Performance Evaluation 159, 2023.
+    """
+
+    name: ClassVar[str] = "z-anonymity"
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (ZAnonymity,)
+    reference: ClassVar[str] = "Jha et al. 2023, Algorithm 1"
+    needs_delay: ClassVar[bool] = False
+    publishes: ClassVar[Literal["rows", "windows", "table", "cells"]] = "cells"
+    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "maybe")
+
+    count: Literal["residual", "plain"] = "residual"
+    probability: float = 0.0
+    k: int = 2
+    estimates: int = 1
+
+    def __post_init__(self) -> None:
+        self._one_of("count", ("residual", "plain"))
+        self._at_least(2, "k")
+        self._at_least(1, "estimates")
+        self._at_most(1000, "estimates")
+        self._between(0.0, 1.0, "probability")
+        if self.probability and self.count == "plain":
+            raise ParameterError(
+                "ZAnonymous.probability",
+                'goes with count = "residual" only',
+                mend='Leave one of the two out: what "plain" publishes isn\'t estimated',
+            )
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        course = Course(self.count == "plain", float(self.probability), self.k, self.estimates)
+        return ExposingEngine(space, course, seed)
