@@ -1,0 +1,97 @@
+"""The authors' own package, ``zanon``, as a peer: a thin driver that lives with its quirks.
+
+It writes to files of fixed names in the current folder, so it runs in a temporary one; it takes a
+first time of 0 for none; and it moves z by itself every half hour unless it is told not to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from zanonymity.zanon import zanon
+
+__all__ = ["Peer", "path_rungs", "peer"]
+
+
+class Peer:
+    """One run of the peer in a folder.
+
+    ``z`` stays as it is unless the run is ``adaptive``; then it moves once a window has passed,
+    half an hour after the last time at the earliest, towards ``probability`` with ``k``.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        seconds: float,
+        *,
+        z: int = 10,
+        adaptive: bool = False,
+        probability: float = 0.8,
+        k: int = 2,
+    ) -> None:
+        self.folder = folder
+        with contextlib.chdir(folder):
+            self.inner: Any = zanon(seconds, probability, k)
+        self.inner.z = z
+        if not adaptive:
+            self.inner.rate = math.inf
+        self.n_read = 0
+
+    def push(self, time: float, subject: str, value: str) -> str | None:
+        """What the peer publishes of one event: the value or what is above it, or None."""
+        if time <= 0:
+            raise ValueError("the peer takes a time of 0 for none")
+        with contextlib.chdir(self.folder), warnings.catch_warnings():
+            # It tells the time of an estimate in a way that newer Pythons warn about.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self.inner.anonymize((time, subject, value))
+        lines = self.published
+        new, self.n_read = lines[self.n_read :], len(lines)
+        return new[0].split("\t")[2] if new else None
+
+    def push_all(self, events: Iterable[tuple[float, str, str]]) -> list[str | None]:
+        """The same for several events."""
+        return [self.push(*event) for event in events]
+
+    @property
+    def published(self) -> list[str]:
+        """The lines of its output."""
+        self.inner.f_out.flush()
+        return (self.folder / "output.txt").read_text(encoding="utf-8").splitlines()
+
+    @property
+    def counters(self) -> list[str]:
+        """The lines of the file beside its output."""
+        self.inner.f_count.flush()
+        return (self.folder / "counters.txt").read_text(encoding="utf-8").splitlines()
+
+    @property
+    def shares(self) -> list[float]:
+        """The shares of subjects with k alike that it has reported."""
+        told = json.loads((self.folder / "output.json").read_text(encoding="utf-8"))
+        return [float(share) for share in told["kanon"]]
+
+
+@contextlib.contextmanager
+def peer(seconds: float, **options: Any) -> Iterator[Peer]:
+    """A run of the peer in a folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Peer(Path(folder), seconds, **options)
+        try:
+            yield run
+        finally:
+            run.inner.endFiles()
+
+
+def path_rungs(value: str, levels: int) -> tuple[str, ...]:
+    """The rungs of a path such as ``italy*turin``, fine to coarse; a short one repeats itself."""
+    parts = value.split("*")
+    return value, *("*".join(parts[: levels - rung]) for rung in range(1, levels))
