@@ -59,7 +59,10 @@ class State(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """The window: how far it goes back, in seconds or rows, and when it is looked at."""
+    """The window: how far it goes back, in seconds or rows, and how often it is looked at.
+
+    A step of 0 is never.
+    """
 
     seconds: bool
     length: float
@@ -89,7 +92,9 @@ class ExposingEngine(Engine):
         self._cuts = np.cumsum([0, *space.rungs])
         seconds, rows = space.window.seconds, space.window.rows
         length = seconds or float(rows)
-        self._reach = Reach(seconds > 0, length, length / course.estimates, max(space.rungs))
+        # What "plain" shows isn't estimated: there a subject stands behind rungs it isn't shown at.
+        step = 0.0 if course.plain else length / course.estimates
+        self._reach = Reach(seconds > 0, length, step, max(space.rungs))
 
     @property
     def n_held(self) -> int:
@@ -320,6 +325,8 @@ def _has_room(table: Exposures, z: int, n_rungs: int) -> bool:
 @kernel
 def _is_time(place: Records, reach: Reach, clock: float) -> bool:
     """Whether the window is to be looked at before a row is taken in; note that it is."""
+    if reach.step == 0.0:
+        return False
     slot = math.floor((clock - place["begin"][0] - reach.length) / reach.step)
     if slot < 0 or slot <= place["slot"][0]:
         return False

@@ -185,7 +185,7 @@ def drop_node(table: Exposures, node: int) -> None:
 def find_entry(table: Exposures, node: int, subject: int) -> int:
     """The entry of a subject behind a node, or `NONE`."""
     entries = table.entries
-    at = table.entry_heads[home(node, subject, len(table.entry_heads))]
+    at = table.entry_heads[home(int(node), subject, len(table.entry_heads))]
     while at != NONE and (entries["subject"][at] != subject or entries["node"][at] != node):
         at = entries["chain"][at]
     return at
@@ -202,7 +202,7 @@ def add_entry(table: Exposures, node: int, subject: int) -> int:
     else:
         marks["free_entry"][0] = entries["chain"][at]
     marks["n_entries"][0] += 1
-    head = home(node, subject, len(table.entry_heads))
+    head = home(int(node), subject, len(table.entry_heads))
     first = nodes["first"][node]
     entries["subject"][at] = subject
     entries["time"][at] = 0.0
@@ -226,7 +226,7 @@ def drop_entry(table: Exposures, at: int) -> None:
     """Take a subject away from a node. The node stays, even with nobody behind it."""
     entries, nodes, marks = table.entries, table.nodes, table.marks
     node = entries["node"][at]
-    head = home(node, entries["subject"][at], len(table.entry_heads))
+    head = home(int(node), entries["subject"][at], len(table.entry_heads))
     other, previous = table.entry_heads[head], NONE
     while other != at:
         other, previous = entries["chain"][other], other
