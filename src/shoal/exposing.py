@@ -8,6 +8,7 @@ and every now and then it is looked at how many subjects can't be told apart.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,25 @@ from shoal.engine import Engine
 from shoal.errors import ParameterError
 from shoal.kernels.arrays import Ints, Records
 from shoal.kernels.climbing import Rule, climb, expose, forget, rebuild
-from shoal.kernels.exposures import LEAST, NONE, Exposures, empty, moved
+from shoal.kernels.exposures import (
+    KEY,
+    LATEST,
+    LEAST,
+    LEVEL,
+    N_ENTRIES,
+    N_LEAVES,
+    N_NODES,
+    N_SUBJECTS,
+    NODE,
+    NONE,
+    OLDEST,
+    SUBJECT,
+    TOP_ENTRY,
+    UPCOMING,
+    Exposures,
+    empty,
+    moved,
+)
 from shoal.space import Codes, Space
 
 __all__ = ["Course", "ExposingEngine"]
@@ -104,7 +123,7 @@ class ExposingEngine(Engine):
     @property
     def n_exposures(self) -> int:
         """How many different exposures (a subject, a value) are in the window."""
-        return int(self.state.table.marks["n_leaves"][0])
+        return int(self.state.table.marks[N_LEAVES])
 
     # -- the three verbs --------------------------------------------------------------------------
 
@@ -194,24 +213,33 @@ class ExposingEngine(Engine):
 
     # -- room --------------------------------------------------------------------------------------
 
+    def _room(self) -> tuple[int, int, int]:
+        """How many entries, nodes and exposures there are, and may come with the next one."""
+        marks, n_rungs = self.state.table.marks, self._reach.n_rungs
+        more = _n_new(self.state.table, int(self.state.place["z"][0]), n_rungs)
+        n_exposures = int(marks[UPCOMING] - marks[OLDEST])
+        return (
+            int(marks[N_ENTRIES]) + more,
+            int(marks[N_NODES]) + n_rungs,
+            n_exposures + 1,
+        )
+
     def _make_room(self) -> None:
-        """Tables twice as large, or as large as the next move may need."""
+        """Larger tables: twice as large as is needed, so that it happens rarely."""
         table = self.state.table
-        n_more = _n_new(table, int(self.state.place["z"][0]), self._reach.n_rungs)
-        n_entries = 2 * (int(table.marks["n_entries"][0]) + n_more)
-        n_nodes = 2 * (int(table.marks["n_nodes"][0]) + self._reach.n_rungs)
-        self._move(max(n_entries, len(table.entries)), max(n_nodes, len(table.nodes)))
+        there = len(table.entries), len(table.nodes), len(table.ring)
+        self._move([max(2 * n, m) for n, m in zip(self._room(), there, strict=True)])
 
     def _give_room_back(self) -> None:
         """Smaller tables, where the window has become much smaller than they are."""
         table = self.state.table
-        n_entries, n_nodes = (int(table.marks[name][0]) for name in ("n_entries", "n_nodes"))
-        wide = len(table.entries) > max(LEAST, SPARSE * n_entries)
-        if wide or len(table.nodes) > max(LEAST, SPARSE * n_nodes):
-            self._move(max(LEAST, 2 * n_entries), max(LEAST, 2 * n_nodes))
+        there = len(table.entries), len(table.nodes), len(table.ring)
+        needed = self._room()
+        if any(m > max(LEAST, SPARSE * n) for n, m in zip(needed, there, strict=True)):
+            self._move([max(LEAST, 2 * n) for n in needed])
 
-    def _move(self, n_entries: int, n_nodes: int) -> None:
-        self.state = self.state._replace(table=moved(self.state.table, n_entries, n_nodes))
+    def _move(self, room: Sequence[int]) -> None:
+        self.state = self.state._replace(table=moved(self.state.table, *room))
 
     # -- estimates ---------------------------------------------------------------------------------
 
@@ -221,10 +249,9 @@ class ExposingEngine(Engine):
         before, course = int(place["z"][0]), self._course
         if course.probability and self._reach.n_rungs > 1:
             # As many entries as there can be under any z.
-            most = int(table.marks["n_leaves"][0]) * self._reach.n_rungs
-            self._move(max(most, LEAST), len(table.nodes))
-            table = self.state.table
-        people = np.unique(_subjects(table))
+            most = int(table.marks[N_LEAVES]) * self._reach.n_rungs
+            self._move((max(most, LEAST), len(table.nodes), len(table.ring)))
+        people = np.unique(_subjects(self.state.table))
         z = before
         if course.probability:
             z = self._wanted(people)
@@ -279,12 +306,13 @@ def _scattered(keys: Ints) -> NDArray[np.uint64]:
 
 @kernel
 def _subjects(table: Exposures) -> Ints:
-    """The subject of each exposure in the window."""
-    subjects = np.empty(table.marks["n_leaves"][0], np.int64)
-    at = table.marks["oldest"][0]
-    for i in range(len(subjects)):
-        subjects[i] = table.entries["subject"][at]
-        at = table.entries["newer"][at]
+    """The subject of each value that is exposed in the window."""
+    subjects = np.empty(table.marks[N_LEAVES], np.int64)
+    n = 0
+    for at in range(table.marks[TOP_ENTRY]):
+        if table.entries[at, LATEST] != NONE:
+            subjects[n] = table.entries[at, SUBJECT]
+            n += 1
     return subjects
 
 
@@ -292,33 +320,31 @@ def _subjects(table: Exposures) -> Ints:
 def _published(table: Exposures, z: int) -> tuple[Ints, Ints]:
     """Who stands behind which node that may be published: subjects, and keys of nodes."""
     nodes = table.nodes
-    subjects = np.empty(table.marks["n_entries"][0], np.int64)
+    subjects = np.empty(table.marks[N_ENTRIES], np.int64)
     keys = np.empty(len(subjects), np.int64)
     n = 0
-    for node in range(table.marks["top_node"][0]):
-        if nodes["level"][node] == NONE or nodes["n_subjects"][node] < z:
-            continue
-        at = nodes["first"][node]
-        while at != NONE:
-            subjects[n] = table.entries["subject"][at]
-            keys[n] = nodes["key"][node]
+    for at in range(table.marks[TOP_ENTRY]):
+        node = table.entries[at, NODE]
+        if node != NONE and nodes[node, N_SUBJECTS] >= z:
+            subjects[n] = table.entries[at, SUBJECT]
+            keys[n] = nodes[node, KEY]
             n += 1
-            at = table.entries["after"][at]
     return subjects[:n], keys[:n]
 
 
 @kernel
 def _n_new(table: Exposures, z: int, n_rungs: int) -> int:
     """How many entries may have to be made when one exposure comes or goes."""
-    return 1 + (n_rungs - 1) * min(z, table.marks["n_leaves"][0] + 1)
+    return 1 + (n_rungs - 1) * min(z, table.marks[N_LEAVES] + 1)
 
 
 @kernel
 def _has_room(table: Exposures, z: int, n_rungs: int) -> bool:
-    n_entries, n_nodes = table.marks["n_entries"][0], table.marks["n_nodes"][0]
+    marks = table.marks
     return (
-        len(table.entries) - n_entries >= _n_new(table, z, n_rungs)
-        and len(table.nodes) - n_nodes >= n_rungs
+        len(table.entries) - marks[N_ENTRIES] >= _n_new(table, z, n_rungs)
+        and len(table.nodes) - marks[N_NODES] >= n_rungs
+        and len(table.ring) > marks[UPCOMING] - marks[OLDEST]
     )
 
 
@@ -356,8 +382,8 @@ def _take(
         if place["upcoming"][0] == 0:
             place["begin"][0] = clock
         while (
-            table.marks["oldest"][0] != NONE
-            and table.entries["time"][table.marks["oldest"][0]] < horizon
+            table.marks[OLDEST] < table.marks[UPCOMING]
+            and table.times[table.marks[OLDEST] & (len(table.ring) - 1)] < horizon
         ):
             if not _has_room(table, rule.z, reach.n_rungs):
                 return ROOM
@@ -376,8 +402,8 @@ def _take(
             if leaves[j] == NONE:
                 cells.levels[i, j] = MISSING
             elif node != NONE:
-                cells.levels[i, j] = table.nodes["level"][node]
-                cells.crowds[i, j] = table.nodes["n_subjects"][node]
+                cells.levels[i, j] = table.nodes[node, LEVEL]
+                cells.crowds[i, j] = table.nodes[node, N_SUBJECTS]
         cells.z[i] = rule.z
         if not np.isnan(codes.times[i]):
             cells.times[i] = place["now"][0]

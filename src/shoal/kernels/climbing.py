@@ -16,7 +16,20 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Ints
 from shoal.kernels.exposures import (
+    AFTER,
+    FIRST,
+    LATEST,
+    LEVEL,
+    N_CHILDREN,
+    N_LEAVES,
+    N_SUBJECTS,
+    NODE,
     NONE,
+    OLDEST,
+    PARENT,
+    SUBJECT,
+    TOP_ENTRY,
+    TOP_NODE,
     Exposures,
     add_entry,
     drop_entry,
@@ -24,8 +37,7 @@ from shoal.kernels.exposures import (
     find_entry,
     find_node,
     new_node,
-    touch,
-    unlink,
+    note,
 )
 
 __all__ = ["Rule", "climb", "expose", "forget", "rebuild"]
@@ -41,8 +53,8 @@ class Rule(NamedTuple):
 @kernel
 def climb(table: Exposures, rule: Rule, node: int) -> int:
     """The finest rung that may be published, from a node upwards; `NONE` if none may."""
-    while node != NONE and table.nodes["n_subjects"][node] < rule.z:
-        node = table.nodes["parent"][node]
+    while node != NONE and table.nodes[node, N_SUBJECTS] < rule.z:
+        node = table.nodes[node, PARENT]
     return node
 
 
@@ -62,25 +74,34 @@ def expose(
                 leaf = new_node(table, keys[level], level, parent)
     at = find_entry(table, leaf, subject)
     if at != NONE:
-        touch(table, at, time, False)
+        note(table, at, time)
         return leaf
-    touch(table, add_entry(table, leaf, subject), time, True)
-    changed[0] = subject
-    _pass_on(table, rule, leaf, True, changed)
+    note(table, add_entry(table, leaf, subject), time)
+    table.marks[N_LEAVES] += 1
+    if table.nodes[leaf, PARENT] != NONE:
+        changed[0] = subject
+        _pass_on(table, rule, leaf, True, changed)
     return leaf
 
 
 @kernel
 def forget(table: Exposures, rule: Rule, changed: Ints) -> None:
     """Forget the oldest exposure, which there must be."""
-    at = table.marks["oldest"][0]
-    leaf = table.entries["node"][at]
-    changed[0] = table.entries["subject"][at]
-    unlink(table, at)
-    table.marks["n_leaves"][0] -= 1
+    marks, entries = table.marks, table.entries
+    position = marks[OLDEST]
+    marks[OLDEST] = position + 1
+    at = table.ring[position & (len(table.ring) - 1)]
+    if entries[at, LATEST] != position:
+        # The subject has exposed the value again since, or the entry is another's by now.
+        return
+    leaf = entries[at, NODE]
+    changed[0] = entries[at, SUBJECT]
     drop_entry(table, at)
-    _pass_on(table, rule, leaf, False, changed)
-    drop_node(table, leaf)
+    marks[N_LEAVES] -= 1
+    if table.nodes[leaf, PARENT] != NONE:
+        _pass_on(table, rule, leaf, False, changed)
+    if table.nodes[leaf, N_SUBJECTS] == 0:
+        drop_node(table, leaf)
 
 
 @kernel
@@ -92,24 +113,24 @@ def _pass_on(table: Exposures, rule: Rule, node: int, is_more: bool, changed: In
     """
     nodes, entries = table.nodes, table.entries
     n = 1
-    while nodes["parent"][node] != NONE:
-        now = nodes["n_subjects"][node]
+    while nodes[node, PARENT] != NONE:
+        now = nodes[node, N_SUBJECTS]
         before = now - n if is_more else now + n
         if not rule.plain:
             if before >= rule.z and now >= rule.z:
                 return
             if before >= rule.z or now >= rule.z:
                 # Who has just come is first in the list, and hasn't been counted above yet.
-                at = nodes["first"][node]
+                at = nodes[node, FIRST]
                 for _ in range(n if is_more else 0):
-                    at = entries["after"][at]
+                    at = entries[at, AFTER]
                 n = 0
                 while at != NONE:
-                    changed[n] = entries["subject"][at]
+                    changed[n] = entries[at, SUBJECT]
                     n += 1
-                    at = entries["after"][at]
+                    at = entries[at, AFTER]
                 is_more = not is_more
-        node = nodes["parent"][node]
+        node = nodes[node, PARENT]
         n = _apply(table, node, is_more, changed, n)
         if n == 0:
             return
@@ -126,10 +147,10 @@ def _apply(table: Exposures, node: int, is_more: bool, changed: Ints, n: int) ->
         if is_more and at == NONE:
             add_entry(table, node, subject)
         elif is_more:
-            entries["n_children"][at] += 1
+            entries[at, N_CHILDREN] += 1
             continue
-        elif entries["n_children"][at] > 1:
-            entries["n_children"][at] -= 1
+        elif entries[at, N_CHILDREN] > 1:
+            entries[at, N_CHILDREN] -= 1
             continue
         else:
             drop_entry(table, at)
@@ -143,21 +164,19 @@ def rebuild(table: Exposures, rule: Rule) -> None:
     """Count anew who stands behind the rungs above the leaves, as another z has it."""
     nodes, entries = table.nodes, table.entries
     n_levels = 0
-    for node in range(table.marks["top_node"][0]):
-        n_levels = max(n_levels, nodes["level"][node] + 1)
-        if nodes["level"][node] > 0:
-            while nodes["first"][node] != NONE:
-                drop_entry(table, nodes["first"][node])
+    for node in range(table.marks[TOP_NODE]):
+        n_levels = max(n_levels, nodes[node, LEVEL] + 1)
+    for at in range(table.marks[TOP_ENTRY]):
+        if entries[at, NODE] != NONE and nodes[entries[at, NODE], LEVEL] > 0:
+            drop_entry(table, at)
     one = np.empty(1, np.int64)
     for level in range(n_levels - 1):
-        for node in range(table.marks["top_node"][0]):
-            parent = nodes["parent"][node]
-            if nodes["level"][node] != level or parent == NONE:
+        # Whoever is put behind a node of the next level may be found on the way, and is passed by.
+        for at in range(len(entries)):
+            node = entries[at, NODE]
+            if at >= table.marks[TOP_ENTRY] or node == NONE or nodes[node, LEVEL] != level:
                 continue
-            if not rule.plain and nodes["n_subjects"][node] >= rule.z:
+            if nodes[node, PARENT] == NONE or nodes[node, N_SUBJECTS] >= rule.z:
                 continue
-            at = nodes["first"][node]
-            while at != NONE:
-                one[0] = entries["subject"][at]
-                _apply(table, parent, True, one, 1)
-                at = entries["after"][at]
+            one[0] = entries[at, SUBJECT]
+            _apply(table, nodes[node, PARENT], True, one, 1)

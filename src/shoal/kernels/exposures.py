@@ -2,10 +2,10 @@
 
 A node is a rung: a value (a leaf), or a more general label above it. An entry says that a subject
 stands behind a node: it has exposed the leaf, or a finer value that can't be published (see
-`climb`). All entries of leaves are in one list by their latest exposure, the oldest first, so that
-whatever leaves the window is found at once, and a value that nobody exposes again is forgotten too.
-Both tables are hashed with chains; what is freed is used again. An exposure, a look-up and an entry
-that is forgotten take constant time.
+`shoal.kernels.climbing`). A ring has all exposures of the window in their order; an entry knows the
+latest one that it comes from, so that whatever leaves the window is found at once, and a value that
+nobody exposes again is forgotten too. Both tables are hashed with chains; what is freed is used
+again. An exposure, a look-up and an exposure that is forgotten take constant time.
 
 Reference: N. Jha et al., Performance Evaluation 159 (2023), Algorithm 1.
 """
@@ -15,15 +15,31 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal._jit import kernel
-from shoal.kernels.arrays import Records, power_of_two
+from shoal.kernels.arrays import Floats, Ints, power_of_two
 from shoal.kernels.counter import home
 
 __all__ = [
+    "AFTER",
+    "FIRST",
+    "KEY",
+    "LATEST",
     "LEAST",
+    "LEVEL",
+    "NODE",
     "NONE",
+    "N_CHILDREN",
+    "N_ENTRIES",
+    "N_LEAVES",
+    "N_NODES",
+    "N_SUBJECTS",
+    "OLDEST",
+    "PARENT",
+    "SUBJECT",
+    "TOP_ENTRY",
+    "TOP_NODE",
+    "UPCOMING",
     "Exposures",
     "add_entry",
     "drop_entry",
@@ -33,7 +49,7 @@ __all__ = [
     "find_node",
     "moved",
     "new_node",
-    "touch",
+    "note",
 ]
 
 #: What points nowhere.
@@ -41,78 +57,54 @@ NONE = -1
 #: Tables have room for at least so many.
 LEAST = 64
 
-ENTRY = np.dtype(
-    [
-        ("subject", "i8"),
-        # When a leaf was exposed last; 0 above the leaves.
-        ("time", "f8"),
-        ("node", "i4"),
-        # Of how many children the entry comes; 1 for a leaf.
-        ("n_children", "i4"),
-        # Neighbours by time, among leaves; neighbours in the node; the next of the hash chain.
-        ("older", "i4"),
-        ("newer", "i4"),
-        ("before", "i4"),
-        ("after", "i4"),
-        ("chain", "i4"),
-    ]
-)
-NODE = np.dtype(
-    [
-        ("key", "i8"),
-        ("n_subjects", "i4"),
-        ("first", "i4"),
-        ("parent", "i4"),
-        ("level", "i4"),
-        # How many nodes there are right below; a node that has none and no entry goes.
-        ("n_below", "i4"),
-        ("chain", "i4"),
-    ]
-)
-MARKS = np.dtype(
-    [
-        # How many entries and nodes are in use, of them the entries of leaves; how many there have
-        # ever been, and the first free one before that.
-        ("n_entries", "i8"),
-        ("n_leaves", "i8"),
-        ("n_nodes", "i8"),
-        ("top_entry", "i8"),
-        ("top_node", "i8"),
-        ("free_entry", "i8"),
-        ("free_node", "i8"),
-        ("oldest", "i8"),
-        ("newest", "i8"),
-    ]
+#: The columns of an entry: the subject; the position in the ring of its latest exposure (NONE above
+#: the leaves); its node (NONE: the entry is free); of how many children it comes (1 for a leaf);
+#: its neighbours in the node, where that has a parent.
+SUBJECT, LATEST, NODE, N_CHILDREN, BEFORE, AFTER = range(6)
+#: The columns of a node: its key; how many stand behind it; the first of them; its parent; its
+#: level (NONE: the node is free); how many nodes are right below it.
+KEY, N_SUBJECTS, FIRST, PARENT, LEVEL, N_BELOW = range(6)
+#: In both the next one of the hash chain, or of those that are free. A line has eight numbers: as
+#: many as are fetched from memory at once.
+CHAIN, WIDTH = 6, 8
+#: The marks: how many entries and nodes are in use, of them the entries of leaves; how many there
+#: have ever been, and the first free one before that; the positions in the ring of the oldest
+#: exposure and of the next one.
+N_ENTRIES, N_LEAVES, N_NODES, TOP_ENTRY, TOP_NODE, FREE_ENTRY, FREE_NODE, OLDEST, UPCOMING = range(
+    9
 )
 
 
 class Exposures(NamedTuple):
-    """The tables, the heads of their hash chains, and where they stand."""
+    """The tables, the heads of their hash chains, the ring with its times, and where they stand."""
 
-    entries: Records
-    nodes: Records
-    entry_heads: NDArray[np.int32]
-    node_heads: NDArray[np.int32]
-    marks: Records
+    entries: Ints
+    nodes: Ints
+    entry_heads: Ints
+    node_heads: Ints
+    ring: Ints
+    times: Floats
+    marks: Ints
 
 
-def empty(n_entries: int = LEAST, n_nodes: int = LEAST) -> Exposures:
-    """Nobody has exposed anything; there is room for so many entries and nodes."""
-    marks = np.zeros(1, MARKS)
-    for name in ("free_entry", "free_node", "oldest", "newest"):
-        marks[name] = NONE
+def empty(n_entries: int = LEAST, n_nodes: int = LEAST, n_exposures: int = LEAST) -> Exposures:
+    """Nobody has exposed anything; there is room for so many of each."""
+    marks = np.zeros(9, np.int64)
+    marks[[FREE_ENTRY, FREE_NODE]] = NONE
     return Exposures(
-        np.zeros(n_entries, ENTRY),
-        np.zeros(n_nodes, NODE),
-        np.full(power_of_two(n_entries), NONE, np.int32),
-        np.full(power_of_two(n_nodes), NONE, np.int32),
+        np.zeros((n_entries, WIDTH), np.int64),
+        np.zeros((n_nodes, WIDTH), np.int64),
+        np.full(power_of_two(2 * n_entries), NONE, np.int64),
+        np.full(power_of_two(2 * n_nodes), NONE, np.int64),
+        np.zeros(power_of_two(n_exposures), np.int64),
+        np.zeros(power_of_two(n_exposures)),
         marks,
     )
 
 
-def moved(table: Exposures, n_entries: int, n_nodes: int) -> Exposures:
+def moved(table: Exposures, n_entries: int, n_nodes: int, n_exposures: int) -> Exposures:
     """The same exposures in tables with room for so many: larger ones, or smaller ones."""
-    other = empty(n_entries, n_nodes)
+    other = empty(n_entries, n_nodes, n_exposures)
     _move(table, other)
     return other
 
@@ -124,8 +116,8 @@ def moved(table: Exposures, n_entries: int, n_nodes: int) -> Exposures:
 def find_node(table: Exposures, key: int) -> int:
     """The node with a key, or `NONE`."""
     at = table.node_heads[home(0, key, len(table.node_heads))]
-    while at != NONE and table.nodes["key"][at] != key:
-        at = table.nodes["chain"][at]
+    while at != NONE and table.nodes[at, KEY] != key:
+        at = table.nodes[at, CHAIN]
     return at
 
 
@@ -133,24 +125,24 @@ def find_node(table: Exposures, key: int) -> int:
 def new_node(table: Exposures, key: int, level: int, parent: int) -> int:
     """Make a node; there must be room."""
     nodes, marks = table.nodes, table.marks
-    at = marks["free_node"][0]
+    at = marks[FREE_NODE]
     if at == NONE:
-        at = marks["top_node"][0]
-        marks["top_node"][0] += 1
+        at = marks[TOP_NODE]
+        marks[TOP_NODE] += 1
     else:
-        marks["free_node"][0] = nodes["chain"][at]
-    marks["n_nodes"][0] += 1
+        marks[FREE_NODE] = nodes[at, CHAIN]
+    marks[N_NODES] += 1
     head = home(0, key, len(table.node_heads))
-    nodes["key"][at] = key
-    nodes["n_subjects"][at] = 0
-    nodes["first"][at] = NONE
-    nodes["parent"][at] = parent
-    nodes["level"][at] = level
-    nodes["n_below"][at] = 0
-    nodes["chain"][at] = table.node_heads[head]
+    nodes[at, KEY] = key
+    nodes[at, N_SUBJECTS] = 0
+    nodes[at, FIRST] = NONE
+    nodes[at, PARENT] = parent
+    nodes[at, LEVEL] = level
+    nodes[at, N_BELOW] = 0
+    nodes[at, CHAIN] = table.node_heads[head]
     table.node_heads[head] = at
     if parent != NONE:
-        nodes["n_below"][parent] += 1
+        nodes[parent, N_BELOW] += 1
     return at
 
 
@@ -158,23 +150,23 @@ def new_node(table: Exposures, key: int, level: int, parent: int) -> int:
 def drop_node(table: Exposures, node: int) -> None:
     """Forget a node behind which nobody stands and that has none below; then those above it."""
     nodes, marks = table.nodes, table.marks
-    while node != NONE and nodes["n_subjects"][node] == 0 and nodes["n_below"][node] == 0:
-        head = home(0, nodes["key"][node], len(table.node_heads))
+    while node != NONE and nodes[node, N_SUBJECTS] == 0 and nodes[node, N_BELOW] == 0:
+        head = home(0, nodes[node, KEY], len(table.node_heads))
         at, before = table.node_heads[head], NONE
         while at != node:
-            at, before = nodes["chain"][at], at
+            at, before = nodes[at, CHAIN], at
         if before == NONE:
-            table.node_heads[head] = nodes["chain"][node]
+            table.node_heads[head] = nodes[node, CHAIN]
         else:
-            nodes["chain"][before] = nodes["chain"][node]
-        parent = nodes["parent"][node]
-        nodes["chain"][node] = marks["free_node"][0]
+            nodes[before, CHAIN] = nodes[node, CHAIN]
+        parent = nodes[node, PARENT]
+        nodes[node, CHAIN] = marks[FREE_NODE]
         # What is free has a level that no node has.
-        nodes["level"][node] = NONE
-        marks["free_node"][0] = node
-        marks["n_nodes"][0] -= 1
+        nodes[node, LEVEL] = NONE
+        marks[FREE_NODE] = node
+        marks[N_NODES] -= 1
         if parent != NONE:
-            nodes["n_below"][parent] -= 1
+            nodes[parent, N_BELOW] -= 1
         node = parent
 
 
@@ -185,9 +177,9 @@ def drop_node(table: Exposures, node: int) -> None:
 def find_entry(table: Exposures, node: int, subject: int) -> int:
     """The entry of a subject behind a node, or `NONE`."""
     entries = table.entries
-    at = table.entry_heads[home(int(node), subject, len(table.entry_heads))]
-    while at != NONE and (entries["subject"][at] != subject or entries["node"][at] != node):
-        at = entries["chain"][at]
+    at = table.entry_heads[home(node, subject, len(table.entry_heads))]
+    while at != NONE and (entries[at, SUBJECT] != subject or entries[at, NODE] != node):
+        at = entries[at, CHAIN]
     return at
 
 
@@ -195,29 +187,29 @@ def find_entry(table: Exposures, node: int, subject: int) -> int:
 def add_entry(table: Exposures, node: int, subject: int) -> int:
     """Put a subject behind a node, first in its list; there must be room."""
     entries, nodes, marks = table.entries, table.nodes, table.marks
-    at = marks["free_entry"][0]
+    at = marks[FREE_ENTRY]
     if at == NONE:
-        at = marks["top_entry"][0]
-        marks["top_entry"][0] += 1
+        at = marks[TOP_ENTRY]
+        marks[TOP_ENTRY] += 1
     else:
-        marks["free_entry"][0] = entries["chain"][at]
-    marks["n_entries"][0] += 1
-    head = home(int(node), subject, len(table.entry_heads))
-    first = nodes["first"][node]
-    entries["subject"][at] = subject
-    entries["time"][at] = 0.0
-    entries["node"][at] = node
-    entries["n_children"][at] = 1
-    entries["older"][at] = NONE
-    entries["newer"][at] = NONE
-    entries["before"][at] = NONE
-    entries["after"][at] = first
-    entries["chain"][at] = table.entry_heads[head]
+        marks[FREE_ENTRY] = entries[at, CHAIN]
+    marks[N_ENTRIES] += 1
+    head = home(node, subject, len(table.entry_heads))
+    entries[at, SUBJECT] = subject
+    entries[at, LATEST] = NONE
+    entries[at, NODE] = node
+    entries[at, N_CHILDREN] = 1
+    entries[at, CHAIN] = table.entry_heads[head]
     table.entry_heads[head] = at
-    if first != NONE:
-        entries["before"][first] = at
-    nodes["first"][node] = at
-    nodes["n_subjects"][node] += 1
+    nodes[node, N_SUBJECTS] += 1
+    # Only those behind a node that has a parent are ever gone through.
+    if nodes[node, PARENT] != NONE:
+        first = nodes[node, FIRST]
+        entries[at, BEFORE] = NONE
+        entries[at, AFTER] = first
+        if first != NONE:
+            entries[first, BEFORE] = at
+        nodes[node, FIRST] = at
     return at
 
 
@@ -225,61 +217,40 @@ def add_entry(table: Exposures, node: int, subject: int) -> int:
 def drop_entry(table: Exposures, at: int) -> None:
     """Take a subject away from a node. The node stays, even with nobody behind it."""
     entries, nodes, marks = table.entries, table.nodes, table.marks
-    node = entries["node"][at]
-    head = home(int(node), entries["subject"][at], len(table.entry_heads))
-    other, previous = table.entry_heads[head], NONE
-    while other != at:
-        other, previous = entries["chain"][other], other
-    if previous == NONE:
-        table.entry_heads[head] = entries["chain"][at]
+    node = entries[at, NODE]
+    head = home(node, entries[at, SUBJECT], len(table.entry_heads))
+    other = table.entry_heads[head]
+    if other == at:
+        table.entry_heads[head] = entries[at, CHAIN]
     else:
-        entries["chain"][previous] = entries["chain"][at]
-    before, after = entries["before"][at], entries["after"][at]
-    if before == NONE:
-        nodes["first"][node] = after
-    else:
-        entries["after"][before] = after
-    if after != NONE:
-        entries["before"][after] = before
-    nodes["n_subjects"][node] -= 1
-    entries["chain"][at] = marks["free_entry"][0]
-    marks["free_entry"][0] = at
-    marks["n_entries"][0] -= 1
+        while entries[other, CHAIN] != at:
+            other = entries[other, CHAIN]
+        entries[other, CHAIN] = entries[at, CHAIN]
+    nodes[node, N_SUBJECTS] -= 1
+    if nodes[node, PARENT] != NONE:
+        before, after = entries[at, BEFORE], entries[at, AFTER]
+        if before == NONE:
+            nodes[node, FIRST] = after
+        else:
+            entries[before, AFTER] = after
+        if after != NONE:
+            entries[after, BEFORE] = before
+    entries[at, NODE] = NONE
+    entries[at, LATEST] = NONE
+    entries[at, CHAIN] = marks[FREE_ENTRY]
+    marks[FREE_ENTRY] = at
+    marks[N_ENTRIES] -= 1
 
 
 @kernel
-def touch(table: Exposures, at: int, time: float, is_new: bool) -> None:
-    """Note that the entry of a leaf is the latest; a new one isn't in the list by time yet."""
-    entries, marks = table.entries, table.marks
-    entries["time"][at] = time
-    if marks["newest"][0] == at:
-        return
-    if is_new:
-        marks["n_leaves"][0] += 1
-    else:
-        unlink(table, at)
-    entries["older"][at] = marks["newest"][0]
-    entries["newer"][at] = NONE
-    if marks["newest"][0] == NONE:
-        marks["oldest"][0] = at
-    else:
-        entries["newer"][marks["newest"][0]] = at
-    marks["newest"][0] = at
-
-
-@kernel
-def unlink(table: Exposures, at: int) -> None:
-    """Take the entry of a leaf out of the list by time."""
-    entries, marks = table.entries, table.marks
-    older, newer = entries["older"][at], entries["newer"][at]
-    if older == NONE:
-        marks["oldest"][0] = newer
-    else:
-        entries["newer"][older] = newer
-    if newer == NONE:
-        marks["newest"][0] = older
-    else:
-        entries["older"][newer] = older
+def note(table: Exposures, at: int, time: float) -> None:
+    """Note in the ring that the entry of a leaf comes from an exposure now; there must be room."""
+    position = table.marks[UPCOMING]
+    table.marks[UPCOMING] = position + 1
+    place = position & (len(table.ring) - 1)
+    table.times[place] = time
+    table.ring[place] = at
+    table.entries[at, LATEST] = position
 
 
 # -- moving ---------------------------------------------------------------------------------------
@@ -287,26 +258,28 @@ def unlink(table: Exposures, at: int) -> None:
 
 @kernel
 def _move(table: Exposures, other: Exposures) -> None:
-    entries, nodes = table.entries, table.nodes
-    places = np.full(len(nodes), NONE, np.int32)
+    entries, nodes, ring, marks = table.entries, table.nodes, table.ring, table.marks
+    places = np.full(len(nodes), NONE, np.int64)
+    n_levels = 0
+    for node in range(marks[TOP_NODE]):
+        n_levels = max(n_levels, nodes[node, LEVEL] + 1)
     # From coarse to fine, for a node is made with its parent.
-    level = 0
-    for node in range(table.marks["top_node"][0]):
-        level = max(level, nodes["level"][node])
-    while level >= 0:
-        for node in range(table.marks["top_node"][0]):
-            if nodes["level"][node] == level:
-                parent = nodes["parent"][node]
+    for level in range(n_levels - 1, -1, -1):
+        for node in range(marks[TOP_NODE]):
+            if nodes[node, LEVEL] == level:
+                parent = nodes[node, PARENT]
                 above = NONE if parent == NONE else places[parent]
-                places[node] = new_node(other, nodes["key"][node], level, above)
-                at = nodes["first"][node] if level > 0 else NONE
-                while at != NONE:
-                    new = add_entry(other, places[node], entries["subject"][at])
-                    other.entries["n_children"][new] = entries["n_children"][at]
-                    at = entries["after"][at]
-        level -= 1
-    at = table.marks["oldest"][0]
-    while at != NONE:
-        new = add_entry(other, places[entries["node"][at]], entries["subject"][at])
-        touch(other, new, entries["time"][at], True)
-        at = entries["newer"][at]
+                places[node] = new_node(other, nodes[node, KEY], level, above)
+    other.marks[N_LEAVES] = marks[N_LEAVES]
+    others = np.full(len(entries), NONE, np.int64)
+    for at in range(marks[TOP_ENTRY]):
+        if entries[at, NODE] != NONE:
+            new = add_entry(other, places[entries[at, NODE]], entries[at, SUBJECT])
+            other.entries[new, N_CHILDREN] = entries[at, N_CHILDREN]
+            others[at] = new
+    for position in range(marks[OLDEST], marks[UPCOMING]):
+        place = position & (len(ring) - 1)
+        at = ring[place]
+        # An exposure that isn't the latest of its entry any more says nothing.
+        if entries[at, LATEST] == position:
+            note(other, others[at], table.times[place])
