@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from shoal.hierarchy import Domain, Hierarchy, Range
 from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.kernels.hashing import hash_strings
 
 __all__ = [
     "EXACT",
@@ -24,12 +25,15 @@ __all__ = [
     "cast_one_by_one",
     "dictionary_indices",
     "in_order",
+    "is_bytes_kind",
     "is_missing",
+    "is_number",
     "is_text_kind",
     "leaf_codes",
     "one_text",
     "plain",
     "quasi_codes",
+    "text_hashes",
     "words",
 ]
 
@@ -52,6 +56,7 @@ def is_text_kind(kind: Any) -> bool:
 
 
 def is_bytes_kind(kind: Any) -> bool:
+    """Whether an Arrow type is bytes of any kind."""
     return bool(
         pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
@@ -93,6 +98,12 @@ def one_text(column: Any) -> Any:
         text = pc.replace_substring_regex(text, r"^([+-]?[0-9]+)\.0*$", r"\1")
         text = pc.replace_substring_regex(text, r"^([+-]?[0-9]*\.[0-9]*[1-9])0+$", r"\1")
     return text
+
+
+def is_number(text: Any) -> Any:
+    """Which texts are numbers; what is missing is none."""
+    text = pc.utf8_trim_whitespace(plain(text).cast(pa.string()))
+    return pc.fill_null(pc.match_substring_regex(text, NUMBER), False)
 
 
 def category_text(column: Any) -> Any:
@@ -301,3 +312,20 @@ def _too_fine(column: Any) -> Bools:
         odd: Bools = np.asarray(pc.fill_null(column.cast(pa.int64()), 0)) % 1000 != 0
         return odd
     return np.zeros(len(column), np.bool_)
+
+
+def text_hashes(key: Ints, text: Any) -> Ints:
+    """Hash each text under a key; a null becomes the hash of nothing, a dictionary is hashed once.
+
+    >>> text_hashes(np.array([1, 2]), pa.array(["a", "b", "a"]))[[0, 2]].tolist()
+    [6620902175538682955, 6620902175538682955]
+    """
+    if pa.types.is_dictionary(text.type):
+        hashes = text_hashes(key, text.dictionary)
+        return hashes[dictionary_indices(text)]
+    text = pc.fill_null(text.cast(pa.large_binary()), b"")
+    _, offsets, data = text.buffers()
+    begin = text.offset
+    cuts = np.frombuffer(offsets, np.int64)[begin : begin + len(text) + 1].copy()
+    octets = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    return hash_strings(key, cuts, octets)

@@ -20,26 +20,31 @@ from shoal.cells import (
     as_times,
     canonical,
     cast_one_by_one,
-    dictionary_indices,
     in_order,
     is_missing,
+    is_number,
     is_text_kind,
     leaf_codes,
     one_text,
     plain,
     quasi_codes,
+    text_hashes,
     words,
 )
 from shoal.hierarchy import Domain, Hierarchy, Range
-from shoal.kernels.arrays import Bools, Ints
-from shoal.kernels.hashing import hash_strings
+from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.rungs import Ladders
 from shoal.schema import Schema
-from shoal.space import Codes
+from shoal.space import NO_CELLS, Codes
 
-__all__ = ["Codec", "Encoded", "words"]
+__all__ = ["NAMED", "Codec", "Encoded", "words"]
 
 
 MISSING_CODE = -1
+#: The column with the names that pseudonyms stand for. No column of a user can have such a name.
+NAMED = "\0named"
+#: How the time is published, unless it is counted in plain numbers.
+TIME = pa.timestamp("us", "UTC")
 
 
 class Encoded(NamedTuple):
@@ -76,6 +81,13 @@ class Codec:
     compared
         The sensitive attributes whose values are published in one spelling each, since their shares
         are compared.
+    one_by_one
+        Whether values are published one by one: then there are cells instead of values, and the
+        payload has the labels of their rungs.
+    time_step
+        If the time is published, the seconds that it is rounded down to; 0: as it is.
+    named
+        Whether the payload carries what pseudonyms are made of.
 
     >>> from shoal.schema import Quasi
     >>> schema = Schema(subject="id", quasi=[Quasi("age", Range(0, 120, step=1))], keep=["ward"])
@@ -97,14 +109,22 @@ class Codec:
         with_gaps: bool = False,
         complete: frozenset[str] = frozenset(),
         compared: frozenset[str] = frozenset(),
+        one_by_one: bool = False,
+        time_step: float | None = None,
+        named: bool = False,
     ) -> None:
         self._schema = schema
+        self._ladders = Ladders(schema, key[:8]) if one_by_one else None
+        self._time_step = time_step
+        self._named = named
         self._with_gaps = with_gaps
         self._complete = complete
         self._compared = compared
         self._key = np.frombuffer(key[:8], "<u4").astype(np.int64)
         self._types: dict[str, Any] = {}
         self._payload = [*schema.payload]
+        if time_step is not None and schema.time is not None:
+            self._payload.append(schema.time)
         if with_subject and schema.subject is not None:
             self._payload.append(schema.subject)
         #: How many good rows there have been; it numbers the subjects where each row is one.
@@ -129,15 +149,12 @@ class Codec:
         times = np.full(n, np.nan)
         if schema.time is not None:
             times = as_times(batch.column(schema.time), schema.time, complain)
-        values = np.empty((n, len(schema.quasi)))
-        for i, quasi in enumerate(schema.quasi):
-            column = batch.column(quasi.name)
-            missing = is_missing(column)
-            if not self._with_gaps:
-                complain(missing, f"{quasi.name} is missing")
-            values[:, i] = quasi_codes(column, quasi.name, quasi.sided, missing, complain)
+        values, cells, labels = self._quasi(batch, complain)
         # What is counted is what will be published: the payload in its final types.
-        payload = self._fitted(batch, complain)
+        payload = self._fitted(batch, complain, times) | labels
+        if self._named:
+            assert schema.subject is not None
+            payload[NAMED] = one_text(batch.column(schema.subject))
         sensitive = np.empty((n, len(schema.sensitive)), np.int64)
         for j, attribute in enumerate(schema.sensitive):
             column = payload[attribute.name]
@@ -152,13 +169,30 @@ class Codec:
             payload = {name: column.take(pa.array(good)) for name, column in payload.items()}
             values, sensitive = values[good], sensitive[good]
             subjects, times = subjects[good], times[good]
+            cells = cells[good] if len(cells) else cells
         else:
             good = np.arange(n)
         if schema.subject is None:
             subjects = np.arange(self.n_rows, self.n_rows + len(good))
         self.n_rows += len(good)
-        codes = Codes(values, subjects, sensitive, times)
+        codes = Codes(values, subjects, sensitive, times, cells)
         return Encoded(codes, payload, good, dict(sorted(reasons.items())))
+
+    def _quasi(
+        self, batch: pa.RecordBatch, complain: Complain
+    ) -> tuple[Floats, Ints, dict[str, Any]]:
+        """The quasi attributes: as values, or as cells with their labels."""
+        if self._ladders is not None:
+            cells, labels = self._ladders.encode(batch, self._with_gaps, complain)
+            return np.empty((batch.num_rows, 0)), cells, labels
+        values = np.empty((batch.num_rows, len(self._schema.quasi)))
+        for i, quasi in enumerate(self._schema.quasi):
+            column = batch.column(quasi.name)
+            missing = is_missing(column)
+            if not self._with_gaps:
+                complain(missing, f"{quasi.name} is missing")
+            values[:, i] = quasi_codes(column, quasi.name, quasi.sided, missing, complain)
+        return values, NO_CELLS, {}
 
     @property
     def key(self) -> Ints:
@@ -174,6 +208,8 @@ class Codec:
         """Go on after so many rows, with a key and, if they are known, types of the payload."""
         self.n_rows = n_rows
         self._key = key
+        if self._ladders is not None:
+            self._ladders.restore(key.astype("<u4").tobytes())
         if types is not None:
             self._types = {name: types.field(name).type for name in self._payload}
 
@@ -182,14 +218,19 @@ class Codec:
         """The columns of the payload, in the types of the first batch; text if there was none."""
         return pa.schema([(name, self._types.get(name, pa.string())) for name in self._payload])
 
-    def _bind(self, schema: pa.Schema) -> None:
+    def _bind(self, batch: pa.RecordBatch) -> None:
         """Fix the types of the payload."""
         for name in self._payload:
-            kind = schema.field(name).type
+            kind = batch.schema.field(name).type
             if pa.types.is_dictionary(kind):
                 kind = kind.value_type
             is_text = pa.types.is_null(kind) or is_text_kind(kind) or name == self._schema.subject
             self._types[name] = pa.string() if is_text else kind
+            if name == self._schema.time:
+                counted = not pa.types.is_temporal(kind)
+                if is_text:
+                    counted = bool(np.asarray(is_number(batch.column(name))).any())
+                self._types[name] = pa.float64() if counted else TIME
 
     def _subjects(self, column: Any, name: str, complain: Complain) -> Ints:
         if pa.types.is_floating(column.type):
@@ -197,7 +238,7 @@ class Codec:
             complain(np.asarray(large), f"{name} is a fraction too large to tell people apart by")
         text = one_text(column)
         complain(is_missing(text), f"{name} is missing")
-        return self._hashes(text)
+        return text_hashes(self._key, text)
 
     def _sensitive(self, column: Any, name: str, domain: Domain | None, complain: Complain) -> Ints:
         missing = is_missing(column)
@@ -214,28 +255,18 @@ class Codec:
             numbers = as_numbers(column, name, missing, complain)
             complain((numbers < domain.lo) | (numbers > domain.hi), f"{name} is out of its range")
             return np.where(missing, MISSING_CODE, in_order(numbers))
-        return np.where(missing, MISSING_CODE, self._hashes(one_text(column)))
+        return np.where(missing, MISSING_CODE, text_hashes(self._key, one_text(column)))
 
-    def _hashes(self, text: Any) -> Ints:
-        """Hash each text under the key; a null becomes the hash of nothing."""
-        if pa.types.is_dictionary(text.type):
-            hashes = self._hashes(text.dictionary)
-            return hashes[dictionary_indices(text)]
-        text = pc.fill_null(text.cast(pa.large_binary()), b"")
-        _, offsets, data = text.buffers()
-        begin = text.offset
-        cuts = np.frombuffer(offsets, np.int64)[begin : begin + len(text) + 1].copy()
-        octets = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-        return hash_strings(self._key, cuts, octets)
-
-    def _fitted(self, batch: pa.RecordBatch, complain: Complain) -> dict[str, Any]:
+    def _fitted(self, batch: pa.RecordBatch, complain: Complain, times: Floats) -> dict[str, Any]:
         """The payload, in the types of the first batch."""
         if not self._types:
-            self._bind(batch.schema)
+            self._bind(batch)
         columns = {}
         for name in self._payload:
             column, kind = plain(batch.column(name)), self._types[name]
-            if name == self._schema.subject:
+            if name == self._schema.time:
+                column = _rounded(times, self._time_step or 0.0, kind)
+            elif name == self._schema.subject:
                 # The trace tells subjects in words: their type must not decide anything.
                 column = words(column)
             elif column.type != kind:
@@ -243,3 +274,14 @@ class Codec:
                 complain(misfits, f"{name} isn't of the type it had before ({kind})")
             columns[name] = column
         return columns
+
+
+def _rounded(times: Floats, step: float, kind: Any) -> Any:
+    """Times as they are published: rounded down to a step; a time that is none is missing."""
+    told = np.floor(times / step) * step if step else times
+    lost = ~np.isfinite(told)
+    if pa.types.is_floating(kind):
+        return pa.array(told, mask=lost)
+    return pa.array(np.round(np.where(lost, 0.0, told) * 1e6).astype(np.int64), mask=lost).cast(
+        kind
+    )

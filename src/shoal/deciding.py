@@ -8,25 +8,32 @@ be lived through again from a checkpoint and a journal of the verbs that came af
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from shoal.codec import Codec
+from shoal.codec import NAMED, Codec
 from shoal.engine import Anonymizer, Decisions, Engine
 from shoal.errors import PromiseError
+from shoal.events import event
 from shoal.hold import ARRIVED_S, ROW, Hold
-from shoal.kernels.arrays import Any1, Ints
+from shoal.kernels.arrays import Any1, Floats, Ints
+from shoal.ladder import n_rungs
 from shoal.metrics import Summary
+from shoal.metrics.cells import Cells
 from shoal.order import Arranged, Ordering
-from shoal.policy import Policy
+from shoal.policy import Policy, Window
+from shoal.pseudonyms import COLUMN, Pseudonyms
 from shoal.reader import Taken
 from shoal.release import Publish
 from shoal.schema import Schema
 
 __all__ = ["Decider", "State"]
+
+log = logging.getLogger("shoal.deciding")
 
 NO_GROUPS = np.empty(0, np.int64)
 #: Deadlines are met to the microsecond: what is beyond that is rounding.
@@ -71,6 +78,11 @@ class Decider:
         with_subject: bool,
     ) -> None:
         self._policy = policy
+        by_rows = isinstance(policy.window, Window) and policy.window.seconds is None
+        self._counts_rows = by_rows
+        self._pseudonyms = (
+            None if publish.pseudonym is None else Pseudonyms(publish.pseudonym.rotate)
+        )
         self._engine: Engine = anonymizer.start(schema, policy, seed=seed)
         key = hashlib.blake2b(seed, digest_size=8, person=b"shoal-codec").digest()
         #: Turns rows into codes, in the reading thread.
@@ -81,6 +93,9 @@ class Decider:
             with_gaps=policy.missing != "quarantine",
             complete=policy.in_place(schema),
             compared=policy.compared(schema),
+            one_by_one=bool(policy.z),
+            time_step=publish.time,
+            named=publish.pseudonym is not None,
         )
         self._hold = Hold()
         self._ordering: Ordering = publish.ordering(seed)
@@ -94,7 +109,11 @@ class Decider:
         #: The stream's own time: the latest that a row has had.
         self.latest = -np.inf
         #: The figures of the run.
-        self.summary = Summary(len(schema.quasi) if policy.missing != "quarantine" else None)
+        with_gaps = policy.missing != "quarantine" and not policy.z
+        rungs = [n_rungs(quasi.domain) for quasi in schema.quasi]
+        self.summary = Summary(
+            len(schema.quasi) if with_gaps else None, Cells(rungs, policy.z) if policy.z else None
+        )
 
     @property
     def next_deadline(self) -> float | None:
@@ -103,8 +122,17 @@ class Decider:
 
     # -- the three verbs -------------------------------------------------------------------------
 
-    def take_in(self, taken: Taken, now: float) -> Arranged | None:
-        """Rows have come, and it is ``now``; give what leaves."""
+    def needs_secret(self, taken: Taken) -> bool:
+        """Whether pseudonyms change with these rows, and so a new secret is needed."""
+        if self._pseudonyms is None:
+            return False
+        return self._pseudonyms.begins(self._clock_of(self._times(taken)))
+
+    def take_in(self, taken: Taken, now: float, secret: bytes = b"") -> Arranged | None:
+        """Rows have come, and it is ``now``; give what leaves.
+
+        ``secret`` is what new pseudonyms are made of, where they are needed.
+        """
         codes, payload = taken.encoded.codes, taken.encoded.payload
         n = len(codes.subjects)
         self.summary.n_in += n + len(taken.bad)
@@ -113,11 +141,14 @@ class Decider:
             # Time doesn't run backwards: a row that is stamped earlier than one before it has
             # arrived no earlier, here as in the engine. Where a clock tells the time, stamps still
             # tell which rows come too late, so the latest is a part of every snapshot.
-            times = np.maximum.accumulate(np.maximum(codes.times, self.latest))
+            times = self._times(taken)
             codes = codes._replace(times=times)
             self.latest = float(times[-1])
         if self._by_clock:
             codes = codes._replace(times=np.full(n, taken.at))
+        if self._pseudonyms is not None:
+            names, clock = payload.pop(NAMED), self._clock_of(codes.times)
+            payload[COLUMN] = self._pseudonyms.give(names, clock, secret)
         self._hold.put(
             pa.record_batch(
                 payload | {ROW: pa.array(taken.inputs), ARRIVED_S: pa.array(codes.times)}
@@ -164,6 +195,8 @@ class Decider:
         arrays = {f"engine.{name}": array for name, array in self._engine.snapshot().items()}
         arrays |= {f"order.{name}": array.copy() for name, array in order.items()}
         arrays |= {"held.rows": rows, "codec.key": self.codec.key.copy()}
+        if self._pseudonyms is not None:
+            arrays |= {f"names.{name}": a for name, a in self._pseudonyms.snapshot().items()}
         batches = {"held": held, "waiting": waiting}
         if self._types is not None:
             batches["types"] = pa.RecordBatch.from_pylist([], schema=self._types)
@@ -181,6 +214,8 @@ class Decider:
         facts, arrays, batches = state
         self._engine.restore(_under("engine.", arrays))
         self._ordering.restore(_under("order.", arrays), batches.get("waiting"))
+        if self._pseudonyms is not None:
+            self._pseudonyms.restore(_under("names.", arrays))
         self._hold.restore(int(facts["upcoming"]), arrays["held.rows"], batches.get("held"))
         types = batches.get("types")
         self._types = None if types is None else types.schema
@@ -196,6 +231,17 @@ class Decider:
 
     # -- inside ----------------------------------------------------------------------------------
 
+    def _times(self, taken: Taken) -> Floats:
+        """When rows have come: no earlier than the latest before them."""
+        times: Floats = np.maximum(taken.encoded.codes.times, self.latest)
+        return np.maximum.accumulate(times)
+
+    def _clock_of(self, times: Floats) -> Floats:
+        """What periods are told by: the times, or where the window is in rows, their number."""
+        first = self._hold.upcoming
+        rows: Floats = np.arange(first, first + len(times), dtype=np.float64)
+        return rows if self._counts_rows else times
+
     def _leaving(self, decisions: Decisions, now: float) -> Arranged | None:
         arranged = None
         if len(decisions.rows):
@@ -208,6 +254,10 @@ class Decider:
             new = decisions.n_rows > 0
             self.summary.groups.add(decisions.n_rows[new], decisions.n_subjects[new])
             self._count_missing(decisions)
+        if self.summary.cells is not None:
+            self.summary.cells.add(decisions.levels)
+            self.summary.cells.look(decisions.estimates)
+            _tell_changes(decisions)
         self.summary.n_held = self._engine.n_held + self._ordering.n_waiting
         return arranged if arranged is not None and len(arranged.rows) else None
 
@@ -223,6 +273,12 @@ class Decider:
 
     def _guard(self, decisions: Decisions) -> None:
         """The last look: no engine, whatever its faults, gets a group of too few out."""
+        crowds = decisions.crowds[decisions.levels >= 0]
+        if len(crowds) and crowds.min() < self._policy.z:
+            raise PromiseError(
+                f"a value with fewer than {self._policy.z} subjects behind it was about to be "
+                "released; nothing of it was published. This is a bug: please report it."
+            )
         new = decisions.n_rows > 0
         if new.any() and decisions.n_subjects[new].min() < self._policy.k:
             raise PromiseError(
@@ -246,3 +302,11 @@ class Decider:
 
 def _under(prefix: str, arrays: Mapping[str, Any1]) -> dict[str, Any1]:
     return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+
+
+def _tell_changes(decisions: Decisions) -> None:
+    """Say aloud where z has been moved."""
+    for look in decisions.estimates:
+        if look["z"] != look["before"]:
+            told = {name: int(look[name]) for name in ("before", "z", "row", "n_subjects")}
+            event(log, logging.INFO, "z changed", **told)

@@ -51,12 +51,15 @@ class Path:
     """Text whose parts go from the general to the specific, with a separator between them.
 
     The first rung is the whole text; each further one has one part less, down to the first part. A
-    text with fewer parts repeats itself, one with more loses several parts at the first step.
+    text with fewer parts repeats itself, one with more loses several parts at the first step. A
+    separator at the very beginning belongs to the first part.
 
     >>> rungs(Path("/", levels=3), "shoes/boys/laces")
     ('shoes/boys/laces', 'shoes/boys', 'shoes')
     >>> rungs(Path("/", levels=3), "shoes")
     ('shoes', 'shoes', 'shoes')
+    >>> rungs(Path("/", levels=2), "/news/today")
+    ('/news/today', '/news')
     """
 
     __slots__ = ("levels", "separator")
@@ -85,7 +88,9 @@ class Path:
 
     def rungs(self, text: str) -> tuple[str, ...]:
         """The labels of a text, from fine to coarse."""
-        parts = text.split(self.separator)
+        begin = self.separator if text.startswith(self.separator) else ""
+        first, *others = text.removeprefix(begin).split(self.separator)
+        parts = [begin + first, *others]
         shorter = (self.separator.join(parts[:n]) for n in range(self.levels - 1, 0, -1))
         return text, *shorter
 

@@ -26,7 +26,8 @@ class Arranged(NamedTuple):
     """Decided rows in the order in which they leave, with their payload and their boxes.
 
     The arrays are those of `Decisions`; ``groups`` and ``windows`` are by box, ``gaps`` and
-    ``losses`` by row.
+    ``losses`` by row. (``levels`` and ``z`` too, where there are no boxes; such rows leave as they
+    were decided.)
     ``left`` and ``left_s`` tell, as ``published`` and ``published_s`` do, the moment at which a row
     left, which is later than the decision where it waits for others.
     """
@@ -44,6 +45,8 @@ class Arranged(NamedTuple):
     hi: Floats
     groups: Ints
     windows: Ints
+    levels: Ints
+    z: Ints
     payload: pa.RecordBatch
 
     def __repr__(self) -> str:
@@ -67,7 +70,8 @@ class Ordering:
             decisions.rows, decisions.outcomes, decisions.boxes,
             decisions.published, decisions.published_s, decisions.gaps, decisions.losses,
             decisions.published, decisions.published_s,
-            decisions.lo, decisions.hi, decisions.groups, decisions.windows, payload,
+            decisions.lo, decisions.hi, decisions.groups, decisions.windows,
+            decisions.levels, decisions.z, payload,
         )  # fmt: skip
 
     @property

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from shoal.clock import steady
 from shoal.engine import Anonymizer
+from shoal.errors import ParameterError
 from shoal.io.base import BadRow, Sink, Source
 from shoal.metrics import Summary
 from shoal.policy import Policy
@@ -56,6 +57,7 @@ class Pipeline:
         warn: Callable[[str], None] | None = None,
         recovery: Recovery | None = None,
         drain: bool = False,
+        undo_pseudonyms: bool = False,
     ) -> Run:
         """Prepare a run; it begins with `Run.go`.
 
@@ -81,7 +83,16 @@ class Pipeline:
             Where the run keeps what it needs to go on after its process has ended.
         drain
             Whether a stop publishes what is held first.
+        undo_pseudonyms
+            Whether a trace may be written though it tells whom each pseudonym stands for.
         """
+        self.publish.check(self.policy, self.schema)
+        if self.publish.pseudonym is not None and open_trace is not None and not undo_pseudonyms:
+            raise ParameterError(
+                "open_trace",
+                "would undo the pseudonyms: it tells the subject of every published row",
+                mend="Leave the trace or the pseudonyms out, or say undo_pseudonyms = True",
+            )
         writer = Writer(
             self.schema,
             self.publish,
@@ -89,6 +100,7 @@ class Pipeline:
             None if open_trace is None else _outlet(open_trace),
             on_release,
             with_gaps=self.policy.missing == "maybe",
+            one_by_one=bool(self.policy.z),
         )
         return Run(
             self, source, writer, on_bad, watch=watch, warn=warn,

@@ -176,7 +176,11 @@ def _without(encoded: Encoded, wrong: Bools, reason: str) -> Encoded:
     reasons = encoded.reasons | dict.fromkeys(encoded.good[wrong].tolist(), reason)
     return Encoded(
         Codes(
-            codes.values[right], codes.subjects[right], codes.sensitive[right], codes.times[right]
+            codes.values[right],
+            codes.subjects[right],
+            codes.sensitive[right],
+            codes.times[right],
+            codes.cells[right] if len(codes.cells) else codes.cells,
         ),
         {name: column.take(pa.array(right)) for name, column in encoded.payload.items()},
         encoded.good[right],

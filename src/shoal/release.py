@@ -6,6 +6,7 @@ subject. A `Publisher` makes releases of what an engine decided.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
@@ -17,6 +18,8 @@ from shoal.errors import JobError, Problem, did_you_mean
 from shoal.kernels.arrays import Ints
 from shoal.labels import Labels, Numeric, whole
 from shoal.order import Arranged, ByArrival, ByInstant, Ordering
+from shoal.policy import Policy
+from shoal.pseudonyms import COLUMN, Pseudonym
 from shoal.schema import Schema
 
 __all__ = ["Order", "Publish", "Publisher", "Release", "Suppressed"]
@@ -38,11 +41,17 @@ class Publish:
     suppressed
         ``"drop"`` leaves suppressed rows out; ``"root"`` publishes them with every quasi attribute
         at its root, and nothing sensitive or kept.
+    time
+        Under z-anonymity, that the time is published, rounded down to so many seconds; 0: as it is.
+    pseudonym
+        Under z-anonymity, that subjects are published under pseudonyms which change.
     """
 
     numeric: Numeric = "range"
     order: Order = "released"
     suppressed: Suppressed = "drop"
+    time: float | None = None
+    pseudonym: Pseudonym | None = None
 
     def __post_init__(self) -> None:
         problems = [
@@ -59,14 +68,79 @@ class Publish:
             )
             if (value := getattr(self, name)) not in known
         ]
+        if self.time is not None and not _is_step(self.time):
+            what = "must be a finite number of seconds of at least 0"
+            problems.append(Problem("publish.time", what, repr(self.time)))
         if problems:
             raise JobError(problems)
+
+    def check(self, policy: Policy, schema: Schema) -> None:
+        """Refuse what doesn't go with the way in which a policy is kept."""
+        problems = self._misfits_of_one(schema) if policy.z else self._misfits_of_groups()
+        if problems:
+            raise JobError(problems)
+
+    def _misfits_of_groups(self) -> list[Problem]:
+        problems = []
+        if self.pseudonym is not None:
+            problems.append(
+                Problem(
+                    "publish.pseudonym",
+                    "is for z-anonymity only: it would tell which boxes are one person's",
+                    None,
+                    "Leave it out",
+                )
+            )
+        if self.time is not None:
+            problems.append(
+                Problem(
+                    "publish.time",
+                    "is for z-anonymity only: a row that is held hides when it came",
+                    None,
+                    "Leave it out, or make the time a quasi attribute",
+                )
+            )
+        return problems
+
+    def _misfits_of_one(self, schema: Schema) -> list[Problem]:
+        problems = [
+            Problem(
+                f"publish.{name}",
+                "isn't used by z-anonymity: " + why,
+                repr(getattr(self, name)),
+                "Leave it out",
+            )
+            for name, usual, why in (
+                ("numeric", "range", "a number is published as the step that it lies in"),
+                ("order", "released", "rows leave at once, in the order of their arrival"),
+            )
+            if getattr(self, name) != usual
+        ]
+        if self.time is not None and schema.time is None:
+            mend = "Name the column under schema.time"
+            problems.append(Problem("publish.time", "needs rows that have a time", None, mend))
+        names = [*schema.columns, *(quasi.name for quasi in schema.quasi)]
+        if self.pseudonym is not None and COLUMN in names:
+            problems.append(
+                Problem(
+                    f"schema.{COLUMN}",
+                    "is also the name of the published pseudonyms",
+                    None,
+                    "Rename the column",
+                )
+            )
+        return problems
 
     def ordering(self, seed: bytes) -> Ordering:
         """What puts rows in the order that is asked for."""
         if self.order == "arrival":
             return ByArrival()
         return ByInstant(seed) if self.order == "shuffled" else Ordering()
+
+
+def _is_step(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0  # type: ignore[arg-type, operator]
 
 
 @dataclass(frozen=True, slots=True)

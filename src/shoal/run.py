@@ -272,7 +272,9 @@ class Run:
             if item is None:
                 break
             now = self._clock()
-            self._take_in(item, now, self._note(Read(item.spans, item.at, now)))
+            # Never of the job's seed: who knows that could undo the pseudonyms.
+            secret = secrets.token_bytes(32) if self._decider.needs_secret(item) else b""
+            self._take_in(item, now, self._note(Read(item.spans, item.at, now, secret)), secret)
             self._show()
         self.interrupted = self._stop.is_set()
         if not self.interrupted or self._drain:
@@ -307,6 +309,7 @@ class Run:
         item: Taken,
         now: float,
         before: Callable[[], None] | None,
+        secret: bytes,
         *,
         is_replay: bool = False,
     ) -> None:
@@ -322,7 +325,7 @@ class Run:
             self._warn_of_unique(item.encoded.payload, self._warn)
             self._warn = None
         self._position = item.position
-        self._leave(self._decider.take_in(item, now), before, is_replay=is_replay)
+        self._leave(self._decider.take_in(item, now, secret), before, is_replay=is_replay)
 
     def _leave(
         self,
@@ -429,7 +432,7 @@ class Run:
                 return
             self._writer.check()
             match entry:
-                case Read(spans, at, now):
+                case Read(spans, at, now, secret):
                     try:
                         taken = self._reader.again(source, spans, at)
                     except ResourceError:
@@ -438,7 +441,7 @@ class Run:
                             raise
                         self._is_behind = True
                         return
-                    self._take_in(taken, now, None, is_replay=True)
+                    self._take_in(taken, now, None, secret, is_replay=True)
                 case Tick(until, now):
                     self._leave(self._decider.tick(until, now), None, is_replay=True)
                 case Flush(now):

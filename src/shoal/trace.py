@@ -11,7 +11,7 @@ from shoal.engine import Outcome
 from shoal.kernels.arrays import Floats, Ints
 from shoal.order import Arranged
 
-__all__ = ["Lines", "Tracer", "trace_schema"]
+__all__ = ["Lines", "Tracer", "finite", "known", "trace_schema"]
 
 OUTCOMES = pa.array([*(outcome.name for outcome in Outcome), "quarantined", "held"])
 QUARANTINED, HELD = len(Outcome), len(Outcome) + 1
@@ -100,23 +100,25 @@ class Tracer:
                     pa.array(inputs),
                     subjects,
                     OUTCOMES.take(pa.array(outcomes)),
-                    _known(arrived),
-                    _known(published),
-                    _finite(arrived_s),
-                    _finite(published_s),
-                    _known(group),
-                    _known(window),
-                    _finite(loss),
-                    _known(seq),
+                    known(arrived),
+                    known(published),
+                    finite(arrived_s),
+                    finite(published_s),
+                    known(group),
+                    known(window),
+                    finite(loss),
+                    known(seq),
                 ],
                 schema=self._schema,
             )
         )
 
 
-def _known(numbers: Ints) -> Any:
+def known(numbers: Ints) -> Any:
+    """Whole numbers, null where they are below 0."""
     return pa.array(numbers, pa.int64(), mask=numbers < 0)
 
 
-def _finite(numbers: Floats) -> Any:
+def finite(numbers: Floats) -> Any:
+    """Numbers, null where they aren't finite."""
     return pa.array(numbers, pa.float64(), mask=~np.isfinite(numbers))

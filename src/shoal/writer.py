@@ -15,8 +15,10 @@ from shoal.io.base import Durable, Mark, Sink
 from shoal.kernels.arrays import Ints
 from shoal.order import Arranged
 from shoal.release import Publish, Publisher, Release
+from shoal.release_cells import CellPublisher
 from shoal.schema import Schema
 from shoal.trace import Tracer, trace_schema
+from shoal.trace_cells import CellTracer, cell_trace_schema
 
 __all__ = ["Outlet", "Plain", "Writer"]
 
@@ -66,6 +68,8 @@ class Writer:
         Called with each release after it was written, in the writing thread.
     with_gaps
         Whether what is missing of a row stays missing in the output.
+    one_by_one
+        Whether values are published one by one, and traced so.
     """
 
     def __init__(
@@ -77,8 +81,10 @@ class Writer:
         on_release: Callable[[Release], None] | None,
         *,
         with_gaps: bool = False,
+        one_by_one: bool = False,
     ) -> None:
         self._schema, self._publish, self._with_gaps = schema, publish, with_gaps
+        self._one_by_one = one_by_one
         self._outlet, self._trace = outlet, trace
         #: Where the output and its sinks stand, for a run that goes on.
         self._seq = 0
@@ -86,10 +92,10 @@ class Writer:
         self._on_release = on_release
         self._tasks: queue.Queue[Callable[[], None] | None] = queue.Queue(QUEUE)
         self._failure: BaseException | None = None
-        self._publisher: Publisher | None = None
+        self._publisher: Publisher | CellPublisher | None = None
         self._sink: Sink | None = None
         self._lines: Sink | None = None
-        self._tracer: Tracer | None = None
+        self._tracer: Tracer | CellTracer | None = None
         #: How many rows the sink has taken without complaint.
         self.n_written = 0
         self._clock: Callable[[], float] | None = None
@@ -103,21 +109,34 @@ class Writer:
         """Open output and trace, once, when the types of the payload are known."""
         if self._publisher is not None:
             return
-        payload = pa.schema([types.field(name) for name in self._schema.payload])
-        self._publisher = Publisher(
-            self._schema, self._publish, payload, first=self._seq, with_gaps=self._with_gaps
-        )
+        self._publisher = self._new_publisher(types)
         marks = self._marks
         if self._trace is not None:
             name = self._schema.subject
             subject = pa.int64() if name is None else types.field(name).type
             mark = None if marks is None else marks.get("trace", {})
-            self._lines = self._trace.open(trace_schema(subject), mark)
-            self._tracer = Tracer(self._lines, subject)
+            columns = cell_trace_schema if self._one_by_one else trace_schema
+            self._lines = self._trace.open(columns(subject), mark)
+            self._tracer = (
+                CellTracer(self._lines, subject, self._schema)
+                if self._one_by_one
+                else Tracer(self._lines, subject)
+            )
         mark = None if marks is None else marks.get("output", {})
         self._sink = self._outlet.open(self._publisher.schema, mark)
         self._sink.flush()
         self._thread.start()
+
+    def _new_publisher(self, types: pa.Schema) -> Publisher | CellPublisher:
+        names = [*self._schema.payload]
+        if self._publish.time is not None and self._schema.time is not None:
+            names.append(self._schema.time)
+        payload = pa.schema([types.field(name) for name in names])
+        if self._one_by_one:
+            return CellPublisher(self._schema, self._publish, payload, first=self._seq)
+        return Publisher(
+            self._schema, self._publish, payload, first=self._seq, with_gaps=self._with_gaps
+        )
 
     @property
     def n_waiting(self) -> int:
@@ -198,7 +217,8 @@ class Writer:
     def held(self, rows: Ints, payload: pa.RecordBatch) -> None:
         """Rows that are still held when the run ends early, for the trace."""
         tracer = self._tracer
-        if tracer is not None:
+        # What is published one by one is never held.
+        if isinstance(tracer, Tracer):
             inputs, arrived_s = (np.asarray(payload.column(name)) for name in (ROW, ARRIVED_S))
             subjects = self._subjects(payload)
             self._put(lambda: tracer.held(inputs, subjects, rows, arrived_s))

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import CheckpointError, ParameterError
+from shoal.metrics.cells import Cells
 from shoal.metrics.delay import Delay
 from shoal.metrics.groups import Groups
 from shoal.metrics.loss import Loss
@@ -37,6 +38,8 @@ class Summary:
     n_quasi
         How many quasi attributes there are, where values may be missing: then these are counted
         too, by whoever knows them.
+    cells
+        What counts values that are published one by one, where they are.
 
     >>> summary = Summary()
     >>> summary.n_in = 4
@@ -58,7 +61,7 @@ class Summary:
     suppression: 1 rows, 25.0 % of those decided
     """
 
-    def __init__(self, n_quasi: int | None = None) -> None:
+    def __init__(self, n_quasi: int | None = None, cells: Cells | None = None) -> None:
         self.n_in = 0
         self.n_quarantined = 0
         self.n_held = 0
@@ -69,6 +72,7 @@ class Summary:
         self.groups = Groups()
         self.reuse = Reuse()
         self.pollution = None if n_quasi is None else Pollution(n_quasi)
+        self.cells = cells
 
     @property
     def n_published(self) -> int:
@@ -121,6 +125,8 @@ class Summary:
         rows: dict[str, Any] = {name: int(getattr(self, name)) for name in _COUNTS}
         if self.pollution is not None:
             rows["pollution"] = self.pollution.state()
+        if self.cells is not None:
+            rows["cells"] = self.cells.state()
         return rows | {name: getattr(self, name).state() for name in _PARTS}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -138,6 +144,8 @@ class Summary:
                 getattr(self, name).restore(state[name])
             if self.pollution is not None:
                 self.pollution.restore(state["pollution"])
+            if self.cells is not None:
+                self.cells.restore(state["cells"])
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 "the figures in the checkpoint aren't those of a run of this version "
@@ -161,6 +169,7 @@ class Summary:
             "reuse": self.reuse.as_dict(),
             "suppression": self.suppression.as_dict(),
             "missing": None if self.pollution is None else self.pollution.as_dict(),
+            "values": None if self.cells is None else self.cells.as_dict(),
         }
 
     def lines(self) -> list[str]:
@@ -201,7 +210,9 @@ class Summary:
                 f"missing: {_percent(cells['before'])} of the quasi values of published rows, "
                 f"{_percent(cells['after'])} as published"
             )
-        if self.reuse.share is not None:
+        if self.cells is not None:
+            lines += self.cells.lines()
+        elif self.reuse.share is not None:
             lines.append(
                 f"reuse: {self.reuse.count:,} rows, {_percent(self.reuse.share)} of those published"
             )

@@ -13,7 +13,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -54,11 +54,14 @@ class Read:
         When it arrived.
     now
         When it was decided upon.
+    secret
+        What new pseudonyms were made of, if they changed with it.
     """
 
     spans: tuple[Span, ...]
     at: float
     now: float
+    secret: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,8 @@ def encode(entry: Entry) -> str:
         case Read():
             spans = [[span.stream, int(span.begin), int(span.end)] for span in entry.spans]
             fields: list[Any] = ["read", spans, float(entry.at), float(entry.now)]
+            if entry.secret:
+                fields.append(entry.secret.hex())
         case Tick():
             fields = ["tick", float(entry.until), float(entry.now)]
         case Flush():
@@ -100,6 +105,8 @@ def _decode(fields: Any) -> Entry:
     match fields:
         case ["read", [*spans], float(at), float(now)]:
             return Read(tuple(_span(span) for span in spans), at, now)
+        case ["read", [*spans], float(at), float(now), str(secret)]:
+            return Read(tuple(_span(span) for span in spans), at, now, bytes.fromhex(secret))
         case ["tick", float(until), float(now)]:
             return Tick(until, now)
         case ["flush", float(now)]:
