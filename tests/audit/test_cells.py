@@ -92,6 +92,18 @@ def test_a_z_that_moves_is_followed(seed: int) -> None:
     assert "where z was raised" in report[Z].detail
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_stream_without_a_clock(seed: int) -> None:
+    schema = Schema(subject="who", quasi=SCHEMA.quasi, keep=["note"])
+    promise = policy(3, window=Window(rows=14))
+    world = CellWorld(schema=schema, policy=promise, original=stream(seed)).run()
+    for line in world.trace:
+        line["arrived_s"] = line["published_s"] = None
+    assert world.report().verdict == "kept"
+    world.policy = policy(3, window=Window(rows=7))
+    assert world.broken() == {Z}
+
+
 def test_a_stream_without_rows() -> None:
     report = CellWorld().run().report()
     assert report.verdict == "kept"

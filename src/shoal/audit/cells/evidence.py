@@ -109,19 +109,16 @@ class Cells:
 
     @cached_property
     def rows(self) -> Rows:
-        """The rows of the trace that were decided; without a trace there are none."""
-        n_attributes = len(self.schema.quasi)
+        """The rows that were decided, by the trace, which must be given."""
         trace = self.trace
-        if trace is None:
-            nothing = np.empty(0, dtype=np.int64)
-            return Rows(nothing, nothing, np.empty((0, n_attributes), dtype=np.int64))
+        assert trace is not None
         lines = np.flatnonzero((trace.outcome != QUARANTINED) & (trace.row >= 0))
         number, first, which = np.unique(trace.row[lines], return_index=True, return_inverse=True)
         first = lines[first]
         order = np.lexsort((number, trace.arrived[first]))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
-        line = np.full((len(number), n_attributes), -1, dtype=np.int64)
+        line = np.full((len(number), len(self.schema.quasi)), -1, dtype=np.int64)
         of_cell = trace.attribute[lines] >= 0
         line[place[which[of_cell]], trace.attribute[lines[of_cell]]] = lines[of_cell]
         return Rows(number[order], first[order], line)
@@ -142,16 +139,14 @@ class Cells:
     @cached_property
     def seq(self) -> NDArray[np.int64]:
         """Where each decided row is in the output; -1: nowhere."""
-        if self.trace is None:
-            return np.empty(0, dtype=np.int64)
+        assert self.trace is not None
         seq = self.trace.seq[self.rows.first]
         return np.where(seq < self.n_rows, seq, -1)
 
     @cached_property
     def is_published(self) -> NDArray[np.bool_]:
         """Which cells of the decided rows are published, by the trace."""
-        if self.trace is None:
-            return np.empty(self.rows.line.shape, dtype=np.bool_)
+        assert self.trace is not None
         found: NDArray[np.bool_] = self.trace.outcome[self.rows.line] == GROUP
         return found & (self.rows.line >= 0)
 

@@ -51,9 +51,6 @@ class CellTrace:
     z: NDArray[np.int64]
     seq: NDArray[np.int64]
 
-    def __len__(self) -> int:
-        return len(self.row)
-
 
 def read_cell_trace(table: pa.Table, attributes: Sequence[str]) -> CellTrace:
     """Take the columns of a trace; a table without them isn't one of z-anonymity, and is refused.
