@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import get_args
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.audit import conservation, cover, delay, grouping, missing, secrecy, shape, suppression
+from shoal.audit.cells import Cells, Count, judge, read_cell_trace
 from shoal.audit.criteria import CHECKERS
 from shoal.audit.evidence import Evidence, Suppressed
 from shoal.audit.labels import Numeric
@@ -43,6 +45,10 @@ def audit(
     original: pa.Table | None = None,
     original_rows: NDArray[np.int64] | None = None,
     n_quarantined: int | None = None,
+    count: Count = "residual",
+    pseudonym: bool = False,
+    rotate: float | None = None,
+    time: float | None = None,
 ) -> Report:
     """Judge whether an output keeps what was promised.
 
@@ -65,6 +71,15 @@ def audit(
         missing from it; None if it has them all.
     n_quarantined
         How many rows there are in the quarantine, where that is known.
+    count
+        Under z-anonymity, who counts as behind a parent: ``residual``, those whose finer value
+        can't be published, or ``plain``, all who exposed anything under it.
+    pseudonym, rotate
+        Under z-anonymity, whether pseudonyms are published, and the length of the period that each
+        lives for, in the unit of the window.
+    time
+        Under z-anonymity, to how many seconds published times are rounded down; 0: not at all,
+        None: none are published.
 
     >>> from shoal.hierarchy import Range
     >>> from shoal.policy import KAnonymity
@@ -82,6 +97,25 @@ def audit(
     policy.check(schema)
     if original is not None:
         _check_original(schema, original, original_rows)
+    _check_cells(policy, count, pseudonym, rotate, time)
+    if policy.z:
+        names = [attribute.name for attribute in schema.quasi]
+        return judge(
+            Cells(
+                schema,
+                policy,
+                published,
+                suppressed=suppressed,
+                trace=None if trace is None else read_cell_trace(trace, names),
+                original=original,
+                original_rows=original_rows,
+                n_quarantined=n_quarantined,
+                count=count,
+                pseudonym=pseudonym,
+                rotate=rotate,
+                time=time,
+            )
+        )
     evidence = Evidence(
         schema,
         policy,
@@ -105,6 +139,24 @@ def audit(
     found = (check(evidence) for check in _AFTER)
     verdicts.extend(verdict for verdict in found if verdict is not None)
     return Report(tuple(verdicts), evidence.n_rows)
+
+
+def _check_cells(
+    policy: Policy, count: Count, pseudonym: bool, rotate: float | None, time: float | None
+) -> None:
+    """Refuse what doesn't go with each other, or with a policy without z."""
+    if count not in get_args(Count):
+        raise ParameterError("count", f"must be one of {', '.join(get_args(Count))}")
+    if not policy.z and (pseudonym or time is not None):
+        raise ParameterError(
+            "pseudonym" if pseudonym else "time",
+            "can be published under z-anonymity alone",
+            mend="Leave it out, or give a policy that promises z",
+        )
+    if rotate is not None and not (pseudonym and math.isfinite(rotate) and rotate > 0):
+        raise ParameterError("rotate", "must be above 0, for pseudonyms that are published")
+    if time is not None and not (math.isfinite(time) and time >= 0):
+        raise ParameterError("time", "must be a finite number of seconds, of at least 0")
 
 
 def _check_original(

@@ -67,8 +67,8 @@ def read_trace(table: pa.Table) -> Trace:
     if "attribute" in table.schema.names:
         raise ParameterError(
             "trace",
-            "has one line for each cell, which this audit can't judge",
-            mend="Give a trace with one line for each row",
+            "has one line for each cell, as that of a run which promises z",
+            mend="Give the job of that run, or a trace with one line for each row",
         )
     found: dict[str, Array] = {name: column(table, name) for name in _COLUMNS}
     outcome = np.full(table.num_rows, -1, dtype=np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -46,19 +47,43 @@ def audit(
         trace=lines,
         original=given,
         original_rows=rows,
+        **_of_cells(job),
     )
     tell(json.dumps(report.as_dict()) if as_json else str(report))
     return report.exit_code
 
 
+def _of_cells(job: Job) -> dict[str, Any]:
+    """What a job with z says of how cells are counted and what is published beside them."""
+    if not job.policy.z:
+        return {}
+    pseudonym = getattr(job.publish, "pseudonym", None)
+    return {
+        "count": getattr(job.anonymizer, "count", "residual"),
+        "pseudonym": pseudonym is not None,
+        "rotate": None if pseudonym is None else pseudonym.rotate,
+        "time": getattr(job.publish, "time", None),
+    }
+
+
 def _published(job: Job, path: str, from_format: str | None) -> pa.Table:
     """What was published; JSON lines without rows name no columns, but the job does."""
-    quasi = (public_columns(attribute, job.publish.numeric) for attribute in job.schema.quasi)
-    names = (*itertools.chain.from_iterable(quasi), *job.schema.payload)
+    names = _public(job)
     try:
         return _table(path, None, from_format, otherwise=names)[0]
     except NoLinesError:
         return _no_rows(names)
+
+
+def _public(job: Job) -> tuple[str, ...]:
+    if job.policy.z:
+        said = _of_cells(job)
+        first = ["pseudonym"] if said["pseudonym"] else []
+        last = ["time"] if said["time"] is not None else []
+        quasi = [attribute.name for attribute in job.schema.quasi]
+        return (*first, *quasi, *job.schema.payload, *last)
+    sides = (public_columns(attribute, job.publish.numeric) for attribute in job.schema.quasi)
+    return (*itertools.chain.from_iterable(sides), *job.schema.payload)
 
 
 def _no_rows(names: tuple[str, ...]) -> pa.Table:

@@ -5,13 +5,15 @@ from a trace, `Pollution` (values that are missing only as published) as the str
 one of these accumulators has bounded memory, however long the stream is.
 
 What published data are still good for is measured afterwards, on a `Compared`: by `query_error`,
-`windowed_query_error` and `cube_divergence`; and what they really tell by `exposure`.
+`windowed_query_error` and `cube_divergence`; and what they really tell by `exposure`, or
+under z-anonymity by `cell_exposure`.
 """
 
 from shoal.metrics.closeness import Exposure, exposure
 from shoal.metrics.compared import Compared
 from shoal.metrics.cost import Cost
 from shoal.metrics.cubes import CubeDivergence, cube_divergence
+from shoal.metrics.exposure_cells import CellExposure, cell_exposure
 from shoal.metrics.pollution import Pollution
 from shoal.metrics.queries import (
     QueryError,
@@ -23,6 +25,7 @@ from shoal.metrics.rounds import Rounds
 from shoal.metrics.summary import Summary, summarize
 
 __all__ = [
+    "CellExposure",
     "Compared",
     "Cost",
     "CubeDivergence",
@@ -32,6 +35,7 @@ __all__ = [
     "Rounds",
     "Summary",
     "WindowedQueryError",
+    "cell_exposure",
     "cube_divergence",
     "exposure",
     "query_error",

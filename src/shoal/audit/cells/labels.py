@@ -1,0 +1,124 @@
+"""Labels: each published cell tells the truth about its original, at the level of the trace."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.audit.cells.evidence import Cells
+from shoal.audit.cells.trace import CellTrace
+from shoal.audit.cells.values import seconds, texts
+from shoal.audit.columns import column, counted_alike, same, spelled, take
+from shoal.audit.report import Figure, Verdict, decide
+
+__all__ = ["check"]
+
+#: By how many seconds a published time may be off, since fractions are rounded.
+_SLACK = 1e-6
+
+
+def check(cells: Cells) -> Verdict:
+    """Compare what is published with the rows of the input that the trace joins it to.
+
+    Each label is that of the original value at the level that the trace tells, written in one way
+    wherever it is published; what is kept is as it was; the trace names the right subjects.
+    """
+    trace = cells.trace
+    if trace is None or cells.original is None:
+        doubt = f"what the labels stand for {cells.doubt}"
+        return decide("labels", [], kept="", doubt=doubt)
+    flaws, n_compared = [], 0
+    for a in range(len(cells.schema.quasi)):
+        found, n = _compared(cells, trace, a)
+        flaws += found
+        n_compared += n
+    flaws += _kept(cells)
+    flaws += _times(cells)
+    flaws += _subjects(cells, trace)
+    figures: dict[str, Figure] = {"n_compared": n_compared}
+    return decide(
+        "labels",
+        flaws,
+        kept=f"each of {n_compared:,} published cells is a label of its original",
+        doubt=cells.doubt,
+        figures=figures,
+    )
+
+
+def _compared(cells: Cells, trace: CellTrace, a: int) -> tuple[list[str], int]:
+    """What is wrong with the labels of an attribute, and how many cells were compared."""
+    name, ladders = cells.schema.quasi[a].name, cells.ladders[a]
+    array = cells.shown(name)
+    if array is None:
+        return [], 0
+    rows = np.flatnonzero(cells.is_published[:, a] & (cells.seq >= 0))
+    level = trace.level[cells.rows.line[rows, a]]
+    value = cells.of_rows(ladders.value)[rows]
+    flaws = []
+    is_known = (level >= 0) & (level < ladders.nodes.shape[1])
+    if n := int(np.count_nonzero(~is_known)):
+        flaws.append(f"{n:,} published cells of column {name} have no level that there is")
+    if n := int(np.count_nonzero(value < 0)):
+        flaws.append(f"{n:,} published cells of column {name} have no value in the original")
+    is_known &= value >= 0
+    node = ladders.nodes[value[is_known], level[is_known]]
+    numbers_of: dict[str, int] = {}
+    labels = [numbers_of.setdefault(spelled(label), len(numbers_of)) for label in ladders.labels]
+    true = np.array(labels, dtype=np.int64)[node]
+    which, words = texts(array)
+    shown = np.array([numbers_of.get(word, -1) for word in words], dtype=np.int64)[which]
+    if n := int(np.count_nonzero(shown[cells.seq[rows[is_known]]] != true)):
+        flaws.append(f"{n:,} published cells of column {name} aren't labels of their original")
+    # Two ways to write one label would tell apart those who should stand behind it together.
+    different = np.unique(np.stack([shown, which]), axis=1)[0]
+    n_written = np.unique(different[different >= 0], return_counts=True)[1]
+    if n := int(np.count_nonzero(n_written > 1)):
+        flaws.append(f"{n:,} labels of column {name} are written in more than one way")
+    return flaws, len(rows)
+
+
+def _in_output(cells: Cells) -> NDArray[np.int64]:
+    """The decided rows that are in the output and have a published cell."""
+    has_any = cells.is_published.any(axis=1)
+    return np.flatnonzero((cells.seq >= 0) & (cells.positions >= 0) & has_any)
+
+
+def _kept(cells: Cells) -> list[str]:
+    flaws = []
+    rows = _in_output(cells)
+    for name in cells.schema.payload:
+        shown = cells.shown(name)
+        if shown is None:
+            continue
+        given = take(column(cells.original, name), cells.positions[rows])
+        if n := int(np.count_nonzero(~same(take(shown, cells.seq[rows]), given))):
+            flaws.append(f"in {n:,} rows column {name} isn't as in the original")
+    return flaws
+
+
+def _times(cells: Cells) -> list[str]:
+    """A published time is that of the row, or the latest so far, rounded down."""
+    array = cells.shown("time")
+    if cells.time is None or array is None:
+        return []
+    rows = _in_output(cells)
+    shown = seconds(array)[cells.seq[rows]]
+    shown[~np.isfinite(shown)] = np.nan
+    right = np.zeros(len(rows), dtype=np.bool_)
+    for clock in (cells.times[rows], cells.clock[rows]):
+        behind = clock - shown
+        right |= (behind >= -_SLACK) & (behind <= max(cells.time - _SLACK, _SLACK))
+    if cells.time:
+        right &= np.abs(shown - np.round(shown / cells.time) * cells.time) <= _SLACK
+    n = int(np.count_nonzero(~right))
+    return [f"in {n:,} rows the time isn't that of the original, rounded down"] if n else []
+
+
+def _subjects(cells: Cells, trace: CellTrace) -> list[str]:
+    assert cells.schema.subject is not None
+    rows = np.flatnonzero(cells.positions >= 0)
+    told = take(trace.subject, cells.rows.first[rows])
+    given = take(column(cells.original, cells.schema.subject), cells.positions[rows])
+    one, other = counted_alike(told, given)
+    n = int(np.count_nonzero(one != other))
+    return [f"in {n:,} rows the trace names another subject than the original"] if n else []

@@ -1,0 +1,28 @@
+"""All verdicts about an output whose cells were published one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shoal.audit.cells import conservation, delay, labels, pseudonyms, shape, z_anonymity
+from shoal.audit.cells.evidence import Cells
+from shoal.audit.report import Report, Verdict
+
+__all__ = ["judge"]
+
+_CHECKS: tuple[Callable[[Cells], Verdict | None], ...] = (
+    shape.check,
+    shape.secrecy,
+    z_anonymity.check,
+    delay.check,
+    delay.lateness,
+    conservation.check,
+    labels.check,
+    pseudonyms.check,
+)
+
+
+def judge(cells: Cells) -> Report:
+    """Judge whether an output keeps what was promised by z-anonymity."""
+    found = (check(cells) for check in _CHECKS)
+    return Report(tuple(verdict for verdict in found if verdict is not None), cells.n_rows)

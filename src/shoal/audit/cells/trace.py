@@ -1,0 +1,92 @@
+"""The private trace of z-anonymity as arrays: one line for each cell of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.audit.columns import Array, column, encoded, numbers, wholes
+from shoal.errors import ParameterError
+
+__all__ = ["OUTCOMES", "CellTrace", "read_cell_trace"]
+
+#: The outcomes a cell can have; their positions are the codes of `CellTrace.outcome`.
+OUTCOMES = ("group", "suppressed", "missing", "quarantined")
+GROUP, SUPPRESSED, MISSING, QUARANTINED = range(4)
+
+_COLUMNS = (
+    "row",
+    "subject",
+    "attribute",
+    "outcome",
+    "arrived",
+    "published",
+    "arrived_s",
+    "published_s",
+    "level",
+    "z",
+    "seq",
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CellTrace:
+    """The columns of a trace. A whole number that is missing is -1, a time that is missing NaN."""
+
+    row: NDArray[np.int64]
+    subject: Array
+    attribute: NDArray[np.int64]
+    """The position among the quasi attributes; -1 if there is none, -2 if it is unknown."""
+    outcome: NDArray[np.int64]
+    """The position in `OUTCOMES`, -1 if it is none of them."""
+    arrived: NDArray[np.int64]
+    published: NDArray[np.int64]
+    arrived_s: NDArray[np.float64]
+    published_s: NDArray[np.float64]
+    level: NDArray[np.int64]
+    z: NDArray[np.int64]
+    seq: NDArray[np.int64]
+
+
+def read_cell_trace(table: pa.Table, attributes: Sequence[str]) -> CellTrace:
+    """Take the columns of a trace; a table without them isn't one of z-anonymity, and is refused.
+
+    Parameters
+    ----------
+    table
+        The trace.
+    attributes
+        The names of the quasi attributes.
+    """
+    missing = [name for name in _COLUMNS if name not in table.schema.names]
+    if missing:
+        raise ParameterError(
+            "trace",
+            f"lacks the columns {', '.join(missing)} of a trace with one line for each cell",
+            mend="Give the file that a run which promised z wrote with --trace",
+        )
+    found: dict[str, Array] = {name: column(table, name) for name in _COLUMNS}
+    return CellTrace(
+        row=wholes(found["row"]),
+        subject=found["subject"],
+        attribute=_positions(found["attribute"], attributes, unknown=-2),
+        outcome=_positions(found["outcome"], OUTCOMES, unknown=-1),
+        arrived=wholes(found["arrived"]),
+        published=wholes(found["published"]),
+        arrived_s=numbers(found["arrived_s"]),
+        published_s=numbers(found["published_s"]),
+        level=wholes(found["level"]),
+        z=wholes(found["z"]),
+        seq=wholes(found["seq"]),
+    )
+
+
+def _positions(array: Array, names: Sequence[str], unknown: int) -> NDArray[np.int64]:
+    """Where each text is among the names; -1 for null."""
+    indices, texts = encoded(array)
+    place = {name: i for i, name in enumerate(names)} | {None: -1}
+    return np.array([place.get(text, unknown) for text in texts], dtype=np.int64)[indices]
