@@ -308,5 +308,7 @@ def _tell_changes(decisions: Decisions) -> None:
     """Say aloud where z has been moved."""
     for look in decisions.estimates:
         if look["z"] != look["before"]:
-            told = {name: int(look[name]) for name in ("before", "z", "row", "n_subjects")}
-            event(log, logging.INFO, "z changed", **told)
+            event(
+                log, logging.INFO, "z changed", before=int(look["before"]), z=int(look["z"]),
+                row=int(look["row"]), subjects=int(look["n_subjects"]),
+            )  # fmt: skip

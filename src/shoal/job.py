@@ -20,7 +20,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -31,8 +31,9 @@ from shoal import algorithms
 from shoal.able import check_able
 from shoal.engine import Anonymizer
 from shoal.errors import JobError, Problem, did_you_mean
-from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.hierarchy import Domain
 from shoal.io.formats import tell_format
+from shoal.job_domains import Files, quasi_domain, sensitive_domain
 from shoal.job_ends import (
     Checkpoints,
     Input,
@@ -46,7 +47,6 @@ from shoal.job_ends import (
 from shoal.job_form import (
     REQUIRED,
     SECTIONS,
-    WAYS,
     BadRowsForm,
     DomainForm,
     Form,
@@ -54,6 +54,7 @@ from shoal.job_form import (
     OutputForm,
     PolicyForm,
     PublishForm,
+    QuasiForm,
     RunForm,
     SchemaForm,
     keyed,
@@ -61,9 +62,12 @@ from shoal.job_form import (
     shown,
 )
 from shoal.job_promises import check_policy, parts_of, policy_of
+from shoal.job_warnings import warnings_of
 from shoal.labels import Labels
+from shoal.ladder import AnyDomain
 from shoal.pipeline import Pipeline
-from shoal.policy import Policy, TCloseness
+from shoal.policy import Policy
+from shoal.pseudonyms import Pseudonym
 from shoal.release import Publish
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Loss
@@ -143,7 +147,7 @@ class _Reader:
         self._raw = raw
         self._folder = folder
         self._where = where
-        self._files: dict[str, bytes] = {}
+        self._files = Files(folder)
         self.problems: list[Problem] = []
 
     def job(self) -> Job | None:
@@ -155,7 +159,7 @@ class _Reader:
         schema = self._section("schema", SchemaForm, self._schema)
         policy = self._section("policy", PolicyForm, policy_of)
         anonymizer = self._attempt("algorithm", self._anonymizer)
-        publish = self._section("publish", PublishForm, lambda raw: Publish(**raw.model_dump()))
+        publish = self._section("publish", PublishForm, self._publish)
         source = self._section("input", InputForm, lambda raw: input_of(raw, self._folder))
         sink = self._section("output", OutputForm, lambda raw: output_of(raw, self._folder))
         run = self._section("run", RunForm, self._run)
@@ -164,8 +168,10 @@ class _Reader:
             self._attempt("policy", lambda: check_policy(policy, schema))
         if policy is not None and anonymizer is not None:
             self._attempt("algorithm", lambda: check_able(anonymizer, policy))
-        if publish is not None and schema is not None:
-            self._attempt("publish", lambda: Labels(schema, publish.numeric))
+        if publish is not None and schema is not None and policy is not None:
+            self._attempt("publish", lambda: publish.check(policy, schema))
+            if all(quasi.has_sides for quasi in schema.quasi):
+                self._attempt("publish", lambda: Labels(schema, publish.numeric))
         if self.problems:
             return None
         assert schema is not None
@@ -179,9 +185,16 @@ class _Reader:
         seed, name, checkpoints = run
         return Job(
             schema, policy, anonymizer, publish, source, sink, bad_rows, seed, name, checkpoints,
-            digests(self._raw, self._files),
-            tuple(_warnings(schema, policy, anonymizer, publish, seed)),
+            digests(self._raw, self._files.read),
+            tuple(warnings_of(schema, policy, anonymizer, publish, seed)),
         )  # fmt: skip
+
+    def _publish(self, raw: PublishForm) -> Publish:
+        told = raw.model_dump() | {"pseudonym": None}
+        if (asked := raw.pseudonym) is None:
+            return Publish(**told)
+        pseudonym = self._attempt("publish.pseudonym", lambda: Pseudonym(asked.rotate))
+        return Publish(**told | {"pseudonym": pseudonym})
 
     def _run(self, raw: RunForm) -> tuple[int | None, str, Checkpoints | None]:
         return raw.seed, name_of(raw, self._where), checkpoints_of(raw, self._folder)
@@ -244,10 +257,7 @@ class _Reader:
             if (domain := self._domain(f"schema.quasi.{name}", spec)) is not None
         ]
         sensitive = [
-            Sensitive(
-                name,
-                self._domain(f"schema.sensitive.{name}", spec) if _given(spec) else None,
-            )
+            Sensitive(name, self._known(f"schema.sensitive.{name}", spec))
             for name, spec in raw.sensitive.items()
         ]
         if len(self.problems) > before:
@@ -260,39 +270,11 @@ class _Reader:
             time=raw.time,
         )
 
-    def _domain(self, key: str, spec: DomainForm) -> Domain | None:
-        return self._attempt(key, lambda: self._make_domain(key, spec))
+    def _domain(self, key: str, spec: QuasiForm) -> AnyDomain | None:
+        return self._attempt(key, lambda: quasi_domain(key, spec, self._files))
 
-    def _make_domain(self, key: str, spec: DomainForm) -> Domain:
-        ways = _given(spec)
-        if len(ways) != 1:
-            raise JobError(
-                Problem(
-                    key,
-                    "needs exactly one of range, hierarchy, values and mask",
-                    ", ".join(ways) or "none of them",
-                    "For example { range = [0, 120], step = 1 }",
-                )
-            )
-        if spec.step is not None and spec.range is None:
-            raise JobError(Problem(f"{key}.step", "goes with a range only"))
-        if spec.range is not None:
-            if len(spec.range) != 2:
-                raise JobError(
-                    Problem(f"{key}.range", "must be [lowest, highest]", f"{len(spec.range)} items")
-                )
-            return Range(spec.range[0], spec.range[1], step=spec.step)
-        if spec.hierarchy is not None:
-            path = self._folder / spec.hierarchy
-            hierarchy = Hierarchy.from_csv(path)
-            self._files[spec.hierarchy] = path.read_bytes()
-            return hierarchy
-        if spec.values is not None:
-            return Hierarchy.flat(spec.values, where=f"{key}.values")
-        if isinstance(spec.mask, list):
-            return Hierarchy.masked(spec.mask, where=f"{key}.mask")
-        assert spec.mask is not None
-        return Hierarchy.digits(spec.mask, where=f"{key}.mask")
+    def _known(self, key: str, spec: DomainForm) -> Domain | None:
+        return self._attempt(key, lambda: sensitive_domain(key, spec, self._files))
 
     def _anonymizer(self) -> Anonymizer:
         raw = self._raw.get("algorithm")
@@ -326,42 +308,3 @@ class _Reader:
             problem = error.problems[0]
             raise JobError(dataclasses.replace(problem, key="bad_rows.file")) from None
         return BadRows(raw.action, self._folder / raw.file)
-
-
-def _given(spec: DomainForm) -> list[str]:
-    """Which of the ways to give a domain were used."""
-    return [way for way in WAYS if getattr(spec, way) is not None]
-
-
-def _warnings(
-    schema: Schema, policy: Policy, anonymizer: Anonymizer, publish: Publish, seed: int | None
-) -> Iterator[str]:
-    if schema.each_row:
-        yield (
-            "each row is taken for a person of its own: if people come back, groups may have "
-            "fewer people than rows (schema.subject)"
-        )
-    if policy.missing == "maybe":
-        yield (
-            'policy.missing = "maybe" leaves missing values missing: whoever knows which values of '
-            'somebody are missing can tell them apart from others of their group; "extended" '
-            "prevents that"
-        )
-        if not anonymizer.minds_gaps:
-            yield (
-                f"'{anonymizer.name}' may group a complete row with rows that lack nearly "
-                "everything, and so publish it exactly; 'idea' puts those together who lack the "
-                "same"
-            )
-    for criterion in policy.measured:
-        if isinstance(criterion, TCloseness) and criterion.t >= 1:
-            yield "policy.t promises nothing from 1 on: no group is farther than that (20 % is 0.2)"
-    if seed is not None:
-        yield "run.seed makes every random choice predictable: for tests only"
-    if publish.order == "arrival":
-        yield (
-            'publish.order = "arrival" lets whoever knows when somebody came find their row, and '
-            "a group leaves row by row: until its last one has, it shows fewer than k people"
-        )
-    if getattr(anonymizer, "reuse", "random") == "best":
-        yield 'algorithm.reuse = "best" narrows reused rows down; "random" doesn\'t'

@@ -34,7 +34,7 @@ __all__ = [
 
 SECTIONS = ("schema", "policy", "algorithm", "publish", "input", "output", "run", "bad_rows")
 REQUIRED = ("schema", "policy")
-WAYS = ("range", "hierarchy", "values", "mask")
+WAYS = ("range", "hierarchy", "values", "mask", "path", "grid")
 EXAMPLES = {
     "schema.subject": "Name the column that tells people apart, or say { each_row = true }",
     "schema.quasi": "Name at least one column that an outsider may know",
@@ -43,7 +43,8 @@ EXAMPLES = {
     "policy.beta": "For example beta = 2",
     "policy.disclosure": "For example disclosure = 0.7",
     "policy.window": 'For example window = { rows = 20000, advance = 5000 }, or window = "all"',
-    "policy.window.rows": "For example rows = 20000",
+    "publish.pseudonym": "For example pseudonym = { rotate = 3600 }",
+    "publish.pseudonym.rotate": "For example rotate = 3600",
     "run.checkpoint": 'For example checkpoint = { folder = "state", every = 10 }',
     "run.checkpoint.folder": 'For example folder = "state"',
 }
@@ -72,9 +73,12 @@ class DomainForm(Form):
 
 
 class QuasiForm(DomainForm):
-    """A quasi attribute: a domain and a weight."""
+    """A quasi attribute: a domain and a weight; without a way it is open, for z-anonymity."""
 
     weight: int | float = 1.0
+    path: str | None = None
+    levels: int | None = None
+    grid: list[str | int] | None = None
 
 
 class KeepForm(Form):
@@ -104,14 +108,16 @@ class DelayForm(Form):
 class WindowForm(Form):
     """``policy.window``, where it isn't ``"all"``."""
 
-    rows: int
+    rows: int | None = None
     advance: int | None = None
+    seconds: int | float | None = None
 
 
 class PolicyForm(Form):
     """``[policy]``."""
 
     k: int | None = None
+    z: int | None = None
     l: int | dict[str, Any] | None = None  # noqa: E741
     t: float | dict[str, Any] | None = None
     beta: float | dict[str, Any] | None = None
@@ -122,12 +128,20 @@ class PolicyForm(Form):
     missing: str = "quarantine"
 
 
+class PseudonymForm(Form):
+    """``publish.pseudonym``."""
+
+    rotate: int | float
+
+
 class PublishForm(Form):
     """``[publish]``."""
 
     numeric: str = "range"
     order: str = "released"
     suppressed: str = "drop"
+    time: int | float | None = None
+    pseudonym: PseudonymForm | None = None
 
 
 class EndForm(Form):
@@ -238,6 +252,8 @@ def _known(model: type[BaseModel], place: list[str]) -> list[str]:
         fields = DelayForm.model_fields
     if model is PolicyForm and place[0] == "window" and len(place) > 1:
         fields = WindowForm.model_fields
+    if model is PublishForm and place[0] == "pseudonym" and len(place) > 1:
+        fields = PseudonymForm.model_fields
     if model is RunForm and place[0] == "checkpoint" and len(place) > 1:
         fields = CheckpointForm.model_fields
     return list(fields)

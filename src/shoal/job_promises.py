@@ -24,6 +24,7 @@ from shoal.policy import (
     SemanticLikeness,
     TCloseness,
     Window,
+    ZAnonymity,
 )
 from shoal.schema import Schema
 
@@ -137,12 +138,16 @@ def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> Parts:
     criteria: list[Criterion] = []
     if (k := raw.k) is not None:
         criteria += attempt("policy", lambda: [KAnonymity(k)]) or []
+    if (z := raw.z) is not None:
+        criteria += attempt("policy", lambda: [ZAnonymity(z)]) or []
     asked = {key: given for key in PROMISES if (given := getattr(raw, key)) is not None}
     for key, given in asked.items():
         criteria += _criteria(key, given, None, problems)
     # What was taken out may have been the promise.
-    if raw.k is None and not asked and OTHERS.issuperset(without):
-        problems.append(Problem("policy", "promises nothing", None, "Set k, for example k = 10"))
+    if raw.k is None and raw.z is None and not asked and OTHERS.issuperset(without):
+        problems.append(
+            Problem("policy", "promises nothing", None, "Set k, for example k = 10, or z")
+        )
     delay, window = raw.delay, raw.window
     held = None
     if delay is not None:
@@ -151,7 +156,12 @@ def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> Parts:
     if window == "all":
         against = "all"
     elif window is not None:
-        against = attempt("policy.window", lambda: Window(**window.model_dump()))
+        told = {key: value for key, value in window.model_dump().items() if value is not None}
+        if told.keys() & {"rows", "seconds"} or "window" in without:
+            against = attempt("policy.window", lambda: Window(**told))
+        else:
+            mend = "For example rows = 20000, or for z-anonymity seconds = 3600"
+            problems.append(Problem("policy.window.rows", "is missing", None, mend))
     meanings = get_args(Missing)
     if raw.missing not in meanings:
         what, mend = f"must be one of {', '.join(meanings)}", did_you_mean(raw.missing, meanings)

@@ -137,7 +137,7 @@ class CellWorld:
                 if self.settings.get("time") is not None:
                     step = self.settings["time"]
                     at = math.floor(clock / step) * step if step else clock
-                    shown["time"] = at if has_any else None
+                    shown["at"] = at if has_any else None
                 if self.settings.get("pseudonym"):
                     unit = arrived if window.seconds is None else clock
                     period = math.floor(unit / self.settings["rotate"])
@@ -151,7 +151,7 @@ class CellWorld:
         if self.settings.get("pseudonym"):
             names.insert(0, "pseudonym")
         if self.settings.get("time") is not None:
-            names.append("time")
+            names.append("at")
         extra = [name for row in self.published for name in row if name not in names]
         names += dict.fromkeys(extra)
         return pa.table({name: [row.get(name) for row in self.published] for name in names})

@@ -80,11 +80,11 @@ def test_what_is_not_true(world: CellWorld, change: Change, broken: set[str]) ->
 def test_a_time_that_is_not_the_rows(world: CellWorld, time: float) -> None:
     world.settings = {"time": time}
     world.run()
-    world.published[0]["time"] += 5
+    world.published[0]["at"] += 5
     assert world.broken() == {"labels"}
-    world.published[0]["time"] -= 5.5
+    world.published[0]["at"] -= 5.5
     assert world.broken() == {"labels"}
-    world.published[0]["time"] = float("inf")
+    world.published[0]["at"] = float("inf")
     assert world.broken() == {"labels"}
 
 

@@ -57,12 +57,12 @@ def _of_cells(job: Job) -> dict[str, Any]:
     """What a job with z says of how cells are counted and what is published beside them."""
     if not job.policy.z:
         return {}
-    pseudonym = getattr(job.publish, "pseudonym", None)
+    pseudonym = job.publish.pseudonym
     return {
         "count": getattr(job.anonymizer, "count", "residual"),
         "pseudonym": pseudonym is not None,
         "rotate": None if pseudonym is None else pseudonym.rotate,
-        "time": getattr(job.publish, "time", None),
+        "time": job.publish.time,
     }
 
 
@@ -79,7 +79,7 @@ def _public(job: Job) -> tuple[str, ...]:
     if job.policy.z:
         said = _of_cells(job)
         first = ["pseudonym"] if said["pseudonym"] else []
-        last = ["time"] if said["time"] is not None else []
+        last = [job.schema.time] if said["time"] is not None and job.schema.time else []
         quasi = [attribute.name for attribute in job.schema.quasi]
         return (*first, *quasi, *job.schema.payload, *last)
     sides = (public_columns(attribute, job.publish.numeric) for attribute in job.schema.quasi)

@@ -100,7 +100,7 @@ class Cells:
             *(["pseudonym"] if self.pseudonym else []),
             *(attribute.name for attribute in self.schema.quasi),
             *self.schema.payload,
-            *(["time"] if self.time is not None else []),
+            *([self.schema.time] if self.time is not None and self.schema.time else []),
         )
 
     def shown(self, name: str) -> Array | None:

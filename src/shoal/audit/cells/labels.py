@@ -98,8 +98,10 @@ def _kept(cells: Cells) -> list[str]:
 
 def _times(cells: Cells) -> list[str]:
     """A published time is that of the row, or the latest so far, rounded down."""
-    array = cells.shown("time")
-    if cells.time is None or array is None:
+    if cells.time is None or cells.schema.time is None:
+        return []
+    array = cells.shown(cells.schema.time)
+    if array is None:
         return []
     rows = _in_output(cells)
     shown = seconds(array)[cells.seq[rows]]
