@@ -25,6 +25,7 @@ from shoal.models.zanonymity.choice import (
     choose,
     curve,
     least_z,
+    rising,
 )
 from shoal.models.zanonymity.classes import (
     ByClass,
@@ -80,6 +81,7 @@ __all__ = [
     "power_law_rates",
     "published",
     "published_by_class",
+    "rising",
     "simulate",
     "simulated_shares",
 ]

@@ -22,6 +22,7 @@ __all__ = [
     "choose",
     "curve",
     "least_z",
+    "rising",
     "some_z",
 ]
 
@@ -33,6 +34,8 @@ PARTS = (100, 50, 20, 10)
 FITS = 4
 #: So many candidates at most, the longest ones.
 CANDIDATES = 4
+#: From here on a curve is at its end.
+FLAT = 0.9995
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,11 @@ class Point:
     model: Bounds
     measured: float | None = None
     published: float | None = None
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """What is known of it."""
+        return (self.model.lower,) if self.measured is None else (self.model.lower, self.measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +80,7 @@ class Choice:
         return self.by_model if self.by_count is None else self.by_count
 
 
-def choose(events: Events, window: float, *, k: int, probability: float, n_z: int = 24) -> Choice:
+def choose(events: Events, window: float, *, k: int, probability: float, n_z: int = 16) -> Choice:
     """Find the least z that gives a probability of k-anonymity with a window.
 
     Both curves may fall on their way up. So z is the least from which on all larger ones that were
@@ -97,8 +105,8 @@ def choose(events: Events, window: float, *, k: int, probability: float, n_z: in
             return Point(z, model)
         return Point(z, model, measured.crowds(z).share(k), measured.published(z))
 
-    tried = some_z(most, n_z)
-    points = tuple(point(z) for z in tried)
+    points = _points(point, most, n_z)
+    tried = [at.z for at in points]
     by_model = least_z(
         tried, [at.model.lower >= probability for at in points],
         lambda z: k_anonymity(found.scenario(z, k)).lower >= probability,
@@ -144,24 +152,51 @@ def least_z(tried: Sequence[int], reach: Sequence[bool], reaches: Callable[[int]
     return high
 
 
-def some_z(most: int, n: int) -> list[int]:
-    """About so many z from 1 to the largest, closer to each other where they are small.
+def rising(points: Sequence[Point]) -> tuple[Point, ...]:
+    """The curve without its flat end, but for the first point of that.
 
-    >>> some_z(1001, 8)
-    [1, 3, 7, 19, 52, 139, 373, 1001]
+    >>> some = [Point(z, Bounds(share, share)) for z, share in ((1, 0.5), (2, 1.0), (3, 1.0))]
+    >>> [at.z for at in rising(some)]
+    [1, 2]
     """
-    return sorted({round(z) for z in np.geomspace(1, max(1, most), n).tolist()})
+    below = [i for i, at in enumerate(points) if min(at.shares) < FLAT]
+    return tuple(points[: (max(below) if below else -1) + 2])
 
 
-def curve(scenario: Scenario, n_z: int = 24) -> tuple[Point, ...]:
+def some_z(most: int, n: int) -> list[int]:
+    """At most so many z from 1 to the largest, closer to each other where they are small.
+
+    >>> some_z(1001, 12)
+    [1, 4, 16, 63, 201, 251, 401, 601, 801, 1001]
+    """
+    most = max(1, most)
+    near, far = np.geomspace(1, most, n // 2), np.linspace(1, most, n - n // 2)
+    return sorted({round(z) for z in (*near.tolist(), *far.tolist())})
+
+
+def curve(scenario: Scenario, n_z: int = 16) -> tuple[Point, ...]:
     """What the model says for z from 1 to one more than there are subjects.
 
     >>> at = curve(Scenario.power_law())
     >>> at[0].z, round(at[0].model.middle, 2), at[-1].z, at[-1].model.middle
     (1, 0.17, 1001, 1.0)
     """
-    tried = some_z(scenario.n_subjects + 1, n_z)
-    return tuple(Point(z, k_anonymity(replace(scenario, z=z))) for z in tried)
+
+    def point(z: int) -> Point:
+        return Point(z, k_anonymity(replace(scenario, z=z)))
+
+    return _points(point, scenario.n_subjects + 1, n_z)
+
+
+def _points(point: Callable[[int], Point], most: int, n_z: int) -> tuple[Point, ...]:
+    """A curve from 1 to the largest z, with more points where it isn't flat at its end."""
+    found = {z: point(z) for z in some_z(most, n_z)}
+    below = [z for z, at in found.items() if min(at.shares) < FLAT]
+    upto = min((z for z in found if not below or z > max(below)), default=most)
+    for z in np.linspace(1, upto, n_z).round().astype(int).tolist():
+        if z not in found:
+            found[z] = point(z)
+    return tuple(found[z] for z in sorted(found))
 
 
 def candidate_windows(events: Events) -> list[float]:

@@ -76,8 +76,8 @@ def estimate(events: Events, window: float) -> Estimate:
     if n_windows < 1:
         unit = "rows" if events.in_rows else "seconds"
         raise ParameterError(
-            "window", f"is longer than the sample, which spans {events.span:,g} {unit}",
-            got=f"{window:,g}", mend="Take a shorter window, or a larger sample",
+            "window", f"is longer than the sample, which spans {events.span:,.12g} {unit}",
+            got=f"{window:,.12g}", mend="Take a shorter window, or a larger sample",
         )  # fmt: skip
     kept = windows < n_windows
     windows, subjects = windows[kept], events.subjects[kept]
