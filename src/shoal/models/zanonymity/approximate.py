@@ -124,12 +124,12 @@ def _effective(
     publication: Floats, n_subjects: int, mass: float, theta_1: float
 ) -> tuple[float, Floats, float]:
     """The attributes to look at, and the logarithm of the probability that no other is there."""
-    enough = math.log1p(-(1.0 - mass) / 2.0)
+    enough = 1.0 - (1.0 - mass) / 2.0
     while True:
         is_effective = publication >= theta_1 / n_subjects
-        log_left = float(np.log1p(-publication[~is_effective]).sum())
-        if log_left >= enough:
-            return theta_1, publication[is_effective], log_left
+        left = float(np.prod(1.0 - publication[~is_effective]))
+        if left >= enough:
+            return theta_1, publication[is_effective], math.log(left)
         theta_1 /= 2.0
 
 

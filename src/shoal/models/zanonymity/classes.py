@@ -102,13 +102,13 @@ def _passed(classes: Sequence[Scenario], exposure: Floats, c: int, z: int) -> Fl
 def _company(classes: Sequence[Scenario], parts: Sequence[Floats], c: int) -> Floats:
     """The probability that a set has been published by k - 1 others, of whichever class."""
     n_terms = classes[0].k - 1
+    if n_terms == 0:
+        return np.ones(len(parts[0]))
     fewer = np.zeros((n_terms, len(parts[0])))
-    fewer[:1] = 1.0
+    fewer[0] = 1.0
     for i, one in enumerate(classes):
         line = pmf(one.n_subjects - (i == c), parts[i], n_terms)
-        fewer = np.array(
-            [(fewer[: j + 1] * line[j::-1]).sum(axis=0) for j in range(n_terms)]
-        ).reshape(n_terms, -1)
+        fewer = np.array([(fewer[: j + 1] * line[j::-1]).sum(axis=0) for j in range(n_terms)])
     found: Floats = np.clip(1.0 - fewer.sum(axis=0), 0.0, 1.0)
     return found
 

@@ -92,7 +92,8 @@ class Measured:
     def crowds(self, z: int) -> Crowds:
         """The crowds under some z."""
         if not len(self._subject_starts):
-            return Crowds(np.full(self.n_windows, self._silent or 0, np.int64))
+            n_silent = 0 if self._silent is None else self.n_windows
+            return Crowds(np.full(n_silent, self._silent or 0, np.int64))
         names = np.where(self._best >= z, self._names, np.uint64(0))
         sets = np.add.reduceat(names, self._subject_starts)
         order = np.lexsort((sets, self._windows))
