@@ -11,9 +11,9 @@ from benchmarks.figures.z.classes import figure_8
 from benchmarks.figures.z.design import figure_3
 from benchmarks.figures.z.released import figure_2
 from benchmarks.figures.z.settings import ZSizes, line, turns
-from tests.benchmarks.test_commands import run
 
 from shoal.models.zanonymity import Bounds
+from tests.benchmarks.test_commands import run
 
 
 def test_examples():
