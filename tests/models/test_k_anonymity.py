@@ -25,6 +25,8 @@ from shoal.models.zanonymity.exact import exact_of, realizations
 
 from . import naive
 
+SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+
 #: Sums in another order differ in their last digits.
 ROUNDING = 1e-9
 
@@ -35,6 +37,7 @@ subjects = st.integers(1, 60)
 ks = st.integers(1, 6)
 
 
+@SETTINGS
 @given(probabilities, subjects, ks)
 def test_exact_is_brute_force(publication, n_subjects, k):
     found = exact_of(np.array(publication), n_subjects, k)
@@ -60,7 +63,7 @@ def test_exact_refuses_what_would_take_hours():
         exact(Scenario.power_law(n_attributes=25))
 
 
-@settings(max_examples=60)
+@SETTINGS
 @given(probabilities, subjects, ks, st.floats(0.5, 0.999), st.floats(0.01, 3), st.integers(1, 300))
 def test_exact_lies_within_the_missing_mass(publication, n_subjects, k, mass, theta_1, most):
     true = naive.p_k_anon(publication, n_subjects, k)
@@ -110,7 +113,7 @@ def test_what_makes_no_sense_is_refused(name, value):
         approximate(Scenario.power_law(), **{name: value})
 
 
-@settings(max_examples=60)
+@SETTINGS
 @given(probabilities, subjects, ks, st.sampled_from([0.5, 0.05, 0.002]))
 def test_exact_lies_between_the_bounds(publication, n_subjects, k, step):
     true = naive.p_k_anon(publication, n_subjects, k)
@@ -143,6 +146,7 @@ def test_thousands_of_attributes():
     assert nobody.upper < 1e-9
 
 
+@SETTINGS
 @given(probabilities, subjects, ks)
 def test_it_falls_with_k_and_everybody_is_1_anonymous(publication, n_subjects, k):
     some = np.array(publication)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.models.zanonymity import (
@@ -22,6 +22,8 @@ from shoal.models.zanonymity import (
 
 from . import naive
 
+SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+
 rows = st.lists(
     st.tuples(st.integers(0, 30), st.integers(0, 5), st.integers(0, 3)), max_size=60
 ).map(sorted)
@@ -34,11 +36,13 @@ def events_of(rows, **more):
     )
 
 
+@SETTINGS
 @given(rows.filter(len), st.integers(1, 12))
 def test_counters_are_those_of_algorithm_1(rows, window):
     assert n_in_window(events_of(rows), window).tolist() == naive.counters(rows, window)
 
 
+@SETTINGS
 @given(rows.filter(len), st.integers(1, 12))
 def test_a_window_of_rows_has_so_many_rows(rows, window):
     numbered = [(i, u, a) for i, (_, u, a) in enumerate(rows)]
@@ -56,6 +60,7 @@ def test_what_is_as_old_as_the_window_is_in_it():
     assert n_in_window(events, 10).tolist() == [1, 2, 2]
 
 
+@SETTINGS
 @given(rows.filter(len), st.integers(2, 8), st.integers(1, 4), st.booleans())
 def test_crowds_are_those_who_publish_the_same(rows, window, z, with_silent):
     n_windows = 31 // window

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import JobError
@@ -22,6 +22,8 @@ from shoal.models.zanonymity.probabilities import entropy_of
 from shoal.models.zanonymity.tails import at_least, pmf
 
 from . import naive
+
+SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
 
 PROBABILITIES = np.array([0.0, 1e-9, 0.01, 0.15, 0.5, 0.9, 1 - 1e-9, 1.0])
 
@@ -69,11 +71,13 @@ def test_whoever_exposes_it_is_one_of_the_z():
     assert passed(2, np.array([1.0]), 3).tolist() == [0.0]
 
 
+@SETTINGS
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
 def test_entropy_in_closed_form_is_the_sum_over_all_sets(publication):
     assert entropy_of(np.array(publication)) == pytest.approx(naive.entropy(publication), abs=1e-9)
 
 
+@SETTINGS
 @given(
     n=st.integers(1, 300), a=st.integers(1, 6), window=st.floats(0.01, 100), z=st.integers(1, 320)
 )
