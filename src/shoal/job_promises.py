@@ -160,8 +160,8 @@ def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> Parts:
         if told.keys() & {"rows", "seconds"} or "window" in without:
             against = attempt("policy.window", lambda: Window(**told))
         else:
-            mend = "For example rows = 20000, or for z-anonymity seconds = 3600"
-            problems.append(Problem("policy.window.rows", "is missing", None, mend))
+            example = "For example rows = 20000, or for z-anonymity seconds = 3600"
+            problems.append(Problem("policy.window.rows", "is missing", None, example))
     meanings = get_args(Missing)
     if raw.missing not in meanings:
         what, mend = f"must be one of {', '.join(meanings)}", did_you_mean(raw.missing, meanings)

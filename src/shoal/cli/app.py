@@ -29,6 +29,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 #: typer reads annotations at run time, and needs the older spelling of optional types.
 Text = Optional[str]  # noqa: UP045
 File = Optional[Path]  # noqa: UP045
+Whole = Optional[int]  # noqa: UP045
+Number = Optional[float]  # noqa: UP045
 
 
 @app.callback(invoke_without_command=True)
@@ -196,6 +198,77 @@ def show(
     from shoal.cli.checkpoint import show as command
 
     raise typer.Exit(command(folder, seal=seal, as_json=json))
+
+
+models = typer.Typer(
+    name="model",
+    help="Tell beforehand what a promise is worth.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(models)
+
+
+@models.callback()
+def model_options() -> None:
+    """Options of the group of commands: none."""
+
+
+@models.command("z")
+def z_anonymity(
+    data: Annotated[Text, typer.Option(help="A sample of the stream; '-' is stdin.")] = None,
+    job: Annotated[File, typer.Option(help="A job that names the columns of the data.")] = None,
+    subject: Annotated[Text, typer.Option(help="The column that tells who.")] = None,
+    attribute: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="A column that tells what; may be said more than once."),
+    ] = None,
+    time: Annotated[Text, typer.Option(help="The column that tells when.")] = None,
+    from_format: Annotated[Text, typer.Option("--from", help="Format of the data.")] = None,
+    rows: Annotated[int, typer.Option(help="How many rows to look at.", min=1)] = 1_000_000,
+    window: Annotated[
+        Number, typer.Option(help="How far back is counted, in seconds. [12 without data]")
+    ] = None,
+    window_rows: Annotated[Whole, typer.Option(help="The same in rows of the data.", min=1)] = None,
+    k: Annotated[int, typer.Option(help="How many people should be alike.", min=1)] = 2,
+    probability: Annotated[
+        Number, typer.Option(help="Find the z that gives it. [0.9 with data]")
+    ] = None,
+    z: Annotated[
+        Whole, typer.Option(help="How many people publish an attribute. [150]", min=1)
+    ] = None,
+    users: Annotated[Whole, typer.Option(help="How many people there are. [1000]", min=1)] = None,
+    attributes: Annotated[
+        Whole, typer.Option(help="How many attributes there are. [20]", min=1)
+    ] = None,
+    rate: Annotated[
+        Number, typer.Option(help="How often one exposes the most frequent attribute. [0.2]")
+    ] = None,
+    exponent: Annotated[
+        Number, typer.Option(help="Rates fall with rank r as 1/r^exponent. [1]")
+    ] = None,
+    curve: Annotated[bool, typer.Option("--curve", help="Draw it over z.")] = False,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Simulate it, too, with ten seeds.")
+    ] = False,
+    plot: Annotated[
+        File, typer.Option(metavar="FILE", help="Draw the curve into a file (SVG).")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Tell how likely k-anonymity is under z-anonymity, and which z makes it so."""
+    from shoal.cli.model import Ask, model_z
+
+    raise typer.Exit(
+        model_z(
+            Ask(
+                data, job, subject, tuple(attribute or ()), time, from_format, rows, window,
+                window_rows, k, probability, z, users, attributes, rate, exponent, curve,
+                simulate, plot, json,
+            )
+        )
+    )  # fmt: skip
 
 
 def main() -> NoReturn:

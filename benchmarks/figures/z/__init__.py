@@ -1,0 +1,1 @@
+"""The figures of z-anonymity (Jha et al., 2023)."""

@@ -1,0 +1,1 @@
+"""Models that tell beforehand what a promise is worth; they run no engine."""
