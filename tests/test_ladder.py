@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -17,7 +18,7 @@ TREE = Hierarchy.from_dict(
 )
 
 
-# -- paths ------------------------------------------------------------------------------------------
+# -- paths --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_paths_that_are_none_are_refused(separator, levels, key):
         Path(separator, levels)
 
 
-# -- hierarchies, numbers, open domains --------------------------------------------------------------
+# -- hierarchies, numbers, open domains ----------------------------------------------------------
 
 
 def test_a_leaf_climbs_up_to_below_the_root_and_a_short_branch_repeats_its_leaf():
@@ -138,7 +139,7 @@ def test_what_domains_are():
     assert [n_rungs(d) for d in (one, Open(), Range(0, 1, step=1), TREE)] == [2, 1, 1, 3]
 
 
-# -- grids -------------------------------------------------------------------------------------------
+# -- grids ---------------------------------------------------------------------------------------
 
 latitudes, longitudes = st.floats(-90, 90), st.floats(-180, 180)
 GRID = Grid("lat", "lon", [500, 1000, 5000])
@@ -163,7 +164,7 @@ def test_a_position_lies_in_its_cells_and_a_cell_in_the_next_coarser_one(latitud
     for south, north, west, east in boxes:
         assert south - slack <= latitude <= north + slack
         assert west - slack <= longitude <= east + slack
-    for fine, coarse in zip(boxes[:-1], boxes[1:], strict=True):
+    for fine, coarse in itertools.pairwise(boxes):
         assert coarse[0] - slack <= fine[0] < fine[1] <= coarse[1] + slack
         assert coarse[2] - slack <= fine[2] < fine[3] <= coarse[3] + slack
 

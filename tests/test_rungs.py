@@ -47,7 +47,7 @@ def one(domain: AnyDomain, column: Any, **options: Any) -> Made:
     return Made({"x": column}, Quasi("x", domain), **options)
 
 
-# -- text --------------------------------------------------------------------------------------------
+# -- text ----------------------------------------------------------------------------------------
 
 SAME = [
     (pa.array(["7", " 7 ", "7.0", "7.000"]), "7"),
@@ -148,7 +148,7 @@ def test_paths_have_the_labels_that_their_domain_says(values, levels):
             assert (made.cells[row, 0] == made.cells[other, 0]) == (text == more)
 
 
-# -- numbers, categories, positions ------------------------------------------------------------------
+# -- numbers, categories, positions --------------------------------------------------------------
 
 
 def test_numbers_are_steps_and_what_is_out_of_range_is_bad():
