@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
+from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.hierarchy import Range
 from shoal.job_warnings import warnings_of
 from shoal.ladder import Open
-from shoal.policy import Policy, Window, ZAnonymity
+from shoal.policy import Policy, TCloseness, Window, ZAnonymity
 from shoal.pseudonyms import Pseudonym
 from shoal.release import Publish
-from shoal.schema import Quasi, Schema
+from shoal.schema import Quasi, Schema, Sensitive
 
 
 def warned(
@@ -58,3 +60,12 @@ def test_a_plain_promise_of_z_is_nothing_to_warn_of():
 def test_one_thing_one_warning(given, says):
     (warning,) = warned(**given)
     assert warning.startswith(says)
+
+
+@pytest.mark.parametrize(("t", "n"), [(0.2, 0), (1, 1), (20, 1)])
+def test_a_t_that_allows_everything(t, n):
+    domain = Range(0, 9, step=1)
+    schema = Schema("who", [Quasi("age", domain)], [Sensitive("pay", domain)])
+    policy = Policy(TCloseness(t), window="all")
+    found = list(warnings_of(schema, policy, Mondrian(), Publish(), None))
+    assert [warning.startswith("policy.t promises nothing") for warning in found] == [True] * n

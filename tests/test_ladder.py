@@ -106,6 +106,9 @@ def test_a_leaf_climbs_up_to_below_the_root_and_a_short_branch_repeats_its_leaf(
         (Range(0, 1, step=0.1), 0.3, "[0.3, 0.4)"),
         (Range(0, 1, step=0.1), 0.7, "[0.7, 0.8)"),
         (Range(0, 9, step=2.5), 7.5, "[7.5, 10)"),
+        # Divided by the step, these are rounded to the other side of a bound.
+        (Range(0, 9, step=0.7), 3.4999999999999996, "[2.8, 3.5)"),
+        (Range(0, 9, step=0.3), 5.699999999999999, "[5.4, 5.7)"),
     ],
 )
 def test_a_number_is_the_step_that_it_lies_in(domain, number, expected):
