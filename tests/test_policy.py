@@ -28,8 +28,10 @@ from shoal.criteria import (
     RangeLikeness,
     SemanticLikeness,
     TCloseness,
+    ZAnonymity,
 )
 from shoal.errors import JobError, ParameterError
+from shoal.ladder import Grid, Open, Path
 from shoal.policy import Window
 
 PLAIN = Schema("p", [Quasi("a", Range(0, 1))])
@@ -223,3 +225,90 @@ def test_all_that_does_not_fit_is_told_at_once() -> None:
     )
     with pytest.raises(JobError, match="2 problems"):
         policy.check(PAID)
+
+
+# -- values that are published one by one ----------------------------------------------------------
+
+EVENTS = Schema("who", [Quasi("page", Open()), Quasi("area", Path("/"))], time="at")
+HOUR = Window(seconds=3600)
+
+
+@pytest.mark.parametrize("window", [HOUR, Window(rows=500_000)])
+def test_z_is_promised_against_a_window(window: Window) -> None:
+    policy = Policy(ZAnonymity(20), window=window, lateness=60.0, missing="maybe")
+    assert (policy.z, policy.k, policy.measured, policy.delay) == (20, 1, (), None)
+    assert eval(repr(policy)) == policy
+    assert pickle.loads(pickle.dumps(policy)) == policy
+    assert policy != Policy(ZAnonymity(20), window=Window(seconds=60))
+    policy.check(EVENTS)
+    assert Policy(KAnonymity(2)).z == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: ZAnonymity(0), r"ZAnonymity\.z: must be a whole number of at least 1; got 0"),
+        (lambda: ZAnonymity(2.0), r"ZAnonymity\.z"),
+        (lambda: Window(seconds=0), r"Window\.seconds: must be a finite number above 0"),
+        (lambda: Window(seconds=float("inf")), r"Window\.seconds"),
+        (lambda: Window(rows=5, seconds=5), "doesn't go with rows or an advance. Keep one"),
+        (lambda: Window(seconds=5, advance=5), "doesn't go with rows or an advance"),
+        (lambda: Policy(ZAnonymity(2)), r"Policy\.window: is missing: z-anonymity counts"),
+        (lambda: Policy(ZAnonymity(2), window="all"), r"Policy\.window: is missing"),
+        (
+            lambda: Policy(ZAnonymity(2), window=Window(rows=4, advance=2)),
+            r"Policy\.window\.advance: isn't used",
+        ),
+        (
+            lambda: Policy(ZAnonymity(2), window=HOUR, delay=Delay(rows=5)),
+            r"Policy\.delay: can't be given: under z-anonymity no row is held",
+        ),
+        (
+            lambda: Policy(ZAnonymity(2), KAnonymity(2), window=HOUR),
+            r"Policy\.z: goes with no other promise",
+        ),
+        (
+            lambda: Policy(ZAnonymity(2), ZAnonymity(3), window=HOUR),
+            r"Policy\.z: goes with no other promise",
+        ),
+        (
+            lambda: Policy(TCloseness(0.2), window=HOUR),
+            r"Policy\.window\.seconds: is for z-anonymity only",
+        ),
+    ],
+)
+def test_a_promise_of_z_that_makes_no_sense_is_refused(make: Any, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        (
+            Schema("who", EVENTS.quasi, [Sensitive("ill")], time="at"),
+            r"schema\.sensitive\.ill: can't be protected by a group",
+        ),
+        (
+            Schema("who", [Quasi("age", Range(0, 99))], time="at"),
+            r"schema\.quasi\.age: needs a step",
+        ),
+        (
+            Schema("who", [Quasi("page", Open(), 2.0)], time="at"),
+            r"schema\.quasi\.page\.weight: isn't used by z-anonymity",
+        ),
+        (Schema(None, EVENTS.quasi, time="at"), r"schema\.subject: is missing"),
+        (Schema("who", EVENTS.quasi), r"policy\.window\.seconds: needs rows that have a time"),
+    ],
+)
+def test_columns_that_dont_go_with_z_are_refused(schema: Schema, says: str) -> None:
+    with pytest.raises(JobError, match=says):
+        Policy(ZAnonymity(2), window=HOUR).check(schema)
+
+
+@pytest.mark.parametrize("domain", [Open(), Path("/"), Grid("lat", "lon", [500])])
+def test_what_has_no_sides_is_for_z_alone(domain: Any) -> None:
+    schema = Schema("who", [Quasi("x", domain)])
+    with pytest.raises(JobError, match=r"schema\.quasi\.x: has values that can't be grouped"):
+        Policy(KAnonymity(2)).check(schema)
+    Policy(ZAnonymity(2), window=Window(rows=9)).check(schema)

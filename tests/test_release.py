@@ -11,6 +11,7 @@ from shoal.hierarchy import Hierarchy, Range
 from shoal.order import Arranged, ByArrival, ByInstant, Ordering
 from shoal.release import Publish, Publisher, Release
 from shoal.schema import Quasi, Schema, Sensitive
+from shoal.space import NO_CELLS
 
 SCHEMA = Schema(
     subject="person",
@@ -35,7 +36,7 @@ def arranged(outcomes: list[int], gaps: list[int] | None = None) -> Arranged:
         np.arange(n), np.array(outcomes), boxes, np.arange(n), np.full(n, np.nan),
         np.array(gaps or [0] * n), np.full(n, 0.1),
         np.arange(n), np.full(n, np.nan), np.array([[20.0, 0.0]]), np.array([[29.0, 0.0]]),
-        np.array([7]), np.array([-1]), pa.record_batch(payload),
+        np.array([7]), np.array([-1]), NO_CELLS, np.empty(0, np.int64), pa.record_batch(payload),
     )  # fmt: skip
 
 

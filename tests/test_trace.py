@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.order import Arranged
+from shoal.space import NO_CELLS
 from shoal.trace import Tracer, trace_schema
 
 from .world import Kept
@@ -28,7 +29,7 @@ def test_decided_rows_tell_when_they_were_decided_and_not_when_they_left():
         np.array([70.0, 70.0, np.nan]), np.array([0, 1, 0]), np.array([0.2, 0.1, 1.0]),
         np.array([9, 9, 9]), np.array([90.0] * 3),
         np.zeros((2, 1)), np.ones((2, 1)), np.array([30, 31]), np.array([8, -1]),
-        pa.record_batch({"x": [0, 0, 0]}),
+        NO_CELLS, np.empty(0, np.int64), pa.record_batch({"x": [0, 0, 0]}),
     )  # fmt: skip
     subjects = pa.array(["a", "b", "c"])
     arrived_s = np.array([40.0, 50.0, np.nan])

@@ -45,6 +45,8 @@ MISSING_CODE = -1
 NAMED = "\0named"
 #: How the time is published, unless it is counted in plain numbers.
 TIME = pa.timestamp("us", "UTC")
+#: The seconds from which and up to which moments have a year of four digits.
+CALENDAR = (-62_135_596_800.0, 253_402_300_800.0)
 
 
 class Encoded(NamedTuple):
@@ -265,6 +267,9 @@ class Codec:
         for name in self._payload:
             column, kind = plain(batch.column(name)), self._types[name]
             if name == self._schema.time:
+                if pa.types.is_temporal(kind):
+                    strange = (times < CALENDAR[0]) | (times >= CALENDAR[1])
+                    complain(strange, f"{name} is beyond what a timestamp can tell")
                 column = _rounded(times, self._time_step or 0.0, kind)
             elif name == self._schema.subject:
                 # The trace tells subjects in words: their type must not decide anything.
@@ -282,6 +287,5 @@ def _rounded(times: Floats, step: float, kind: Any) -> Any:
     lost = ~np.isfinite(told)
     if pa.types.is_floating(kind):
         return pa.array(told, mask=lost)
-    return pa.array(np.round(np.where(lost, 0.0, told) * 1e6).astype(np.int64), mask=lost).cast(
-        kind
-    )
+    micros = np.round(np.clip(np.where(lost, 0.0, told), *CALENDAR) * 1e6)
+    return pa.array(micros.astype(np.int64), mask=lost).cast(kind)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path as File
 
-from shoal.errors import JobError, Problem
+from shoal.errors import JobError, ParameterError, Problem
 from shoal.hierarchy import Domain, Hierarchy, Range
 from shoal.job_form import WAYS, DomainForm, QuasiForm
 from shoal.ladder import AnyDomain, Grid, Open, Path
@@ -35,8 +36,7 @@ def quasi_domain(key: str, spec: QuasiForm, files: Files) -> AnyDomain:
     ways = _given(spec)
     if ways == ["path"]:
         _refuse_step(key, spec)
-        levels = {} if spec.levels is None else {"levels": spec.levels}
-        return Path(spec.path or "", **levels)
+        return _path(key, spec.path or "", spec.levels)
     if ways == ["grid"]:
         _refuse_step(key, spec)
         return _grid(key, spec.grid or [])
@@ -48,7 +48,9 @@ def sensitive_domain(key: str, spec: DomainForm, files: Files) -> Domain | None:
     """The domain of a sensitive attribute; None if it is open."""
     ways = _given(spec)
     if len(ways) > 1:
-        what = "needs one of range, hierarchy, values and mask, or none if its values are open"
+        known = [way for way in WAYS if way in type(spec).model_fields]
+        choice = f"{', '.join(known[:-1])} and {known[-1]}"
+        what = f"needs one of {choice}, or none if its values are open"
         mend = "For example { range = [0, 120], step = 1 }"
         raise JobError(Problem(key, what, ", ".join(ways), mend))
     if spec.range is None:
@@ -72,6 +74,13 @@ def _refuse_step(key: str, spec: DomainForm) -> None:
         raise JobError(Problem(f"{key}.step", "goes with a range only"))
 
 
+def _path(key: str, separator: str, levels: int | None) -> Path:
+    if not separator:
+        what = "must be the text between two parts"
+        raise JobError(Problem(f"{key}.path", what, repr(separator), 'For example { path = "/" }'))
+    return Path(separator) if levels is None else Path(separator, levels)
+
+
 def _grid(key: str, given: list[str | int]) -> Grid:
     names, cells = given[:2], given[2:]
     sides = [side for side in cells if isinstance(side, int)]
@@ -85,7 +94,13 @@ def _grid(key: str, given: list[str | int]) -> Grid:
             )
         )
     latitude, longitude = (str(name) for name in names)
-    return Grid(latitude, longitude, sides)
+    try:
+        return Grid(latitude, longitude, sides)
+    except ParameterError as error:
+        # In a job file the parts of a grid have no keys of their own.
+        raise JobError(
+            [dataclasses.replace(problem, key=f"{key}.grid") for problem in error.problems]
+        ) from None
 
 
 def _given(spec: DomainForm) -> list[str]:

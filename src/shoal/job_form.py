@@ -219,10 +219,10 @@ def problems_of(section: str, model: type[Form], error: pydantic.ValidationError
 
 def keyed(key: str, problem: Problem) -> Problem:
     """The problem under its key in the job file: `Range.step` of an attribute is its `.step`."""
-    head, _, tail = problem.key.rpartition(".")
-    if problem.key.split(".")[0] in SECTIONS:
+    head, _, tail = problem.key.partition(".")
+    if head in SECTIONS:
         return problem
-    if head[:1].isupper():
+    if head[:1].isupper() and tail:
         return dataclasses.replace(problem, key=f"{key}.{tail}")
     if problem.key[:1].isupper() or problem.key in ("algorithm", "loss", "hierarchy"):
         return dataclasses.replace(problem, key=key)

@@ -91,7 +91,8 @@ class Path:
         begin = self.separator if text.startswith(self.separator) else ""
         first, *others = text.removeprefix(begin).split(self.separator)
         parts = [begin + first, *others]
-        shorter = (self.separator.join(parts[:n]) for n in range(self.levels - 1, 0, -1))
+        # What stands before a separator may have white space behind it, which says nothing.
+        shorter = (self.separator.join(parts[:n]).rstrip() for n in range(self.levels - 1, 0, -1))
         return text, *shorter
 
 

@@ -10,6 +10,7 @@ them.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,13 +21,15 @@ import pyarrow as pa
 
 from shoal.cells import dictionary_indices
 from shoal.errors import ParameterError
-from shoal.kernels.arrays import Any1, Floats
+from shoal.kernels.arrays import Any1, Floats, Ints
 
 __all__ = ["COLUMN", "Pseudonym", "Pseudonyms"]
 
 #: The name of the column.
 COLUMN = "pseudonym"
 DIGEST, KEY = 16, 32
+#: No period has a number beyond this one, whatever a clock says.
+FARTHEST = 2.0**61
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +77,26 @@ class Pseudonyms:
 
     def begins(self, clock: Floats) -> bool:
         """Whether a period begins with one of these times, which don't decrease."""
-        return bool(len(clock)) and int(clock[-1] // self._rotate) > self._period
+        return bool(len(clock)) and int(self._periods(clock)[-1]) > self._period
 
     def give(self, names: Any, clock: Floats, secret: bytes) -> Any:
         """Pseudonyms of so many names at times that don't decrease.
 
         ``secret`` is what the keys of periods that begin here are made of.
         """
-        periods = (clock // self._rotate).astype(np.int64)
-        begins = np.flatnonzero(np.diff(periods, prepend=np.int64(self._period - 1)))
-        ends = np.append(begins[1:], len(periods))
+        periods = self._periods(clock)
+        cuts = np.flatnonzero(np.diff(periods)) + 1
         parts = []
-        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
-            self._go_to(int(periods[begin]), secret)
+        for begin, end in itertools.pairwise([0, *cuts.tolist(), len(periods)]):
+            # Of a batch in which all rows are bad nothing is left.
+            if begin < end:
+                self._go_to(int(periods[begin]), secret)
             parts.append(self._hashed(names.slice(begin, end - begin)))
         return pa.chunked_array(parts, pa.string()).combine_chunks()
+
+    def _periods(self, clock: Floats) -> Ints:
+        """The number of the period of each time; those beyond all counting are one."""
+        return np.clip(clock // self._rotate, -FARTHEST, FARTHEST).astype(np.int64)
 
     def _go_to(self, period: int, secret: bytes) -> None:
         if period == self._period:

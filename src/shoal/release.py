@@ -119,6 +119,16 @@ class Publish:
         if self.time is not None and schema.time is None:
             mend = "Name the column under schema.time"
             problems.append(Problem("publish.time", "needs rows that have a time", None, mend))
+        if self.time is not None and schema.time in [quasi.name for quasi in schema.quasi]:
+            problems.append(
+                Problem(
+                    "publish.time",
+                    f"publishes column {schema.time}, which is a quasi attribute and decided as "
+                    "such: it can't be both",
+                    None,
+                    "Leave publish.time out, or take the column out of schema.quasi",
+                )
+            )
         names = [*schema.columns, *(quasi.name for quasi in schema.quasi)]
         if self.pseudonym is not None and COLUMN in names:
             problems.append(

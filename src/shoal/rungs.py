@@ -25,7 +25,7 @@ from shoal.cells import (
 )
 from shoal.hierarchy import Hierarchy, Range
 from shoal.kernels.arrays import Bools, Floats, Ints
-from shoal.ladder import DEGREE, Cell, Grid, Path, interval, n_rungs, nodes_up
+from shoal.ladder import DEGREE, Cell, Grid, Open, Path, interval, n_rungs, nodes_up
 from shoal.schema import Quasi, Schema
 
 __all__ = ["Ladders", "Rung", "rung_column"]
@@ -59,7 +59,6 @@ class Ladders:
     key
         A secret under which labels are hashed.
 
-    >>> from shoal.ladder import Open
     >>> schema = Schema("user", [Quasi("site", Path("/", levels=2)), Quasi("shop", Open())])
     >>> ladders = Ladders(schema, bytes(8))
     >>> batch = pa.record_batch({"site": ["news/sport", "news/chess"], "shop": ["7", "7.0"]})
@@ -89,7 +88,7 @@ class Ladders:
         cells: list[Ints] = []
         labels: dict[str, Any] = {}
         for quasi in self._quasi:
-            columns = [batch.column(name) for name in quasi.columns]
+            columns = [_spelled(batch.column(name), quasi) for name in quasi.columns]
             missing = is_missing(columns[0])
             for column in columns[1:]:
                 missing |= is_missing(column)
@@ -119,20 +118,22 @@ def _rungs(quasi: Quasi, columns: list[Any], missing: Bools, complain: Complain)
         return [_steps(columns[0], quasi.name, domain, missing, complain)]
     if isinstance(domain, Grid):
         return _cells(columns, domain, missing, complain)
-    whole = _texts(columns[0])
+    text = columns[0]
+    if not pa.types.is_dictionary(text.type):
+        text = text.dictionary_encode()
+    whole = Rung(dictionary_indices(text), text.dictionary.cast(pa.string()))
     return _prefixes(whole, domain) if isinstance(domain, Path) else [whole]
 
 
-def _texts(column: Any) -> Rung:
-    """The values as text, each in one spelling."""
-    text = words(column) if is_bytes_kind(_kind(column)) else one_text(column)
-    if not pa.types.is_dictionary(text.type):
-        text = text.dictionary_encode()
-    return Rung(dictionary_indices(text), text.dictionary.cast(pa.string()))
+def _spelled(column: Any, quasi: Quasi) -> Any:
+    """Values that are told apart by their text as text, each in one spelling.
 
-
-def _kind(column: Any) -> Any:
-    return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    What is nothing by then (a fraction that is no number, invisible characters) is missing.
+    """
+    if not isinstance(quasi.domain, Open | Path):
+        return column
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return words(column) if is_bytes_kind(kind) else one_text(column)
 
 
 def _prefixes(whole: Rung, domain: Path) -> list[Rung]:

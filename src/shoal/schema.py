@@ -137,15 +137,16 @@ class Schema:
                 )
                 problems.append(Problem(f"schema.{role}.{name}", f"is named as {both}", None, mend))
             roles[name] = role
+        grids = [a.name for a in self.quasi if isinstance(a.domain, Grid)]
         problems += [
             Problem(
-                f"schema.quasi.{a.name}",
+                f"schema.quasi.{name}",
                 "is published under the name of another column",
                 None,
                 "Give the grid a name of its own",
             )
-            for a in self.quasi
-            if isinstance(a.domain, Grid) and a.name in (*roles, self.time)
+            for name in dict.fromkeys(grids)
+            if name in (*roles, self.time) or grids.count(name) > 1
         ]
         if self.time is not None and self.time == self.subject:
             problems.append(Problem("schema.time", "is the subject column too"))

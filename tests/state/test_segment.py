@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shoal.errors import CheckpointError
+from shoal.io.base import Span
 from shoal.state.heading import make_heading
-from shoal.state.journal import Journal
+from shoal.state.journal import Journal, Read
 from shoal.state.seal import Seal
 from shoal.state.segment import FORMAT, MAGIC, Segment, closing_record, new_heading, record
 
@@ -143,4 +144,28 @@ def test_a_newer_format_is_refused(tmp_path) -> None:
     heading = make_heading(MAGIC, FORMAT + 1, 0, 1.0, None, {})
     segment_path(tmp_path, 0).write_bytes(heading.raw)
     with pytest.raises(CheckpointError, match=r"has format 2, of Shoal .* Use that version or"):
+        read(tmp_path)
+
+
+@SEALS
+def test_a_secret_of_pseudonyms_comes_back_and_is_in_no_message(tmp_path, seal) -> None:
+    secret = bytes(range(200, 232))
+    entries = [Read((Span("a.csv", 0, 5),), 1.0, 2.0, secret), Read((), 3.0, 4.0)]
+    write(tmp_path, entries, seal=seal)
+    again = read(tmp_path, seal)
+    assert again == entries
+    assert [entry.secret for entry in again] == [secret, b""]
+    assert secret.hex() not in repr(again)
+    assert repr(secret)[2:-1] not in repr(again)
+    stored = segment_path(tmp_path, 0).read_bytes()
+    assert (secret.hex().encode() in stored) == (seal is None)
+    assert secret not in stored
+
+
+@pytest.mark.parametrize("secret", ['"xyz"', "7", "null", '"00", "00"'])
+def test_a_secret_that_is_none_is_damage(tmp_path, secret) -> None:
+    heading = new_heading(0, 0.0, None, "name", "")
+    entry = f'["read",[],1.0,2.0,{secret}]'
+    segment_path(tmp_path, 0).write_bytes(heading.raw + record(heading, 0, [entry], None))
+    with pytest.raises(CheckpointError, match="record 0 has no entries in it"):
         read(tmp_path)
