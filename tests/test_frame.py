@@ -354,6 +354,7 @@ def policies() -> list[Policy]:
         Policy(KAnonymity(3), DistinctLDiversity(2), window="all"),
         Policy(KAnonymity(3), window="all"),
         *(Policy(KAnonymity(3), promise, delay=delay, window=window) for promise in measured),
+        Policy(ZAnonymity(3), window=Window(rows=40)),
     ]
 
 
@@ -369,10 +370,14 @@ def can(name: str, policy: Policy) -> bool:
 def test_every_algorithm_keeps_its_promise_on_a_frame(name: str) -> None:
     policy = next(policy for policy in policies() if can(name, policy))
     table = people(150)
-    published, trace = anonymize(table, SCHEMA, policy, name, seed=1, trace=True)
-    report = audit(SCHEMA, policy, published, trace=trace, original=table)
+    schema = SCHEMA
+    if policy.z:
+        schema = Schema(SCHEMA.subject, [Quasi("town", Open()), Quasi("age", Range(0, 120, step=10))])
+    published, trace = anonymize(table, schema, policy, name, seed=1, trace=True)
+    report = audit(schema, policy, published, trace=trace, original=table)
     assert report.exit_code == 0, str(report)
-    assert trace.num_rows == 150
+    assert trace.num_rows == 150 * (len(schema.quasi) if policy.z else 1)
+    assert 0 < published.num_rows <= 150
 
 
 def test_what_is_asked_for_is_given_beside_the_frame() -> None:

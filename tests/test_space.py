@@ -177,10 +177,10 @@ def test_trees_are_laid_end_to_end() -> None:
 
 
 def test_a_window_has_rows_and_may_advance() -> None:
-    assert measured(DeltaDisclosure(1.0), window=Window(20, 5)).window == (20, 5)
-    assert measured(DeltaDisclosure(1.0), window=Window(20)).window == (20, 0)
-    assert measured(DeltaDisclosure(1.0)).window == (0, 0)
-    assert space().window == (0, 0)
+    assert measured(DeltaDisclosure(1.0), window=Window(20, 5)).window == (20, 5, 0.0)
+    assert measured(DeltaDisclosure(1.0), window=Window(20)).window == (20, 0, 0.0)
+    assert measured(DeltaDisclosure(1.0)).window == (0, 0, 0.0)
+    assert space().window == (0, 0, 0.0)
 
 
 def test_limits_begin_with_a_window_of_no_rows() -> None:

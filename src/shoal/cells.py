@@ -29,6 +29,7 @@ __all__ = [
     "is_missing",
     "is_number",
     "is_text_kind",
+    "label_text",
     "leaf_codes",
     "one_text",
     "plain",
@@ -87,17 +88,31 @@ def one_text(column: Any) -> Any:
         return column.cast(pa.binary())
     if pa.types.is_floating(kind):
         return number_text(column.cast(pa.float64()))
+    text = label_text(column)
+    if pc.any(pc.match_substring(text, ".")).as_py():
+        text = pc.replace_substring_regex(text, r"^([+-]?[0-9]+)\.0*$", r"\1")
+        text = pc.replace_substring_regex(text, r"^([+-]?[0-9]*\.[0-9]*[1-9])0+$", r"\1")
+    return text
+
+
+def label_text(column: Any) -> Any:
+    """One text for what reads the same; a dictionary stays.
+
+    Numbers that are text are text: 1.10 and 1.1 may be two versions, and neither is changed.
+    """
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, label_text(column.dictionary))
+    if is_bytes_kind(column.type):
+        return words(column)
+    if pa.types.is_floating(column.type):
+        return number_text(column.cast(pa.float64()))
     text = plain(column)
     if not pa.types.is_string(text.type):
         text = text.cast(pa.string())
     if not pc.all(pc.fill_null(pc.string_is_ascii(text), True)).as_py():
         text = pc.utf8_normalize(text, form="NFC")
         text = pc.replace_substring_regex(text, r"\p{Cf}", "")
-    text = pc.utf8_trim_whitespace(text)
-    if pc.any(pc.match_substring(text, ".")).as_py():
-        text = pc.replace_substring_regex(text, r"^([+-]?[0-9]+)\.0*$", r"\1")
-        text = pc.replace_substring_regex(text, r"^([+-]?[0-9]*\.[0-9]*[1-9])0+$", r"\1")
-    return text
+    return pc.utf8_trim_whitespace(text)
 
 
 def is_number(text: Any) -> Any:

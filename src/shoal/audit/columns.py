@@ -151,12 +151,21 @@ def spelled(value: object) -> str:
         return value.hex()
     if isinstance(value, float):
         value = int(value) if value.is_integer() else "" if math.isnan(value) else value
-    text = unicodedata.normalize("NFC", "" if value is None else str(value))
-    text = "".join(c for c in text if unicodedata.category(c) != "Cf").strip()
+    text = legible(value)
     # Leading zeros tell codes apart; trailing ones behind a point don't tell numbers apart.
     if _WHOLE.fullmatch(text) or _BROKEN.fullmatch(text):
         text = text.rstrip("0").removesuffix(".")
     return text
+
+
+def legible(value: object) -> str:
+    """The one text for all that reads the same; numbers that are text stay as they are.
+
+    >>> legible(" 7.50 "), legible(None)
+    ('7.50', '')
+    """
+    text = unicodedata.normalize("NFC", "" if value is None else str(value))
+    return "".join(c for c in text if unicodedata.category(c) != "Cf").strip()
 
 
 def dense(*keys: NDArray[np.int64]) -> NDArray[np.int64]:

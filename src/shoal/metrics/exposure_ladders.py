@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.cells import as_numbers, dictionary_indices, leaf_codes, one_text, plain
+from shoal.cells import as_numbers, dictionary_indices, label_text, leaf_codes, plain
 from shoal.cells import is_missing as missing_cells
 from shoal.hierarchy import Hierarchy, Range
 from shoal.kernels.arrays import Bools, Ints
@@ -51,7 +51,7 @@ def label_codes(quasi: Quasi, table: pa.Table) -> Labelled:
         value = np.where(missing, -1, leaf_codes(columns[0], domain))
         values = domain.leaves
     else:
-        text = one_text(columns[0])
+        text = label_text(columns[0])
         encoded = plain(text).dictionary_encode()
         missing = missing | np.asarray(text.is_null())
         value = np.where(missing, -1, dictionary_indices(encoded))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from shoal.audit.cells.evidence import Cells
 from shoal.audit.cells.trace import CellTrace
 from shoal.audit.cells.values import seconds, texts
-from shoal.audit.columns import column, counted_alike, same, spelled, take
+from shoal.audit.columns import column, counted_alike, legible, same, take
 from shoal.audit.report import Figure, Verdict, decide
 
 __all__ = ["check"]
@@ -63,7 +63,7 @@ def _compared(cells: Cells, trace: CellTrace, a: int) -> tuple[list[str], int]:
     is_known &= value >= 0
     node = ladders.nodes[value[is_known], level[is_known]]
     numbers_of: dict[str, int] = {}
-    labels = [numbers_of.setdefault(spelled(label), len(numbers_of)) for label in ladders.labels]
+    labels = [numbers_of.setdefault(legible(label), len(numbers_of)) for label in ladders.labels]
     true = np.array(labels, dtype=np.int64)[node]
     which, words = texts(array)
     shown = np.array([numbers_of.get(word, -1) for word in words], dtype=np.int64)[which]

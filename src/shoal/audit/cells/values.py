@@ -18,6 +18,7 @@ from shoal.audit.columns import (
     is_missing,
     is_number,
     is_text,
+    legible,
     numbers,
     spelled,
 )
@@ -130,14 +131,16 @@ def texts(array: Array, *, as_written: bool = False) -> tuple[NDArray[np.int64],
     >>> texts(pa.array([7.0, 0.5, 7.0, None]))[1]
     ['7', '0.5', '']
     >>> texts(pa.array([" 7.0"]))[1], texts(pa.array([" 7.0"]), as_written=True)[1]
-    (['7'], ['7.0'])
+    (['7.0'], ['7.0'])
     """
     if as_written and is_text(array.type):
         indices, found = encoded(pc.utf8_trim_whitespace(array))
         return indices, ["" if text is None else text for text in found]
     indices, values = encoded(array)
     kind = array.type
-    if is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    if is_text(kind):
+        return indices, [legible(value) for value in values]
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return indices, [spelled(value) for value in values]
     if pa.types.is_floating(kind):
         values = [value if value is None else float(value) + 0.0 for value in values]
@@ -145,7 +148,7 @@ def texts(array: Array, *, as_written: bool = False) -> tuple[NDArray[np.int64],
     # Arrow and Python write dates, truths and small fractions in different ways.
     words = pa.array(values, kind).cast(pa.large_string()).to_pylist()
     return indices, [
-        spelled(value if _is_whole(value) else word)
+        spelled(value) if _is_whole(value) else legible(word)
         for value, word in zip(values, words, strict=True)
     ]
 
