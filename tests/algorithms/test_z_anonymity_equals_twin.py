@@ -43,6 +43,7 @@ class Case:
     probability: float
     k: int
     estimates: int
+    flat: bool = False
     rows: list[Row] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -50,6 +51,13 @@ class Case:
             self.probability = 0.0
         timed = "window_seconds" in self.window or self.seed % 2 == 0
         self.rows = stream(self.seed, self.n_rows, self.n_subjects, gaps=self.gaps, timed=timed)
+        if self.flat:
+            # Without ladders, which have an engine of their own.
+            self.rows = [(time, who, tuple(map(_leaf, cells))) for time, who, cells in self.rows]
+
+    @property
+    def rungs(self) -> tuple[int, ...]:
+        return tuple(1 for _ in RUNGS) if self.flat else RUNGS
 
     @property
     def knobs(self) -> dict[str, Any]:
@@ -64,7 +72,7 @@ class Case:
         return NaiveZAnonymity(self.z, **self.window, **self.knobs)
 
     def engine(self) -> Any:
-        domains = [Open() if n_rungs == 1 else Path("*", levels=n_rungs) for n_rungs in RUNGS]
+        domains = [Open() if n_rungs == 1 else Path("*", levels=n_rungs) for n_rungs in self.rungs]
         quasi = [Quasi(f"q{a}", domain) for a, domain in enumerate(domains)]
         window = Window(**{key.removeprefix("window_"): n for key, n in self.window.items()})
         policy = Policy(ZAnonymity(self.z), window=window, missing="maybe")
@@ -78,13 +86,17 @@ def key_of(attribute: int, level: int, labels: Sequence[str]) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big", signed=True) or 1
 
 
-def codes_of(rows: Sequence[Row]) -> Codes:
+def _leaf(labels: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    return None if labels is None else ("*".join(labels),)
+
+
+def codes_of(rows: Sequence[Row], rungs: Sequence[int] = RUNGS) -> Codes:
     """Rows of the twin as a batch."""
     keys = [
         [
             0 if labels is None else key_of(attribute, level, labels[level:])
             for attribute, labels in enumerate(cells)
-            for level in range(RUNGS[attribute])
+            for level in range(rungs[attribute])
         ]
         for _, _, cells in rows
     ]
@@ -93,7 +105,7 @@ def codes_of(rows: Sequence[Row]) -> Codes:
         subjects=np.array([subject for _, subject, _ in rows], np.int64) * 7_919_000_000_000 - 5,
         sensitive=np.empty((len(rows), 0), np.int64),
         times=np.array([math.nan if time is None else time for time, _, _ in rows]),
-        cells=np.array(keys, np.int64).reshape(len(rows), sum(RUNGS)),
+        cells=np.array(keys, np.int64).reshape(len(rows), sum(rungs)),
     )
 
 
@@ -143,7 +155,7 @@ def compare(case: Case, cut: int) -> None:
     estimates: list[Any] = []
     for part in batches(case.rows, cut):
         want = [by_twin(row, naive.push(row)) for row in part]
-        decisions = engine.push(codes_of(part))
+        decisions = engine.push(codes_of(part, case.rungs))
         assert by_kernel(decisions) == want
         estimates += list(decisions.estimates)
         assert engine.n_exposures == naive.n_exposures
@@ -168,6 +180,7 @@ CASES = st.builds(
     probability=st.sampled_from([0.0, 0.0, 0.5, 0.9, 1.0]),
     k=st.integers(2, 4),
     estimates=st.sampled_from([1, 3, 4, 10]),
+    flat=st.booleans(),
 )
 
 
@@ -177,12 +190,13 @@ def test_kernel_and_twin_decide_alike(case: Case, cut: int) -> None:
     compare(case, cut)
 
 
+@pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("window", [{"window_rows": 150}, {"window_seconds": 120.0}])
-def test_on_a_longer_stream(seed: int, window: dict[str, Any]) -> None:
+def test_on_a_longer_stream(seed: int, window: dict[str, Any], flat: bool) -> None:
     case = Case(
         seed=seed, z=5, window=window, n_rows=600, n_subjects=60, gaps=0.1, count="residual",
-        probability=[0.0, 0.6][seed % 2], k=2, estimates=4,
+        probability=[0.0, 0.6][seed % 2], k=2, estimates=4, flat=flat,
     )  # fmt: skip
     compare(case, seed)
 

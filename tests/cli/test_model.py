@@ -146,7 +146,6 @@ def test_a_picture(model, tmp_path):
         (["--data", "x.csv", "--z", "3"], "--z: doesn't go with --data"),
         (["--data", "x.csv", "--simulate"], "--simulate: doesn't go with --data"),
         (["--data", "x.csv", "--window", "1", "--window-rows", "2"], "Choose one"),
-        (["--data", "x.csv"], "--subject: must be named"),
         (["--data", "x.csv", "--subject", "who"], "--attribute: must be named"),
     ],
 )
@@ -225,6 +224,33 @@ def test_columns_of_a_job(found, tmp_path):
     told = found("--data", data, "--job", job, *words)
     assert told["windows"][0]["n_attributes"] == 7
     assert told["n_events"] == 800
+
+
+def test_columns_are_guessed_by_their_names(model, tmp_path):
+    named = visits().rename_columns(["user_id", "page", "timestamp"])
+    code, out, err = model("--data", write(named, tmp_path / "named.parquet"), "--window", 12)
+    assert code == 0
+    assert "policy.z = " in out
+    assert "the subject is user_id, the attribute is page, the time is timestamp" in err
+    assert CANARY not in err
+
+
+def test_columns_that_tell_nothing_have_to_be_named(model, tmp_path):
+    data = write(visits(), tmp_path / "visits.csv")
+    code, out, err = model("--data", data)
+    assert (code, out) == (2, "")
+    assert "--subject: must be named" in err
+
+
+@pytest.mark.parametrize(("unit", "length"), [("seconds", 12), ("rows", 50)])
+def test_the_window_of_a_job_with_z(found, tmp_path, unit, length):
+    job = tmp_path / "job.toml"
+    job.write_text(
+        '[schema]\nsubject = "who"\ntime = "at"\n[schema.quasi]\nwhat = { path = " " }\n'
+        f"[policy]\nz = 3\nwindow = {{ {unit} = {length} }}\n[algorithm]\nname = 'z-anonymity'\n"
+    )
+    told = found("--data", write(visits(), tmp_path / "visits.csv"), "--job", job)
+    assert (told["unit"], told["window"]) == (unit, length)
 
 
 def test_what_is_missing_exposes_nothing(found, tmp_path):

@@ -7,7 +7,9 @@ from typing import ClassVar, Literal
 
 from shoal.engine import Anonymizer, Engine
 from shoal.errors import ParameterError
-from shoal.exposing import Course, ExposingEngine
+from shoal.exposing import Course
+from shoal.exposing_flat import FlatEngine
+from shoal.exposing_ladders import LadderEngine
 from shoal.policy import Criterion, Missing, ZAnonymity
 from shoal.space import Space
 
@@ -80,4 +82,5 @@ class ZAnonymous(Anonymizer):
 
     def _start(self, space: Space, seed: bytes) -> Engine:
         course = Course(self.count == "plain", float(self.probability), self.k, self.estimates)
-        return ExposingEngine(space, course, seed)
+        engine = FlatEngine if max(space.rungs) == 1 else LadderEngine
+        return engine(space, course, seed)

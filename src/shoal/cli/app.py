@@ -85,6 +85,10 @@ def run(
     fall_back: Annotated[
         bool, typer.Option("--fall-back", help="Go on from the last checkpoint that is whole.")
     ] = False,
+    undo_pseudonyms: Annotated[
+        bool,
+        typer.Option("--undo-pseudonyms", help="Write a trace that tells whose each pseudonym is."),
+    ] = False,
     metrics: Annotated[
         Text,
         typer.Option(metavar="ADDRESS", help="Serve /metrics and /health, say on 127.0.0.1:9464."),
@@ -104,7 +108,7 @@ def run(
             job,
             Ask(
                 source, sink, trace, from_format, to_format, follow, drain, fall_back,
-                metrics, log, json, quiet,
+                undo_pseudonyms, metrics, log, json, quiet,
             ),
         )
     )  # fmt: skip

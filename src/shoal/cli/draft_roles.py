@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from shoal.cli.draft_columns import Column
 
-__all__ = ["Roles", "guess", "is_category", "is_postcode"]
+__all__ = ["Roles", "best_subject", "best_time", "guess", "is_category", "is_postcode"]
 
 
 class Words:
@@ -147,8 +147,8 @@ class Roles:
 
 def guess(columns: Sequence[Column]) -> Roles:
     """Guess the role of each column."""
-    roles = Roles(subject=_best_subject(columns))
-    roles.time = _best_time([column for column in columns if column is not roles.subject])
+    roles = Roles(subject=best_subject(columns))
+    roles.time = best_time([column for column in columns if column is not roles.subject])
     for column in columns:
         if column is not roles.subject and column is not roles.time:
             _place(column, roles)
@@ -232,7 +232,9 @@ def _subject_score(column: Column) -> int:
     return 1 if BARE_ID.issuperset(tokens) else 0
 
 
-def _best_subject(columns: Sequence[Column]) -> Column | None:
+def best_subject(columns: Sequence[Column]) -> Column | None:
+    """The column that tells people apart, if one says so by its name."""
+
     def score(column: Column) -> int:
         named = _subject_score(column)
         # The type of a user has few values; a bare "id" may be a number within a household.
@@ -243,7 +245,7 @@ def _best_subject(columns: Sequence[Column]) -> Column | None:
     return best if best is not None and score(best) > 0 else None
 
 
-def _best_time(columns: Sequence[Column]) -> Column | None:
+def best_time(columns: Sequence[Column]) -> Column | None:
     """The time of arrival: an instant or seconds, and it must never go back."""
 
     def score(column: Column) -> int:

@@ -200,12 +200,15 @@ def _least(scenario: Scenario, points: tuple[Point, ...], probability: float) ->
 
 
 def _of_data(ask: Ask, data: str) -> int:
-    columns = columns_of(ask.job, ask.subject, ask.attribute, ask.time)
+    columns = columns_of(ask.job, ask.subject, ask.attribute, ask.time, data, ask.from_format)
+    given = ask.window if ask.window_rows is None else float(ask.window_rows)
     in_rows = ask.window_rows is not None or columns.time is None
+    if given is None and columns.window is not None:
+        given = columns.window.seconds or float(columns.window.rows)
+        in_rows = columns.window.seconds is None
     _check_time(ask, columns)
     sample = read_sample(data, columns, rows=ask.rows, in_rows=in_rows, from_format=ask.from_format)
     _tell_sample(data, sample, ask)
-    given = ask.window if ask.window_rows is None else float(ask.window_rows)
     windows = candidate_windows(sample.events) if given is None else [given]
     probability = PROBABILITY if ask.probability is None else ask.probability
     choices = [choose(sample.events, one, k=ask.k, probability=probability) for one in windows]

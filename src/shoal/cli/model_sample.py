@@ -12,28 +12,41 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.cells import as_times, is_bytes_kind, is_missing, one_text, plain, words
+from shoal.cli.draft_columns import describe
+from shoal.cli.draft_roles import best_subject, best_time
+from shoal.cli.terminal import say
 from shoal.errors import JobError, Problem, ResourceError
+from shoal.hierarchy import Range
 from shoal.io import open_source
 from shoal.job import Job
 from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.ladder import AnyDomain, Open
 from shoal.models.zanonymity import Events
+from shoal.policy import Window
+from shoal.rungs import Ladders, rung_column
+from shoal.schema import Quasi, Schema
 
 __all__ = ["Columns", "Sample", "columns_of", "read_sample"]
+
+#: So many rows are looked at to guess which column is which.
+LOOK = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns tell who, what and when."""
+    """Which columns tell who, what and when, and what window a job measures z against."""
 
     subject: str
-    attributes: tuple[str, ...]
+    quasi: tuple[Quasi, ...]
     time: str | None
+    window: Window | None = None
 
     @property
     def all(self) -> tuple[str, ...]:
         """Every column that is read."""
         time = () if self.time is None else (self.time,)
-        return tuple(dict.fromkeys((self.subject, *time, *self.attributes)))
+        exposed = (name for quasi in self.quasi for name in quasi.columns)
+        return tuple(dict.fromkeys((self.subject, *time, *exposed)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +65,70 @@ class Sample:
 
 
 def columns_of(
-    job: Path | None, subject: str | None, attributes: Sequence[str], time: str | None
+    job: Path | None,
+    subject: str | None,
+    attributes: Sequence[str],
+    time: str | None,
+    data: str,
+    from_format: str | None,
 ) -> Columns:
-    """The columns that a job names, or those that the command line names instead."""
+    """The columns that a job names, or those that the command line names instead.
+
+    Where neither names any they are guessed, aloud.
+    """
+    if job is None and subject is None and not attributes:
+        subject, attributes, time = _guessed(data, from_format, time)
+    quasi = [Quasi(name, Open()) for name in attributes]
+    window = None
     if job is not None:
-        schema = Job.load(job).schema
-        subject = subject or schema.subject
-        attributes = attributes or [attribute.name for attribute in schema.quasi]
-        time = time or schema.time
+        read = Job.load(job)
+        subject = subject or read.schema.subject
+        quasi = quasi or [Quasi(each.name, _exposed(each.domain)) for each in read.schema.quasi]
+        time = time or read.schema.time
+        if read.policy.z and isinstance(read.policy.window, Window):
+            window = read.policy.window
     problems = []
     if subject is None:
         what = "must be named: whose sets of attributes are alike is counted by subject"
         problems.append(Problem("--subject", what, None, "Name a column, or a --job that does"))
-    if not attributes:
+    if not quasi:
         problems.append(
             Problem("--attribute", "must be named", None, "Name a column, or a --job that does")
         )
     if problems:
         raise JobError(problems)
     assert subject is not None
-    return Columns(subject, tuple(attributes), time)
+    return Columns(subject, tuple(quasi), time, window)
+
+
+def _guessed(
+    data: str, from_format: str | None, time: str | None
+) -> tuple[str | None, Sequence[str], str | None]:
+    """Who, what and when by the names of the columns, if only one can be what."""
+    source = open_source(data, format=from_format)
+    try:
+        chunk = next(iter(source), None)
+        if chunk is None:
+            raise ResourceError(f"{data}: has no rows to look at")
+        batch = chunk.batch.slice(0, LOOK)
+        columns = [describe(name, batch.column(name)) for name in batch.schema.names]
+    finally:
+        source.close()
+    who = best_subject(columns)
+    if time is None and (when := best_time(columns)) is not None:
+        time = when.name
+    subject = None if who is None else who.name
+    others = [column.name for column in columns if column.name not in (subject, time)]
+    if subject is not None and len(others) == 1:
+        told = "" if time is None else f", the time is {time}"
+        say(f"taken by their names: the subject is {subject}, the attribute is {others[0]}{told}")
+        return subject, others, time
+    return None, (), time
+
+
+def _exposed(domain: AnyDomain) -> AnyDomain:
+    """The domain as z-anonymity takes it: a number without a step is itself."""
+    return Open() if isinstance(domain, Range) and domain.step is None else domain
 
 
 def read_sample(
@@ -105,9 +162,10 @@ class _Reader:
 
     def __init__(self, columns: Columns, in_rows: bool) -> None:
         self._columns, self._in_rows = columns, in_rows
-        self._texts: dict[str, list[Any]] = {
-            name: [] for name in (columns.subject, *columns.attributes)
-        }
+        self._names = [columns.subject, *(rung_column(each.name, 0) for each in columns.quasi)]
+        self._texts: dict[str, list[Any]] = {name: [] for name in self._names}
+        # Values are told apart as a run does; the key of their hashes doesn't matter here.
+        self._ladders = Ladders(Schema(columns.subject, columns.quasi), bytes(8))
         self._times: list[Floats] = []
         self.n_rows = self.n_good = 0
 
@@ -117,14 +175,16 @@ class _Reader:
         def complain(rows: Bools, reason: str) -> None:
             good[rows] = False
 
+        times = None
         if self._columns.time is not None and not self._in_rows:
             times = as_times(batch.column(self._columns.time), self._columns.time, complain)
-            self._times.append(times[good])
+        subject = batch.column(self._columns.subject)
+        told = {self._columns.subject: _text(subject)}
+        told |= self._ladders.encode(batch, True, complain)[1]
         for name, texts in self._texts.items():
-            column = batch.column(name)
-            text = words(column) if is_bytes_kind(column.type) else one_text(plain(column))
-            text = pc.if_else(pa.array(is_missing(column)), pa.scalar(None, pa.string()), text)
-            texts.append(text.filter(pa.array(good)))
+            texts.append(plain(told[name]).filter(pa.array(good)))
+        if times is not None:
+            self._times.append(times[good])
         self.n_rows += batch.num_rows + n_bad
         self.n_good += int(good.sum())
 
@@ -138,7 +198,7 @@ class _Reader:
             order = np.argsort(clock, kind="stable")
         subjects, _ = self._codes(self._columns.subject)
         lines, offset = [], 0
-        for name in self._columns.attributes:
+        for name in self._names[1:]:
             codes, n_values = self._codes(name)
             lines.append(np.where(codes < 0, -1, codes + offset))
             offset += n_values
@@ -159,3 +219,7 @@ class _Reader:
         coded = column.dictionary_encode()
         codes = pc.fill_null(coded.indices.cast(pa.int64()), -1)
         return np.asarray(codes), len(coded.dictionary)
+
+
+def _text(column: Any) -> Any:
+    return words(column) if is_bytes_kind(column.type) else one_text(plain(column))

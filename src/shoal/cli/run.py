@@ -53,6 +53,7 @@ class Ask:
     follow: bool = False
     drain: bool = False
     fall_back: bool = False
+    undo_pseudonyms: bool = False
     metrics: str | None = None
     log: str | None = None
     as_json: bool = False
@@ -68,6 +69,7 @@ def run(job_path: Path, ask: Ask) -> int:
     _refuse_overwriting(job, job_path, source_spec, sink_spec, ask.trace)
     _refuse_forgetting(job, source_spec, sink_spec, ask)
     _refuse_endless_tables(job, source_spec, ask)
+    _refuse_undoing(job, ask)
     if source_spec.path == "-" and source_spec.kafka is None and sys.stdin.isatty():
         raise JobError(Problem("input", "is the terminal", None, "Give a file with -i, or a pipe"))
     if not ask.quiet:
@@ -93,6 +95,7 @@ def run(job_path: Path, ask: Ask) -> int:
             warn=None if ask.quiet else lambda text: _warn(text, progress),
             recovery=recovery,
             drain=ask.drain,
+            undo_pseudonyms=ask.undo_pseudonyms,
         )
         eyes.look_at(running)
         with _signals(running) as caught:
@@ -248,6 +251,19 @@ def _refuse_endless_tables(job: Job, source: Input, ask: Ask) -> None:
             "Read a file that is complete, or choose an algorithm for streams",
         )
     )
+
+
+def _refuse_undoing(job: Job, ask: Ask) -> None:
+    """Refuse a trace that tells whom each pseudonym stands for, unless that is wanted."""
+    if job.publish.pseudonym is not None and ask.trace is not None and not ask.undo_pseudonyms:
+        raise JobError(
+            Problem(
+                "--trace",
+                "would undo the pseudonyms: it tells the subject of every published row",
+                None,
+                "Leave the trace or publish.pseudonym out, or say --undo-pseudonyms",
+            )
+        )
 
 
 def _refuse_overwriting(

@@ -79,6 +79,12 @@ def _of(figures: Figures) -> Iterator[Metric]:
         ("source_lag", "What is known to wait unread: offsets or bytes.", figures.lag),
         ("checkpoint_bytes", "How large the last checkpoint is.", figures.checkpoint_bytes),
         ("checkpoint_seconds", "How long the last checkpoint took.", figures.checkpoint_seconds),
+        ("z", "The z in force.", figures.z),
+        (
+            "k_anonymous_share",
+            "Share of subjects at the latest look that can't be told from k - 1 others.",
+            figures.k_anonymous,
+        ),
     ):
         if value is not None:
             yield _gauge(f"shoal_{name}", meaning, value)

@@ -22,6 +22,8 @@ _SECONDS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
 _DOUBLINGS = 8
 #: The mean loss is told to so many places.
 _PLACES = 4
+#: A share of subjects is told to so many places: whole percents.
+_SHARE_PLACES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,9 @@ class Figures:
         How many published rows waited how long; no seconds where the stream has no time.
     group_subjects
         How many groups had how many subjects.
+    z, k_anonymous
+        Where values are published one by one, the z in force, and the share of the subjects of the
+        latest window that can't be told from k - 1 others, rounded; else None.
     """
 
     algorithm: str
@@ -67,6 +72,8 @@ class Figures:
     delay_rows: Buckets
     delay_seconds: Buckets | None
     group_subjects: Buckets
+    z: int | None = None
+    k_anonymous: float | None = None
 
     @classmethod
     def of(
@@ -87,7 +94,8 @@ class Figures:
         ((20, 0), (40, 0))
         """
         loss = summary.loss.published
-        seconds = summary.delay.seconds
+        seconds, cells = summary.delay.seconds, summary.cells
+        share = None if cells is None else cells.share
         return cls(
             algorithm=algorithm,
             k=k,
@@ -107,6 +115,8 @@ class Figures:
             group_subjects=_buckets(
                 summary.groups.subjects, tuple(k * 2**i for i in range(1, _DOUBLINGS + 1))
             ),
+            z=None if cells is None else cells.z,
+            k_anonymous=None if share is None else round(share, _SHARE_PLACES),
         )
 
 

@@ -1,0 +1,191 @@
+"""Values with ladders, published at the finest rung that may be: the engine of z-anonymity.
+
+Who has exposed what is in `shoal.kernels.exposures`, how far a value must climb in
+`shoal.kernels.climbing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shoal._jit import kernel
+from shoal.decisions import MISSING
+from shoal.exposing import LEAST, Course, ExposingEngine, State
+from shoal.kernels.arrays import Ints
+from shoal.kernels.climbing import Rule, climb, expose, forget, rebuild
+from shoal.kernels.exposures import (
+    KEY,
+    LATEST,
+    LEVEL,
+    N_ENTRIES,
+    N_LEAVES,
+    N_NODES,
+    N_SUBJECTS,
+    NODE,
+    NONE,
+    OLDEST,
+    SUBJECT,
+    TOP_ENTRY,
+    UPCOMING,
+    Exposures,
+    empty,
+    moved,
+)
+from shoal.kernels.reach import DONE, LOOK, ROOM, Cells, Reach, slot_of
+from shoal.space import Codes, Space
+
+__all__ = ["LadderEngine"]
+
+
+class LadderEngine(ExposingEngine):
+    """One run on attributes of which at least one has several rungs."""
+
+    def __init__(self, space: Space, course: Course, seed: bytes) -> None:
+        super().__init__(space, empty(), course, seed)
+        self._n_rungs = max(space.rungs)
+
+    @property
+    def n_exposures(self) -> int:
+        """How many different exposures (a subject, a value) are in the window."""
+        return int(self.state.table.marks[N_LEAVES])
+
+    def _take(self, codes: Codes, cells: Cells, cursor: Ints) -> int:
+        state = self.state
+        # A rung that reaches z or sinks below it moves fewer than z subjects.
+        most = min(int(state.place["z"][0]), len(state.table.entries)) + 1
+        rule = Rule(int(state.place["z"][0]), self._course.plain)
+        return int(
+            _take(
+                state, rule, self._reach, self._cuts, codes, cells, cursor,
+                np.empty(most, np.int64), np.empty(len(self.space.rungs), np.int64),
+            )
+        )  # fmt: skip
+
+    def _there(self) -> tuple[int, int, int]:
+        table = self.state.table
+        return len(table.entries), len(table.nodes), len(table.ring)
+
+    def _needed(self) -> tuple[int, int, int]:
+        marks = self.state.table.marks
+        more = _n_new(self.state.table, int(self.state.place["z"][0]), self._n_rungs)
+        n_exposures = int(marks[UPCOMING] - marks[OLDEST])
+        return int(marks[N_ENTRIES]) + more, int(marks[N_NODES]) + self._n_rungs, n_exposures + 1
+
+    def _move(self, room: Sequence[int]) -> None:
+        n_entries, n_nodes, n_exposures = room
+        table = moved(self.state.table, n_entries, n_nodes, n_exposures)
+        self.state = self.state._replace(table=table)
+
+    def _prepare(self) -> None:
+        """As many entries as there can be under any z."""
+        n_entries = self.n_exposures * self._n_rungs
+        self._move((max(n_entries, LEAST), *self._there()[1:]))
+
+    def _count(self, z: int) -> None:
+        rebuild(self.state.table, Rule(z, self._course.plain))
+
+    def _subjects(self) -> Ints:
+        return _subjects(self.state.table)
+
+    def _published(self, z: int) -> tuple[Ints, Ints]:
+        return _published(self.state.table, z)
+
+
+@kernel
+def _subjects(table: Exposures) -> Ints:
+    """The subject of each value that is exposed in the window."""
+    subjects = np.empty(table.marks[N_LEAVES], np.int64)
+    n = 0
+    for at in range(table.marks[TOP_ENTRY]):
+        if table.entries[at, LATEST] != NONE:
+            subjects[n] = table.entries[at, SUBJECT]
+            n += 1
+    return subjects
+
+
+@kernel
+def _published(table: Exposures, z: int) -> tuple[Ints, Ints]:
+    """Who stands behind which node that may be published: subjects, and keys of nodes."""
+    nodes = table.nodes
+    subjects = np.empty(table.marks[N_ENTRIES], np.int64)
+    keys = np.empty(len(subjects), np.int64)
+    n = 0
+    for at in range(table.marks[TOP_ENTRY]):
+        node = table.entries[at, NODE]
+        if node != NONE and nodes[node, N_SUBJECTS] >= z:
+            subjects[n] = table.entries[at, SUBJECT]
+            keys[n] = nodes[node, KEY]
+            n += 1
+    return subjects[:n], keys[:n]
+
+
+@kernel
+def _n_new(table: Exposures, z: int, n_rungs: int) -> int:
+    """How many entries may have to be made when one exposure comes or goes."""
+    return 1 + (n_rungs - 1) * min(z, table.marks[N_LEAVES] + 1)
+
+
+@kernel
+def _has_room(table: Exposures, z: int, n_rungs: int) -> bool:
+    marks = table.marks
+    return (
+        len(table.entries) - marks[N_ENTRIES] >= _n_new(table, z, n_rungs)
+        and len(table.nodes) - marks[N_NODES] >= n_rungs
+        and len(table.ring) > marks[UPCOMING] - marks[OLDEST]
+    )
+
+
+@kernel
+def _take(
+    state: State, rule: Rule, reach: Reach, cuts: Ints, codes: Codes, cells: Cells, cursor: Ints,
+    changed: Ints, leaves: Ints,
+) -> int:  # fmt: skip
+    """Take in rows from the cursor on, until all are decided or something else has to be done.
+
+    What is done of a row before that may be done again.
+    """
+    table, place = state.table, state.place
+    n_rungs = 0
+    for j in range(len(leaves)):
+        n_rungs = max(n_rungs, cuts[j + 1] - cuts[j])
+    while cursor[0] < len(codes.subjects):
+        i = cursor[0]
+        if codes.times[i] > place["now"][0]:
+            place["now"][0] = codes.times[i]
+        clock = place["now"][0] if reach.seconds else float(place["upcoming"][0])
+        horizon = clock - reach.back
+        if place["upcoming"][0] == 0:
+            place["begin"][0] = clock
+        while (
+            table.marks[OLDEST] < table.marks[UPCOMING]
+            and table.times[table.marks[OLDEST] & (len(table.ring) - 1)] < horizon
+        ):
+            if not _has_room(table, rule.z, n_rungs):
+                return ROOM
+            forget(table, rule, changed)
+        slot = slot_of(clock, place["begin"][0], reach)
+        if slot >= 0 and slot > place["slot"][0]:
+            place["slot"][0] = slot
+            return LOOK
+        for j in range(len(leaves)):
+            keys = codes.cells[i, cuts[j] : cuts[j + 1]]
+            leaves[j] = NONE
+            if keys[0] != 0:
+                if not _has_room(table, rule.z, n_rungs):
+                    return ROOM
+                leaves[j] = expose(table, rule, keys, codes.subjects[i], clock, changed)
+        for j in range(len(leaves)):
+            node = climb(table, rule, leaves[j])
+            if leaves[j] == NONE:
+                cells.levels[i, j] = MISSING
+            elif node != NONE:
+                cells.levels[i, j] = table.nodes[node, LEVEL]
+                cells.crowds[i, j] = table.nodes[node, N_SUBJECTS]
+        cells.z[i] = rule.z
+        if not np.isnan(codes.times[i]):
+            cells.times[i] = place["now"][0]
+        place["upcoming"][0] += 1
+        cursor[0] += 1
+    return DONE

@@ -1,0 +1,80 @@
+"""Who shows the same: the sets of what is published about subjects, as numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal._jit import kernel
+from shoal.kernels.arrays import Ints, power_of_two
+from shoal.kernels.pairs import home
+
+__all__ = ["distinct", "sets_of"]
+
+#: Sums of so many bits don't overflow when one more is added.
+MASK = 2**61 - 1
+
+
+def distinct(subjects: Ints) -> Ints:
+    """Each subject once, in any order.
+
+    >>> sorted(distinct(np.array([7, 5, 7])).tolist())
+    [5, 7]
+    """
+    return _distinct(subjects, _table(len(subjects)))
+
+
+def sets_of(people: Ints, subjects: Ints, keys: Ints) -> Ints:
+    """A number for each of the people that tells apart which keys belong to it.
+
+    ``subjects`` and ``keys`` are pairs without repetition; equal sets have equal numbers, and it
+    is as good as certain that others haven't.
+
+    >>> sets = sets_of(np.array([5, 7, 9]), np.array([5, 9, 9, 5]), np.array([1, 2, 1, 2]))
+    >>> bool(sets[0] == sets[2]), bool(sets[0] == sets[1])
+    (True, False)
+    """
+    sets = np.zeros(len(people), np.int64)
+    _add(people, _table(len(people)), subjects, _scattered(keys), sets)
+    return sets
+
+
+def _table(n: int) -> Ints:
+    return np.full(power_of_two(2 * n + 2), -1, np.int64)
+
+
+def _scattered(keys: Ints) -> Ints:
+    """Numbers whose sums tell sets of keys apart."""
+    mixed = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((mixed ^ (mixed >> np.uint64(31))) & np.uint64(MASK)).astype(np.int64)
+
+
+@kernel
+def _distinct(subjects: Ints, table: Ints) -> Ints:
+    people = np.empty(len(subjects), np.int64)
+    n = 0
+    for subject in subjects:
+        at = home(subject, 0, len(table) - 1)
+        while table[at] != -1 and people[table[at]] != subject:
+            at = (at + 1) & (len(table) - 1)
+        if table[at] == -1:
+            table[at] = n
+            people[n] = subject
+            n += 1
+    return people[:n].copy()
+
+
+@kernel
+def _add(people: Ints, table: Ints, subjects: Ints, numbers: Ints, sets: Ints) -> None:
+    mask = len(table) - 1
+    for i in range(len(people)):
+        at = home(people[i], 0, mask)
+        while table[at] != -1:
+            at = (at + 1) & mask
+        table[at] = i
+    for i in range(len(subjects)):
+        at = home(subjects[i], 0, mask)
+        while people[table[at]] != subjects[i]:
+            at = (at + 1) & mask
+        sets[table[at]] = (sets[table[at]] + numbers[i]) & MASK
