@@ -19,7 +19,7 @@ from shoal.ladder import AnyDomain, Open, Path
 from shoal.space import Codes
 from shoal.testing.cells import Value, cell_codes
 from shoal.testing.checks.cells import judge_cells
-from shoal.testing.exposed import Windows, alike, behind, path
+from shoal.testing.exposed import Windows, alike, path
 from shoal.testing.streams import Stream, play
 
 HIDDEN, MISSING = -1, -2
@@ -390,17 +390,3 @@ def test_resumed_in_the_midst_it_decides_on(domains: tuple[AnyDomain, ...], cut:
     later = whole.estimates[whole.estimates["row"] >= cut]
     assert rest.estimates.tolist() == later.tolist()
     assert len(later) or cut == 200
-
-
-def test_a_leaf_has_no_more_behind_it_than_exposed_it() -> None:
-    """The oracle and the engine agree on crowds by a route of their own: plain counting."""
-    rows = drawn(11, 120, 9)
-    stream = stream_of(rows, 3, Window(rows=25), PLACE, Open())
-    done, windows = play(ZAnonymous(), stream), Windows(stream)
-    for row, (level, crowd) in enumerate(zip(done.levels[:, 1], done.crowds[:, 1], strict=True)):
-        near = rows[max(0, row - 24) : row + 1]
-        exposed = {subject for _, subject, _, shop in near if shop == rows[row][3]}
-        assert (level == 0) == (len(exposed) >= 3)
-        assert crowd == (len(exposed) if level == 0 else 0)
-        crowds = behind(windows.leaves(row), 3, "residual")
-        assert len(crowds[1, windows.cells[row][1] or ()]) == len(exposed)
