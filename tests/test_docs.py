@@ -185,6 +185,17 @@ def test_every_page_can_be_found_from_the_index() -> None:
     assert set((ROOT / "docs").rglob("*.md")) <= reached
 
 
+def test_every_test_that_a_page_names_exists() -> None:
+    there = {
+        test
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for test in re.findall(r"def (test_\w+)\(", path.read_text(encoding="utf-8"))
+    }
+    named = {test for page in PAGES for test in re.findall(r"`(test_\w+)`", prose(page))}
+    assert named
+    assert named <= there
+
+
 # -- the command line ---------------------------------------------------------------------------
 
 COMMANDS: Any = typer.main.get_command(app)
@@ -300,6 +311,7 @@ def test_the_sections_of_the_job_are_those_of_its_page() -> None:
         job_form.CheckpointForm,
         job_form.EachRowForm,
         job_form.KeepForm,
+        job_form.PseudonymForm,
     ],
 )
 def test_the_inner_keys_of_the_job_are_on_its_page(model: type[pydantic.BaseModel]) -> None:
@@ -338,7 +350,10 @@ def test_the_knobs_of_an_algorithm_are_on_its_page_and_on_the_jobs(algorithm: st
 
 
 #: Modules that pages name and that aren't kernels.
-ABOVE_KERNELS = ("bucketed", "engine", "partitioned", "sliding", "table", "turns", "window")
+ABOVE_KERNELS = (
+    "bucketed", "engine", "exposing", "exposing_ladders", "partitioned", "sliding", "table",
+    "turns", "window",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("algorithm", algorithms.names())

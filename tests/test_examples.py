@@ -178,6 +178,24 @@ def test_from_python(load, capsys: pytest.CaptureFixture[str]) -> None:
     assert "person_id" not in capsys.readouterr().out
 
 
+def test_events_are_published_at_once(load, capsys: pytest.CaptureFixture[str]) -> None:
+    example = load("publish_events_at_once")
+    found = example.main(rows=1200)
+    assert found.report.verdict == "kept"
+    assert found.published.column_names == ["pseudonym", "article", "where", "at"]
+    assert found.summary.n_published == found.published.num_rows
+    assert found.summary.delay.rows.largest == 0
+    # Values are published at every rung of their ladders, and some are hidden.
+    shown = found.published["article"].to_pylist()
+    assert {label.count("/") for label in shown if label is not None} == {0, 1, 2}
+    assert all(min(shares) > 0 for shares in found.exposure.levels.values())
+    assert found.published["where"].null_count > 0
+    # Each value is shared by many, all of them together by few.
+    assert found.exposure.mean(found.exposure.k_anonymous) < 0.5
+    subjects = set(example.purchases(1200)["customer"].to_pylist())
+    assert subjects.isdisjoint(capsys.readouterr().out.replace(",", " ").split())
+
+
 def test_a_larger_k_loses_more(load) -> None:
     losses = load("compare_loss_over_k").main(rows=600, ks=(2, 10, 40))
     assert losses[2] < losses[10] < losses[40]

@@ -69,7 +69,7 @@ class LadderEngine(ExposingEngine):
 
     def _needed(self) -> tuple[int, int, int]:
         marks = self.state.table.marks
-        more = _n_new(self.state.table, int(self.state.place["z"][0]), self._n_rungs)
+        more = int(_n_new(self.state.table, int(self.state.place["z"][0]), self._n_rungs))
         n_exposures = int(marks[UPCOMING] - marks[OLDEST])
         return int(marks[N_ENTRIES]) + more, int(marks[N_NODES]) + self._n_rungs, n_exposures + 1
 

@@ -248,7 +248,9 @@ class Policy:
         if not isinstance(self.window, Window):
             raise ParameterError(
                 "Policy.window",
-                "is missing: z-anonymity counts who exposed a value in it",
+                "is missing: z-anonymity counts who exposed a value in it"
+                if self.window is None
+                else "never ends: z-anonymity counts who exposed a value in the latest one",
                 mend="Set it, for example { seconds = 3600 }, or { rows = 500000 }",
             )
         if self.window.advance is not None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.algorithms.events import STREAMS, WINDOWS, event, levels, numbered
+from tests.algorithms.world import check_section, flags_of
 from tests.naive.z_anonymity import Decision, Deviations, NaiveZAnonymity, Row, run
 
 # -- the paper's story ---------------------------------------------------------------------------
@@ -279,6 +280,10 @@ def test_z_2_what_is_forgotten_changes_no_decision(
     options = {"z": z, "probability": 0.8, **window}
     paper = Deviations(values_are_forgotten=False)
     assert run(rows, **options) == run(rows, deviations=paper, **options)
+
+
+def test_every_deviation_is_described_and_tested() -> None:
+    check_section("z-anonymity", "z", flags_of(Deviations))
 
 
 # -- what is refused -----------------------------------------------------------------------------
