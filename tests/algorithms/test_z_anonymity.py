@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
@@ -234,22 +233,7 @@ def test_the_largest_and_smallest_subjects_and_keys(domain: AnyDomain) -> None:
     assert done.levels[:4, 0].tolist() == [HIDDEN] * 4
 
 
-@pytest.mark.parametrize(
-    "domain",
-    [
-        pytest.param(
-            PLACE,
-            marks=pytest.mark.xfail(
-                bool(numba.config.DISABLE_JIT),
-                raises=AttributeError,
-                strict=True,
-                reason="LadderEngine._needed gives a NumPy integer in plain Python where z is above"
-                " the number of exposures, and a table of such a length can't be made",
-            ),
-        ),
-        Open(),
-    ],
-)
+@pytest.mark.parametrize("domain", LADDERS)
 def test_z_above_the_number_of_subjects_hides_everything(domain: AnyDomain) -> None:
     rows = numbered(*[(subject % 50, f"a*{subject % 3}") for subject in range(200)])
     done = decided(rows, 51, Window(rows=200), domain)
