@@ -7,7 +7,7 @@ import pytest
 
 from shoal.algorithms import find, names
 from shoal.testing import checks
-from shoal.testing.checks import CHECKS, FIXED_CHECKS, run_check
+from shoal.testing.checks import CHECKS, FIXED_CHECKS, NOT_ASKED, not_asked, run_check
 from tests.expected_failures import EXPECTED_FAILURES
 
 #: Compiled code draws many; plain Python, which is slow, looks whether it does the same.
@@ -15,6 +15,8 @@ EXAMPLES = 3 if numba.config.DISABLE_JIT else 20
 
 
 def run(name: str, check: str) -> None:
+    if reason := not_asked(getattr(checks, check), find(name)):
+        pytest.skip(reason)
     if check in {each.__name__ for each in CHECKS}:
         run_check(getattr(checks, check), find(name), examples=EXAMPLES)
     elif check == "check_jit_equals_python" and numba.config.DISABLE_JIT:
@@ -38,3 +40,12 @@ def test_exceptions_are_of_known_checks_and_have_a_reason() -> None:
     known = {(name, each.__name__) for name in names() for each in (*CHECKS, *FIXED_CHECKS)}
     assert set(EXPECTED_FAILURES) <= known
     assert all(reason.strip() for reason in EXPECTED_FAILURES.values())
+
+
+def test_what_is_not_asked_is_of_known_checks_and_has_a_reason() -> None:
+    known = {each.__name__ for each in (*CHECKS, *FIXED_CHECKS)}
+    ways = {find(name).publishes for name in names()}
+    for (check, way), reason in NOT_ASKED.items():
+        assert check in known
+        assert way in ways
+        assert reason.strip()

@@ -22,9 +22,11 @@ from shoal.policy import (
     Policy,
     TCloseness,
     Window,
+    ZAnonymity,
 )
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Codes
+from shoal.testing.hostile_cells import PLACES, as_cells, cell_streams
 from shoal.testing.streams import Stream
 
 __all__ = [
@@ -38,11 +40,6 @@ __all__ = [
 
 K = 3
 DELAY = Delay(rows=12, seconds=30.0)
-PLACES = Hierarchy.from_dict(
-    {"Any": {"North": ["N1", "N2"], "South": {"East": ["E1", "E2", "E3"], "West": ["W1"]}}}
-)
-
-
 ILLNESSES = Hierarchy.from_dict({"Any": {"Mild": ["Cold", "Flu"], "Severe": ["HIV", "Cancer"]}})
 #: Those of which the first that an anonymizer can enforce is measured.
 MEASURES: tuple[Measured, ...] = (TCloseness(0.4), EnhancedLikeness(2.0), DeltaDisclosure(3.0))
@@ -77,8 +74,12 @@ def policy(
     """k-anonymity and 2-diversity, as far as the anonymizer can enforce them.
 
     If ``measured``, the first measure that it can enforce comes with them. Those who don't publish
-    row by row are always measured, and are given the window or the table that they want.
+    row by row are always measured, and are given the window or the table that they want. Who
+    publishes values one by one is given z = k, and a window as long as the delay.
     """
+    if anonymizer.publishes == "cells":
+        span = Window(seconds=delay.seconds) if delay.rows is None else Window(rows=delay.rows)
+        return Policy(ZAnonymity(k), missing=missing, window=span)
     wanted: list[Criterion] = [KAnonymity(k), DistinctLDiversity(2)]
     criteria = [c for c in wanted if isinstance(c, anonymizer.enforces)]
     if measured or anonymizer.publishes != "rows":
@@ -96,6 +97,8 @@ def policy(
 
 
 def _stream(codes: Codes, promised: Policy, cuts: tuple[int, ...] = ()) -> Stream:
+    if promised.z:
+        return as_cells(codes, promised, cuts)
     return Stream(schema(measured=bool(promised.measured)), promised, codes, cuts=cuts)
 
 
@@ -152,7 +155,8 @@ def hostile_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stre
         )
         for name, rows in codes.items()
     }
-    return streams | gappy_streams(anonymizer, n) | measured_streams(anonymizer, n)
+    streams |= gappy_streams(anonymizer, n) | measured_streams(anonymizer, n)
+    return streams | cell_streams(anonymizer, n)
 
 
 def gappy_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]:

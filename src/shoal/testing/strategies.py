@@ -38,9 +38,18 @@ from shoal.policy import (
 )
 from shoal.schema import Quasi, Schema, Sensitive
 from shoal.space import Codes
+from shoal.testing.drawn import (
+    GAPS_IN_TIME,
+    batch_cuts,
+    clock_ticks,
+    hierarchies,
+    ranges,
+    row_lists,
+)
 from shoal.testing.hostile import meanings
 from shoal.testing.measures import code_of
-from shoal.testing.streams import Stream, Tick
+from shoal.testing.strategies_cells import cell_streams
+from shoal.testing.streams import Stream
 
 __all__ = ["hierarchies", "policies", "ranges", "recipes", "schemas", "streams"]
 
@@ -51,14 +60,17 @@ MAX_ROWS = 40
 def recipes(draw: st.DrawFn, anonymizer: type[Anonymizer]) -> Anonymizer:
     """Draw an anonymizer with its knobs turned.
 
-    A knob that is a whole number gets its default or a small one, a knob that is one of some words
-    any of them; whatever the class refuses isn't drawn.
+    A knob that is a whole number gets its default or a small one, any other number its default or
+    one from 0 to 1, a knob that is one of some words any of them; whatever the class refuses isn't
+    drawn.
     """
     hints = get_type_hints(anonymizer)
     knobs: dict[str, Any] = {}
     for knob in dataclasses.fields(anonymizer):
         if hints[knob.name] is int:
             knobs[knob.name] = draw(st.sampled_from([knob.default, 0, 1, 2, 5]))
+        elif hints[knob.name] is float:
+            knobs[knob.name] = draw(st.sampled_from([knob.default, 0.0, 0.6, 1.0]))
         elif get_origin(hints[knob.name]) is Literal:
             knobs[knob.name] = draw(st.sampled_from(get_args(hints[knob.name])))
     try:
@@ -66,36 +78,6 @@ def recipes(draw: st.DrawFn, anonymizer: type[Anonymizer]) -> Anonymizer:
     except ParameterError:
         assume(False)
         raise
-
-
-@st.composite
-def ranges(draw: st.DrawFn) -> Range:
-    """Draw a range of numbers, with a step or without."""
-    lo = draw(st.sampled_from([0, -7, 17.5]))
-    length = draw(st.sampled_from([10, 1, 73, 1000.25]))
-    step = draw(st.sampled_from([None, 1, 5, 0.3, length]))
-    return Range(lo, lo + length, step=None if step is None or step > length else step)
-
-
-_trees: st.SearchStrategy[Any] = st.recursive(
-    st.none(), lambda below: st.lists(below, min_size=1, max_size=4), max_leaves=10
-)
-
-
-def hierarchies() -> st.SearchStrategy[Hierarchy]:
-    """Draw a tree: flat, nested or ragged, with lonely children and lonely roots."""
-    flat = st.integers(1, 8).map(lambda n: [None] * n)
-    return (flat | _trees).map(lambda tree: Hierarchy.from_rows(_paths(tree, ("any",))))
-
-
-def _paths(tree: Any, path: tuple[str, ...]) -> list[tuple[str, ...]]:
-    if tree is None:
-        return [path]
-    return [
-        leaf
-        for number, below in enumerate(tree)
-        for leaf in _paths(below, (f"{path[0]}.{number}", *path))
-    ]
 
 
 @st.composite
@@ -242,8 +224,11 @@ def streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MA
 
     Each column has a pool of few values that its rows draw from: a pool of one is a constant
     column, a value that is often in it a skewed one. Where the policy says what a missing value
-    means, some pools have missing ones in them, and some have nothing else.
+    means, some pools have missing ones in them, and some have nothing else. Who publishes values
+    one by one is given cells.
     """
+    if anonymizer.publishes == "cells":
+        return draw(cell_streams(anonymizer, max_rows=max_rows))
     schema = draw(schemas())
     n_subjects = draw(st.sampled_from([6, 1, 2, 40]))
     timed = draw(st.booleans())
@@ -256,11 +241,9 @@ def streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MA
         st.integers(0, n_subjects - 1),
         st.tuples(*(st.sampled_from(pool) for pool in pools)),
         st.tuples(*(st.sampled_from(pool) for pool in secrets)),
-        st.sampled_from([0.0, 0.5, 3.0, -1.0]) if timed else st.just(np.nan),
+        GAPS_IN_TIME if timed else st.just(np.nan),
     )
-    # Lists are short by nature. Asking for many rows makes long streams common, and shrinks away.
-    at_least = draw(st.sampled_from([0, max_rows // 2, max_rows]))
-    rows = draw(st.lists(row, min_size=at_least, max_size=max_rows))
+    rows = draw(row_lists(row, max_rows))
     n = len(rows)
     policy = draw(
         policies(anonymizer, schema, n_subjects=n_subjects, n_rows=n, timed=timed, missing=missing)
@@ -271,18 +254,11 @@ def streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MA
         # It knows what it can't do with what it can enforce.
         assume(False)
     times = np.cumsum([gap for *_, gap in rows])
-    ticks: list[Tick] = []
-    if timed:
-        where = st.lists(st.tuples(st.integers(0, n), st.sampled_from([0.0, 1.0, 4.0])), max_size=3)
-        ticks = [
-            Tick(position, (float(times[position - 1]) if position else 0.0) + later)
-            for position, later in sorted(draw(where))
-        ]
+    ticks = draw(clock_ticks(times)) if timed else ()
     codes = Codes(
         np.array([values for _, values, _, _ in rows], float).reshape(n, len(schema.quasi)),
         np.array([subject for subject, *_ in rows], np.int64),
         np.array([codes for _, _, codes, _ in rows], np.int64).reshape(n, len(schema.sensitive)),
         times,
     )
-    cuts = draw(st.lists(st.integers(0, n), max_size=4).map(sorted))
-    return Stream(schema, policy, codes, tuple(ticks), tuple(cuts))
+    return Stream(schema, policy, codes, ticks, draw(batch_cuts(n)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
-import sys
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from shoal.errors import ShoalError
 from shoal.hierarchy import Hierarchy
 from shoal.kernels.arrays import Any1, Ints
 from shoal.space import Codes
-from shoal.testing.checks.published import judge_groups, require
+from shoal.testing.checks.published import judge
+from shoal.testing.checks.require import require
 from shoal.testing.streams import Stream, batch, difference, joined, moves, play
 
 __all__ = [
@@ -24,6 +25,9 @@ __all__ = [
     "check_resume",
     "check_seeded",
 ]
+
+#: What must not show: numbers that nothing else is.
+PERSON, ILLNESS, KEY = 7_919_000_000_123, 6_006_130_000_457, 5_003_110_000_271
 
 
 def check_batching(anonymizer: Anonymizer, stream: Stream) -> None:
@@ -74,19 +78,26 @@ def check_seeded(anonymizer: Anonymizer, stream: Stream) -> None:
     once, again = (play(anonymizer, stream, seed=b"one") for _ in range(2))
     differs = difference(once, again)
     require(differs is None, f"'{differs}' differs between two runs with one seed")
-    judge_groups(anonymizer, stream, play(anonymizer, stream, seed=b"another"))
+    judge(anonymizer, stream, play(anonymizer, stream, seed=b"another"))
 
 
 def check_relabelled(anonymizer: Anonymizer, stream: Stream) -> None:
-    """Subjects and open sensitive values only have to be told apart: other names change nothing."""
+    """Subjects and open sensitive values only have to be told apart: other names change nothing.
+
+    Nor do other keys of cells.
+    """
     sensitive = stream.codes.sensitive.copy()
     for j, attribute in enumerate(stream.schema.sensitive):
         if attribute.domain is None:
             sensitive[:, j] = _renamed(sensitive[:, j])
-    codes = stream.codes._replace(subjects=_renamed(stream.codes.subjects), sensitive=sensitive)
+    codes = stream.codes._replace(
+        subjects=_renamed(stream.codes.subjects),
+        sensitive=sensitive,
+        cells=_with_keys(stream.codes.cells, _renamed),
+    )
     renamed = Stream(stream.schema, stream.policy, codes, stream.ticks, stream.cuts)
     differs = difference(play(anonymizer, stream), play(anonymizer, renamed))
-    require(differs is None, f"'{differs}' depends on the codes of subjects or sensitive values")
+    require(differs is None, f"'{differs}' depends on the codes of subjects, values or keys")
 
 
 def _renamed(codes: Ints) -> Ints:
@@ -95,6 +106,19 @@ def _renamed(codes: Ints) -> Ints:
     names = (len(distinct) // 2 - np.arange(len(distinct))) * 7_919_000_000_000_003
     renamed: Ints = names[places.reshape(-1)]
     return renamed
+
+
+def _numbered(keys: Ints) -> Ints:
+    """Canaries for keys."""
+    places: Ints = np.unique(keys, return_inverse=True)[1].reshape(-1)
+    return places + KEY
+
+
+def _with_keys(cells: Ints, name: Callable[[Ints], Ints]) -> Ints:
+    """Cells with other keys, none of them 0; what is missing stays so."""
+    renamed = name(cells.reshape(-1)).reshape(cells.shape)
+    renamed[renamed == 0] = 1
+    return np.where(cells == 0, 0, renamed)
 
 
 def check_inputs(anonymizer: Anonymizer, stream: Stream) -> None:
@@ -123,28 +147,31 @@ def check_inputs(anonymizer: Anonymizer, stream: Stream) -> None:
 def check_canary(anonymizer: Anonymizer, stream: Stream) -> None:
     """Nothing of a row shows in what an engine prints or says.
 
-    Decisions hold boxes, which are made of values; but nothing of subjects or of what is
-    sensitive.
+    Decisions hold boxes, which are made of values; but nothing of subjects, of what is sensitive,
+    or of keys.
     """
-    people = np.arange(len(stream)) % 5 + 7_919_000_000_123
-    illness = 6_006_130_000_457
+    people = np.arange(len(stream)) % 5 + PERSON
     sensitive = stream.codes.sensitive.copy()
     for j, attribute in enumerate(stream.schema.sensitive):
         # Of a hierarchy only its leaves have codes.
         if not isinstance(attribute.domain, Hierarchy):
-            sensitive[:, j] = illness
-    codes = stream.codes._replace(subjects=people, sensitive=sensitive)
+            sensitive[:, j] = ILLNESS
+    cells = _with_keys(stream.codes.cells, _numbered)
+    codes = stream.codes._replace(subjects=people, sensitive=sensitive, cells=cells)
     engine = stream.start(anonymizer)
     said, decisions = [], []
     for move in moves(stream, stream.cuts):
         decisions.append(move.make(engine, codes))
         said += [repr(engine), str(engine), _refusal(engine)]
     text = "\n".join(said)
-    with np.printoptions(threshold=sys.maxsize):
-        decided = repr(joined(decisions))
-    for canary in {*people.tolist(), illness}:
-        require(str(canary) not in text, "a subject or a sensitive value shows in a repr or error")
-        require(str(canary) not in decided, "a subject or a sensitive value shows in decisions")
+    decided = repr([array.tolist() for array in joined(decisions)])
+    for what, canaries in (
+        ("a subject or a sensitive value", {*people.tolist(), ILLNESS}),
+        ("a key", {*cells[cells != 0].tolist()}),
+    ):
+        for canary in map(str, canaries):
+            require(canary not in text, f"{what} shows in a repr or error")
+            require(canary not in decided, f"{what} shows in decisions")
     for array in (codes.values, codes.times):
         for value in set(array[~np.isnan(array)].tolist()):
             require(repr(value) not in text, "a quasi value or a time shows in a repr or error")

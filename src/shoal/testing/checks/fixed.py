@@ -14,9 +14,10 @@ from numba.extending import is_jitted
 
 from shoal.engine import Anonymizer, Engine, Outcome, decide
 from shoal.errors import UnsupportedError
-from shoal.policy import Criterion, Delay, Policy, Window
+from shoal.policy import Criterion, Delay, KAnonymity, Policy, Window
 from shoal.testing._digest import digest
-from shoal.testing.checks.published import by_box, require
+from shoal.testing.checks.published import by_box
+from shoal.testing.checks.require import require
 from shoal.testing.hostile import (
     able,
     gappy_streams,
@@ -24,6 +25,7 @@ from shoal.testing.hostile import (
     measured_streams,
     steady_stream,
 )
+from shoal.testing.hostile_cells import cell_streams, flood
 from shoal.testing.streams import play, steps
 
 __all__ = ["check_jit_equals_python", "check_memory", "check_order", "check_refuses"]
@@ -32,10 +34,11 @@ __all__ = ["check_jit_equals_python", "check_memory", "check_order", "check_refu
 def check_memory(anonymizer: Anonymizer) -> None:
     """Fed with new people for ever, an engine doesn't grow: neither its state nor its snapshot.
 
-    A whole table does, and isn't asked.
+    Where values are published one by one it isn't fed with new values only: after a flood it
+    becomes small again. A whole table does grow, and isn't asked.
     """
-    if anonymizer.publishes == "table":
-        return
+    if anonymizer.publishes == "cells":
+        _require_ebb(anonymizer)
     delays, measured = (Delay(rows=60), Delay(seconds=60.0)), {False, able(type(anonymizer))}
     for delay, against_a_window in product(delays, sorted(measured)):
         stream = steady_stream(type(anonymizer), 600, delay=delay, measured=against_a_window)
@@ -48,6 +51,20 @@ def check_memory(anonymizer: Anonymizer) -> None:
             after[600] <= after[300],
             f"after 10 delays the state has {after[600]} bytes, after 5 it had {after[300]}",
         )
+
+
+def _require_ebb(anonymizer: Anonymizer) -> None:
+    """New values for ever don't make an engine grow, and after a flood of them it shrinks."""
+    stream, quiet = flood(type(anonymizer), 400, 200)
+    engine = stream.start(anonymizer)
+    after = {
+        move.end: _n_bytes(engine) for move, _ in steps(engine, stream, range(0, len(stream), 20))
+    }
+    require(
+        4 * after[len(stream)] <= after[quiet],
+        f"at the end of a flood the state has {after[quiet]} bytes, and long after it still "
+        f"{after[len(stream)]}",
+    )
 
 
 def _n_bytes(engine: Engine) -> int:
@@ -91,28 +108,35 @@ class _UnheardOf(Criterion):
 def check_refuses(anonymizer: Anonymizer) -> None:
     """What can't be promised is refused at the start."""
     stream = steady_stream(type(anonymizer), 0)
-    criteria, delay, window = (
-        stream.policy.criteria,
-        stream.policy.delay,
-        stream.policy.window,
-    )
-    refused = [Policy(*criteria, _UnheardOf(), delay=delay, window=window)]
-    if anonymizer.needs_delay and anonymizer.publishes != "table":
-        refused.append(Policy(*criteria, window=window))
-    if anonymizer.publishes == "table":
-        passing = Window(rows=20, advance=10) if stream.policy.measured else None
-        refused.append(Policy(*criteria, delay=Delay(rows=40), window=passing))
-    else:
-        refused.append(Policy(*criteria, window="all"))
-    if anonymizer.publishes == "windows":
-        refused.append(Policy(*criteria, window=Window(rows=20)))
-    for policy in refused:
+    for policy in _refused(anonymizer, stream.policy):
         try:
             anonymizer.start(stream.schema, policy)
         except UnsupportedError as error:
             require(anonymizer.name in str(error), "a refusal doesn't name the anonymizer")
         else:
             raise AssertionError(f"the anonymizer starts with {policy!r}")
+
+
+def _refused(anonymizer: Anonymizer, promised: Policy) -> list[Policy]:
+    """Policies beside one that an anonymizer can enforce."""
+    criteria, delay, window = promised.criteria, promised.delay, promised.window
+    if anonymizer.publishes == "cells":
+        return [
+            Policy(_UnheardOf()),
+            Policy(KAnonymity(2), delay=Delay(rows=40)),
+            Policy(*criteria, window=window, missing="extended"),
+        ]
+    refused = [Policy(*criteria, _UnheardOf(), delay=delay, window=window)]
+    if anonymizer.needs_delay and anonymizer.publishes != "table":
+        refused.append(Policy(*criteria, window=window))
+    if anonymizer.publishes == "table":
+        passing = Window(rows=20, advance=10) if promised.measured else None
+        refused.append(Policy(*criteria, delay=Delay(rows=40), window=passing))
+    else:
+        refused.append(Policy(*criteria, window="all"))
+    if anonymizer.publishes == "windows":
+        refused.append(Policy(*criteria, window=Window(rows=20)))
+    return refused
 
 
 def check_jit_equals_python(anonymizer: Anonymizer) -> None:
@@ -126,6 +150,7 @@ def check_jit_equals_python(anonymizer: Anonymizer) -> None:
         hostile_streams(type(anonymizer))["one subject in every cluster"],
         steady_stream(type(anonymizer), 200, n_subjects=50),
         *gappy_streams(type(anonymizer)).values(),
+        *cell_streams(type(anonymizer)).values(),
     )
     here = [digest(play(anonymizer, each)) for each in streams]
     flag = "1" if is_jitted(decide) else "0"

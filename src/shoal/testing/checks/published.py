@@ -11,6 +11,13 @@ from shoal.hierarchy import Hierarchy, Range
 from shoal.kernels.arrays import Floats
 from shoal.policy import Delay, Window
 from shoal.schema import Quasi
+from shoal.testing.checks.cells import (
+    judge_cells,
+    require_at_once,
+    require_finest,
+    require_missing,
+)
+from shoal.testing.checks.require import ROUNDING, require
 from shoal.testing.promise import broken
 from shoal.testing.streams import Stream, play, steps
 
@@ -21,27 +28,25 @@ __all__ = [
     "check_delay",
     "check_gaps",
     "check_promise",
+    "judge",
     "judge_groups",
-    "require",
 ]
-
-#: How far two computations of one loss may lie apart.
-ROUNDING = 1e-9
-
-
-def require(holds: bool | np.bool_, sentence: str) -> None:
-    """Raise an `AssertionError` with a sentence, whatever Python's flags are."""
-    if not holds:
-        raise AssertionError(sentence)
 
 
 def check_promise(anonymizer: Anonymizer, stream: Stream) -> None:
     """Every group keeps the policy when it is released, and again after every reuse.
 
     What is measured is measured against the window that a decision names, and that must be one
-    which the anonymizer may use.
+    which the anonymizer may use. Where values are published one by one, z subjects stand behind
+    each.
     """
-    judge_groups(anonymizer, stream, play(anonymizer, stream, cuts=stream.cuts))
+    judge(anonymizer, stream, play(anonymizer, stream, cuts=stream.cuts))
+
+
+def judge(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> None:
+    """Everything that is published by these decisions keeps the policy."""
+    judge_all = judge_cells if anonymizer.publishes == "cells" else judge_groups
+    judge_all(anonymizer, stream, decided)
 
 
 def judge_groups(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> None:
@@ -123,6 +128,7 @@ def check_conservation(anonymizer: Anonymizer, stream: Stream) -> None:
     engine = stream.start(anonymizer)
     fate: dict[int, int] = {}
     instant = -1
+    what = "a cell" if anonymizer.publishes == "cells" else "a box"
     for move, decided in steps(engine, stream, stream.cuts):
         for i, row in enumerate(decided.rows.tolist()):
             require(0 <= row < move.end, f"row {row} is decided before it has arrived")
@@ -131,8 +137,8 @@ def check_conservation(anonymizer: Anonymizer, stream: Stream) -> None:
             suppressed = fate[row] == Outcome.suppressed
             require(fate[row] in tuple(Outcome), f"row {row} has no known outcome")
             require(
-                suppressed == (decided.boxes[i] < 0),
-                f"row {row} is {'suppressed with' if suppressed else 'published without'} a box",
+                suppressed != _is_shown(anonymizer, decided, i),
+                f"row {row} is {'suppressed with' if suppressed else 'published without'} {what}",
             )
             require(int(decided.instants[i]) >= instant, f"row {row} is decided in the past")
             instant = int(decided.instants[i])
@@ -146,12 +152,23 @@ def check_conservation(anonymizer: Anonymizer, stream: Stream) -> None:
     require(len(engine.flush().rows) == 0, "a second flush decides something")
 
 
+def _is_shown(anonymizer: Anonymizer, decided: Decisions, i: int) -> bool:
+    """Whether anything of a decided row is to be seen."""
+    if anonymizer.publishes == "cells":
+        return bool((decided.levels[i] >= 0).any())
+    return bool(decided.boxes[i] >= 0)
+
+
 def check_cover(anonymizer: Anonymizer, stream: Stream) -> None:
     """A box covers its rows, shows nodes and steps only, and loses what it says.
 
     Where a value is missing the whole domain is to be covered, or, under "maybe", nothing at all:
-    a side that no row of a group has a value for is empty, and only such a side is.
+    a side that no row of a group has a value for is empty, and only such a side is. Where there are
+    no boxes, a cell is published at the finest rung that may be.
     """
+    if anonymizer.publishes == "cells":
+        require_finest(anonymizer, stream)
+        return
     decided = play(anonymizer, stream, cuts=stream.cuts)
     quasi = stream.schema.quasi
     maybe = stream.policy.missing == "maybe"
@@ -198,6 +215,9 @@ def check_gaps(anonymizer: Anonymizer, stream: Stream) -> None:
 
     Also after rows were shuffled; and a box knows what any row of its group lacks.
     """
+    if anonymizer.publishes == "cells":
+        require_missing(anonymizer, stream)
+        return
     decided = play(anonymizer, stream, cuts=stream.cuts)
     quasi = stream.schema.quasi
     group_gaps: dict[int, int] = {}
@@ -263,8 +283,11 @@ def check_delay(anonymizer: Anonymizer, stream: Stream) -> None:
     """No row is held longer than the policy says, in rows and in seconds, and the record is true.
 
     The stream is played row by row, so that what an engine says about when it decided can be
-    compared with when it did.
+    compared with when it did. Where values are published one by one, no row is held at all.
     """
+    if anonymizer.publishes == "cells":
+        require_at_once(anonymizer, stream)
+        return
     delay = stream.policy.delay or Delay(rows=len(stream) + 1)
     seconds = np.inf if delay.seconds is None else delay.seconds
     rows = np.inf if delay.rows is None else delay.rows

@@ -1,0 +1,82 @@
+"""The oracle of z-anonymity, on cases that can be counted by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from shoal import Policy, Quasi, Schema, Window
+from shoal.criteria import ZAnonymity
+from shoal.ladder import Open, Path
+from shoal.testing.cells import cell_codes, cells_of, keys_of
+from shoal.testing.exposed import Count, Crowds, Windows, alike, behind, finest
+from shoal.testing.streams import Stream
+
+TURIN, AOSTA, IT = (0, (1, 9)), (0, (2, 9)), (0, (9,))
+
+
+@pytest.mark.parametrize(
+    ("z", "count", "leaves", "expected"),
+    [
+        (2, "residual", {TURIN: {1, 2}, AOSTA: {3}}, {3}),
+        (2, "plain", {TURIN: {1, 2}, AOSTA: {3}}, {1, 2, 3}),
+        (3, "residual", {TURIN: {1, 2}, AOSTA: {3}}, {1, 2, 3}),
+        # Who is at a popular place and at a rare one counts for the rare one.
+        (2, "residual", {TURIN: {1, 2}, AOSTA: {1}}, {1}),
+        (1, "residual", {TURIN: {1}, AOSTA: {2}}, set()),
+    ],
+)
+def test_who_stands_behind_a_parent(
+    z: int, count: Count, leaves: Crowds, expected: set[int]
+) -> None:
+    assert behind(leaves, z, count)[IT] == expected
+
+
+def test_what_isnt_published_anywhere_has_no_level() -> None:
+    crowds = behind({TURIN: {1, 2}, AOSTA: {3}}, 2, "residual")
+    assert (finest(TURIN, crowds, 2), finest(AOSTA, crowds, 2)) == (0, None)
+
+
+def test_who_is_alike() -> None:
+    leaves: Crowds = {TURIN: {1, 2}, AOSTA: {3}, (1, (5,)): {4}}
+    # 1 and 2 show Turin, 3 and 4 nothing.
+    assert alike(leaves, z=2, k=2) == (4, 1.0, pytest.approx(math.log(2)))
+    assert alike(leaves, z=2, k=3).share == 0.0
+    assert alike({}, z=2, k=2) == (0, 1.0, 0.0)
+
+
+def stream_of(times: list[float], window: Window) -> Stream:
+    schema = Schema("user", [Quasi("site", Open())], time="at")
+    rows = [["a"]] * len(times)
+    codes = cell_codes(schema, rows, np.arange(len(times)), np.array(times))
+    return Stream(schema, Policy(ZAnonymity(2), window=window), codes)
+
+
+@pytest.mark.parametrize(
+    ("window", "times", "expected"),
+    [
+        (Window(rows=2), [0.0, 0.0, 0.0], {1, 2}),
+        (Window(seconds=5), [0.0, 1.0, 5.0], {0, 1, 2}),
+        (Window(seconds=5), [0.0, 1.0, 5.5], {1, 2}),
+        # A late row is of the latest time.
+        (Window(seconds=5), [0.0, 8.0, 1.0], {1, 2}),
+        (Window(seconds=5), [8.0, 0.0, 8.0], {0, 1, 2}),
+    ],
+)
+def test_who_is_in_a_window(window: Window, times: list[float], expected: set[int]) -> None:
+    windows = Windows(stream_of(times, window))
+    (subjects,) = windows.leaves(2).values()
+    assert subjects == expected
+    (before,) = windows.leaves(2, included=False).values()
+    assert before == expected - {2}
+
+
+def test_cells_have_the_keys_of_their_ladders() -> None:
+    schema = Schema("user", [Quasi("place", Path("*", levels=2)), Quasi("site", Open())])
+    codes = cell_codes(schema, [["it*turin", None], [None, "it"]], np.arange(2), np.zeros(2))
+    assert codes.cells.shape == (2, 3)
+    place, site = keys_of(0, ["it*turin", "it"]), keys_of(1, ["it"])
+    assert cells_of(schema, codes) == [[place, None], [None, site]]
+    assert len({*place, *site}) == 3
