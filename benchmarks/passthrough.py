@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from shoal.engine import Anonymizer, BoxEngine, Engine, Out, Outcome
+from shoal.decisions import MISSING
+from shoal.engine import Anonymizer, BoxEngine, Decisions, Engine, Out, Outcome
 from shoal.kernels.arrays import Floats, Ints
-from shoal.policy import Criterion, Delay, KAnonymity, Missing, Policy
+from shoal.policy import Criterion, Delay, KAnonymity, Missing, Policy, Window, ZAnonymity
 from shoal.space import Codes, Space
 
-__all__ = ["POLICY", "PassThrough", "row_by_row"]
+__all__ = ["POLICY", "PassThrough", "PassThroughCells", "cell_by_cell", "row_by_row"]
 
 
 def row_by_row(missing: Missing) -> Policy:
@@ -21,6 +22,11 @@ def row_by_row(missing: Missing) -> Policy:
 
 
 POLICY = row_by_row("quarantine")
+
+
+def cell_by_cell(window: Window, missing: Missing = "quarantine") -> Policy:
+    """The only promise about single values that a value by itself keeps."""
+    return Policy(ZAnonymity(1), window=window, missing=missing)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,3 +105,64 @@ class _PassThroughEngine(BoxEngine):
 
     def _flush(self, out: Out) -> None:
         """Nothing is ever held."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassThroughCells(Anonymizer):
+    """Publish every value at once, as it is: the yardstick for values that are decided one by one.
+
+    >>> from shoal import Quasi, Schema
+    >>> from shoal.ladder import Open
+    >>> schema = Schema("user", [Quasi("site", Open())])
+    >>> engine = PassThroughCells().start(schema, cell_by_cell(Window(rows=10)))
+    >>> none, times = np.empty((2, 0)), np.full(2, np.nan)
+    >>> sites = np.array([[7], [9]])
+    >>> codes = Codes(none, np.arange(2), none.astype(np.int64), times, sites)
+    >>> engine.push(codes).levels.tolist()
+    [[0], [0]]
+    """
+
+    name: ClassVar[str] = "pass-through-cells"
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (ZAnonymity,)
+    reference: ClassVar[str] = "none: it is a yardstick"
+    needs_delay: ClassVar[bool] = False
+    publishes: ClassVar[Literal["rows", "windows", "table", "cells"]] = "cells"
+    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "maybe")
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return _PassThroughCellsEngine(space, _State(np.zeros(1, np.int64)), seed)
+
+
+class _PassThroughCellsEngine(Engine):
+    """One run of `PassThroughCells`."""
+
+    state: _State
+
+    @property
+    def n_held(self) -> int:
+        return 0
+
+    def push(self, codes: Codes) -> Decisions:
+        n = len(codes.subjects)
+        first = int(self.state.n_rows[0])
+        self.state.n_rows[0] += n
+        rows = np.arange(first, first + n)
+        leaves = np.cumsum([0, *self.space.rungs])[:-1]
+        is_there = codes.cells[:, leaves] != 0
+        has_some = is_there.any(axis=1)
+        return Out.room(0, 0).decisions()._replace(
+            rows=rows, outcomes=np.where(has_some, Outcome.group.value, Outcome.suppressed.value),
+            boxes=np.full(n, -1), published=rows, published_s=codes.times, instants=rows,
+            gaps=np.zeros(n, np.int64), losses=np.where(has_some, 0.0, 1.0),
+            levels=np.where(is_there, 0, MISSING), crowds=is_there.astype(np.int64),
+            z=np.full(n, self.space.z),
+        )  # fmt: skip
+
+    def advance(self, now: float) -> Decisions:
+        """Nothing is ever held."""
+        return self.flush()
+
+    def flush(self) -> Decisions:
+        """Nothing is ever held."""
+        n_keys = sum(self.space.rungs)
+        return self.push(Codes.empty(0, 0)._replace(cells=np.empty((0, n_keys), np.int64)))
