@@ -21,6 +21,7 @@ from shoal import (
     EnhancedLikeness,
     Hierarchy,
     KAnonymity,
+    Open,
     Policy,
     Quasi,
     Range,
@@ -28,6 +29,7 @@ from shoal import (
     Sensitive,
     TCloseness,
     Window,
+    ZAnonymity,
     algorithms,
     anonymize,
     frame,
@@ -372,7 +374,8 @@ def test_every_algorithm_keeps_its_promise_on_a_frame(name: str) -> None:
     table = people(150)
     schema = SCHEMA
     if policy.z:
-        schema = Schema(SCHEMA.subject, [Quasi("town", Open()), Quasi("age", Range(0, 120, step=10))])
+        quasi = [Quasi("town", Open()), Quasi("age", Range(0, 120, step=10))]
+        schema = Schema(SCHEMA.subject, quasi)
     published, trace = anonymize(table, schema, policy, name, seed=1, trace=True)
     report = audit(schema, policy, published, trace=trace, original=table)
     assert report.exit_code == 0, str(report)
