@@ -105,7 +105,7 @@ class _Ours:
         self._levels: list[Ints] = []
 
     def __call__(self) -> None:
-        engine: Engine = ZAnonymous().start(self._schema, self._policy, seed=SEED)
+        engine: Engine = ZAnonymous(estimates=0).start(self._schema, self._policy, seed=SEED)
         self._levels = [engine.push(codes).levels[:, 0] for codes in self._batches]
 
     def published(self) -> Ints:

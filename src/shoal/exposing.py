@@ -59,7 +59,7 @@ class ExposingEngine(Engine):
         seconds, rows = space.window.seconds, space.window.rows
         length = seconds or float(rows)
         # What "plain" shows isn't estimated: there a subject stands behind rungs it isn't shown at.
-        step = 0.0 if course.plain else length / course.estimates
+        step = 0.0 if course.plain or not course.estimates else length / course.estimates
         self._reach = Reach(seconds > 0, length, seconds or rows - 1.0, step)
 
     @property
@@ -181,8 +181,8 @@ class ExposingEngine(Engine):
     # -- room --------------------------------------------------------------------------------------
 
     def _make_room(self) -> None:
-        """Larger tables: twice as large as is needed, so that it happens rarely."""
-        self._move([max(2 * n, m) for n, m in zip(self._needed(), self._there(), strict=True)])
+        """Larger tables: half as large again as is needed, so that it happens rarely."""
+        self._move([max(n + n // 2, m) for n, m in zip(self._needed(), self._there(), strict=True)])
 
     def _give_room_back(self) -> None:
         """Smaller tables, where the window has become much smaller than they are."""

@@ -89,7 +89,11 @@ def test_it_says_what_its_knobs_are() -> None:
         ({"count": "exposed"}, "count: must be one of residual, plain; got 'exposed'"),
         ({"k": 1}, "k: must be a whole number of at least 2; got 1"),
         ({"k": 2.0}, "k: must be a whole number"),
-        ({"estimates": 0}, "estimates: must be a whole number of at least 1; got 0"),
+        ({"estimates": -1}, "estimates: must be a whole number of at least 0; got -1"),
+        (
+            {"estimates": 0, "probability": 0.5},
+            "estimates: must be at least 1, since z follows them",
+        ),
         ({"estimates": 1001}, "estimates: must be at most 1,000; got 1001"),
         ({"probability": 1.1}, "probability: must be a number from 0 to 1; got 1.1"),
         ({"probability": -0.1}, "probability: must be a number from 0 to 1"),

@@ -37,7 +37,7 @@ class ZAnonymous(Anonymizer):
     k
         See ``probability``.
     estimates
-        How often in a window's length the share of such subjects is estimated.
+        How often in a window's length the share of such subjects is estimated; 0: never.
 
     >>> import numpy as np
     >>> from shoal import Codes, Policy, Quasi, Schema, Window
@@ -70,9 +70,15 @@ class ZAnonymous(Anonymizer):
     def __post_init__(self) -> None:
         self._one_of("count", ("residual", "plain"))
         self._at_least(2, "k")
-        self._at_least(1, "estimates")
+        self._at_least(0, "estimates")
         self._at_most(1000, "estimates")
         self._between(0.0, 1.0, "probability")
+        if self.probability and not self.estimates:
+            raise ParameterError(
+                "ZAnonymous.estimates",
+                "must be at least 1, since z follows them",
+                got=repr(self.estimates),
+            )
         if self.probability and self.count == "plain":
             raise ParameterError(
                 "ZAnonymous.probability",

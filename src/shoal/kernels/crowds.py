@@ -6,7 +6,7 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Ints, power_of_two
-from shoal.kernels.pairs import home
+from shoal.kernels.pairs import hash_of
 
 __all__ = ["distinct", "sets_of"]
 
@@ -55,7 +55,7 @@ def _distinct(subjects: Ints, table: Ints) -> Ints:
     people = np.empty(len(subjects), np.int64)
     n = 0
     for subject in subjects:
-        at = home(subject, 0, len(table) - 1)
+        at = hash_of(subject, 0) & (len(table) - 1)
         while table[at] != -1 and people[table[at]] != subject:
             at = (at + 1) & (len(table) - 1)
         if table[at] == -1:
@@ -69,12 +69,12 @@ def _distinct(subjects: Ints, table: Ints) -> Ints:
 def _add(people: Ints, table: Ints, subjects: Ints, numbers: Ints, sets: Ints) -> None:
     mask = len(table) - 1
     for i in range(len(people)):
-        at = home(people[i], 0, mask)
+        at = hash_of(people[i], 0) & mask
         while table[at] != -1:
             at = (at + 1) & mask
         table[at] = i
     for i in range(len(subjects)):
-        at = home(subjects[i], 0, mask)
+        at = hash_of(subjects[i], 0) & mask
         while people[table[at]] != subjects[i]:
             at = (at + 1) & mask
         sets[table[at]] = (sets[table[at]] + numbers[i]) & MASK

@@ -1,12 +1,13 @@
 """Who has exposed what in the latest window, where values have no ladder: pairs and counts.
 
-A pair is a value (by its key) and a subject that has exposed it; it knows the position in a ring of
-its latest exposure. Counts tell how many pairs each value has. Both are hash tables with linear
-probing; deleting shifts what lies behind back, so that they never degrade on an endless stream. An
-exposure, and one that leaves the window, take constant time.
+All exposures of the window are in a ring, in their order. A pair is a value (by its key) and a
+subject that has exposed it; all that is kept of it is a mark of its hash and the place in the ring
+of its latest exposure, which has the rest. Counts tell how many pairs each value has. Both are hash
+tables with linear probing; deleting shifts what lies behind back, so that they never degrade on an
+endless stream. An exposure, and one that leaves the window, take constant time.
 
-It does what `shoal.kernels.exposures` does for values with ladders, in the nearest memory that can
-be: an exposure touches one line of each table.
+It does what `shoal.kernels.exposures` does for values with ladders, in as little memory as can be:
+what takes time is to fetch it.
 
 Reference: N. Jha et al., Performance Evaluation 159 (2023), Algorithm 1.
 """
@@ -21,14 +22,14 @@ from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records, power_of_two
 from shoal.kernels.reach import DONE, LOOK, ROOM, Cells, Reach, slot_of
 
-__all__ = ["N_PAIRS", "Pairs", "empty", "moved", "needed", "published", "room", "take"]
+__all__ = ["N_PAIRS", "Pairs", "empty", "hash_of", "moved", "needed", "published", "room", "take"]
 
 #: Tables have room for at least so many.
 LEAST = 64
-#: The columns of a pair; those of the ring are the first two. A key of 0 is a free line.
-KEY, SUBJECT, LATEST = range(3)
-#: The second column of a count.
-COUNT = 1
+#: The columns of the ring, and the second one of a count. A key of 0 is a free count.
+KEY, SUBJECT, COUNT = 0, 1, 1
+#: A pair is its hash, which has 31 bits, times 2**32, and its place in the ring plus 1; 0 is free.
+PLACE_BITS, PLACE_MASK, HASH_MASK = 32, 2**32 - 1, 2**31 - 1
 #: The rung of a value that isn't there.
 MISSING = -2
 #: The marks: how many pairs and values there are, the positions of the oldest exposure and of the
@@ -50,7 +51,7 @@ def empty(n_pairs: int = LEAST, n_keys: int = LEAST, n_exposures: int = LEAST) -
     """Nobody has exposed anything; there is room for so many of each."""
     n_ring = power_of_two(n_exposures)
     return Pairs(
-        np.zeros((power_of_two(2 * n_pairs), 3), np.int64),
+        np.zeros(power_of_two(2 * n_pairs), np.int64),
         np.zeros((power_of_two(2 * n_keys), 2), np.int64),
         np.zeros((n_ring, 2), np.int64),
         np.zeros(n_ring),
@@ -78,31 +79,21 @@ def moved(table: Pairs, n_pairs: int, n_keys: int, n_exposures: int) -> Pairs:
 
 
 @kernel
-def home(key: int, subject: int, mask: int) -> int:
-    """Where a pair, or with no subject a value, is looked for first."""
+def hash_of(key: int, subject: int) -> int:
+    """A hash of 31 bits of a pair, or with no subject of a value."""
     # 32-bit halves times 31-bit constants: nothing overflows, compiled or not.
     h = ((key & 0xFFFFFFFF) * 0x5BD1E995) ^ (((key >> 32) & 0xFFFFFFFF) * 0x2C1B3C6D)
     h ^= ((subject & 0xFFFFFFFF) * 0x297A2D39) ^ (((subject >> 32) & 0xFFFFFFFF) * 0x45D9F3B5)
     h ^= h >> 29
     h = (h & 0xFFFFFFFF) * 0x45D9F3B
-    return (h >> 12) & mask
-
-
-@kernel
-def find_pair(pairs: Ints, key: int, subject: int) -> int:
-    """Where a pair is, or the free line where it would go."""
-    mask = len(pairs) - 1
-    at = home(key, subject, mask)
-    while pairs[at, KEY] != 0 and (pairs[at, KEY] != key or pairs[at, SUBJECT] != subject):
-        at = (at + 1) & mask
-    return at
+    return (h >> 16) & HASH_MASK
 
 
 @kernel
 def find_count(counts: Ints, key: int) -> int:
     """Where the count of a value is, or the free line where it would go."""
     mask = len(counts) - 1
-    at = home(key, 0, mask)
+    at = hash_of(key, 0) & mask
     while counts[at, KEY] != 0 and counts[at, KEY] != key:
         at = (at + 1) & mask
     return at
@@ -134,29 +125,29 @@ def take(
             begin = clock
         horizon = clock - reach.back
         while oldest < upcoming and stamps[oldest & ring_mask] < horizon:
-            position = oldest
+            spot = oldest & ring_mask
             oldest += 1
-            key, subject = ring[position & ring_mask, KEY], ring[position & ring_mask, SUBJECT]
-            at = home(key, subject, pair_mask)
-            while pairs[at, KEY] != 0 and (pairs[at, KEY] != key or pairs[at, SUBJECT] != subject):
+            key = ring[spot, KEY]
+            pair_hash = hash_of(key, ring[spot, SUBJECT])
+            wanted = (pair_hash << PLACE_BITS) + spot + 1
+            at = pair_hash & pair_mask
+            while pairs[at] != 0 and pairs[at] != wanted:
                 at = (at + 1) & pair_mask
-            if pairs[at, KEY] == 0 or pairs[at, LATEST] != position:
+            if pairs[at] == 0:
                 # The subject has exposed the value again since.
                 continue
             n_pairs -= 1
             free = at
             at = (at + 1) & pair_mask
-            while pairs[at, KEY] != 0:
-                wanted = home(pairs[at, KEY], pairs[at, SUBJECT], pair_mask)
-                # A line may fill the gap unless its home lies cyclically behind the gap.
-                if ((at - wanted) & pair_mask) >= ((at - free) & pair_mask):
-                    pairs[free, KEY] = pairs[at, KEY]
-                    pairs[free, SUBJECT] = pairs[at, SUBJECT]
-                    pairs[free, LATEST] = pairs[at, LATEST]
+            while pairs[at] != 0:
+                # One may fill the gap unless its home lies cyclically behind the gap.
+                first = (pairs[at] >> PLACE_BITS) & pair_mask
+                if ((at - first) & pair_mask) >= ((at - free) & pair_mask):
+                    pairs[free] = pairs[at]
                     free = at
                 at = (at + 1) & pair_mask
-            pairs[free, KEY] = 0
-            at = home(key, 0, count_mask)
+            pairs[free] = 0
+            at = hash_of(key, 0) & count_mask
             while counts[at, KEY] != key:
                 at = (at + 1) & count_mask
             counts[at, COUNT] -= 1
@@ -181,25 +172,29 @@ def take(
             if key == 0:
                 cells.levels[i, j] = MISSING
                 continue
-            count = home(key, 0, count_mask)
+            count = hash_of(key, 0) & count_mask
             while counts[count, KEY] != 0 and counts[count, KEY] != key:
                 count = (count + 1) & count_mask
-            at = home(key, subject, pair_mask)
-            while pairs[at, KEY] != 0 and (pairs[at, KEY] != key or pairs[at, SUBJECT] != subject):
+            pair_hash = hash_of(key, subject)
+            at = pair_hash & pair_mask
+            while pairs[at] != 0:
+                if pairs[at] >> PLACE_BITS == pair_hash:
+                    spot = (pairs[at] & PLACE_MASK) - 1
+                    if ring[spot, KEY] == key and ring[spot, SUBJECT] == subject:
+                        break
                 at = (at + 1) & pair_mask
-            if pairs[at, KEY] == 0:
-                pairs[at, KEY] = key
-                pairs[at, SUBJECT] = subject
+            if pairs[at] == 0:
                 n_pairs += 1
                 if counts[count, KEY] == 0:
                     counts[count, KEY] = key
                     counts[count, COUNT] = 0
                     n_keys += 1
                 counts[count, COUNT] += 1
-            pairs[at, LATEST] = upcoming
-            ring[upcoming & ring_mask, KEY] = key
-            ring[upcoming & ring_mask, SUBJECT] = subject
-            stamps[upcoming & ring_mask] = clock
+            spot = upcoming & ring_mask
+            pairs[at] = (pair_hash << PLACE_BITS) + spot + 1
+            ring[spot, KEY] = key
+            ring[spot, SUBJECT] = subject
+            stamps[spot] = clock
             upcoming += 1
             if counts[count, COUNT] >= z:
                 cells.levels[i, j] = 0
@@ -225,7 +220,7 @@ def _drop_count(counts: Ints, free: int) -> None:
     mask = len(counts) - 1
     at = (free + 1) & mask
     while counts[at, KEY] != 0:
-        if ((at - home(counts[at, KEY], 0, mask)) & mask) >= ((at - free) & mask):
+        if ((at - hash_of(counts[at, KEY], 0)) & mask) >= ((at - free) & mask):
             counts[free, KEY] = counts[at, KEY]
             counts[free, COUNT] = counts[at, COUNT]
             free = at
@@ -234,34 +229,51 @@ def _drop_count(counts: Ints, free: int) -> None:
 
 
 @kernel
+def _is_latest(table: Pairs, spot: int) -> bool:
+    """Whether an exposure is the latest one of its pair."""
+    pairs, ring = table.pairs, table.ring
+    pair_hash = hash_of(ring[spot, KEY], ring[spot, SUBJECT])
+    wanted = (pair_hash << PLACE_BITS) + spot + 1
+    at = pair_hash & (len(pairs) - 1)
+    while pairs[at] != 0 and pairs[at] != wanted:
+        at = (at + 1) & (len(pairs) - 1)
+    return pairs[at] != 0
+
+
+@kernel
 def _move(table: Pairs, other: Pairs) -> None:
-    pairs, counts, ring = table.pairs, table.counts, table.ring
-    for i in range(len(pairs)):
-        if pairs[i, KEY] != 0:
-            at = find_pair(other.pairs, pairs[i, KEY], pairs[i, SUBJECT])
-            for column in range(3):
-                other.pairs[at, column] = pairs[i, column]
+    counts, ring = table.counts, table.ring
     for i in range(len(counts)):
         if counts[i, KEY] != 0:
             at = find_count(other.counts, counts[i, KEY])
-            for column in range(2):
-                other.counts[at, column] = counts[i, column]
+            other.counts[at, KEY] = counts[i, KEY]
+            other.counts[at, COUNT] = counts[i, COUNT]
     for position in range(table.marks[OLDEST], table.marks[UPCOMING]):
         here, there = position & (len(ring) - 1), position & (len(other.ring) - 1)
         other.ring[there, KEY] = ring[here, KEY]
         other.ring[there, SUBJECT] = ring[here, SUBJECT]
         other.times[there] = table.times[here]
+        if _is_latest(table, here):
+            pair_hash = hash_of(ring[here, KEY], ring[here, SUBJECT])
+            at = pair_hash & (len(other.pairs) - 1)
+            while other.pairs[at] != 0:
+                at = (at + 1) & (len(other.pairs) - 1)
+            other.pairs[at] = (pair_hash << PLACE_BITS) + there + 1
 
 
 @kernel
 def published(table: Pairs, z: int) -> tuple[Ints, Ints]:
     """The subjects and the values of the pairs whose value z subjects have exposed."""
+    pairs, counts, ring = table.pairs, table.counts, table.ring
     subjects = np.empty(table.marks[N_PAIRS], np.int64)
     keys = np.empty(len(subjects), np.int64)
     n = 0
-    for i in range(len(table.pairs)):
-        key = table.pairs[i, KEY]
-        if key != 0 and table.counts[find_count(table.counts, key), COUNT] >= z:
-            subjects[n], keys[n] = table.pairs[i, SUBJECT], key
-            n += 1
+    for i in range(len(pairs)):
+        if pairs[i] != 0:
+            spot = (pairs[i] & PLACE_MASK) - 1
+            key = ring[spot, KEY]
+            if z <= 1 or counts[find_count(counts, key), COUNT] >= z:
+                subjects[n] = ring[spot, SUBJECT]
+                keys[n] = key
+                n += 1
     return subjects[:n], keys[:n]
