@@ -20,13 +20,14 @@ from shoal.testing.broker import NoBrokerError, create_topics, find_broker
 #: Tests of folders that have nothing to do with compiled code, or whose children run without it.
 PLAIN = (
     "crashes", "io", "state", "observe", "audit", "metrics", "datasets", "models", "benchmarks",
-    "testing", "cli", "test_examples.py", "test_frame.py",
-    "test_cells.py", "test_codec.py", "test_criteria.py", "test_docs.py", "test_errors.py",
-    "test_events.py", "test_hierarchy.py", "test_hold.py", "test_job.py", "test_job_domains.py",
-    "test_job_ends.py", "test_job_promises.py", "test_job_warnings.py", "test_labels.py",
-    "test_ladder.py", "test_policy.py", "test_pseudonyms.py", "test_recovery.py", "test_release.py",
-    "test_release_cells.py", "test_rungs.py", "test_schema.py", "test_trace.py",
-    "test_trace_cells.py", "test_writer.py",
+    "testing", "cli", "test_cells.py", "test_codec.py", "test_codec_cells.py",
+    "test_criteria.py", "test_docs.py", "test_errors.py", "test_events.py", "test_examples.py",
+    "test_frame.py", "test_hierarchy.py", "test_hold.py", "test_job.py", "test_job_domains.py",
+    "test_job_ends.py", "test_job_promises.py", "test_job_warnings.py", "test_job_z.py",
+    "test_labels.py", "test_ladder.py", "test_policy.py", "test_pseudonyms.py",
+    "test_recovery.py", "test_release.py", "test_release_cells.py", "test_rungs.py",
+    "test_schema.py", "test_trace.py", "test_trace_cells.py", "test_writer.py",
+    "test_z_pipeline.py",
 )  # fmt: skip
 
 #: Tests that run whole benchmarks.

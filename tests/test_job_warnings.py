@@ -44,7 +44,7 @@ def test_a_plain_promise_of_z_is_nothing_to_warn_of():
     ("given", "says"),
     [
         ({"z": 1}, "policy.z = 1 promises nothing"),
-        ({"keep": ("note", "ward")}, "schema.keep publishes note, ward as they are"),
+        ({"keep": ("note", "ward")}, "schema.keep publishes note, ward as it is"),
         ({"count": "plain"}, 'algorithm.count = "plain" publishes a general value'),
         ({"seed": 7}, "run.seed makes every random choice predictable"),
         (

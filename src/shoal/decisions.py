@@ -69,7 +69,8 @@ class Decisions(NamedTuple):
 
     Where values are published one by one there are no boxes. Then ``levels``, ``crowds`` and ``z``
     have one entry for each decided row: for each attribute the rung at which it is published
-    (`HIDDEN`, `MISSING`) and how many subjects stand behind it, and the z that was in force.
+    (`HIDDEN`, `MISSING`) and how many subjects stand behind it, and the z that was in force. What
+    is missing is told there, and not by ``gaps``.
     ``estimates`` are the looks that were taken at the window, see `ESTIMATE`.
     """
 

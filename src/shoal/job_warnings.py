@@ -56,8 +56,8 @@ def _of_one_by_one(
         yield "policy.z = 1 promises nothing: every value is published"
     if schema.keep:
         yield (
-            f"schema.keep publishes {', '.join(schema.keep)} as they are, whoever has them: under "
-            "z-anonymity no group protects them. Name them under schema.quasi to have them decided"
+            f"schema.keep publishes {', '.join(schema.keep)} as it is, whoever has it: under "
+            "z-anonymity no group protects it. Name it under schema.quasi to have it decided"
         )
     if getattr(anonymizer, "count", "residual") == "plain":
         yield (

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import prometheus_client
 from prometheus_client.parser import text_string_to_metric_families
 
 import shoal
+from shoal.decisions import ESTIMATE
 from shoal.metrics import Summary
+from shoal.metrics.cells import Cells
 from shoal.observe import Figures, Health
 from shoal.observe.exposition import Exposition
 from shoal.observe.health import Watch
@@ -96,10 +100,20 @@ PAGE = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text(encoding
 
 def test_every_metric_is_on_its_page_with_its_type() -> None:
     told = dict(re.findall(r"^\| `(shoal_\w+)` \| (\w+) \|", PAGE, re.M))
-    shown = re.findall(
-        r"^# TYPE (\w+) (\w+)$", text(some_figures(), Health(checkpoint_age=1.0)), re.M
-    )
+    figures = dataclasses.replace(some_figures(), z=20, k_anonymous=0.9)
+    shown = re.findall(r"^# TYPE (\w+) (\w+)$", text(figures, Health(checkpoint_age=1.0)), re.M)
     assert told == dict(shown)
+
+
+def test_values_one_by_one_have_a_z_and_no_k() -> None:
+    cells = Cells([1], z=20)
+    cells.look(np.array([(0, 0.0, 20, 25, 400, 0.9049, 1.2)], ESTIMATE))
+    figures = Figures.of(Summary(cells=cells), algorithm="z-anonymity", k=1)
+    found = text(figures)
+    shown = samples(found)
+    assert (shown["shoal_z",], shown["shoal_k_anonymous_share",]) == (25, 0.9)
+    assert 'k="' not in found
+    assert "shoal_z " not in text(some_figures())
 
 
 def test_the_alerts_of_the_page_name_metrics_that_exist() -> None:

@@ -62,7 +62,9 @@ class Exposition(Collector):
 
 
 def _of(figures: Figures) -> Iterator[Metric]:
-    about = {"version": __version__, "algorithm": figures.algorithm, "k": str(figures.k)}
+    about = {"version": __version__, "algorithm": figures.algorithm}
+    # Where values are published one by one there is no k; the z in force is a figure of its own.
+    about |= {"k": str(figures.k)} if figures.z is None else {}
     yield InfoMetricFamily("shoal", "Which Shoal, which algorithm, which k.", about)
     for what, meaning, count in (
         ("in", "Rows that came in, bad ones included.", figures.n_in),
