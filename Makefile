@@ -41,7 +41,7 @@ layers: $(STAMP)
 
 unit: $(STAMP)
 	@echo "==> tests and doctests, compiled (the first time compiles the kernels: a minute or two)"
-	@$(BIN)/python -m pytest -q tests src --doctest-modules -m 'not plain and not long' -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -q tests src --doctest-modules -m 'not plain and not long' -n 2 --dist loadgroup
 
 coverage: $(STAMP)
 	@echo "==> the same tests and those with a broker and with crashes, in plain Python, with coverage"

@@ -46,6 +46,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.plain)
         if item.path.parent.name == "benchmarks" and item.path.stem in LONG:
             item.add_marker(pytest.mark.long)
+        item.add_marker(pytest.mark.xdist_group(_together(item)))
+
+
+def _together(item: pytest.Item) -> str:
+    """What one worker runs, so that no two compile the same: a file; of the contract, a recipe."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    recipe = params.get("name", "") if item.path.stem == "test_contract" else ""
+    return f"{item.path.stem}-{recipe}"
 
 
 @pytest.fixture(autouse=True)

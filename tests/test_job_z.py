@@ -84,7 +84,7 @@ WRONG_EVENTS = [
     ("z = 20", "z = '20'", {"policy.z"}, "integer"),
     (SECONDS, "", {"policy.window"}, "{ seconds = 3600 }, or { rows = 500000 }"),
     (SECONDS, "window = {}", {"policy.window.rows"}, "for z-anonymity seconds = 3600"),
-    (SECONDS, "window = 'all'", {"policy.window"}, "is missing"),
+    (SECONDS, "window = 'all'", {"policy.window"}, "never ends"),
     (SECONDS, "window = { seconds = 0 }", {"policy.window.seconds"}, "above 0"),
     (SECONDS, "window = { seconds = 9, rows = 9 }", {"policy.window.seconds"}, "Keep one"),
     (SECONDS, "window = { rows = 9, advance = 3 }", {"policy.window.advance"}, "isn't used"),
