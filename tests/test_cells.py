@@ -12,6 +12,7 @@ import pytest
 
 from shoal import Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Sensitive, TCloseness
 from shoal.audit import audit
+from shoal.cells import label_text, one_text
 from shoal.codec import Codec
 from shoal.frame import anonymize
 from shoal.policy import BasicLikeness, EnhancedLikeness
@@ -93,3 +94,8 @@ def test_another_value_is_not_another_spelling() -> None:
     shown, trace = anonymize(table, schema, policy, "sabre-ak", seed=1, trace=True)
     forged = shown.set_column(1, "s", pa.array(["1"] * 4))
     assert audit(schema, policy, forged, trace=trace, original=table)["cover"].verdict == "broken"
+
+
+def test_what_cannot_be_seen_goes_before_letters_and_accents_come_together():
+    seen = pa.array(["\u00e9", "e\u200d\u0301", "e\u0301", "\u200b\u00e9 "])
+    assert set(one_text(seen).to_pylist()) == set(label_text(seen).to_pylist()) == {"\u00e9"}

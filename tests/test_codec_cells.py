@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.codec import NAMED, Codec
+from shoal.codec import NAMED, Codec, _down
 from shoal.ladder import Grid, Open, Path
 from shoal.schema import Quasi, Schema
 
@@ -128,3 +128,12 @@ def test_a_time_beyond_all_calendars_is_bad_where_it_has_to_be_a_moment(time):
 def test_the_subject_for_a_trace_is_told_in_words():
     told = codec(with_subject=True).encode(batch(who=[b"\x00", b"\x01", b"\x00"])).payload["who"]
     assert told.to_pylist() == ["00", "01", "00"]
+
+
+@pytest.mark.parametrize("step", [0.1, 0.25, 1.0, 60.0, 0.3])
+def test_a_published_time_is_the_largest_multiple_of_the_step(step):
+    times = np.concatenate((np.arange(60) * step, np.arange(60) / 10, [0.3, 0.6, 59.999999]))
+    down = _down(times, step)
+    assert (down <= times).all()
+    assert (times - down < step * (1 + 1e-9)).all()
+    assert _down(np.array([0.3, 0.6, 0.7]), 0.1).tolist() == [0.3, 0.6, 0.7]

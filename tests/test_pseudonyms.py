@@ -122,3 +122,11 @@ def test_nothing_is_shown():
 def test_a_period_is_a_number_above_0(rotate):
     with pytest.raises(ParameterError, match=r"Pseudonym\.rotate: must be a number above 0"):
         Pseudonym(rotate)
+
+
+def test_only_the_names_of_a_period_are_hashed(monkeypatch):
+    hashed = []
+    monkeypatch.setattr("shoal.pseudonyms._octets", lambda name: hashed.append(name) or b"x")
+    names = pa.array([f"p{i}" for i in range(100)]).dictionary_encode()
+    Pseudonyms(rotate=1).give(names, np.arange(100.0), bytes(32))
+    assert len(hashed) == 100

@@ -15,7 +15,7 @@ from shoal.order import Arranged
 from shoal.policy import KAnonymity, Policy, Window, ZAnonymity
 from shoal.pseudonyms import Pseudonym
 from shoal.release import Publish
-from shoal.release_cells import CellPublisher
+from shoal.release_cells import CellPublisher, _used
 from shoal.rungs import Ladders
 from shoal.schema import Quasi, Schema
 
@@ -187,3 +187,10 @@ def test_what_doesnt_go_with_values_one_by_one_is_refused(how, schema, says):
 @pytest.mark.parametrize("how", [{}, {"time": 0}, {"time": 3600, "pseudonym": Pseudonym(60)}])
 def test_what_goes_with_values_one_by_one(how):
     Publish(suppressed="root", **how).check(POLICY, SCHEMA)
+
+
+def test_labels_are_numbered_as_they_are_published():
+    labels = pa.array(["hidden", "b", "a"])
+    column = _used(labels, np.array([0, 2, 1, 2]), np.array([True, False, False, False]))
+    assert column.to_pylist() == [None, "a", "b", "a"]
+    assert column.dictionary.to_pylist() == ["a", "b"]

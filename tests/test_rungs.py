@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shoal.hierarchy import Hierarchy, Range
 from shoal.kernels.arrays import Bools, Ints
 from shoal.ladder import AnyDomain, Grid, Open, Path, n_rungs, rungs
-from shoal.rungs import Ladders, Rung, rung_column
+from shoal.rungs import Ladders, Rung, _chained, rung_column
 from shoal.schema import Quasi, Schema
 
 KEY = bytes(range(8))
@@ -226,3 +226,11 @@ def test_a_batch_of_positions_without_rows():
 
 def test_a_rung_shows_no_values():
     assert repr(Rung(np.zeros(3, np.int64), pa.array(["canary"]))) == "Rung(3 rows)"
+
+
+def test_a_label_under_another_one_has_another_key():
+    labels, above = np.array([5, 5, 7]), np.array([1, 2, 1])
+    keys = _chained(labels, above)
+    assert len(set(keys.tolist())) == 3
+    assert _chained(labels[:1], above[:1])[0] == keys[0]
+    assert _chained(np.array([0]), np.array([0]))[0] == 1  # 0 stands for what is missing

@@ -110,8 +110,9 @@ def label_text(column: Any) -> Any:
     if not pa.types.is_string(text.type):
         text = text.cast(pa.string())
     if not pc.all(pc.fill_null(pc.string_is_ascii(text), True)).as_py():
-        text = pc.utf8_normalize(text, form="NFC")
+        # First what can't be seen goes: it may stand between a letter and its accent.
         text = pc.replace_substring_regex(text, r"\p{Cf}", "")
+        text = pc.utf8_normalize(text, form="NFC")
     return pc.utf8_trim_whitespace(text)
 
 

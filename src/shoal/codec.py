@@ -281,9 +281,23 @@ class Codec:
         return columns
 
 
+def _down(times: Floats, step: float) -> Floats:
+    """The largest multiple of a step that isn't above each time."""
+    per = round(1 / step) if step < 1 and abs(1 / step - round(1 / step)) < 1e-9 else 0
+    n = np.floor(times / step)
+
+    def multiple(n: Floats) -> Floats:
+        # 3 / 10 is 0.3 where 3 * 0.1 isn't.
+        return n / per if per else n * step
+
+    # What is rounded on the way must not put a multiple on the wrong side of itself.
+    n = np.where(multiple(n + 1) <= times, n + 1, n)
+    return multiple(np.where(multiple(n) > times, n - 1, n))
+
+
 def _rounded(times: Floats, step: float, kind: Any) -> Any:
     """Times as they are published: rounded down to a step; a time that is none is missing."""
-    told = np.floor(times / step) * step if step else times
+    told = _down(times, step) if step else times
     lost = ~np.isfinite(told)
     if pa.types.is_floating(kind):
         return pa.array(told, mask=lost)

@@ -14,7 +14,8 @@ from shoal._jit import kernel
 from shoal.decisions import MISSING
 from shoal.exposing import LEAST, Course, ExposingEngine, State
 from shoal.kernels.arrays import Ints
-from shoal.kernels.climbing import Rule, climb, expose, forget, rebuild
+from shoal.kernels.climbing import Rule, climb, crowd, expose, forget, rebuild, show
+from shoal.kernels.crowds import first_of_pairs
 from shoal.kernels.exposures import (
     KEY,
     LATEST,
@@ -22,7 +23,6 @@ from shoal.kernels.exposures import (
     N_ENTRIES,
     N_LEAVES,
     N_NODES,
-    N_SUBJECTS,
     NODE,
     NONE,
     OLDEST,
@@ -90,7 +90,10 @@ class LadderEngine(ExposingEngine):
         return _subjects(self.state.table)
 
     def _published(self, z: int) -> tuple[Ints, Ints]:
-        return _published(self.state.table, z)
+        subjects, keys = _published(self.state.table, Rule(z, self._course.plain))
+        # Several values of a subject may be published as one.
+        first = first_of_pairs(subjects, keys)
+        return subjects[first], keys[first]
 
 
 @kernel
@@ -106,17 +109,18 @@ def _subjects(table: Exposures) -> Ints:
 
 
 @kernel
-def _published(table: Exposures, z: int) -> tuple[Ints, Ints]:
-    """Who stands behind which node that may be published: subjects, and keys of nodes."""
-    nodes = table.nodes
-    subjects = np.empty(table.marks[N_ENTRIES], np.int64)
+def _published(table: Exposures, rule: Rule) -> tuple[Ints, Ints]:
+    """Subjects, and the keys of the rungs that their values would be published at."""
+    subjects = np.empty(table.marks[N_LEAVES], np.int64)
     keys = np.empty(len(subjects), np.int64)
     n = 0
     for at in range(table.marks[TOP_ENTRY]):
-        node = table.entries[at, NODE]
-        if node != NONE and nodes[node, N_SUBJECTS] >= z:
-            subjects[n] = table.entries[at, SUBJECT]
-            keys[n] = nodes[node, KEY]
+        if table.entries[at, LATEST] == NONE:
+            continue
+        subject = table.entries[at, SUBJECT]
+        node = climb(table, rule, table.entries[at, NODE], subject)
+        if node != NONE:
+            subjects[n], keys[n] = subject, table.nodes[node, KEY]
             n += 1
     return subjects[:n], keys[:n]
 
@@ -177,12 +181,16 @@ def _take(
                     return ROOM
                 leaves[j] = expose(table, rule, keys, codes.subjects[i], clock, changed)
         for j in range(len(leaves)):
-            node = climb(table, rule, leaves[j])
             if leaves[j] == NONE:
                 cells.levels[i, j] = MISSING
-            elif node != NONE:
+                continue
+            node = climb(table, rule, leaves[j], codes.subjects[i])
+            if node != NONE:
                 cells.levels[i, j] = table.nodes[node, LEVEL]
-                cells.crowds[i, j] = table.nodes[node, N_SUBJECTS]
+                cells.crowds[i, j] = crowd(table, rule, node, codes.subjects[i])
+        for j in range(len(leaves)):
+            if cells.levels[i, j] == 0:
+                show(table, leaves[j], codes.subjects[i])
         cells.z[i] = rule.z
         if not np.isnan(codes.times[i]):
             cells.times[i] = place["now"][0]

@@ -90,9 +90,10 @@ class Path:
         """The labels of a text, from fine to coarse."""
         begin = self.separator if text.startswith(self.separator) else ""
         first, *others = text.removeprefix(begin).split(self.separator)
-        parts = [begin + first, *others]
-        # What stands before a separator may have white space behind it, which says nothing.
-        shorter = (self.separator.join(parts[:n]).rstrip() for n in range(self.levels - 1, 0, -1))
+        # White space around a part, and a part of nothing else, say nothing; that of a separator
+        # is its own.
+        parts = [begin + first.strip(), *filter(None, (part.strip() for part in others))]
+        shorter = (self.separator.join(parts[:n]) for n in range(self.levels - 1, 0, -1))
         return text, *shorter
 
 

@@ -108,8 +108,10 @@ class Pseudonyms:
         self._period = period
 
     def _hashed(self, names: Any) -> Any:
-        if not pa.types.is_dictionary(names.type):
-            names = names.dictionary_encode()
+        if pa.types.is_dictionary(names.type):
+            # A slice has the whole dictionary of its batch: only names of the period are hashed.
+            names = names.dictionary_decode()
+        names = names.dictionary_encode()
         key = self._key.tobytes()
         texts = [
             hashlib.blake2b(_octets(name), digest_size=DIGEST, key=key).hexdigest()

@@ -92,15 +92,30 @@ class Ladders:
                 missing |= is_missing(column)
             if not with_gaps:
                 complain(missing, f"{quasi.name} is missing")
-            for level, rung in enumerate(_rungs(quasi, columns, missing, complain)):
-                name = rung_column(quasi.name, level)
+            rungs = _rungs(quasi, columns, missing, complain)
+            keys = np.zeros(batch.num_rows, np.int64)
+            of_quasi: list[Ints] = []
+            told: dict[str, Any] = {}
+            # From coarse to fine: a key is that of a label under all that is above it.
+            for level in range(len(rungs) - 1, -1, -1):
+                rung, name = rungs[level], rung_column(quasi.name, level)
                 hashes = text_hashes(self._keys[name], rung.labels)
-                # Nothing but what is missing is 0.
-                hashes[hashes == 0] = 1
-                cells.append(np.where(missing, 0, hashes[rung.places] if len(hashes) else 0))
+                keys = _chained(hashes[rung.places] if len(hashes) else keys, keys)
+                of_quasi.insert(0, np.where(missing, 0, keys))
                 places = pa.array(rung.places.astype(np.int32), mask=missing)
-                labels[name] = pa.DictionaryArray.from_arrays(places, rung.labels)
+                told[name] = pa.DictionaryArray.from_arrays(places, rung.labels)
+            cells += of_quasi
+            labels |= dict(reversed(told.items()))
         return np.ascontiguousarray(np.column_stack(cells)), labels
+
+
+def _chained(hashes: Ints, above: Ints) -> Ints:
+    """The keys of labels under others; 0 is none, for it stands for what is missing."""
+    mixed = above.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + hashes.astype(np.uint64)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    keys: Ints = (mixed ^ (mixed >> np.uint64(31))).astype(np.int64)
+    return np.where(keys == 0, 1, keys)
 
 
 def _derived(key: bytes, number: int, level: int) -> Ints:

@@ -1,10 +1,11 @@
 """How far a value must climb to be published: z subjects have to stand behind its rung.
 
 Behind a leaf stand those who exposed it. Behind a rung above stand those who exposed something
-below it that can't be published now: only so does the rung stand for z subjects. (If all who
-exposed anything below counted, a rung that is popular because of one value would be published for
-another, and betray that it is a rare one.) So a subject moves up when a rung sinks below z, and
-down again when it reaches z. Such a move concerns fewer than z subjects.
+below it that can't be published, not even if one more subject exposed it, and wasn't: only so could
+whoever is published there have exposed what any of them has. (If all who exposed anything below
+counted, a rung that is popular because of one value would be published for another, and betray
+that it is a rare one.) So subjects come to stand behind a rung when one below it sinks below z - 1,
+and go when that reaches z - 1. Such a move concerns fewer than z subjects.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from shoal.kernels.exposures import (
     NONE,
     OLDEST,
     PARENT,
+    SHOWN,
     SUBJECT,
     TOP_ENTRY,
     TOP_NODE,
@@ -40,7 +42,7 @@ from shoal.kernels.exposures import (
     note,
 )
 
-__all__ = ["Rule", "climb", "expose", "forget", "rebuild"]
+__all__ = ["Rule", "climb", "crowd", "expose", "forget", "rebuild", "show"]
 
 
 class Rule(NamedTuple):
@@ -51,11 +53,26 @@ class Rule(NamedTuple):
 
 
 @kernel
-def climb(table: Exposures, rule: Rule, node: int) -> int:
-    """The finest rung that may be published, from a node upwards; `NONE` if none may."""
-    while node != NONE and table.nodes[node, N_SUBJECTS] < rule.z:
+def climb(table: Exposures, rule: Rule, node: int, subject: int) -> int:
+    """The finest rung that may be published for a subject, from its leaf upwards, or `NONE`."""
+    while node != NONE and crowd(table, rule, node, subject) < rule.z:
         node = table.nodes[node, PARENT]
     return node
+
+
+@kernel
+def crowd(table: Exposures, rule: Rule, node: int, subject: int) -> int:
+    """How many stand behind a rung of a value that a subject has exposed, with the subject."""
+    n = table.nodes[node, N_SUBJECTS]
+    if n < rule.z - 1 or table.nodes[node, LEVEL] == 0:
+        return n
+    return n + (find_entry(table, node, subject) == NONE)
+
+
+@kernel
+def show(table: Exposures, leaf: int, subject: int) -> None:
+    """Note that a value was published as it is: its subject hides nobody behind a rung above."""
+    table.entries[find_entry(table, leaf, subject), SHOWN] = 1
 
 
 @kernel
@@ -80,7 +97,7 @@ def expose(
     table.marks[N_LEAVES] += 1
     if table.nodes[leaf, PARENT] != NONE:
         changed[0] = subject
-        _pass_on(table, rule, leaf, True, changed)
+        _pass_on(table, rule, leaf, True, changed, 1)
     return leaf
 
 
@@ -96,43 +113,47 @@ def forget(table: Exposures, rule: Rule, changed: Ints) -> None:
         return
     leaf = entries[at, NODE]
     changed[0] = entries[at, SUBJECT]
+    n_above = 0 if entries[at, SHOWN] == 1 and not rule.plain else 1
     drop_entry(table, at)
     marks[N_LEAVES] -= 1
     if table.nodes[leaf, PARENT] != NONE:
-        _pass_on(table, rule, leaf, False, changed)
+        _pass_on(table, rule, leaf, False, changed, n_above)
     if table.nodes[leaf, N_SUBJECTS] == 0:
         drop_node(table, leaf)
 
 
 @kernel
-def _pass_on(table: Exposures, rule: Rule, node: int, is_more: bool, changed: Ints) -> None:
-    """Those ``changed`` came to, or went from, behind a node: do what follows for those above it.
+def _pass_on(
+    table: Exposures, rule: Rule, node: int, is_more: bool, changed: Ints, n_above: int
+) -> None:
+    """Somebody came to, or went from, behind a node: do what follows for those above it.
 
-    What follows concerns the same subjects, in the same way; or, where the node reached z or sank
-    below it, all who stand behind it, in the opposite way.
+    ``changed`` are those of them that count above it. What follows concerns them, in the same way;
+    or, where the node reached z - 1 or sank below it, all who stand behind it, in the opposite way.
     """
     nodes, entries = table.nodes, table.entries
-    n = 1
+    n_changed = 1
     while nodes[node, PARENT] != NONE:
         now = nodes[node, N_SUBJECTS]
-        before = now - n if is_more else now + n
+        before = now - n_changed if is_more else now + n_changed
         if not rule.plain:
-            if before >= rule.z and now >= rule.z:
+            if before >= rule.z - 1 and now >= rule.z - 1:
                 return
-            if before >= rule.z or now >= rule.z:
+            if before >= rule.z - 1 or now >= rule.z - 1:
                 # Who has just come is first in the list, and hasn't been counted above yet.
                 at = nodes[node, FIRST]
-                for _ in range(n if is_more else 0):
+                for _ in range(n_changed if is_more else 0):
                     at = entries[at, AFTER]
-                n = 0
+                n_above = 0
                 while at != NONE:
-                    changed[n] = entries[at, SUBJECT]
-                    n += 1
+                    if entries[at, SHOWN] == 0:
+                        changed[n_above] = entries[at, SUBJECT]
+                        n_above += 1
                     at = entries[at, AFTER]
                 is_more = not is_more
         node = nodes[node, PARENT]
-        n = _apply(table, node, is_more, changed, n)
-        if n == 0:
+        n_changed = n_above = _apply(table, node, is_more, changed, n_above)
+        if n_changed == 0:
             return
 
 
@@ -176,7 +197,9 @@ def rebuild(table: Exposures, rule: Rule) -> None:
             node = entries[at, NODE]
             if at >= table.marks[TOP_ENTRY] or node == NONE or nodes[node, LEVEL] != level:
                 continue
-            if nodes[node, PARENT] == NONE or nodes[node, N_SUBJECTS] >= rule.z:
+            if nodes[node, PARENT] == NONE or nodes[node, N_SUBJECTS] >= rule.z - 1:
+                continue
+            if entries[at, SHOWN] == 1:
                 continue
             one[0] = entries[at, SUBJECT]
             _apply(table, nodes[node, PARENT], True, one, 1)

@@ -8,7 +8,7 @@ from shoal._jit import kernel
 from shoal.kernels.arrays import Ints, power_of_two
 from shoal.kernels.pairs import hash_of
 
-__all__ = ["distinct", "sets_of"]
+__all__ = ["distinct", "first_of_pairs", "sets_of"]
 
 #: Sums of so many bits don't overflow when one more is added.
 MASK = 2**61 - 1
@@ -36,6 +36,23 @@ def sets_of(people: Ints, subjects: Ints, keys: Ints) -> Ints:
     sets = np.zeros(len(people), np.int64)
     _add(people, _table(len(people)), subjects, _scattered(keys), sets)
     return sets
+
+
+def first_of_pairs(subjects: Ints, keys: Ints) -> Ints:
+    """Where each pair of a subject and a key is for the first time.
+
+    >>> first_of_pairs(np.array([5, 7, 5, 5]), np.array([1, 1, 1, 2])).tolist()
+    [0, 1, 3]
+    """
+    order = np.lexsort((keys, subjects))
+    ordered = subjects[order], keys[order]
+    is_new = np.ones(len(order), np.bool_)
+    for column in ordered:
+        if len(order):
+            is_new[1:] &= column[1:] == column[:-1]
+    is_new[1:] = ~is_new[1:]
+    firsts: Ints = np.sort(order[is_new])
+    return firsts
 
 
 def _table(n: int) -> Ints:

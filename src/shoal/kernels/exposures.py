@@ -36,6 +36,7 @@ __all__ = [
     "N_SUBJECTS",
     "OLDEST",
     "PARENT",
+    "SHOWN",
     "SUBJECT",
     "TOP_ENTRY",
     "TOP_NODE",
@@ -59,8 +60,10 @@ LEAST = 64
 
 #: The columns of an entry: the subject; the position in the ring of its latest exposure (NONE above
 #: the leaves); its node (NONE: the entry is free); of how many children it comes (1 for a leaf);
-#: its neighbours in the node, where that has a parent.
+#: its neighbours in the node, where that has a parent. The last column tells of a leaf that it was
+#: published as it is for the subject.
 SUBJECT, LATEST, NODE, N_CHILDREN, BEFORE, AFTER = range(6)
+SHOWN = 7
 #: The columns of a node: its key; how many stand behind it; the first of them; its parent; its
 #: level (NONE: the node is free); how many nodes are right below it.
 KEY, N_SUBJECTS, FIRST, PARENT, LEVEL, N_BELOW = range(6)
@@ -199,6 +202,7 @@ def add_entry(table: Exposures, node: int, subject: int) -> int:
     entries[at, LATEST] = NONE
     entries[at, NODE] = node
     entries[at, N_CHILDREN] = 1
+    entries[at, SHOWN] = 0
     entries[at, CHAIN] = table.entry_heads[head]
     table.entry_heads[head] = at
     nodes[node, N_SUBJECTS] += 1
@@ -276,6 +280,7 @@ def _move(table: Exposures, other: Exposures) -> None:
         if entries[at, NODE] != NONE:
             new = add_entry(other, places[entries[at, NODE]], entries[at, SUBJECT])
             other.entries[new, N_CHILDREN] = entries[at, N_CHILDREN]
+            other.entries[new, SHOWN] = entries[at, SHOWN]
             others[at] = new
     for position in range(marks[OLDEST], marks[UPCOMING]):
         place = position & (len(ring) - 1)

@@ -15,6 +15,8 @@ __all__ = ["DONE", "LOOK", "PLACE", "ROOM", "Cells", "Reach", "slot_of"]
 
 #: Why the kernel has stopped: it is through, it needs room, or it is time for an estimate.
 DONE, ROOM, LOOK = 0, 1, 2
+#: No window is looked at more often than this.
+FARTHEST = 2.0**60
 
 PLACE = np.dtype(
     [
@@ -56,4 +58,5 @@ def slot_of(clock: float, begin: float, reach: Reach) -> int:
     """Which look at the window a time belongs to; below 0: none yet."""
     if reach.step == 0.0:
         return -1
-    return math.floor((clock - begin - reach.length) / reach.step)
+    # Times beyond counting are all of one slot: floor would overflow, compiled or not.
+    return math.floor(min((clock - begin - reach.length) / reach.step, FARTHEST))
