@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -93,13 +94,15 @@ def test_fewer_than_z_subjects_are_never_published_and_z_are(z: int) -> None:
 def test_each_attribute_of_a_row_is_decided_by_itself() -> None:
     rows = [
         event(None, "a", "x", "p*q"),
-        event(None, "b", "y", "p*r"),
-        event(None, "c", "x", None),
-        event(None, "d", None, "p*r"),
+        event(None, "b", "x", "p*r"),
+        event(None, "c", "y", "p*s"),
+        event(None, "d", "x", None),
+        event(None, "e", None, "p*s"),
     ]
-    decisions, _ = run(rows, z=2, window_rows=10)
-    assert [d.levels for d in decisions] == [(None, None), (None, 1), (0, None), (None, 0)]
-    assert [d.crowds for d in decisions] == [(0, 0), (0, 2), (2, 0), (0, 2)]
+    decisions, _ = run(rows, z=3, window_rows=10)
+    assert [d.levels for d in decisions[2:]] == [(None, 1), (0, None), (None, 1)]
+    assert [d.crowds for d in decisions[2:]] == [(0, 3), (3, 0), (0, 3)]
+    assert {d.levels for d in decisions[:2]} == {(None, None)}
 
 
 def test_the_same_value_in_two_attributes_is_two_values() -> None:
@@ -128,48 +131,126 @@ def test_z_3_parents_count_the_residual() -> None:
     assert levels(BETRAYAL, z=3, window_rows=10, deviations=paper) == [None, None, 0, 1]
 
 
-def test_a_sibling_that_became_popular_doesnt_count_with_what_it_was_before() -> None:
-    rows = numbered(("a", "it*turin"), ("b", "it*turin"), ("c", "it*aosta"))
+def test_one_newcomer_must_not_make_a_sibling_publishable() -> None:
+    """Had d been a third in Turin, it would have been told: "it" would mean "not in Turin"."""
+    rows = [event(5.0, "b", "it*turin"), event(6.0, "c", "it*turin"), event(11.0, "d", "it*aosta")]
+    rows.append(event(12.0, "e", "it*turin"))
+    assert levels(rows, z=3, window_seconds=20.0) == [None, None, None, 0]
+    assert levels(rows, z=3, window_seconds=20.0, count="plain") == [None, None, 1, 0]
+
+
+def test_people_of_whom_it_is_known_where_they_are_hide_nobody() -> None:
+    """b and c were published as of Turin, which is rare again when a has left the window."""
+    rows = [event(float(t), who, "it*turin") for t, who in [(0, "a"), (5, "b"), (6, "c"), (7, "b")]]
+    rows += [event(11.0, "d", "it*aosta"), event(12.0, "e", "it*turin")]
+    assert levels(rows, z=3, window_seconds=10.0) == [None, None, 0, 0, None, 0]
+
+
+#: Three in three places.
+SCATTERED = numbered(("a", "it*turin"), ("b", "it*asti"), ("c", "it*aosta"))
+
+
+def test_a_parent_is_published_for_people_whose_own_places_cant_be() -> None:
+    decisions, _ = run(SCATTERED, z=3, window_rows=10)
+    assert decisions[-1] == Decision((1,), (3,), 3)
+    # Two more in Turin, and it counts no longer: one newcomer would make it publishable.
+    later = [*SCATTERED, *numbered(("d", "it*turin"), ("c", "it*aosta"))]
+    assert levels(later, z=3, window_rows=10) == [None, None, 1, 1, None]
+    assert levels(later, z=3, window_rows=10, count="plain") == [None, None, 1, 1, 1]
+
+
+def test_whoever_is_published_counts_though_their_own_place_doesnt() -> None:
+    """Of d's place are two, too many to count; with a and b, who do, d is one of three."""
+    rows = [*SCATTERED[:2], *numbered(("c", "it*aosta"), ("d", "it*aosta"))]
     decisions, _ = run(rows, z=3, window_rows=10)
-    assert decisions[-1] == Decision((1,), (3,), 3)  # all three are rare
-    later = [*rows, *numbered(("d", "it*turin"), ("c", "it*aosta"))]
-    assert levels(later, z=3, window_rows=10) == [None, None, 1, 0, None]
-    assert levels(later, z=3, window_rows=10, count="plain") == [None, None, 1, 0, 1]
+    assert decisions[-1] == Decision((1,), (3,), 3)
+
+
+@pytest.mark.parametrize("z", [1, 2])
+def test_no_parent_is_published_up_to_z_2(z: int) -> None:
+    """Every value has a subject, and with a newcomer two."""
+    told = levels(SCATTERED, z=z, window_rows=10)
+    assert told == ([0, 0, 0] if z == 1 else [None, None, None])
 
 
 def test_a_sibling_that_is_rare_again_counts_again() -> None:
-    rows = [event(float(t), who, "it*turin") for t, who in enumerate("abc")]
-    rows += [event(10.0, "d", "it*aosta"), event(11.0, "d", "it*aosta")]
-    assert levels(rows, z=3, window_seconds=10.0) == [None, None, 0, None, 1]
+    rows = [event(0.0, "a", "it*turin"), event(1.0, "b", "it*turin"), event(2.0, "e", "it*asti")]
+    rows += [event(10.0, "d", "it*aosta"), event(10.5, "d", "it*aosta")]
+    assert levels(rows, z=3, window_seconds=10.0) == [None, None, None, None, 1]
+
+
+def shown_once(*later: Row) -> list[Row]:
+    """a, b and c show Turin, c is published so; from 10.5 on c is there alone, and e is in Asti."""
+    rows = [event(float(t), who, "it*turin") for t, who in [(0, "a"), (0, "b"), (5, "c")]]
+    return [*rows, event(6.0, "e", "it*asti"), *later]
+
+
+def test_a_pair_that_is_shown_hides_nobody_until_it_leaves_the_window() -> None:
+    now = shown_once(event(11.0, "d", "it*aosta"))
+    assert levels(now, z=3, window_seconds=10.0) == [None, None, 0, None, None]
+    # Exposed again in time it is the same, and a day later a new one.
+    renewed = [event(11.0, "c", "it*turin"), event(16.0, "d", "it*aosta")]
+    assert levels(shown_once(*renewed), z=3, window_seconds=10.0)[-2:] == [None, None]
+    new = [event(t, who, f"it*{place}") for t, who, place in [
+        (100.0, "c", "turin"), (100.0, "e", "asti"), (101.0, "d", "aosta"),
+    ]]  # fmt: skip
+    assert levels(shown_once(*new), z=3, window_seconds=10.0)[-3:] == [None, None, 1]
+
+
+def test_what_is_published_as_it_is_is_shown_of_its_own_subject_alone() -> None:
+    twin = NaiveZAnonymity(2, window_rows=10)
+    twin.push(event(None, "a", "it*turin", "x"))
+    assert twin.shown == set()
+    twin.push(event(None, "b", "it*turin", "y"))
+    assert twin.shown == {((0, 0, ("it*turin", "it")), "b")}
 
 
 def test_whoever_is_at_a_popular_and_at_a_rare_place_counts_for_the_rare_one() -> None:
-    rows = [*BETRAYAL, *numbered(("a", "it*asti"), ("b", "it*bra"))]
+    rows = [*BETRAYAL, *numbered(("c", "it*asti"), ("b", "it*bra"))]
     decisions, _ = run(rows, z=3, window_rows=10)
     assert decisions[-1] == Decision((1,), (3,), 3)
 
 
 def test_residuals_go_up_the_whole_tree() -> None:
-    """Once x*q can be published, x stands for d alone, and "all" for d, f and who else is rare."""
+    """x can be published once three places of it are exposed; for "all" it counts no longer then.
+
+    At the end y*p and z*p stand for one each, and x for too many; with i there are three.
+    """
     rows = numbered(
-        ("a", "all*x*p"), ("b", "all*x*p"), ("c", "all*x*q"), ("d", "all*x*r"), ("e", "all*x*q"),
-        ("f", "all*y*p"), ("g", "all*z*p"),
+        ("a", "all*x*p"), ("b", "all*y*p"), ("c", "all*x*q"), ("d", "all*x*r"),
+        ("f", "all*y*p"), ("g", "all*z*p"), ("h", "all*y*q"), ("i", "all*w*p"), ("j", "all*v*p"),
     )  # fmt: skip
-    decisions, _ = run(rows, z=2, window_rows=10)
-    assert [d.levels for d in decisions] == [(None,), (0,), (None,), (1,), (0,), (2,), (2,)]
-    assert [d.crowds for d in decisions] == [(0,), (2,), (0,), (2,), (2,), (2,), (3,)]
+    decisions, _ = run(rows, z=3, window_rows=20)
+    told = [(d.levels[0], d.crowds[0]) for d in decisions]
+    assert told == [
+        (None, 0),  # a
+        (None, 0),  # a, b
+        (None, 0),  # x: a and c, so many that it doesn't count for "all", which b and c are
+        (1, 3),  # x: a, c, d
+        (None, 0),  # y*p: two, so that it doesn't count for y, nor y for "all"
+        (None, 0),  # z: g alone
+        (None, 0),  # y: h alone, with g two behind "all"
+        (2, 3),  # g, h, i
+        (2, 4),
+    ]
+
+
+Exposure = tuple[Hashable, tuple[str, ...]]
 
 
 def standing_for(
-    exposures: set[tuple[Hashable, tuple[str, ...]]], labels: Sequence[str], level: int, z: int
+    exposures: set[Exposure], shown: set[Exposure], labels: Sequence[str], level: int, z: int
 ) -> list[set[Hashable]]:
     """R of a node by its definition, from the top down, as one set for each child that counts."""
     under = {(subject, leaf) for subject, leaf in exposures if leaf[level:] == tuple(labels)}
     if level == 0:
         return [{subject for subject, _ in under}]
-    children = {leaf[level - 1 :] for _, leaf in under}
-    crowds = [set().union(*standing_for(under, child, level - 1, z)) for child in children]
-    return [crowd for crowd in crowds if 0 < len(crowd) < z]
+    counted = []
+    for child in {leaf[level - 1 :] for _, leaf in under}:
+        crowd = set().union(*standing_for(under, shown, child, level - 1, z))
+        if len(crowd) <= z - 2:
+            counted.append({who for who in crowd if level > 1 or (who, child) not in shown})
+    return [crowd for crowd in counted if crowd]
 
 
 def in_window(rows: Sequence[Row], i: int, attribute: int, **window: Any) -> set[Any]:
@@ -188,22 +269,30 @@ def in_window(rows: Sequence[Row], i: int, attribute: int, **window: Any) -> set
     }
 
 
+def shown_in(twin: NaiveZAnonymity, attribute: int) -> set[Exposure]:
+    return {(who, labels) for (a, _, labels), who in twin.shown if a == attribute}
+
+
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
-@given(rows=STREAMS, z=st.integers(1, 5), window=WINDOWS)
+@given(rows=STREAMS, z=st.integers(1, 6), window=WINDOWS)
 def test_every_cell_is_published_at_the_finest_rung_with_z_subjects_behind_it(
     rows: list[Row], z: int, window: dict[str, Any]
 ) -> None:
     """And what is published above its own value stands for two rarer values or more."""
-    decisions, _ = run(rows, z=z, **window)
-    for i, decision in enumerate(decisions):
-        for attribute, labels in enumerate(rows[i][2]):
+    twin = NaiveZAnonymity(z, **window)
+    for i, row in enumerate(rows):
+        _, subject, cells = row
+        before, decision = copy.deepcopy(twin), twin.push(row)
+        before.forget(before.move_on(row[0]), [])
+        for attribute, labels in enumerate(cells):
             level, crowd = decision.levels[attribute], decision.crowds[attribute]
             if labels is None:
                 assert (level, crowd) == (None, 0)
                 continue
-            exposures = in_window(rows, i, attribute, **window)
-            behind = [standing_for(exposures, labels[n:], n, z) for n in range(len(labels))]
-            n_subjects = [len(set().union(*children)) for children in behind]
+            exposures, shown = in_window(rows, i, attribute, **window), shown_in(before, attribute)
+            assert shown <= exposures
+            behind = [standing_for(exposures, shown, labels[n:], n, z) for n in range(len(labels))]
+            n_subjects = [len({subject}.union(*children)) for children in behind]
             assert level == next((n for n, people in enumerate(n_subjects) if people >= z), None)
             assert crowd == (0 if level is None else n_subjects[level])
             if level:

@@ -93,6 +93,8 @@ class NaiveZAnonymity:
         self.probability, self.k, self.per_window = probability, k, estimates
         #: H: for each leaf its LRU, (u, t) by last use, the longest ago first.
         self.exposed: dict[Node, dict[Hashable, float]] = {}
+        #: Of those, the leaves and subjects of which a cell was published as it is.
+        self.shown: set[tuple[Node, Hashable]] = set()
         self.estimates: list[Estimate] = []
         self.n_rows = 0
         self.latest: float | None = None
@@ -124,10 +126,13 @@ class NaiveZAnonymity:
             self.expose(leaf, subject, now)
         self.n_rows += 1
         crowds = self.crowds(now, self.z, residual=self.residual)
-        nodes = [None if leaf is None else published(leaf, crowds, self.z) for leaf in leaves]
+        nodes = [
+            None if leaf is None else published(leaf, subject, crowds, self.z) for leaf in leaves
+        ]
+        self.shown |= {(node, subject) for node in nodes if node is not None and node[1] == 0}
         return Decision(
             levels=tuple(None if node is None else node[1] for node in nodes),
-            crowds=tuple(0 if node is None else len(crowds[node]) for node in nodes),  # 23, 24
+            crowds=tuple(0 if n is None else len(crowds[n] | {subject}) for n in nodes),  # 23, 24
             z=self.z,
         )
 
@@ -173,6 +178,7 @@ class NaiveZAnonymity:
                 self.exposed[leaf] = self.alive(leaf, now)
                 if everything and not self.exposed[leaf]:
                     del self.exposed[leaf]
+        self.shown = {(leaf, who) for leaf, who in self.shown if who in self.exposed.get(leaf, ())}
 
     def leaves(self, now: float) -> Crowds:
         """The subjects of each leaf that is exposed in the window."""
@@ -182,8 +188,9 @@ class NaiveZAnonymity:
     def crowds(self, now: float, z: int, *, residual: bool) -> Crowds:
         """R: the subjects that each node stands for, from the leaves up.
 
-        Those of a parent are the subjects of its children; under the residual count, of those
-        children that can't be published themselves.
+        Those of a parent are the subjects of its children. Under the residual count, of those
+        children that couldn't be published with one subject more either, and without the subjects
+        of a leaf that were published with it: everybody knows that they are there.
         """
         level = self.leaves(now)
         found = dict(level)
@@ -192,8 +199,11 @@ class NaiveZAnonymity:
             for (attribute, height, labels), subjects in level.items():
                 if len(labels) > 1:
                     crowd = above.setdefault((attribute, height + 1, labels[1:]), set())
-                    if not residual or len(subjects) < z:
+                    if not residual:
                         crowd |= subjects
+                    elif len(subjects) <= z - 2:
+                        node = attribute, height, labels
+                        crowd |= {who for who in subjects if (node, who) not in self.shown}
             found |= above
             level = above
         return found
@@ -236,8 +246,8 @@ class NaiveZAnonymity:
         crowds = self.crowds(now, z, residual=True)
         sets: dict[Hashable, set[Node]] = {}
         for leaf, subjects in self.leaves(now).items():
-            node = published(leaf, crowds, z)
             for subject in subjects:
+                node = published(leaf, subject, crowds, z)
                 sets.setdefault(subject, set()).update([] if node is None else [node])
         return sets
 
@@ -256,11 +266,11 @@ class NaiveZAnonymity:
         return math.fsum(-n / sum(alike) * math.log(n / sum(alike)) for n in alike)
 
 
-def published(leaf: Node, crowds: Crowds, z: int) -> Node | None:
-    """The finest node above a leaf that stands for z subjects, or None."""
+def published(leaf: Node, subject: Hashable, crowds: Crowds, z: int) -> Node | None:
+    """The finest node from a leaf up that stands for z subjects, its own included, or None."""
     attribute, _, labels = leaf
     path = [(attribute, level, labels[level:]) for level in range(len(labels))]
-    return next((node for node in path if len(crowds[node]) >= z), None)
+    return next((node for node in path if len(crowds[node] | {subject}) >= z), None)
 
 
 def run(

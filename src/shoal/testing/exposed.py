@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -36,17 +36,21 @@ def path(leaf: Node) -> list[Node]:
     return [(attribute, keys[level:]) for level in range(len(keys))]
 
 
-def behind(leaves: Crowds, z: int, count: Count) -> Crowds:
+def behind(leaves: Crowds, z: int, count: Count, shown: Crowds | None = None) -> Crowds:
     """The subjects behind every node, given those who exposed each leaf.
 
     ``"plain"``: all who exposed a leaf below. ``"residual"``: those behind a node right below that
-    can't be published, since fewer than z subjects stand behind it.
+    a further subject wouldn't make publishable, since at most z - 2 stand behind it; of a leaf
+    without those who are ``shown`` there, of whom it was published that they exposed it.
 
     >>> turin, aosta = (0, (1, 9)), (0, (2, 9))
     >>> exposed = {turin: {1, 2}, aosta: {3}}
-    >>> behind(exposed, 2, "residual")[0, (9,)], behind(exposed, 2, "plain")[0, (9,)]
+    >>> behind(exposed, 3, "residual")[0, (9,)], behind(exposed, 3, "plain")[0, (9,)]
     ({3}, {1, 2, 3})
+    >>> behind(exposed, 4, "residual", shown={turin: {2}})[0, (9,)]
+    {1, 3}
     """
+    known = {} if shown is None else shown
     found: Crowds = {}
     # From fine to coarse: a node has more keys than the one above it.
     level = {leaf: set(subjects) for leaf, subjects in leaves.items()}
@@ -54,21 +58,28 @@ def behind(leaves: Crowds, z: int, count: Count) -> Crowds:
         found |= level
         above: Crowds = defaultdict(set)
         for (attribute, keys), subjects in level.items():
-            if len(keys) > 1:
-                is_out = count == "residual" and len(subjects) >= z
-                above[attribute, keys[1:]] |= set() if is_out else subjects
+            if len(keys) == 1:
+                continue
+            counted = subjects
+            if count == "residual":
+                # Nobody is shown at a node above the leaves.
+                hiding = subjects - known.get((attribute, keys), set())
+                counted = hiding if len(subjects) + 1 < z else set()
+            above[attribute, keys[1:]] |= counted
         level = dict(above)
     return found
 
 
-def finest(leaf: Node, crowds: Crowds, z: int) -> int | None:
-    """The finest level at which a leaf may be published, or None.
+def finest(leaf: Node, subject: int, crowds: Crowds, z: int) -> int | None:
+    """The finest level at which a leaf of a subject may be published, or None.
 
-    >>> finest((0, (1, 9)), {(0, (1, 9)): {1}, (0, (9,)): {1, 2}}, z=2)
+    The subject counts wherever it stands.
+
+    >>> finest((0, (1, 9)), 1, {(0, (1, 9)): {1}, (0, (9,)): {2, 3}}, z=3)
     1
     """
     for level, node in enumerate(path(leaf)):
-        if len(crowds[node]) >= z:
+        if len(crowds[node] | {subject}) >= z:
             return level
     return None
 
@@ -81,48 +92,71 @@ class Alike(NamedTuple):
     entropy: float
 
 
-def alike(leaves: Crowds, z: int, k: int) -> Alike:
+def alike(leaves: Crowds, z: int, k: int, shown: Crowds | None = None) -> Alike:
     """Who shows the same nodes as others, if everything that is exposed were published now.
 
     >>> alike({(0, (1,)): {1, 2}, (0, (2,)): {3}}, z=2, k=2)[:2]
     (3, 0.6666666666666666)
     """
-    crowds = behind(leaves, z, "residual")
-    shown: dict[int, set[Node]] = defaultdict(set)
+    crowds = behind(leaves, z, "residual", shown)
+    public: dict[int, set[Node]] = defaultdict(set)
     for leaf, subjects in leaves.items():
-        level = finest(leaf, crowds, z)
-        nodes = set() if level is None else {path(leaf)[level]}
         for subject in subjects:
-            shown[subject] |= nodes
-    if not shown:
+            level = finest(leaf, subject, crowds, z)
+            public[subject] |= set() if level is None else {path(leaf)[level]}
+    if not public:
         return Alike(0, 1.0, 0.0)
-    n = len(shown)
-    together = Counter(map(frozenset[Any], shown.values())).values()
+    n = len(public)
+    together = Counter(map(frozenset[Any], public.values())).values()
     entropy = math.fsum(-each / n * math.log(each / n) for each in together)
     return Alike(n, sum(each for each in together if each >= k) / n, entropy)
 
 
 class Windows:
-    """What was exposed in the window that ends with a row of a stream."""
+    """What was exposed in the window that ends with a row of a stream, and what was shown of it."""
 
     def __init__(self, stream: Stream) -> None:
         assert isinstance(stream.policy.window, Window)
         self._window = stream.policy.window
         self._times = np.maximum.accumulate(stream.codes.times).tolist()
-        self._subjects = stream.codes.subjects.tolist()
+        self.subjects: list[int] = stream.codes.subjects.tolist()
         self.cells: list[list[Keys]] = cells_of(stream.schema, stream.codes)
 
     def leaves(self, row: int, *, included: bool = True) -> Crowds:
         """The subjects that exposed each leaf in the window of a row, itself included or not."""
         found: Crowds = defaultdict(set)
-        for each in self._rows(row, row + included):
-            for attribute, keys in enumerate(self.cells[each]):
-                if keys is not None:
-                    found[attribute, keys].add(self._subjects[each])
+        for each in range(row + included):
+            if self._reaches(row, each):
+                for leaf in self._leaves_of(each):
+                    found[leaf].add(self.subjects[each])
         return dict(found)
 
-    def _rows(self, row: int, end: int) -> Iterable[int]:
+    def shown(self, row: int, levels: Mapping[int, Sequence[int]]) -> Crowds:
+        """The subjects of each leaf of whom everybody knows it, when a row comes.
+
+        Their leaf was published as it is, by the ``levels`` of the rows before, and they never
+        left the window since: each time they exposed the leaf, the time before was still in it.
+        """
+        found: Crowds = defaultdict(set)
+        latest: dict[tuple[Node, int], int] = {}
+        for each in range(row):
+            subject = self.subjects[each]
+            for leaf in self._leaves_of(each):
+                if not self._reaches(each, latest.get((leaf, subject), each)):
+                    found[leaf].discard(subject)
+                latest[leaf, subject] = each
+                if each in levels and levels[each][leaf[0]] == 0:
+                    found[leaf].add(subject)
+        for (leaf, subject), last in latest.items():
+            if not self._reaches(row, last):
+                found[leaf].discard(subject)
+        return {leaf: subjects for leaf, subjects in found.items() if subjects}
+
+    def _leaves_of(self, row: int) -> list[Node]:
+        return [(a, keys) for a, keys in enumerate(self.cells[row]) if keys is not None]
+
+    def _reaches(self, row: int, earlier: int) -> bool:
+        """Whether the window of a row has an earlier one in it, or the row itself."""
         if self._window.seconds is None:
-            return range(max(0, row - self._window.rows + 1), end)
-        horizon = self._times[row] - self._window.seconds
-        return [each for each in range(end) if self._times[each] >= horizon]
+            return earlier > row - self._window.rows
+        return bool(self._times[earlier] >= self._times[row] - self._window.seconds)

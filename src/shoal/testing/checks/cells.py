@@ -6,12 +6,14 @@ without such knobs counts the residual, and k = 2.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from shoal.decisions import HIDDEN, MISSING
 from shoal.engine import Anonymizer, Decisions
 from shoal.testing.checks.require import ROUNDING, require
-from shoal.testing.exposed import Count, Windows, alike, behind, finest, path
+from shoal.testing.exposed import Count, Crowds, Windows, alike, behind, finest, path
 from shoal.testing.streams import Stream, play, steps
 
 __all__ = ["judge_cells", "require_at_once", "require_finest", "require_missing"]
@@ -21,17 +23,29 @@ def _count(anonymizer: Anonymizer) -> Count:
     return "plain" if getattr(anonymizer, "count", "residual") == "plain" else "residual"
 
 
+def _levels(decided: Decisions) -> Mapping[int, Sequence[int]]:
+    return dict(zip(decided.rows.tolist(), decided.levels.tolist(), strict=True))
+
+
+def _crowds(
+    count: Count, windows: Windows, levels: Mapping[int, Sequence[int]], row: int, z: int
+) -> Crowds:
+    """Who stands behind what when a row is decided, after what was published before it."""
+    shown = windows.shown(row, levels) if count == "residual" else {}
+    return behind(windows.leaves(row), z, count, shown)
+
+
 def judge_cells(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> None:
     """Behind every published cell stand z subjects of its window, and as many as it says.
 
     The z in force is the policy's or larger, and moves with an estimate only, which tells the
     truth about the window.
     """
-    windows = Windows(stream)
+    windows, published = Windows(stream), _levels(decided)
     _judge_estimates(anonymizer, stream, windows, decided)
     for i, row in enumerate(decided.rows.tolist()):
         z = int(decided.z[i])
-        crowds = behind(windows.leaves(row), z, _count(anonymizer))
+        crowds = _crowds(_count(anonymizer), windows, published, row, z)
         for d, level in enumerate(decided.levels[i].tolist()):
             name = f"'{stream.schema.quasi[d].name}' of row {row}"
             keys, told = windows.cells[row][d], int(decided.crowds[i, d])
@@ -41,7 +55,7 @@ def judge_cells(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> N
             require(keys is not None, f"{name} is published, and is missing")
             nodes = path((d, keys or ()))
             require(level < len(nodes), f"{name} is published at a rung that its ladder lacks")
-            n = len(crowds[nodes[level]])
+            n = len(crowds[nodes[level]] | {windows.subjects[row]})
             require(n >= z, f"{name} is published with {n} subjects behind it, and z is {z}")
             require(told == n, f"{name} says that {told} subjects stand behind it, and {n} do")
 
@@ -50,6 +64,7 @@ def _judge_estimates(
     anonymizer: Anonymizer, stream: Stream, windows: Windows, decided: Decisions
 ) -> None:
     z, moves = stream.policy.z, {}
+    published = _levels(decided)
     arrived = stream.arrivals()
     for estimate in decided.estimates:
         row = int(estimate["row"])
@@ -61,7 +76,12 @@ def _judge_estimates(
             np.array_equal(estimate["time"], arrived[row], equal_nan=True),
             f"the estimate before row {row} has another time",
         )
-        seen = alike(windows.leaves(row, included=False), z, getattr(anonymizer, "k", 2))
+        seen = alike(
+            windows.leaves(row, included=False),
+            z,
+            getattr(anonymizer, "k", 2),
+            windows.shown(row, published),
+        )
         told = (int(estimate["n_subjects"]), float(estimate["share"]), float(estimate["entropy"]))
         for what, true, said in zip(seen._fields, seen, told, strict=True):
             require(
@@ -77,15 +97,16 @@ def _judge_estimates(
 def require_finest(anonymizer: Anonymizer, stream: Stream) -> None:
     """A cell is published at the finest rung that may be, and a row loses what it says."""
     decided = play(anonymizer, stream, cuts=stream.cuts)
-    windows = Windows(stream)
+    windows, published = Windows(stream), _levels(decided)
     for i, row in enumerate(decided.rows.tolist()):
         z = int(decided.z[i])
-        crowds = behind(windows.leaves(row), z, _count(anonymizer))
+        crowds = _crowds(_count(anonymizer), windows, published, row, z)
         lost = []
         for d, keys in enumerate(windows.cells[row]):
             if keys is None:
                 continue
-            may_be, level = finest((d, keys), crowds, z), int(decided.levels[i, d])
+            may_be = finest((d, keys), windows.subjects[row], crowds, z)
+            level = int(decided.levels[i, d])
             require(
                 level == (HIDDEN if may_be is None else may_be),
                 f"'{stream.schema.quasi[d].name}' of row {row} isn't published at the finest rung "
