@@ -201,10 +201,31 @@ def test_a_parent_doesnt_betray_the_rare_child() -> None:
     assert plain.levels[:, 0].tolist() == [HIDDEN, HIDDEN, 0, 1]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "rows", "expected"),
+    [
+        # Turin has been shown, and lacks one.
+        (10, [(0, 1, 0), (5, 2, 0), (6, 3, 0), (7, 2, 0), (11, 4, 1), (12, 5, 0)], [0, 0, -1, 0]),
+        # A third in Turin would be published there.
+        (20, [(5, 2, 0), (6, 3, 0), (11, 4, 1), (12, 5, 0)], [-1, -1, -1, 0]),
+        # One in Turin, who was published so; one in Asti; one in Aosta, who isn't one of three.
+        (10, [(0, 1, 0), (0, 2, 0), (5, 3, 0), (6, 4, 2), (11, 5, 1)], [-1, 0, -1, -1]),
+        (10, [(5, 3, 0), (6, 4, 2), (11, 5, 1)], [-1, -1, 1]),
+    ],
+)
+def test_who_could_be_told_apart_stands_behind_no_parent(
+    seconds: float, rows: list[tuple[float, int, int]], expected: list[int]
+) -> None:
+    towns = ["it*turin", "it*aosta", "it*asti"]
+    story: list[Row] = [(float(time), who, towns[town]) for time, who, town in rows]
+    assert levels(story, 3, Window(seconds=seconds))[-len(expected) :] == expected
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_published_parent_stands_for_two_children_that_cant_be(seed: int) -> None:
-    stream = stream_of(drawn(seed, 150, 12), 3, Window(rows=40), PLACE, Open())
+    stream = stream_of(drawn(seed, 200, 12), 3, Window(rows=25), PLACE, Open())
     done, windows = play(ZAnonymous(), stream), Windows(stream)
+    published = dict(enumerate(done.levels.tolist()))
     n_parents = 0
     for row, level in enumerate(done.levels[:, 0].tolist()):
         if level != 1:
@@ -214,9 +235,11 @@ def test_a_published_parent_stands_for_two_children_that_cant_be(seed: int) -> N
         keys = windows.cells[row][0]
         assert keys is not None
         parent = path((0, keys))[1]
-        rare = [leaf for leaf in leaves if path(leaf)[1:] == [parent] and len(leaves[leaf]) < 3]
-        assert len(rare) >= 2
-        assert len(set().union(*(leaves[leaf] for leaf in rare))) == done.crowds[row, 0] >= 3
+        shown = windows.shown(row, published)
+        rare = [leaf for leaf in leaves if path(leaf)[1:] == [parent] and len(leaves[leaf]) < 2]
+        hiding = [leaves[leaf] - shown.get(leaf, set()) for leaf in rare]
+        assert sum(map(bool, hiding)) >= 2
+        assert len({windows.subjects[row]}.union(*hiding)) == done.crowds[row, 0] >= 3
     assert n_parents > 5
 
 
@@ -249,16 +272,17 @@ def test_z_above_the_number_of_subjects_hides_everything(domain: AnyDomain) -> N
 
 def test_attributes_are_decided_by_themselves_and_gaps_expose_nothing() -> None:
     rows: list[Row] = [
-        (0.0, 1, "p*q", "x"), (1.0, 2, "p*r", None), (2.0, 3, None, "x"), (3.0, 4, None, None),
-        (4.0, 5, "p*r", "y"),
+        (0.0, 1, "p*q", "x"), (1.0, 2, "p*r", "x"), (2.0, 3, "p*s", None), (3.0, 4, None, "x"),
+        (4.0, 5, None, None), (5.0, 6, "p*t", "y"),
     ]  # fmt: skip
-    done = decided(rows, 2, Window(rows=10), PLACE, Open())
+    done = decided(rows, 3, Window(rows=10), PLACE, Open())
     assert done.levels.tolist() == [
-        [HIDDEN, HIDDEN], [1, MISSING], [MISSING, 0], [MISSING, MISSING], [0, HIDDEN],
+        [HIDDEN, HIDDEN], [HIDDEN, HIDDEN], [1, MISSING], [MISSING, 0], [MISSING, MISSING],
+        [1, HIDDEN],
     ]  # fmt: skip
-    assert done.crowds.tolist() == [[0, 0], [2, 0], [0, 2], [0, 0], [2, 0]]
-    assert done.losses.tolist() == [1.0, 0.5, 0.0, 1.0, 0.5]
-    assert done.outcomes.tolist() == [2, 0, 0, 2, 0]
+    assert done.crowds.tolist() == [[0, 0], [0, 0], [3, 0], [0, 3], [0, 0], [4, 0]]
+    assert done.losses.tolist() == [1.0, 1.0, 0.5, 0.0, 1.0, 0.75]
+    assert done.outcomes.tolist() == [2, 2, 0, 0, 2, 0]
 
 
 @pytest.mark.parametrize("domains", [(PLACE, Open()), (Open(), Open())])
@@ -285,14 +309,16 @@ def test_z_is_moved_as_far_as_is_needed_and_never_below_the_policys(
     assert len(done.estimates) == 26  # of 300 rows the first 40 fill the window, then every tenth
     assert done.z.min() >= 3
     assert done.z[:40].tolist() == [3] * 40
+    published = dict(enumerate(done.levels.tolist()))
     for estimate in done.estimates:
         leaves = windows.leaves(int(estimate["row"]), included=False)
+        shown = windows.shown(int(estimate["row"]), published)
         z, n = int(estimate["z"]), int(estimate["n_subjects"])
         assert done.z[estimate["row"]] == z
         assert estimate["share"] >= probability or z == n + 1
         if z > 3:
-            assert alike(leaves, 3, 2).share < probability
-            assert alike(leaves, z - 1, 2).share < probability
+            assert alike(leaves, 3, 2, shown).share < probability
+            assert alike(leaves, z - 1, 2, shown).share < probability
     assert done.z.max() > 3
 
 

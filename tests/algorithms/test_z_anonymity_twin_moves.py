@@ -66,17 +66,27 @@ def test_those_with_nothing_published_are_a_crowd() -> None:
 
 
 def test_sets_are_equal_at_the_level_that_is_published() -> None:
-    """Two at each place: under z = 2 they are two and two, under 3 all four are at "it"."""
-    rows = numbered(
-        ("e", None), ("a", "it*p"), ("b", "it*p"), ("c", "it*q"), ("d", "it*q"), ("e", None)
-    )  # fmt: skip
-    options = {"z": 2, "window_rows": 5, "estimates": 1, "k": 3}
-    _, (fine,) = run(rows, **options)
-    assert (fine.n_subjects, fine.z_after, fine.share) == (4, 2, 0.0)
-    assert fine.entropy == pytest.approx(math.log(2))
-    _, (coarse,) = run(rows, probability=0.5, **options)
-    assert (coarse.n_subjects, coarse.z_after, coarse.share) == (4, 3, 1.0)
-    assert coarse.entropy == 0.0
+    """Four are at "it", each from a place of their own, and two are somewhere else."""
+    places = [(who, f"it*{who}") for who in "abcd"]
+    rows = numbered(("g", None), *places, ("e", "fr"), ("f", "fr"), ("g", None))
+    _, (estimate,) = run(rows, z=3, window_rows=7, estimates=1)
+    assert (estimate.n_subjects, estimate.z_after, estimate.share) == (6, 3, 1.0)
+    assert estimate.entropy == pytest.approx(math.log(3) - 2 / 3 * math.log(2))
+    _, (estimate,) = run(rows, z=3, window_rows=7, estimates=1, k=3)
+    assert estimate.share == 4 / 6
+
+
+def test_whoever_is_shown_counts_in_no_estimate_for_the_others() -> None:
+    """Under z = 3, c is published as of Turin, and stays there alone; d and e have no third."""
+    turin = [event(0.0, "a", "it*turin"), event(0.0, "b", "it*turin"), event(5.0, "c", "it*turin")]
+    others = [event(6.0, "d", "it*asti"), event(6.0, "e", "it*bra")]
+    at_11 = event(11.0, "c", None)
+    options = {"z": 3, "window_seconds": 10.0, "estimates": 1}
+    _, (estimate,) = run([*turin, *others, at_11], **options)
+    # c hides nobody, yet would be one of three at "it", if it came now.
+    assert (estimate.n_subjects, estimate.share) == (3, 2 / 3)
+    _, (estimate,) = run([*turin[:1], *turin[2:], *others, at_11], **options)
+    assert (estimate.n_subjects, estimate.share) == (3, 1.0)
 
 
 def test_equal_sets_are_equal_in_whatever_order_they_came() -> None:

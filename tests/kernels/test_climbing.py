@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels.climbing import Rule, climb, expose, forget, rebuild
+from shoal.kernels.climbing import Rule, climb, crowd, expose, forget, rebuild, show
 from shoal.kernels.exposures import (
     LEVEL,
     N_ENTRIES,
@@ -19,6 +19,7 @@ from shoal.kernels.exposures import (
     N_NODES,
     N_SUBJECTS,
     NONE,
+    SHOWN,
     Exposures,
     empty,
     find_entry,
@@ -37,6 +38,12 @@ class Naive:
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self.queue: deque[tuple[tuple[int, ...], int]] = deque()
+        #: The values that were published as they are, and of whom.
+        self.shown: set[tuple[int, int]] = set()
+
+    def forget(self) -> None:
+        self.queue.popleft()
+        self.shown &= {(keys[0], subject) for keys, subject in self.queue}
 
     def behind(self) -> dict[int, set[int]]:
         crowds: dict[int, set[int]] = {}
@@ -45,13 +52,17 @@ class Naive:
         for level in (0, 1):
             for fine, coarse in {(keys[level], keys[level + 1]) for keys, _ in self.queue}:
                 above = crowds.setdefault(coarse, set())
-                if self.rule.plain or len(crowds[fine]) < self.rule.z:
+                if self.rule.plain:
                     above |= crowds[fine]
+                elif len(crowds[fine]) <= self.rule.z - 2:
+                    above |= {who for who in crowds[fine] if (fine, who) not in self.shown}
         return crowds
 
-    def level(self, keys: tuple[int, ...]) -> int | None:
+    def published(self, keys: tuple[int, ...], subject: int) -> tuple[int, int] | None:
+        """The level of a value of a subject, and how many stand behind it."""
         crowds = self.behind()
-        return next((i for i, key in enumerate(keys) if len(crowds[key]) >= self.rule.z), None)
+        n_behind = [len(crowds[key] | {subject}) for key in keys]
+        return next(((i, n) for i, n in enumerate(n_behind) if n >= self.rule.z), None)
 
 
 def roomy() -> tuple[Exposures, np.ndarray]:
@@ -70,11 +81,24 @@ def compare(table: Exposures, naive: Naive) -> None:
             assert behind == crowds[key]
             assert table.nodes[node, N_SUBJECTS] == len(behind)
         if keys[0] in crowds:
-            node = climb(table, naive.rule, find_node(table, keys[0]))
-            assert (None if node == NONE else table.nodes[node, LEVEL]) == naive.level(keys)
+            compare_published(table, naive, keys, crowds[keys[0]])
     assert table.marks[N_NODES] == len(crowds)
     assert table.marks[N_ENTRIES] == sum(map(len, crowds.values()))
     assert table.marks[N_LEAVES] == len(set(naive.queue))
+
+
+def compare_published(
+    table: Exposures, naive: Naive, keys: tuple[int, ...], subjects: set[int]
+) -> None:
+    for subject in subjects:
+        leaf = find_node(table, keys[0])
+        node = climb(table, naive.rule, leaf, subject)
+        found = None
+        if node != NONE:
+            found = table.nodes[node, LEVEL], crowd(table, naive.rule, node, subject)
+        assert found == naive.published(keys, subject)
+        is_shown = table.entries[find_entry(table, leaf, subject), SHOWN] == 1
+        assert is_shown == ((keys[0], subject) in naive.shown)
 
 
 STEPS = st.lists(
@@ -89,15 +113,22 @@ def play(
     naive: Naive,
     steps: Iterable[tuple[int, tuple[int, ...], int]],
 ) -> None:
-    """Each step: a value is exposed, or, one time in four, the oldest exposure is forgotten."""
+    """Each step: a value is exposed, or, one time in four, the oldest exposure is forgotten.
+
+    What is published as it is is shown, as by the engine.
+    """
     for time, (kind, keys, subject) in enumerate(steps):
         if kind == 0 and naive.queue:
             forget(table, naive.rule, changed)
-            naive.queue.popleft()
+            naive.forget()
         elif kind:
             leaf = expose(table, naive.rule, np.array(keys), subject, float(time), changed)
             assert leaf == find_node(table, keys[0])
             naive.queue.append((keys, subject))
+            published = naive.published(keys, subject)
+            if published is not None and published[0] == 0:
+                show(table, leaf, subject)
+                naive.shown.add((keys[0], subject))
         compare(table, naive)
 
 
@@ -108,7 +139,7 @@ def test_exposing_and_forgetting(rule: Rule, steps: list[tuple[int, tuple[int, .
     play(table, changed, naive, steps)
     while naive.queue:
         forget(table, rule, changed)
-        naive.queue.popleft()
+        naive.forget()
     compare(table, naive)
     assert not table.marks[[N_ENTRIES, N_NODES, N_LEAVES]].any()
 
@@ -141,7 +172,7 @@ def test_a_long_run_with_a_window(z: int, plain: bool) -> None:
 
 
 def test_a_rung_that_becomes_popular_leaves_its_parent_and_comes_back() -> None:
-    (table, changed), rule = roomy(), Rule(2, False)
+    (table, changed), rule = roomy(), Rule(3, False)
     turin, aosta = np.array([1, 9]), np.array([2, 9])
 
     def behind(key: int) -> int:
@@ -154,3 +185,23 @@ def test_a_rung_that_becomes_popular_leaves_its_parent_and_comes_back() -> None:
     assert (behind(1), behind(9)) == (2, 1)
     forget(table, rule, changed)
     assert (behind(1), behind(9)) == (1, 2)
+
+
+def test_who_is_shown_doesnt_come_back_with_the_others() -> None:
+    (table, changed), rule = roomy(), Rule(3, False)
+    turin = np.array([1, 9])
+    for subject in (7, 8, 9):
+        leaf = expose(table, rule, turin, subject, 0.0, changed)
+    show(table, leaf, 9)
+    parent = find_node(table, 9)
+    assert table.nodes[parent, N_SUBJECTS] == 0
+    forget(table, rule, changed)
+    forget(table, rule, changed)
+    assert (table.nodes[leaf, N_SUBJECTS], table.nodes[parent, N_SUBJECTS]) == (1, 0)
+    # Exposed again, it is shown still; forgotten, it is a new one.
+    expose(table, rule, turin, 9, 1.0, changed)
+    assert table.entries[find_entry(table, leaf, 9), SHOWN] == 1
+    forget(table, rule, changed)
+    forget(table, rule, changed)
+    leaf = expose(table, rule, turin, 9, 2.0, changed)
+    assert table.nodes[find_node(table, 9), N_SUBJECTS] == 1

@@ -16,6 +16,7 @@ from shoal.kernels.exposures import (
     NONE,
     OLDEST,
     PARENT,
+    SHOWN,
     SUBJECT,
     UPCOMING,
     Exposures,
@@ -134,7 +135,9 @@ def test_moved_tables_have_the_ladders_and_the_latest_exposures(
                 parent = new_node(table, 5, 1, NONE)
             leaf = new_node(table, key, 0, parent)
         at = find_entry(table, leaf, subject)
-        note(table, add_entry(table, leaf, subject) if at == NONE else at, float(time))
+        at = add_entry(table, leaf, subject) if at == NONE else at
+        note(table, at, float(time))
+        table.entries[at, SHOWN] = subject == 1
         queue.append((key, subject, float(time)))
     for _ in range(min(n_seen, len(queue) - len(set(exposures)))):
         # Those that aren't the latest of their pair may be passed by.
@@ -150,6 +153,9 @@ def test_moved_tables_have_the_ladders_and_the_latest_exposures(
         node = find_node(other, key)
         assert other.nodes[node, LEVEL] == 0
         assert other.nodes[other.nodes[node, PARENT], KEY] == 5
+    for key, subject in latest:
+        at = find_entry(other, find_node(other, key), subject)
+        assert other.entries[at, SHOWN] == (subject == 1)
     seen = []
     for position in range(other.marks[OLDEST], other.marks[UPCOMING]):
         place = position & (len(other.ring) - 1)

@@ -10,6 +10,8 @@ import pytest
 from shoal.algorithms.z_anonymity import ZAnonymous
 from shoal.engine import Codes, Decisions, Engine
 from shoal.exposing_ladders import LadderEngine
+from shoal.kernels.climbing import Rule, rebuild
+from shoal.kernels.exposures import SHOWN
 from shoal.ladder import Grid, Open, Path
 from shoal.space import Space
 from shoal.testing import checks
@@ -74,6 +76,16 @@ class CountsPlainly(LadderEngine):
 
     def __init__(self, space: Space, course: Any, seed: bytes) -> None:
         super().__init__(space, course._replace(plain=True), seed)
+
+
+class ForgetsWhatWasShown(LadderEngine):
+    """Lets those hide others of whom everybody knows where they are."""
+
+    def push(self, codes: Codes) -> Decisions:
+        d = super().push(codes)
+        self.state.table.entries[:, SHOWN] = 0
+        rebuild(self.state.table, Rule(int(d.z[-1]) if len(d.z) else 3, False))
+        return d
 
 
 class MovesZ(Spoilt):
@@ -178,6 +190,7 @@ class DecidesKeys(Spoilt):
 
 
 GAPPY = "gaps that alternate, window in seconds"
+STAYS = "one who was shown and stays, window in seconds"
 RARE = "rare values beside a popular one, window in rows"
 LATE = "times that go back, window in seconds"
 
@@ -194,6 +207,7 @@ LATE = "times that go back, window in seconds"
         (checks.check_promise, MovesZ, RARE, "another z than the one in force"),
         (checks.check_seeded, PublishesAll, RARE, r"published with \d subjects behind it"),
         (checks.check_cover, Generalizes, RARE, "isn't published at the finest rung"),
+        (checks.check_cover, ForgetsWhatWasShown, STAYS, "isn't published at the finest rung"),
         (checks.check_cover, Understates, RARE, "loses something else"),
         (checks.check_gaps, ForgetsGaps, GAPPY, "told to lack what it has"),
         (checks.check_conservation, Suppresses, RARE, "suppressed with a cell"),

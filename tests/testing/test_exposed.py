@@ -20,11 +20,13 @@ TURIN, AOSTA, IT = (0, (1, 9)), (0, (2, 9)), (0, (9,))
 @pytest.mark.parametrize(
     ("z", "count", "leaves", "expected"),
     [
-        (2, "residual", {TURIN: {1, 2}, AOSTA: {3}}, {3}),
-        (2, "plain", {TURIN: {1, 2}, AOSTA: {3}}, {1, 2, 3}),
-        (3, "residual", {TURIN: {1, 2}, AOSTA: {3}}, {1, 2, 3}),
+        (4, "residual", {TURIN: {1, 2}, AOSTA: {3}}, {1, 2, 3}),
+        # A third in Turin would be published there.
+        (3, "residual", {TURIN: {1, 2}, AOSTA: {3}}, {3}),
+        (3, "plain", {TURIN: {1, 2}, AOSTA: {3}}, {1, 2, 3}),
         # Who is at a popular place and at a rare one counts for the rare one.
-        (2, "residual", {TURIN: {1, 2}, AOSTA: {1}}, {1}),
+        (3, "residual", {TURIN: {1, 2}, AOSTA: {1}}, {1}),
+        (2, "residual", {TURIN: {1}, AOSTA: {2}}, set()),
         (1, "residual", {TURIN: {1}, AOSTA: {2}}, set()),
     ],
 )
@@ -34,9 +36,29 @@ def test_who_stands_behind_a_parent(
     assert behind(leaves, z, count)[IT] == expected
 
 
+def test_who_is_shown_counts_as_one_of_a_leaf_but_for_no_parent() -> None:
+    leaves: Crowds = {TURIN: {1, 2}, AOSTA: {3}}
+    assert behind(leaves, 4, "residual", {TURIN: {1}, AOSTA: {1}})[IT] == {2, 3}
+    assert behind(leaves, 4, "residual", {TURIN: {1}})[TURIN] == {1, 2}
+    assert behind(leaves, 3, "residual", {TURIN: {1}})[IT] == {3}
+    assert behind(leaves, 4, "plain", {TURIN: {1}})[IT] == {1, 2, 3}
+
+
+def test_a_node_that_room_for_one_more_is_lacking_in_counts_for_nobody_above() -> None:
+    x, y, z = (0, (1, 8, 9)), (0, (2, 8, 9)), (0, (3, 7, 9))
+    crowds = behind({x: {1}, y: {2}, z: {3}}, 3, "residual")
+    assert (crowds[0, (8, 9)], crowds[0, (7, 9)], crowds[0, (9,)]) == ({1, 2}, {3}, {3})
+
+
 def test_what_isnt_published_anywhere_has_no_level() -> None:
     crowds = behind({TURIN: {1, 2}, AOSTA: {3}}, 2, "residual")
-    assert (finest(TURIN, crowds, 2), finest(AOSTA, crowds, 2)) == (0, None)
+    assert (finest(TURIN, 1, crowds, 2), finest(AOSTA, 3, crowds, 2)) == (0, None)
+
+
+def test_a_subject_counts_where_it_is_published() -> None:
+    crowds: Crowds = {AOSTA: {5}, IT: {1, 2}}
+    assert finest(AOSTA, 5, crowds, 3) == 1
+    assert finest(AOSTA, 5, {AOSTA: {5}, IT: {1, 5}}, 3) is None
 
 
 def test_who_is_alike() -> None:
@@ -45,6 +67,13 @@ def test_who_is_alike() -> None:
     assert alike(leaves, z=2, k=2) == (4, 1.0, pytest.approx(math.log(2)))
     assert alike(leaves, z=2, k=3).share == 0.0
     assert alike({}, z=2, k=2) == (0, 1.0, 0.0)
+
+
+def test_who_is_alike_at_a_parent() -> None:
+    leaves: Crowds = {TURIN: {1}, AOSTA: {2}, (0, (3, 9)): {3}}
+    assert alike(leaves, z=3, k=3).share == 1.0
+    # 1 hides nobody, but would be published as one of three itself.
+    assert alike(leaves, 3, 2, {TURIN: {1}}).share == pytest.approx(2 / 3)
 
 
 def stream_of(times: list[float], window: Window) -> Stream:
@@ -71,6 +100,32 @@ def test_who_is_in_a_window(window: Window, times: list[float], expected: set[in
     assert subjects == expected
     (before,) = windows.leaves(2, included=False).values()
     assert before == expected - {2}
+
+
+@pytest.mark.parametrize(
+    ("window", "times", "published", "expected"),
+    [
+        (Window(seconds=5), [0.0, 1.0, 5.0, 6.0], {0: [0]}, {7}),
+        # Published once, and exposed again in time: it is known still.
+        (Window(seconds=5), [0.0, 5.0, 10.0, 15.0], {0: [0]}, {7}),
+        (Window(seconds=5), [0.0, 5.0, 10.0, 15.5], {0: [0]}, set()),
+        # Left the window, and came again.
+        (Window(seconds=5), [0.0, 5.5, 6.0, 6.0], {0: [0]}, set()),
+        (Window(seconds=5), [0.0, 5.5, 6.0, 6.0], {0: [0], 1: [0]}, {7}),
+        (Window(seconds=5), [0.0, 1.0, 2.0, 3.0], {1: [1], 2: [-1]}, set()),
+        # Of a row itself nothing is known when it comes.
+        (Window(seconds=5), [0.0, 1.0, 2.0, 3.0], {3: [0]}, set()),
+        (Window(rows=2), [0.0] * 4, {0: [0]}, {7}),
+        (Window(rows=1), [0.0] * 4, {2: [0]}, set()),
+    ],
+)
+def test_what_was_published_is_known_until_it_leaves_the_window(
+    window: Window, times: list[float], published: dict[int, list[int]], expected: set[int]
+) -> None:
+    stream = stream_of(times, window)
+    same = stream.codes._replace(subjects=np.full(len(times), 7))
+    windows = Windows(Stream(stream.schema, stream.policy, same))
+    assert set().union(*windows.shown(3, published).values()) == expected
 
 
 def test_cells_have_the_keys_of_their_ladders() -> None:

@@ -68,6 +68,8 @@ def cell_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]
         return {}
     i = np.arange(n)
     town = [f"it*turin*{at % 2}" if at % 4 else f"it*aosta*{at}" for at in range(n)]
+    stays = [None if at % 3 else f"it*{at}" if at % 6 else "it*turin" for at in range(n)]
+    stays[1:3] = ["it*turin", "it*turin"]
     by_turns = [("it*turin*0", "it*aosta*1")[at // 8 % 2] for at in range(n)]
     extremes = np.array([-(2**63), 2**63 - 1, 0, -1])
     streams: dict[str, tuple[list[list[Value]], Ints, Any1]] = {
@@ -82,6 +84,15 @@ def cell_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]
         # Who is published with the parent would be one of the rare ones.
         "rare values beside a popular one": ([[each, each] for each in town], i * 17 % n, i),
         "a value that is rare again and again": ([[each, None] for each in by_turns], i % 5, i),
+        # Whoever has been shown hides nobody, however rare the value is now.
+        "one who was shown and stays": (
+            [[each, None] for each in stays], np.where(i % 6, i, 0), i,
+        ),
+        # With one more subject the one value would be published: it doesn't count for the other.
+        "a value that lacks one subject": (
+            [["it*turin*0" if at % 4 else f"it*turin*{at}", "a"] for at in range(n)],
+            np.where(i % 4, i % (Z - 1), i), i,
+        ),
         "values of many and of few parts": (
             [[f"a{'*b' * (at % 5)}", "*"] for at in range(n)], i % 6, i,
         ),

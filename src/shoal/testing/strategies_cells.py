@@ -55,7 +55,7 @@ def cell_policies(
     draw: st.DrawFn, *, n_subjects: int, n_rows: int, timed: bool, missing: Missing
 ) -> Policy:
     """Draw z from 1 to one more than there are subjects, and a window from one row to all."""
-    z = draw(st.sampled_from([2, 1, 3, 5, n_subjects + 1]))
+    z = draw(st.sampled_from([3, 1, 2, 4, 5, n_subjects + 1]))
     windows = st.integers(1, n_rows + 3).map(lambda rows: Window(rows=rows))
     if timed:
         seconds = st.sampled_from([2.5, 0.5, 20.0, 1e6])
