@@ -14,12 +14,11 @@ from shoal._jit import kernel
 from shoal.decisions import MISSING
 from shoal.exposing import LEAST, Course, ExposingEngine, State
 from shoal.kernels.arrays import Ints
-from shoal.kernels.climbing import Rule, climb, crowd, expose, forget, rebuild, show
+from shoal.kernels.climbing import Rule, climb, expose, forget, rebuild, rung_of, show
 from shoal.kernels.crowds import first_of_pairs
 from shoal.kernels.exposures import (
     KEY,
     LATEST,
-    LEVEL,
     N_ENTRIES,
     N_LEAVES,
     N_NODES,
@@ -69,9 +68,10 @@ class LadderEngine(ExposingEngine):
 
     def _needed(self) -> tuple[int, int, int]:
         marks = self.state.table.marks
-        more = int(_n_new(self.state.table, int(self.state.place["z"][0]), self._n_rungs))
-        n_exposures = int(marks[UPCOMING] - marks[OLDEST])
-        return int(marks[N_ENTRIES]) + more, int(marks[N_NODES]) + self._n_rungs, n_exposures + 1
+        z, n_rungs, n_cells = int(self.state.place["z"][0]), self._n_rungs, len(self.space.rungs)
+        n_entries = marks[N_ENTRIES] + _n_new(self.state.table, z, n_rungs, n_cells)
+        n_exposures = marks[UPCOMING] - marks[OLDEST] + n_cells
+        return int(n_entries), int(marks[N_NODES]) + n_rungs * n_cells, int(n_exposures)
 
     def _move(self, room: Sequence[int]) -> None:
         n_entries, n_nodes, n_exposures = room
@@ -126,18 +126,18 @@ def _published(table: Exposures, rule: Rule) -> tuple[Ints, Ints]:
 
 
 @kernel
-def _n_new(table: Exposures, z: int, n_rungs: int) -> int:
-    """How many entries may have to be made when one exposure comes or goes."""
-    return 1 + (n_rungs - 1) * min(z, table.marks[N_LEAVES] + 1)
+def _n_new(table: Exposures, z: int, n_rungs: int, n_cells: int) -> int:
+    """How many entries may have to be made when so many exposures come, or one goes."""
+    return n_cells * (1 + (n_rungs - 1) * min(z, table.marks[N_LEAVES] + n_cells))
 
 
 @kernel
-def _has_room(table: Exposures, z: int, n_rungs: int) -> bool:
+def _has_room(table: Exposures, z: int, n_rungs: int, n_cells: int) -> bool:
     marks = table.marks
     return (
-        len(table.entries) - marks[N_ENTRIES] >= _n_new(table, z, n_rungs)
-        and len(table.nodes) - marks[N_NODES] >= n_rungs
-        and len(table.ring) > marks[UPCOMING] - marks[OLDEST]
+        len(table.entries) - marks[N_ENTRIES] >= _n_new(table, z, n_rungs, n_cells)
+        and len(table.nodes) - marks[N_NODES] >= n_rungs * n_cells
+        and len(table.ring) - (marks[UPCOMING] - marks[OLDEST]) >= n_cells
     )
 
 
@@ -148,7 +148,7 @@ def _take(
 ) -> int:  # fmt: skip
     """Take in rows from the cursor on, until all are decided or something else has to be done.
 
-    What is done of a row before that may be done again.
+    A row is decided and then exposed; what is done before that may be done again.
     """
     table, place = state.table, state.place
     n_rungs = 0
@@ -166,31 +166,29 @@ def _take(
             table.marks[OLDEST] < table.marks[UPCOMING]
             and table.times[table.marks[OLDEST] & (len(table.ring) - 1)] < horizon
         ):
-            if not _has_room(table, rule.z, n_rungs):
+            if not _has_room(table, rule.z, n_rungs, 1):
                 return ROOM
             forget(table, rule, changed)
         slot = slot_of(clock, place["begin"][0], reach)
         if slot >= 0 and slot > place["slot"][0]:
             place["slot"][0] = slot
             return LOOK
+        if not _has_room(table, rule.z, n_rungs, len(leaves)):
+            return ROOM
+        subject = codes.subjects[i]
         for j in range(len(leaves)):
             keys = codes.cells[i, cuts[j] : cuts[j + 1]]
-            leaves[j] = NONE
-            if keys[0] != 0:
-                if not _has_room(table, rule.z, n_rungs):
-                    return ROOM
-                leaves[j] = expose(table, rule, keys, codes.subjects[i], clock, changed)
-        for j in range(len(leaves)):
-            if leaves[j] == NONE:
+            if keys[0] == 0:
                 cells.levels[i, j] = MISSING
-                continue
-            node = climb(table, rule, leaves[j], codes.subjects[i])
-            if node != NONE:
-                cells.levels[i, j] = table.nodes[node, LEVEL]
-                cells.crowds[i, j] = crowd(table, rule, node, codes.subjects[i])
+            else:
+                level, n = rung_of(table, rule, keys, subject)
+                cells.levels[i, j], cells.crowds[i, j] = level, n
         for j in range(len(leaves)):
-            if cells.levels[i, j] == 0:
-                show(table, leaves[j], codes.subjects[i])
+            if cells.levels[i, j] != MISSING:
+                keys = codes.cells[i, cuts[j] : cuts[j + 1]]
+                leaf = expose(table, rule, keys, subject, clock, changed)
+                if cells.levels[i, j] == 0:
+                    show(table, leaf, subject)
         cells.z[i] = rule.z
         if not np.isnan(codes.times[i]):
             cells.times[i] = place["now"][0]

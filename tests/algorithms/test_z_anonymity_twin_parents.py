@@ -109,14 +109,15 @@ def by_oracle(windows: Windows, zs: Sequence[int], count: Count) -> list[Decisio
     published: dict[int, list[int]] = {}
     for row, z in enumerate(zs):
         who = windows.subjects[row]
-        crowds = behind(windows.leaves(row), z, count, windows.shown(row, published))
+        leaves = windows.leaves(row, included=False)
+        crowds = behind(leaves, z, count, windows.shown(row, published))
         levels: list[int | None] = []
         n_behind = []
         for attribute, keys in enumerate(windows.cells[row]):
             level = None if keys is None else finest((attribute, keys), who, crowds, z)
             levels.append(level)
             nodes = path((attribute, keys or ()))
-            n_behind.append(0 if level is None else len(crowds[nodes[level]] | {who}))
+            n_behind.append(0 if level is None else len(crowds.get(nodes[level], set()) | {who}))
         published[row] = [-1 if level is None else level for level in levels]
         decisions.append(Decision(tuple(levels), tuple(n_behind), z))
     return decisions

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels.climbing import Rule, climb, crowd, expose, forget, rebuild, show
+from shoal.kernels.climbing import Rule, climb, expose, forget, rebuild, rung_of, show
 from shoal.kernels.exposures import (
     LEVEL,
     N_ENTRIES,
@@ -90,13 +90,15 @@ def compare(table: Exposures, naive: Naive) -> None:
 def compare_published(
     table: Exposures, naive: Naive, keys: tuple[int, ...], subjects: set[int]
 ) -> None:
+    leaf = find_node(table, keys[0])
+    for subject in SUBJECTS:
+        told = rung_of(table, naive.rule, np.array(keys), subject)
+        assert told == (naive.published(keys, subject) or (NONE, 0))
     for subject in subjects:
-        leaf = find_node(table, keys[0])
         node = climb(table, naive.rule, leaf, subject)
-        found = None
-        if node != NONE:
-            found = table.nodes[node, LEVEL], crowd(table, naive.rule, node, subject)
-        assert found == naive.published(keys, subject)
+        found = naive.published(keys, subject)
+        assert (node == NONE) == (found is None)
+        assert found is None or table.nodes[node, LEVEL] == found[0]
         is_shown = table.entries[find_entry(table, leaf, subject), SHOWN] == 1
         assert is_shown == ((keys[0], subject) in naive.shown)
 

@@ -122,17 +122,21 @@ class NaiveZAnonymity:
         self.forget(now, present)
         if self.is_due(now):
             self.estimate(now)
-        for leaf in present:
-            self.expose(leaf, subject, now)
-        self.n_rows += 1
         crowds = self.crowds(now, self.z, residual=self.residual)
         nodes = [
             None if leaf is None else published(leaf, subject, crowds, self.z) for leaf in leaves
         ]
+        # Only now is the row counted: whichever leaf it has, a parent stands for the same people.
+        for leaf in present:
+            self.expose(leaf, subject, now)
+        self.n_rows += 1
         self.shown |= {(node, subject) for node in nodes if node is not None and node[1] == 0}
         return Decision(
             levels=tuple(None if node is None else node[1] for node in nodes),
-            crowds=tuple(0 if n is None else len(crowds[n] | {subject}) for n in nodes),  # 23, 24
+            crowds=tuple(
+                0 if node is None else len(crowds.get(node, set()) | {subject})  # 23, 24
+                for node in nodes
+            ),
             z=self.z,
         )
 
@@ -270,7 +274,7 @@ def published(leaf: Node, subject: Hashable, crowds: Crowds, z: int) -> Node | N
     """The finest node from a leaf up that stands for z subjects, its own included, or None."""
     attribute, _, labels = leaf
     path = [(attribute, level, labels[level:]) for level in range(len(labels))]
-    return next((node for node in path if len(crowds[node] | {subject}) >= z), None)
+    return next((n for n in path if len(crowds.get(n, set()) | {subject}) >= z), None)
 
 
 def run(

@@ -42,7 +42,7 @@ from shoal.kernels.exposures import (
     note,
 )
 
-__all__ = ["Rule", "climb", "crowd", "expose", "forget", "rebuild", "show"]
+__all__ = ["Rule", "climb", "expose", "forget", "rebuild", "rung_of", "show"]
 
 
 class Rule(NamedTuple):
@@ -54,19 +54,33 @@ class Rule(NamedTuple):
 
 @kernel
 def climb(table: Exposures, rule: Rule, node: int, subject: int) -> int:
-    """The finest rung that may be published for a subject, from its leaf upwards, or `NONE`."""
-    while node != NONE and crowd(table, rule, node, subject) < rule.z:
+    """The finest rung at which a value that is exposed would be published, from its leaf upwards.
+
+    `NONE` if there is none. The subject counts wherever it stands.
+    """
+    while node != NONE:
+        n = table.nodes[node, N_SUBJECTS]
+        if n >= rule.z or (n == rule.z - 1 and find_entry(table, node, subject) == NONE):
+            return node
         node = table.nodes[node, PARENT]
-    return node
+    return NONE
 
 
 @kernel
-def crowd(table: Exposures, rule: Rule, node: int, subject: int) -> int:
-    """How many stand behind a rung of a value that a subject has exposed, with the subject."""
-    n = table.nodes[node, N_SUBJECTS]
-    if n < rule.z - 1 or table.nodes[node, LEVEL] == 0:
-        return n
-    return n + (find_entry(table, node, subject) == NONE)
+def rung_of(table: Exposures, rule: Rule, keys: Ints, subject: int) -> tuple[int, int]:
+    """The finest rung that may be published for a subject who exposes a value now, and its crowd.
+
+    The value isn't counted yet: so whichever of those below a rung the subject exposed, who stands
+    behind the rung would be the same. `NONE` if no rung may be published.
+    """
+    for level in range(len(keys)):
+        node = find_node(table, keys[level])
+        n = 1
+        if node != NONE:
+            n = table.nodes[node, N_SUBJECTS] + (find_entry(table, node, subject) == NONE)
+        if n >= rule.z:
+            return level, n
+    return NONE, 0
 
 
 @kernel

@@ -79,7 +79,7 @@ def finest(leaf: Node, subject: int, crowds: Crowds, z: int) -> int | None:
     1
     """
     for level, node in enumerate(path(leaf)):
-        if len(crowds[node] | {subject}) >= z:
+        if len(crowds.get(node, set()) | {subject}) >= z:
             return level
     return None
 

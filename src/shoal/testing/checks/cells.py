@@ -32,7 +32,7 @@ def _crowds(
 ) -> Crowds:
     """Who stands behind what when a row is decided, after what was published before it."""
     shown = windows.shown(row, levels) if count == "residual" else {}
-    return behind(windows.leaves(row), z, count, shown)
+    return behind(windows.leaves(row, included=False), z, count, shown)
 
 
 def judge_cells(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> None:
@@ -55,7 +55,7 @@ def judge_cells(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> N
             require(keys is not None, f"{name} is published, and is missing")
             nodes = path((d, keys or ()))
             require(level < len(nodes), f"{name} is published at a rung that its ladder lacks")
-            n = len(crowds[nodes[level]] | {windows.subjects[row]})
+            n = len(crowds.get(nodes[level], set()) | {windows.subjects[row]})
             require(n >= z, f"{name} is published with {n} subjects behind it, and z is {z}")
             require(told == n, f"{name} says that {told} subjects stand behind it, and {n} do")
 
