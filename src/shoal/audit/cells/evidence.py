@@ -34,7 +34,8 @@ from shoal.schema import Schema
 
 __all__ = ["Cells", "Count", "Rows"]
 
-#: Who counts as behind a parent: those whose finer value can't be published, or all under it.
+#: Who counts as behind a parent: those whose finer value is neither public nor one subject short of
+#: it, or all under it.
 Count = Literal["residual", "plain"]
 
 
