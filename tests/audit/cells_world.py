@@ -6,7 +6,7 @@ Tests change one thing and look at what the audit finds.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,8 @@ from shoal.schema import Quasi, Schema
 
 Row = dict[str, Any]
 Node = tuple[str, ...]
+#: Who exposed, or was shown with, which leaf; a leaf is all of its labels.
+Exposed = Set[tuple[str, Node]]
 
 FOODS = Hierarchy.from_dict(
     {"*": {"fruit": {"citrus": ["lime", "yuzu"], "fig": None}, "oat": None}}
@@ -66,14 +68,31 @@ def ladder(quasi: Quasi, row: Row) -> tuple[str, ...] | None:
 
 
 def behind(
-    node: Node, exposed: Sequence[tuple[str, Node]], n: int, z: int, plain: bool
+    node: Node, exposed: Exposed, n: int, z: int, plain: bool, shown: Exposed = frozenset()
 ) -> set[str]:
     """R(node), as it is defined; a node is its labels from its own to the coarsest."""
     if len(node) == n:
         return {who for who, labels in exposed if labels == node}
     children = {labels[-len(node) - 1 :] for _, labels in exposed if labels[-len(node) :] == node}
-    crowds = [behind(child, exposed, n, z, plain) for child in children]
-    return set().union(*(crowd for crowd in crowds if plain or len(crowd) < z))
+    found: set[str] = set()
+    for child in children:
+        crowd = behind(child, exposed, n, z, plain, shown)
+        if plain:
+            found |= crowd
+        elif len(crowd) <= z - 2:
+            found |= {who for who in crowd if (who, child) not in shown}
+    return found
+
+
+def decided(
+    own: Node, who: str, exposed: Exposed, z: int, plain: bool, shown: Exposed
+) -> int | None:
+    """The level at which a cell is published, None if it is hidden."""
+    for level in range(len(own)):
+        crowd = behind(own[level:], exposed, len(own), z, plain, shown)
+        if len(crowd | {who}) >= z:
+            return level
+    return None
 
 
 @dataclass
@@ -91,6 +110,7 @@ class CellWorld:
         plain = self.settings.get("count") == "plain"
         root = self.settings.get("suppressed") == "root"
         valid: list[tuple[float, Row, list[tuple[str, ...] | None]]] = []
+        as_is: list[set[tuple[str, Node]]] = [set() for _ in self.schema.quasi]
         clock = -math.inf
         for number, row in enumerate(self.original):
             ladders = [ladder(quasi, row) for quasi in self.schema.quasi]
@@ -115,19 +135,20 @@ class CellWorld:
             shown: Row = {}
             lines = []
             for a, (quasi, own) in enumerate(zip(self.schema.quasi, ladders, strict=True)):
-                exposed = [(r["who"], all_[a]) for _, r, all_ in inside if all_[a] is not None]
+                exposed = {(r["who"], all_[a]) for _, r, all_ in inside if all_[a] is not None}
+                # The pairs that had left before this row are new if they come with it.
+                before = {(r["who"], all_[a]) for _, r, all_ in inside[:-1]}
+                as_is[a] &= before
                 cell = line | {"attribute": quasi.name, "outcome": "missing"}
                 shown[quasi.name] = None
                 if own is not None:
-                    crowds = [
-                        behind(own[i:], exposed, len(own), now, plain) for i in range(len(own))
-                    ]
-                    good = [i for i, crowd in enumerate(crowds) if len(crowd) >= now]
+                    level = decided(own, row["who"], exposed, now, plain, as_is[a])
                     cell |= {"outcome": "suppressed", "loss": 1.0}
-                    if good:
-                        loss = good[0] / len(own)
-                        cell |= {"outcome": "group", "level": good[0], "loss": loss}
-                        shown[quasi.name] = own[good[0]]
+                    if level is not None:
+                        cell |= {"outcome": "group", "level": level, "loss": level / len(own)}
+                        shown[quasi.name] = own[level]
+                    if level == 0:
+                        as_is[a].add((row["who"], own))
                 lines.append(cell)
             has_any = any(cell["outcome"] == "group" for cell in lines)
             seq = len(self.published) if has_any or root else None
@@ -164,11 +185,13 @@ class CellWorld:
             {name: [row[name] for row in self.original] for name in self.schema.columns}
         )
 
-    def report(self, *, trace: bool = True, original: bool = True, **given: Any) -> Report:
-        settings = {
-            "trace": self.lines() if trace else None,
-            "original": self.input() if original else None,
-        }
+    def report(
+        self, *, trace: bool = True, original: bool | pa.Table = True, **given: Any
+    ) -> Report:
+        """The audit of the run; a table stands in for the original."""
+        if isinstance(original, bool):
+            original = self.input() if original else None
+        settings = {"trace": self.lines() if trace else None, "original": original}
         table = given.pop("published", self.table())
         return audit(self.schema, self.policy, table, **(settings | self.settings | given))
 

@@ -26,7 +26,7 @@ def policy(z: int = 2, **given: Any) -> Policy:
 
 @pytest.fixture
 def world() -> CellWorld:
-    return CellWorld(original=stream(1)).run()
+    return CellWorld(policy=policy(4), original=stream(1)).run()
 
 
 @pytest.fixture
@@ -50,7 +50,8 @@ def test_a_right_run_keeps_every_promise(world: CellWorld) -> None:
     found = world.report()[Z].figures
     n_published = len(world.cells("group"))
     assert found["n_published"] == n_published
-    assert (found["n_broken"], found["smallest"], found["largest_z"]) == (0, 2, 2)
+    assert (found["n_broken"], found["smallest"], found["largest_z"]) == (0, 4, 4)
+    assert (found["n_coarser"], found["n_hidden_more"]) == (0, 0)
     by_level = [found[f"n_level_{i}"] for i in range(3)]
     assert sum(by_level) == n_published
     assert all(by_level)
@@ -61,6 +62,8 @@ def test_a_right_run_keeps_every_promise(world: CellWorld) -> None:
     ("promise", "settings"),
     [
         (policy(3), {}),
+        (policy(5), {}),
+        (policy(4, window=Window(rows=12), missing="maybe"), {}),
         (policy(3), {"count": "plain"}),
         (policy(2, window=Window(rows=12)), {}),
         (policy(3, lateness=1.5, missing="maybe"), {"suppressed": "root"}),
@@ -76,6 +79,8 @@ def test_whatever_is_promised_a_right_run_keeps_it(
     rows = stream(seed, gaps=0.1, jitter=3)
     report = CellWorld(policy=promise, original=rows, settings=settings).run().report()
     assert report.verdict == "kept", str(report)
+    figures = report[Z].figures
+    assert (figures["n_coarser"], figures["n_hidden_more"]) == (0, 0)
     names = {verdict.name for verdict in report.verdicts}
     assert ("lateness" in names) == (promise.lateness is not None)
     assert ("pseudonyms" in names) == ("pseudonym" in settings)
@@ -84,11 +89,13 @@ def test_whatever_is_promised_a_right_run_keeps_it(
 @pytest.mark.parametrize("seed", range(4))
 def test_a_z_that_moves_is_followed(seed: int) -> None:
     rows = stream(seed)
-    z = [2] * 20 + [4] * 20 + [3] * 20
-    world = CellWorld(original=rows).run(z)
+    z = [3] * 20 + [5] * 20 + [4] * 20
+    world = CellWorld(policy=policy(3), original=rows).run(z)
     report = world.report()
     assert report.verdict == "kept", str(report)
-    assert report[Z].figures["largest_z"] == 4
+    figures = report[Z].figures
+    assert (figures["n_coarser"], figures["n_hidden_more"]) == (0, 0)
+    assert figures["largest_z"] == 5
     assert "where z was raised" in report[Z].detail
 
 
@@ -238,7 +245,10 @@ def test_more_may_be_hidden_than_must_be(world: CellWorld) -> None:
     )
     cell |= {"outcome": "suppressed", "level": None}
     world.published[cell["seq"]][cell["attribute"]] = None
-    assert world.report().verdict == "kept"
+    report = world.report()
+    assert report.verdict == "kept"
+    assert report[Z].figures["n_hidden_more"] >= 1
+    assert "hidden cells could have been published" in report[Z].detail
 
 
 def test_a_published_parent_must_stand_for_people_that_no_child_stands_for() -> None:

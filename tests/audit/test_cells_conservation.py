@@ -41,10 +41,30 @@ def decided_at_another_time(world: CellWorld) -> None:
     world.trace[3]["published_s"] += 0.5
 
 
-@pytest.mark.parametrize("change", [decided_later, decided_at_another_time])
+def arrived_at_another_time(world: CellWorld) -> None:
+    for line in world.trace:
+        line["arrived_s"] = line["published_s"] = 0.0
+
+
+def arrived_at_no_time(world: CellWorld) -> None:
+    world.trace[3]["arrived_s"] = world.trace[3]["published_s"] = None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [decided_later, decided_at_another_time, arrived_at_another_time, arrived_at_no_time],
+)
 def test_what_waited(world: CellWorld, change: Change) -> None:
     change(world)
     assert world.broken() == {"delay"}
+
+
+def test_times_of_arrival_may_be_rounded(world: CellWorld) -> None:
+    for line in world.trace:
+        line["arrived_s"] = line["published_s"] = line["arrived_s"] + 5e-7
+    assert world.report().verdict == "kept"
+    arrived_at_another_time(world)
+    assert world.report()["delay"].figures["n_mistimed"] == len(world.trace) - 5
 
 
 def test_rows_that_changed_places(world: CellWorld) -> None:

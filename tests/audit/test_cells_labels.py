@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from shoal.audit.cells.values import seconds
+from shoal.ladder import Open
 from shoal.policy import Policy, Window, ZAnonymity
+from shoal.schema import Quasi, Schema
 
 from .cells_world import CellWorld, stream
 
@@ -44,6 +48,11 @@ def two_spellings(world: CellWorld) -> None:
     world.published[cell["seq"]]["page"] += " "
 
 
+def a_mark_that_cannot_be_seen(world: CellWorld) -> None:
+    for row in world.published:
+        row["page"] = "x\u200b" if row["page"] == "x" else row["page"]
+
+
 def another_note(world: CellWorld) -> None:
     world.published[0]["note"] = "CANARY"
 
@@ -64,6 +73,7 @@ def value_is_unknown(world: CellWorld) -> None:
     [
         (another_label, {"labels"}),
         (two_spellings, {"labels"}),
+        (a_mark_that_cannot_be_seen, {"labels"}),
         (another_note, {"labels"}),
         (another_subject, {"labels"}),
         (value_is_unknown, {"labels", Z}),
@@ -86,6 +96,89 @@ def test_a_time_that_is_not_the_rows(world: CellWorld, time: float) -> None:
     assert world.broken() == {"labels"}
     world.published[0]["at"] = float("inf")
     assert world.broken() == {"labels"}
+
+
+def timed(times: Any, step: float, shown: Any) -> set[str]:
+    """What is broken if one value is published with these times, each rounded to a step."""
+    schema = Schema("who", [Quasi("page", Open())], time="at")
+    table = pa.table({"who": ["a"] * len(times), "page": ["x"] * len(times), "at": times})
+    clock = seconds(table["at"].combine_chunks())
+    rows = [{"who": "a", "page": "x", "at": at} for at in clock.tolist()]
+    world = CellWorld(schema=schema, policy=policy(1), original=rows, settings={"time": step}).run()
+    published = world.table().set_column(1, "at", shown)
+    return world.broken(published=published, original=table)
+
+
+@pytest.mark.parametrize(
+    ("times", "step", "shown"),
+    [
+        (pa.array([dt.datetime(2024, 1, 1, 12, 59, 59, 999999)]), 60,
+         pa.array([dt.datetime(2024, 1, 1, 12, 59)])),
+        (pa.array([i / 10 for i in range(60)]), 0.1, pa.array([i / 10 for i in range(60)])),
+        (pa.array([0.9999999, 1.0]), 1.0, pa.array([0.0, 1.0])),
+        (pa.array([1e300, 1e300]), 7.0, pa.array([1e300, 1e300])),
+        (pa.array([0.25e-6]), 1e-7, pa.array([0.2e-6])),
+        (pa.array([-0.5]), 1.0, pa.array([-1.0])),
+    ],
+)  # fmt: skip
+def test_times_are_rounded_down(times: Any, step: float, shown: Any) -> None:
+    assert timed(times, step, shown) == set()
+
+
+@pytest.mark.parametrize(
+    ("time", "step", "shown"),
+    [(60.0, 60, 0.0), (59.999999, 60, 60.0), (59.5, 60, 1.0), (5.0, 0, 4.9), (0.3, 0.1, 0.1)],
+)
+def test_times_that_are_rounded_otherwise(time: float, step: float, shown: float) -> None:
+    assert timed(pa.array([time]), step, pa.array([shown])) == {"labels"}
+
+
+# -- subjects in any type --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("people", "names"),
+    [
+        (pa.array([True, False]), ["true", "false"]),
+        (pa.array([0, 10**9], pa.timestamp("ns", "Europe/Rome")),
+         ["1970-01-01 01:00:00.000000000+0100", "1970-01-01 01:00:01.000000000+0100"]),
+        (pa.array([dt.time(1), dt.time(2)]), ["01:00:00.000000", "02:00:00.000000"]),
+        (pa.array([1, 2], pa.duration("ns")), ["1", "2"]),
+        (pa.array([0.1, 0.2], pa.float32()), ["0.1", "0.2"]),
+        (pa.array([-0.0, 1.0]), ["-0", "1"]),
+        (pa.array([b"ab", b"cd"], pa.binary(2)), ["6162", "6364"]),
+        (pa.array([b"ab", b"cd"], pa.binary_view()), ["6162", "6364"]),
+    ],
+)  # fmt: skip
+def test_subjects_are_compared_as_the_trace_tells_them(people: Any, names: list[str]) -> None:
+    schema = Schema("who", [Quasi("page", Open())])
+    promise = policy(2, window=Window(rows=5))
+    rows = [{"who": name, "page": "x", "at": 0.0} for name in names]
+    world = CellWorld(schema=schema, policy=promise, original=rows).run()
+    table = pa.table({"who": people, "page": ["x", "x"]})
+    assert world.report(original=table).verdict == "kept"
+    world.trace[0]["subject"] = "CANARY"
+    assert world.broken(original=table) == {"labels"}
+
+
+def test_a_person_told_in_two_ways_has_one_pseudonym() -> None:
+    schema = Schema("who", [Quasi("page", Open())])
+    settings = {"pseudonym": True, "rotate": 20.0}
+    rows = [{"who": name, "page": "x", "at": 0.0} for name in ("0", "-0", "1")]
+    promise = policy(1, window=Window(rows=5))
+    world = CellWorld(schema=schema, policy=promise, original=rows, settings=settings).run()
+    for row, pseudonym in zip(world.published, "abc", strict=True):
+        row["pseudonym"] = "a" if pseudonym == "b" else pseudonym
+    table = pa.table({"who": [0.0, -0.0, 1.0], "page": ["x"] * 3})
+    assert world.report(original=table).verdict == "kept"
+
+
+def test_invisible_characters_make_nobody_another() -> None:
+    schema = Schema("who", [Quasi("page", Open())])
+    rows = [{"who": name, "page": "x", "at": 0.0} for name in ("\xe9", "e\u200d\u0301")]
+    promise = policy(2, window=Window(rows=5))
+    world = CellWorld(schema=schema, policy=promise, original=rows).run()
+    assert world.broken() == {Z}
 
 
 # -- shape and secrecy -----------------------------------------------------------------------------

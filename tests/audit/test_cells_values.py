@@ -25,6 +25,8 @@ from shoal.schema import Quasi
         (pa.array([datetime.date(2024, 5, 1)]), ["2024-05-01"]),
         (pa.array([decimal.Decimal("7.50")]), ["7.50"]),
         (pa.array([b"\xff"]), ["ff"]),
+        (pa.array([b"ab"], pa.binary(2)), ["6162"]),
+        (pa.array(["e\u200d\u0301\u200b "]), ["\xe9"]),
         (pa.array(["e\u0301 ", "7.0"]), ["\xe9", "7.0"]),
     ],
 )
@@ -38,6 +40,27 @@ def test_values_that_are_written_in_two_ways_are_one() -> None:
     assert found.value.tolist() == [0, 0, -1, -1, 1]
     assert found.lacks.tolist() == [False, False, True, True, False]
     assert found.labels == ["7", "8"]
+
+
+def test_what_cannot_be_seen_is_missing() -> None:
+    table = pa.table({"item": ["\u200b", "\u200b ", "x", "x\u200b"]})
+    for domain in (Open(), Path("/", levels=1)):
+        found = read_ladders(Quasi("item", domain), table)
+        assert found.lacks.tolist() == [True, True, False, False]
+        assert found.value.tolist() == [-1, -1, 0, 0]
+
+
+@pytest.mark.parametrize("kind", [pa.binary(2), pa.binary_view(), pa.large_binary()])
+def test_bytes_are_told_in_digits(kind: Any) -> None:
+    table = pa.table({"item": pa.array([b"ab", None, b"ab"], kind)})
+    found = read_ladders(Quasi("item", Open()), table)
+    assert (found.labels, found.lacks.tolist()) == (["6162"], [False, True, False])
+
+
+def test_places_that_are_not_on_earth() -> None:
+    table = pa.table({"lat": [90.0, 91.0, 0.0], "lon": [-180.0, 0.0, 181.0]})
+    found = read_ladders(Quasi("cell", Grid("lat", "lon", [1000])), table)
+    assert found.value.tolist() == [0, -1, -1]
 
 
 def test_a_node_is_a_label_under_its_coarser_labels() -> None:

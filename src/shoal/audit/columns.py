@@ -25,15 +25,18 @@ __all__ = [
     "counted_alike",
     "dense",
     "encoded",
+    "is_bytes",
     "is_missing",
     "is_number",
     "is_text",
+    "legible",
     "mask",
     "numbers",
     "same",
     "spelled",
     "take",
     "wholes",
+    "words",
 ]
 
 #: A whole number with a point, and a broken one that ends in zeros.
@@ -59,6 +62,16 @@ def is_number(kind: Any) -> bool:
     )
 
 
+def is_bytes(kind: Any) -> bool:
+    """Whether a type is one of bytes, of a fixed number of them included."""
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+
+
 def column(table: pa.Table, name: str) -> Array | None:
     """The first column of that name as one plain array, empty text as null; None if missing."""
     names = table.schema.names
@@ -69,6 +82,8 @@ def column(table: pa.Table, name: str) -> Array | None:
         chunked = chunked.cast(chunked.type.value_type)
     if is_text(chunked.type):
         chunked = chunked.cast(pa.large_string())
+    elif is_bytes(chunked.type):
+        chunked = chunked.cast(pa.large_binary())
     array: Array = (
         pa.concat_arrays(chunked.chunks) if chunked.chunks else pa.array([], chunked.type)
     )
@@ -86,8 +101,8 @@ def is_missing(array: Array) -> NDArray[np.bool_]:
     if is_text(array.type):
         array = pc.utf8_trim_whitespace(array)
         return mask(pc.equal(array, "").fill_null(True))
-    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
-        return mask(pc.equal(pc.binary_length(array), 0).fill_null(True))
+    if is_bytes(array.type):
+        return mask(pc.equal(pc.binary_length(array.cast(pa.large_binary())), 0).fill_null(True))
     return mask(array.is_null())
 
 
@@ -164,8 +179,24 @@ def legible(value: object) -> str:
     >>> legible(" 7.50 "), legible(None)
     ('7.50', '')
     """
-    text = unicodedata.normalize("NFC", "" if value is None else str(value))
-    return "".join(c for c in text if unicodedata.category(c) != "Cf").strip()
+    text = "" if value is None else str(value)
+    if not text.isascii():
+        # What is invisible may stand between two characters that are one when composed.
+        text = "".join(c for c in text if unicodedata.category(c) != "Cf")
+        text = unicodedata.normalize("NFC", text)
+    return text.strip()
+
+
+def words(array: Array) -> Array:
+    """Values as a trace tells them: Arrow's text of them, bytes in hexadecimal digits.
+
+    >>> words(pa.array([True, None])).to_pylist(), words(pa.array([b"\\xff"])).to_pylist()
+    (['true', None], ['ff'])
+    """
+    if is_bytes(array.type):
+        told = [None if value is None else value.hex() for value in array.to_pylist()]
+        return pa.array(told, pa.large_string())
+    return array.cast(pa.large_string())
 
 
 def dense(*keys: NDArray[np.int64]) -> NDArray[np.int64]:

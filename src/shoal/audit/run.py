@@ -72,8 +72,8 @@ def audit(
     n_quarantined
         How many rows there are in the quarantine, where that is known.
     count
-        Under z-anonymity, who counts as behind a parent: ``residual``, those whose finer value
-        can't be published, or ``plain``, all who exposed anything under it.
+        Under z-anonymity, who counts as behind a parent: ``residual``, those whose finer value is
+        neither public nor one subject short of it, or ``plain``, all who exposed anything under it.
     pseudonym, rotate
         Under z-anonymity, whether pseudonyms are published, and the length of the period that each
         lives for, in the unit of the window.

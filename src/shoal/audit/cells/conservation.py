@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.audit.cells.evidence import Cells
+from shoal.audit.cells.quarantine import Unexplained, unexplained
 from shoal.audit.cells.trace import GROUP, MISSING, OUTCOMES, QUARANTINED, CellTrace
 from shoal.audit.columns import mask
 from shoal.audit.report import Figure, Verdict, decide
@@ -26,18 +27,30 @@ def check(cells: Cells) -> Verdict:
         *_cells(cells, trace),
         *_input(cells, trace),
     ]
+    found = Unexplained(0, 0)
     if cells.original is not None:
         flaws += _missing(cells, trace)
+        found = unexplained(cells, trace)
+    if found.n_good:
+        flaws.append(f"{found.n_good:,} rows are called quarantined and nothing is wrong with them")
+    unsure = f"why {found.n_doubtful:,} rows are called quarantined can't be told"
     n_in = len(np.unique(trace.row[trace.row >= 0]))
     figures: dict[str, Figure] = {"n_in": n_in, "n_out": cells.n_rows}
     for code, name in enumerate(OUTCOMES):
         figures[f"n_{name}"] = int(np.count_nonzero(trace.outcome == code))
+    figures["n_unexplained"] = found.n_good + found.n_doubtful
     counts = ", ".join(f"{figures[f'n_{name}']:,} {name}" for name in OUTCOMES[:3])
     kept = (
         f"each cell of {n_in:,} rows is accounted for once: {counts}; "
         f"{figures['n_quarantined']:,} rows quarantined"
     )
-    return decide("conservation", flaws, kept=kept, figures=figures)
+    return decide(
+        "conservation",
+        flaws,
+        kept=kept,
+        doubt=unsure if found.n_doubtful else None,
+        figures=figures,
+    )
 
 
 def _lines(cells: Cells, trace: CellTrace) -> list[str]:

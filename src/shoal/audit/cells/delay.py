@@ -5,14 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.audit.cells.evidence import Cells
-from shoal.audit.cells.trace import QUARANTINED
+from shoal.audit.cells.trace import QUARANTINED, CellTrace
 from shoal.audit.report import Verdict, decide
 
 __all__ = ["check", "lateness"]
 
+#: By how many seconds a time of the trace may be off.
+_SLACK = 1e-6
+
 
 def check(cells: Cells) -> Verdict:
-    """Check that each cell was decided when it arrived, and rows left in the order of arrival."""
+    """Check that each cell was decided when it arrived, and rows left in the order of arrival.
+
+    The times of arrival are compared with those of the original, if it is given.
+    """
     trace = cells.trace
     if trace is None:
         return decide("delay", [], kept="", doubt="how long cells were held needs a trace")
@@ -23,6 +29,9 @@ def check(cells: Cells) -> Verdict:
     flaws = []
     if n := int(np.count_nonzero(held)):
         flaws.append(f"{n:,} cells weren't decided at the moment of their arrival")
+    n_mistimed = _mistimed(cells, trace)
+    if n_mistimed:
+        flaws.append(f"{n_mistimed:,} cells have another time of arrival than the original tells")
     seq = trace.seq[cells.rows.first]
     n_reordered = int(np.count_nonzero(np.diff(seq[seq >= 0]) <= 0))
     if n_reordered:
@@ -32,8 +41,23 @@ def check(cells: Cells) -> Verdict:
         "delay",
         flaws,
         kept=f"each of {n_decided:,} cells was decided as it arrived, and no row overtook another",
-        figures={"n_held": n, "n_reordered": n_reordered},
+        figures={"n_held": n, "n_mistimed": n_mistimed, "n_reordered": n_reordered},
     )
+
+
+def _mistimed(cells: Cells, trace: CellTrace) -> int:
+    """How many cells didn't arrive at the latest time so far, by the original."""
+    if cells.original is None or cells.schema.time is None:
+        return 0
+    known = np.isfinite(cells.clock) & (cells.positions >= 0)
+    clock = cells.clock[known]
+    n = 0
+    for line in cells.rows.line[known].T:
+        # Both are the same number where a file has kept all of its places.
+        off = np.abs(trace.arrived_s[line] - clock)
+        wrong = ~(off <= np.maximum(_SLACK, np.spacing(np.abs(clock))))
+        n += int(np.count_nonzero(wrong & (line >= 0)))
+    return n
 
 
 def lateness(cells: Cells) -> Verdict | None:

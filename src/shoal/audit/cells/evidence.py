@@ -17,14 +17,25 @@ from numpy.typing import NDArray
 
 from shoal.audit.cells.trace import GROUP, QUARANTINED, CellTrace
 from shoal.audit.cells.values import Ladders, read_ladders, seconds
-from shoal.audit.columns import Array, column, counted, is_missing, mask
+from shoal.audit.columns import (
+    Array,
+    column,
+    encoded,
+    is_bytes,
+    is_number,
+    is_text,
+    mask,
+    spelled,
+    words,
+)
 from shoal.audit.evidence import Suppressed
 from shoal.policy import Policy, Window
 from shoal.schema import Schema
 
 __all__ = ["Cells", "Count", "Rows"]
 
-#: Who counts as behind a parent: those whose finer value can't be published, or all under it.
+#: Who counts as behind a parent: those whose finer value is neither public nor one subject short of
+#: it, or all under it.
 Count = Literal["residual", "plain"]
 
 
@@ -153,12 +164,16 @@ class Cells:
     @cached_property
     def positions(self) -> NDArray[np.int64]:
         """Where each decided row is in the original, which must be given; -1: nowhere."""
+        return self.places(self.rows.number)
+
+    def places(self, numbered: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where rows with these positions in the input are in the original; -1: nowhere."""
         n_original = 0 if self.original is None else int(self.original.num_rows)
         known = np.arange(n_original) if self.original_rows is None else self.original_rows
         order = np.append(np.argsort(known), -1)
         ordered = np.append(known[order[:-1]], -1)
-        at = np.searchsorted(ordered[:-1], self.rows.number)
-        return np.where(ordered[at] == self.rows.number, order[at], -1)
+        at = np.searchsorted(ordered[:-1], numbered)
+        return np.where(ordered[at] == numbered, order[at], -1)
 
     def of_rows(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Of what each row of the original has, that of the decided rows; -1 where there is none.
@@ -170,9 +185,23 @@ class Cells:
     @cached_property
     def subjects(self) -> NDArray[np.int64]:
         """A number for the subject of each decided row, by the original; -1 if it has none."""
+        return self.of_rows(self.subject_of_input)
+
+    @cached_property
+    def subject_of_input(self) -> NDArray[np.int64]:
+        """A number for the subject of each row of the original; -1 if it has none."""
+        indices, values = encoded(self.subject_column)
+        spelling = [spelled(value) for value in values]
+        numbers_of = {text: i for i, text in enumerate(dict.fromkeys(spelling)) if text}
+        return np.array([numbers_of.get(text, -1) for text in spelling], dtype=np.int64)[indices]
+
+    @property
+    def subject_column(self) -> Array:
+        """The subjects of the original; as words where Python has no value for some of them."""
         assert self.schema.subject is not None
-        array = column(self.original, self.schema.subject)
-        return self.of_rows(np.where(is_missing(array), -1, counted(array)))
+        array: Array = column(self.original, self.schema.subject)
+        has_values = is_text(array.type) or is_number(array.type) or is_bytes(array.type)
+        return array if has_values else words(array)
 
     @cached_property
     def times(self) -> NDArray[np.float64]:

@@ -33,6 +33,9 @@ def check(cells: Cells) -> Verdict | None:
     if n := int(np.count_nonzero(is_clear[which])):
         flaws.append(f"in {n:,} rows the pseudonym is what a subject is called")
     subject = counted(take(trace.subject, cells.rows.first[rows]))
+    if cells.original is not None and cells.doubt is None:
+        # One person may be told in several ways in the trace: as 0 and as -0.
+        subject = cells.subjects[rows]
     period, doubt = _periods(cells, trace, rows)
     n_periods = 0
     if period is not None:

@@ -15,6 +15,7 @@ from shoal.audit.columns import (
     Array,
     column,
     encoded,
+    is_bytes,
     is_missing,
     is_number,
     is_text,
@@ -26,10 +27,12 @@ from shoal.hierarchy import Hierarchy, Range
 from shoal.ladder import AnyDomain, Grid, n_rungs, rungs
 from shoal.schema import Quasi
 
-__all__ = ["Ladders", "read_ladders", "seconds", "texts"]
+__all__ = ["FARTHEST", "Ladders", "read_ladders", "seconds", "texts"]
 
 #: Whole numbers up to here are exact as fractions.
 _EXACT = 2.0**53
+#: How many degrees latitudes and longitudes go up to.
+FARTHEST = (90.0, 180.0)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
 
@@ -73,6 +76,8 @@ def read_ladders(attribute: Quasi, table: pa.Table) -> Ladders:
         good = np.isfinite(found).all(axis=1)
         if isinstance(domain, Range):
             good &= (found[:, 0] >= domain.lo) & (found[:, 0] <= domain.hi)
+        else:
+            good &= (np.abs(found) <= FARTHEST).all(axis=1)
         value = np.full(table.num_rows, -1, dtype=np.int64)
         different, value[good] = _different(found[good])
         if isinstance(domain, Range):
@@ -82,6 +87,9 @@ def read_ladders(attribute: Quasi, table: pa.Table) -> Ladders:
     known = [bool(word) for word in words]
     if isinstance(domain, Hierarchy):
         known = [domain.code(word) is not None for word in words]
+    else:
+        # Text of which nothing can be seen is nothing.
+        lacks |= ~np.array(known, dtype=np.bool_)[indices]
     kept = [word for word, is_known in zip(words, known, strict=True) if is_known]
     numbered = {word: i for i, word in enumerate(dict.fromkeys(kept))}
     value = np.array([numbered.get(word, -1) for word in words], dtype=np.int64)[indices]
@@ -140,7 +148,7 @@ def texts(array: Array, *, as_written: bool = False) -> tuple[NDArray[np.int64],
     kind = array.type
     if is_text(kind):
         return indices, [legible(value) for value in values]
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    if is_bytes(kind):
         return indices, [spelled(value) for value in values]
     if pa.types.is_floating(kind):
         values = [value if value is None else float(value) + 0.0 for value in values]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.audit.cells.crowds import crowds_behind
+from shoal.audit.cells.crowds import decided_again
 from shoal.audit.cells.evidence import Cells
-from shoal.audit.cells.trace import QUARANTINED, CellTrace
+from shoal.audit.cells.trace import QUARANTINED, SUPPRESSED, CellTrace
 from shoal.audit.report import Figure, Verdict, decide
 from shoal.ladder import n_rungs
 
@@ -20,12 +20,18 @@ _NAME = "z-anonymity"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Found:
-    """The published cells of one attribute: at which level, for which z, and for how many."""
+    """The published cells of one attribute: at which level, for which z, and for how many.
+
+    ``n_coarser`` are those that the rule publishes at a finer level, ``n_hidden_more`` the hidden
+    ones that it publishes.
+    """
 
     name: str
     level: NDArray[np.int64]
     z: NDArray[np.int64]
     n_subjects: NDArray[np.int64]
+    n_coarser: int
+    n_hidden_more: int
 
     @property
     def n_broken(self) -> int:
@@ -40,10 +46,11 @@ class _Found:
 
 
 def check(cells: Cells) -> Verdict:
-    """Count again who was behind each published cell, from the original.
+    """Decide each cell again, from the original, and count who was behind what was published.
 
     z is the one that the trace says was in force, which may not be below the promised one. A cell
     of a level that its attribute doesn't have, or of a value that isn't one, has nobody behind it.
+    A cell that is coarser than it must be, or hidden without need, betrays nobody; it is told.
     """
     trace = cells.trace
     flaws = [] if trace is None else _too_small(cells, trace)
@@ -56,9 +63,14 @@ def check(cells: Cells) -> Verdict:
         np.concatenate([getattr(one, name) for one in found])
         for name in ("level", "z", "n_subjects")
     )
+    n_coarser, n_hidden_more = (
+        sum(getattr(one, name) for one in found) for name in ("n_coarser", "n_hidden_more")
+    )
     figures: dict[str, Figure] = {
         "n_published": len(z),
         "n_broken": int(np.count_nonzero(n_subjects < z)),
+        "n_coarser": n_coarser,
+        "n_hidden_more": n_hidden_more,
         "smallest": int(n_subjects.min()) if len(z) else None,
         "largest_z": int(z.max()) if len(z) else None,
     }
@@ -73,13 +85,13 @@ def check(cells: Cells) -> Verdict:
         at_least += f" subjects (up to {z.max()} where z was raised)"
     else:
         at_least += " subjects"
-    return decide(
-        _NAME,
-        flaws,
-        kept=f"at least {at_least} behind each of {len(z):,} published cells{by}",
-        doubt=cells.doubt,
-        figures=figures,
-    )
+    kept = f"at least {at_least} behind each of {len(z):,} published cells{by}"
+    if n_coarser or n_hidden_more:
+        kept += (
+            f"; but {n_coarser:,} of them could have been finer, "
+            f"and {n_hidden_more:,} hidden cells could have been published"
+        )
+    return decide(_NAME, flaws, kept=kept, doubt=cells.doubt, figures=figures)
 
 
 def _too_small(cells: Cells, trace: CellTrace) -> list[str]:
@@ -88,26 +100,29 @@ def _too_small(cells: Cells, trace: CellTrace) -> list[str]:
 
 
 def _behind(cells: Cells, trace: CellTrace, a: int) -> _Found:
-    """Count who is behind the published cells of an attribute."""
+    """Decide the cells of an attribute again, and count who is behind those that are published."""
     ladders = cells.ladders[a]
-    n_values, n_levels = ladders.nodes.shape
+    n_levels = ladders.nodes.shape[1]
     line, is_published = cells.rows.line[:, a], cells.is_published[:, a]
-    value = cells.of_rows(ladders.value)
-    value[~cells.can_expose] = -1
-    level = trace.level[line]
-    # What there isn't stands in one more column and one more row.
-    nodes = np.pad(ladders.nodes, ((0, 1), (0, 1)), constant_values=-1)
-    is_level = (level >= 0) & (level < n_levels)
-    node = nodes[value, np.where(is_published & is_level, level, n_levels)]
+    value = np.where(cells.can_expose, cells.of_rows(ladders.value), -1)
+    level = np.where(is_published, trace.level[line], -1)
     z = np.maximum(cells.policy.z, trace.z[line])
-    n_subjects = crowds_behind(
-        node,
+    allowed, n_subjects = decided_again(
+        ladders.nodes,
         ladders.parents,
-        nodes[value, 0] if n_values else value,
+        value,
         cells.subjects,
         cells.starts,
         z,
+        level,
         residual=cells.count == "residual",
     )
-    name = cells.schema.quasi[a].name
-    return _Found(name, level[is_published], z[is_published], n_subjects[is_published])
+    is_hidden = (line >= 0) & (trace.outcome[line] == SUPPRESSED)
+    return _Found(
+        cells.schema.quasi[a].name,
+        level[is_published],
+        z[is_published],
+        n_subjects[is_published],
+        n_coarser=int(np.count_nonzero((level > allowed) & (level < n_levels))),
+        n_hidden_more=int(np.count_nonzero(is_hidden & (allowed < n_levels))),
+    )
