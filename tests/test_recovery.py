@@ -601,7 +601,7 @@ def test_rows_from_the_future_are_set_apart_alike_after_a_cut(tmp_path):
     clock = ManualClock(1000.0)
     world = World(tmp_path, table, schema=schema, policy=policy, clock=clock, every=1e6)
     assert world.cut(20)
-    # By now nothing lies ahead, but what was set apart then still is: the journal says when it came.
+    # By now nothing lies ahead, but what was set apart stays so: the journal says when it came.
     clock.advance(100.0)
     world.run().go()
     expected = [i for i in range(20 * 7) if at[i] > 1020.0]
