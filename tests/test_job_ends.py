@@ -137,6 +137,19 @@ def test_whose_seconds_a_delay_counts():
         Job.parse(timed.replace("lateness = 3", "lateness = -3"))
 
 
+def test_how_far_ahead_a_row_may_be():
+    soon = BASE.replace("k = 2", "k = 2\nahead = 3")
+    with pytest.raises(JobError, match=r"policy\.ahead: needs rows that have a time"):
+        Job.parse(soon)
+    timed = soon.replace('"person"', '"person"\ntime = "at"')
+    assert Job.parse(timed).policy.ahead == 3
+    assert Job.parse(timed.replace("ahead = 3", "")).policy.ahead is None
+    with pytest.raises(JobError, match=r"policy\.ahead: must be a finite number of at least 0"):
+        Job.parse(timed.replace("ahead = 3", "ahead = -3"))
+    with pytest.raises(JobError, match=r"policy\.ahead: "):
+        Job.parse(timed.replace("ahead = 3", "ahead = 'soon'"))
+
+
 def test_the_digests_change_with_what_is_held_depends_on():
     before = job("").digests
     assert set(before) == {"schema", "policy", "algorithm", "publish"}

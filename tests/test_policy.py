@@ -244,6 +244,25 @@ def test_z_is_promised_against_a_window(window: Window) -> None:
     assert Policy(KAnonymity(2)).z == 0
 
 
+def test_how_far_ahead_a_row_may_be_is_a_part_of_the_policy() -> None:
+    policy = Policy(ZAnonymity(20), window=HOUR, ahead=60)
+    assert policy.ahead == 60
+    assert eval(repr(policy)) == policy
+    assert pickle.loads(pickle.dumps(policy)) == policy
+    other = Policy(ZAnonymity(20), window=HOUR)
+    assert other.ahead is None
+    assert "ahead" not in repr(other)
+    assert (policy != other, hash(policy) != hash(other)) == (True, True)
+    policy.check(EVENTS)
+    untimed = Schema("who", [Quasi("page", Open())])
+    by_rows = Policy(ZAnonymity(20), window=Window(rows=9), ahead=60)
+    with pytest.raises(JobError, match=r"policy\.ahead: needs rows that have a time"):
+        by_rows.check(untimed)
+    for wrong in (-1, float("nan"), float("inf")):
+        with pytest.raises(ParameterError, match=r"Policy\.ahead: must be a finite number"):
+            Policy(ZAnonymity(20), window=HOUR, ahead=wrong)
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -254,7 +273,7 @@ def test_z_is_promised_against_a_window(window: Window) -> None:
         (lambda: Window(rows=5, seconds=5), "doesn't go with rows or an advance. Keep one"),
         (lambda: Window(seconds=5, advance=5), "doesn't go with rows or an advance"),
         (lambda: Policy(ZAnonymity(2)), r"Policy\.window: is missing: z-anonymity counts"),
-        (lambda: Policy(ZAnonymity(2), window="all"), r"Policy\.window: is missing"),
+        (lambda: Policy(ZAnonymity(2), window="all"), r"Policy\.window: never ends"),
         (
             lambda: Policy(ZAnonymity(2), window=Window(rows=4, advance=2)),
             r"Policy\.window\.advance: isn't used",

@@ -24,6 +24,7 @@ from shoal.errors import CheckpointError, JobError, ParameterError, ResourceErro
 from shoal.io.base import BadRow, Chunk, Mark, Position, Span
 from shoal.pipeline import Pipeline, Run
 from shoal.policy import Delay, DistinctLDiversity, KAnonymity, Policy
+from shoal.reader import AHEAD
 from shoal.recovery import Recorder, Recovery
 from shoal.release import Publish
 from shoal.schema import Quasi, Schema, Sensitive
@@ -585,6 +586,29 @@ def test_late_rows_are_set_apart_alike_after_a_cut(tmp_path):
     expected = [i for i in range(1, 300) if at[i] < latest[i - 1] - 10]
     assert [row.row for row in world.bin.rows] == expected
     assert {row.reason for row in world.bin.rows} == {"it comes later than the allowed lateness"}
+
+
+def test_rows_from_the_future_are_set_apart_alike_after_a_cut(tmp_path):
+    draw = random.Random(4)
+    table = people(300)
+    at = [1000.0 + (50.0 if draw.random() < 0.1 else draw.random() * 5) for _ in range(300)]
+    table = table.set_column(5, "at", pa.array(at))
+    schema = Schema(
+        subject="person", quasi=[Quasi("town", TOWN)], sensitive=[Sensitive("illness", None)],
+        time="at",
+    )  # fmt: skip
+    policy = Policy(KAnonymity(3), delay=Delay(rows=30), ahead=20)
+    clock = ManualClock(1000.0)
+    world = World(tmp_path, table, schema=schema, policy=policy, clock=clock, every=1e6)
+    assert world.cut(20)
+    # By now nothing lies ahead, but what was set apart stays so: the journal says when it came.
+    clock.advance(100.0)
+    world.run().go()
+    expected = [i for i in range(20 * 7) if at[i] > 1020.0]
+    assert expected
+    assert [row.row for row in world.bin.rows] == expected
+    assert {row.reason for row in world.bin.rows} == {AHEAD}
+    world.judge()
 
 
 def test_a_stop_after_a_replay_spares_the_next_run_the_replay(tmp_path):

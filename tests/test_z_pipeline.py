@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import random
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path as File
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from shoal.algorithms.z_anonymity import ZAnonymous
 from shoal.audit import Report, audit
+from shoal.clock import steady
 from shoal.errors import JobError, ParameterError, PromiseError
 from shoal.io import BadRow, open_sink, open_source
 from shoal.ladder import Open
@@ -23,9 +25,10 @@ from shoal.metrics import Summary
 from shoal.pipeline import Pipeline
 from shoal.policy import Policy, Window, ZAnonymity
 from shoal.pseudonyms import Pseudonym
-from shoal.reader import LATE
+from shoal.reader import AHEAD, LATE
 from shoal.release import Publish
 from shoal.schema import Quasi, Schema
+from shoal.testing.clocks import ManualClock
 
 from .audit.cells_world import SCHEMA, CellWorld, stream
 from .world import Kept, Rows
@@ -48,6 +51,7 @@ class Story:
         publish: Publish | None = None,
         trace: bool = True,
         seed: bytes = bytes(16),
+        clock: Callable[[], float] = steady,
         **knobs: Any,
     ) -> None:
         table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(rows)
@@ -55,7 +59,7 @@ class Story:
         self._trace = folder / "trace.parquet"
         self._write(table)
         self._publish = publish or Publish()
-        self._pipeline = Pipeline(schema, policy, ZAnonymous(**knobs), self._publish, seed)
+        self._pipeline = Pipeline(schema, policy, ZAnonymous(**knobs), self._publish, seed, clock)
         self.bad: list[BadRow] = []
         # Chunks of a few rows, so that what is decided together changes.
         source = open_source(self._input, schema.columns, batch_rows=7)
@@ -188,6 +192,41 @@ def test_late_rows_are_quarantined_and_expose_nothing(tmp_path):
     assert story.rows == [{"page": "x"}]
     assert story.lines[3]["arrived_s"] == story.lines[3]["published_s"] == 101.0
     assert {bad.reason for bad in story.bad} == {LATE}
+
+
+#: One stamp of b is a year ahead.
+YEAR = 365 * 86_400.0
+ONE_AHEAD = [
+    {"who": who, "page": "x", "at": at}
+    for who, at in [("a", 100.0), ("b", 100.0 + YEAR), ("c", 101.0), ("d", 102.0), ("e", 120.0)]
+]
+PAGE = Schema("who", [Quasi("page", Open())], time="at")
+
+
+def test_a_row_from_the_future_is_quarantined_and_moves_no_window(tmp_path):
+    policy = Policy(ZAnonymity(3), window=Window(seconds=10), lateness=5, ahead=20)
+    story = Story(tmp_path, ONE_AHEAD, schema=PAGE, policy=policy, clock=ManualClock(100.0))
+    # b isn't believed, and counts for nobody; e is ahead by exactly what is allowed.
+    assert [(bad.row, bad.reason) for bad in story.bad] == [(1, AHEAD)]
+    assert [line["outcome"] for line in story.lines] == [
+        "suppressed", "quarantined", "suppressed", "group", "suppressed",
+    ]  # fmt: skip
+    assert [line["arrived_s"] for line in story.lines] == [100.0, None, 101.0, 102.0, 120.0]
+    story.check()
+
+
+@pytest.mark.parametrize("lateness", [None, 5])
+def test_without_a_bound_one_stamp_stops_the_window_or_makes_all_rows_late(tmp_path, lateness):
+    policy = Policy(ZAnonymity(3), window=Window(seconds=10), lateness=lateness)
+    story = Story(tmp_path, ONE_AHEAD, schema=PAGE, policy=policy, clock=ManualClock(100.0))
+    later = [line["outcome"] for line in story.lines[2:]]
+    if lateness is None:
+        # 18 seconds after d, e still has b, c and d beside it: nothing leaves any more.
+        assert later == ["suppressed", "group", "group"]
+        assert story.lines[-1]["arrived_s"] == 100.0 + YEAR
+    else:
+        assert later == ["quarantined"] * 3
+        assert {bad.reason for bad in story.bad} == {LATE}
 
 
 def test_rows_of_nothing_and_batches_of_bad_rows(tmp_path):

@@ -125,6 +125,7 @@ class PolicyForm(Form):
     window: WindowForm | Literal["all"] | None = None
     delay: DelayForm | None = None
     lateness: int | float | None = None
+    ahead: int | float | None = None
     missing: str = "quarantine"
 
 

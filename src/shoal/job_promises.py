@@ -91,7 +91,7 @@ PROMISES = {
     "disclosure": Promise(DeltaDisclosure, {}, ("disclosure = 0.7",)),
 }
 #: The keys of a policy that promise nothing by themselves.
-OTHERS = frozenset({"delay", "lateness", "missing", "window"})
+OTHERS = frozenset({"ahead", "delay", "lateness", "missing", "window"})
 
 
 class Parts(NamedTuple):
@@ -116,6 +116,7 @@ def policy_of(raw: PolicyForm) -> Policy:
         *parts.criteria,
         delay=parts.delay,
         lateness=raw.lateness,
+        ahead=raw.ahead,
         missing=missing,
         window=parts.window,
     )

@@ -149,6 +149,10 @@ class Policy:
     lateness
         By how many seconds the time of a row may lie behind the latest before it. A row that is
         later is set apart as a bad row. None: any row may come, and counts as of the latest time.
+    ahead
+        By how many seconds the time of a row may lie ahead of when it arrives, by the clock of the
+        machine. A row from further in the future is set apart as a bad row: it would make every
+        row after it late, or of its own time. None: any time is believed.
     missing
         What a quasi value that isn't there means. ``"quarantine"``: the row is bad. ``"extended"``:
         any value of the domain, and published as such, so that nobody in a group can be told apart
@@ -163,11 +167,12 @@ class Policy:
     10
     """
 
-    __slots__ = ("criteria", "delay", "lateness", "missing", "window")
+    __slots__ = ("ahead", "criteria", "delay", "lateness", "missing", "window")
 
     criteria: tuple[Criterion, ...]
     delay: Delay | None
     lateness: float | None
+    ahead: float | None
     missing: Missing
     window: Window | Literal["all"] | None
 
@@ -176,6 +181,7 @@ class Policy:
         *criteria: Criterion,
         delay: Delay | None = None,
         lateness: float | None = None,
+        ahead: float | None = None,
         missing: Missing = "quarantine",
         window: Window | Literal["all"] | None = None,
     ) -> None:
@@ -196,6 +202,8 @@ class Policy:
             )
         if lateness is not None:
             number("Policy.lateness", lateness)
+        if ahead is not None:
+            number("Policy.ahead", ahead)
         if missing not in get_args(Missing):
             raise ParameterError(
                 "Policy.missing",
@@ -206,6 +214,7 @@ class Policy:
         self.criteria = tuple(criteria)
         self.delay = delay
         self.lateness = lateness
+        self.ahead = ahead
         self.missing = missing
         self.window = window
         self._check_window()
@@ -271,6 +280,8 @@ class Policy:
         parts.append(f"delay={self.delay!r}")
         if self.lateness is not None:
             parts.append(f"lateness={self.lateness!r}")
+        if self.ahead is not None:
+            parts.append(f"ahead={self.ahead!r}")
         if self.missing != "quarantine":
             parts.append(f"missing={self.missing!r}")
         if self.window is not None:
@@ -286,7 +297,7 @@ class Policy:
         return hash(self._parts())
 
     def _parts(self) -> tuple[object, ...]:
-        return self.criteria, self.delay, self.lateness, self.missing, self.window
+        return self.criteria, self.delay, self.lateness, self.ahead, self.missing, self.window
 
     @property
     def k(self) -> int:
@@ -382,6 +393,7 @@ class Policy:
         asked = {
             "policy.delay.clock": self.delay is not None and self.delay.clock == "stream",
             "policy.lateness": self.lateness is not None,
+            "policy.ahead": self.ahead is not None,
             "policy.window.seconds": isinstance(self.window, Window)
             and self.window.seconds is not None,
         }

@@ -25,6 +25,7 @@ QUEUE = 4
 #: How often, in seconds, a waiting thread looks whether it should stop.
 LOOK = 0.1
 LATE = "it comes later than the allowed lateness"
+AHEAD = "it comes from the future: its time lies further ahead than is allowed"
 
 
 class Taken(NamedTuple):
@@ -59,6 +60,8 @@ class Reader:
         Tells when a chunk arrived.
     lateness
         By how many seconds a row's time may lie behind the latest one before it; None: any.
+    ahead
+        By how many seconds a row's time may lie ahead of when its chunk arrived; None: any.
     """
 
     def __init__(
@@ -68,9 +71,10 @@ class Reader:
         schema: Schema,
         clock: Callable[[], float],
         lateness: float | None,
+        ahead: float | None,
     ) -> None:
         self._source, self._codec, self._schema = source, codec, schema
-        self._clock, self._lateness = clock, lateness
+        self._clock, self._lateness, self._ahead = clock, lateness, ahead
         #: The latest time that a row has had.
         self.latest = -np.inf
         self._queue: queue.Queue[Taken | BaseException | None] = queue.Queue(QUEUE)
@@ -131,6 +135,9 @@ class Reader:
 
     def _taken(self, chunk: Chunk, at: float) -> Taken:
         encoded = self._codec.encode(chunk.batch)
+        if self._ahead is not None:
+            # First of all: such a time must not become the latest, or every row after it is late.
+            encoded = _without(encoded, encoded.codes.times > at + self._ahead, AHEAD)
         if self._lateness is not None:
             encoded = self._without_late(encoded, self._lateness)
         bad = list(chunk.bad)

@@ -123,14 +123,15 @@ class Run:
         recovery: Recovery | None,
         drain: bool,
     ) -> None:
-        schema, delay = pipeline.schema, pipeline.policy.delay
+        schema, policy = pipeline.schema, pipeline.policy
+        delay = policy.delay
         seconds = None if delay is None else delay.seconds
         self._ticks = delay is not None and delay.by_wall(schema)
         self._lead = min(LEAD_MOST, LEAD_SHARE * (seconds or 0.0))
         self._schema = schema
         self._decider = Decider(
             schema,
-            pipeline.policy,
+            policy,
             pipeline.anonymizer,
             pipeline.publish,
             secrets.token_bytes(32) if pipeline.seed is None else pipeline.seed,
@@ -139,7 +140,7 @@ class Run:
         )
         self._clock = Clock(pipeline.clock)
         self._reader = Reader(
-            source, self._decider.codec, schema, self._clock, pipeline.policy.lateness
+            source, self._decider.codec, schema, self._clock, policy.lateness, policy.ahead
         )
         self._writer = writer
         if self._ticks:

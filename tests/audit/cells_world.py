@@ -135,10 +135,9 @@ class CellWorld:
             shown: Row = {}
             lines = []
             for a, (quasi, own) in enumerate(zip(self.schema.quasi, ladders, strict=True)):
-                exposed = {(r["who"], all_[a]) for _, r, all_ in inside if all_[a] is not None}
-                # The pairs that had left before this row are new if they come with it.
-                before = {(r["who"], all_[a]) for _, r, all_ in inside[:-1]}
-                as_is[a] &= before
+                # The row itself isn't counted yet; pairs that had left are new if they come with it.
+                exposed = {(r["who"], all_[a]) for _, r, all_ in inside[:-1] if all_[a] is not None}
+                as_is[a] &= exposed
                 cell = line | {"attribute": quasi.name, "outcome": "missing"}
                 shown[quasi.name] = None
                 if own is not None:

@@ -135,6 +135,8 @@ def test_a_picture(model, tmp_path):
         (["--z", "20", "--users", "19"], "--z: is more than there are subjects (19)"),
         (["--window", "0"], "--window: must be a number above 0; got 0"),
         (["--window", "nan"], "--window: must be a number above 0; got nan"),
+        (["--users", str(10**15 + 1)], "--users: must be at most 1,000,000,000,000,000; got"),
+        (["--users", "9" * 12, "--simulate"], "--simulate: makes at most 20,000,000 events"),
         (["--rate", "-1"], "--rate: must be a finite number of at least 0; got -1"),
         (["--exponent", "inf"], "--exponent: must be a finite"),
         (["--subject", "who"], "--subject: is about data. Name a file with --data"),
@@ -300,6 +302,58 @@ def test_where_no_z_helps_it_is_told(model, tmp_path):
     assert code == 0
     assert "no z gives 90.0 % and publishes anything" in err
     assert "since nothing is published" in out
+
+
+def test_very_many_people(found):
+    told = found("--users", 10**15, "--z", 10**14, "--attributes", 3)
+    assert told["probability"] == {"lower": 1.0, "upper": 1.0}
+
+
+def test_where_nothing_is_told_there_is_no_minus(model):
+    _, out, _ = model("--rate", 0)
+    assert "a published set tells 0.00 nats, as much as an exposed one" in out
+    assert "-0" not in out
+
+
+def gappy(what, at):
+    who = [f"p{i % 3}" for i in range(len(at))]
+    return pa.table({"who": who, "what": pa.array(what, pa.string()), "at": at})
+
+
+def test_data_without_a_value_cant_be_counted(model, tmp_path):
+    data = write(gappy([None] * 9, np.arange(9.0)), tmp_path / "gaps.parquet")
+    code, out, err = model("--data", data, *TIMED, "--window", 3)
+    assert (code, out) == (4, "")
+    assert "nothing can be counted: no row that was read has a value in what" in err
+
+
+def test_data_without_a_value_in_a_complete_window_cant_be_counted(model, tmp_path):
+    data = write(gappy([None] * 8 + ["x"], np.arange(9.0)), tmp_path / "gaps.parquet")
+    code, out, err = model("--data", data, *NAMES, "--window-rows", 8)
+    assert (code, out) == (2, "")
+    assert "window: has nothing to count: nobody exposes anything in a complete one" in err
+
+
+def test_data_without_a_value_after_the_first_window_isnt_counted(found, model, tmp_path):
+    data = write(gappy(["x"] * 4 + [None] * 8, np.arange(12.0)), tmp_path / "gaps.parquet")
+    words = ("--data", data, *NAMES, "--window-rows", 4)
+    assert found(*words)["windows"][0]["by_count"] is None
+    assert "counted  nothing: after the first window nobody exposes" in model(*words)[1]
+
+
+@pytest.mark.parametrize(
+    ("at", "told"),
+    [
+        ([0.0] * 6, "window: is longer than the sample"),
+        ([-1e308] * 3 + [1e308] * 3, "window: is too short for the sample"),
+        ([0.0, 1.0, 2.0, 3.0, 4.0, 1e300], "window: is too short for the sample"),
+        ([0.0, 1.0, 2.0, 3.0, 4.0, float("inf")], "rows have no subject or no time"),
+    ],
+)
+@pytest.mark.parametrize("window", [(), ("--window", "1")])
+def test_odd_times_are_told(model, tmp_path, at, told, window):
+    data = write(gappy(["x", "y"] * 3, at), tmp_path / "odd.parquet")
+    assert told in model("--data", data, *TIMED, *window)[2]
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,7 @@ LATE = "times that go back, window in seconds"
         (checks.check_promise, LeavesLadders, RARE, "a rung that its ladder lacks"),
         (checks.check_promise, Miscounts, RARE, "says that 4 subjects stand behind it, and 3 do"),
         (checks.check_promise, CountsTheHidden, RARE, "1 subjects stand behind"),
-        (checks.check_promise, CountsPlainly, RARE, r"published with \d subjects behind it"),
+        (checks.check_promise, CountsPlainly, RARE, r"says that \d subjects stand behind it"),
         (checks.check_promise, MovesZ, RARE, "another z than the one in force"),
         (checks.check_seeded, PublishesAll, RARE, r"published with \d subjects behind it"),
         (checks.check_cover, Generalizes, RARE, "isn't published at the finest rung"),

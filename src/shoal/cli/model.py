@@ -10,10 +10,11 @@ from typing import Any
 
 from shoal.cli.model_sample import Columns, Sample, columns_of, read_sample
 from shoal.cli.model_svg import svg
-from shoal.cli.model_words import as_json, chart, choice_lines, length, percent
+from shoal.cli.model_words import as_json, chart, choice_lines, length, percent, told_by
 from shoal.cli.terminal import say, tell
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.models.zanonymity import (
+    MOST_SUBJECTS,
     Choice,
     Point,
     Scenario,
@@ -33,6 +34,8 @@ __all__ = ["Ask", "model_z"]
 
 #: The seeds of the simulation.
 SEEDS = tuple(range(10))
+#: So many events are simulated at most.
+MOST_EVENTS = 20_000_000
 #: What is asked of data if nothing is said.
 PROBABILITY = 0.9
 
@@ -113,6 +116,8 @@ def _of_parameters(ask: Ask) -> int:
     points = curve(scenario) if ask.curve or ask.plot or ask.probability else ()
     reached = None if ask.probability is None else _least(scenario, points, ask.probability)
     found = k_anonymity(scenario)
+    if ask.simulate:
+        _check_events(scenario)
     simulated = simulated_shares(scenario, SEEDS) if ask.simulate else None
     if ask.plot is not None:
         _draw(ask, ask.plot, points, "k-anonymity under z-anonymity")
@@ -146,10 +151,7 @@ def _of_parameters(ask: Ask) -> int:
             f"simulated: {percent(float(simulated.mean()))}, standard error {percent(error)}, "
             f"{len(simulated)} seeds"
         )
-    tell(
-        f"a published set tells {entropy(scenario):.2f} nats, "
-        f"{information_loss(scenario):.2f} less than an exposed one"
-    )
+    tell(told_by(entropy(scenario), information_loss(scenario)))
     if reached is not None:
         assert ask.probability is not None
         tell(f"z = {reached.z:,} is the least that gives {percent(ask.probability)}")
@@ -164,6 +166,8 @@ def _scenario(ask: Ask) -> Scenario:
         for name, value in (("rate", ask.rate), ("exponent", ask.exponent))
         if value is not None and not (math.isfinite(value) and value >= 0)
     ]
+    if ask.users is not None and ask.users > MOST_SUBJECTS:
+        problems.append(Problem("--users", f"must be at most {MOST_SUBJECTS:,}", f"{ask.users:,}"))
     if problems:
         raise JobError(problems)
     usual = Scenario.power_law()
@@ -185,6 +189,18 @@ def _scenario(ask: Ask) -> Scenario:
         z=z,
         k=ask.k,
     )
+
+
+def _check_events(scenario: Scenario) -> None:
+    """Refuse to simulate more than fits in memory."""
+    n_events = 2 * scenario.window * sum(scenario.rates) * scenario.n_subjects
+    if not n_events <= MOST_EVENTS:
+        raise JobError(
+            Problem(
+                "--simulate", f"makes at most {MOST_EVENTS:,} events of two windows",
+                f"{n_events:,.0f}", "Say fewer --users, a lower --rate or a shorter --window",
+            )
+        )  # fmt: skip
 
 
 def _least(scenario: Scenario, points: tuple[Point, ...], probability: float) -> Point:
@@ -209,6 +225,11 @@ def _of_data(ask: Ask, data: str) -> int:
     _check_time(ask, columns)
     sample = read_sample(data, columns, rows=ask.rows, in_rows=in_rows, from_format=ask.from_format)
     _tell_sample(data, sample, ask)
+    if not len(sample.events):
+        names = ", ".join(quasi.name for quasi in columns.quasi)
+        raise ResourceError(
+            f"{data}: nothing can be counted: no row that was read has a value in {names}"
+        )
     windows = candidate_windows(sample.events) if given is None else [given]
     probability = PROBABILITY if ask.probability is None else ask.probability
     choices = [choose(sample.events, one, k=ask.k, probability=probability) for one in windows]

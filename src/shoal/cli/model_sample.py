@@ -194,7 +194,7 @@ class _Reader:
         is_sorted = True
         if self._times:
             clock = np.concatenate(self._times)
-            is_sorted = bool((np.diff(clock) >= 0).all())
+            is_sorted = bool((clock[1:] >= clock[:-1]).all())
             order = np.argsort(clock, kind="stable")
         subjects, _ = self._codes(self._columns.subject)
         lines, offset = [], 0

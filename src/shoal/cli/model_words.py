@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shoal.models.zanonymity import Choice, Point
 
-__all__ = ["as_json", "chart", "choice_lines", "length", "percent"]
+__all__ = ["as_json", "chart", "choice_lines", "length", "percent", "told_by"]
 
 #: How long a bar of the chart is at most, in characters, and its parts.
 WIDTH = 40
@@ -20,6 +20,22 @@ def percent(share: float) -> str:
     '42.5 %'
     """
     return f"{100 * share:.1f} %"
+
+
+def told_by(entropy: float, loss: float) -> str:
+    """What a published set tells, in words.
+
+    >>> told_by(8.05, 1.949)
+    'a published set tells 8.05 nats, 1.95 less than an exposed one'
+    >>> told_by(0.5, -0.2), told_by(0.0, -1e-17)  # doctest: +NORMALIZE_WHITESPACE
+    ('a published set tells 0.50 nats, 0.20 more than an exposed one',
+     'a published set tells 0.00 nats, as much as an exposed one')
+    """
+    compared = f"{abs(loss):.2f} {'less' if loss > 0 else 'more'} than"
+    return (
+        f"a published set tells {entropy:.2f} nats, "
+        f"{'as much as' if round(loss, 2) == 0 else compared} an exposed one"
+    )
 
 
 def length(window: float, *, in_rows: bool) -> str:
@@ -71,13 +87,19 @@ def choice_lines(choice: Choice, *, k: int, in_rows: bool) -> list[str]:
     )
     count = choice.by_count
     if count is None or count.measured is None or count.published is None:
-        lines.append("  counted  nothing: the sample is shorter than two windows")
+        lines.append(f"  counted  nothing: {_why(found.n_windows)}")
     else:
         lines.append(
             f"  counted  z = {count.z:,}: {percent(count.measured)} of subjects were "
             f"{k}-anonymous, {percent(count.published)} of events published"
         )
     return lines
+
+
+def _why(n_windows: int) -> str:
+    if n_windows < 2:
+        return "the sample is shorter than two windows"
+    return "after the first window nobody exposes anything"
 
 
 def _none(choice: Choice) -> str:

@@ -177,13 +177,14 @@ def decided_again(
         if residual:
             crowds.need(needed[i])
         ladder, who = ladders[values[i]], people[i]
-        crowds.add(ladder[0], who)
+        # The row itself isn't counted yet, so that its own value changes nothing for its rungs.
         for rung, node in enumerate(ladder):
             n = crowds.n_subjects(node, who)
             if n >= needed[i]:
                 allowed[i] = min(allowed[i], rung)
             if rung <= levels[i] < n_levels:
                 behind[i] = max(behind[i], n)
+        crowds.add(ladder[0], who)
         if residual and levels[i] == 0:
             crowds.show(ladder[0], who)
     return allowed, behind

@@ -45,10 +45,11 @@ from shoal.models.zanonymity.probabilities import (
     passed,
     published,
 )
-from shoal.models.zanonymity.scenario import Scenario, power_law_rates
+from shoal.models.zanonymity.scenario import MOST_SUBJECTS, Scenario, power_law_rates
 from shoal.models.zanonymity.simulation import poisson_events, simulate, simulated_shares
 
 __all__ = [
+    "MOST_SUBJECTS",
     "Approximated",
     "Bounds",
     "ByClass",

@@ -66,7 +66,8 @@ class Choice:
     by_model
         What the model says under the least z from which on it reaches the probability.
     by_count
-        The same as counted in the sample; None if the sample is shorter than two windows.
+        The same as counted in the sample; None if nothing can be counted, because the sample is
+        shorter than two windows, or nobody exposes anything after the first.
     """
 
     estimate: Estimate
@@ -101,7 +102,7 @@ def choose(events: Events, window: float, *, k: int, probability: float, n_z: in
 
     def point(z: int) -> Point:
         model = k_anonymity(found.scenario(z, k))
-        if not measured.n_windows:
+        if not measured.n_present:
             return Point(z, model)
         return Point(z, model, measured.crowds(z).share(k), measured.published(z))
 
@@ -112,7 +113,7 @@ def choose(events: Events, window: float, *, k: int, probability: float, n_z: in
         lambda z: k_anonymity(found.scenario(z, k)).lower >= probability,
     )  # fmt: skip
     by_count = None
-    if measured.n_windows:
+    if measured.n_present:
         by_count = least_z(
             tried, [_reaches(at, probability) for at in points],
             lambda z: measured.crowds(z).share(k) >= probability,

@@ -68,7 +68,7 @@ def estimate(events: Events, window: float) -> Estimate:
     Raises
     ------
     ParameterError
-        If the sample is shorter than a window.
+        If the sample is shorter than a window, or nobody exposes anything in a complete one.
     """
     if not window > 0:
         raise ParameterError("window", "must be above 0", got=window)
@@ -83,6 +83,11 @@ def estimate(events: Events, window: float) -> Estimate:
     windows, subjects = windows[kept], events.subjects[kept]
     attributes = events.attributes[kept]
     n_active = int(_first(windows, subjects).sum())
+    if not n_active:
+        raise ParameterError(
+            "window", "has nothing to count: nobody exposes anything in a complete one",
+            got=f"{window:,.12g}", mend="Take a shorter window, or a larger sample",
+        )  # fmt: skip
     once = _first(windows, subjects, attributes)
     exposures = np.sort(np.bincount(attributes[once]))[::-1]
     share = exposures[exposures > 0] / n_active

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shoal.errors import ParameterError
 from shoal.kernels.arrays import Floats, Ints
 from shoal.models.zanonymity.events import Events, n_in_window
 
@@ -18,6 +19,8 @@ __all__ = ["Crowds", "Measured", "windows_of"]
 
 #: Numbers that stand for attributes; the sum over a set stands for the set.
 _SALT = 0x5A0A1
+#: More windows can't be told apart by their numbers.
+MOST_WINDOWS = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,20 @@ def windows_of(events: Events, window: float) -> tuple[Ints, int]:
 
     >>> windows_of(Events(np.array([5.0, 7.0, 9.5, 12.0]), *np.zeros((2, 4), np.int64)), 3)
     (array([0, 0, 1, 2]), 2)
+
+    Raises
+    ------
+    ParameterError
+        If there are more of them than can be counted.
     """
+    # In Python, for which a quotient that is too large is just infinite.
+    if not events.span / window < MOST_WINDOWS:
+        unit = "rows" if events.in_rows else "seconds"
+        raise ParameterError(
+            "window", f"is too short for the sample, which spans {events.span:,.12g} {unit}",
+            got=f"{window:,.12g}",
+            mend="Take a longer window, and look for times that are far from all others",
+        )  # fmt: skip
     passed: Floats = np.floor((events.clock - events.start) / window)
     return passed.astype(np.int64), int(events.span // window)
 

@@ -64,7 +64,9 @@ def entropy_of(publication: Floats) -> float:
     2.0
     """
     p = publication[(publication > 0.0) & (publication < 1.0)]
-    return float(-(p * np.log(p) + (1.0 - p) * np.log1p(-p)).sum())
+    told = float((p * np.log(p) + (1.0 - p) * np.log1p(-p)).sum())
+    # Of nothing, no minus.
+    return -told + 0.0
 
 
 def entropy(scenario: Scenario) -> float:

@@ -10,7 +10,10 @@ import numpy as np
 from shoal.errors import JobError, Problem
 from shoal.kernels.arrays import Floats
 
-__all__ = ["Scenario", "power_law_rates"]
+__all__ = ["MOST_SUBJECTS", "Scenario", "power_law_rates"]
+
+#: Up to so many subjects all numbers are exact to rounding.
+MOST_SUBJECTS = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class Scenario:
     Parameters
     ----------
     n_subjects
-        U, how many subjects there are.
+        U, how many subjects there are; at most 10¹⁵.
     rates
         λ, how often a subject exposes each attribute, in a unit of time.
     window
@@ -53,6 +56,9 @@ class Scenario:
             for name, value in (("n_subjects", self.n_subjects), ("z", self.z), ("k", self.k))
             if value < 1
         ]
+        if self.n_subjects > MOST_SUBJECTS:
+            what = f"must be at most {MOST_SUBJECTS:,}, up to which the model is exact"
+            problems.append(Problem("Scenario.n_subjects", what, f"{self.n_subjects:,}"))
         if not (math.isfinite(self.window) and self.window > 0):
             problems.append(
                 Problem("Scenario.window", "must be a finite number above 0", str(self.window))
