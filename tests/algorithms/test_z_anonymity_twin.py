@@ -160,7 +160,7 @@ def test_a_parent_is_published_for_people_whose_own_places_cant_be() -> None:
 
 
 def test_whoever_is_published_counts_though_their_own_place_doesnt() -> None:
-    """When d comes again, two are of its place: too many to count. With a and b it is one of three."""
+    """When d comes again, its place has two, too many to count; with a and b it is one of three."""
     rows = [*SCATTERED[:2], *numbered(("c", "it*aosta"), ("d", "it*aosta"), ("d", "it*aosta"))]
     decisions, _ = run(rows, z=3, window_rows=10)
     assert decisions[-2:] == [Decision((1,), (4,), 3), Decision((1,), (3,), 3)]

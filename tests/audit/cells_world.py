@@ -135,7 +135,7 @@ class CellWorld:
             shown: Row = {}
             lines = []
             for a, (quasi, own) in enumerate(zip(self.schema.quasi, ladders, strict=True)):
-                # The row itself isn't counted yet; pairs that had left are new if they come with it.
+                # The row itself isn't counted yet. Pairs that had left are new if they come again.
                 exposed = {(r["who"], all_[a]) for _, r, all_ in inside[:-1] if all_[a] is not None}
                 as_is[a] &= exposed
                 cell = line | {"attribute": quasi.name, "outcome": "missing"}

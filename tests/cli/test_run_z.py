@@ -90,7 +90,7 @@ def test_warnings_are_said_aloud(folder, capfd):
     assert folder.run() == 0
     err = capfd.readouterr().err
     assert 'warning: algorithm.count = "plain"' in err
-    assert "warning: schema.keep publishes note as they are" in err
+    assert "warning: schema.keep publishes note as it is" in err
     # The audit counts as the job says.
     assert folder.run("--trace", folder.trace, "-q") == 0
     assert folder.audit() == 0, capfd.readouterr()

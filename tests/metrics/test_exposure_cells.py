@@ -189,7 +189,7 @@ def test_labels_are_those_of_the_ladder(quasi: Quasi) -> None:
 
 
 def test_labels_of_text_that_is_a_dictionary_or_numbers() -> None:
-    table = pa.table({"page": pa.array(["7.0", "7", None]).dictionary_encode()})
+    table = pa.table({"page": pa.array([" 7", "7", None]).dictionary_encode()})
     assert label_codes(Quasi("page", Open()), table).value.tolist() == [0, 0, -1]
     table = pa.table({"page": [7.0, float("nan"), 8.0]})
     found = label_codes(Quasi("page", Path("*", levels=2)), table)
