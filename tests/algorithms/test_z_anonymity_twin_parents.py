@@ -28,27 +28,27 @@ pytestmark = pytest.mark.plain
 # -- what else a subject might have exposed ------------------------------------------------------
 
 
-def has_room(leaf: Node, below: int, who: object, crowds: Crowds, z: int) -> bool:
-    """Whether all nodes from a leaf up to below a level count, with a subject among theirs."""
+def counts(leaf: Node, below: int, crowds: Crowds, z: int) -> bool:
+    """Whether all nodes from a leaf up to below a level count for the one above them."""
     attribute, _, labels = leaf
     nodes = [(attribute, level, labels[level:]) for level in range(below)]
-    return all(len(crowds.get(node, set()) | {who}) <= z - 2 for node in nodes)
+    return all(len(crowds.get(node, set())) <= z - 2 for node in nodes)
 
 
-def others_behind(twin: NaiveZAnonymity, row: Row, attribute: int, level: int) -> list[Node]:
-    """The leaves that would do as well, one that nobody has exposed among them.
-
-    There are none if the subject's own leaf doesn't count.
-    """
-    _, subject, cells = row
+def others_behind(before: NaiveZAnonymity, row: Row, attribute: int, level: int) -> list[Node]:
+    """The leaves behind a parent when a row comes, and one that nobody has exposed."""
+    time, _, cells = row
     labels = cells[attribute]
     assert labels is not None
-    crowds = twin.crowds(twin.n_rows - 1, twin.z, residual=True)
+    window = copy.deepcopy(before)
+    now = window.move_on(time)
+    window.forget(now, [])
+    crowds = window.crowds(now, window.z, residual=True)
     fresh = *(f"new {n}" for n in range(level)), *labels[level:]
-    leaves = [leaf for leaf in twin.exposed if leaf[0] == attribute]
+    leaves = [leaf for leaf in window.exposed if leaf[0] == attribute]
     leaves = [leaf for leaf in leaves if leaf[2][level:] == labels[level:]]
-    leaves = [leaf for leaf in leaves if has_room(leaf, level, subject, crowds, twin.z)]
-    return [*leaves, (attribute, 0, fresh)] if (attribute, 0, labels) in leaves else []
+    leaves = [leaf for leaf in leaves if counts(leaf, level, crowds, window.z)]
+    return [*leaves, (attribute, 0, fresh)]
 
 
 def count_others(rows: Sequence[Row], z: int, n_window: int) -> int:
@@ -58,7 +58,7 @@ def count_others(rows: Sequence[Row], z: int, n_window: int) -> int:
         time, subject, cells = row
         before, decision = copy.deepcopy(twin), twin.push(row)
         for attribute, level in enumerate(decision.levels):
-            for _, _, labels in others_behind(twin, row, attribute, level) if level else []:
+            for _, _, labels in others_behind(before, row, attribute, level) if level else []:
                 instead = [labels if a == attribute else cell for a, cell in enumerate(cells)]
                 assert copy.deepcopy(before).push((time, subject, instead)) == decision
                 n_others += 1
@@ -67,7 +67,7 @@ def count_others(rows: Sequence[Row], z: int, n_window: int) -> int:
 
 @settings(max_examples=40, deadline=None, derandomize=True, database=None)
 @given(rows=STREAMS, z=st.integers(3, 8), n_window=st.sampled_from([9, 40]))
-def test_a_parent_doesnt_tell_which_leaf_with_room_it_stands_for(
+def test_a_parent_doesnt_tell_which_leaf_that_counts_it_stands_for(
     rows: list[Row], z: int, n_window: int
 ) -> None:
     count_others(rows, z, n_window)
