@@ -30,9 +30,6 @@ PLAIN = (
     "test_z_pipeline.py",
 )  # fmt: skip
 
-#: Tests that run whole benchmarks.
-LONG = ("test_commands", "test_live", "test_audited", "test_burel", "test_tables", "test_closeness")
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needn't run twice, compiled and not."""
@@ -44,7 +41,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         of_twins = "_twin" in item.path.stem and "equals" not in item.path.stem
         if inside or uses_broker or of_twins or "kafka" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.plain)
-        if item.path.parent.name == "benchmarks" and item.path.stem in LONG:
+        # Benchmarks and figures have a target of their own.
+        if item.path.parent.name == "benchmarks":
             item.add_marker(pytest.mark.long)
         item.add_marker(pytest.mark.xdist_group(_together(item)))
 

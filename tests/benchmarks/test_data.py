@@ -72,7 +72,7 @@ def test_a_part_of_the_data_with_gaps():
     assert np.bincount(missing.sum(axis=1)).tolist() == [250] * 4
     whole = data_of("adult").codes
     np.testing.assert_array_equal(stream.codes.values[~missing], whole.values[:1000][~missing])
-    assert {len(array) for array in stream.codes} == {1000}
+    assert {len(array) for array in stream.codes[:4]} == {1000}
     other = Incomplete("adult", 1000, 3, seed=2).stream()
     assert (np.isnan(other.codes.values) != missing).any()
 

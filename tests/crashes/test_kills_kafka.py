@@ -28,7 +28,7 @@ from .world import (
     wait_until_it_listens,
 )
 
-N_KILLS = int(os.environ.get("SHOAL_KILLS", "10"))
+N_KILLS = int(os.environ.get("SHOAL_KILLS", "5"))
 ROWS = "k = 3\nl = 2\ndelay = { rows = 60 }"
 WALL = "k = 3\nl = 2\ndelay = { rows = 200, seconds = 0.5, clock = 'wall' }"
 

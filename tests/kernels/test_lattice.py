@@ -18,7 +18,7 @@ from shoal.kernels.lattice import check_lattice, lattice_parts
 from tests.kernels.tables import RAGGED, Table, shown, shown_slowly, tables, that_leave
 from tests.naive.incognito import NaiveIncognito
 
-EXAMPLES = 60 if numba.config.DISABLE_JIT else 300
+EXAMPLES = 20 if numba.config.DISABLE_JIT else 300
 FLAT = Hierarchy.flat("ab")
 
 

@@ -14,7 +14,7 @@ from shoal.kernels.median import _last_on_the_left, median_parts
 from tests.kernels.tables import RAGGED, Table, shown, shown_slowly, tables, that_leave
 from tests.naive.mondrian import NaiveMondrian
 
-EXAMPLES = 150 if numba.config.DISABLE_JIT else 400
+EXAMPLES = 40 if numba.config.DISABLE_JIT else 400
 
 
 def line(*numbers: float, k: int) -> Table:
