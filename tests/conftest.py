@@ -44,6 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # Benchmarks and figures have a target of their own.
         if item.path.parent.name == "benchmarks":
             item.add_marker(pytest.mark.long)
+        if item.path.stem == "test_contract":
+            item.add_marker(pytest.mark.compiled)
         item.add_marker(pytest.mark.xdist_group(_together(item)))
 
 

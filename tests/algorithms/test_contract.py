@@ -10,7 +10,7 @@ from shoal.testing import checks
 from shoal.testing.checks import CHECKS, FIXED_CHECKS, NOT_ASKED, not_asked, run_check
 from tests.expected_failures import EXPECTED_FAILURES
 
-#: Compiled code draws many; plain Python, which is slow, looks whether it does the same.
+#: Compiled code draws many; plain Python, which is slow, few, if it is asked at all.
 EXAMPLES = 1 if numba.config.DISABLE_JIT else 20
 
 
