@@ -43,7 +43,7 @@ def test_killed_at_each_call_it_goes_on_to_the_same_bytes(tmp_path, output, is_t
     expected = whole.published, (whole.folder / "quarantine.jsonl").read_bytes()
     n_killed = 0
     # With threads the number of calls differs a little from run to run.
-    step = int(os.environ.get("SHOAL_CRASH_STEP", "7"))
+    step = int(os.environ.get("SHOAL_CRASH_STEP", "5"))
     for call in range(1 + is_torn, n_calls + 10, step):
         job = a_job(tmp_path / f"{call}", output)
         n_killed += killed_at(call, lambda job=job: action(job), is_torn=is_torn)
@@ -53,4 +53,4 @@ def test_killed_at_each_call_it_goes_on_to_the_same_bytes(tmp_path, output, is_t
         assert (job.published, (job.folder / "quarantine.jsonl").read_bytes()) == expected, call
         lines = sorted(job.trace.to_pylist(), key=lambda line: line["row"])
         assert lines == sorted(whole.trace.to_pylist(), key=lambda line: line["row"])
-    assert n_killed > 20
+    assert n_killed > 60 // step

@@ -53,7 +53,7 @@ def test_killed_at_each_call_it_goes_on_to_the_same_bytes(tmp_path, output, name
         assert whole.judge().verdict == "kept"
         assert len({line["z"] for line in lines_of(whole)} - {None}) > 1
     n_killed = 0
-    step = int(os.environ.get("SHOAL_CRASH_STEP", "7"))
+    step = int(os.environ.get("SHOAL_CRASH_STEP", "5"))
     for call in range(1 + is_torn, n_calls + 10, step):
         job = a_job(tmp_path / f"{call}", output, named=named)
         n_killed += killed_at(call, lambda job=job: action(job), is_torn=is_torn)
