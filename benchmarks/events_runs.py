@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks import runs
 from benchmarks.events_data import LEVELS, Case, Stream, paths, plain
 from benchmarks.measure import interleaved
 from benchmarks.passthrough import PassThroughCells, cell_by_cell
@@ -17,12 +17,9 @@ from shoal.algorithms.z_anonymity import ZAnonymous
 from shoal.audit import audit
 from shoal.cli.model_sample import Columns, read_sample
 from shoal.engine import Anonymizer
-from shoal.io import BadRow, open_sink, open_source
-from shoal.io.base import Sink
 from shoal.metrics import Summary
 from shoal.metrics.exposure_cells import cell_exposure
 from shoal.models.zanonymity import choose, k_anonymity
-from shoal.pipeline import Pipeline
 from shoal.policy import Policy, Window, ZAnonymity
 from shoal.pseudonyms import Pseudonym
 from shoal.release import Publish
@@ -31,7 +28,6 @@ __all__ = ["MOST_TIMES", "of_case", "of_paths", "pass_through", "publish"]
 
 #: At most so many times the time of the pass-through.
 MOST_TIMES = 2.0
-SEED = b"benchmark"
 
 
 def publish(
@@ -66,29 +62,9 @@ def _run(
     rotate = case.window.seconds or float(case.window.rows)
     looks = Publish(pseudonym=Pseudonym(rotate)) if pseudonyms else Publish()
 
-    def open_trace(schema: pa.Schema) -> Sink:
-        assert trace is not None
-        return open_sink(trace, schema)
-
-    source = open_source(case.workload.path, case.workload.schema.columns)
-    try:
-        return (
-            Pipeline(case.workload.schema, policy, anonymizer, looks, seed=SEED)
-            .run(
-                source,
-                lambda schema: open_sink(output, schema),
-                on_bad=_refuse,
-                open_trace=None if trace is None else open_trace,
-                watch=watch,
-            )
-            .go()
-        )
-    finally:
-        source.close()
-
-
-def _refuse(bad: list[BadRow]) -> None:
-    raise SystemExit(f"{len(bad)} rows of the workload can't be used: {bad[0].reason}")
+    return runs.run(
+        case.workload, anonymizer, policy, output, looks=looks, trace=trace, watch=watch
+    )
 
 
 # -- real events -----------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from shoal.io.base import Sink
 from shoal.metrics import Summary
 from shoal.pipeline import Pipeline
 from shoal.policy import Delay, KAnonymity, Policy
+from shoal.release import Publish
 
 __all__ = ["DELAY_ROWS", "K", "pass_through", "publish", "run"]
 
@@ -48,6 +49,7 @@ def run(
     policy: Policy,
     output: Path,
     *,
+    looks: Publish | None = None,
     trace: Path | None = None,
     watch: Callable[[Summary], None] | None = None,
 ) -> Summary:
@@ -60,7 +62,7 @@ def run(
     source = open_source(workload.path, workload.schema.columns)
     try:
         return (
-            Pipeline(workload.schema, policy, anonymizer, seed=SEED)
+            Pipeline(workload.schema, policy, anonymizer, looks or Publish(), seed=SEED)
             .run(
                 source,
                 lambda schema: open_sink(output, schema),

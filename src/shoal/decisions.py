@@ -10,6 +10,7 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import Box, Sides, row_loss, set_row
+from shoal.kernels.reach import HIDDEN, MISSING
 from shoal.kernels.rng import shuffle
 from shoal.space import NO_CELLS
 
@@ -27,8 +28,6 @@ __all__ = [
 ]
 
 
-#: The rung of a value that isn't published, and of one that isn't there.
-HIDDEN, MISSING = -1, -2
 NO_ROWS = np.empty(0, np.int64)
 #: A look at the window, before a row: the z before and after it, how many subjects were in the
 #: window, which share of them can't be told from k - 1 others, and the entropy of what they show.

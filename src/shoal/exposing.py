@@ -19,14 +19,13 @@ from shoal.engine import Engine
 from shoal.errors import ParameterError
 from shoal.kernels.arrays import Ints, Records
 from shoal.kernels.crowds import distinct, sets_of
-from shoal.kernels.reach import DONE, PLACE, ROOM, Cells, Reach
+from shoal.kernels.reach import DONE, LEAST, PLACE, ROOM, Cells, Reach
 from shoal.space import Codes, Space
 
-__all__ = ["LEAST", "Course", "ExposingEngine", "State"]
+__all__ = ["Course", "ExposingEngine", "State"]
 
-#: Tables have room for at least so many, and are made smaller when they are filled to less than
-#: one in so many.
-LEAST, SPARSE = 64, 8
+#: Tables are made smaller when they are filled to less than one in so many.
+SPARSE = 8
 
 
 class Course(NamedTuple):

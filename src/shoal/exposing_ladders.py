@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.decisions import MISSING
-from shoal.exposing import LEAST, Course, ExposingEngine, State
+from shoal.exposing import Course, ExposingEngine, State
 from shoal.kernels.arrays import Ints
 from shoal.kernels.climbing import Rule, climb, expose, forget, rebuild, rung_of, show
 from shoal.kernels.crowds import first_of_pairs
@@ -32,7 +32,7 @@ from shoal.kernels.exposures import (
     empty,
     moved,
 )
-from shoal.kernels.reach import DONE, LOOK, ROOM, Cells, Reach, slot_of
+from shoal.kernels.reach import DONE, LEAST, LOOK, ROOM, Cells, Reach, slot_of
 from shoal.space import Codes, Space
 
 __all__ = ["LadderEngine"]
@@ -52,13 +52,13 @@ class LadderEngine(ExposingEngine):
 
     def _take(self, codes: Codes, cells: Cells, cursor: Ints) -> int:
         state = self.state
-        # A rung that reaches z or sinks below it moves fewer than z subjects.
+        # A rung that reaches z - 1 or sinks below it moves fewer than z subjects.
         most = min(int(state.place["z"][0]), len(state.table.entries)) + 1
         rule = Rule(int(state.place["z"][0]), self._course.plain)
         return int(
             _take(
                 state, rule, self._reach, self._cuts, codes, cells, cursor,
-                np.empty(most, np.int64), np.empty(len(self.space.rungs), np.int64),
+                np.empty(most, np.int64),
             )
         )  # fmt: skip
 
@@ -144,15 +144,15 @@ def _has_room(table: Exposures, z: int, n_rungs: int, n_cells: int) -> bool:
 @kernel
 def _take(
     state: State, rule: Rule, reach: Reach, cuts: Ints, codes: Codes, cells: Cells, cursor: Ints,
-    changed: Ints, leaves: Ints,
+    changed: Ints,
 ) -> int:  # fmt: skip
     """Take in rows from the cursor on, until all are decided or something else has to be done.
 
     A row is decided and then exposed; what is done before that may be done again.
     """
     table, place = state.table, state.place
-    n_rungs = 0
-    for j in range(len(leaves)):
+    n_cells, n_rungs = len(cuts) - 1, 0
+    for j in range(n_cells):
         n_rungs = max(n_rungs, cuts[j + 1] - cuts[j])
     while cursor[0] < len(codes.subjects):
         i = cursor[0]
@@ -173,17 +173,17 @@ def _take(
         if slot >= 0 and slot > place["slot"][0]:
             place["slot"][0] = slot
             return LOOK
-        if not _has_room(table, rule.z, n_rungs, len(leaves)):
+        if not _has_room(table, rule.z, n_rungs, n_cells):
             return ROOM
         subject = codes.subjects[i]
-        for j in range(len(leaves)):
+        for j in range(n_cells):
             keys = codes.cells[i, cuts[j] : cuts[j + 1]]
             if keys[0] == 0:
                 cells.levels[i, j] = MISSING
             else:
                 level, n = rung_of(table, rule, keys, subject)
                 cells.levels[i, j], cells.crowds[i, j] = level, n
-        for j in range(len(leaves)):
+        for j in range(n_cells):
             if cells.levels[i, j] != MISSING:
                 keys = codes.cells[i, cuts[j] : cuts[j + 1]]
                 leaf = expose(table, rule, keys, subject, clock, changed)

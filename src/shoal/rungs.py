@@ -23,6 +23,7 @@ from shoal.cells import (
 )
 from shoal.hierarchy import Hierarchy, Range
 from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.kernels.hashing import scattered
 from shoal.ladder import DEGREE, Cell, Grid, Open, Path, interval, n_rungs, nodes_up
 from shoal.schema import Quasi, Schema
 
@@ -69,6 +70,12 @@ class Ladders:
 
     def __init__(self, schema: Schema, key: bytes) -> None:
         self._quasi = schema.quasi
+        #: The rungs of the leaves of each hierarchy, which are the same in every batch.
+        self._trees = {
+            quasi.name: _Tree.of(quasi.domain)
+            for quasi in schema.quasi
+            if isinstance(quasi.domain, Hierarchy)
+        }
         self.restore(key)
 
     def restore(self, key: bytes) -> None:
@@ -77,6 +84,11 @@ class Ladders:
             rung_column(quasi.name, level): _derived(key, number, level)
             for number, quasi in enumerate(self._quasi)
             for level in range(n_rungs(quasi.domain))
+        }
+        self._tree_hashes = {
+            rung_column(name, level): text_hashes(self._keys[rung_column(name, level)], tree.labels)
+            for name, tree in self._trees.items()
+            for level in range(tree.up.shape[1])
         }
 
     def encode(
@@ -92,14 +104,16 @@ class Ladders:
                 missing |= is_missing(column)
             if not with_gaps:
                 complain(missing, f"{quasi.name} is missing")
-            rungs = _rungs(quasi, columns, missing, complain)
+            rungs = self._rungs(quasi, columns, missing, complain)
             keys = np.zeros(batch.num_rows, np.int64)
             of_quasi: list[Ints] = []
             told: dict[str, Any] = {}
             # From coarse to fine: a key is that of a label under all that is above it.
             for level in range(len(rungs) - 1, -1, -1):
                 rung, name = rungs[level], rung_column(quasi.name, level)
-                hashes = text_hashes(self._keys[name], rung.labels)
+                hashes = self._tree_hashes.get(name)
+                if hashes is None:
+                    hashes = text_hashes(self._keys[name], rung.labels)
                 keys = _chained(hashes[rung.places] if len(hashes) else keys, keys)
                 of_quasi.insert(0, np.where(missing, 0, keys))
                 places = pa.array(rung.places.astype(np.int32), mask=missing)
@@ -108,34 +122,53 @@ class Ladders:
             labels |= dict(reversed(told.items()))
         return np.ascontiguousarray(np.column_stack(cells)), labels
 
+    def _rungs(
+        self, quasi: Quasi, columns: list[Any], missing: Bools, complain: Complain
+    ) -> list[Rung]:
+        domain = quasi.domain
+        if isinstance(domain, Hierarchy):
+            codes = leaf_codes(columns[0], domain)
+            unknown = (codes < 0) & ~missing
+            complain(unknown, f"{quasi.name} has a category that its hierarchy lacks")
+            return self._trees[quasi.name].rungs(codes)
+        if isinstance(domain, Range):
+            return [_steps(columns[0], quasi.name, domain, missing, complain)]
+        if isinstance(domain, Grid):
+            return _cells(columns, domain, missing, complain)
+        text = columns[0]
+        if not pa.types.is_dictionary(text.type):
+            text = text.dictionary_encode()
+        whole = Rung(dictionary_indices(text), text.dictionary.cast(pa.string()))
+        return _prefixes(whole, domain) if isinstance(domain, Path) else [whole]
+
+
+class _Tree(NamedTuple):
+    """A hierarchy: the nodes from each leaf up, by code and level, and the labels of all nodes."""
+
+    up: Ints
+    labels: Any
+
+    @classmethod
+    def of(cls, tree: Hierarchy) -> _Tree:
+        up = np.array([nodes_up(tree, leaf) for leaf in tree.leaves], np.int64)
+        return cls(up, pa.array(tree.labels, pa.string()))
+
+    def rungs(self, codes: Ints) -> list[Rung]:
+        """The rungs of leaves; what is no leaf is taken for the first one."""
+        known = np.maximum(codes, 0)
+        return [Rung(self.up[known, level], self.labels) for level in range(self.up.shape[1])]
+
 
 def _chained(hashes: Ints, above: Ints) -> Ints:
     """The keys of labels under others; 0 is none, for it stands for what is missing."""
-    mixed = above.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + hashes.astype(np.uint64)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    keys: Ints = (mixed ^ (mixed >> np.uint64(31))).astype(np.int64)
+    joined = above.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + hashes.astype(np.uint64)
+    keys = scattered(joined).astype(np.int64)
     return np.where(keys == 0, 1, keys)
 
 
 def _derived(key: bytes, number: int, level: int) -> Ints:
     told = hashlib.blake2b(b"%d %d" % (number, level), digest_size=8, key=key, person=b"shoal-rung")
     return np.frombuffer(told.digest(), "<u4").astype(np.int64)
-
-
-def _rungs(quasi: Quasi, columns: list[Any], missing: Bools, complain: Complain) -> list[Rung]:
-    domain = quasi.domain
-    if isinstance(domain, Hierarchy):
-        return _nodes(columns[0], quasi.name, domain, missing, complain)
-    if isinstance(domain, Range):
-        return [_steps(columns[0], quasi.name, domain, missing, complain)]
-    if isinstance(domain, Grid):
-        return _cells(columns, domain, missing, complain)
-    text = columns[0]
-    if not pa.types.is_dictionary(text.type):
-        text = text.dictionary_encode()
-    whole = Rung(dictionary_indices(text), text.dictionary.cast(pa.string()))
-    return _prefixes(whole, domain) if isinstance(domain, Path) else [whole]
 
 
 def _spelled(column: Any, quasi: Quasi) -> Any:
@@ -156,16 +189,6 @@ def _prefixes(whole: Rung, domain: Path) -> list[Rung]:
         places = dictionary_indices(labels)
         rungs.append(Rung(places[whole.places] if len(places) else whole.places, labels.dictionary))
     return rungs
-
-
-def _nodes(
-    column: Any, name: str, tree: Hierarchy, missing: Bools, complain: Complain
-) -> list[Rung]:
-    codes = leaf_codes(column, tree)
-    complain((codes < 0) & ~missing, f"{name} has a category that its hierarchy lacks")
-    up = np.array([nodes_up(tree, leaf) for leaf in tree.leaves], np.int64)
-    labels = pa.array(tree.labels, pa.string())
-    return [Rung(up[np.maximum(codes, 0), level], labels) for level in range(n_rungs(tree))]
 
 
 def _steps(column: Any, name: str, domain: Range, missing: Bools, complain: Complain) -> Rung:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,6 +33,7 @@ __all__ = [
     "legible",
     "mask",
     "numbers",
+    "positions",
     "same",
     "spelled",
     "take",
@@ -297,3 +299,10 @@ def _equal_numbers(one: Array, other: Array) -> NDArray[np.bool_]:
 def mask(array: Array) -> NDArray[np.bool_]:
     """An Arrow array of truth values as an array of NumPy."""
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def positions(array: Array, names: Sequence[str], unknown: int) -> NDArray[np.int64]:
+    """Where each text is among the names; -1 for null."""
+    indices, texts = encoded(array)
+    place = {name: i for i, name in enumerate(names)} | {None: -1}
+    return np.array([place.get(text, unknown) for text in texts], dtype=np.int64)[indices]

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import pyarrow as pa
 
 from shoal.audit.columns import column, same, take
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict, decide
 from shoal.audit.shape import expected_columns
+from shoal.schema import Schema
 
-__all__ = ["check"]
+__all__ = ["check", "judged_secrecy"]
 
 
 def check(evidence: Evidence) -> Verdict:
     """Look for columns that nobody asked to publish, and for the subject under another name."""
-    names = evidence.published.schema.names
-    expected = set(expected_columns(evidence))
-    private = {evidence.schema.subject, evidence.schema.time} - expected
+    expected = expected_columns(evidence)
+    return judged_secrecy(evidence.published, evidence.schema, expected, _disguised(evidence))
+
+
+def judged_secrecy(
+    published: pa.Table, schema: Schema, expected: Sequence[str], disguised: Sequence[str]
+) -> Verdict:
+    """Judge what an output has beside the columns that are expected.
+
+    ``disguised`` are those that repeat the subject.
+    """
+    names = published.schema.names
+    private = {schema.subject, schema.time} - set(expected)
     exposed = [name for name in names if name in private]
     others = [name for name in names if name not in expected and name not in private]
     flaws = []
@@ -24,9 +38,8 @@ def check(evidence: Evidence) -> Verdict:
         flaws.append(f"private columns are in the output: {', '.join(exposed)}")
     if others:
         flaws.append(f"columns that the schema doesn't publish: {', '.join(others)}")
-    if evidence.published.schema.metadata:
+    if published.schema.metadata:
         flaws.append("the file carries metadata of its own, which may hold anything")
-    disguised = _disguised(evidence)
     if disguised:
         flaws.append(f"columns that repeat the subject in every row: {', '.join(disguised)}")
     return decide(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict, decide
 
-__all__ = ["check", "expected_columns"]
+__all__ = ["check", "expected_columns", "judged_columns"]
 
 
 def expected_columns(evidence: Evidence) -> tuple[str, ...]:
@@ -18,8 +20,18 @@ def check(evidence: Evidence) -> Verdict:
 
     Columns that are there beyond these are a matter of secrecy, not of shape.
     """
-    expected = expected_columns(evidence)
-    names = evidence.published.schema.names
+    labels = [flaw for side in evidence.sides for flaw in side.flaws]
+    names, expected = evidence.published.schema.names, expected_columns(evidence)
+    return judged_columns(names, expected, "quasi, sensitive, kept", labels)
+
+
+def judged_columns(
+    names: Sequence[str], expected: tuple[str, ...], order: str, labels: Sequence[str]
+) -> Verdict:
+    """Judge the columns of an output, given in words in which order they are expected.
+
+    ``labels`` is what is wrong with what stands in them.
+    """
     missing = [name for name in expected if name not in names]
     twice = [name for name in expected if names.count(name) > 1]
     flaws = []
@@ -28,11 +40,10 @@ def check(evidence: Evidence) -> Verdict:
     if twice:
         flaws.append(f"columns that are there twice: {', '.join(twice)}")
     if not missing and not twice and tuple(name for name in names if name in expected) != expected:
-        flaws.append("the columns are in another order than quasi, sensitive, kept")
-    flaws.extend(flaw for side in evidence.sides for flaw in side.flaws)
+        flaws.append(f"the columns are in another order than {order}")
     return decide(
         "shape",
-        flaws,
+        [*flaws, *labels],
         kept=f"{len(expected)} columns as expected, every label within its domain",
         figures={"n_columns": len(names), "n_expected": len(expected)},
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit.columns import Array, column, numbers, wholes
+from shoal.audit.columns import Array, column, numbers, positions, wholes
 from shoal.errors import ParameterError
 
 __all__ = ["OUTCOMES", "Trace", "read_trace"]
@@ -71,14 +71,10 @@ def read_trace(table: pa.Table) -> Trace:
             mend="Give the job of that run, or a trace with one line for each row",
         )
     found: dict[str, Array] = {name: column(table, name) for name in _COLUMNS}
-    outcome = np.full(table.num_rows, -1, dtype=np.int64)
-    texts = np.asarray(found["outcome"].to_numpy(zero_copy_only=False), dtype=object)
-    for code, name in enumerate(OUTCOMES):
-        outcome[texts == name] = code
     return Trace(
         row=wholes(found["row"]),
         subject=found["subject"],
-        outcome=outcome,
+        outcome=positions(found["outcome"], OUTCOMES, unknown=-1),
         arrived=wholes(found["arrived"]),
         published=wholes(found["published"]),
         arrived_s=numbers(found["arrived_s"]),

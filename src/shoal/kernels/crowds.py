@@ -6,6 +6,7 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Ints, power_of_two
+from shoal.kernels.hashing import scattered
 from shoal.kernels.pairs import hash_of
 
 __all__ = ["distinct", "first_of_pairs", "sets_of"]
@@ -61,10 +62,8 @@ def _table(n: int) -> Ints:
 
 def _scattered(keys: Ints) -> Ints:
     """Numbers whose sums tell sets of keys apart."""
-    mixed = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((mixed ^ (mixed >> np.uint64(31))) & np.uint64(MASK)).astype(np.int64)
+    apart = scattered(keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    return (apart & np.uint64(MASK)).astype(np.int64)
 
 
 @kernel

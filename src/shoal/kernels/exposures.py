@@ -19,13 +19,13 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, power_of_two
 from shoal.kernels.counter import home
+from shoal.kernels.reach import LEAST
 
 __all__ = [
     "AFTER",
     "FIRST",
     "KEY",
     "LATEST",
-    "LEAST",
     "LEVEL",
     "NODE",
     "NONE",
@@ -55,8 +55,6 @@ __all__ = [
 
 #: What points nowhere.
 NONE = -1
-#: Tables have room for at least so many.
-LEAST = 64
 
 #: The columns of an entry: the subject; the position in the ring of its latest exposure (NONE above
 #: the leaves); its node (NONE: the entry is free); of how many children it comes (1 for a leaf);
@@ -73,9 +71,8 @@ CHAIN, WIDTH = 6, 8
 #: The marks: how many entries and nodes are in use, of them the entries of leaves; how many there
 #: have ever been, and the first free one before that; the positions in the ring of the oldest
 #: exposure and of the next one.
-N_ENTRIES, N_LEAVES, N_NODES, TOP_ENTRY, TOP_NODE, FREE_ENTRY, FREE_NODE, OLDEST, UPCOMING = range(
-    9
-)
+N_ENTRIES, N_LEAVES, N_NODES, TOP_ENTRY, TOP_NODE, FREE_ENTRY, FREE_NODE = range(7)
+OLDEST, UPCOMING = 7, 8
 
 
 class Exposures(NamedTuple):

@@ -10,11 +10,12 @@ Reference: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF" (t
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Bytes, Ints
 
-__all__ = ["hash_strings"]
+__all__ = ["hash_strings", "scattered"]
 
 
 @kernel
@@ -77,3 +78,15 @@ def hash_strings(key: Ints, offsets: Ints, data: Bytes) -> Ints:
     for i in range(n):
         codes[i] = _hash(key, data, offsets[i], offsets[i + 1], scratch)
     return codes
+
+
+def scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Other numbers for these, one for each, in which every bit depends on all (splitmix64).
+
+    >>> scattered(np.array([0, 1], np.uint64)).tolist()
+    [0, 6238072747940578789]
+    """
+    mixed = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    done: NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(31))
+    return done

@@ -20,18 +20,14 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records, power_of_two
-from shoal.kernels.reach import DONE, LOOK, ROOM, Cells, Reach, slot_of
+from shoal.kernels.reach import DONE, LEAST, LOOK, MISSING, ROOM, Cells, Reach, slot_of
 
 __all__ = ["N_PAIRS", "Pairs", "empty", "hash_of", "moved", "needed", "published", "room", "take"]
 
-#: Tables have room for at least so many.
-LEAST = 64
 #: The columns of the ring, and the second one of a count. A key of 0 is a free count.
 KEY, SUBJECT, COUNT = 0, 1, 1
 #: A pair is its hash, which has 31 bits, times 2**32, and its place in the ring plus 1; 0 is free.
 PLACE_BITS, PLACE_MASK, HASH_MASK = 32, 2**32 - 1, 2**31 - 1
-#: The rung of a value that isn't there.
-MISSING = -2
 #: The marks: how many pairs and values there are, the positions of the oldest exposure and of the
 #: next one.
 N_PAIRS, N_KEYS, OLDEST, UPCOMING = range(4)

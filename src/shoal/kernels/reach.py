@@ -11,10 +11,25 @@ from numpy.typing import NDArray
 from shoal._jit import kernel
 from shoal.kernels.arrays import Ints
 
-__all__ = ["DONE", "LOOK", "PLACE", "ROOM", "Cells", "Reach", "slot_of"]
+__all__ = [
+    "DONE",
+    "HIDDEN",
+    "LEAST",
+    "LOOK",
+    "MISSING",
+    "PLACE",
+    "ROOM",
+    "Cells",
+    "Reach",
+    "slot_of",
+]
 
 #: Why the kernel has stopped: it is through, it needs room, or it is time for an estimate.
 DONE, ROOM, LOOK = 0, 1, 2
+#: The rung of a value that isn't published, and of one that isn't there.
+HIDDEN, MISSING = -1, -2
+#: Tables have room for at least so many.
+LEAST = 64
 #: No window is looked at more often than this.
 FARTHEST = 2.0**60
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cells"]
+from shoal.decisions import MISSING
 
-#: The rung of a value that isn't published, and of one that isn't there.
-HIDDEN, MISSING = -1, -2
+__all__ = ["Cells"]
 
 
 class Cells:

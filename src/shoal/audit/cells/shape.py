@@ -8,7 +8,9 @@ import numpy as np
 
 from shoal.audit.cells.evidence import Cells
 from shoal.audit.columns import encoded, is_text, same, take
-from shoal.audit.report import Verdict, decide
+from shoal.audit.report import Verdict
+from shoal.audit.secrecy import judged_secrecy
+from shoal.audit.shape import judged_columns
 from shoal.hierarchy import Hierarchy, Range
 from shoal.ladder import AnyDomain, Grid, rungs
 
@@ -23,23 +25,9 @@ def check(cells: Cells) -> Verdict:
 
     Columns that are there beyond these are a matter of secrecy, not of shape.
     """
-    expected, names = cells.public_columns, cells.published.schema.names
-    missing = [name for name in expected if name not in names]
-    twice = [name for name in expected if names.count(name) > 1]
-    flaws = []
-    if missing:
-        flaws.append(f"missing columns: {', '.join(missing)}")
-    if twice:
-        flaws.append(f"columns that are there twice: {', '.join(twice)}")
-    if not missing and not twice and tuple(name for name in names if name in expected) != expected:
-        flaws.append("the columns are in another order than pseudonym, quasi, kept, time")
-    flaws += _labels(cells)
-    return decide(
-        "shape",
-        flaws,
-        kept=f"{len(expected)} columns as expected, every label within its domain",
-        figures={"n_columns": len(names), "n_expected": len(expected)},
-    )
+    names = cells.published.schema.names
+    order = "pseudonym, quasi, kept, time"
+    return judged_columns(names, cells.public_columns, order, _labels(cells))
 
 
 def _labels(cells: Cells) -> list[str]:
@@ -74,25 +62,7 @@ def _is_label(domain: AnyDomain, label: str) -> bool:
 
 def secrecy(cells: Cells) -> Verdict:
     """Look for columns that nobody asked to publish, and for the subject under another name."""
-    names, expected = cells.published.schema.names, set(cells.public_columns)
-    private = {cells.schema.subject, cells.schema.time} - expected
-    exposed = [name for name in names if name in private]
-    others = [name for name in names if name not in expected and name not in private]
-    flaws = []
-    if exposed:
-        flaws.append(f"private columns are in the output: {', '.join(exposed)}")
-    if others:
-        flaws.append(f"columns that the schema doesn't publish: {', '.join(others)}")
-    if cells.published.schema.metadata:
-        flaws.append("the file carries metadata of its own, which may hold anything")
-    if disguised := _disguised(cells):
-        flaws.append(f"columns that repeat the subject in every row: {', '.join(disguised)}")
-    return decide(
-        "secrecy",
-        flaws,
-        kept="no column but the public ones",
-        figures={"n_extra": len(exposed) + len(others)},
-    )
+    return judged_secrecy(cells.published, cells.schema, cells.public_columns, _disguised(cells))
 
 
 def _disguised(cells: Cells) -> list[str]:

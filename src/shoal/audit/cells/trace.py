@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit.columns import Array, column, encoded, numbers, wholes
+from shoal.audit.columns import Array, column, numbers, positions, wholes
 from shoal.errors import ParameterError
 
 __all__ = ["OUTCOMES", "CellTrace", "read_cell_trace"]
@@ -73,8 +73,8 @@ def read_cell_trace(table: pa.Table, attributes: Sequence[str]) -> CellTrace:
     return CellTrace(
         row=wholes(found["row"]),
         subject=found["subject"],
-        attribute=_positions(found["attribute"], attributes, unknown=-2),
-        outcome=_positions(found["outcome"], OUTCOMES, unknown=-1),
+        attribute=positions(found["attribute"], attributes, unknown=-2),
+        outcome=positions(found["outcome"], OUTCOMES, unknown=-1),
         arrived=wholes(found["arrived"]),
         published=wholes(found["published"]),
         arrived_s=numbers(found["arrived_s"]),
@@ -83,10 +83,3 @@ def read_cell_trace(table: pa.Table, attributes: Sequence[str]) -> CellTrace:
         z=wholes(found["z"]),
         seq=wholes(found["seq"]),
     )
-
-
-def _positions(array: Array, names: Sequence[str], unknown: int) -> NDArray[np.int64]:
-    """Where each text is among the names; -1 for null."""
-    indices, texts = encoded(array)
-    place = {name: i for i, name in enumerate(names)} | {None: -1}
-    return np.array([place.get(text, unknown) for text in texts], dtype=np.int64)[indices]
