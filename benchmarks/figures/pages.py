@@ -26,6 +26,7 @@ from benchmarks.figures.sliding import sweeps as sliding_sweeps
 from benchmarks.figures.sliding.heads import SLIDING_HEAD
 from benchmarks.figures.sliding.settings import SlidingSizes
 from benchmarks.figures.streams import ADULT
+from benchmarks.figures.trees import page as trees
 from benchmarks.figures.z import page as z
 
 __all__ = ["PAGES", "BrokenError", "Page", "Section"]
@@ -213,4 +214,5 @@ PAGES = (
     ),
     Page("burel", burel.HEAD, dict(burel.SECTIONS), needs=SALARIES),
     Page("z", z.HEAD, dict(z.SECTIONS), needs=()),
+    Page("trees", trees.HEAD, dict(trees.SECTIONS), needs=trees.NEEDS, free=trees.FREE),
 )

@@ -1,0 +1,71 @@
+"""The parameters of the experiments of §5, and those that vary one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from benchmarks.figures.axis import Axis
+from benchmarks.figures.trees.data import Data
+from benchmarks.figures.trees.trial import Setting
+
+__all__ = ["TreeSizes", "axes"]
+
+
+@dataclass(frozen=True)
+class TreeSizes:
+    """What the paper names; over which k and samples it goes, and W, can't be seen in its text."""
+
+    rows: int = 100_000
+    all_rows: tuple[int, ...] = (20_000, 40_000, 60_000, 80_000, 100_000)
+    #: Figure 3.
+    alpha_rows: int = 10_000
+    alphas: tuple[float, ...] = (0, 0.0005, 0.001, 0.0015, 0.002)
+    alpha: float = 0.001
+    n_quasi: int = 7
+    all_n_quasi: tuple[int, ...] = (3, 4, 5, 6, 7)
+    k: int = 10
+    ks: tuple[int, ...] = (5, 10, 15, 20, 25)
+    samples: int = 3_000
+    all_samples: tuple[int, ...] = (1_000, 2_000, 3_000, 4_000, 5_000)
+    #: W, the window that is sampled.
+    sampled: int = 10_000
+    #: The bound that the paper has none of: how many rows are held at most.
+    capacity: int = 5_000
+    seeds: int = 10
+    #: Of the figures with most runs.
+    few_seeds: int = 3
+
+    def usual(self, data: Data = "employees") -> Setting:
+        """What isn't varied."""
+        n_quasi = self.n_quasi if data in ("employees", "distinct") else 3
+        return Setting(
+            data, self.rows, n_quasi, self.k, self.alpha, self.samples, self.sampled, self.capacity
+        )
+
+    @classmethod
+    def quick(cls) -> TreeSizes:
+        """Enough to see that everything works, and for nothing else."""
+        return cls(
+            rows=120, all_rows=(60, 120), alpha_rows=60, alphas=(0, 0.002), n_quasi=4,
+            all_n_quasi=(1, 2, 3, 4), k=3, ks=(2, 3, 4), samples=20, all_samples=(10, 20),
+            sampled=50, capacity=40, seeds=2, few_seeds=1,
+        )  # fmt: skip
+
+
+def axes(sizes: TreeSizes, data: Data = "employees") -> dict[str, Axis[Setting]]:
+    """The experiments, each of which varies one parameter."""
+
+    def axis(
+        name: str, x_label: str, key: str, xs: tuple[float, ...], usual: Setting
+    ) -> Axis[Setting]:
+        return Axis.of(usual, key, xs, name=name, title=name, x_label=x_label)
+
+    usual = sizes.usual(data)
+    short = replace(usual, rows=sizes.alpha_rows)
+    return {
+        "alpha": axis("α", "decaying factor α", "alpha", sizes.alphas, short),
+        "rows": axis("n", "rows", "rows", sizes.all_rows, usual),
+        "k": axis("k", "k", "k", sizes.ks, usual),
+        "n_quasi": axis("d", "quasi attributes", "n_quasi", sizes.all_n_quasi, usual),
+        "samples": axis("ω", "samples", "samples", sizes.all_samples, usual),
+    }

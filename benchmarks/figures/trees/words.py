@@ -1,0 +1,116 @@
+"""What the paper's words are taken for, and how each is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.figures.model import Measured, Verdict
+
+__all__ = ["about", "far_below", "linear", "little", "slower_growth"]
+
+#: A point may be so far from a straight line, as a share of the line's rise.
+BENT = 0.1
+#: "About so many times", and "close": within this factor.
+ABOUT = 2.0
+#: "Substantially": at least so large a share less.
+SUBSTANTIAL = 0.1
+#: "Quite small": at most so large a share.
+LITTLE = 0.1
+
+
+def linear(xs: Sequence[float], cells: Sequence[Measured]) -> tuple[Verdict, str]:
+    """Whether a measure rises along a straight line, up to its spreads.
+
+    >>> from benchmarks.figures.model import Reading
+    >>> linear([1, 2, 3], [Reading((x,)) for x in (1.0, 2.0, 3.0)])
+    ('holds', 'at most 0 % of its rise off a straight line; up to 10 % counts as straight')
+    >>> linear([1, 2, 3], [Reading((x,)) for x in (1.0, 2.0, 5.0)])[0]
+    "doesn't hold"
+    """
+    means = np.array([cell.mean for cell in cells])
+    slope, at_zero = np.polyfit(xs, means, 1)
+    rise = abs(slope) * (max(xs) - min(xs))
+    off = np.abs(means - (slope * np.array(xs) + at_zero))
+    bent = float(off.max() / rise)
+    evidence = (
+        f"at most {100 * bent:.0f} % of its rise off a straight line; up to {100 * BENT:.0f} % "
+        "counts as straight"
+    )
+    if slope > 0 and bent <= BENT:
+        return "holds", evidence
+    within = all(o <= cell.spread for o, cell in zip(off, cells, strict=True))
+    return ("can't be told" if slope > 0 and within else "doesn't hold"), evidence
+
+
+def about(
+    ours: Sequence[Measured], others: Sequence[Measured], times: float
+) -> tuple[Verdict, str]:
+    """Whether one is about so many times the other, everywhere or mostly.
+
+    >>> from benchmarks.figures.model import Reading
+    >>> about([Reading((5.0,))], [Reading((1.0,))], 7)
+    ('holds', '5 to 5 times; within a factor of 2 counts as about')
+    >>> about([Reading((3.0,))], [Reading((1.0,))], 7)[0]
+    "doesn't hold"
+    """
+    ratios = [one.mean / other.mean for one, other in zip(ours, others, strict=True)]
+    n = sum(times / ABOUT <= ratio <= times * ABOUT for ratio in ratios)
+    evidence = (
+        f"{min(ratios):.3g} to {max(ratios):.3g} times; within a factor of {ABOUT:g} counts as "
+        "about"
+    )
+    return _of_all(n, len(ratios)), evidence
+
+
+def far_below(ours: Sequence[Measured], others: Sequence[Measured]) -> tuple[Verdict, str]:
+    """Whether one is substantially less than the other, everywhere or mostly.
+
+    >>> from benchmarks.figures.model import Reading
+    >>> far_below([Reading((0.5,))], [Reading((1.0,))])
+    ('holds', '50 to 50 % less; from 10 % on it counts as substantial')
+    >>> far_below([Reading((0.95,))], [Reading((1.0,))])[0]
+    "doesn't hold"
+    """
+    less = [1 - one.mean / other.mean for one, other in zip(ours, others, strict=True)]
+    n = sum(one >= SUBSTANTIAL for one in less)
+    evidence = (
+        f"{100 * min(less):.0f} to {100 * max(less):.0f} % less; from {100 * SUBSTANTIAL:.0f} % on "
+        "it counts as substantial"
+    )
+    return _of_all(n, len(less)), evidence
+
+
+def little(cells: Sequence[Measured]) -> tuple[Verdict, str]:
+    """Whether the last is only a little less than the first.
+
+    >>> from benchmarks.figures.model import Reading
+    >>> little([Reading((1.0,)), Reading((0.95,))])
+    ('holds', '5.0 % less; up to 10 % counts as small')
+    >>> little([Reading((1.0,)), Reading((0.8,))])[0]
+    "doesn't hold"
+    """
+    less = 1 - cells[-1].mean / cells[0].mean
+    evidence = f"{100 * less:.1f} % less; up to {100 * LITTLE:.0f} % counts as small"
+    return ("holds" if less <= LITTLE else "doesn't hold"), evidence
+
+
+def slower_growth(cells: Sequence[Measured], n: int) -> tuple[Verdict, str]:
+    """Whether a measure grows less with each of the last n steps, on average, than before them.
+
+    >>> from benchmarks.figures.model import Reading
+    >>> slower_growth([Reading((x,)) for x in (1.0, 2.0, 3.0, 3.1, 3.2)], 2)
+    ('holds', '0.100 a step, and 1.000 before')
+    """
+    tell = cells[0].tell
+    before = (cells[-1 - n].mean - cells[0].mean) / (len(cells) - 1 - n)
+    after = (cells[-1].mean - cells[-1 - n].mean) / n
+    verdict: Verdict = "holds" if after < before else "doesn't hold"
+    return verdict, f"{tell(after)} a step, and {tell(before)} before"
+
+
+def _of_all(n: int, n_all: int) -> Verdict:
+    if n == n_all:
+        return "holds"
+    return "holds in general" if 2 * n > n_all else "doesn't hold"
