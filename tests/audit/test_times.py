@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -24,3 +25,7 @@ from shoal.audit.times import seconds
 )
 def test_times(array: Any, found: list[float]) -> None:
     assert seconds(array).tolist() == found
+
+
+def test_what_is_no_time_is_nan() -> None:
+    assert np.isnan(seconds(pa.array(["soon", None, "5"]))).tolist() == [True, True, False]
