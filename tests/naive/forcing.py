@@ -59,6 +59,8 @@ class NaiveForcing:
         self.n_groups = 0
         self.clock: float | None = None
         self.arrived: float | None = None
+        #: What time it is: between two rows, that of what happens there.
+        self.now: float | None = None
 
     # -- the three verbs -------------------------------------------------------------------------
 
@@ -76,6 +78,7 @@ class NaiveForcing:
             self.arrived = time if self.arrived is None else max(self.arrived, time)
         number = self.n_rows
         decisions = self._overdue(published=number)
+        self.now = self.clock
         row = Row(
             number,
             self.space.row_box(values),
@@ -90,17 +93,19 @@ class NaiveForcing:
         decisions += self.took_in(row, when)
         while self.bounded and 0 < self.capacity < len(self.held):
             decisions += self.force(self.oldest, when)
-        self.changed(self.clock)
+        self.changed()
         if self.bounded and self.delay_rows is not None and number - self.delay_rows in self.held:
             decisions += self.force(self.held[number - self.delay_rows], when)
-            self.changed(self.clock)
+            self.changed()
         # A row that was on its way while the clock went on may be overdue as it comes.
         return decisions + self._overdue(published=number)
 
     def advance(self, now: float) -> list[Decision]:
         """Decide what is due in seconds, though no row arrives."""
         self.clock = now if self.clock is None else max(self.clock, now)
-        return self._overdue(published=self.n_rows)
+        decisions = self._overdue(published=self.n_rows)
+        self.now = self.clock
+        return decisions
 
     def flush(self) -> list[Decision]:
         """Decide everything that is held: the stream has ended."""
@@ -108,7 +113,7 @@ class NaiveForcing:
         decisions = self.ends(when)
         while self.held:
             decisions += self.force(self.oldest, when)
-        self.changed(self.clock)
+            self.changed()
         return decisions
 
     def _overdue(self, *, published: int) -> list[Decision]:
@@ -122,11 +127,12 @@ class NaiveForcing:
             at = min(self.due, deadline)
             if at > self.clock:
                 break
-            if self.due <= deadline:
+            self.now = at if self.now is None else max(self.now, at)
+            if self.due < deadline:
                 decisions += self.fell_due((published, at))
             else:
                 decisions += self.force(self.oldest, (published, at))
-            self.changed(at)
+            self.changed()
         return decisions
 
     @property
@@ -154,8 +160,8 @@ class NaiveForcing:
         """The queue publishes."""
         raise NotImplementedError
 
-    def changed(self, now: float | None) -> None:
-        """Rows have come or gone, at this second."""
+    def changed(self) -> None:
+        """Rows have come or gone."""
 
     # -- the promise, and what is published --------------------------------------------------------
 

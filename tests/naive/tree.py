@@ -111,11 +111,11 @@ class NaiveTreeBasic(NaiveForcing):
         """loss(C) of Definition 3, which grows with time where time is one of the attributes."""
         lost = self.space.spread(leaf.box)
         side = None if self.time_side is None else leaf.box[self.time_side]
-        if side is not None and self.time_side is not None and self.clock is not None:
+        if side is not None and self.time_side is not None and self.now is not None:
             domain = self.space.domains[self.time_side]
             assert isinstance(domain, Range)
             unit = self.space.weights[self.time_side] / (domain.hi - domain.lo)
-            lost += unit * max(0.0, min(self.clock, domain.hi) - side[1])
+            lost += unit * max(0.0, min(self.now, domain.hi) - side[1])
         if self.deviations.finite:
             lost = max(lost, 1e-9)
         return len(leaf.rows) * lost
@@ -138,17 +138,18 @@ class NaiveTreeBasic(NaiveForcing):
                 return leaf
         return None
 
-    def changed(self, now: float | None) -> None:
+    def changed(self) -> None:
         """Where instants are seconds: draw when the next leaf is due."""
         if not self.instant:
             return
         self.due = math.inf
-        weighted = [] if self.gap <= 0 or now is None else self.weights()
-        if not weighted or now is None:
+        weighted = self.weights() if self.gap > 0 else []
+        if not weighted:
             return
+        assert self.now is not None
         rows = total(len(leaf.rows) * w for leaf, w in weighted)
         rate = 1 / self.gap * total(w for _, w in weighted) / rows
-        self.due = now - math.log(1 - uniform(self.random)) / rate
+        self.due = self.now - math.log(1 - uniform(self.random)) / rate
 
     def fell_due(self, when: When) -> list[Decision]:
         weighted = self.weights()
@@ -223,7 +224,7 @@ class NaiveTreeBasic(NaiveForcing):
     def publish_all(self, leaves: list[Leaf], when: When) -> list[Decision]:
         """Publish leaves together, or as two groups if there is enough for two."""
         rows = by_arrival(row for leaf in leaves for row in leaf.rows)
-        for leaf in leaves:
+        for leaf in sorted(leaves, key=lambda leaf: leaf.number):
             self.tree.remove(leaf)
         if n_subjects(rows) >= 2 * self.people:
             parts = halves(self.space, [row.box for row in rows], self.people)
@@ -330,7 +331,8 @@ class NaiveTreeFull(NaiveTreeDensity):
             for c in self.samples_in(leaf)
             if self.chains.position(c) != row.number or not self.deviations.not_itself
         ]
-        needed = -(-(self.promise.k - 1) * self.samples // self.n_sampled)
+        # Of k = 1 nobody else is needed; but then every row would hope for nothing to lose.
+        needed = max(1, -(-(self.promise.k - 1) * self.samples // self.n_sampled))
         if len(left) < needed:
             return None
         box = row.box
