@@ -74,7 +74,7 @@ class Fast(Anonymizer):
     reuse
         ``"random"`` or ``"best"``; see `shoal.algorithms.fads.Fads`.
     loss
-        How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
