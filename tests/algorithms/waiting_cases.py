@@ -85,7 +85,7 @@ CASES: dict[str, st.SearchStrategy[Any]] = {
     "capacity": st.sampled_from([0, 0, 1, 7, 25, 80]),
     "n_subjects": st.sampled_from([1, 3, 9, 40, 400]),
     "n_rows": st.integers(1, 120),
-    "loss": st.sampled_from(["glm", "lm"]),
+    "loss": st.sampled_from(["glm", "lm", "uncertainty"]),
     "step": st.sampled_from([None, 1.0, 5.0, 0.3]),
     "spread": st.sampled_from([0, 3, 40]),
     "two_sensitive": st.booleans(),

@@ -170,7 +170,7 @@ class NaiveForcing:
 
     def released(self, rows: Sequence[Row], when: When) -> list[Decision]:
         """Publish rows as one group."""
-        box = self.space.box(rows)
+        box = self.space.public(self.space.box(rows))
         sides = [(math.inf, -math.inf) if side is None else side for side in box]
         group = self.n_groups
         self.n_groups += 1
