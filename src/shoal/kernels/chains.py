@@ -35,7 +35,7 @@ __all__ = ["LINKS", "Chains", "arrives", "empty", "inside", "n_inside", "renew"]
 #: How many links a chain stores. About 0.7 are expected, more than 20 about once in 10**18 chains:
 #: then the newest link takes the place of the last one, and no sample is ever without a successor.
 LINKS = 20
-#: `n_inside` looks at so many samples at a time, and no further where none of them is left.
+#: `n_inside` looks at so many samples at a time: where none is left, further sides don't matter.
 BLOCK = 128
 
 #: Of each chain: the position of the next link, that of the next row which its coin selects, how
@@ -210,11 +210,30 @@ def _next_selected(random: Ints, position: int, window: int) -> int:
 
 @kernel
 def n_inside(chains: Chains, lo: Floats, hi: Floats) -> int:
-    """How many of the current samples a box covers."""
-    n = 0
-    for begin in range(0, len(chains.outside), BLOCK):
-        n += _mark(chains, begin, lo, hi)
-    return n
+    """How many of the current samples a box covers.
+
+    The inner loop runs over samples, has no branches, and its marks are as wide as the numbers they
+    are of, so that the compiler turns it into vector instructions.
+    """
+    los, his, marks = chains.lo, chains.hi, chains.outside
+    n_covered = 0
+    for begin in range(0, len(marks), BLOCK):
+        end = min(begin + BLOCK, len(marks))
+        n, n_outside = end - begin, 0
+        outside = marks[begin:end]
+        for i in range(n):
+            outside[i] = 0
+        for d in range(len(lo)):
+            lows, highs, low, high = los[d, begin:end], his[d, begin:end], lo[d], hi[d]
+            n_outside = 0
+            for i in range(n):
+                mark = outside[i] | (1 if (lows[i] < low) | (highs[i] > high) else 0)
+                outside[i] = mark
+                n_outside += mark
+            if n_outside == n:
+                break
+        n_covered += n - n_outside
+    return n_covered
 
 
 @kernel
@@ -227,28 +246,3 @@ def inside(chains: Chains, lo: Floats, hi: Floats) -> Ints:
             numbers[n] = c
             n += 1
     return numbers
-
-
-@kernel
-def _mark(chains: Chains, begin: int, lo: Floats, hi: Floats) -> int:
-    """Mark which samples of a block are outside of a box; say how many aren't.
-
-    The inner loop runs over samples, has no branches, and its marks are as wide as the numbers they
-    are of, so that the compiler turns it into vector instructions.
-    """
-    n = min(BLOCK, len(chains.outside) - begin)
-    end = begin + n
-    outside = chains.outside[begin:end]
-    for i in range(n):
-        outside[i] = 0
-    n_outside = 0
-    for d in range(len(lo)):
-        lows, highs, low, high = chains.lo[d, begin:end], chains.hi[d, begin:end], lo[d], hi[d]
-        n_outside = 0
-        for i in range(n):
-            mark = outside[i] | (1 if (lows[i] < low) | (highs[i] > high) else 0)
-            outside[i] = mark
-            n_outside += mark
-        if n_outside == n:
-            break
-    return n - n_outside
