@@ -105,6 +105,18 @@ def test_a_forced_row_that_can_leave_with_others_does() -> None:
     assert list(twin.held) == [3]
 
 
+def test_rows_of_a_subject_stay_in_the_first_classes() -> None:
+    twin = line(3, capacity=3)
+    for at, subject in [(10, "b"), (20, "a"), (30, "a")]:
+        twin.push([at], subject)
+    twin.push([40], "b")
+    assert [[row.number for row in rows] for rows in twin.classes] == [[1, 3], [2]]
+    twin.push([50], "b")  # b has another row in the first class: a's second one comes there
+    assert [[row.number for row in rows] for rows in twin.classes] == [[3, 2], [4]]
+    twin.push([60], "a")
+    assert [[row.number for row in rows] for rows in twin.classes] == [[3, 5], [4]]
+
+
 def test_a_delay_in_seconds_fires_between_rows() -> None:
     twin = line(3, delay_seconds=2.5)
     assert twin.push([10], "a", time=0.0) == []

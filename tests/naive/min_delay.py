@@ -57,13 +57,14 @@ class NaiveMinDelay(NaiveForcing):
         return self._publish(merged, when)
 
     def _alone(self, row: Row, own: list[Row], when: When) -> list[Decision]:
-        """Suppress a row; the last row of its subject, by class, takes its place."""
+        """Suppress a row; its subject's row in the last class that has one takes its place."""
+        having = [
+            (rows, other) for rows in self.classes for other in rows if other.subject == row.subject
+        ]
+        last, moved = having[-1]
         own.remove(row)
-        for rows in reversed(self.classes):
-            moved = next((other for other in rows if other.subject == row.subject), None)
-            if moved is not None:
-                rows.remove(moved)
-                own.append(moved)
-                break
+        if moved is not row:
+            last.remove(moved)
+            own.append(moved)
         self.classes = [rows for rows in self.classes if rows]
         return self.suppressed(row, when)
