@@ -102,7 +102,10 @@ def quiet(**options: Any) -> dict[str, Any]:
         {"n_subjects": 2, "n_rows": 450, "delay": (300, None), "k": 2},
         # Nothing may leave for a long time; then each leaf is larger than it need be.
         {"l": 2, "dull": 250, "delay": (280, None)},
+        # Leaves are due, and rows are overdue, between the same two rows.
         {"samples": 40, "sampled": 100, "delay": (None, 60.0), "instant": 1.0},
+        # A row that the others need for their diversity can't be held.
+        {"k": 2, "l": 3, "samples": 40, "sampled": 100, "alpha": 0.01, "delay": (100, None)},
     ],
 )
 def test_on_a_longer_stream(name: str, options: dict[str, Any]) -> None:
