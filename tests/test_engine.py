@@ -275,6 +275,16 @@ def test_a_snapshot_of_another_window_or_measure_is_refused(other: Policy) -> No
         Slides().start(ILL, other, seed=b"s").restore(one.snapshot())
 
 
+def test_a_snapshot_of_another_clock_is_refused() -> None:
+    policy = Policy(KAnonymity(2), delay=Delay(rows=5))
+    one, other = (
+        Buffer().start(Schema("p", [Quasi("x", Range(0, 9))], time=time), policy, seed=b"s")
+        for time in ("x", "t")
+    )
+    with pytest.raises(CheckpointError, match="another schema"):
+        other.restore(one.snapshot())
+
+
 def test_a_snapshot_of_another_tree_is_refused() -> None:
     deeper = Hierarchy.from_dict({"*": {"A": ["a", "b"], "C": ["c"]}})
     policy = Policy(CLOSE, window=Window(4, 2))

@@ -28,6 +28,7 @@ from shoal.criteria import (
     TCloseness,
 )
 from shoal.errors import JobError, ParameterError
+from shoal.hierarchy import Domain
 from shoal.kernels.measured import (
     BASIC,
     DISCLOSURE,
@@ -59,6 +60,10 @@ def space(*criteria: object, delay: Delay | None = None, loss: str = "glm") -> S
         ("glm", [2, 0], [4, 1], 0.25 * 0.2 + 0.75 * 2 / 4),
         ("lm", [2, 0], [4, 1], 0.25 * 0.2 + 0.75 * 1 / 3),
         ("lm", [0, 0], [10, 3], 1.0),
+        ("uncertainty", [2, 0], [4, 1], 0.25 * 0.2 + 0.75 * 1 / 3),
+        # No node has these leaves alone, and they are the middle third of the way.
+        ("uncertainty", [2, 1], [4, 2], 0.25 * 0.2 + 0.75 * 1 / 3),
+        ("uncertainty", [0, 0], [10, 3], 1.0),
     ],
 )
 def test_loss_is_weighted(loss: str, lo: list[float], hi: list[float], expected: float) -> None:
@@ -68,9 +73,21 @@ def test_loss_is_weighted(loss: str, lo: list[float], hi: list[float], expected:
 
 def test_a_tree_of_one_leaf_loses_nothing() -> None:
     schema = Schema(None, [Quasi("only", Hierarchy.flat(["one"]))])
-    for loss in ("glm", "lm"):
+    for loss in ("glm", "lm", "uncertainty"):
         lonely = Space(schema, Policy(KAnonymity(2)), loss)  # type: ignore[arg-type]
         assert lonely.loss(np.zeros(1), np.zeros(1)) == 0.0
+
+
+def test_what_is_shown_is_what_rows_are_put_together_by() -> None:
+    for loss in ("glm", "lm"):
+        same = space(loss=loss)
+        assert same.shown is same.sides
+    measured = space(loss="uncertainty")
+    assert measured.sides.attributes["first_leaf"].tolist() == [-1, -1]
+    assert measured.shown.attributes["first_leaf"].tolist() == [-1, 0]
+    # Of a node to the last bit what the interval of its leaves loses.
+    for lo, hi, lost, _ in measured.shown.nodes.tolist():
+        assert lost == (hi - lo) * measured.sides.attributes["unit"][1]
 
 
 def test_points_are_snapped() -> None:
@@ -106,9 +123,27 @@ def test_deadlines(delay: Delay | None, deadlines: tuple[int, float]) -> None:
 
 def test_an_unknown_loss_is_refused() -> None:
     with pytest.raises(
-        ParameterError, match=r"must be one of glm, lm; got 'gln'. Did you mean 'glm'"
+        ParameterError, match=r"must be one of glm, lm, uncertainty; got 'gln'. Did you mean 'glm'"
     ):
         space(loss="gln")
+
+
+@pytest.mark.parametrize(
+    ("time", "domain", "clock"),
+    [
+        ("y", Range(0, 10), 1),
+        ("y", Range(0, 10, step=5), 1),
+        (None, Range(0, 10), -1),
+        ("z", Range(0, 10), -1),
+        # Days of the week, say, aren't counted in seconds.
+        ("y", TREE, -1),
+    ],
+)
+def test_the_clock_is_the_attribute_that_is_the_time(
+    time: str | None, domain: Domain, clock: int
+) -> None:
+    schema = Schema("p", [Quasi("x", Range(0, 10)), Quasi("y", domain)], time=time)
+    assert Space(schema, Policy(KAnonymity(2))).clock == clock
 
 
 def test_a_policy_that_does_not_fit_is_refused() -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.iot import Iot as Iot
     from shoal.algorithms.k_varp import KVarp as KVarp
     from shoal.algorithms.l_mondrian import LMondrian as LMondrian
+    from shoal.algorithms.min_delay import MinDelay as MinDelay
     from shoal.algorithms.mondrian import Mondrian as Mondrian
     from shoal.algorithms.sabre_ak import SabreAk as SabreAk
     from shoal.algorithms.sabre_knn import SabreKnn as SabreKnn
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from shoal.algorithms.t_incognito_w import TIncognitoW as TIncognitoW
     from shoal.algorithms.t_mondrian import TMondrian as TMondrian
     from shoal.algorithms.t_mondrian_w import TMondrianW as TMondrianW
+    from shoal.algorithms.tree_basic import TreeBasic as TreeBasic
+    from shoal.algorithms.tree_density import TreeDensity as TreeDensity
+    from shoal.algorithms.tree_full import TreeFull as TreeFull
     from shoal.algorithms.z_anonymity import ZAnonymous as ZAnonymous
     from shoal.engine import Anonymizer as Anonymizer
     from shoal.engine import BoxEngine as BoxEngine
@@ -87,6 +91,7 @@ _HOMES = {
     "KAnonymity": "shoal.policy",
     "KVarp": "shoal.algorithms.k_varp",
     "LMondrian": "shoal.algorithms.l_mondrian",
+    "MinDelay": "shoal.algorithms.min_delay",
     "Mondrian": "shoal.algorithms.mondrian",
     "Open": "shoal.ladder",
     "Path": "shoal.ladder",
@@ -108,6 +113,9 @@ _HOMES = {
     "TIncognitoW": "shoal.algorithms.t_incognito_w",
     "TMondrian": "shoal.algorithms.t_mondrian",
     "TMondrianW": "shoal.algorithms.t_mondrian_w",
+    "TreeBasic": "shoal.algorithms.tree_basic",
+    "TreeDensity": "shoal.algorithms.tree_density",
+    "TreeFull": "shoal.algorithms.tree_full",
     "Window": "shoal.policy",
     "ZAnonymity": "shoal.policy",
     "ZAnonymous": "shoal.algorithms.z_anonymity",

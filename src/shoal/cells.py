@@ -25,6 +25,7 @@ __all__ = [
     "cast_one_by_one",
     "dictionary_indices",
     "in_order",
+    "in_range",
     "is_bytes_kind",
     "is_missing",
     "is_number",
@@ -236,7 +237,11 @@ def quasi_codes(
         codes = leaf_codes(column, domain)
         complain((codes < 0) & ~missing, f"{name} has a category that its hierarchy lacks")
         return np.where(missing, np.nan, codes)
-    numbers = as_numbers(column, name, missing, complain)
+    return in_range(as_numbers(column, name, missing, complain), name, domain, complain)
+
+
+def in_range(numbers: Floats, name: str, domain: Range, complain: Complain) -> Floats:
+    """The same numbers; complain of those that aren't in their range."""
     complain((numbers < domain.lo) | (numbers > domain.hi), f"{name} is out of its range")
     return numbers
 

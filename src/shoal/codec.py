@@ -21,6 +21,7 @@ from shoal.cells import (
     canonical,
     cast_one_by_one,
     in_order,
+    in_range,
     is_missing,
     is_number,
     is_text_kind,
@@ -151,7 +152,7 @@ class Codec:
         times = np.full(n, np.nan)
         if schema.time is not None:
             times = as_times(batch.column(schema.time), schema.time, complain)
-        values, cells, labels = self._quasi(batch, complain)
+        values, cells, labels = self._quasi(batch, times, complain)
         # What is counted is what will be published: the payload in its final types.
         payload = self._fitted(batch, complain, times) | labels
         if self._named:
@@ -181,7 +182,7 @@ class Codec:
         return Encoded(codes, payload, good, dict(sorted(reasons.items())))
 
     def _quasi(
-        self, batch: pa.RecordBatch, complain: Complain
+        self, batch: pa.RecordBatch, times: Floats, complain: Complain
     ) -> tuple[Floats, Ints, dict[str, Any]]:
         """The quasi attributes: as values, or as cells with their labels."""
         if self._ladders is not None:
@@ -189,6 +190,10 @@ class Codec:
             return np.empty((batch.num_rows, 0)), cells, labels
         values = np.empty((batch.num_rows, len(self._schema.quasi)))
         for i, quasi in enumerate(self._schema.quasi):
+            if quasi.name == self._schema.time and isinstance(quasi.sided, Range):
+                # However it is written: as a value it is in the seconds that it is in as the time.
+                values[:, i] = in_range(times, quasi.name, quasi.sided, complain)
+                continue
             column = batch.column(quasi.name)
             missing = is_missing(column)
             if not self._with_gaps:

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import Box, Sides, row_loss, set_row
+from shoal.kernels.boxes import Box, Sides, join, mean_loss, row_loss, set_row
 from shoal.kernels.reach import HIDDEN, MISSING
 from shoal.kernels.rng import shuffle
 from shoal.space import NO_CELLS
@@ -23,6 +23,7 @@ __all__ = [
     "Outcome",
     "decide",
     "shuffle_groups",
+    "widen_boxes",
     "write_box",
     "write_losses",
 ]
@@ -203,6 +204,18 @@ def write_box(out: Out, lo: Floats, hi: Floats, box: Box) -> int:
     out.boxes["gaps"][i] = box.gaps
     out.boxes["window"][i] = box.window
     return i
+
+
+@kernel
+def widen_boxes(shown: Sides, out: Out) -> None:
+    """Widen boxes to what is published of them, nodes of trees, and write down what these lose.
+
+    Equal boxes stay equal: a box that is used again is shown as its group was.
+    """
+    for i in range(out.progress["n_boxes"][0]):
+        lo, hi = out.lo[i], out.hi[i]
+        join(shown, lo, hi, lo, hi)
+        out.boxes["loss"][i] = mean_loss(shown, lo, hi)
 
 
 @kernel

@@ -24,6 +24,7 @@ from shoal.decisions import (
     Outcome,
     decide,
     shuffle_groups,
+    widen_boxes,
     write_box,
     write_losses,
 )
@@ -121,7 +122,8 @@ class Engine(ABC):
 class BoxEngine(Engine):
     """An engine that publishes rows in boxes. A subclass brings verbs that fill decisions in.
 
-    Rows of one group are shuffled here, and what each row loses is written down.
+    Rows of one group are shuffled here, and what each row loses is written down. Where boxes were
+    formed in another space than the one they are published in, they are widened here.
     """
 
     def push(self, codes: Codes) -> Decisions:
@@ -156,7 +158,10 @@ class BoxEngine(Engine):
     def _shuffled(self, most: int, verb: Callable[[Out], None]) -> Decisions:
         out = Out.room(most, self.space.n_quasi)
         verb(out)
-        write_losses(self.space.sides, out)
+        shown = self.space.shown
+        if shown is not self.space.sides:
+            widen_boxes(shown, out)
+        write_losses(shown, out)
         decisions = out.decisions()
         order = np.arange(len(decisions.rows))
         shuffle_groups(self._shuffling, order, decisions.boxes)
@@ -216,9 +221,13 @@ class Anonymizer(ABC):
         """A digest of the recipe and of all that it obeys."""
         digest = hashlib.blake2b(repr(self).encode(), digest_size=16)
         limits, measures = space.limits, space.limits.measures
-        obeyed = (limits.k, space.z, space.rungs, space.deadlines, space.missing, space.window)
+        obeyed = (
+            limits.k, space.z, space.rungs, space.deadlines, space.missing, space.window,
+            space.clock,
+        )  # fmt: skip
         digest.update(repr(obeyed).encode())
-        for array in (*space.sides, limits.diversity, measures.asked, *measures.trees):
+        # How rows are put together follows from what is shown, and from the recipe's loss.
+        for array in (*space.shown, limits.diversity, measures.asked, *measures.trees):
             digest.update(array.tobytes())
         return np.frombuffer(digest.digest(), np.uint8)
 

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from shoal.errors import ParameterError, did_you_mean
-from shoal.hierarchy import Hierarchy
+from shoal.hierarchy import Hierarchy, Range
 from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.baseline import nothing
 from shoal.kernels.boxes import ATTRIBUTE, NODE, Sides, box_loss, points
@@ -48,7 +48,7 @@ from shoal.schema import Quasi, Schema, Sensitive
 
 __all__ = ["Codes", "Deadlines", "Loss", "Space", "Span"]
 
-Loss: TypeAlias = Literal["glm", "lm"]
+Loss: TypeAlias = Literal["glm", "lm", "uncertainty"]
 #: Which values of a row are missing is kept in the bits of one number.
 MOST_WITH_GAPS = 63
 NO_CELLS = np.empty((0, 0), np.int64)
@@ -109,7 +109,21 @@ class Space:
     loss
         ``"glm"``: the general loss metric (thesis §2.3): a category loses the share of leaves
         under its node, and nothing at a leaf. ``"lm"``: (leaves - 1) / (all leaves - 1).
-        A number loses its share of the range in both.
+        ``"uncertainty"`` (Zhou et al., Definition 2): categories are numbers too, in the order of
+        the leaves of their tree, and lose their share of that. So rows are put together whose
+        leaves are near each other, whatever node is above them; only what is published is a node.
+        A number loses its share of the range in all of them.
+
+    Attributes
+    ----------
+    sides
+        How boxes are joined and measured while rows are held.
+    shown
+        How they are published: categories as nodes of their tree. It is ``sides`` itself, except
+        under ``"uncertainty"``.
+    clock
+        The place of the quasi attribute that is the time of a row too, in the same seconds; -1:
+        there is none.
 
     >>> from shoal.hierarchy import Range
     >>> from shoal.policy import Delay, KAnonymity
@@ -120,8 +134,8 @@ class Space:
     """
 
     __slots__ = (
-        "deadlines", "limits", "measure", "missing", "n_quasi", "n_sensitive", "rungs", "sides",
-        "window", "z",
+        "clock", "deadlines", "limits", "measure", "missing", "n_quasi", "n_sensitive", "rungs",
+        "shown", "sides", "window", "z",
     )  # fmt: skip
 
     def __init__(self, schema: Schema, policy: Policy, loss: Loss = "glm") -> None:
@@ -147,7 +161,9 @@ class Space:
         self.z = policy.z
         #: How many rungs each attribute has, where values are published one by one; else no sides.
         self.rungs = tuple(n_rungs(quasi.domain) for quasi in schema.quasi) if self.z else ()
-        self.sides = _sides(() if self.z else schema.quasi, loss)
+        self.shown = _sides(() if self.z else schema.quasi, loss)
+        self.sides = _in_order(self.shown) if loss == "uncertainty" else self.shown
+        self.clock = -1 if self.z else _clock(schema)
         self.limits = _limits(schema, policy)
         self.window = _span(policy)
         delay = policy.delay
@@ -189,7 +205,7 @@ def _sides(quasi: Sequence[Quasi], loss: Loss) -> Sides:
             first_node = len(nodes)
             leaf_node += [first_node + node for node in domain.leaf_nodes]
             nodes += [
-                (lo, hi, weight * _share(hi - lo + 1, len(domain), loss), first_node + parent)
+                (lo, hi, _node_loss(hi - lo + 1, len(domain), weight, loss), first_node + parent)
                 for lo, hi, parent in zip(domain.lows, domain.highs, domain.parents, strict=True)
             ]
         else:
@@ -200,10 +216,32 @@ def _sides(quasi: Sequence[Quasi], loss: Loss) -> Sides:
     return Sides(attributes, np.array(leaf_node, np.int64), np.array(nodes, NODE))
 
 
-def _share(leaves: int, of: int, loss: Loss) -> float:
+def _node_loss(leaves: int, of: int, weight: float, loss: Loss) -> float:
     if leaves == 1:
         return 0.0
-    return leaves / of if loss == "glm" else (leaves - 1) / (of - 1)
+    if loss == "glm":
+        return weight * (leaves / of)
+    if loss == "lm":
+        return weight * ((leaves - 1) / (of - 1))
+    # To the last bit what the interval of its leaves loses where categories are numbers.
+    return (leaves - 1) * (weight / (of - 1))
+
+
+def _in_order(shown: Sides) -> Sides:
+    """The same sides with categories as numbers: their leaves, in the order of the tree."""
+    attributes = shown.attributes.copy()
+    # The only leaf of a tree has no length to be measured by, and loses nothing.
+    measured = (attributes["first_leaf"] >= 0) & (attributes["highest"] > 0)
+    attributes["unit"][measured] = attributes["weight"][measured] / attributes["highest"][measured]
+    attributes["first_leaf"] = -1
+    return Sides(attributes, np.empty(0, np.int64), np.empty(0, NODE))
+
+
+def _clock(schema: Schema) -> int:
+    for d, attribute in enumerate(schema.quasi):
+        if attribute.name == schema.time and isinstance(attribute.domain, Range):
+            return d
+    return -1
 
 
 def _limits(schema: Schema, policy: Policy) -> Limits:

@@ -12,12 +12,13 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.engine import Out, decide, write_box
+from shoal.groups import shape
 from shoal.kernels import columns, counter, held, index, kept, rng
 from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import Box, Sides, box_of, distances_from, hull, mean_loss
+from shoal.kernels.boxes import Box, Sides, box_of, distances_from
 from shoal.kernels.columns import Columns
 from shoal.kernels.criteria import Limits, count_subjects, meets, needed
-from shoal.kernels.held import Held, forget, gather, is_held, people, put, window_of
+from shoal.kernels.held import Held, forget, is_held, people, put, window_of
 from shoal.kernels.index import Index
 from shoal.kernels.kept import Kept, best, keep, reusable, reuse, used_again
 from shoal.kernels.neighbours import group_around, none
@@ -37,7 +38,6 @@ __all__ = [
     "neighbours_of",
     "next_row",
     "settle",
-    "shape",
     "slot_of",
 ]
 
@@ -296,7 +296,7 @@ def settle(rules: Rules, state: State, position: int, members: Ints, out: Out) -
     either the row is suppressed.
     """
     groups = covering(rules, state, position, out) if rules.best else none()
-    shown, lo, hi = shape(rules, state.held, members)
+    shown, lo, hi = shape(rules.sides, state.held, members)
     known = best(state.kept, groups, shown.loss)
     if known >= 0:
         _join(rules, state, position, known, out)
@@ -306,21 +306,6 @@ def settle(rules: Rules, state: State, position: int, members: Ints, out: Out) -
         at = position & (len(state.held.rows) - 1)
         decide(out, position, 2, -1, state.marks["instants"][0], state.held.rows["gaps"][at])
         leave(state, position)
-
-
-@kernel
-def shape(rules: Rules, rows: Held, members: Ints) -> tuple[Box, Floats, Floats]:
-    """The box of a group that has no number yet. Of no members it loses infinitely much."""
-    found = gather(rows, members)
-    lo, hi, loss = np.empty(0), np.empty(0), np.inf
-    if len(members) > 0:
-        lo, hi = hull(rules.sides, found.lo, found.hi, np.arange(len(members)))
-        loss = mean_loss(rules.sides, lo, hi)
-    gaps = 0
-    for missing in found.gaps:
-        gaps |= missing
-    n_subjects = count_subjects(found.subjects)
-    return Box(loss, -1, len(members), n_subjects, gaps, window_of(rows)), lo, hi
 
 
 @kernel

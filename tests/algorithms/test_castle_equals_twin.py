@@ -107,7 +107,7 @@ KNOBS = {
     "recent": st.sampled_from([1, 3, 10]),
     "kept": st.sampled_from([0, 1, 4, 100]),
     "reuse": st.sampled_from(["random", "random", "best"]),
-    "loss": st.sampled_from(["glm", "lm"]),
+    "loss": st.sampled_from(["glm", "lm", "uncertainty"]),
     "step": st.sampled_from([None, 1.0, 5.0, 0.3]),
     "spread": st.sampled_from([0, 3, 40]),
     "two_sensitive": st.booleans(),

@@ -80,7 +80,9 @@ def drawn(name: str, draw: random.Random) -> tuple[Schema, Policy, dict[str, Any
     schema = Schema("person", quasi, [Sensitive(*s) for s in sensitive])
     missing: Any = draw.choice(["quarantine", "extended"])
     policy = Policy(*criteria, delay=delay, window=window, missing=missing)
-    knobs = {"look": draw.choice([1, 2, 8])} if hasattr(find(name), "look") else {}
+    knobs: dict[str, Any] = {"loss": draw.choice(["glm", "lm", "uncertainty"])}
+    if hasattr(find(name), "look"):
+        knobs["look"] = draw.choice([1, 2, 8])
     return schema, policy, knobs
 
 

@@ -188,7 +188,7 @@ def drawn(name: str, measured: st.SearchStrategy[Any]) -> st.SearchStrategy[Case
         n_rows=st.integers(1, 100),
         kept=st.sampled_from([0, 1, 4, 100]),
         reuse=st.sampled_from(["random", "random", "best"]),
-        loss=st.sampled_from(["glm", "lm"]),
+        loss=st.sampled_from(["glm", "lm", "uncertainty"]),
         step=st.sampled_from([None, 1.0, 5.0, 0.3]),
         spread=st.sampled_from([0, 3, 40]),
         # As shares, the last ones don't add up to 1 exactly.

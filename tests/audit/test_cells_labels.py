@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from shoal.audit.cells.values import seconds
+from shoal.audit.times import seconds
 from shoal.ladder import Open
 from shoal.policy import Policy, Window, ZAnonymity
 from shoal.schema import Quasi, Schema

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from shoal.audit.cells.values import read_ladders, seconds, texts
+from shoal.audit.cells.values import read_ladders, texts
 from shoal.hierarchy import Hierarchy, Range
 from shoal.ladder import Grid, Open, Path
 from shoal.schema import Quasi
@@ -89,18 +89,3 @@ def test_no_values_at_all() -> None:
     found = read_ladders(Quasi("age", Range(0, 9, step=5)), pa.table({"age": pa.array([], "i8")}))
     assert found.nodes.shape == (0, 1)
     assert found.labels == []
-
-
-@pytest.mark.parametrize(
-    ("array", "found"),
-    [
-        (pa.array([1, 2]), [1.0, 2.0]),
-        (pa.array(["1.5", "2"]), [1.5, 2.0]),
-        (pa.array(["1970-01-02", " 1970-01-01T00:00:01.5Z"]), [86400.0, 1.5]),
-        (pa.array([1_500_000_000], pa.timestamp("ns")), [1.5]),
-        (pa.array([datetime.date(1970, 1, 2)]), [86400.0]),
-        (pa.array([2], pa.timestamp("s", "Europe/Rome")), [2.0]),
-    ],
-)
-def test_times(array: Any, found: list[float]) -> None:
-    assert seconds(array).tolist() == found

@@ -1,7 +1,14 @@
 import pyarrow as pa
 import pytest
 
-from shoal.datasets import Dataset, census, power_law, transactions
+from shoal.datasets import (
+    Dataset,
+    census,
+    gaussian_points,
+    power_law,
+    transactions,
+    uniform_points,
+)
 from shoal.errors import ParameterError
 from shoal.hierarchy import Hierarchy, Range
 from shoal.schema import Quasi, Schema
@@ -10,6 +17,8 @@ GENERATORS = {
     "census": lambda **kw: census(70_000, subjects=2000, **kw),
     "transactions": lambda **kw: transactions(300, **kw),
     "power_law": lambda **kw: power_law(70_000, 2, alpha=1.0, largest=50, **kw),
+    "uniform_points": lambda **kw: uniform_points(70_000, **kw),
+    "gaussian_points": lambda **kw: gaussian_points(70_000, **kw),
 }
 
 generators = pytest.mark.parametrize("make", GENERATORS.values(), ids=GENERATORS.keys())

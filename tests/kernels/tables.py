@@ -184,6 +184,6 @@ def tables(draw: st.DrawFn) -> Table:
         rows,
         n_pool=draw(st.sampled_from([len(rows), max(1, len(rows) - 4)])),
         weights=[draw(st.sampled_from([1.0, 0.5, 3.0])) for _ in domains],
-        loss=draw(st.sampled_from(["glm", "lm"])),
+        loss=draw(st.sampled_from(["glm", "lm", "uncertainty"])),
         missing=missing,
     )

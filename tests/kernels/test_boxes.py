@@ -96,6 +96,21 @@ def test_joined_losses_are_the_losses_of_the_joined_boxes(
         assert out[c] == box_loss(space.sides, lo, hi)
 
 
+@SETTINGS
+@given(schema=schemas(), data=st.data())
+def test_where_categories_are_numbers_boxes_are_tight(schema: Schema, data: st.DataObject) -> None:
+    space = Space(schema, POLICY, "uncertainty")
+    values = rows_of(data, schema, 3)
+    los, his = space.points(values)
+    lo, hi = hull(space.sides, los.T.copy(), his.T.copy(), np.arange(3))
+    assert (lo.tolist(), hi.tolist()) == (los.min(axis=0).tolist(), his.max(axis=0).tolist())
+    tight = space.loss(lo, hi)
+    # What is shown of it is what a space that knows the trees shows.
+    join(space.shown, lo, hi, lo, hi)
+    assert (lo.tolist(), hi.tolist()) == published(schema, values)
+    assert box_loss(space.shown, lo, hi) == space.loss(lo, hi) >= tight
+
+
 def test_covers_looks_at_every_side() -> None:
     lo, hi = np.array([0.0, 0.0]), np.array([2.0, 2.0])
     assert covers(lo, hi, lo, hi)

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from shoal.kernels.rng import below, block, seeded, shuffle, word
+from shoal.kernels.rng import below, block, seeded, shuffle, uniform, word
 
 
 def chi_square(counts: list[int]) -> float:
@@ -83,6 +83,29 @@ def test_below_draws_again_past_the_last_multiple() -> None:
 def test_below_reaches_the_whole_width() -> None:
     state, same = seeded(b"wide", "below"), seeded(b"wide", "below")
     assert [int(below(state, 2**32)) for _ in range(20)] == [int(word(same)) for _ in range(20)]
+
+
+def test_uniform_is_53_bits_of_two_words() -> None:
+    state, same = seeded(b"bits", "uniform"), seeded(b"bits", "uniform")
+    for _ in range(50):
+        high, low = int(word(same)) >> 5, int(word(same)) >> 6
+        assert uniform(state) == (high * 2**26 + low) / 2**53
+    assert (state == same).all()
+
+
+@pytest.mark.parametrize(("bits", "number"), [(0, 0.0), (0xFFFFFFFF, 1 - 2.0**-53)])
+def test_uniform_reaches_from_0_to_below_1(bits: int, number: float) -> None:
+    state = seeded(b"ends", "uniform")
+    word(state)
+    state[12:28] = bits
+    assert uniform(state) == number
+
+
+def test_uniform_is_even() -> None:
+    state = seeded(b"even", "uniform")
+    counts = Counter(int(uniform(state) * 20) for _ in range(4000))
+    assert set(counts) == set(range(20))
+    assert chi_square(list(counts.values())) < generous(20)
 
 
 def test_shuffle_is_even_over_all_orders() -> None:

@@ -20,12 +20,13 @@ def test_the_cost_of_fast_and_of_zhou() -> None:
     assert fast.published == fast.with_suppressed == pytest.approx(expected)
     # Their loss is the sum over ten attributes.
     assert zhou.published == pytest.approx(10 * expected)
+    assert (fast.loss, zhou.loss) == pytest.approx((0.25, 2.5))
 
 
 def test_without_alpha_it_is_the_loss() -> None:
     cost = Cost(alpha=0)
     cost.add(np.array([0.1, 0.3]), np.array([5, 50]), suppressed=np.array([7, 7]))
-    assert cost.as_dict() == pytest.approx({"published": 0.2, "with_suppressed": 0.6})
+    assert cost.as_dict() == pytest.approx({"loss": 0.2, "published": 0.2, "with_suppressed": 0.6})
 
 
 @pytest.mark.parametrize("unit", ["rows", "seconds"])
@@ -39,14 +40,14 @@ def test_from_a_trace(unit: str) -> None:
     total = sum(loss * 1.5**wait for loss, wait in zip(losses, waits, strict=True))
     all_rows = total + sum(1.5**wait for wait in lost)
     assert cost.as_dict() == pytest.approx(
-        {"published": total / 6, "with_suppressed": all_rows / 8}
+        {"loss": sum(losses) / 6, "published": total / 6, "with_suppressed": all_rows / 8}
     )
 
 
 def test_a_trace_without_times_has_no_cost_in_seconds() -> None:
     nothing = pa.nulls(10, pa.float64())
     cost = Cost.from_trace(a_trace(arrived_s=nothing, published_s=nothing), unit="seconds")
-    assert cost.as_dict() == {"published": None, "with_suppressed": None}
+    assert cost.as_dict() == {"loss": None, "published": None, "with_suppressed": None}
 
 
 def test_what_is_no_trace_is_refused() -> None:

@@ -363,13 +363,14 @@ class NaiveCastle:
             self.kept = self.kept[max(0, len(self.kept) - self.max_kept) :]
 
     def _published(self, row: Row, outcome: str, group: Group, when: When) -> Decision:
+        box = self.space.public(group.box)
         return Decision(
             row=row.number,
             outcome=outcome,
             group=group.number,
-            lo=tuple(lo for lo, _ in group.box),
-            hi=tuple(hi for _, hi in group.box),
-            loss=group.loss,
+            lo=tuple(lo for lo, _ in box),
+            hi=tuple(hi for _, hi in box),
+            loss=self.space.loss(box),
             n_subjects=group.n_subjects,
             published=when[0],
             published_s=when[1],

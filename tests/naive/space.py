@@ -61,7 +61,8 @@ class Space:
     weights
         How much each attribute matters; only their ratios count.
     loss
-        ``"glm"`` as in the thesis, section 2.3, or ``"lm"``, which is 0 for one leaf by itself.
+        ``"glm"`` as in the thesis, section 2.3; ``"lm"``, which is 0 for one leaf by itself; or
+        ``"uncertainty"`` (Zhou et al., Definition 2): leaves are numbers in the order of the tree.
     missing
         What a missing value (NaN) is: ``"maybe"``, an empty side; ``"extended"``, the whole domain;
         ``"quarantine"``, an error, since such a row never comes here.
@@ -99,6 +100,7 @@ class Space:
     def join(self, boxes: Iterable[Box]) -> Box:
         """The smallest box that can be published over all of these (Definitions 5.4 and 5.5).
 
+        Where leaves are numbers, it is that of an interval of them.
         A side that is missing in all of them is missing (IDEA, Definition 6).
         """
         sides: list[Side] = []
@@ -108,11 +110,15 @@ class Space:
                 sides.append(None)
                 continue
             lo, hi = min(low for low, _ in intervals), max(high for _, high in intervals)
-            if not isinstance(domain, Range):
-                node = domain.cover(int(lo), int(hi))
-                lo, hi = domain.lows[node], domain.highs[node]
-            sides.append((lo, hi))
+            sides.append((lo, hi) if self.kind == "uncertainty" else _node(domain, lo, hi))
         return tuple(sides)
+
+    def public(self, box: Box) -> Box:
+        """What is published of a box: of categories the lowest node above all of them."""
+        return tuple(
+            None if side is None else _node(domain, *side)
+            for domain, side in zip(self.domains, box, strict=True)
+        )
 
     def box(self, rows: Iterable[Row]) -> Box:
         """The smallest box that can be published over the rows."""
@@ -143,6 +149,8 @@ class Space:
             unit = weight / (domain.hi - domain.lo)
             return (hi - lo) * unit
         n_leaves, n_all = hi - lo + 1, len(domain)
+        if self.kind == "uncertainty":
+            return (hi - lo) * (weight / (n_all - 1)) if n_all > 1 else 0.0
         if self.kind == "lm":
             return weight * ((n_leaves - 1) / (n_all - 1)) if n_all > 1 else 0.0
         return weight * (n_leaves / n_all) if n_leaves > 1 else 0.0
@@ -150,6 +158,14 @@ class Space:
     def enlargement(self, box: Box, other: Box) -> float:
         """How much more a box loses when it grows to cover another (Definition 5.7)."""
         return self.loss(self.join([box, other])) - self.loss(box)
+
+
+def _node(domain: Domain, lo: float, hi: float) -> tuple[float, float]:
+    """A side as an outsider sees it."""
+    if isinstance(domain, Range):
+        return lo, hi
+    node = domain.cover(int(lo), int(hi))
+    return domain.lows[node], domain.highs[node]
 
 
 def gaps_of(values: Sequence[float]) -> frozenset[int]:

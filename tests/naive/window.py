@@ -367,14 +367,15 @@ class NaiveWindow:
         ]
 
     def _published(self, row: Row, outcome: str, group: Group, when: When) -> Decision:
+        box = self.space.public(group.box)
         return Decision(
             row=row.number,
             outcome=outcome,
             group=group.number,
-            lo=tuple(None if side is None else side[0] for side in group.box),
-            hi=tuple(None if side is None else side[1] for side in group.box),
-            loss=self.space.loss_of_row(group.box, row.gaps),
-            box_loss=group.loss,
+            lo=tuple(None if side is None else side[0] for side in box),
+            hi=tuple(None if side is None else side[1] for side in box),
+            loss=self.space.loss_of_row(box, row.gaps),
+            box_loss=self.space.loss(box),
             n_subjects=group.n_subjects,
             published=when[0],
             published_s=when[1],

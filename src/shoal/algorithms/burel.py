@@ -35,7 +35,7 @@ class Burel(ForTables):
         How many rows, near along the curve, are looked at for each one that a group takes; of these
         the nearest are taken. 1 takes what is nearest along the curve.
     loss
-        How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, EnhancedLikeness, Hierarchy, KAnonymity, Policy, Quasi, Range

@@ -67,7 +67,7 @@ class Castle(Holding):
         loses least, which tells an observer that the row lies outside of all better ones
         (Example 5.5); for comparison only.
     loss
-        How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema

@@ -38,7 +38,7 @@ class Fads(Holding):
         look at losses. ``"best"``: as the paper has it, the one that loses least, if it loses less
         than a new group would; both comparisons tell an observer where the row isn't.
     loss
-        How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema

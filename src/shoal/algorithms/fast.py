@@ -19,6 +19,7 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.engine import Anonymizer, Engine, Out, decide, write_box
+from shoal.groups import shape
 from shoal.kernels import columns, counter, held, kept, rng
 from shoal.kernels.arrays import Ints, Records
 from shoal.kernels.boxes import Box
@@ -36,7 +37,6 @@ from shoal.window import (
     neighbours,
     neighbours_of,
     settle,
-    shape,
 )
 from shoal.window import State as Window
 
@@ -74,7 +74,7 @@ class Fast(Anonymizer):
     reuse
         ``"random"`` or ``"best"``; see `shoal.algorithms.fads.Fads`.
     loss
-        How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
@@ -409,7 +409,7 @@ def _see_to_own(rules: Rules, rows: Held, ask: Round, worker: Worker, position: 
     columns.close_holes(worker.columns, rows, columns.DENSE)
     slot = rows.rows["following"][at]
     members = neighbours_of(rules, rows, worker.columns, slot)
-    shown, box_lo, box_hi = shape(rules, rows, members)
+    shown, box_lo, box_hi = shape(rules.sides, rows, members)
     known = best(worker.kept, groups, shown.loss)
     if known >= 0:
         _join(rules, rows, ask, worker, position, known)

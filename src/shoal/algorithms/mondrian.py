@@ -27,8 +27,8 @@ class Mondrian(ForTables):
     Parameters
     ----------
     loss
-        How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`. The attribute that
-        loses most is cut first.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
+        The attribute that loses most is cut first.
 
     >>> import numpy as np
     >>> from shoal import Codes, KAnonymity, Policy, Quasi, Range, Schema

@@ -31,7 +31,7 @@ class SabreKnn(ForTables):
     Parameters
     ----------
     loss
-        How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, TCloseness, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema

@@ -33,8 +33,8 @@ class TIncognitoW(ForWindows):
         the range, the one before a quarter, and so on. The steps of a category are those of its
         hierarchy.
     loss
-        How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`. Of all combinations of
-        levels that can't be finer the one that loses least is taken.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
+        Of all combinations of levels that can't be finer the one that loses least is taken.
 
     >>> import numpy as np
     >>> from shoal import Codes, Policy, Quasi, Range, Schema, Sensitive, TCloseness, Window
@@ -70,9 +70,9 @@ class TIncognitoW(ForWindows):
         self._at_most(MOST_LEVELS, "levels")
 
     def _start(self, space: Space, seed: bytes) -> Engine:
-        check_lattice(self.name, space.sides, self.levels)
+        check_lattice(self.name, space.shown, self.levels)
         return super()._start(space, seed)
 
     def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
         """Rows of one cell at the chosen levels."""
-        return lattice_parts(space.sides, limits, rows, self.levels)
+        return lattice_parts(space.shown, limits, rows, self.levels)

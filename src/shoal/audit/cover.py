@@ -19,6 +19,7 @@ from shoal.audit.columns import (
 )
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Figure, Verdict, decide
+from shoal.audit.times import seconds
 from shoal.audit.trace import Trace
 from shoal.hierarchy import Domain, Range
 
@@ -46,7 +47,7 @@ def check(evidence: Evidence) -> Verdict:
     domains = {attribute.name: attribute.sided for attribute in evidence.schema.quasi}
     for side in evidence.sides:
         array = take(column(original, side.name), positions)
-        values = _coordinates(array, domains[side.name])
+        values = _coordinates(array, domains[side.name], side.name == evidence.schema.time)
         inside = (side.lo[seqs] <= values) & (values <= side.hi[seqs])
         if evidence.policy.missing != "quarantine":
             # What is missing, here or there, is a matter of its own.
@@ -96,10 +97,10 @@ def _written_alike(
     return alike
 
 
-def _coordinates(array: Array, domain: Domain) -> NDArray[np.float64]:
+def _coordinates(array: Array, domain: Domain, is_time: bool) -> NDArray[np.float64]:
     """The original values as numbers or codes of leaves, NaN where there is no such value."""
     if isinstance(domain, Range):
-        return numbers(array)
+        return seconds(array) if is_time else numbers(array)
     texts = pc.utf8_trim_whitespace(array.cast(pa.large_string()))
     indices, labels = encoded(texts)
     found = [None if label is None else domain.code(label) for label in labels]

@@ -161,7 +161,7 @@ name = "castle"
 # recent = 100                         # groups the threshold averages over
 # kept = 1000                          # groups kept for reuse
 # reuse = "random"                     # random | best (leaks)
-# loss = "glm"                         # glm | lm
+# loss = "glm"                         # glm | lm | uncertainty
 
 [publish]
 # numeric = "range"                    # range | bounds | midpoint

@@ -11,7 +11,7 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.kernels.arrays import Records, power_of_two
 
-__all__ = ["EVERYWHERE", "add", "empty", "grown", "home", "remove"]
+__all__ = ["EVERYWHERE", "add", "count", "empty", "grown", "home", "remove"]
 
 #: The place under which the subjects of all held rows are counted.
 EVERYWHERE = -1
@@ -64,6 +64,12 @@ def _find(counter: Records, place: int, subject: int) -> int:
     ):
         at = (at + 1) & (capacity - 1)
     return at
+
+
+@kernel
+def count(counter: Records, place: int, subject: int) -> int:
+    """How many rows of a subject lie in a place."""
+    return counter["count"][_find(counter, place, subject)]
 
 
 @kernel

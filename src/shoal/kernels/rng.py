@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from shoal._jit import kernel
 
-__all__ = ["below", "block", "seeded", "shuffle", "word"]
+__all__ = ["below", "block", "seeded", "shuffle", "uniform", "word"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -104,6 +104,15 @@ def below(state: Ints, n: int) -> int:
     while value >= limit:
         value = word(state)
     return value % n
+
+
+@kernel
+def uniform(state: Ints) -> float:
+    """A number from 0 to below 1, one of 2**53 that are equally likely and equally far apart."""
+    # As two statements: the words must be drawn in this order, whoever evaluates the formula.
+    high = word(state) >> 5
+    low = word(state) >> 6
+    return (high * 67108864 + low) / 9007199254740992.0
 
 
 @kernel

@@ -23,14 +23,16 @@ class Cost:
 
     That is Definition 7 of FAST, and Definition 3 of Zhou et al. (EDBT 2009) save for one thing:
     their loss of a row is the sum over its quasi attributes, not the average. With equal weights
-    theirs is therefore this one with ``scale`` = the number of quasi attributes. A suppressed row
-    has lost everything: it counts with a loss of 1 in the second average.
+    theirs is therefore this one with ``scale`` = the number of quasi attributes, of a run with
+    ``loss = "uncertainty"``: ``published`` is their cost(T), and ``loss`` their loss(T), which is
+    what the same rows lose without the delay. A suppressed row has lost everything: it counts with
+    a loss of 1 in ``with_suppressed``.
 
     Parameters
     ----------
     alpha
-        How much a row loses by each unit of time, on top of what it has lost already: 0.02 is 2 %.
-        Rows or seconds: whatever the waits are counted in.
+        The decaying factor: how much a row loses by each unit of time, on top of what it has lost
+        already: 0.02 is 2 %. Rows or seconds: whatever the waits are counted in.
     scale
         What each loss is multiplied by.
 
@@ -39,11 +41,13 @@ class Cost:
     >>> cost = Cost(alpha=0.5)
     >>> cost.add(np.array([0.1, 0.2]), np.array([0, 2]), suppressed=np.array([1]))
     >>> print({name: round(value, 3) for name, value in cost.as_dict().items()})
-    {'published': 0.275, 'with_suppressed': 0.683}
+    {'loss': 0.15, 'published': 0.275, 'with_suppressed': 0.683}
     """
 
-    __slots__ = ("_factor", "_n_published", "_n_suppressed", "_of_published", "_of_suppressed",
-                 "_scale")  # fmt: skip
+    __slots__ = (
+        "_factor", "_loss", "_n_published", "_n_suppressed", "_of_published", "_of_suppressed",
+        "_scale",
+    )  # fmt: skip
 
     def __init__(self, alpha: float = 0.02, *, scale: float = 1.0) -> None:
         for key, value, low in (("Cost.alpha", alpha, 0.0), ("Cost.scale", scale, 0.0)):
@@ -52,6 +56,7 @@ class Cost:
                 raise ParameterError(key, what, got=repr(value))
         self._factor = 1.0 + alpha
         self._scale = scale
+        self._loss = 0.0
         self._of_published = 0.0
         self._of_suppressed = 0.0
         self._n_published = 0
@@ -66,7 +71,7 @@ class Cost:
         scale: float = 1.0,
         unit: Literal["rows", "seconds"] = "rows",
     ) -> Cost:
-        """Count the cost of a run from its trace, with waits in rows or in seconds.
+        """Count loss and cost of a run from its trace, with waits in rows or in seconds.
 
         Rows whose seconds aren't known aren't counted.
         """
@@ -89,6 +94,7 @@ class Cost:
         suppressed: NDArray[Any] | None = None,
     ) -> None:
         """Count the losses and waits of published rows, and the waits of suppressed ones."""
+        self._loss += float((self._scale * loss).sum())
         self._of_published = self._more(self._of_published, loss, waited)
         self._n_published += len(loss)
         if suppressed is not None:
@@ -104,23 +110,33 @@ class Cost:
             return min(total + float(found.sum()), _LARGEST)
 
     @property
+    def loss(self) -> float | None:
+        """What published rows lose on average, whenever they were; None if there is none."""
+        return self._loss / self._n_published if self._n_published else None
+
+    @property
     def published(self) -> float | None:
-        """The average over published rows; None if there is none."""
+        """The average cost of published rows; None if there is none."""
         return self._of_published / self._n_published if self._n_published else None
 
     @property
     def with_suppressed(self) -> float | None:
-        """The average over published rows and suppressed ones; None if there is none."""
+        """The average cost of published rows and suppressed ones; None if there is none."""
         n = self._n_published + self._n_suppressed
         return min(self._of_published + self._of_suppressed, _LARGEST) / n if n else None
 
     def as_dict(self) -> dict[str, float | None]:
-        """Both averages."""
-        return {"published": self.published, "with_suppressed": self.with_suppressed}
+        """All averages."""
+        return {
+            "loss": self.loss,
+            "published": self.published,
+            "with_suppressed": self.with_suppressed,
+        }
 
     def state(self) -> dict[str, Any]:
         """Everything that is known, exactly, as values that JSON can carry."""
         return {
+            "loss": self._loss,
             "of_published": self._of_published,
             "of_suppressed": self._of_suppressed,
             "published": self._n_published,
@@ -129,6 +145,7 @@ class Cost:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to a state."""
+        self._loss = state["loss"]
         self._of_published = state["of_published"]
         self._of_suppressed = state["of_suppressed"]
         self._n_published = state["published"]

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.audit.cells.trace import GROUP, QUARANTINED, CellTrace
-from shoal.audit.cells.values import Ladders, read_ladders, seconds
+from shoal.audit.cells.values import Ladders, read_ladders
 from shoal.audit.columns import (
     Array,
     column,
@@ -29,6 +29,7 @@ from shoal.audit.columns import (
     words,
 )
 from shoal.audit.evidence import Suppressed
+from shoal.audit.times import seconds
 from shoal.policy import Policy, Window
 from shoal.schema import Schema
 

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from shoal.audit.cells.evidence import Cells
 from shoal.audit.cells.trace import CellTrace
-from shoal.audit.cells.values import seconds, texts
+from shoal.audit.cells.values import texts
 from shoal.audit.columns import column, counted_alike, encoded, is_text, same, take, words
 from shoal.audit.report import Figure, Verdict, decide
+from shoal.audit.times import seconds
 
 __all__ = ["check"]
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from shoal.audit.cells.evidence import Cells
 from shoal.audit.cells.trace import QUARANTINED, CellTrace
-from shoal.audit.cells.values import FARTHEST, seconds
+from shoal.audit.cells.values import FARTHEST
 from shoal.audit.columns import Array, column, encoded, is_number, is_text, numbers, take
+from shoal.audit.times import seconds
 from shoal.hierarchy import Hierarchy, Range
 from shoal.ladder import Grid, Open, Path
 

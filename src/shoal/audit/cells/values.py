@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +16,6 @@ from shoal.audit.columns import (
     encoded,
     is_bytes,
     is_missing,
-    is_number,
     is_text,
     legible,
     numbers,
@@ -27,14 +25,12 @@ from shoal.hierarchy import Hierarchy, Range
 from shoal.ladder import AnyDomain, Grid, n_rungs, rungs
 from shoal.schema import Quasi
 
-__all__ = ["FARTHEST", "Ladders", "read_ladders", "seconds", "texts"]
+__all__ = ["FARTHEST", "Ladders", "read_ladders", "texts"]
 
 #: Whole numbers up to here are exact as fractions.
 _EXACT = 2.0**53
 #: How many degrees latitudes and longitudes go up to.
 FARTHEST = (90.0, 180.0)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICRO = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -166,31 +162,3 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, float) and (
         value != value or (value.is_integer() and abs(value) <= _EXACT)
     )
-
-
-def seconds(array: Array) -> NDArray[np.float64]:
-    """Times in seconds: numbers, timestamps, or either as text; NaN for anything else.
-
-    >>> seconds(pa.array(["5", "1970-01-01T00:01:00", "1970-01-01 01:00:00+01:00", "x"])).tolist()
-    [5.0, 60.0, 0.0, nan]
-    """
-    kind = array.type
-    if pa.types.is_timestamp(kind):
-        micros = array.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
-        return numbers(micros) / 1e6
-    found = numbers(array)
-    if is_number(kind) or not is_text(kind) or not np.isnan(found).any():
-        return found
-    indices, words = encoded(pc.utf8_trim_whitespace(array))
-    clock = np.array([_moment(word) for word in words], dtype=np.float64)
-    return np.where(np.isnan(found), clock[indices], found)
-
-
-def _moment(word: str | None) -> float:
-    try:
-        moment = datetime.fromisoformat(word or "")
-    except ValueError:
-        return float("nan")
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return ((moment - _EPOCH) // _MICRO) / 1e6

@@ -1,0 +1,331 @@
+"""Zhou et al.'s minimum delay method: a group leaves as soon as there are enough people.
+
+Rows join the first group that has none of their subject, whatever their values are, and a group is
+published once it keeps the promise. No method waits less, and hardly one loses more: it is what the
+others are compared with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from shoal._jit import kernel
+from shoal.engine import Engine, Out
+from shoal.groups import publish, suppress
+from shoal.kernels import counter, held, rng
+from shoal.kernels.arrays import Ints, Records, power_of_two
+from shoal.kernels.boxes import Sides
+from shoal.kernels.criteria import Limits, needed
+from shoal.kernels.held import Held, put
+from shoal.kernels.lists import in_order
+from shoal.space import Deadlines, Space
+from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+from shoal.waiting import Waiting, may_be_group, nobody_can
+
+__all__ = ["MinDelay"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinDelay(Waiting):
+    """The minimum delay method, with l-diversity and a bound on what is held.
+
+    Parameters
+    ----------
+    capacity
+        How many rows are held at most; 0: as many as the policy's delay lets wait. Who comes when
+        all places are taken makes the oldest one leave. Without a delay it has to be set.
+    loss
+        How loss is measured; see `shoal.space.Space`.
+
+    >>> import numpy as np
+    >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
+    >>> schema = Schema(subject="person", quasi=[Quasi("age", Range(0, 100))])
+    >>> policy = Policy(KAnonymity(2), delay=Delay(rows=10))
+    >>> engine = MinDelay().start(schema, policy, seed=b"1")
+    >>> ages, people = np.array([[20.0], [70.0], [22.0], [71.0]]), np.array([1, 2, 3, 4])
+    >>> nothing = np.empty((4, 0), np.int64)
+    >>> decided = engine.push(Codes(ages, people, nothing, np.full(4, np.nan)))
+    >>> for n, lo, hi in zip(decided.n_subjects, decided.lo, decided.hi):
+    ...     print(f"{n} people in {lo} to {hi}")
+    2 people in [20.] to [70.]
+    2 people in [22.] to [71.]
+
+    References
+    ----------
+    B. Zhou, Y. Han, J. Pei, B. Jiang, Y. Tao, Y. Jia, "Continuous Privacy Preserving Publishing of
+    Data Streams", EDBT 2009, §2.2.
+    """
+
+    name: ClassVar[str] = "min-delay"
+    reference: ClassVar[str] = (
+        "Zhou, Han, Pei, Jiang, Tao, Jia: Continuous privacy preserving publishing of data streams "
+        "(EDBT 2009)"
+    )
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return MinDelayEngine(self, space, seed)
+
+
+#: A class of rows that will leave together: how many there are, and the positions of the first and
+#: the last of them.
+CLASS = np.dtype([("n_rows", "i8"), ("first", "i8"), ("last", "i8")])
+#: How many groups there have been, the number of the instant, the numbers of classes that are free,
+#: and where in the list it begins and how many it has.
+MARKS = np.dtype(
+    [("groups", "i8"), ("instants", "i8"), ("free", "i8"), ("begin", "i8"), ("n_listed", "i8")]
+)
+
+
+class State(NamedTuple):
+    """All that a run remembers: ``listed`` is a ring, the list of classes by number.
+
+    The rows of a subject lie in the first classes of the list, one in each. So how many there are
+    tells into which the next one goes. ``free`` is a stack of numbers that no class has.
+    """
+
+    held: Held
+    classes: Records
+    listed: Ints
+    free: Ints
+    counter: Records
+    marks: Records
+    rng: Ints
+
+
+class Rules(NamedTuple):
+    """What a run obeys."""
+
+    sides: Sides
+    limits: Limits
+    deadlines: Deadlines
+    capacity: int
+
+
+class MinDelayEngine(HoldingEngine):
+    """One run of `MinDelay`."""
+
+    state: State
+
+    def __init__(self, recipe: MinDelay, space: Space, seed: bytes) -> None:
+        room = held.SMALLEST
+        self._rules = Rules(space.sides, space.limits, recipe._deadlines(space), recipe.capacity)
+        marks = np.zeros(1, MARKS)
+        marks["free"] = room
+        state = State(
+            held=held.empty(space.n_quasi, space.n_sensitive),
+            classes=np.zeros(room, CLASS),
+            listed=np.zeros(room, np.int64),
+            free=np.arange(room)[::-1].copy(),
+            counter=counter.empty(2 * room),
+            marks=marks,
+            rng=rng.seeded(seed, "decide"),
+        )
+        super().__init__(space, state, seed)
+
+    def _reserve(self, n: int) -> None:
+        super()._reserve(n)
+        # There are never more classes than rows.
+        before, room = self.state, power_of_two(self.n_held + n + 1)
+        if room <= len(before.listed):
+            return
+        marks, former = before.marks, len(before.listed)
+        classes, listed = np.zeros(room, CLASS), np.zeros(room, np.int64)
+        classes[:former] = before.classes
+        places = np.arange(marks["begin"][0], marks["begin"][0] + marks["n_listed"][0])
+        listed[places & (room - 1)] = before.listed[places & (former - 1)]
+        free = np.concatenate((np.arange(former, room)[::-1], before.free[: marks["free"][0]]))
+        marks["free"][0] = len(free)
+        free = np.concatenate((free, np.zeros(room - len(free), np.int64)))
+        self.state = before._replace(classes=classes, listed=listed, free=free)
+
+    def _run(self, batch: Batch, out: Out) -> None:
+        _run(self._rules, self.state, batch, out)
+
+
+@kernel
+def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
+    """Take in rows and fire deadlines, between the rows and after them."""
+    rows, marks = state.held, state.marks
+    while True:
+        due = next_turn(rows, rules.deadlines, batch, out)
+        before = out.progress["n_decided"][0]
+        if due >= 0:
+            _force(rules, state, due, out)
+        elif due == COMES:
+            _take_in(rules, state, batch, out)
+        # The whole end of a stream is one instant.
+        if (due == DONE) if batch.at_end else (out.progress["n_decided"][0] > before):
+            marks["instants"][0] += 1
+        if due == DONE:
+            break
+
+
+@kernel
+def _take_in(rules: Rules, state: State, batch: Batch, out: Out) -> None:
+    """A row comes and joins the first class without its subject, which leaves if it may."""
+    rows, marks = state.held, state.marks
+    row = arrival(rows, batch)
+    rank = counter.count(state.counter, counter.EVERYWHERE, row.subject)
+    if rank == marks["n_listed"][0]:
+        marks["free"][0] -= 1
+        number = state.free[marks["free"][0]]
+        state.classes["n_rows"][number] = 0
+        state.listed[(marks["begin"][0] + rank) & (len(state.listed) - 1)] = number
+        marks["n_listed"][0] += 1
+    number = _listed(state, rank)
+    position = put(rows, row, number)
+    if counter.add(state.counter, counter.EVERYWHERE, row.subject):
+        rows.marks["n_subjects"][0] += 1
+    _append(state, number, position)
+    out.progress["published"][0] = position
+    out.progress["published_s"][0] = np.nan if np.isnan(row.time) else rows.marks["now"][0]
+    if state.classes["n_rows"][number] >= needed(rules.limits):
+        members = _members(state, number)
+        if may_be_group(rules.limits, rows, members):
+            _close(state, rank)
+            _publish(rules, state, members, out)
+    while rules.capacity > 0 and rows.marks["n_rows"][0] > rules.capacity:
+        _force(rules, state, rows.marks["oldest"][0], out)
+
+
+@kernel
+def _listed(state: State, rank: int) -> int:
+    """The number of the class at a place of the list."""
+    return state.listed[(state.marks["begin"][0] + rank) & (len(state.listed) - 1)]
+
+
+@kernel
+def _append(state: State, number: int, position: int) -> None:
+    classes, rows, mask = state.classes, state.held.rows, len(state.held.rows) - 1
+    rows["cluster"][position & mask] = number
+    rows["following"][position & mask] = -1
+    if classes["n_rows"][number] == 0:
+        classes["first"][number] = position
+    else:
+        rows["following"][classes["last"][number] & mask] = position
+    classes["last"][number] = position
+    classes["n_rows"][number] += 1
+
+
+@kernel
+def _members(state: State, number: int) -> Ints:
+    """The positions of the rows of a class."""
+    mask = len(state.held.rows) - 1
+    positions = np.empty(state.classes["n_rows"][number], np.int64)
+    position = state.classes["first"][number]
+    for i in range(len(positions)):
+        positions[i] = position
+        position = state.held.rows["following"][position & mask]
+    return positions
+
+
+@kernel
+def _close(state: State, rank: int) -> None:
+    """Take a class off the list. Those before it move up: mostly it is the first."""
+    marks, mask = state.marks, len(state.listed) - 1
+    state.free[marks["free"][0]] = _listed(state, rank)
+    marks["free"][0] += 1
+    begin = marks["begin"][0]
+    for i in range(rank, 0, -1):
+        state.listed[(begin + i) & mask] = state.listed[(begin + i - 1) & mask]
+    marks["begin"][0] += 1
+    marks["n_listed"][0] -= 1
+
+
+@kernel
+def _publish(rules: Rules, state: State, members: Ints, out: Out) -> None:
+    for position in members:
+        _uncount(state, position)
+    marks = state.marks
+    publish(rules.sides, state.held, members, marks["groups"][0], marks["instants"][0], out)
+    marks["groups"][0] += 1
+
+
+@kernel
+def _uncount(state: State, position: int) -> None:
+    subject = state.held.rows["subject"][position & (len(state.held.rows) - 1)]
+    if counter.remove(state.counter, counter.EVERYWHERE, subject):
+        state.held.marks["n_subjects"][0] -= 1
+
+
+# -- rows whose time is up ------------------------------------------------------------------------
+
+
+@kernel
+def _force(rules: Rules, state: State, position: int, out: Out) -> None:
+    """A row has to leave: with its class and as many others as it takes, or not at all."""
+    rows = state.held
+    rank = _rank_of(state, position)
+    if not _publish_merged(rules, state, rank, out):
+        _leave(state, rank, position)
+        suppress(rows, position, state.marks["instants"][0], out)
+
+
+@kernel
+def _rank_of(state: State, position: int) -> int:
+    """Where in the list the class of a row is: mostly near its beginning."""
+    number = state.held.rows["cluster"][position & (len(state.held.rows) - 1)]
+    rank = 0
+    while _listed(state, rank) != number:
+        rank += 1
+    return rank
+
+
+@kernel
+def _publish_merged(rules: Rules, state: State, rank: int, out: Out) -> bool:
+    """Publish a class with the first others that make it a group; whether there are such."""
+    rows, n = state.held, state.marks["n_listed"][0]
+    if nobody_can(rules.limits, rows):
+        return False
+    taken = np.zeros(n, np.bool_)
+    taken[rank] = True
+    union = _members(state, _listed(state, rank))
+    other = 0
+    while not may_be_group(rules.limits, rows, union):
+        while other < n and taken[other]:
+            other += 1
+        if other == n:
+            return False
+        taken[other] = True
+        union = np.concatenate((union, _members(state, _listed(state, other))))
+    # From the end, so that those before keep their places.
+    for i in range(n - 1, -1, -1):
+        if taken[i]:
+            _close(state, i)
+    _publish(rules, state, in_order(union), out)
+    return True
+
+
+@kernel
+def _leave(state: State, rank: int, position: int) -> None:
+    """A row leaves its class alone.
+
+    The last row of the same subject takes its place, so that its rows are in the first classes.
+    """
+    subject = state.held.rows["subject"][position & (len(state.held.rows) - 1)]
+    last = counter.count(state.counter, counter.EVERYWHERE, subject) - 1
+    _uncount(state, position)
+    number = _listed(state, rank)
+    _unlink(state, number, position)
+    if last > rank:
+        other = _listed(state, last)
+        for member in _members(state, other):
+            if state.held.rows["subject"][member & (len(state.held.rows) - 1)] == subject:
+                _unlink(state, other, member)
+                _append(state, number, member)
+        rank, number = last, other
+    if state.classes["n_rows"][number] == 0:
+        _close(state, rank)
+
+
+@kernel
+def _unlink(state: State, number: int, position: int) -> None:
+    """Take a row out of the chain of its class."""
+    positions = _members(state, number)
+    state.classes["n_rows"][number] = 0
+    for member in positions:
+        if member != position:
+            _append(state, number, member)

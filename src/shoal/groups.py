@@ -1,0 +1,48 @@
+"""Groups of held rows: what is published of them, and that they are decided."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal._jit import kernel
+from shoal.decisions import Out, decide, write_box
+from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.boxes import Box, Sides, hull, mean_loss
+from shoal.kernels.criteria import count_subjects
+from shoal.kernels.held import Held, forget, gather, window_of
+
+__all__ = ["publish", "shape", "suppress"]
+
+
+@kernel
+def shape(sides: Sides, rows: Held, members: Ints) -> tuple[Box, Floats, Floats]:
+    """The box of a group that has no number yet. Of no members it loses infinitely much."""
+    found = gather(rows, members)
+    lo, hi, loss = np.empty(0), np.empty(0), np.inf
+    if len(members) > 0:
+        lo, hi = hull(sides, found.lo, found.hi, np.arange(len(members)))
+        loss = mean_loss(sides, lo, hi)
+    gaps = 0
+    for missing in found.gaps:
+        gaps |= missing
+    n_subjects = count_subjects(found.subjects)
+    return Box(loss, -1, len(members), n_subjects, gaps, window_of(rows)), lo, hi
+
+
+@kernel
+def publish(sides: Sides, rows: Held, members: Ints, group: int, instant: int, out: Out) -> None:
+    """Decide held rows: they leave as a group of that number."""
+    mask = len(rows.rows) - 1
+    shown, lo, hi = shape(sides, rows, members)
+    known = Box(shown.loss, group, shown.n_rows, shown.n_subjects, shown.gaps, shown.window)
+    box = write_box(out, lo, hi, known)
+    for position in members:
+        decide(out, position, 0, box, instant, rows.rows["gaps"][position & mask])
+        forget(rows, position)
+
+
+@kernel
+def suppress(rows: Held, position: int, instant: int, out: Out) -> None:
+    """Decide a held row: it isn't published."""
+    decide(out, position, 2, -1, instant, rows.rows["gaps"][position & (len(rows.rows) - 1)])
+    forget(rows, position)
