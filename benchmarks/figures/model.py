@@ -101,6 +101,8 @@ class Panel:
     what: str = "Mean loss of published rows"
     axis: str = "mean information loss (0 to 1)"
     log: bool = False
+    #: Measures that differ by orders of magnitude.
+    log_y: bool = False
 
     @property
     def losses(self) -> list[Cell]:

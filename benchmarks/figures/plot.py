@@ -50,7 +50,9 @@ def draw(figure: Figure, path: Path) -> None:
             _draw_panel(place, panel)
         narrow = _is_narrow(figure)
         for place, panel in zip(axes.flat, figure.panels, strict=False):
-            if not narrow:
+            if panel.log_y:
+                place.set_yscale("log")
+            elif not narrow:
                 place.set_ylim(bottom=0)
             if place in axes[:, 0] or not figure.one_axis:
                 place.set_ylabel(panel.axis + "; axis cut" * narrow)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,7 +16,7 @@ from benchmarks.figures.trees.data import MOST_ROWS, NEEDS, QUASI, employees, sc
 from benchmarks.figures.trees.judge import SPAN, Promise, judge
 from benchmarks.figures.trees.settings import TreeSizes, axes
 from benchmarks.figures.trees.trial import ALGORITHMS, Setting, Trials, ran
-from benchmarks.figures.trees.words import about, far_below, linear, slower_growth
+from benchmarks.figures.trees.words import about, far_below, joint, linear, slower_growth, stable
 from benchmarks.trees_runs import employees_file
 from benchmarks.trees_twins import alike
 from benchmarks.workloads import ADULT
@@ -23,7 +24,7 @@ from benchmarks.workloads import ADULT
 from benchmarks import trees
 from shoal.algorithms import find
 from shoal.hierarchy import Range
-from shoal.policy import KAnonymity, Policy
+from shoal.policy import Delay, KAnonymity, Policy
 from shoal.schema import Quasi, Schema
 from shoal.space import Codes
 from tests.benchmarks.test_commands import run
@@ -123,7 +124,7 @@ def decided(k=2, capacity=6):
 
 def test_what_is_judged():
     schema, codes, decisions = decided()
-    found = judge(schema, codes, Promise(2, 6, 0.001), decisions)
+    found = judge(schema, codes, Promise(2, 6, 0, 0.001), decisions)
     assert found.n_rows == 40
     assert found.n_groups == sum(len(some.groups) for some in decisions)
     n_suppressed = sum(int((some.boxes < 0).sum()) for some in decisions)
@@ -135,7 +136,9 @@ def test_what_is_judged():
     )  # fmt: skip
     assert found.delay == pytest.approx(waits.mean())
     assert found.cost == pytest.approx((2 * losses * 1.001**waits).mean())
-    assert judge(schema, codes, Promise(2, 6, 0.0), decisions).cost == pytest.approx(found.penalty)
+    assert judge(schema, codes, Promise(2, 6, 0, 0.0), decisions).cost == pytest.approx(
+        found.penalty
+    )
 
 
 def test_rows_that_come_when_the_capacity_is_used_up_are_counted():
@@ -144,13 +147,13 @@ def test_rows_that_come_when_the_capacity_is_used_up_are_counted():
     for row in range(40):
         n_full += held == 6
         held = row + 1 - int((gone <= row).sum())
-    assert judge(schema, codes, Promise(2, 6, 0.001), decisions).n_full == n_full > 0
+    assert judge(schema, codes, Promise(2, 6, 0, 0.001), decisions).n_full == n_full > 0
 
 
 def test_a_broken_promise_is_found():
     schema, codes, decisions = decided()
     first, last = decisions
-    promise = Promise(2, 6, 0.001)
+    promise = Promise(2, 6, 0, 0.001)
 
     def told(some, **fields):
         return some._replace(**fields), last
@@ -166,10 +169,26 @@ def test_a_broken_promise_is_found():
         judge(schema, codes, promise, told(first, losses=first.losses + 0.01))
     with pytest.raises(RuntimeError, match=r"\d rows were held"):
         judge(schema, codes, promise._replace(capacity=3), decisions)
+    late = told(first, published=first.published + SPAN * 6 + 1)
     with pytest.raises(RuntimeError, match="a row waited for"):
-        judge(schema, codes, promise, told(first, published=first.published + SPAN * 6 + 1))
+        judge(schema, codes, promise, late)
+    with pytest.raises(RuntimeError, match="a row waited for"):
+        judge(schema, codes, promise._replace(capacity=0, delay=1), decisions)
     # A table may hold everything.
-    judge(schema, codes, promise._replace(capacity=None), decisions)
+    judge(schema, codes, promise._replace(capacity=0), late)
+
+
+def test_groups_that_leave_for_the_delay_of_a_row_are_counted():
+    schema, codes, decisions = decided()
+    waits = {}
+    for some in decisions:
+        for row, box, published in zip(some.rows, some.boxes, some.published, strict=True):
+            if box >= 0:
+                waits.setdefault(some.groups[box], []).append(published - row)
+    longest = max(max(some) for some in waits.values())
+    found = judge(schema, codes, Promise(2, 0, int(longest), 0.001), decisions)
+    assert found.n_due == sum(max(some) == longest for some in waits.values()) > 0
+    assert found.n_full == 0
 
 
 # -- runs and words --------------------------------------------------------------------------------
@@ -190,12 +209,20 @@ def test_a_run_is_run_once_and_differs_with_the_seed():
 
 def test_how_often_the_capacity_was_used_up_is_told():
     trials = Trials(1)
-    trials.found(CUBE, "min-delay")
-    assert str(trials).endswith("The capacity was never used up.")
-    tight = Setting("uniform", 90, 3, 3, 0.001, 20, 50, 6)
-    found = trials.found(tight, "tree-basic")
-    share = found.runs[0].judged.n_full / 90
-    assert str(trials).endswith(f"when a row came: Basic {100 * share:.1f} % of the rows.")
+    trials.along([CUBE], ("min-delay", "mondrian"))
+    assert str(trials).startswith("1 seed. ")
+    assert str(trials).endswith("when a row came: Min-delay 0.0 % of the rows.")
+    tight = Setting("uniform", 90, 3, 3, 0.001, 20, 50, capacity=6)
+    full = trials.found(tight, "tree-basic").runs[0].judged.n_full / 90
+    told = f"Min-delay 0.0 %, Basic {100 * full:.1f} % of the rows."
+    assert full > 0
+    assert str(trials).endswith(told)
+    judged = trials.found(replace(tight, capacity=0, delay=8), "tree-full").runs[0].judged
+    due = judged.n_due / judged.n_groups
+    assert due > 0
+    assert str(trials).endswith(
+        f"{told} Groups left for the delay of a row: Full {100 * due:.1f} % of the groups."
+    )
 
 
 def test_knobs_are_given_to_those_who_have_them():
@@ -203,6 +230,12 @@ def test_knobs_are_given_to_those_who_have_them():
     assert CUBE.recipe("min-delay") == find("min-delay")(loss="uncertainty", capacity=30)
     full = CUBE.recipe("tree-full")
     assert (full.alpha, full.samples, full.sampled, full.capacity) == (0.001, 20, 50, 30)
+    assert CUBE.policy("mondrian") == Policy(KAnonymity(3), window="all")
+    assert CUBE.policy("tree-full") == Policy(KAnonymity(3))
+    in_time = replace(CUBE, capacity=0, delay=9)
+    assert in_time.policy("tree-full") == Policy(KAnonymity(3), delay=Delay(rows=9))
+    assert in_time.promise("tree-full") == Promise(3, 0, 9, 0.001)
+    assert in_time.promise("mondrian") == Promise(3, 0, 0, 0.001)
 
 
 def test_each_experiment_varies_one_parameter():
@@ -212,8 +245,11 @@ def test_each_experiment_varies_one_parameter():
         for x, setting in zip(axis.xs, axis.settings, strict=True):
             assert getattr(setting, key) == x
             assert key == "alpha" or (setting.rows == sizes.rows) == (key != "rows" or x == 100_000)
-            assert (setting.data, setting.capacity) == (usual.data, 5_000)
+            assert (setting.data, setting.capacity, setting.delay) == (usual.data, 5_000, 0)
     assert sizes.usual("gaussian").n_quasi == 3
+    tight = sizes.usual(bound=sizes.tight)
+    assert (tight.capacity, tight.delay) == (0, 1_000)
+    assert list(map(str, sizes.bounds)) == ["at most 5,000 rows held", "a delay of 1,000 rows"]
 
 
 @pytest.mark.parametrize("module", [words, judging])
@@ -232,6 +268,21 @@ def test_words():
     assert about(readings(0.6), readings(1.0), 1.0)[0] == "holds"
     assert far_below(readings(0.5, 0.5, 0.99), readings(1, 1, 1))[0] == "holds in general"
     assert slower_growth(readings(1, 1.5, 2, 3, 4), 2)[0] == "doesn't hold"
+    assert stable(readings(1.0, 1.2))[0] == "doesn't hold"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "together"),
+    [
+        (["holds", "holds"], "holds"),
+        (["holds", "holds in general", "doesn't hold"], "holds in general"),
+        (["holds", "can't be told"], "can't be told"),
+        (["doesn't hold", "doesn't hold", "holds"], "doesn't hold"),
+        (["can't be told"], "can't be told"),
+    ],
+)
+def test_one_verdict_on_several_methods(verdicts, together):
+    assert joint({str(i): (verdict, "") for i, verdict in enumerate(verdicts)})[0] == together
 
 
 def test_who_decides_otherwise_is_told():

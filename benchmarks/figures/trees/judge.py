@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.engine import Decisions
 from shoal.hierarchy import Hierarchy
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.metrics import Cost
 from shoal.schema import Schema
 from shoal.space import Codes
@@ -25,10 +25,12 @@ TOLERANCE = 1e-9
 
 
 class Promise(NamedTuple):
-    """What a run has to keep; a table, which may hold everything, has no capacity."""
+    """What a run has to keep; 0 where there is no such bound."""
 
     k: int
-    capacity: int | None
+    #: How many rows are held at most, and for how many rows one waits at most.
+    capacity: int
+    delay: int
     #: How much a row loses with each instant that it waits.
     alpha: float
 
@@ -43,8 +45,10 @@ class Judged(NamedTuple):
     penalty: float
     cost: float
     delay: float
-    #: How many rows came when the capacity was used up.
+    #: How many rows came when the capacity was used up, and how many groups left when the time of
+    #: one of their rows was up.
     n_full: int
+    n_due: int
 
 
 def judge(
@@ -64,7 +68,10 @@ def judge(
         raise RuntimeError("not every row was decided once")
     published = _joined(decisions, "published")
     waited = published - decided
-    n_full = 0 if promise.capacity is None else _full(waited, published, promise.capacity, n)
+    longest = promise.delay or SPAN * promise.capacity
+    if longest and waited.max(initial=0) > longest:
+        raise RuntimeError(f"a row waited for {waited.max()} rows")
+    n_full = _full(published, promise.capacity, n) if promise.capacity else 0
     rows, groups, lost, lo, hi = _members(decisions)
     n_people = _n_people(groups, codes.subjects[rows])
     if len(n_people) and n_people.min() < promise.k:
@@ -78,9 +85,10 @@ def judge(
     waits = waited[_is_published(decisions)]
     cost = Cost(promise.alpha, scale=len(schema.quasi))
     cost.add(lost, waits)
+    n_due = len(set(groups[waits == promise.delay].tolist())) if promise.delay else 0
     return Judged(
         n, len(n_people), n - len(rows), float(ours.mean()), cost.published or 0.0,
-        float(waits.mean()), n_full,
+        float(waits.mean()), n_full, n_due,
     )  # fmt: skip
 
 
@@ -104,10 +112,8 @@ def penalties(schema: Schema, lo: Floats, hi: Floats) -> Floats:
     return total
 
 
-def _full(waited: Ints, published: Ints, capacity: int, n: int) -> int:
+def _full(published: Ints, capacity: int, n: int) -> int:
     """How many rows came when the capacity was used up."""
-    if waited.max(initial=0) > SPAN * capacity:
-        raise RuntimeError(f"a row waited for {waited.max()} rows")
     gone = np.cumsum(np.bincount(published, minlength=n + 1))[:n]
     held = np.arange(1, n + 1) - gone
     if held.max(initial=0) > capacity:
@@ -125,7 +131,7 @@ def _joined(decisions: tuple[Decisions, ...], name: str) -> Ints:
     return np.concatenate([getattr(some, name) for some in decisions])
 
 
-def _is_published(decisions: tuple[Decisions, ...]) -> Ints:
+def _is_published(decisions: tuple[Decisions, ...]) -> Bools:
     return _joined(decisions, "boxes") >= 0
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks.figures.burel.settings import hardly_changes
-from benchmarks.figures.model import Claim, Figure, Panel, below
+from benchmarks.figures.model import Figure, below
 from benchmarks.figures.trees.data import Data
-from benchmarks.figures.trees.scale import COST, PENALTY, curves, usual_text
 from benchmarks.figures.trees.settings import TreeSizes, axes
-from benchmarks.figures.trees.trial import ALGORITHMS, LABELS, TABLE, Trials
-from benchmarks.figures.trees.words import about, far_below
+from benchmarks.figures.trees.shown import claims_of, figure, panel, readings, usual_text
+from benchmarks.figures.trees.trial import ALGORITHMS, TABLE, Trials
+from benchmarks.figures.trees.words import about, far_below, stable
 
 __all__ = ["figure_9", "figure_10", "figure_11"]
 
@@ -19,30 +18,26 @@ TIMES_OF_TABLE = 10.0
 def figure_9(sizes: TreeSizes) -> Figure:
     """The four methods beside Mondrian."""
     axis, trials = axes(sizes, "distinct")["rows"], Trials(sizes.few_seeds)
-    found = {name: trials.along(axis.settings, name) for name in (*ALGORITHMS, TABLE)}
-    penalty = {name: [one.penalty for one in cells] for name, cells in found.items()}
-    claims = [
-        Claim(
-            f"Mondrian's penalty is small, for it anonymizes all rows in a batch (here: less than "
-            f"{LABELS[name]}).",
-            *below(penalty[TABLE], penalty[name], axis.places),
-        )
-        for name in ALGORITHMS
-    ]
-    claims.append(
-        Claim(
-            f"In the full method the penalty is about {TIMES_OF_TABLE:g} times of that in the "
-            "static case.",
-            *about(penalty["tree-full"], penalty[TABLE], TIMES_OF_TABLE),
-        )
-    )
-    return Figure(
+    table = trials.along(axis.settings, (TABLE,))
+    found = {
+        bound: trials.along(axes(sizes, "distinct", bound)["rows"].settings, ALGORITHMS) | table
+        for bound in sizes.bounds
+    }
+    penalty = {bound: readings(some, "penalty") for bound, some in found.items()}
+    claims = claims_of(
+        "In the static case the uncertainty penalty is small; here: less than that of all others",
+        penalty, ALGORITHMS, lambda of, one: below(of[TABLE], of[one], axis.places),
+    ) + claims_of(
+        f"In the full method the uncertainty penalty is about {TIMES_OF_TABLE:g} times of that in "
+        "the static case", penalty, ("tree-full",),
+        lambda of, one: about(of[one], of[TABLE], TIMES_OF_TABLE),
+    )  # fmt: skip
+    return figure(
         "9", "Comparison with Mondrian",
         f"{usual_text(sizes)} Of rows that are equal in all attributes one was kept, so that each "
         "row is a person; then so many were drawn. Mondrian gets all of them at once: a row has "
         f"waited for half of them on average. {trials}",
-        (Panel(f"by {axis.name}", axis.x_label, axis.xs, curves(found, "penalty"), *PENALTY),),
-        tuple(claims), page="trees", source="the paper",
+        [panel(bound, axis, some, "penalty") for bound, some in found.items()], claims,
     )  # fmt: skip
 
 
@@ -58,24 +53,22 @@ def figure_11(sizes: TreeSizes) -> Figure:
 
 def _points(sizes: TreeSizes, name: str, data: Data, title: str) -> Figure:
     axis, trials = axes(sizes, data)["rows"], Trials(sizes.few_seeds)
-    found = {one: trials.along(axis.settings, one) for one in ALGORITHMS[1:]}
-    cost = {one: [each.cost for each in cells] for one, cells in found.items()}
-    claims = [
-        Claim(
-            "The full method outperforms the other two methods substantially (here: "
-            f"{LABELS[other]}).",
-            *far_below(cost["tree-full"], cost[other]),
-        )
-        for other in ALGORITHMS[1:-1]
-    ]
-    claims += [
-        Claim(f"The average information loss is stable ({LABELS[one]}).", *hardly_changes(cells))
-        for one, cells in cost.items()
-    ]
-    return Figure(
+    trees = ALGORITHMS[1:]
+    found = {
+        bound: trials.along(axes(sizes, data, bound)["rows"].settings, trees)
+        for bound in sizes.bounds
+    }
+    cost = {bound: readings(some, "cost") for bound, some in found.items()}
+    claims = claims_of(
+        "The full method outperforms the other two methods substantially", cost, trees[:-1],
+        lambda of, one: far_below(of["tree-full"], of[one]),
+    ) + claims_of(
+        "The average information loss is stable", cost, trees,
+        lambda of, one: stable(of[one]),
+    )  # fmt: skip
+    return figure(
         name, title,
         "Points in a cube, each of another person: 3 quasi attributes from 0 to 10, "
         f"k = {sizes.k}, α = {sizes.alpha:g}, {sizes.samples:,} samples. {trials}",
-        (Panel(f"by {axis.name}", axis.x_label, axis.xs, curves(found, "cost"), *COST),),
-        tuple(claims), page="trees", source="the paper",
+        [panel(bound, axis, some, "cost") for bound, some in found.items()], claims,
     )  # fmt: skip

@@ -8,7 +8,20 @@ from benchmarks.figures.axis import Axis
 from benchmarks.figures.trees.data import Data
 from benchmarks.figures.trees.trial import Setting
 
-__all__ = ["TreeSizes", "axes"]
+__all__ = ["Bound", "TreeSizes", "axes"]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What keeps rows from waiting for ever: how many are held, or how long."""
+
+    capacity: int = 0
+    delay: int = 0
+
+    def __str__(self) -> str:
+        if self.capacity:
+            return f"at most {self.capacity:,} rows held"
+        return f"a delay of {self.delay:,} rows"
 
 
 @dataclass(frozen=True)
@@ -29,18 +42,26 @@ class TreeSizes:
     all_samples: tuple[int, ...] = (1_000, 2_000, 3_000, 4_000, 5_000)
     #: W, the window that is sampled.
     sampled: int = 10_000
-    #: The bound that the paper has none of: how many rows are held at most.
-    capacity: int = 5_000
+    #: The paper has no bound. One that hardly matters, and one after which a row has lost e times
+    #: what it lost at first: 1 / alpha.
+    wide: Bound = Bound(capacity=5_000)
+    tight: Bound = Bound(delay=1_000)
     seeds: int = 10
     #: Of the figures with most runs.
     few_seeds: int = 3
 
-    def usual(self, data: Data = "employees") -> Setting:
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        return (self.wide, self.tight)
+
+    def usual(self, data: Data = "employees", bound: Bound | None = None) -> Setting:
         """What isn't varied."""
         n_quasi = self.n_quasi if data in ("employees", "distinct") else 3
+        held = bound or self.wide
         return Setting(
-            data, self.rows, n_quasi, self.k, self.alpha, self.samples, self.sampled, self.capacity
-        )
+            data, self.rows, n_quasi, self.k, self.alpha, self.samples, self.sampled,
+            held.capacity, held.delay,
+        )  # fmt: skip
 
     @classmethod
     def quick(cls) -> TreeSizes:
@@ -48,11 +69,13 @@ class TreeSizes:
         return cls(
             rows=120, all_rows=(60, 120), alpha_rows=60, alphas=(0, 0.002), n_quasi=4,
             all_n_quasi=(1, 2, 3, 4), k=3, ks=(2, 3, 4), samples=20, all_samples=(10, 20),
-            sampled=50, capacity=40, seeds=2, few_seeds=1,
+            sampled=50, wide=Bound(capacity=40), tight=Bound(delay=20), seeds=2, few_seeds=1,
         )  # fmt: skip
 
 
-def axes(sizes: TreeSizes, data: Data = "employees") -> dict[str, Axis[Setting]]:
+def axes(
+    sizes: TreeSizes, data: Data = "employees", bound: Bound | None = None
+) -> dict[str, Axis[Setting]]:
     """The experiments, each of which varies one parameter."""
 
     def axis(
@@ -60,7 +83,7 @@ def axes(sizes: TreeSizes, data: Data = "employees") -> dict[str, Axis[Setting]]
     ) -> Axis[Setting]:
         return Axis.of(usual, key, xs, name=name, title=name, x_label=x_label)
 
-    usual = sizes.usual(data)
+    usual = sizes.usual(data, bound)
     short = replace(usual, rows=sizes.alpha_rows)
     return {
         "alpha": axis("α", "decaying factor α", "alpha", sizes.alphas, short),

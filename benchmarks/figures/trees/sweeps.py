@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.figures.model import Claim, Figure, Panel, rises
-from benchmarks.figures.trees.scale import COST, PENALTY, curves, usual_text
+from benchmarks.figures.model import Figure, rises
 from benchmarks.figures.trees.settings import TreeSizes, axes
-from benchmarks.figures.trees.trial import ALGORITHMS, LABELS, SAMPLING, Trials
+from benchmarks.figures.trees.shown import claims_of, figure, panel, readings, usual_text
+from benchmarks.figures.trees.trial import ALGORITHMS, SAMPLING, Trials
 from benchmarks.figures.trees.words import linear, little, slower_growth
 
 __all__ = ["figure_6", "figure_7", "figure_8"]
@@ -17,65 +17,61 @@ LAST = 2
 def figure_6(sizes: TreeSizes) -> Figure:
     """The effect of k."""
     axis, trials = axes(sizes)["k"], Trials(sizes.few_seeds)
-    found = {name: trials.along(axis.settings, name) for name in ALGORITHMS}
-    claims = []
-    for name, cells in found.items():
-        cost = [one.cost for one in cells]
-        claims += [
-            Claim(f"The information loss increases with k ({LABELS[name]}).", *rises(cost)),
-            Claim(f"The increase is linear in k ({LABELS[name]}).", *linear(axis.xs, cost)),
-        ]
-    return Figure(
+    found = {
+        bound: trials.along(axes(sizes, bound=bound)["k"].settings, ALGORITHMS)
+        for bound in sizes.bounds
+    }
+    cost = {bound: readings(some, "cost") for bound, some in found.items()}
+    claims = claims_of(
+        "The information loss increases with k", cost, ALGORITHMS, lambda of, one: rises(of[one])
+    ) + claims_of(
+        "The increase is linear in k", cost, ALGORITHMS, lambda of, one: linear(axis.xs, of[one])
+    )
+    return figure(
         "6", "Effect of k", f"{usual_text(sizes)} {trials}",
-        (Panel(f"by {axis.name}", axis.x_label, axis.xs, curves(found, "cost"), *COST),),
-        tuple(claims), page="trees", source="the paper",
+        [panel(bound, axis, some, "cost") for bound, some in found.items()], claims,
     )  # fmt: skip
 
 
 def figure_7(sizes: TreeSizes) -> Figure:
     """The effect of the number of quasi attributes."""
     axis, trials = axes(sizes)["n_quasi"], Trials(sizes.few_seeds)
-    found = {name: trials.along(axis.settings, name) for name in ALGORITHMS}
-    claims = []
-    for name, cells in found.items():
-        cost = [one.cost for one in cells]
-        claims += [
-            Claim(
-                f"The information loss increases with the QID dimensionality ({LABELS[name]}).",
-                *rises(cost),
-            ),
-            Claim(
-                "The increase is not much when the last two attributes, occupation and race, are "
-                f"included (here: less than with those before; {LABELS[name]}).",
-                *slower_growth(cost, LAST),
-            ),
-        ]
-    return Figure(
+    found = {
+        bound: trials.along(axes(sizes, bound=bound)["n_quasi"].settings, ALGORITHMS)
+        for bound in sizes.bounds
+    }
+    cost = {bound: readings(some, "cost") for bound, some in found.items()}
+    claims = claims_of(
+        "The information loss increases with the QID dimensionality", cost, ALGORITHMS,
+        lambda of, one: rises(of[one]),
+    ) + claims_of(
+        "The increase is not much when the last two attributes, occupation and race, are included; "
+        "here: less with each of them than before", cost, ALGORITHMS,
+        lambda of, one: slower_growth(of[one], LAST),
+    )  # fmt: skip
+    return figure(
         "7", "Effect of QID dimensionality",
         f"{usual_text(sizes)} People are told apart by all seven attributes, however many of them "
         f"are quasi. {trials}",
-        (Panel(f"by {axis.name}", axis.x_label, axis.xs, curves(found, "cost"), *COST),),
-        tuple(claims), page="trees", source="the paper",
+        [panel(bound, axis, some, "cost") for bound, some in found.items()], claims,
     )  # fmt: skip
 
 
 def figure_8(sizes: TreeSizes) -> Figure:
     """The effect of the number of samples."""
     axis, trials = axes(sizes)["samples"], Trials(sizes.few_seeds)
-    found = {name: trials.along(axis.settings, name) for name in SAMPLING}
-    claims = []
-    for name, cells in found.items():
-        penalty = [one.penalty for one in cells]
-        claims += [
-            Claim(
-                f"The uncertainty penalty reduces as larger sample sets are used ({LABELS[name]}).",
-                *rises(penalty, falls=True),
-            ),
-            Claim(f"The decrease is quite small ({LABELS[name]}).", *little(penalty)),
-        ]
-    return Figure(
-        "8", "Effect of sample size",
-        f"{usual_text(sizes)} {trials}",
-        (Panel(f"by {axis.name}", axis.x_label, axis.xs, curves(found, "penalty"), *PENALTY),),
-        tuple(claims), page="trees", source="the paper",
+    found = {
+        bound: trials.along(axes(sizes, bound=bound)["samples"].settings, SAMPLING)
+        for bound in sizes.bounds
+    }
+    penalty = {bound: readings(some, "penalty") for bound, some in found.items()}
+    claims = claims_of(
+        "The uncertainty penalty reduces as larger sample sets are used", penalty, SAMPLING,
+        lambda of, one: rises(of[one], falls=True),
+    ) + claims_of(
+        "The decrease is quite small", penalty, SAMPLING, lambda of, one: little(of[one])
+    )  # fmt: skip
+    return figure(
+        "8", "Effect of sample size", f"{usual_text(sizes)} {trials}",
+        [panel(bound, axis, some, "penalty") for bound, some in found.items()], claims,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -12,9 +12,9 @@ from benchmarks.figures.trees.data import Data, stream
 from benchmarks.figures.trees.judge import Judged, Promise, judge
 from shoal.algorithms import find
 from shoal.engine import Anonymizer
-from shoal.policy import KAnonymity, Policy
+from shoal.policy import Delay, KAnonymity, Policy
 
-__all__ = ["ALGORITHMS", "LABELS", "TABLE", "Found", "Ran", "Setting", "Trials", "ran"]
+__all__ = ["ALGORITHMS", "LABELS", "SAMPLING", "TABLE", "Found", "Ran", "Setting", "Trials", "ran"]
 
 ALGORITHMS = ("min-delay", "tree-basic", "tree-density", "tree-full")
 #: Those that look at samples of the stream.
@@ -35,7 +35,7 @@ WARM_ROWS = 500
 
 @dataclass(frozen=True)
 class Setting:
-    """One point of an experiment."""
+    """One point of an experiment. What is held is bounded by a capacity or by a delay in rows."""
 
     data: Data
     rows: int
@@ -44,7 +44,8 @@ class Setting:
     alpha: float
     samples: int
     sampled: int
-    capacity: int
+    capacity: int = 0
+    delay: int = 0
     seed: int = 0
 
     def recipe(self, algorithm: str) -> Anonymizer:
@@ -55,6 +56,18 @@ class Setting:
         if algorithm in SAMPLING:
             knobs |= {"alpha": self.alpha, "samples": self.samples, "sampled": self.sampled}
         return find(algorithm)(**knobs)
+
+    def policy(self, algorithm: str) -> Policy:
+        """k-anonymity, and the delay."""
+        if algorithm == TABLE:
+            return Policy(KAnonymity(self.k), window="all")
+        return Policy(KAnonymity(self.k), delay=Delay(rows=self.delay) if self.delay else None)
+
+    def promise(self, algorithm: str) -> Promise:
+        """What is judged; a table may hold everything."""
+        if algorithm == TABLE:
+            return Promise(self.k, 0, 0, self.alpha)
+        return Promise(self.k, self.capacity, self.delay, self.alpha)
 
 
 @dataclass(frozen=True)
@@ -100,9 +113,12 @@ class Trials:
         wanted = [replace(setting, seed=seed) for seed in range(self.seeds)]
         return Found(tuple(self._run(one, algorithm) for one in wanted))
 
-    def along(self, settings: Iterable[Setting], algorithm: str) -> list[Found]:
-        """Run at every point of an experiment."""
-        return [self.found(setting, algorithm) for setting in settings]
+    def along(
+        self, settings: Iterable[Setting], algorithms: Sequence[str]
+    ) -> dict[str, list[Found]]:
+        """Run some algorithms at every point of an experiment."""
+        points = list(settings)
+        return {one: [self.found(setting, one) for setting in points] for one in algorithms}
 
     def _run(self, setting: Setting, algorithm: str) -> Ran:
         found = ran(setting, algorithm)
@@ -110,31 +126,34 @@ class Trials:
         return found
 
     def __str__(self) -> str:
-        """How much was judged, and how often the bound mattered."""
+        """How much was judged, and how often the bounds mattered."""
         judged = [one.judged for one in self.runs.values()]
-        n_groups = sum(one.n_groups for one in judged)
         suppressed = max(one.n_suppressed / one.n_rows for one in judged)
-        held = {
-            algorithm: [
-                one.judged for (_, name), one in self.runs.items() if name == algorithm
+        parts = [
+            f"{self.seeds} seed{'s' * (self.seeds > 1)}. Judged: {len(judged)} runs with "
+            f"{sum(one.n_groups for one in judged):,} groups; none is broken.",
+            f"At most {100 * suppressed:.2f} % of the rows of a run were suppressed.",
+        ]
+        if full := self._shares("capacity", "n_full", "n_rows"):
+            parts.append(f"The capacity was used up when a row came: {full} of the rows.")
+        if due := self._shares("delay", "n_due", "n_groups"):
+            parts.append(f"Groups left for the delay of a row: {due} of the groups.")
+        return " ".join(parts)
+
+    def _shares(self, bound: str, part: str, whole: str) -> str:
+        """How often each algorithm came to a bound, of those runs that have it."""
+        told = []
+        for name in dict.fromkeys(name for _, name in self.runs):
+            some = [
+                one.judged
+                for (setting, algorithm), one in self.runs.items()
+                if algorithm == name != TABLE and getattr(setting, bound)
             ]
-            for algorithm in dict.fromkeys(name for _, name in self.runs)
-            if algorithm != TABLE
-        }  # fmt: skip
-        shares = {
-            algorithm: sum(one.n_full for one in some) / sum(one.n_rows for one in some)
-            for algorithm, some in held.items()
-        }
-        reached = [f"{LABELS[name]} {100 * share:.1f} %" for name, share in shares.items() if share]
-        return (
-            f"{self.seeds} seeds. Judged: {len(judged)} runs with {n_groups:,} groups; none is "
-            f"broken. At most {100 * suppressed:.2f} % of the rows of a run were suppressed. "
-            + (
-                f"The capacity was used up when a row came: {', '.join(reached)} of the rows."
-                if reached
-                else "The capacity was never used up."
-            )
-        )
+            if some:
+                share = sum(getattr(one, part) for one in some)
+                share /= sum(getattr(one, whole) for one in some)
+                told.append(f"{LABELS[name]} {100 * share:.1f} %")
+        return ", ".join(told)
 
 
 @cache
@@ -147,16 +166,16 @@ def ran(setting: Setting, algorithm: str) -> Ran:
 @cache
 def _warm(algorithm: str) -> None:
     """Have an algorithm compiled before it is timed."""
-    _ran(Setting("uniform", WARM_ROWS, 3, 5, 0.001, 100, 200, 60), algorithm)
+    for bound in ({"capacity": 60}, {"delay": 60}):
+        _ran(Setting("uniform", WARM_ROWS, 3, 5, 0.001, 100, 200, **bound), algorithm)
 
 
 def _ran(setting: Setting, algorithm: str) -> Ran:
     schema, codes = stream(setting.data, setting.rows, setting.n_quasi, setting.seed)
-    is_table = algorithm == TABLE
-    policy = Policy(KAnonymity(setting.k), window="all" if is_table else None)
-    engine = setting.recipe(algorithm).start(schema, policy, seed=f"figure {setting.seed}".encode())
+    engine = setting.recipe(algorithm).start(
+        schema, setting.policy(algorithm), seed=f"figure {setting.seed}".encode()
+    )
     begin = time.process_time()
     decisions = engine.push(codes), engine.flush()
     seconds = time.process_time() - begin
-    promise = Promise(setting.k, None if is_table else setting.capacity, setting.alpha)
-    return Ran(judge(schema, codes, promise, decisions), seconds)
+    return Ran(judge(schema, codes, setting.promise(algorithm), decisions), seconds)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from benchmarks.figures.model import Measured, Verdict
 
-__all__ = ["about", "far_below", "linear", "little", "slower_growth"]
+__all__ = ["about", "far_below", "joint", "linear", "little", "slower_growth", "stable"]
 
 #: A point may be so far from a straight line, as a share of the line's rise.
 BENT = 0.1
@@ -16,8 +16,48 @@ BENT = 0.1
 ABOUT = 2.0
 #: "Substantially": at least so large a share less.
 SUBSTANTIAL = 0.1
-#: "Quite small": at most so large a share.
+#: "Quite small", and "stable": at most so large a share.
 LITTLE = 0.1
+
+
+def joint(told: Mapping[str, tuple[Verdict, str]]) -> tuple[Verdict, str]:
+    """The verdict on a claim about several methods, and what is to say of each.
+
+    >>> joint({"Basic": ("holds", "less"), "Full": ("doesn't hold", "more")})
+    ("can't be told", "Basic: less; Full (doesn't hold): more")
+    """
+    if len(told) == 1:
+        return next(iter(told.values()))
+    verdicts = [verdict for verdict, _ in told.values()]
+    evidence = "; ".join(
+        f"{label}: {numbers}" if verdict == "holds" else f"{label} ({verdict}): {numbers}"
+        for label, (verdict, numbers) in told.items()
+    )
+    n_for = sum(verdict in ("holds", "holds in general") for verdict in verdicts)
+    n_against = verdicts.count("doesn't hold")
+    if verdicts.count("holds") == len(verdicts):
+        return "holds", evidence
+    if 2 * n_for > len(verdicts):
+        return "holds in general", evidence
+    return ("doesn't hold" if 2 * n_against > len(verdicts) else "can't be told"), evidence
+
+
+def stable(cells: Sequence[Measured]) -> tuple[Verdict, str]:
+    """Whether the largest is at most a tenth above the least.
+
+    >>> from benchmarks.figures.model import Reading
+    >>> stable([Reading((1.0,)), Reading((1.05,))])
+    ('holds', 'between 1.000 and 1.050')
+    >>> stable([Reading((1.0, 2.0)), Reading((1.8, 2.2))])[0]  # within the spreads
+    "can't be told"
+    """
+    least, most = (pick(cells, key=lambda cell: cell.mean) for pick in (min, max))
+    evidence = f"between {least.tell(least.mean)} and {most.tell(most.mean)}"
+    apart = most.mean - least.mean
+    if apart <= LITTLE * least.mean:
+        return "holds", evidence
+    within = apart <= least.spread + most.spread
+    return ("can't be told" if within else "doesn't hold"), evidence
 
 
 def linear(xs: Sequence[float], cells: Sequence[Measured]) -> tuple[Verdict, str]:
