@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from benchmarks.figures.model import Reading
 from benchmarks.figures.trees import judge as judging
-from benchmarks.figures.trees import words
+from benchmarks.figures.trees import trial, words
 from benchmarks.figures.trees.data import MOST_ROWS, NEEDS, QUASI, employees, schema_of, stream
 from benchmarks.figures.trees.judge import SPAN, Promise, judge
 from benchmarks.figures.trees.settings import TreeSizes, axes
@@ -252,7 +252,7 @@ def test_each_experiment_varies_one_parameter():
     assert list(map(str, sizes.bounds)) == ["at most 5,000 rows held", "a delay of 1,000 rows"]
 
 
-@pytest.mark.parametrize("module", [words, judging])
+@pytest.mark.parametrize("module", [words, judging, trial])
 def test_examples(module):
     failed, tried = doctest.testmod(module)
     assert tried > 0

@@ -42,11 +42,12 @@ orderings, trends and the few numbers of its text can be compared.
 - The paper doesn't say over how many rows it samples; here these are the latest
   {_SIZES.sampled:,}.
 - In the paper rows may wait for ever, and cost(T) is then decided by the few that wait longest: at
-  α = {_SIZES.alpha:g} a row that waits for 20,000 others costs half a billion times its loss. Here
-  everything is run under two bounds. One hardly matters ({_SIZES.wide}): that is the paper, as far
-  as it can be. The other ({_SIZES.tight}) is 1 / α, where a row has come to cost e times its
-  loss: that is how the methods are of use. How often a bound was reached is told under each
-  figure.
+  α = {_SIZES.alpha:g} a row that waits for 20,000 others costs half a billion times its loss. So
+  there are two bounds. One hardly matters ({_SIZES.wide}): that is the paper, as far as it can be
+  had. The other ({_SIZES.tight}) is 1 / α, where a row has come to cost e times its loss: that is
+  how the methods are of use. Figures 3, 5 and 9 have both, Figure 4 the first; the others the
+  second, for the first tells only of those few rows (see Figure 5). How often a bound was reached
+  is told under each figure.
 - Runs have {_SIZES.seeds} seeds as in the paper, or {_SIZES.few_seeds} where there are many.
 
 Every run is judged before its numbers count, by a measure of its own that knows nothing of the

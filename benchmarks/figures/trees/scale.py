@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks.figures.model import Claim, Figure, below, rises
+from benchmarks.figures.model import Claim, Figure, rises
 from benchmarks.figures.trees.settings import TreeSizes, axes
 from benchmarks.figures.trees.shown import Kind, claims_of, figure, panel, readings, usual_text
 from benchmarks.figures.trees.trial import ALGORITHMS, LABELS, Trials
-from benchmarks.figures.trees.words import about, joint, linear, stable
+from benchmarks.figures.trees.words import ABOUT, BENT, LITTLE, about, joint, less, linear, stable
 
 __all__ = ["figure_3", "figure_4", "figure_5"]
 
@@ -49,21 +49,23 @@ def figure_4(sizes: TreeSizes) -> Figure:
     took = readings(found, "seconds")
     claims = [
         Claim(
-            "The run time is linear in the number of rows.",
+            "The run time is linear in the number of rows (here: up to "
+            f"{BENT:.0%} of its rise off a straight line).",
             *joint({LABELS[name]: linear(axis.xs, cells) for name, cells in took.items()}),
         ),
         Claim(
             "The minimum-delay method and the basic method are quite close to each other (here: "
-            "the basic one takes about as long).",
+            f"the basic one takes as long, within a factor of {ABOUT:g}).",
             *about(took["tree-basic"], took["min-delay"], 1.0),
         ),
         Claim(
-            "The run time of the density-aware method is quite short, too (here: about that of "
-            "the basic one).",
+            "The run time of the density-aware method is quite short, too (here: that of the basic "
+            f"one, within a factor of {ABOUT:g}).",
             *about(took["tree-density"], took["tree-basic"], 1.0),
         ),
         Claim(
-            f"The full method is about {TIMES_OF_FULL:g} times slower than the density-aware one.",
+            f"The full method is about {TIMES_OF_FULL:g} times slower than the density-aware one "
+            f"(here: within a factor of {ABOUT:g}).",
             *about(took["tree-full"], took["tree-density"], TIMES_OF_FULL),
         ),
     ]
@@ -92,33 +94,33 @@ def figure_5(sizes: TreeSizes) -> Figure:
     claims = []
     for kind, words in kinds.items():
         claims += claims_of(
-            f"The average {words} is stable", of[kind], ALGORITHMS,
+            f"The average {words} is stable; here: up to {LITTLE:.0%} apart", of[kind], ALGORITHMS,
             lambda some, one: stable(some[one]),
         )  # fmt: skip
     for kind in ("cost", "penalty"):
         words = kinds[kind]
         claims += claims_of(
             f"In {words} the full method is the best; here: less than the others", of[kind],
-            ALGORITHMS[:-1], lambda some, one: below(some["tree-full"], some[one], axis.places),
+            ALGORITHMS[:-1], lambda some, one: less(some["tree-full"], some[one]),
         )  # fmt: skip
         claims += claims_of(
             f"In {words} the minimum-delay method is the worst; here: the others are less",
             of[kind], ALGORITHMS[1:],
-            lambda some, one: below(some[one], some["min-delay"], axis.places),
+            lambda some, one: less(some[one], some["min-delay"]),
         )  # fmt: skip
         claims += claims_of(
             f"In {words} the density-aware method improves the basic one", of[kind],
-            ALGORITHMS[2:3], lambda some, one: below(some[one], some["tree-basic"], axis.places),
+            ALGORITHMS[2:3], lambda some, one: less(some[one], some["tree-basic"]),
         )  # fmt: skip
     claims += claims_of(
         "The minimum-delay method has the smallest delay; here: less than the others",
         of["delay"], ALGORITHMS[1:],
-        lambda some, one: below(some["min-delay"], some[one], axis.places),
+        lambda some, one: less(some["min-delay"], some[one]),
     )  # fmt: skip
     claims += claims_of(
         "The full and the density-aware method have slightly longer delays than the basic one; "
         "here: its is less", of["delay"], ALGORITHMS[2:],
-        lambda some, one: below(some["tree-basic"], some[one], axis.places),
+        lambda some, one: less(some["tree-basic"], some[one]),
     )  # fmt: skip
     return figure(
         "5", "Scalability", f"{usual_text(sizes)} {trials}",

@@ -14,7 +14,10 @@ from shoal.algorithms import find
 from shoal.engine import Anonymizer
 from shoal.policy import Delay, KAnonymity, Policy
 
-__all__ = ["ALGORITHMS", "LABELS", "SAMPLING", "TABLE", "Found", "Ran", "Setting", "Trials", "ran"]
+__all__ = [
+    "ALGORITHMS", "LABELS", "SAMPLING", "TABLE", "CostReading", "Found", "Ran", "Setting", "Trials",
+    "ran",
+]  # fmt: skip
 
 ALGORITHMS = ("min-delay", "tree-basic", "tree-density", "tree-full")
 #: Those that look at samples of the stream.
@@ -30,7 +33,9 @@ LABELS = {
 #: Definition 2.
 LOSS = "uncertainty"
 #: So many rows are enough to have every kernel compiled before anything is timed.
-WARM_ROWS = 500
+WARM_ROWS = 150
+#: From here on a cost is told as a power of ten.
+HUGE = 1e6
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,18 @@ class Ran:
     seconds: float
 
 
+class CostReading(Reading):
+    """A cost; beyond a million only its order of magnitude says something.
+
+    >>> str(CostReading((1.0, 2.0))), str(CostReading((1e9, 3e9)))
+    ('1.500 ± 0.500', '2.0e+09 ± 1.0e+09')
+    """
+
+    def tell(self, value: float) -> str:
+        """A cost in figures."""
+        return f"{value:.1e}" if self.mean >= HUGE else super().tell(value)
+
+
 @dataclass(frozen=True)
 class Found:
     """The same with several seeds, which are other rows, in another order, and other coins."""
@@ -85,8 +102,8 @@ class Found:
     runs: tuple[Ran, ...]
 
     @property
-    def cost(self) -> Reading:
-        return Reading(tuple(ran.judged.cost for ran in self.runs))
+    def cost(self) -> CostReading:
+        return CostReading(tuple(ran.judged.cost for ran in self.runs))
 
     @property
     def penalty(self) -> Reading:

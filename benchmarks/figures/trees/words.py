@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from benchmarks.figures.model import Measured, Verdict
+from benchmarks.figures.model import Measured, Reading, Verdict, below
 
-__all__ = ["about", "far_below", "joint", "linear", "little", "slower_growth", "stable"]
+__all__ = [
+    "ABOUT", "BENT", "LITTLE", "SUBSTANTIAL", "about", "far_below", "joint", "less", "linear",
+    "little", "slower_growth", "stable",
+]  # fmt: skip
 
 #: A point may be so far from a straight line, as a share of the line's rise.
 BENT = 0.1
@@ -18,6 +22,8 @@ ABOUT = 2.0
 SUBSTANTIAL = 0.1
 #: "Quite small", and "stable": at most so large a share.
 LITTLE = 0.1
+#: What differs so many times from seed to seed is compared by orders of magnitude.
+FAR = 10.0
 
 
 def joint(told: Mapping[str, tuple[Verdict, str]]) -> tuple[Verdict, str]:
@@ -40,6 +46,24 @@ def joint(told: Mapping[str, tuple[Verdict, str]]) -> tuple[Verdict, str]:
     if 2 * n_for > len(verdicts):
         return "holds in general", evidence
     return ("doesn't hold" if 2 * n_against > len(verdicts) else "can't be told"), evidence
+
+
+def less(ours: Sequence[Reading], others: Sequence[Reading]) -> tuple[Verdict, str]:
+    """Whether each of ours is less than the other in the same place.
+
+    >>> less([Reading((1.0, 2.0))], [Reading((4.0, 5.0))])
+    ('holds', 'less in 1 of 1 (0.33 to 0.33 times)')
+    >>> less([Reading((1.0, 2.0))], [Reading((1e3, 1e9))])
+    ('holds', 'less in 1 of 1, by orders of magnitude')
+    """
+    if all(cell.most <= FAR * cell.least for cell in (*ours, *others)):
+        return below(ours, others)
+    verdict, evidence = below(*([_orders(cell) for cell in cells] for cells in (ours, others)))
+    return verdict, f"{evidence.partition(' (')[0]}, by orders of magnitude"
+
+
+def _orders(cell: Reading) -> Reading:
+    return Reading(tuple(math.log10(value) for value in cell.values))
 
 
 def stable(cells: Sequence[Measured]) -> tuple[Verdict, str]:
@@ -65,7 +89,7 @@ def linear(xs: Sequence[float], cells: Sequence[Measured]) -> tuple[Verdict, str
 
     >>> from benchmarks.figures.model import Reading
     >>> linear([1, 2, 3], [Reading((x,)) for x in (1.0, 2.0, 3.0)])
-    ('holds', 'at most 0 % of its rise off a straight line; up to 10 % counts as straight')
+    ('holds', 'at most 0 % of its rise off a straight line')
     >>> linear([1, 2, 3], [Reading((x,)) for x in (1.0, 2.0, 5.0)])[0]
     "doesn't hold"
     """
@@ -74,10 +98,7 @@ def linear(xs: Sequence[float], cells: Sequence[Measured]) -> tuple[Verdict, str
     rise = abs(slope) * (max(xs) - min(xs))
     off = np.abs(means - (slope * np.array(xs) + at_zero))
     bent = float(off.max() / rise)
-    evidence = (
-        f"at most {100 * bent:.0f} % of its rise off a straight line; up to {100 * BENT:.0f} % "
-        "counts as straight"
-    )
+    evidence = f"at most {100 * bent:.0f} % of its rise off a straight line"
     if slope > 0 and bent <= BENT:
         return "holds", evidence
     within = all(o <= cell.spread for o, cell in zip(off, cells, strict=True))
@@ -91,16 +112,13 @@ def about(
 
     >>> from benchmarks.figures.model import Reading
     >>> about([Reading((5.0,))], [Reading((1.0,))], 7)
-    ('holds', '5 to 5 times; within a factor of 2 counts as about')
+    ('holds', '5 to 5 times')
     >>> about([Reading((3.0,))], [Reading((1.0,))], 7)[0]
     "doesn't hold"
     """
     ratios = [one.mean / other.mean for one, other in zip(ours, others, strict=True)]
     n = sum(times / ABOUT <= ratio <= times * ABOUT for ratio in ratios)
-    evidence = (
-        f"{min(ratios):.3g} to {max(ratios):.3g} times; within a factor of {ABOUT:g} counts as "
-        "about"
-    )
+    evidence = f"{min(ratios):.3g} to {max(ratios):.3g} times"
     return _of_all(n, len(ratios)), evidence
 
 
@@ -109,17 +127,14 @@ def far_below(ours: Sequence[Measured], others: Sequence[Measured]) -> tuple[Ver
 
     >>> from benchmarks.figures.model import Reading
     >>> far_below([Reading((0.5,))], [Reading((1.0,))])
-    ('holds', '50 to 50 % less; from 10 % on it counts as substantial')
+    ('holds', '50 to 50 % less')
     >>> far_below([Reading((0.95,))], [Reading((1.0,))])[0]
     "doesn't hold"
     """
-    less = [1 - one.mean / other.mean for one, other in zip(ours, others, strict=True)]
-    n = sum(one >= SUBSTANTIAL for one in less)
-    evidence = (
-        f"{100 * min(less):.0f} to {100 * max(less):.0f} % less; from {100 * SUBSTANTIAL:.0f} % on "
-        "it counts as substantial"
-    )
-    return _of_all(n, len(less)), evidence
+    shares = [1 - one.mean / other.mean for one, other in zip(ours, others, strict=True)]
+    n = sum(share >= SUBSTANTIAL for share in shares)
+    evidence = f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % less"
+    return _of_all(n, len(shares)), evidence
 
 
 def little(cells: Sequence[Measured]) -> tuple[Verdict, str]:
@@ -127,13 +142,12 @@ def little(cells: Sequence[Measured]) -> tuple[Verdict, str]:
 
     >>> from benchmarks.figures.model import Reading
     >>> little([Reading((1.0,)), Reading((0.95,))])
-    ('holds', '5.0 % less; up to 10 % counts as small')
+    ('holds', '5.0 % less')
     >>> little([Reading((1.0,)), Reading((0.8,))])[0]
     "doesn't hold"
     """
-    less = 1 - cells[-1].mean / cells[0].mean
-    evidence = f"{100 * less:.1f} % less; up to {100 * LITTLE:.0f} % counts as small"
-    return ("holds" if less <= LITTLE else "doesn't hold"), evidence
+    share = 1 - cells[-1].mean / cells[0].mean
+    return ("holds" if share <= LITTLE else "doesn't hold"), f"{100 * share:.1f} % less"
 
 
 def slower_growth(cells: Sequence[Measured], n: int) -> tuple[Verdict, str]:
