@@ -81,6 +81,8 @@ def drawn(name: str, draw: random.Random) -> tuple[Schema, Policy, dict[str, Any
     missing: Any = draw.choice(["quarantine", "extended"])
     policy = Policy(*criteria, delay=delay, window=window, missing=missing)
     knobs = {"look": draw.choice([1, 2, 8])} if hasattr(find(name), "look") else {}
+    if hasattr(find(name), "history"):
+        knobs = {"history": draw.choice([1, 10, 8000])}
     return schema, policy, knobs
 
 
