@@ -29,6 +29,11 @@ class Sizes:
     customers: int = 12_000
     dups: tuple[int, ...] = (5, 10, 15)
     transaction_n_quasi: int = 4
+    query_k: int = 200
+    query_delay: int = 20_000
+    n_queries: int = 5_000
+    selectivity: float = 0.1
+    selectivities: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25)
 
     @classmethod
     def quick(cls) -> Sizes:
@@ -36,5 +41,6 @@ class Sizes:
         return cls(
             rows=150, k=5, delay=60, seeds=2, jobs=1, clusters=(5, 50), recent=(100, 150),
             n_quasi=(2, 4), orders=2, ks=(5, 10), alphas=(0.0, 2.0), deltas=(30, 60),
-            power_ks=(5, 10), columns=2, largest=100, customers=40, dups=(5, 10),
+            power_ks=(5, 10), columns=2, largest=100, customers=40, dups=(5, 10), query_k=5,
+            query_delay=60, n_queries=200, selectivities=(0.1, 0.25),
         )  # fmt: skip

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.burel_w import BurelW as BurelW
     from shoal.algorithms.castle import Castle as Castle
     from shoal.algorithms.d_mondrian import DMondrian as DMondrian
+    from shoal.algorithms.dynamic_group import DynamicGroup as DynamicGroup
     from shoal.algorithms.fads import Fads as Fads
     from shoal.algorithms.fast import Fast as Fast
     from shoal.algorithms.idea import Idea as Idea
@@ -79,6 +80,7 @@ _HOMES = {
     "Delay": "shoal.policy",
     "DeltaDisclosure": "shoal.policy",
     "DistinctLDiversity": "shoal.policy",
+    "DynamicGroup": "shoal.algorithms.dynamic_group",
     "Engine": "shoal.engine",
     "EnhancedLikeness": "shoal.policy",
     "EntropyLDiversity": "shoal.policy",

@@ -83,6 +83,8 @@ def drawn(name: str, draw: random.Random) -> tuple[Schema, Policy, dict[str, Any
     knobs: dict[str, Any] = {"loss": draw.choice(["glm", "lm", "uncertainty"])}
     if hasattr(find(name), "look"):
         knobs["look"] = draw.choice([1, 2, 8])
+    if hasattr(find(name), "history"):
+        knobs["history"] = draw.choice([1, 10, 8000])
     return schema, policy, knobs
 
 

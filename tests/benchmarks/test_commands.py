@@ -177,6 +177,11 @@ def test_figures(tmp_path):
         assert f"## Figure {name}: " in page
         assert picture in page
         assert "mean information loss" in (tmp_path / picture).read_text()
+    for name, axis in (("5.10", "mean information loss"), ("5.11", "median relative error, %")):
+        section = page.partition(f"<!-- {name}:begin -->")[2].partition(f"<!-- {name}:end -->")[0]
+        assert "dynamicGroup" in section
+        assert "| the thesis " in section
+        assert axis in (tmp_path / f"castle-{name.replace('.', '-')}.svg").read_text()
     assert "kept: 8 of 8 promises" in page
 
 

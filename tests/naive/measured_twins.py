@@ -1,4 +1,4 @@
-"""The twins of the algorithms for t, beta and disclosure by their names."""
+"""The twins of the algorithms for tables and windows by their names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from shoal.policy import Policy, Window
 from shoal.schema import Schema
 from tests.naive.burel import NaiveBurel
+from tests.naive.dynamic_group import NaiveDynamicGroup
 from tests.naive.incognito import NaiveIncognito
 from tests.naive.measured import Promises
 from tests.naive.mondrian import NaiveMondrian
@@ -32,6 +33,10 @@ def burel(**knobs: Any) -> Make:
     return lambda space, promises, draw: NaiveBurel(space, promises, draw=draw, **knobs)
 
 
+def dynamic_group(**knobs: Any) -> Make:
+    return lambda space, promises, draw: NaiveDynamicGroup(space, promises, draw=draw, **knobs)
+
+
 def without_draws(kind: Callable[..., Partition]) -> Callable[..., Make]:
     def with_knobs(**knobs: Any) -> Make:
         def make(space: Space, promises: Promises, draw: Callable[[int], int]) -> Partition:
@@ -47,7 +52,7 @@ MONDRIAN, INCOGNITO = without_draws(NaiveMondrian), without_draws(NaiveIncognito
 FOR_TABLES: dict[str, Callable[..., Make]] = {
     "sabre-ak": sabre, "sabre-knn": sabre_knn, "burel": burel,
     "mondrian": MONDRIAN, "t-mondrian": MONDRIAN, "l-mondrian": MONDRIAN, "d-mondrian": MONDRIAN,
-    "t-incognito": INCOGNITO,
+    "t-incognito": INCOGNITO, "dynamic-group": dynamic_group,
 }  # fmt: skip
 FOR_STREAMS: dict[str, Callable[..., Make]] = {
     "sabre-w": sabre, "burel-w": burel, "t-mondrian-w": MONDRIAN,
