@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import growth, runs
 from benchmarks.figures.trees.data import QUASI, schema_of, table
-from benchmarks.figures.trees.trial import ALGORITHMS
+from benchmarks.figures.trees.trial import ALGORITHMS, SAMPLING
 from benchmarks.growth import LINEAR
 from benchmarks.measure import interleaved
 from benchmarks.workers import encoded
@@ -23,7 +23,7 @@ from shoal.engine import Anonymizer
 from shoal.policy import KAnonymity, Policy
 from shoal.space import Codes
 
-__all__ = ["Sizes", "employees_file", "engines", "files", "lengths", "memory", "recipe"]
+__all__ = ["Sizes", "employees_file", "engines", "files", "lengths", "memory"]
 
 #: At most so many times the time of the pass-through, and of the density-aware method.
 MOST_TIMES, MOST_OF_FULL = 5.0, 7.0
@@ -43,6 +43,9 @@ class Sizes:
     k: int = 10
     #: How many rows are held at most.
     capacity: int = 5_000
+    #: How many samples are drawn, of how many of the latest rows: as many as by default.
+    samples: int = 3_000
+    sampled: int = 10_000
     warm_rows: int = 2_000
     twin_rows: int = 1_500
     twin_capacity: int = 300
@@ -56,14 +59,21 @@ class Sizes:
     def quick(cls) -> Sizes:
         """Enough to see that everything works, and for nothing else."""
         return cls(
-            rows=150, repeats=2, k=3, capacity=40, warm_rows=60, twin_rows=80, twin_capacity=30,
-            grown_rows=40, delay=30,
+            rows=100, repeats=2, k=3, capacity=40, samples=20, sampled=50, warm_rows=40,
+            twin_rows=80, twin_capacity=30, grown_rows=20, delay=30,
         )  # fmt: skip
 
     @property
     def policy(self) -> Policy:
         """k-anonymity alone: the capacity is the bound."""
         return Policy(KAnonymity(self.k))
+
+    def recipe(self, name: str) -> Anonymizer:
+        """An algorithm with the bound, and with the samples if it has some."""
+        knobs: dict[str, Any] = {"capacity": self.capacity}
+        if name in SAMPLING:
+            knobs |= {"samples": self.samples, "sampled": self.sampled}
+        return find(name)(**knobs)
 
 
 def employees_file(rows: int, folder: Path) -> Workload:
@@ -84,12 +94,6 @@ def employees_file(rows: int, folder: Path) -> Workload:
     return Workload(name, path, schema_of(subject=None), rows)
 
 
-def recipe(name: str, capacity: int) -> Anonymizer:
-    """An algorithm with its default knobs, but for the bound."""
-    knobs: dict[str, Any] = {"capacity": capacity}
-    return find(name)(**knobs)
-
-
 def files(sizes: Sizes, folder: Path) -> dict[str, Any]:
     """All four and the pass-through from file to file, in turn."""
     small, whole = (employees_file(rows, folder) for rows in (sizes.warm_rows, sizes.rows))
@@ -97,7 +101,7 @@ def files(sizes: Sizes, folder: Path) -> dict[str, Any]:
     summaries: dict[str, Any] = {}
 
     def publish(workload: Workload, name: str) -> None:
-        made = runs.run(workload, recipe(name, sizes.capacity), sizes.policy, output)
+        made = runs.run(workload, sizes.recipe(name), sizes.policy, output)
         summaries[name] = made.as_dict()
 
     runs.pass_through(small, output)
@@ -168,7 +172,7 @@ def _deciding(name: str, sizes: Sizes) -> Callable[[Sequence[Codes]], None]:
     """A run of an engine alone, from codes to decisions."""
 
     def decide(batches: Sequence[Codes]) -> None:
-        made = recipe(name, sizes.capacity)
+        made = sizes.recipe(name)
         engine = made.start(schema_of(subject=None), sizes.policy, seed=b"benchmark")
         for batch in batches:
             engine.push(batch)
@@ -183,7 +187,7 @@ def lengths(sizes: Sizes, folder: Path) -> dict[str, Any]:
     output = folder / "published-employees.parquet"
 
     def publish(workload: Workload) -> None:
-        runs.run(workload, recipe(TARGETED, sizes.capacity), sizes.policy, output)
+        runs.run(workload, sizes.recipe(TARGETED), sizes.policy, output)
 
     publish(employees_file(sizes.warm_rows, folder))
     samples = interleaved(

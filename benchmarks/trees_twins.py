@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,7 @@ from tests.naive.tree import NaiveTreeBasic, NaiveTreeDensity, NaiveTreeFull
 from benchmarks.figures.trees.data import employees
 from benchmarks.measure import interleaved, say
 from benchmarks.trees_runs import Sizes
-from shoal.algorithms import find
-from shoal.engine import Anonymizer, Decisions, Outcome
+from shoal.engine import Decisions, Outcome
 from shoal.schema import Schema
 from shoal.space import Codes
 
@@ -29,7 +28,7 @@ TWINS: dict[str, Any] = {
 }
 SEED = b"twins"
 #: A twin looks at every sample for every leaf.
-SAMPLED = {"samples": 200, "sampled": 500}
+SAMPLED: dict[str, Any] = {"samples": 200, "sampled": 500}
 
 
 def twins(sizes: Sizes, _: Path) -> list[dict[str, Any]]:
@@ -40,10 +39,7 @@ def twins(sizes: Sizes, _: Path) -> list[dict[str, Any]]:
 
 def _compare(name: str, schema: Schema, codes: Codes, sizes: Sizes) -> dict[str, Any]:
     say(f"{name} and its twin")
-    knobs: dict[str, Any] = {"capacity": sizes.twin_capacity}
-    if name in ("tree-density", "tree-full"):
-        knobs |= SAMPLED
-    made: Anonymizer = find(name)(**knobs)
+    made = replace(sizes, capacity=sizes.twin_capacity, **SAMPLED).recipe(name)
     by_kernel: list[Decisions] = []
     by_twin: list[Decision] = []
 

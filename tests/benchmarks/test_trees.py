@@ -342,12 +342,12 @@ def test_trees(tmp_path):
         assert line["met"] == (line["ratio"]["median"] <= 5 if judged else None)
         assert 0 < line["loss"]["published"] < 1
     assert found["engines"]["met"] == (found["engines"]["ratio"]["median"] <= 7)
-    assert [one["n_rows"] for one in found["lengths"]["runs"]] == [150, 300, 600]
+    assert [one["n_rows"] for one in found["lengths"]["runs"]] == [100, 200, 400]
     assert found["lengths"]["linear"] == (found["lengths"]["ratio"]["median"] <= 4 * 1.15)
     assert [one["algorithm"] for one in found["twins"]] == list(ALGORITHMS)
     assert all(one["alike"] for one in found["twins"])
     for one in found["memory"]:
-        assert [each["n_rows"] for each in one["runs"]] == [40, 400]
+        assert [each["n_rows"] for each in one["runs"]] == [20, 200]
     assert done.stdout.strip() in page.read_text()
     assert page.read_text().endswith("<!-- trees:end -->\nend\n")
     assert not list(tmp_path.glob("published-*"))
