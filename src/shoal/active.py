@@ -31,6 +31,11 @@ from shoal.waiting import Waiting
 
 __all__ = ["Active", "ActiveEngine", "Dense"]
 
+#: No instant is shorter, in seconds, unless it is a row.
+SHORTEST = 1e-6
+#: Samples are part of every checkpoint, each with a chain behind it.
+MOST_SAMPLES = 100_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Active(Waiting):
@@ -60,6 +65,9 @@ class Active(Waiting):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._between(0.0, 1e9, "instant")
+        if 0.0 < self.instant < SHORTEST:
+            what = f"must be 0, or at least {SHORTEST:g} seconds"
+            raise ParameterError(f"{type(self).__name__}.instant", what, got=repr(self.instant))
 
     def start(self, schema: Schema, policy: Policy, *, seed: bytes | None = None) -> Engine:
         """Begin a run, or refuse if the promise can't be kept this way."""
@@ -125,6 +133,7 @@ class Dense(Active):
         super().__post_init__()
         self._between(0.0, 1.0, "alpha")
         self._at_least(1, "samples", "sampled")
+        self._at_most(MOST_SAMPLES, "samples")
 
     def _odds(self, space: Space) -> Odds:
         return super()._odds(space)._replace(decay=math.log1p(self.alpha), samples=self.samples)
@@ -207,6 +216,7 @@ def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
         if due == DONE:
             if batch.at_end:
                 state.marks["instants"][0] += 1
+                state.marks["due"][0] = np.inf
             break
         if due == COMES:
             _take_in(rules, state, batch, out)
@@ -305,7 +315,7 @@ def _leaf_is_first(rules: Rules, state: State, batch: Batch) -> bool:
     """Whether a leaf is due before anything else happens."""
     due, cursor, times = state.marks["due"][0], batch.cursor, batch.codes.times
     marks = state.held.marks
-    if due == np.inf:
+    if due == np.inf or queue.weight(state.queue) == 0.0:
         return False
     # A row that has to leave for the one that has come leaves before time goes on.
     last = marks["upcoming"][0] - 1 - rules.deadlines.rows

@@ -285,9 +285,9 @@ def _weigh(
     n_rows, loss = leaves["n_rows"][leaf], losses[leaf]
     if odds.clock >= 0:
         # The side that tells when rows came reaches to now, unless none of them says when it came.
-        waited = min(marks["now"][0], odds.end) - his[odds.clock, leaf]
-        if 0.0 < waited < np.inf:
-            loss += waited * odds.per_second
+        latest = his[odds.clock, leaf]
+        if -np.inf < latest < min(marks["now"][0], odds.end):
+            loss += (min(marks["now"][0], odds.end) - latest) * odds.per_second
     weight = 1.0 / (n_rows * max(loss, LEAST_LOSS))
     if odds.samples > 0:
         n_samples = max(float(leaves["n_samples"][leaf]), HALF_A_SAMPLE)

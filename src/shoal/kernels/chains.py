@@ -257,8 +257,8 @@ def _find(chains: Chains, lo: Floats, hi: Floats) -> int:
     for c in range(len(outside)):
         outside[c] = 0 if c < len(found) else 1
     for d in range(len(lo)):
-        low = np.uint8(_rough(lo[d], chains.scale[0, d], chains.scale[1, d]))
-        high = np.uint8(_rough(hi[d], chains.scale[0, d], chains.scale[1, d]))
+        low = _rough(lo[d], chains.scale[0, d], chains.scale[1, d])
+        high = _rough(hi[d], chains.scale[0, d], chains.scale[1, d])
         _mark(chains.rough_lo[d], chains.rough_hi[d], low, high, outside)
     eights = outside.view(np.int64)
     for eight in range(len(eights)):
@@ -277,7 +277,7 @@ def _find(chains: Chains, lo: Floats, hi: Floats) -> int:
 
 
 @kernel
-def _mark(lows: Bytes, highs: Bytes, low: int, high: int, outside: Bytes) -> None:
+def _mark(lows: Bytes, highs: Bytes, low: np.uint8, high: np.uint8, outside: Bytes) -> None:
     """Mark the samples that are outside of one side, by bytes.
 
     By itself: within a larger function the compiler doesn't turn the loop into vector instructions.
@@ -287,9 +287,9 @@ def _mark(lows: Bytes, highs: Bytes, low: int, high: int, outside: Bytes) -> Non
 
 
 @inlined
-def _rough(value: float, lowest: float, per_unit: float) -> int:
-    """Where a number roughly lies between the ends of its range: from 0 to 255."""
+def _rough(value: float, lowest: float, per_unit: float) -> np.uint8:
+    """Where a number roughly lies between the ends of its range."""
     if per_unit == 0.0 or value <= lowest:
-        return 0
+        return np.uint8(0)
     place = (value - lowest) * per_unit
-    return 255 if place >= 254.0 else int(place) + 1
+    return np.uint8(255 if place >= 254.0 else int(place) + 1)

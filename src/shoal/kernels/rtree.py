@@ -327,6 +327,7 @@ def remove_leaf(tree: Tree, leaf: int) -> int:
     tree.leaves["place"][last] = place
     _empty(tree.lo, tree.hi, tree.loss, leaf)
     tree.leaves["birth"][leaf] = -1
+    tree.leaves["n_rows"][leaf] = 0
     tree.free[marks["free_leaves"][0]] = leaf
     marks["free_leaves"][0] += 1
     marks["n_leaves"][0] -= 1
