@@ -265,6 +265,17 @@ def apart(n_left: int, n_right: int) -> Forest:
     return found
 
 
+def test_a_node_that_has_no_place_is_passed_over() -> None:
+    found = apart(30, 35)
+    for leaf in range(30):
+        counter.add(found.counts, leaf, 7)
+    lo = np.array([5.0, 0.0])
+    row = Wanted(lo, lo, 7, MANY)
+    node = rtree.choose_node(SIDES, found.tree, lo, lo)
+    assert rtree.find_leaf(SIDES, found.tree, found.counts, node, row) == -1
+    assert rtree.find_leaf_anywhere(SIDES, found.tree, found.counts, row) == 30
+
+
 def test_a_node_of_few_leaves_is_given_up() -> None:
     found = apart(30, 35)
     for leaf in range(30 - FEWEST):
