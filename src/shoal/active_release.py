@@ -29,7 +29,7 @@ __all__ = ["force", "gather_unmature", "publish_leaf"]
 @kernel
 def publish_leaf(rules: Rules, state: State, leaf: int, now: float, out: Out) -> None:
     """Publish a leaf that is due, without those of its rows that had better wait."""
-    positions = members(state, leaf)
+    positions = members(state.held.rows, state.tree.leaves, leaf)
     stays = np.zeros(len(positions), np.bool_)
     if rules.neighbours > 0:
         _hold_back(rules, state, leaf, positions, now, stays)
@@ -64,7 +64,7 @@ def _hold_back(
     for _ in range(len(positions) - rules.needed):
         best = -1
         for i in range(len(positions)):
-            if stays[i] or not alone[i] * math.exp(rules.decay) < loss:
+            if stays[i] or not alone[i] * math.exp(rules.odds.decay) < loss:
                 continue
             if not state.until[positions[i] & mask] > now:
                 continue
@@ -82,8 +82,8 @@ def _hold_back(
             stays[best] = False
             return
         at = positions[best] & mask
-        if state.until[at] == np.inf and alone[best] > 0.0 and rules.decay > 0.0:
-            state.until[at] = now + math.log(loss / alone[best]) / rules.decay
+        if state.until[at] == np.inf and alone[best] > 0.0 and rules.odds.decay > 0.0:
+            state.until[at] = now + math.log(loss / alone[best]) / rules.odds.decay
 
 
 @kernel
@@ -97,7 +97,7 @@ def _losses_alone(rules: Rules, state: State, leaf: int, positions: Ints) -> Flo
     inside = chains.inside(known, box_of(state.tree.lo, leaf), box_of(state.tree.hi, leaf))
     if len(inside) < rules.neighbours:
         return losses
-    los, his = gathered(known.lo, inside), gathered(known.hi, inside)
+    los, his = gathered(known.lo.T, inside), gathered(known.hi.T, inside)
     mask = len(state.held.rows) - 1
     joined, free = np.empty(len(inside)), np.empty(len(inside), np.bool_)
     for i in range(len(positions)):
@@ -159,7 +159,7 @@ def _publish_merged(rules: Rules, state: State, leaf: int, out: Out) -> bool:
     if nobody_can(rules.limits, state.held):
         return False
     taken = np.zeros(tree.marks["leaf_numbers"][0], np.int64)
-    union = members(state, leaf)
+    union = members(state.held.rows, tree.leaves, leaf)
     lo, hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
     while True:
         taken[leaf] = 1
@@ -170,7 +170,7 @@ def _publish_merged(rules: Rules, state: State, leaf: int, out: Out) -> bool:
         if leaf < 0:
             return False
         join(rules.sides, lo, hi, box_of(tree.lo, leaf), box_of(tree.hi, leaf))
-        union = np.concatenate((union, members(state, leaf)))
+        union = np.concatenate((union, members(state.held.rows, tree.leaves, leaf)))
     for other in range(len(taken)):
         if taken[other]:
             close_leaf(rules, state, other)

@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal._jit import kernel
-from shoal.kernels.arrays import Floats, Ints, Records
+from shoal._jit import inlined, kernel
+from shoal.kernels.arrays import Bytes, Floats, Ints, Records
 from shoal.kernels.lists import in_order
 from shoal.kernels.rng import below, uniform
 
@@ -35,8 +35,9 @@ __all__ = ["LINKS", "Chains", "arrives", "empty", "inside", "n_inside", "renew"]
 #: How many links a chain stores. About 0.7 are expected, more than 20 about once in 10**18 chains:
 #: then the newest link takes the place of the last one, and no sample is ever without a successor.
 LINKS = 20
-#: `n_inside` looks at so many samples at a time: where none is left, further sides don't matter.
-BLOCK = 128
+
+#: Eight samples that are outside of a box, looked at as one number.
+ALL_OUTSIDE = 0x0101010101010101
 
 #: Of each chain: the position of the next link, that of the next row which its coin selects, how
 #: many links it has, and the chain that is behind it in its bucket (-1: none).
@@ -44,11 +45,13 @@ CHAIN = np.dtype([("awaited", "i8"), ("selected", "i8"), ("n_links", "i8"), ("fo
 
 
 class Chains(NamedTuple):
-    """The boxes of the current samples (attributes along the first axis) and their positions; the
+    """The boxes of the current samples, one after another, and their positions; the
     boxes and positions of the links of each chain, the next one first; the rest of each chain; and
     the wheel: for each row of a window the first chain that has something to do there (-1: none).
 
-    ``outside`` is room to work in. What is in it between two calls doesn't matter.
+    ``rough_lo`` and ``rough_hi`` are the current samples' boxes in bytes (attributes along the
+    first axis), by ``scale``: the lowest of each range, and bytes per unit. ``outside`` and
+    ``found`` are room to work in. What is in them between two calls doesn't matter.
     """
 
     lo: Floats
@@ -59,11 +62,20 @@ class Chains(NamedTuple):
     links: Ints
     chains: Records
     wheel: Ints
-    outside: Ints
+    scale: Floats
+    rough_lo: Bytes
+    rough_hi: Bytes
+    outside: Bytes
+    found: Ints
 
 
-def empty(samples: int, window: int, n_quasi: int, n_links: int = LINKS) -> Chains:
+def empty(
+    samples: int, window: int, n_quasi: int, n_links: int = LINKS, ranges: Floats | None = None
+) -> Chains:
     """So many chains over a window of so many rows, none of which has come.
+
+    ``ranges`` are the lowest and the highest number of each attribute, by which it is quicker told
+    which samples a box covers.
 
     >>> from shoal.kernels.rng import seeded
     >>> chains, random, changed = empty(5, 10, 1), seeded(b"7", "decide"), np.empty(5, np.int64)
@@ -82,16 +94,25 @@ def empty(samples: int, window: int, n_quasi: int, n_links: int = LINKS) -> Chai
     chains["following"][-1:] = -1
     wheel = np.full(window, -1)
     wheel[0] = 0
+    scale = np.zeros((2, n_quasi))
+    if ranges is not None:
+        lengths = ranges[1] - ranges[0]
+        scale[0] = ranges[0]
+        scale[1] = np.divide(254.0, lengths, out=np.zeros(n_quasi), where=lengths > 0.0)
     return Chains(
         # No box covers what has no end: where nothing has come, nothing is inside.
-        np.full((n_quasi, samples), -np.inf),
-        np.full((n_quasi, samples), np.inf),
+        np.full((samples, n_quasi), -np.inf),
+        np.full((samples, n_quasi), np.inf),
         np.full(samples, -1),
         np.zeros((samples, n_links, n_quasi)),
         np.zeros((samples, n_links, n_quasi)),
         np.zeros((samples, n_links), np.int64),
         chains,
         wheel,
+        scale,
+        np.zeros((n_quasi, samples), np.uint8),
+        np.full((n_quasi, samples), 255, np.uint8),
+        np.ones(-(-samples // 8) * 8, np.uint8),
         np.zeros(samples, np.int64),
     )
 
@@ -119,14 +140,17 @@ def arrives(
 @kernel
 def renew(chains: Chains, c: int) -> None:
     """The next link of a chain becomes its current sample."""
-    for d in range(len(chains.lo)):
-        chains.lo[d, c] = chains.link_lo[c, 0, d]
-        chains.hi[d, c] = chains.link_hi[c, 0, d]
+    for d in range(chains.lo.shape[1]):
+        chains.lo[c, d] = chains.link_lo[c, 0, d]
+        chains.hi[c, d] = chains.link_hi[c, 0, d]
+        lowest, per_unit = chains.scale[0, d], chains.scale[1, d]
+        chains.rough_lo[d, c] = _rough(chains.lo[c, d], lowest, per_unit)
+        chains.rough_hi[d, c] = _rough(chains.hi[c, d], lowest, per_unit)
     chains.positions[c] = chains.links[c, 0]
     chains.chains["n_links"][c] -= 1
     for j in range(chains.chains["n_links"][c]):
         chains.links[c, j] = chains.links[c, j + 1]
-        for d in range(len(chains.lo)):
+        for d in range(chains.lo.shape[1]):
             chains.link_lo[c, j, d] = chains.link_lo[c, j + 1, d]
             chains.link_hi[c, j, d] = chains.link_hi[c, j + 1, d]
 
@@ -210,39 +234,62 @@ def _next_selected(random: Ints, position: int, window: int) -> int:
 
 @kernel
 def n_inside(chains: Chains, lo: Floats, hi: Floats) -> int:
-    """How many of the current samples a box covers.
-
-    The inner loop runs over samples, has no branches, and its marks are as wide as the numbers they
-    are of, so that the compiler turns it into vector instructions.
-    """
-    los, his, marks = chains.lo, chains.hi, chains.outside
-    n_covered = 0
-    for begin in range(0, len(marks), BLOCK):
-        end = min(begin + BLOCK, len(marks))
-        n, n_outside = end - begin, 0
-        outside = marks[begin:end]
-        for i in range(n):
-            outside[i] = 0
-        for d in range(len(lo)):
-            lows, highs, low, high = los[d, begin:end], his[d, begin:end], lo[d], hi[d]
-            n_outside = 0
-            for i in range(n):
-                mark = outside[i] | (1 if (lows[i] < low) | (highs[i] > high) else 0)
-                outside[i] = mark
-                n_outside += mark
-            if n_outside == n:
-                break
-        n_covered += n - n_outside
-    return n_covered
+    """How many of the current samples a box covers."""
+    return _find(chains, lo, hi)
 
 
 @kernel
 def inside(chains: Chains, lo: Floats, hi: Floats) -> Ints:
     """The numbers of the chains whose current sample a box covers, in ascending order."""
-    numbers = np.empty(n_inside(chains, lo, hi), np.int64)
-    n = 0
-    for c in range(len(chains.outside)):
-        if chains.outside[c] == 0:
-            numbers[n] = c
-            n += 1
-    return numbers
+    return chains.found[: _find(chains, lo, hi)].copy()
+
+
+@kernel
+def _find(chains: Chains, lo: Floats, hi: Floats) -> int:
+    """Write down which samples a box covers; give how many there are.
+
+    Rough places are bytes, of which a processor compares dozens at once. They are in the order of
+    the numbers that they are of: who is outside by them is so indeed, and only the others are
+    looked at closely.
+    """
+    outside, found, n = chains.outside, chains.found, 0
+    los, his = chains.lo, chains.hi
+    for c in range(len(outside)):
+        outside[c] = 0 if c < len(found) else 1
+    for d in range(len(lo)):
+        low = np.uint8(_rough(lo[d], chains.scale[0, d], chains.scale[1, d]))
+        high = np.uint8(_rough(hi[d], chains.scale[0, d], chains.scale[1, d]))
+        _mark(chains.rough_lo[d], chains.rough_hi[d], low, high, outside)
+    eights = outside.view(np.int64)
+    for eight in range(len(eights)):
+        if eights[eight] == ALL_OUTSIDE:
+            continue
+        for c in range(8 * eight, 8 * eight + 8):
+            if outside[c] == 0:
+                # Who isn't inside is written over by the next one.
+                found[n] = c
+                covered = 1
+                for d in range(len(lo)):
+                    if (los[c, d] < lo[d]) | (his[c, d] > hi[d]):
+                        covered = 0
+                n += covered
+    return n
+
+
+@kernel
+def _mark(lows: Bytes, highs: Bytes, low: int, high: int, outside: Bytes) -> None:
+    """Mark the samples that are outside of one side, by bytes.
+
+    By itself: within a larger function the compiler doesn't turn the loop into vector instructions.
+    """
+    for c in range(len(lows)):
+        outside[c] |= np.uint8((lows[c] < low) | (highs[c] > high))
+
+
+@inlined
+def _rough(value: float, lowest: float, per_unit: float) -> int:
+    """Where a number roughly lies between the ends of its range: from 0 to 255."""
+    if per_unit == 0.0 or value <= lowest:
+        return 0
+    place = (value - lowest) * per_unit
+    return 255 if place >= 254.0 else int(place) + 1
