@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from shoal import Codes, Decisions, Delay, KAnonymity, Policy, Quasi, Range, Schema, Sensitive
 from shoal.active import ActiveEngine
-from shoal.active_leaves import members
 from shoal.active_release import publish_leaf
 from shoal.algorithms.tree_basic import TreeBasic
 from shoal.algorithms.tree_density import TreeDensity
 from shoal.algorithms.tree_full import TreeFull
 from shoal.engine import Out
-from shoal.kernels import counter
+from shoal.kernels import chains, counter
 from shoal.kernels.boxes import box_loss, join
 from shoal.kernels.criteria import meets
 from shoal.kernels.held import people
@@ -84,9 +83,20 @@ def alive(run: ActiveEngine) -> list[int]:
     return np.flatnonzero(run.state.tree.leaves["birth"] >= 0).tolist()
 
 
+def members(run: ActiveEngine, leaf: int) -> list[int]:
+    """The rows of a leaf, in the order in which they joined it."""
+    rows, found = run.state.held.rows, run.state.tree.leaves[leaf]
+    positions = [int(found["first"])]
+    while (following := int(rows["following"][positions[-1] & (len(rows) - 1)])) >= 0:
+        positions.append(following)
+    assert len(positions) == found["n_rows"]
+    assert positions[-1] == found["last"]
+    return positions
+
+
 def leaves(run: ActiveEngine) -> list[set[int]]:
     """The rows of each leaf, by the number of the leaf."""
-    return [set(members(run.state, leaf).tolist()) for leaf in alive(run)]
+    return [set(members(run, leaf)) for leaf in alive(run)]
 
 
 def mature(run: ActiveEngine) -> list[int]:
@@ -102,14 +112,14 @@ def chances(run: ActiveEngine) -> dict[int, float]:
 
 def weight(run: ActiveEngine, leaf: int) -> float:
     """A leaf's weight, reckoned from its rows and samples and the knobs alone."""
-    tree, rules = run.state.tree, run._rules
+    tree, odds = run.state.tree, run._rules.odds
     n_rows = int(tree.leaves["n_rows"][leaf])
     found = 1 / (n_rows * max(float(tree.loss[leaf]), 1e-9))
-    if rules.samples:
-        share = max(len(samples_in(run, leaf)), 0.5) / rules.samples
-        wait = rules.decay * max(0, 2 * rules.needed - n_rows) / share
-        if rules.instant:
-            wait *= run.state.marks["gap"][0] / rules.instant
+    if odds.samples:
+        share = max(len(samples_in(run, leaf)), 0.5) / odds.samples
+        wait = odds.decay * max(0, 2 * odds.needed - n_rows) / share
+        if odds.instant:
+            wait *= run.state.marks["gap"][0] / odds.instant
         found *= math.exp(min(wait, 100.0))
     return found
 
@@ -117,16 +127,22 @@ def weight(run: ActiveEngine, leaf: int) -> float:
 def samples_in(run: ActiveEngine, leaf: int) -> list[int]:
     """The samples that a leaf covers."""
     known, tree = run.state.chains, run.state.tree
-    inside = (known.lo >= tree.lo[:, [leaf]]) & (known.hi <= tree.hi[:, [leaf]])
-    return np.flatnonzero(inside.all(axis=0)).tolist()
+    inside = (known.lo >= tree.lo[:, leaf]) & (known.hi <= tree.hi[:, leaf])
+    return np.flatnonzero(inside.all(axis=1)).tolist()
 
 
 def put_samples(run: ActiveEngine, *places: float, positions: Sequence[int] = ()) -> None:
     """Let samples be at these numbers, and leaves count them."""
     known = run.state.chains
     assert len(places) == len(known.positions)
-    known.lo[:] = known.hi[:] = np.array(places)
-    known.positions[:] = positions or -1
+    for c, place in enumerate(places):
+        # As the next link of its chain, before those that it has.
+        for links in (known.links, known.link_lo, known.link_hi):
+            links[c, 1:] = links[c, :-1].copy()
+        known.links[c, 0] = positions[c] if positions else -1
+        known.link_lo[c, 0] = known.link_hi[c, 0] = place
+        known.chains["n_links"][c] += 1
+        chains.renew(known, c)
     for leaf in alive(run):
         run.state.tree.leaves["n_samples"][leaf] = len(samples_in(run, leaf))
 
@@ -149,7 +165,7 @@ def check_whole(run: ActiveEngine) -> None:
     counts: Counter[tuple[int, int]] = Counter()
     found: list[int] = []
     for leaf in alive(run):
-        positions = members(state, leaf)
+        positions = np.array(members(run, leaf))
         found += positions.tolist()
         at = positions & mask
         assert (state.held.rows["cluster"][at] == leaf).all()
@@ -165,7 +181,7 @@ def check_whole(run: ActiveEngine) -> None:
         assert (state.tree.hi[:, leaf] == hi).all()
         assert state.tree.loss[leaf] == box_loss(rules.sides, lo, hi)
         assert state.tree.leaves["mature"][leaf] == meets(rules.limits, subjects, sensitive)
-        if rules.samples:
+        if rules.odds.samples:
             assert state.tree.leaves["n_samples"][leaf] == len(samples_in(run, leaf))
     assert sorted(found) == _held(run)
     entries = state.counter[state.counter["count"] > 0]
@@ -184,7 +200,7 @@ def check_queue(run: ActiveEngine) -> None:
     weights, rows = run.state.queue
     n = len(weights) // 2
     expected: NDArray[np.float64] = np.zeros(n)
-    if not (run._rules.instant and run._rules.samples):
+    if not (run._rules.odds.instant and run._rules.odds.samples):
         for leaf in mature(run):
             expected[leaf] = weight(run, leaf)
         np.testing.assert_allclose(weights[n:], expected, rtol=1e-9)

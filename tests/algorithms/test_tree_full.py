@@ -63,9 +63,8 @@ def test_no_more_rows_are_held_than_k_can_spare() -> None:
 def test_a_row_that_gains_nothing_is_not_held() -> None:
     for alpha, expected in ((0.9, {2}), (1.0, set())):
         run = still("tree-full", 2, [(0, 1), (10, 2), (20, 3)], samples=2, sampled=2, alpha=alpha)
-        put_samples(run, 0.0, 10.0)
+        put_samples(run, 0.0, 10.0, positions=[0, 1])
         # Row 2 would lose 0.1 with its nearest sample, after one instant 0.1 * (1 + alpha) of 0.2.
-        run.state.chains.positions[:] = [0, 1]
         assert held_back(run, 2.0) == expected
 
 

@@ -284,6 +284,10 @@ def test_a_node_of_few_leaves_is_given_up() -> None:
     found.remove(30 - FEWEST)
     found.check()
     assert found.nodes() == [FEWEST - 1 + 35]
+    assert found.tree.marks["free_nodes"][0] == 1
+    lo = np.array([29.0, 0.0])
+    row = Wanted(lo, lo, 7, MANY)
+    assert rtree.find_leaf_anywhere(SIDES, found.tree, found.counts, row) == 29
 
 
 def test_the_only_node_is_not_given_up() -> None:
