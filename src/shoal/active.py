@@ -216,6 +216,7 @@ def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
         if due == DONE:
             if batch.at_end:
                 state.marks["instants"][0] += 1
+                # Leaves that weren't mature may have taken along the one that was due.
                 state.marks["due"][0] = np.inf
             break
         if due == COMES:
