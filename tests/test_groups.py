@@ -34,24 +34,24 @@ ROWS = [(20, 0, 1), (30, 1, 2), (70, 3, 3), (GAP, 1, 2)]
 
 
 def test_the_shape_of_a_group_is_what_an_outsider_will_see() -> None:
-    box, lo, hi = shape(SPACE.sides, ring(*ROWS), np.array([0, 1]))
+    box, lo, hi = shape(SPACE.sides, SPACE.shown, ring(*ROWS), np.array([0, 1]))
     assert (lo.tolist(), hi.tolist()) == ([20.0, 0.0], [30.0, 1.0])  # Mammal
     assert (box.loss, box.n_rows, box.n_subjects, box.gaps) == ((0.1 + 0.5) / 2, 2, 2, 0)
     assert (box.group, box.window) == (-1, -1)
 
 
 def test_the_shape_of_a_group_knows_who_lacks_what() -> None:
-    box, lo, hi = shape(SPACE.sides, ring(*ROWS), np.array([1, 3]))
+    box, lo, hi = shape(SPACE.sides, SPACE.shown, ring(*ROWS), np.array([1, 3]))
     assert (lo.tolist(), hi.tolist()) == ([30.0, 1.0], [30.0, 1.0])
     assert (box.n_rows, box.n_subjects, box.gaps) == (2, 1, 1)
     # Of a side that nobody has, nothing can be lost, and nothing can be kept.
-    box, lo, hi = shape(SPACE.sides, ring((GAP, 0, 1), (GAP, 2, 2)), np.array([0, 1]))
+    box, lo, hi = shape(SPACE.sides, SPACE.shown, ring((GAP, 0, 1), (GAP, 2, 2)), np.array([0, 1]))
     assert lo[0] > hi[0]
     assert box.loss == 1.0
 
 
 def test_of_nobody_there_is_no_shape() -> None:
-    box, lo, hi = shape(SPACE.sides, ring(*ROWS), np.empty(0, np.int64))
+    box, lo, hi = shape(SPACE.sides, SPACE.shown, ring(*ROWS), np.empty(0, np.int64))
     assert box.loss == np.inf
     assert (box.n_rows, box.n_subjects, box.gaps) == (0, 0, 0)
     assert len(lo) == len(hi) == 0

@@ -159,7 +159,15 @@ def waits(engine: Engine, stream: Codes) -> dict[int, int]:
 
 
 @EVERY
-@pytest.mark.parametrize("capacity", [1, 3, 10])
+def test_a_capacity_in_which_no_group_has_room_is_refused(name: str) -> None:
+    with pytest.raises(UnsupportedError, match="never has the 4 people that a group needs"):
+        recipe(name, capacity=2).check(Policy(KAnonymity(4)))
+    with pytest.raises(UnsupportedError, match=r"algorithm\.capacity to at least 5"):
+        recipe(name, capacity=4).check(Policy(KAnonymity(2), DistinctLDiversity(6)))
+
+
+@EVERY
+@pytest.mark.parametrize("capacity", [3, 4, 10])
 def test_no_more_rows_are_held_than_there_are_places(name: str, capacity: int) -> None:
     engine = recipe(name, capacity=capacity).start(SCHEMA, Policy(KAnonymity(4)), seed=b"1")
     for n in range(60):
