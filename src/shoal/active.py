@@ -151,7 +151,8 @@ class ActiveEngine(HoldingEngine):
         self._recipe = recipe
         self._rules = rules
         d, room = space.n_quasi, held.SMALLEST
-        ranges = np.array([rules.sides.attributes[end] for end in ("lowest", "highest")])
+        numbers, trees = rules.sides.attributes, space.shown.attributes["first_leaf"] >= 0
+        scale = chains.scale_of(numbers["lowest"], numbers["highest"], trees)
         marks = np.zeros(1, MARKS)
         marks["now"], marks["due"], marks["before"] = -np.inf, np.inf, np.nan
         state = State(
@@ -160,7 +161,7 @@ class ActiveEngine(HoldingEngine):
             tree=rtree.empty(d, room),
             queue=queue.empty(room),
             counter=counter.empty(2 * room),
-            chains=chains.empty(rules.odds.samples, rules.sampled, d, ranges=ranges),
+            chains=chains.empty(rules.odds.samples, rules.sampled, d, scale=scale),
             marks=marks,
             rng=rng.seeded(seed, "decide"),
         )

@@ -26,18 +26,20 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal._jit import inlined, kernel
-from shoal.kernels.arrays import Bytes, Floats, Ints, Records
+from shoal.kernels.arrays import Bools, Bytes, Floats, Ints, Records
 from shoal.kernels.lists import in_order
 from shoal.kernels.rng import below, uniform
 
-__all__ = ["LINKS", "Chains", "arrives", "empty", "inside", "n_inside", "renew"]
+__all__ = ["LINKS", "Chains", "arrives", "empty", "inside", "n_inside", "renew", "scale_of"]
 
 #: How many links a chain stores. About 0.7 are expected, more than 20 about once in 10**18 chains:
 #: then the newest link takes the place of the last one, and no sample is ever without a successor.
 LINKS = 20
 
-#: Eight samples that are outside of a box, looked at as one number.
-ALL_OUTSIDE = 0x0101010101010101
+#: Marks of samples that are in a box, surely or if a closer look says so; odd ones are outside.
+SURE, DOUBTFUL = 0, 2
+#: So many marks are counted at a time.
+BLOCK = 128
 
 #: Of each chain: the position of the next link, that of the next row which its coin selects, how
 #: many links it has, and the chain that is behind it in its bucket (-1: none).
@@ -50,8 +52,8 @@ class Chains(NamedTuple):
     the wheel: for each row of a window the first chain that has something to do there (-1: none).
 
     ``rough_lo`` and ``rough_hi`` are the current samples' boxes in bytes (attributes along the
-    first axis), by ``scale``: the lowest of each range, and bytes per unit. ``outside`` and
-    ``found`` are room to work in. What is in them between two calls doesn't matter.
+    first axis), by ``scale``: the lowest of each range, bytes per unit, and 1 where each number has
+    a byte of its own. ``marks`` is room to work in. What is in it between two calls doesn't matter.
     """
 
     lo: Floats
@@ -65,17 +67,15 @@ class Chains(NamedTuple):
     scale: Floats
     rough_lo: Bytes
     rough_hi: Bytes
-    outside: Bytes
-    found: Ints
+    marks: Bytes
 
 
 def empty(
-    samples: int, window: int, n_quasi: int, n_links: int = LINKS, ranges: Floats | None = None
+    samples: int, window: int, n_quasi: int, n_links: int = LINKS, scale: Floats | None = None
 ) -> Chains:
     """So many chains over a window of so many rows, none of which has come.
 
-    ``ranges`` are the lowest and the highest number of each attribute, by which it is quicker told
-    which samples a box covers.
+    ``scale`` (see `scale_of`) makes it quicker to tell which samples a box covers.
 
     >>> from shoal.kernels.rng import seeded
     >>> chains, random, changed = empty(5, 10, 1), seeded(b"7", "decide"), np.empty(5, np.int64)
@@ -94,11 +94,6 @@ def empty(
     chains["following"][-1:] = -1
     wheel = np.full(window, -1)
     wheel[0] = 0
-    scale = np.zeros((2, n_quasi))
-    if ranges is not None:
-        lengths = ranges[1] - ranges[0]
-        scale[0] = ranges[0]
-        scale[1] = np.divide(254.0, lengths, out=np.zeros(n_quasi), where=lengths > 0.0)
     return Chains(
         # No box covers what has no end: where nothing has come, nothing is inside.
         np.full((samples, n_quasi), -np.inf),
@@ -109,12 +104,25 @@ def empty(
         np.zeros((samples, n_links), np.int64),
         chains,
         wheel,
-        scale,
+        np.zeros((3, n_quasi)) if scale is None else scale,
         np.zeros((n_quasi, samples), np.uint8),
         np.full((n_quasi, samples), 255, np.uint8),
-        np.ones(-(-samples // 8) * 8, np.uint8),
-        np.zeros(samples, np.int64),
+        np.zeros(samples, np.uint8),
     )
+
+
+def scale_of(lowest: Floats, highest: Floats, are_codes: Bools) -> Floats:
+    """How numbers of each attribute are told apart by bytes, given its range.
+
+    >>> scale_of(np.array([0.0, 0.0]), np.array([127.0, 6.0]), np.array([False, True]))
+    array([[0., 0.],
+           [2., 1.],
+           [0., 1.]])
+    """
+    length = highest - lowest
+    per_unit = np.divide(254.0, length, out=np.zeros(len(length)), where=length > 0.0)
+    own_byte = are_codes & (length <= 253.0)
+    return np.array([lowest, np.where(own_byte, 1.0, per_unit), own_byte])
 
 
 # -- rows come ------------------------------------------------------------------------------------
@@ -235,55 +243,80 @@ def _next_selected(random: Ints, position: int, window: int) -> int:
 @kernel
 def n_inside(chains: Chains, lo: Floats, hi: Floats) -> int:
     """How many of the current samples a box covers."""
-    return _find(chains, lo, hi)
+    marks, los, his = chains.marks, chains.lo, chains.hi
+    _mark_all(chains, lo, hi)
+    n = 0
+    for begin in range(0, len(marks), BLOCK):
+        block = marks[begin : begin + BLOCK]
+        n_sure, n_doubtful = _tally(block)
+        n += n_sure
+        if n_doubtful > 0:
+            for i in range(len(block)):
+                if block[i] == DOUBTFUL and _covered(los, his, begin + i, lo, hi):
+                    n += 1
+    return n
+
+
+@kernel
+def _tally(marks: Bytes) -> tuple[int, int]:
+    """How many samples are surely in a box, and how many doubtfully so. (At most 255.)"""
+    n_sure, n_doubtful = np.uint8(0), np.uint8(0)
+    for c in range(len(marks)):
+        n_sure += np.uint8(marks[c] == SURE)
+        n_doubtful += np.uint8(marks[c] == DOUBTFUL)
+    return int(n_sure), int(n_doubtful)
 
 
 @kernel
 def inside(chains: Chains, lo: Floats, hi: Floats) -> Ints:
     """The numbers of the chains whose current sample a box covers, in ascending order."""
-    return chains.found[: _find(chains, lo, hi)].copy()
+    marks, los, his = chains.marks, chains.lo, chains.hi
+    found, n = np.empty(len(marks), np.int64), 0
+    _mark_all(chains, lo, hi)
+    for c in range(len(marks)):
+        if marks[c] == SURE or (marks[c] == DOUBTFUL and _covered(los, his, c, lo, hi)):
+            found[n] = c
+            n += 1
+    return found[:n].copy()
+
+
+@inlined
+def _covered(los: Floats, his: Floats, c: int, lo: Floats, hi: Floats) -> bool:
+    for d in range(len(lo)):  # noqa: SIM110 - Numba compiles no generator expressions
+        if los[c, d] < lo[d] or his[c, d] > hi[d]:
+            return False
+    return True
 
 
 @kernel
-def _find(chains: Chains, lo: Floats, hi: Floats) -> int:
-    """Write down which samples a box covers; give how many there are.
+def _mark_all(chains: Chains, lo: Floats, hi: Floats) -> None:
+    """Mark each sample: it is surely in a box, or doubtfully so (`DOUBTFUL`), or outside.
 
     Rough places are bytes, of which a processor compares dozens at once. They are in the order of
-    the numbers that they are of: who is outside by them is so indeed, and only the others are
-    looked at closely.
+    the numbers that they are of: who is outside by them is so indeed, and only who has the very
+    byte of a side has to be looked at closely. (Not even then, where each number has its own byte.)
     """
-    outside, found, n = chains.outside, chains.found, 0
-    los, his = chains.lo, chains.hi
-    for c in range(len(outside)):
-        outside[c] = 0 if c < len(found) else 1
+    marks, scale = chains.marks, chains.scale
+    for c in range(len(marks)):
+        marks[c] = SURE
     for d in range(len(lo)):
-        low = _rough(lo[d], chains.scale[0, d], chains.scale[1, d])
-        high = _rough(hi[d], chains.scale[0, d], chains.scale[1, d])
-        _mark(chains.rough_lo[d], chains.rough_hi[d], low, high, outside)
-    eights = outside.view(np.int64)
-    for eight in range(len(eights)):
-        if eights[eight] == ALL_OUTSIDE:
-            continue
-        for c in range(8 * eight, 8 * eight + 8):
-            if outside[c] == 0:
-                # Who isn't inside is written over by the next one.
-                found[n] = c
-                covered = 1
-                for d in range(len(lo)):
-                    if (los[c, d] < lo[d]) | (his[c, d] > hi[d]):
-                        covered = 0
-                n += covered
-    return n
+        low, high = _rough(lo[d], scale[0, d], scale[1, d]), _rough(hi[d], scale[0, d], scale[1, d])
+        doubt = np.uint8(0 if scale[2, d] > 0.0 else DOUBTFUL)
+        _mark(chains.rough_lo[d], chains.rough_hi[d], low, high, doubt, marks)
 
 
 @kernel
-def _mark(lows: Bytes, highs: Bytes, low: np.uint8, high: np.uint8, outside: Bytes) -> None:
-    """Mark the samples that are outside of one side, by bytes.
+def _mark(
+    lows: Bytes, highs: Bytes, low: np.uint8, high: np.uint8, doubt: np.uint8, marks: Bytes
+) -> None:
+    """Mark samples by one side.
 
     By itself: within a larger function the compiler doesn't turn the loop into vector instructions.
     """
     for c in range(len(lows)):
-        outside[c] |= np.uint8((lows[c] < low) | (highs[c] > high))
+        outside = np.uint8((lows[c] < low) | (highs[c] > high))
+        at_a_side = np.uint8((lows[c] == low) | (highs[c] == high))
+        marks[c] |= outside | (at_a_side * doubt)
 
 
 @inlined
