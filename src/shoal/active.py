@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal._jit import kernel
+from shoal._jit import inlined, kernel
 from shoal.active_leaves import MARKS, Odds, Rules, State, move_samples, place, weigh_all
 from shoal.active_release import force, gather_unmature, publish_leaf
 from shoal.engine import Engine, Out
@@ -238,7 +238,7 @@ def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
             _draw_due(rules, state)
 
 
-@kernel
+@inlined
 def _take_in(rules: Rules, state: State, batch: Batch, out: Out) -> None:
     """A row comes; with instants of rows, a coin is flipped for each leaf."""
     rows, marks, timed = state.held, state.marks, rules.odds.instant > 0.0
@@ -265,7 +265,7 @@ def _take_in(rules: Rules, state: State, batch: Batch, out: Out) -> None:
         _draw_due(rules, state)
 
 
-@kernel
+@inlined
 def _flip(rules: Rules, state: State, now: float, out: Out) -> None:
     """Publish the leaf whose coin shows heads at this instant, if any does.
 

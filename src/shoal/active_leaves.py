@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal._jit import kernel
+from shoal._jit import inlined, kernel
 from shoal.kernels import chains, counter, queue, rtree
 from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import Sides, box_of, hull, join
@@ -111,7 +111,7 @@ class Rules(NamedTuple):
 # -- rows in leaves -------------------------------------------------------------------------------
 
 
-@kernel
+@inlined
 def members(rows: Records, leaves: Records, leaf: int) -> Ints:
     """The positions of the rows of a leaf, in the order in which they joined it."""
     mask, following = len(rows) - 1, rows["following"]
@@ -123,7 +123,7 @@ def members(rows: Records, leaves: Records, leaf: int) -> Ints:
     return positions
 
 
-@kernel
+@inlined
 def _append(rows: Records, leaves: Records, counts: Records, position: int, leaf: int) -> None:
     """Put a row at the end of a leaf."""
     mask = len(rows) - 1
@@ -310,7 +310,7 @@ def weigh_all(rules: Rules, state: State) -> None:
 # -- samples --------------------------------------------------------------------------------------
 
 
-@kernel
+@inlined
 def move_samples(rules: Rules, state: State, position: int, lo: Floats, hi: Floats) -> None:
     """A row comes: samples that leave the window make room, and leaves count those they cover."""
     tree = state.tree
