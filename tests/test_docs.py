@@ -351,8 +351,9 @@ def test_the_knobs_of_an_algorithm_are_on_its_page_and_on_the_jobs(algorithm: st
 
 #: Modules that pages name and that aren't kernels.
 ABOVE_KERNELS = (
-    "bucketed", "engine", "exposing", "exposing_ladders", "partitioned", "sliding", "table",
-    "turns", "window",
+    "active", "active_leaves", "active_release", "bucketed", "engine", "exposing",
+    "exposing_ladders", "groups", "partitioned", "sliding", "table",
+    "turns", "waiting", "window",
 )  # fmt: skip
 
 

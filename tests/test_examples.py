@@ -201,6 +201,20 @@ def test_a_larger_k_loses_more(load) -> None:
     assert losses[2] < losses[10] < losses[40]
 
 
+def test_the_more_waiting_costs_the_shorter_a_wait_pays(load) -> None:
+    free, dear = load("publish_when_waiting_costs").main(rows=400, alphas=(0.0, 0.02)).values()
+    for found in (free, dear):
+        assert found["min-delay"].wait == min(one.wait for one in found.values())
+        assert found["min-delay"].loss == max(one.loss for one in found.values())
+        assert found["tree-full"].loss < found["tree-basic"].loss
+    assert all(one.cost == pytest.approx(one.loss) for one in free.values())
+    assert all(one.cost > one.loss for one in dear.values())
+    # A deadline that is best where waiting is free is the worst where it isn't.
+    longest = "fads, 400 rows"
+    assert free[longest].cost == min(one.cost for one in free.values())
+    assert dear[longest].cost == max(one.cost for one in dear.values())
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_an_algorithm_of_ones_own_keeps_the_contract(load, check) -> None:
     run_check(check, load("write_an_algorithm").FirstCome, examples=5)

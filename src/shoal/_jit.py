@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-__all__ = ["is_cold", "kernel", "sources_digest"]
+__all__ = ["inlined", "is_cold", "kernel", "sources_digest"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,7 +72,20 @@ _folder = None if numba.config.DISABLE_JIT else _cache_folder()
 
 def kernel(function: F) -> F:
     """Compile a function at its first call: no Python objects, no GIL, cached by source hash."""
-    compiled = numba.njit(nogil=True)(function)
+    return _compiled(function, inline=False)
+
+
+def inlined(function: F) -> F:
+    """The same for a small function that is called over and over.
+
+    A call counts references to every array that is handed over, which takes longer than a small
+    function does; written into its callers, it counts none. They take longer to compile.
+    """
+    return _compiled(function, inline=True)
+
+
+def _compiled(function: F, *, inline: bool) -> F:
+    compiled = numba.njit(nogil=True, forceinline=inline)(function)
     if _folder is not None:
         # Numba takes the folder from its configuration when caching is switched on.
         before = numba.config.CACHE_DIR

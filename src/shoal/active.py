@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal._jit import kernel
-from shoal.active_leaves import MARKS, Rules, State, move_samples, place, weigh_all
+from shoal._jit import inlined, kernel
+from shoal.active_leaves import MARKS, Odds, Rules, State, move_samples, place, weigh_all
 from shoal.active_release import force, gather_unmature, publish_leaf
 from shoal.engine import Engine, Out
 from shoal.errors import ParameterError, UnsupportedError
@@ -30,6 +30,11 @@ from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
 from shoal.waiting import Waiting
 
 __all__ = ["Active", "ActiveEngine", "Dense"]
+
+#: No instant is shorter, in seconds, unless it is a row.
+SHORTEST = 1e-6
+#: Samples are part of every checkpoint, each with a chain behind it.
+MOST_SAMPLES = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +65,9 @@ class Active(Waiting):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._between(0.0, 1e9, "instant")
+        if 0.0 < self.instant < SHORTEST:
+            what = f"must be 0, or at least {SHORTEST:g} seconds"
+            raise ParameterError(f"{type(self).__name__}.instant", what, got=repr(self.instant))
 
     def start(self, schema: Schema, policy: Policy, *, seed: bytes | None = None) -> Engine:
         """Begin a run, or refuse if the promise can't be kept this way."""
@@ -75,20 +83,31 @@ class Active(Waiting):
     def _start(self, space: Space, seed: bytes) -> Engine:
         return ActiveEngine(self, space, seed, self._rules(space))
 
+    def _odds(self, space: Space) -> Odds:
+        clock, sides = space.clock, space.sides.attributes
+        return Odds(
+            needed=int(needed(space.limits)),
+            decay=0.0,
+            samples=0,
+            instant=float(self.instant),
+            clock=clock,
+            end=float(sides["highest"][clock]) if clock >= 0 else 0.0,
+            per_second=float(sides["unit"][clock]) if clock >= 0 else 0.0,
+        )
+
     def _rules(self, space: Space) -> Rules:
+        odds = self._odds(space)
         return Rules(
             sides=space.sides,
             limits=space.limits,
             deadlines=self._deadlines(space),
-            needed=needed(space.limits),
+            odds=odds,
+            needed=odds.needed,
             diverse=bool(any_diversity(space.limits)),
             capacity=self.capacity,
-            instant=float(self.instant),
-            decay=0.0,
-            samples=0,
             sampled=self.averaged,
             neighbours=0,
-            clock=space.clock,
+            restless=odds.clock >= 0 or (odds.instant > 0.0 and odds.samples > 0),
         )
 
 
@@ -114,13 +133,13 @@ class Dense(Active):
         super().__post_init__()
         self._between(0.0, 1.0, "alpha")
         self._at_least(1, "samples", "sampled")
+        self._at_most(MOST_SAMPLES, "samples")
+
+    def _odds(self, space: Space) -> Odds:
+        return super()._odds(space)._replace(decay=math.log1p(self.alpha), samples=self.samples)
 
     def _rules(self, space: Space) -> Rules:
-        return (
-            super()
-            ._rules(space)
-            ._replace(decay=math.log1p(self.alpha), samples=self.samples, sampled=self.sampled)
-        )
+        return super()._rules(space)._replace(sampled=self.sampled)
 
 
 class ActiveEngine(HoldingEngine):
@@ -132,6 +151,8 @@ class ActiveEngine(HoldingEngine):
         self._recipe = recipe
         self._rules = rules
         d, room = space.n_quasi, held.SMALLEST
+        numbers, trees = rules.sides.attributes, space.shown.attributes["first_leaf"] >= 0
+        scale = chains.scale_of(numbers["lowest"], numbers["highest"], trees)
         marks = np.zeros(1, MARKS)
         marks["now"], marks["due"], marks["before"] = -np.inf, np.inf, np.nan
         state = State(
@@ -140,7 +161,7 @@ class ActiveEngine(HoldingEngine):
             tree=rtree.empty(d, room),
             queue=queue.empty(room),
             counter=counter.empty(2 * room),
-            chains=chains.empty(rules.samples, rules.sampled, d),
+            chains=chains.empty(rules.odds.samples, rules.sampled, d, scale=scale),
             marks=marks,
             rng=rng.seeded(seed, "decide"),
         )
@@ -156,7 +177,7 @@ class ActiveEngine(HoldingEngine):
         return due if hard is None else min(due, hard)
 
     def _push(self, codes: Codes, out: Out) -> None:
-        if self._rules.instant and not np.isfinite(codes.times).all():
+        if self._rules.odds.instant and not np.isfinite(codes.times).all():
             raise ParameterError(
                 "Codes.times",
                 "must be finite, since an instant lasts some seconds",
@@ -187,14 +208,17 @@ class ActiveEngine(HoldingEngine):
 def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
     """Take in rows, flip coins and fire deadlines, between the rows and after them."""
     rows, settled = state.held, False
+    timed = rules.odds.instant > 0.0
     while True:
-        if _leaf_is_first(rules, state, batch):
+        if timed and _leaf_is_first(rules, state, batch):
             _on_time(rules, state, out)
             continue
         due = next_turn(rows, rules.deadlines, batch, out)
         if due == DONE:
             if batch.at_end:
                 state.marks["instants"][0] += 1
+                # Leaves that weren't mature may have taken along the one that was due.
+                state.marks["due"][0] = np.inf
             break
         if due == COMES:
             _take_in(rules, state, batch, out)
@@ -210,19 +234,20 @@ def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
         force(rules, state, due, out)
         if not batch.at_end:
             state.marks["instants"][0] += 1
-        _draw_due(rules, state)
+        if timed:
+            _draw_due(rules, state)
 
 
-@kernel
+@inlined
 def _take_in(rules: Rules, state: State, batch: Batch, out: Out) -> None:
     """A row comes; with instants of rows, a coin is flipped for each leaf."""
-    rows, marks = state.held, state.marks
+    rows, marks, timed = state.held, state.marks, rules.odds.instant > 0.0
     row = arrival(rows, batch)
     position = rows.marks["upcoming"][0]
     marks["now"][0] = rows.marks["now"][0]
-    if rules.instant > 0.0:
+    if timed:
         _meet(rules, state, position, row.time)
-    if rules.samples > 0:
+    if rules.odds.samples > 0:
         move_samples(rules, state, position, row.lo, row.hi)
     put(rows, row, 0)
     state.until[position & (len(rows.rows) - 1)] = np.inf
@@ -230,23 +255,25 @@ def _take_in(rules: Rules, state: State, batch: Batch, out: Out) -> None:
     before = out.progress["n_decided"][0]
     out.progress["published"][0] = position
     out.progress["published_s"][0] = np.nan if np.isnan(row.time) else rows.marks["now"][0]
-    if rules.instant == 0.0:
+    if not timed:
         _flip(rules, state, float(position), out)
     while rules.capacity > 0 and rows.marks["n_rows"][0] > rules.capacity:
         force(rules, state, rows.marks["oldest"][0], out)
     if out.progress["n_decided"][0] > before:
         marks["instants"][0] += 1
-    _draw_due(rules, state)
+    if timed:
+        _draw_due(rules, state)
 
 
-@kernel
+@inlined
 def _flip(rules: Rules, state: State, now: float, out: Out) -> None:
     """Publish the leaf whose coin shows heads at this instant, if any does.
 
     One draw decides for all leaves. The expected number of rows is 1, as many as have come: each
     leaf has its weight over the sum of weights times rows (Theorems 2 and 4).
     """
-    weigh_all(rules, state)
+    if rules.restless:
+        weigh_all(rules, state)
     if queue.weight(state.queue) == 0.0:
         return
     upto = rng.uniform(state.rng) * queue.rows(state.queue)
@@ -274,11 +301,10 @@ def _draw_due(rules: Rules, state: State) -> None:
     Leaves go at the rate at which rows come. As coins have no memory, the time that has gone by
     since the last draw doesn't matter.
     """
-    if rules.instant == 0.0:
-        return
     marks = state.marks
     marks["due"][0] = np.inf
-    weigh_all(rules, state)
+    if rules.restless:
+        weigh_all(rules, state)
     if queue.weight(state.queue) == 0.0 or marks["gap"][0] == 0.0:
         return
     often = queue.weight(state.queue) / queue.rows(state.queue) / marks["gap"][0]
@@ -291,7 +317,7 @@ def _leaf_is_first(rules: Rules, state: State, batch: Batch) -> bool:
     """Whether a leaf is due before anything else happens."""
     due, cursor, times = state.marks["due"][0], batch.cursor, batch.codes.times
     marks = state.held.marks
-    if due == np.inf:
+    if due == np.inf or queue.weight(state.queue) == 0.0:
         return False
     # A row that has to leave for the one that has come leaves before time goes on.
     last = marks["upcoming"][0] - 1 - rules.deadlines.rows
@@ -314,9 +340,10 @@ def _on_time(rules: Rules, state: State, out: Out) -> None:
     marks["now"][0] = marks["due"][0]
     out.progress["published"][0] = state.held.marks["upcoming"][0]
     out.progress["published_s"][0] = marks["now"][0]
-    weigh_all(rules, state)
+    if rules.restless:
+        weigh_all(rules, state)
     upto = rng.uniform(state.rng) * queue.weight(state.queue)
     leaf = queue.pick(state.queue, upto)
-    publish_leaf(rules, state, leaf, marks["now"][0] / rules.instant, out)
+    publish_leaf(rules, state, leaf, marks["now"][0] / rules.odds.instant, out)
     marks["instants"][0] += 1
     _draw_due(rules, state)

@@ -19,9 +19,9 @@ from shoal.kernels.boxes import box_loss, box_of, join, joined_losses
 from shoal.kernels.criteria import count_subjects
 from shoal.kernels.halves import halves
 from shoal.kernels.held import gather
-from shoal.kernels.lists import in_order, picked, where
+from shoal.kernels.lists import in_order, order_of, picked, where
 from shoal.kernels.rtree import gathered, nearest_leaf
-from shoal.waiting import may_be_group, nobody_can
+from shoal.waiting import MANY, may_be_group, nobody_can
 
 __all__ = ["force", "gather_unmature", "publish_leaf"]
 
@@ -29,7 +29,7 @@ __all__ = ["force", "gather_unmature", "publish_leaf"]
 @kernel
 def publish_leaf(rules: Rules, state: State, leaf: int, now: float, out: Out) -> None:
     """Publish a leaf that is due, without those of its rows that had better wait."""
-    positions = members(state, leaf)
+    positions = members(state.held.rows, state.tree.leaves, leaf)
     stays = np.zeros(len(positions), np.bool_)
     if rules.neighbours > 0:
         _hold_back(rules, state, leaf, positions, now, stays)
@@ -64,7 +64,7 @@ def _hold_back(
     for _ in range(len(positions) - rules.needed):
         best = -1
         for i in range(len(positions)):
-            if stays[i] or not alone[i] * math.exp(rules.decay) < loss:
+            if stays[i] or not alone[i] * math.exp(rules.odds.decay) < loss:
                 continue
             if not state.until[positions[i] & mask] > now:
                 continue
@@ -82,8 +82,8 @@ def _hold_back(
             stays[best] = False
             return
         at = positions[best] & mask
-        if state.until[at] == np.inf and alone[best] > 0.0 and rules.decay > 0.0:
-            state.until[at] = now + math.log(loss / alone[best]) / rules.decay
+        if state.until[at] == np.inf and alone[best] > 0.0 and rules.odds.decay > 0.0:
+            state.until[at] = now + math.log(loss / alone[best]) / rules.odds.decay
 
 
 @kernel
@@ -97,7 +97,7 @@ def _losses_alone(rules: Rules, state: State, leaf: int, positions: Ints) -> Flo
     inside = chains.inside(known, box_of(state.tree.lo, leaf), box_of(state.tree.hi, leaf))
     if len(inside) < rules.neighbours:
         return losses
-    los, his = gathered(known.lo, inside), gathered(known.hi, inside)
+    los, his = gathered(known.lo.T, inside), gathered(known.hi.T, inside)
     mask = len(state.held.rows) - 1
     joined, free = np.empty(len(inside)), np.empty(len(inside), np.bool_)
     for i in range(len(positions)):
@@ -159,23 +159,61 @@ def _publish_merged(rules: Rules, state: State, leaf: int, out: Out) -> bool:
     if nobody_can(rules.limits, state.held):
         return False
     taken = np.zeros(tree.marks["leaf_numbers"][0], np.int64)
-    union = members(state, leaf)
+    union = members(state.held.rows, tree.leaves, leaf)
     lo, hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
-    while True:
-        taken[leaf] = 1
-        # Leaves share no row, but they may share a subject: whoever counts people counts anew.
-        if len(union) >= rules.needed and may_be_group(rules.limits, state.held, union):
-            break
+    taken[leaf] = 1
+    # Leaves share no row, but they may share a subject: whoever counts people counts anew.
+    for _ in range(MANY):
         leaf = nearest_leaf(rules.sides, tree, lo, hi, taken)
         if leaf < 0:
             return False
+        taken[leaf] = 1
         join(rules.sides, lo, hi, box_of(tree.lo, leaf), box_of(tree.hi, leaf))
-        union = np.concatenate((union, members(state, leaf)))
+        union = np.concatenate((union, members(state.held.rows, tree.leaves, leaf)))
+        if len(union) >= rules.needed and may_be_group(rules.limits, state.held, union):
+            break
+    else:
+        union = _with_far_ones(rules, state, union, lo, hi, taken)
+        if len(union) == 0:
+            return False
     for other in range(len(taken)):
         if taken[other]:
             close_leaf(rules, state, other)
     _publish_in_parts(rules, state, in_order(union), out)
     return True
+
+
+@kernel
+def _with_far_ones(
+    rules: Rules, state: State, union: Ints, lo: Floats, hi: Floats, taken: Ints
+) -> Ints:
+    """Add further leaves, by what they lose with the box so far, until all may be a group.
+
+    It is looked whether they may when there are twice as many rows, and at the end. Empty: never.
+    """
+    tree, n = state.tree, len(union)
+    joined = np.empty(len(taken))
+    joined_losses(rules.sides, tree.lo, tree.hi, len(taken), lo, hi, joined)
+    everybody = np.empty(state.held.marks["n_rows"][0], np.int64)
+    for i in range(n):
+        everybody[i] = union[i]
+    tested, left = n, tree.marks["n_leaves"][0]
+    for leaf in range(len(taken)):
+        left -= taken[leaf]
+    order = order_of(tree.leaves["birth"].astype(np.float64)[: len(taken)])
+    for leaf in picked(order, order_of(joined[order])):
+        if taken[leaf] or tree.leaves["birth"][leaf] < 0:
+            continue
+        taken[leaf] = 1
+        left -= 1
+        for position in members(state.held.rows, tree.leaves, leaf):
+            everybody[n] = position
+            n += 1
+        if n >= 2 * tested or left == 0:
+            tested = n
+            if may_be_group(rules.limits, state.held, everybody[:n]):
+                return everybody[:n].copy()
+    return everybody[:0].copy()
 
 
 @kernel

@@ -7,7 +7,7 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.decisions import Out, decide, write_box
 from shoal.kernels.arrays import Floats, Ints
-from shoal.kernels.boxes import Box, Sides, hull, mean_loss
+from shoal.kernels.boxes import Box, Sides, hull, join, mean_loss
 from shoal.kernels.criteria import count_subjects
 from shoal.kernels.held import Held, forget, gather, window_of
 
@@ -15,12 +15,16 @@ __all__ = ["publish", "shape", "suppress"]
 
 
 @kernel
-def shape(sides: Sides, rows: Held, members: Ints) -> tuple[Box, Floats, Floats]:
-    """The box of a group that has no number yet. Of no members it loses infinitely much."""
+def shape(sides: Sides, shown: Sides, rows: Held, members: Ints) -> tuple[Box, Floats, Floats]:
+    """The box of a group that has no number yet. Of no members it loses infinitely much.
+
+    It is the box that is shown: who may join the group later must depend on what can be seen.
+    """
     found = gather(rows, members)
     lo, hi, loss = np.empty(0), np.empty(0), np.inf
     if len(members) > 0:
         lo, hi = hull(sides, found.lo, found.hi, np.arange(len(members)))
+        join(shown, lo, hi, lo, hi)
         loss = mean_loss(sides, lo, hi)
     gaps = 0
     for missing in found.gaps:
@@ -33,8 +37,8 @@ def shape(sides: Sides, rows: Held, members: Ints) -> tuple[Box, Floats, Floats]
 def publish(sides: Sides, rows: Held, members: Ints, group: int, instant: int, out: Out) -> None:
     """Decide held rows: they leave as a group of that number."""
     mask = len(rows.rows) - 1
-    shown, lo, hi = shape(sides, rows, members)
-    known = Box(shown.loss, group, shown.n_rows, shown.n_subjects, shown.gaps, shown.window)
+    found, lo, hi = shape(sides, sides, rows, members)
+    known = Box(found.loss, group, found.n_rows, found.n_subjects, found.gaps, found.window)
     box = write_box(out, lo, hi, known)
     for position in members:
         decide(out, position, 0, box, instant, rows.rows["gaps"][position & mask])

@@ -14,13 +14,17 @@ import numpy as np
 from shoal._jit import kernel
 from shoal.errors import UnsupportedError
 from shoal.kernels.arrays import Ints
-from shoal.kernels.criteria import Limits, any_diversity, breakable, meets, needed
+from shoal.kernels.criteria import Limits, any_diversity, meets, needed, varied
 from shoal.kernels.held import Held, people
 from shoal.policy import Criterion, KAnonymity, LDiversity, Policy
 from shoal.space import Deadlines, Space
 from shoal.turns import Holding
 
-__all__ = ["SPAN", "Waiting", "may_be_group", "nobody_can"]
+__all__ = ["MANY", "SPAN", "Waiting", "may_be_group", "nobody_can"]
+
+#: After so many merges it is only looked whether a promise is kept when there are twice as many
+#: rows: else one that can't be kept, though it isn't plain, would cost the square of what is held.
+MANY = 64
 
 #: Where nothing but a capacity bounds what is held, no row waits for more than so many times as
 #: many rows: else one that never leaves would keep a place open for each row that came after it.
@@ -59,6 +63,13 @@ class Waiting(Holding):
                 "a delay of the policy nor a capacity is set",
                 mend="Set policy.delay, for example { rows = 10000 }, or algorithm.capacity",
             )
+        fewest = max(policy.k, *(criterion.needed for criterion in policy.diversity), 1)
+        if self.capacity and self.capacity + 1 < fewest:
+            raise UnsupportedError(
+                f"'{self.name}' with a capacity of {self.capacity:,} rows never has the "
+                f"{fewest:,} people that a group needs",
+                mend=f"Set algorithm.capacity to at least {fewest - 1}, better to many times that",
+            )
 
     def _deadlines(self, space: Space) -> Deadlines:
         """How long a row may wait: as the policy says, or as the capacity lets it."""
@@ -79,8 +90,7 @@ def nobody_can(limits: Limits, rows: Held) -> bool:
     """Whether it is plain that no group can be formed of all that is held."""
     if rows.marks["n_subjects"][0] < needed(limits):
         return True
-    # Evenness can be had of a part, variety can't.
-    if not any_diversity(limits) or breakable(limits):
+    if not any_diversity(limits):
         return False
     mask = len(rows.rows) - 1
     everybody = np.empty(rows.marks["n_rows"][0], np.int64)
@@ -89,4 +99,6 @@ def nobody_can(limits: Limits, rows: Held) -> bool:
         if rows.rows["cluster"][position & mask] >= 0:
             everybody[n] = position
             n += 1
-    return not may_be_group(limits, rows, everybody)
+    # Evenness can be had of a part, variety can't.
+    subjects, sensitive = people(rows, everybody)
+    return not varied(limits, subjects, sensitive)

@@ -66,9 +66,11 @@ class Rules(NamedTuple):
     Groups that lose less than a threshold are kept, and reused until they are of an age in rows,
     which begins anew with each reuse where it ``renews``. (What isn't chosen for being good must
     get old: one wide group covers all that comes, and then no better one is ever formed.)
+    ``shown`` is how boxes are published, and so how they are kept.
     """
 
     sides: Sides
+    shown: Sides
     limits: Limits
     deadlines: Deadlines
     best: bool
@@ -87,8 +89,9 @@ class WindowEngine(HoldingEngine):
         threshold: float = np.inf, age: int = NEVER,
     ) -> None:  # fmt: skip
         self._rules = Rules(
-            space.sides, space.limits, space.deadlines, reuse == "best", threshold, age, False
-        )
+            space.sides, space.shown, space.limits, space.deadlines,
+            reuse == "best", threshold, age, False,
+        )  # fmt: skip
         state = State(
             held=held.empty(space.n_quasi, space.n_sensitive, window=space.window.rows),
             columns=columns.empty(space.n_quasi, 2 * held.SMALLEST),
@@ -296,7 +299,7 @@ def settle(rules: Rules, state: State, position: int, members: Ints, out: Out) -
     either the row is suppressed.
     """
     groups = covering(rules, state, position, out) if rules.best else none()
-    shown, lo, hi = shape(rules.sides, state.held, members)
+    shown, lo, hi = shape(rules.sides, rules.shown, state.held, members)
     known = best(state.kept, groups, shown.loss)
     if known >= 0:
         _join(rules, state, position, known, out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.hierarchy import Domain, Hierarchy, Range
-from tests.algorithms.world import groups
+from tests.algorithms.world import check_section, flags_of, groups
 from tests.naive.castle import Decision
 from tests.naive.min_delay import Deviations, NaiveMinDelay
 
@@ -138,3 +138,16 @@ def test_the_end_takes_what_there_is() -> None:
     for subject, value in [("a", "x"), ("a", "y"), ("b", "x")]:
         twin.push([10], subject, [value])
     assert {d.outcome for d in twin.flush()} == {"group"}
+
+
+def test_open_the_last_to_come_has_the_other_value() -> None:
+    twin = line(3, l_needed=[2])
+    rows = [("a", "x"), ("b", "x"), ("c", "x"), ("d", "x"), ("e", "y")]
+    decisions = [d for subject, value in rows for d in twin.push([10], subject, [value])]
+    # Five people, where three would do: four of them weren't diverse, and the fifth came just then.
+    assert groups(decisions) == {0: {0, 1, 2, 3, 4}}
+    assert {d.published for d in decisions} == {4}
+
+
+def test_every_deviation_is_described_and_tested() -> None:
+    check_section("Minimum delay", "min-delay", flags_of(Deviations))

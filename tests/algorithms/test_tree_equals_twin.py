@@ -104,6 +104,8 @@ def quiet(**options: Any) -> dict[str, Any]:
         {"l": 2, "dull": 250, "delay": (280, None)},
         # Leaves are due, and rows are overdue, between the same two rows.
         {"samples": 40, "sampled": 100, "delay": (None, 60.0), "instant": 1.0},
+        # Many leaves, and hardly anything that differs: far ones are asked, too.
+        {"n_subjects": 3, "entropy": 1.9, "dull": 290, "n_rows": 330, "delay": (280, None)},
         # A row that the others need for their diversity can't be held.
         {"k": 2, "l": 3, "samples": 40, "sampled": 100, "alpha": 0.01, "delay": (100, None)},
     ],

@@ -10,7 +10,7 @@ import pytest
 
 from shoal.hierarchy import Range
 from tests.algorithms.trees import TWINS, both, boxes, chances, line, members, seen_at, waiting
-from tests.algorithms.world import groups
+from tests.algorithms.world import check_section, flags_of, groups
 from tests.naive.rtree import Leaf
 from tests.naive.space import covers
 from tests.naive.tree import Deviations
@@ -315,3 +315,19 @@ def test_tree_6_finite_a_leaf_of_hardly_a_sample(
         else:
             with pytest.raises(error):
                 twin.weights()
+
+
+# -- what stays open: docs/deviations.md -----------------------------------------------------------
+
+
+def test_open_who_is_held_back_isnt_in_the_balance() -> None:
+    twin = line("tree-full", 3, samples=6, sampled=6)
+    seen_at(twin, 41.0, 40.5, 40.0, 20.0, 0.0, 99.0)
+    waiting(twin, [(0, "a"), (10, "b"), (20, "c"), (41, "d")])
+    (leaf,) = twin.tree.leaves
+    n_leaving = len(leaf.rows) - len(twin.held_back(leaf, (3, None)))
+    assert chances(twin)[leaf.number] * n_leaving == pytest.approx(3 / 4)  # where one row comes
+
+
+def test_every_deviation_is_described_and_tested() -> None:
+    check_section("The R-tree family", "tree", [*flags_of(Deviations), "coins_rest"])

@@ -125,10 +125,10 @@ def test_a_reused_group_is_shown_as_it_was() -> None:
     assert decided.losses.tolist() == pytest.approx([0.7525] * 3)
 
 
-def test_a_row_beside_the_interval_of_a_kept_group_does_not_join_it() -> None:
-    # The node that was shown covers a Cat as well; the interval, which nobody sees, doesn't.
+def test_a_row_beside_the_interval_of_a_kept_group_joins_it_if_its_node_covers_it() -> None:
+    # The node that was shown covers a Cat as well; the interval doesn't, but nobody sees it.
     decided = publish(SCHEMA, [[20.0, DOG], [21.0, JAY], [20.5, CAT]], rows=1)
-    assert decided.outcomes.tolist() == [Outcome.group, Outcome.group, Outcome.suppressed]
+    assert decided.outcomes.tolist() == [Outcome.group, Outcome.group, Outcome.reuse]
 
 
 def test_a_snapshot_of_another_tree_or_loss_is_refused() -> None:

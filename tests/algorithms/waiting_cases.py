@@ -37,6 +37,9 @@ class Case(cases.Case):
         super().__post_init__()
         if self.delay == (None, None) and not self.capacity:
             self.capacity = 9
+        if self.capacity:
+            people = (self.k, self.l, math.ceil(self.entropy), self.recursive[1])
+            self.capacity = max(self.capacity, *(n - 1 for n in people))
         if self.time_is_quasi:
             self.timed = True
             self.domains = [*self.domains, TIME]

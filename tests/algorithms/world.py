@@ -69,7 +69,7 @@ def check_section(title: str, prefix: str, flags: Sequence[str]) -> None:
     assert table == [(str(n), flag) for n, flag in enumerate(flags, start=1)]
     for n, _ in table:
         assert f"\n### {prefix}-{n}: " in section
-    tests = "".join(path.read_text(encoding="utf-8") for path in here.parent.glob("test_*.py"))
+    tests = "".join(p.read_text(encoding="utf-8") for p in here.parents[1].rglob("test_*.py"))
     named = re.findall(r"`(test_\w+)`", section)
     assert named
     for name in named:

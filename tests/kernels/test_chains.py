@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from shoal.kernels import chains as kernels
-from shoal.kernels.boxes import box_of, covers
+from shoal.kernels.boxes import covers
 from shoal.kernels.chains import Chains, arrives, empty, inside, n_inside, renew
 from shoal.kernels.rng import seeded
 from tests.naive.chains import NaiveChains
@@ -106,7 +106,7 @@ def shown(chains: Chains) -> list[tuple[int, tuple[tuple[float, float], ...]]]:
     return [
         (int(position), tuple(zip(lo, hi, strict=True)))
         for position, lo, hi in zip(
-            chains.positions, chains.lo.T.tolist(), chains.hi.T.tolist(), strict=True
+            chains.positions, chains.lo.tolist(), chains.hi.tolist(), strict=True
         )
     ]
 
@@ -263,7 +263,7 @@ def test_a_chain_without_room_still_has_a_sample_of_the_window(n_links: int) -> 
         was_full += int((chains.chains["n_links"] == n_links).sum())
         assert (chains.positions > position - window).all()
         assert (chains.positions <= position).all()
-        assert (chains.lo[0] == chains.positions).all()
+        assert (chains.lo[:, 0] == chains.positions).all()
         assert (chains.chains["n_links"] <= n_links).all()
     assert was_full > 0
 
@@ -296,7 +296,7 @@ def test_it_goes_on_from_a_copy_as_if_nothing_had_happened() -> None:
     for row in stream[:55]:
         take(chains, random, *row)
     copy, again = Chains(*(array.copy() for array in chains)), random.copy()
-    copy.outside[:] = 7
+    copy.marks[:] = 7
     for row in stream[55:]:
         assert take(chains, random, *row) == take(copy, again, *row)
         n_inside(chains, row[1], row[2])
@@ -325,9 +325,7 @@ def test_those_inside_a_box_are_those_it_covers(samples: int) -> None:
     boxes += [(lo - 3, hi + 3) for lo, hi in boxes]
     boxes += [(np.zeros(3), np.full(3, 20.0)), (np.full(3, np.inf), np.full(3, -np.inf))]
     for lo, hi in boxes:
-        expected = [
-            c for c in range(samples) if covers(lo, hi, box_of(chains.lo, c), box_of(chains.hi, c))
-        ]
+        expected = [c for c in range(samples) if covers(lo, hi, chains.lo[c], chains.hi[c])]
         assert inside(chains, lo, hi).tolist() == expected
         assert n_inside(chains, lo, hi) == len(expected)
         seen[bool(expected)] += 1

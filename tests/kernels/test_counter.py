@@ -56,3 +56,16 @@ def test_growing_keeps_the_counts() -> None:
     larger = counter.grown(table, 100)
     assert len(larger) > len(table)
     assert contents(larger) == contents(table) == {(0, 5): 2, (0, 6): 1}
+
+
+@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@given(keys=st.lists(KEYS, max_size=25), asked=KEYS)
+def test_counting_looks_and_changes_nothing(
+    keys: list[tuple[int, int]], asked: tuple[int, int]
+) -> None:
+    table = counter.empty(28)
+    for key in keys:
+        counter.add(table, *key)
+    before = table.copy()
+    assert counter.count(table, *asked) == keys.count(asked)
+    np.testing.assert_array_equal(table, before)

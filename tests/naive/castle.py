@@ -329,7 +329,7 @@ class NaiveCastle:
             self.held.pop(row.number, None)
         decisions: list[Decision] = []
         for part in parts:  # 5
-            box = self.space.box(part)
+            box = self.space.public(self.space.box(part))
             group = Group(self.n_groups, box, self.space.loss(box), n_subjects(part))
             self.n_groups += 1
             decisions += [self._published(row, "group", group, when) for row in part]  # 6

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from shoal.waiting import MANY
 from tests.naive.castle import Decision
 from tests.naive.forcing import NaiveForcing, When
 from tests.naive.space import Row
@@ -50,11 +51,18 @@ class NaiveMinDelay(NaiveForcing):
         own = next(rows for rows in self.classes if row in rows)
         merged = [own]
         others = [rows for rows in self.classes if rows is not own]
-        while not self.meets([member for rows in merged for member in rows]):
-            if not others:
-                return self._alone(row, own, when)
-            merged.append(others.pop(0))
-        return self._publish(merged, when)
+        if self.meets(own):
+            return self._publish(merged, when)
+        tested = 0
+        for other in others:
+            merged.append(other)
+            union = [member for rows in merged for member in rows]
+            is_last = len(merged) == len(others) + 1
+            if len(merged) - 1 <= MANY or len(union) >= 2 * tested or is_last:
+                tested = len(union)
+                if self.meets(union):
+                    return self._publish(merged, when)
+        return self._alone(row, own, when)
 
     def _alone(self, row: Row, own: list[Row], when: When) -> list[Decision]:
         """Suppress a row; its subject's row in the last class that has one takes its place."""

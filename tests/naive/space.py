@@ -116,7 +116,7 @@ class Space:
     def public(self, box: Box) -> Box:
         """What is published of a box: of categories the lowest node above all of them."""
         return tuple(
-            None if side is None else _node(domain, *side)
+            side if side is None or side[0] > side[1] else _node(domain, *side)
             for domain, side in zip(self.domains, box, strict=True)
         )
 

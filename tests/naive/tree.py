@@ -14,6 +14,7 @@ from typing import Any
 
 from shoal.hierarchy import Range
 from shoal.kernels import rng
+from shoal.waiting import MANY
 from tests.naive.castle import Decision
 from tests.naive.chains import NaiveChains
 from tests.naive.forcing import NaiveForcing, When
@@ -209,17 +210,29 @@ class NaiveTreeBasic(NaiveForcing):
             return None
         union = [leaf]
         others = [other for other in self.tree.leaves if other is not leaf]
-        while not self.meets([row for part in union for row in part.rows]):
+        box = leaf.box
+
+        def lost(other: Leaf) -> tuple[float, int]:
+            return self.space.spread(self.space.join([box, other.box])), other.birth
+
+        for _ in range(MANY):
             if not others:
                 return None
-            box = self.space.join([part.box for part in union])
-            nearest = min(
-                others,
-                key=lambda o: (self.space.spread(self.space.join([box, o.box])), o.birth),
-            )
+            nearest = min(others, key=lost)
             others.remove(nearest)
             union.append(nearest)
-        return union
+            box = self.space.join([part.box for part in union])
+            if self.meets([row for part in union for row in part.rows]):
+                return union
+        tested = sum(len(part.rows) for part in union)
+        for other in sorted(others, key=lost):
+            union.append(other)
+            rows = [row for part in union for row in part.rows]
+            if len(rows) >= 2 * tested or len(union) == len(others) + MANY + 1:
+                tested = len(rows)
+                if self.meets(rows):
+                    return union
+        return None
 
     def publish_all(self, leaves: list[Leaf], when: When) -> list[Decision]:
         """Publish leaves together, or as two groups if there is enough for two."""

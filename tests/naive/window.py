@@ -328,7 +328,7 @@ class NaiveWindow:
         return self.promise.can_break or bool(self.latest.measures)
 
     def new_group(self, rows: Sequence[Row], when: When) -> Group:
-        box = self.space.box(rows)
+        box = self.space.public(self.space.box(rows))
         return Group(box, self.space.loss(box), n_subjects(rows), since=when[0])
 
     # -- what becomes of it ----------------------------------------------------------------------

@@ -533,3 +533,17 @@ def test_knobs_that_a_class_refuses_are_not_drawn() -> None:
     assert 0 in {recipe.kept for recipe in drawn}
     with pytest.raises(ParameterError):
         Castle(clusters=0)
+
+
+def test_a_drawn_knob_that_a_drawn_stream_cannot_have_is_drawn_anew() -> None:
+    """Instants in seconds need rows with a time: that they are refused without is no failure."""
+    asked: list[tuple[float, bool]] = []
+
+    def check_noted(anonymizer: Anonymizer, stream: Stream) -> None:
+        delay = stream.policy.delay
+        assert delay is not None
+        asked.append((anonymizer.instant, delay.seconds is not None))  # type: ignore[attr-defined]
+
+    run_check(check_noted, find("tree-basic"), examples=60)
+    assert any(instant > 0.0 for instant, _ in asked)
+    assert all(in_seconds for instant, in_seconds in asked if instant > 0.0)

@@ -159,6 +159,7 @@ class Rules(NamedTuple):
     """
 
     sides: Sides
+    shown: Sides
     limits: Limits
     deadlines: Deadlines
     best: bool
@@ -174,7 +175,7 @@ class CastleEngine(HoldingEngine):
         d = space.n_quasi
         best = recipe.reuse == "best"
         hopeless = bool(any_diversity(space.limits) and not breakable(space.limits))
-        self._rules = Rules(space.sides, space.limits, space.deadlines, best, hopeless)
+        self._rules = Rules(space.sides, space.shown, space.limits, space.deadlines, best, hopeless)
         slots = np.zeros(recipe.clusters, SLOT)
         slots["birth"] = slots["first"] = slots["last"] = -1
         state = State(
@@ -548,6 +549,8 @@ def _output(rules: Rules, state: State, positions: Ints, out: Out) -> None:
             end += 1
         members = order[begin:end]
         lo, hi = hull(rules.sides, rows.lo, rows.hi, members)
+        # Who may join the group later must depend on what can be seen.
+        join(rules.shown, lo, hi, lo, hi)
         loss = box_loss(rules.sides, lo, hi)
         subjects, sensitive = picked(rows.subjects, members), picked_rows(rows.sensitive, members)
         n_subjects = count_subjects(subjects)

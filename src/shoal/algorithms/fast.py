@@ -176,6 +176,7 @@ class FastEngine(HoldingEngine):
         self._block = recipe.block or (max(1, rows // (ROUNDS * n)) if rows else BLOCK)
         self._rules = Rules(
             space.sides,
+            space.shown,
             space.limits,
             space.deadlines,
             recipe.reuse == "best",
@@ -409,7 +410,7 @@ def _see_to_own(rules: Rules, rows: Held, ask: Round, worker: Worker, position: 
     columns.close_holes(worker.columns, rows, columns.DENSE)
     slot = rows.rows["following"][at]
     members = neighbours_of(rules, rows, worker.columns, slot)
-    shown, box_lo, box_hi = shape(rules.sides, rows, members)
+    shown, box_lo, box_hi = shape(rules.sides, rules.shown, rows, members)
     known = best(worker.kept, groups, shown.loss)
     if known >= 0:
         _join(rules, rows, ask, worker, position, known)

@@ -23,7 +23,7 @@ from shoal.kernels.held import Held, put
 from shoal.kernels.lists import in_order
 from shoal.space import Deadlines, Space
 from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
-from shoal.waiting import Waiting, may_be_group, nobody_can
+from shoal.waiting import MANY, Waiting, may_be_group, nobody_can
 
 __all__ = ["MinDelay"]
 
@@ -283,14 +283,20 @@ def _publish_merged(rules: Rules, state: State, rank: int, out: Out) -> bool:
     taken = np.zeros(n, np.bool_)
     taken[rank] = True
     union = _members(state, _listed(state, rank))
-    other = 0
-    while not may_be_group(rules.limits, rows, union):
-        while other < n and taken[other]:
-            other += 1
-        if other == n:
-            return False
+    merged, tested, found = 0, 0, may_be_group(rules.limits, rows, union)
+    for other in range(n):
+        if found:
+            break
+        if taken[other]:
+            continue
         taken[other] = True
+        merged += 1
         union = np.concatenate((union, _members(state, _listed(state, other))))
+        if merged <= MANY or len(union) >= 2 * tested or merged == n - 1:
+            tested = len(union)
+            found = may_be_group(rules.limits, rows, union)
+    if not found:
+        return False
     # From the end, so that those before keep their places.
     for i in range(n - 1, -1, -1):
         if taken[i]:

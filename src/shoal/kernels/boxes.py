@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal._jit import kernel
+from shoal._jit import inlined, kernel
 from shoal.kernels.arrays import Floats, Ints, Records
 
 __all__ = [
@@ -84,7 +84,7 @@ class Box(NamedTuple):
     window: int = -1
 
 
-@kernel
+@inlined
 def box_of(boxes: Floats, c: int) -> Floats:
     """One box of many (attributes along the first axis).
 
@@ -97,7 +97,7 @@ def box_of(boxes: Floats, c: int) -> Floats:
     return box
 
 
-@kernel
+@inlined
 def set_box(boxes: Floats, c: int, box: Floats) -> None:
     """Write one box of many (attributes along the first axis)."""
     for d in range(len(boxes)):
@@ -134,8 +134,13 @@ def _side_loss(sides: Sides, d: int, lo: float, hi: float) -> float:
 def box_loss(sides: Sides, lo: Floats, hi: Floats) -> float:
     """The weighted loss of a box, between 0 and 1."""
     loss = 0.0
+    first_leaf, units = sides.attributes["first_leaf"], sides.attributes["unit"]
     for d in range(len(lo)):
-        loss += _side_loss(sides, d, lo[d], hi[d])
+        if first_leaf[d] < 0:
+            length = hi[d] - lo[d]
+            loss += (length if length > 0.0 else 0.0) * units[d]
+        else:
+            loss += _side_loss(sides, d, lo[d], hi[d])
     return loss
 
 
@@ -178,12 +183,13 @@ def covers(outer_lo: Floats, outer_hi: Floats, lo: Floats, hi: Floats) -> bool:
 @kernel
 def join(sides: Sides, lo: Floats, hi: Floats, other_lo: Floats, other_hi: Floats) -> None:
     """Widen a box, in place, to what an outsider would see if it took in another one."""
+    first_leaf = sides.attributes["first_leaf"]
     for d in range(len(lo)):
         if other_lo[d] < lo[d]:
             lo[d] = other_lo[d]
         if other_hi[d] > hi[d]:
             hi[d] = other_hi[d]
-        if sides.attributes["first_leaf"][d] >= 0 and lo[d] <= hi[d]:
+        if first_leaf[d] >= 0 and lo[d] <= hi[d]:
             node = cover(sides, d, lo[d], hi[d])
             lo[d] = sides.nodes["lo"][node]
             hi[d] = sides.nodes["hi"][node]
@@ -215,27 +221,35 @@ def _climb(sides: Sides, node: int) -> tuple[float, float, float, int]:
     return sides.nodes["lo"][node], sides.nodes["hi"][node], sides.nodes["loss"][parent], parent
 
 
-@kernel
-def _add_joined(
-    sides: Sides, d: int, los: Floats, his: Floats, n: int, low: float, high: float, out: Floats
-) -> None:
-    """For each of n boxes, add what its side in attribute d and one interval lose together.
+@inlined
+def _add_lengths(
+    unit: float, d: int, los: Floats, his: Floats, first: int, n: int, low: float, high: float,
+    out: Floats,
+) -> None:  # fmt: skip
+    """For n boxes from the first on, add what their sides in a range and one interval lose.
 
-    The loops run over boxes innermost and have no branches, so the compiler turns them into vector
-    instructions. A tree is climbed from the node of the interval, three levels at a time: whatever
-    isn't under a node needs at least its parent.
+    The loop has no branches, so that the compiler turns it into vector instructions. (A slice of
+    the boxes, or a field of the attributes, would be easier to hand over, and takes longer.)
     """
-    if sides.attributes["first_leaf"][d] < 0:
-        unit = sides.attributes["unit"][d]
-        for c in range(n):
-            a = los[c] if los[c] < low else low
-            b = his[c] if his[c] > high else high
-            length = b - a
-            out[c] += (length if length > 0.0 else 0.0) * unit
-        return
+    for c in range(n):
+        a = los[d, first + c] if los[d, first + c] < low else low
+        b = his[d, first + c] if his[d, first + c] > high else high
+        length = b - a
+        out[c] += (length if length > 0.0 else 0.0) * unit
+
+
+@kernel
+def _add_nodes(
+    sides: Sides, d: int, los: Floats, his: Floats, first: int, n: int, low: float, high: float,
+    out: Floats,
+) -> None:  # fmt: skip
+    """The same in a tree, which is climbed from the node of the interval, three levels at a time.
+
+    Whatever isn't under a node needs at least its parent.
+    """
     if low > high:
         for c in range(n):
-            out[c] += _side_loss(sides, d, los[c], his[c])
+            out[c] += _side_loss(sides, d, los[d, first + c], his[d, first + c])
         return
     node = cover(sides, d, low, high)
     v0 = sides.nodes["loss"][node]
@@ -244,14 +258,14 @@ def _add_joined(
     a3, b3, v3, node = _climb(sides, node)
     if sides.nodes["parent"][node] == node:
         for c in range(n):
-            a, b = los[c], his[c]
+            a, b = los[d, first + c], his[d, first + c]
             v = v1 if (a < a1) | (b > b1) else v0
             v = v2 if (a < a2) | (b > b2) else v
             out[c] += v3 if (a < a3) | (b > b3) else v
         return
     side = np.empty(n)
     for c in range(n):
-        a, b = los[c], his[c]
+        a, b = los[d, first + c], his[d, first + c]
         v = v1 if (a < a1) | (b > b1) else v0
         v = v2 if (a < a2) | (b > b2) else v
         side[c] = v3 if (a < a3) | (b > b3) else v
@@ -260,7 +274,7 @@ def _add_joined(
         a2, b2, v2, node = _climb(sides, node)
         a3, b3, v3, node = _climb(sides, node)
         for c in range(n):
-            a, b = los[c], his[c]
+            a, b = los[d, first + c], his[d, first + c]
             v = v1 if (a < a1) | (b > b1) else side[c]
             v = v2 if (a < a2) | (b > b2) else v
             side[c] = v3 if (a < a3) | (b > b3) else v
@@ -286,8 +300,12 @@ def joined_losses_from(
     """The same for the n boxes from the first one on."""
     for c in range(n):
         out[c] = 0.0
+    first_leaf, units = sides.attributes["first_leaf"], sides.attributes["unit"]
     for d in range(len(lo)):
-        _add_joined(sides, d, los[d, first:], his[d, first:], n, lo[d], hi[d], out)
+        if first_leaf[d] < 0:
+            _add_lengths(units[d], d, los, his, first, n, lo[d], hi[d], out)
+        else:
+            _add_nodes(sides, d, los, his, first, n, lo[d], hi[d], out)
 
 
 @kernel
@@ -346,8 +364,11 @@ def distances_from(
         share, has = sides.attributes["weight"][d], lo[d] <= hi[d]
         for c in range(n):
             side[c] = 0.0
-        if has:
-            _add_joined(sides, d, los[d, first:], his[d, first:], n, lo[d], hi[d], side)
+        if has and sides.attributes["first_leaf"][d] < 0:
+            unit = sides.attributes["unit"][d]
+            _add_lengths(unit, d, los, his, first, n, lo[d], hi[d], side)
+        elif has:
+            _add_nodes(sides, d, los, his, first, n, lo[d], hi[d], side)
         for c in range(n):
             both = (los[d, first + c] <= his[d, first + c]) == has
             out[c] += side[c] if both else share
@@ -369,7 +390,10 @@ def shared_losses(
             continue
         for c in range(n):
             side[c] = 0.0
-        _add_joined(sides, d, los[d], his[d], n, lo[d], hi[d], side)
+        if sides.attributes["first_leaf"][d] < 0:
+            _add_lengths(sides.attributes["unit"][d], d, los, his, 0, n, lo[d], hi[d], side)
+        else:
+            _add_nodes(sides, d, los, his, 0, n, lo[d], hi[d], side)
         share = sides.attributes["weight"][d]
         for c in range(n):
             has = los[d, c] <= his[d, c]

@@ -25,17 +25,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal._jit import kernel
-from shoal.kernels.arrays import Floats, Ints, Records
+from shoal._jit import inlined, kernel
+from shoal.kernels.arrays import Bools, Bytes, Floats, Ints, Records
 from shoal.kernels.lists import in_order
 from shoal.kernels.rng import below, uniform
 
-__all__ = ["LINKS", "Chains", "arrives", "empty", "inside", "n_inside", "renew"]
+__all__ = ["LINKS", "Chains", "arrives", "empty", "inside", "n_inside", "renew", "scale_of"]
 
 #: How many links a chain stores. About 0.7 are expected, more than 20 about once in 10**18 chains:
 #: then the newest link takes the place of the last one, and no sample is ever without a successor.
 LINKS = 20
-#: `n_inside` looks at so many samples at a time: where none is left, further sides don't matter.
+
+#: Marks of samples that are in a box, surely or if a closer look says so; odd ones are outside.
+SURE, DOUBTFUL = 0, 2
+#: So many marks are counted at a time.
 BLOCK = 128
 
 #: Of each chain: the position of the next link, that of the next row which its coin selects, how
@@ -44,11 +47,13 @@ CHAIN = np.dtype([("awaited", "i8"), ("selected", "i8"), ("n_links", "i8"), ("fo
 
 
 class Chains(NamedTuple):
-    """The boxes of the current samples (attributes along the first axis) and their positions; the
+    """The boxes of the current samples, one after another, and their positions; the
     boxes and positions of the links of each chain, the next one first; the rest of each chain; and
     the wheel: for each row of a window the first chain that has something to do there (-1: none).
 
-    ``outside`` is room to work in. What is in it between two calls doesn't matter.
+    ``rough_lo`` and ``rough_hi`` are the current samples' boxes in bytes (attributes along the
+    first axis), by ``scale``: the lowest of each range, bytes per unit, and 1 where each number has
+    a byte of its own. ``marks`` is room to work in. What is in it between two calls doesn't matter.
     """
 
     lo: Floats
@@ -59,11 +64,18 @@ class Chains(NamedTuple):
     links: Ints
     chains: Records
     wheel: Ints
-    outside: Ints
+    scale: Floats
+    rough_lo: Bytes
+    rough_hi: Bytes
+    marks: Bytes
 
 
-def empty(samples: int, window: int, n_quasi: int, n_links: int = LINKS) -> Chains:
+def empty(
+    samples: int, window: int, n_quasi: int, n_links: int = LINKS, scale: Floats | None = None
+) -> Chains:
     """So many chains over a window of so many rows, none of which has come.
+
+    ``scale`` (see `scale_of`) makes it quicker to tell which samples a box covers.
 
     >>> from shoal.kernels.rng import seeded
     >>> chains, random, changed = empty(5, 10, 1), seeded(b"7", "decide"), np.empty(5, np.int64)
@@ -84,16 +96,33 @@ def empty(samples: int, window: int, n_quasi: int, n_links: int = LINKS) -> Chai
     wheel[0] = 0
     return Chains(
         # No box covers what has no end: where nothing has come, nothing is inside.
-        np.full((n_quasi, samples), -np.inf),
-        np.full((n_quasi, samples), np.inf),
+        np.full((samples, n_quasi), -np.inf),
+        np.full((samples, n_quasi), np.inf),
         np.full(samples, -1),
         np.zeros((samples, n_links, n_quasi)),
         np.zeros((samples, n_links, n_quasi)),
         np.zeros((samples, n_links), np.int64),
         chains,
         wheel,
-        np.zeros(samples, np.int64),
+        np.zeros((3, n_quasi)) if scale is None else scale,
+        np.zeros((n_quasi, samples), np.uint8),
+        np.full((n_quasi, samples), 255, np.uint8),
+        np.zeros(samples, np.uint8),
     )
+
+
+def scale_of(lowest: Floats, highest: Floats, are_codes: Bools) -> Floats:
+    """How numbers of each attribute are told apart by bytes, given its range.
+
+    >>> scale_of(np.array([0.0, 0.0]), np.array([127.0, 6.0]), np.array([False, True]))
+    array([[0., 0.],
+           [2., 1.],
+           [0., 1.]])
+    """
+    length = highest - lowest
+    per_unit = np.divide(254.0, length, out=np.zeros(len(length)), where=length > 0.0)
+    own_byte = are_codes & (length <= 253.0)
+    return np.array([lowest, np.where(own_byte, 1.0, per_unit), own_byte])
 
 
 # -- rows come ------------------------------------------------------------------------------------
@@ -119,14 +148,17 @@ def arrives(
 @kernel
 def renew(chains: Chains, c: int) -> None:
     """The next link of a chain becomes its current sample."""
-    for d in range(len(chains.lo)):
-        chains.lo[d, c] = chains.link_lo[c, 0, d]
-        chains.hi[d, c] = chains.link_hi[c, 0, d]
+    for d in range(chains.lo.shape[1]):
+        chains.lo[c, d] = chains.link_lo[c, 0, d]
+        chains.hi[c, d] = chains.link_hi[c, 0, d]
+        lowest, per_unit = chains.scale[0, d], chains.scale[1, d]
+        chains.rough_lo[d, c] = _rough(chains.lo[c, d], lowest, per_unit)
+        chains.rough_hi[d, c] = _rough(chains.hi[c, d], lowest, per_unit)
     chains.positions[c] = chains.links[c, 0]
     chains.chains["n_links"][c] -= 1
     for j in range(chains.chains["n_links"][c]):
         chains.links[c, j] = chains.links[c, j + 1]
-        for d in range(len(chains.lo)):
+        for d in range(chains.lo.shape[1]):
             chains.link_lo[c, j, d] = chains.link_lo[c, j + 1, d]
             chains.link_hi[c, j, d] = chains.link_hi[c, j + 1, d]
 
@@ -210,39 +242,87 @@ def _next_selected(random: Ints, position: int, window: int) -> int:
 
 @kernel
 def n_inside(chains: Chains, lo: Floats, hi: Floats) -> int:
-    """How many of the current samples a box covers.
-
-    The inner loop runs over samples, has no branches, and its marks are as wide as the numbers they
-    are of, so that the compiler turns it into vector instructions.
-    """
-    los, his, marks = chains.lo, chains.hi, chains.outside
-    n_covered = 0
+    """How many of the current samples a box covers."""
+    marks, los, his = chains.marks, chains.lo, chains.hi
+    _mark_all(chains, lo, hi)
+    n = 0
     for begin in range(0, len(marks), BLOCK):
-        end = min(begin + BLOCK, len(marks))
-        n, n_outside = end - begin, 0
-        outside = marks[begin:end]
-        for i in range(n):
-            outside[i] = 0
-        for d in range(len(lo)):
-            lows, highs, low, high = los[d, begin:end], his[d, begin:end], lo[d], hi[d]
-            n_outside = 0
-            for i in range(n):
-                mark = outside[i] | (1 if (lows[i] < low) | (highs[i] > high) else 0)
-                outside[i] = mark
-                n_outside += mark
-            if n_outside == n:
-                break
-        n_covered += n - n_outside
-    return n_covered
+        block = marks[begin : begin + BLOCK]
+        n_sure, n_doubtful = _tally(block)
+        n += n_sure
+        if n_doubtful > 0:
+            for i in range(len(block)):
+                if block[i] == DOUBTFUL and _covered(los, his, begin + i, lo, hi):
+                    n += 1
+    return n
+
+
+@kernel
+def _tally(marks: Bytes) -> tuple[int, int]:
+    """How many samples are surely in a box, and how many doubtfully so. (At most 255.)"""
+    n_sure, n_doubtful = np.uint8(0), np.uint8(0)
+    for c in range(len(marks)):
+        n_sure += np.uint8(marks[c] == SURE)
+        n_doubtful += np.uint8(marks[c] == DOUBTFUL)
+    return int(n_sure), int(n_doubtful)
 
 
 @kernel
 def inside(chains: Chains, lo: Floats, hi: Floats) -> Ints:
     """The numbers of the chains whose current sample a box covers, in ascending order."""
-    numbers = np.empty(n_inside(chains, lo, hi), np.int64)
-    n = 0
-    for c in range(len(chains.outside)):
-        if chains.outside[c] == 0:
-            numbers[n] = c
+    marks, los, his = chains.marks, chains.lo, chains.hi
+    found, n = np.empty(len(marks), np.int64), 0
+    _mark_all(chains, lo, hi)
+    for c in range(len(marks)):
+        if marks[c] == SURE or (marks[c] == DOUBTFUL and _covered(los, his, c, lo, hi)):
+            found[n] = c
             n += 1
-    return numbers
+    return found[:n].copy()
+
+
+@inlined
+def _covered(los: Floats, his: Floats, c: int, lo: Floats, hi: Floats) -> bool:
+    for d in range(len(lo)):  # noqa: SIM110 - Numba compiles no generator expressions
+        if los[c, d] < lo[d] or his[c, d] > hi[d]:
+            return False
+    return True
+
+
+@kernel
+def _mark_all(chains: Chains, lo: Floats, hi: Floats) -> None:
+    """Mark each sample: it is surely in a box, or doubtfully so (`DOUBTFUL`), or outside.
+
+    Rough places are bytes, of which a processor compares dozens at once. They are in the order of
+    the numbers that they are of: who is outside by them is so indeed, and only who has the very
+    byte of a side has to be looked at closely. (Not even then, where each number has its own byte.)
+    """
+    marks, scale = chains.marks, chains.scale
+    for c in range(len(marks)):
+        marks[c] = SURE
+    for d in range(len(lo)):
+        low, high = _rough(lo[d], scale[0, d], scale[1, d]), _rough(hi[d], scale[0, d], scale[1, d])
+        doubt = np.uint8(0 if scale[2, d] > 0.0 else DOUBTFUL)
+        _mark(chains.rough_lo[d], chains.rough_hi[d], low, high, doubt, marks)
+
+
+@kernel
+def _mark(
+    lows: Bytes, highs: Bytes, low: np.uint8, high: np.uint8, doubt: np.uint8, marks: Bytes
+) -> None:
+    """Mark samples by one side.
+
+    By itself: within a larger function the compiler doesn't turn the loop into vector instructions.
+    """
+    for c in range(len(lows)):
+        outside = np.uint8((lows[c] < low) | (highs[c] > high))
+        at_a_side = np.uint8((lows[c] == low) | (highs[c] == high))
+        marks[c] |= outside | (at_a_side * doubt)
+
+
+@inlined
+def _rough(value: float, lowest: float, per_unit: float) -> np.uint8:
+    """Where a number roughly lies between the ends of its range."""
+    if per_unit == 0.0 or value <= lowest:
+        return np.uint8(0)
+    place = (value - lowest) * per_unit
+    return np.uint8(255 if place >= 254.0 else int(place) + 1)

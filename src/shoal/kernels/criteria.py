@@ -25,6 +25,7 @@ __all__ = [
     "match",
     "meets",
     "needed",
+    "varied",
 ]
 
 
@@ -199,15 +200,36 @@ def _even_enough(counts: Ints, entropy: float, c: float, l: int) -> bool:  # noq
 
 
 @kernel
+def _varied(limits: Limits, j: int, subject: Ints, value: Ints) -> bool:
+    """Whether there are as many people as asked, each with another value."""
+    enough = limits.diversity["diverse"][j]
+    if enough <= 1:
+        return True
+    found = 0
+    for partner in match(subject, value, enough):
+        if partner >= 0:
+            found += 1
+    return found >= enough
+
+
+@kernel
+def varied(limits: Limits, subjects: Ints, sensitive: Ints) -> bool:
+    """Whether rows have the variety that every form of diversity asks, even or not.
+
+    Where all rows together haven't, no part of them has.
+    """
+    subject = by_first(subjects)
+    for j in range(sensitive.shape[1]):
+        if not _varied(limits, j, subject, by_first(column(sensitive, j))):
+            return False
+    return True
+
+
+@kernel
 def _diverse(limits: Limits, j: int, subject: Ints, value: Ints) -> bool:
     asked = limits.diversity[j]
-    if asked["diverse"] > 1:
-        found = 0
-        for partner in match(subject, value, asked["diverse"]):
-            if partner >= 0:
-                found += 1
-        if found < asked["diverse"]:
-            return False
+    if not _varied(limits, j, subject, value):
+        return False
     if asked["entropy"] > 0.0 or asked["c"] > 0.0:
         rows, people = tally(value), tally(_pairs(subject, value)[1])
         return _even_enough(rows, asked["entropy"], asked["c"], asked["l"]) and _even_enough(

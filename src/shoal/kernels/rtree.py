@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal._jit import kernel
+from shoal._jit import inlined, kernel
 from shoal.kernels import counter
 from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import Sides, box_loss, box_of, join, joined_losses, set_box
@@ -141,20 +141,14 @@ def choose_node(sides: Sides, tree: Tree, lo: Floats, hi: Floats) -> int:
     Who loses the same is told apart by birth, here and everywhere: numbers are used again.
     """
     n = tree.marks["node_numbers"][0]
+    births, losses = tree.nodes["birth"], tree.node_loss
     joined = np.empty(n)
     joined_losses(sides, tree.node_lo, tree.node_hi, n, lo, hi, joined)
     best, least = -1, np.inf
     for c in range(n):
-        gain = joined[c] - tree.node_loss[c]
-        if gain > least or tree.nodes["birth"][c] < 0:
-            continue
-        if (
-            gain < least
-            or tree.node_loss[c] < tree.node_loss[best]
-            or (
-                tree.node_loss[c] == tree.node_loss[best]
-                and tree.nodes["birth"][c] < tree.nodes["birth"][best]
-            )
+        gain = joined[c] - losses[c]
+        if births[c] >= 0 and (
+            gain < least or (gain == least and _before(losses, births, c, best))
         ):
             best, least = c, gain
     return best
@@ -173,20 +167,20 @@ class Wanted(NamedTuple):
 def find_leaf(sides: Sides, tree: Tree, counts: Records, node: int, row: Wanted) -> int:
     """The leaf of a node that a row enlarges least, without its subject; -1: there is none."""
     members = tree.members[node, : tree.nodes["n_leaves"][node]]
+    losses, births, n_rows = tree.loss, tree.leaves["birth"], tree.leaves["n_rows"]
     los, his = gathered(tree.lo, members), gathered(tree.hi, members)
     joined = np.empty(len(members))
     joined_losses(sides, los, his, len(members), row.lo, row.hi, joined)
     best, least = -1, np.inf
     for i in range(len(members)):
         leaf = members[i]
-        gain = joined[i] - tree.loss[leaf]
-        if gain > least or (best >= 0 and gain == least and not _before(tree, leaf, best)):
-            continue
-        if tree.leaves["n_rows"][leaf] >= row.most:
-            continue
-        if counter.count(counts, leaf, row.subject) > 0:
-            continue
-        best, least = leaf, gain
+        gain = joined[i] - losses[leaf]
+        if (
+            (gain < least or (gain == least and _before(losses, births, leaf, best)))
+            and n_rows[leaf] < row.most
+            and counter.count(counts, leaf, row.subject) == 0
+        ):
+            best, least = leaf, gain
     return best
 
 
@@ -207,17 +201,17 @@ def find_leaf_anywhere(sides: Sides, tree: Tree, counts: Records, row: Wanted) -
         lo, hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
         join(sides, lo, hi, row.lo, row.hi)
         gain = box_loss(sides, lo, hi) - tree.loss[leaf]
-        if gain < least or (gain == least and _before(tree, leaf, best)):
+        if gain < least or (gain == least and _before(tree.loss, tree.leaves["birth"], leaf, best)):
             best, least = leaf, gain
     return best
 
 
-@kernel
-def _before(tree: Tree, leaf: int, other: int) -> bool:
-    """Whether a leaf loses less than another, or as much and is older."""
-    if tree.loss[leaf] != tree.loss[other]:
-        return tree.loss[leaf] < tree.loss[other]
-    return tree.leaves["birth"][leaf] < tree.leaves["birth"][other]
+@inlined
+def _before(losses: Floats, births: Ints, one: int, other: int) -> bool:
+    """Whether one loses less than another, or as much and is older."""
+    if losses[one] != losses[other]:
+        return losses[one] < losses[other]
+    return births[one] < births[other]
 
 
 @kernel
@@ -226,18 +220,11 @@ def nearest_leaf(sides: Sides, tree: Tree, lo: Floats, hi: Floats, taken: Ints) 
     n = tree.marks["leaf_numbers"][0]
     joined = np.empty(n)
     joined_losses(sides, tree.lo, tree.hi, n, lo, hi, joined)
-    nearest = -1
+    births, nearest = tree.leaves["birth"], -1
     for leaf in range(n):
-        if tree.leaves["birth"][leaf] < 0 or taken[leaf]:
+        if births[leaf] < 0 or taken[leaf]:
             continue
-        if (
-            nearest < 0
-            or joined[leaf] < joined[nearest]
-            or (
-                joined[leaf] == joined[nearest]
-                and tree.leaves["birth"][leaf] < tree.leaves["birth"][nearest]
-            )
-        ):
+        if nearest < 0 or _before(joined, births, leaf, nearest):
             nearest = leaf
     return nearest
 
@@ -246,18 +233,19 @@ def nearest_leaf(sides: Sides, tree: Tree, lo: Floats, hi: Floats, taken: Ints) 
 def covering(tree: Tree, lo: Floats, hi: Floats, found: Ints) -> int:
     """Write down the leaves whose boxes cover one; give how many there are."""
     n = 0
+    births, n_leaves, members = tree.nodes["birth"], tree.nodes["n_leaves"], tree.members
+    los, his, node_los, node_his = tree.lo, tree.hi, tree.node_lo, tree.node_hi
     for node in range(tree.marks["node_numbers"][0]):
-        if tree.nodes["birth"][node] < 0 or not _covers(tree.node_lo, tree.node_hi, node, lo, hi):
+        if births[node] < 0 or not _covers(node_los, node_his, node, lo, hi):
             continue
-        for i in range(tree.nodes["n_leaves"][node]):
-            leaf = tree.members[node, i]
-            if _covers(tree.lo, tree.hi, leaf, lo, hi):
-                found[n] = leaf
+        for i in range(n_leaves[node]):
+            if _covers(los, his, members[node, i], lo, hi):
+                found[n] = members[node, i]
                 n += 1
     return n
 
 
-@kernel
+@inlined
 def _covers(los: Floats, his: Floats, c: int, lo: Floats, hi: Floats) -> bool:
     for d in range(len(lo)):  # noqa: SIM110 - Numba compiles no generator expressions
         if lo[d] < los[d, c] or hi[d] > his[d, c]:
@@ -307,14 +295,11 @@ def add_leaf(tree: Tree, node: int, next_try: int) -> int:
 @kernel
 def widen_leaf(sides: Sides, tree: Tree, leaf: int, lo: Floats, hi: Floats) -> bool:
     """Let a leaf, and its node, take in a box; whether the leaf's box has changed."""
-    leaf_lo, leaf_hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
-    join(sides, leaf_lo, leaf_hi, lo, hi)
     # The first row may have no value at all, and then no side tells that there is one.
-    widens = tree.loss[leaf] == -np.inf
-    for d in range(len(lo)):
-        if leaf_lo[d] != tree.lo[d, leaf] or leaf_hi[d] != tree.hi[d, leaf]:
-            widens = True
+    widens = tree.loss[leaf] == -np.inf or not _covers(tree.lo, tree.hi, leaf, lo, hi)
     if widens:
+        leaf_lo, leaf_hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
+        join(sides, leaf_lo, leaf_hi, lo, hi)
         set_box(tree.lo, leaf, leaf_lo)
         set_box(tree.hi, leaf, leaf_hi)
         tree.loss[leaf] = box_loss(sides, leaf_lo, leaf_hi)
@@ -342,6 +327,7 @@ def remove_leaf(tree: Tree, leaf: int) -> int:
     tree.leaves["place"][last] = place
     _empty(tree.lo, tree.hi, tree.loss, leaf)
     tree.leaves["birth"][leaf] = -1
+    tree.leaves["n_rows"][leaf] = 0
     tree.free[marks["free_leaves"][0]] = leaf
     marks["free_leaves"][0] += 1
     marks["n_leaves"][0] -= 1
