@@ -27,7 +27,12 @@ PLAIN = (
     "test_labels.py", "test_ladder.py", "test_policy.py", "test_pseudonyms.py",
     "test_recovery.py", "test_release.py", "test_release_cells.py", "test_rungs.py",
     "test_schema.py", "test_trace.py", "test_trace_cells.py", "test_writer.py",
-    "test_z_pipeline.py",
+    "test_z_pipeline.py", "test_active.py", "test_groups.py", "test_waiting.py",
+)  # fmt: skip
+#: Tests of algorithms and kernels whose compiled code is compared with twins elsewhere.
+COMPARED = (
+    "test_tree_basic", "test_tree_density", "test_tree_full", "test_min_delay", "test_rtree",
+    "test_halves", "test_queue", "test_reuse_is_of_what_is_seen",
 )  # fmt: skip
 
 
@@ -39,6 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         uses_broker = "kafka" in item.name or "broker" in item.path.name
         # Twins are slow Python by themselves; beside their kernels they run both ways.
         of_twins = "_twin" in item.path.stem and "equals" not in item.path.stem
+        of_twins = of_twins or item.path.stem in COMPARED
         if inside or uses_broker or of_twins or "kafka" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.plain)
         # Benchmarks and figures have a target of their own.
@@ -50,9 +56,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _together(item: pytest.Item) -> str:
-    """What one worker runs, so that no two compile the same: a file; of the contract, a recipe."""
+    """What one worker runs, so that no two compile the same: a file; of the contract, a recipe.
+
+    The R-tree family is one engine, which takes minutes to compile.
+    """
     params = getattr(getattr(item, "callspec", None), "params", {})
     recipe = params.get("name", "") if item.path.stem == "test_contract" else ""
+    if str(recipe).startswith("tree-") or item.path.stem == "test_tree_equals_twin":
+        return "trees"
     return f"{item.path.stem}-{recipe}"
 
 

@@ -11,7 +11,7 @@ from shoal.testing.checks import CHECKS, FIXED_CHECKS, NOT_ASKED, not_asked, run
 from tests.expected_failures import EXPECTED_FAILURES
 
 #: Compiled code draws many; plain Python, which is slow, few, if it is asked at all.
-EXAMPLES = 1 if numba.config.DISABLE_JIT else 20
+EXAMPLES = 1 if numba.config.DISABLE_JIT else 12
 
 
 def run(name: str, check: str) -> None:

@@ -21,7 +21,7 @@ from tests.algorithms.waiting_cases import CASES, compare
 from tests.naive.tree import NaiveTreeBasic
 
 #: Compiled code draws many streams; plain Python looks whether it does the same.
-MANY = 15 if numba.config.DISABLE_JIT else 150
+MANY = 10 if numba.config.DISABLE_JIT else 50
 RECIPES: dict[str, type[TreeBasic | TreeDensity | TreeFull]] = {
     "tree-basic": TreeBasic, "tree-density": TreeDensity, "tree-full": TreeFull,
 }  # fmt: skip

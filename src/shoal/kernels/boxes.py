@@ -84,7 +84,7 @@ class Box(NamedTuple):
     window: int = -1
 
 
-@inlined
+@kernel
 def box_of(boxes: Floats, c: int) -> Floats:
     """One box of many (attributes along the first axis).
 
@@ -97,7 +97,7 @@ def box_of(boxes: Floats, c: int) -> Floats:
     return box
 
 
-@inlined
+@kernel
 def set_box(boxes: Floats, c: int, box: Floats) -> None:
     """Write one box of many (attributes along the first axis)."""
     for d in range(len(boxes)):
