@@ -19,7 +19,7 @@ from shoal.testing.streams import Stream, play
 from tests.kernels.tables import Table, tables
 from tests.naive.space import covers
 
-EXAMPLES = 15 if numba.config.DISABLE_JIT else 150
+EXAMPLES = 6 if numba.config.DISABLE_JIT else 150
 #: Along the wider of two numbers all of one illness are on one side, along the other they mix.
 MIXED = [
     ((0.0, 0.0), 0, 0, 1.0),

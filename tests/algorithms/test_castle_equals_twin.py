@@ -14,7 +14,7 @@ from tests.algorithms import cases
 from tests.naive.castle import NaiveCastle
 
 #: Compiled code draws many streams; plain Python looks whether it does the same.
-MANY = 15 if numba.config.DISABLE_JIT else 150
+MANY = 6 if numba.config.DISABLE_JIT else 150
 
 
 @dataclass(kw_only=True)

@@ -38,7 +38,7 @@ ILLNESS = Hierarchy.from_dict(
     {"ill": {"lungs": ["flu", "cold"], "gut": {"upper": ["ulcer"], "lower": ["colic", "worms"]}}}
 )
 PAY = Range(-5, 5)
-EXAMPLES = 8 if numba.config.DISABLE_JIT else 60
+EXAMPLES = 4 if numba.config.DISABLE_JIT else 60
 NAMES = [name for name in (*FOR_TABLES, *FOR_STREAMS) if name in names()]
 
 

@@ -12,7 +12,7 @@ from tests.algorithms.waiting_cases import CASES, Case, compare
 from tests.naive.min_delay import NaiveMinDelay
 
 #: Compiled code draws many streams; plain Python looks whether it does the same.
-MANY = 30 if numba.config.DISABLE_JIT else 300
+MANY = 8 if numba.config.DISABLE_JIT else 100
 
 
 @settings(max_examples=MANY, deadline=None, derandomize=True)

@@ -21,7 +21,7 @@ from tests.algorithms.waiting_cases import CASES, compare
 from tests.naive.tree import NaiveTreeBasic
 
 #: Compiled code draws many streams; plain Python looks whether it does the same.
-MANY = 10 if numba.config.DISABLE_JIT else 50
+MANY = 4 if numba.config.DISABLE_JIT else 50
 RECIPES: dict[str, type[TreeBasic | TreeDensity | TreeFull]] = {
     "tree-basic": TreeBasic, "tree-density": TreeDensity, "tree-full": TreeFull,
 }  # fmt: skip
@@ -93,6 +93,8 @@ def quiet(**options: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+# Twins of so many rows are slow, whether they are compared with compiled code or not.
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", RECIPES)
 @pytest.mark.parametrize(
     "options",

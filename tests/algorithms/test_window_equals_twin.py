@@ -156,7 +156,7 @@ def compare(name: str, case: Case, batch: int, ticks: bool) -> None:
 NOTHING = st.just(("open", ()))
 BLOCKS = st.sampled_from([None, 1, 2, 5])
 #: Plain Python is slow: there a look at fewer, beside what compiled code goes through.
-MANY = 15 if numba.config.DISABLE_JIT else 250
+MANY = 6 if numba.config.DISABLE_JIT else 250
 THRESHOLDS = st.sampled_from([0.05, 0.5, 1.0])
 AGES = st.sampled_from([3, 30, None])
 KNOBS = {

@@ -25,7 +25,7 @@ from tests.algorithms.events import RUNGS, stream
 from tests.naive.z_anonymity import Decision, Estimate, NaiveZAnonymity, Row
 
 #: Compiled code draws many streams; plain Python looks whether it does the same.
-MANY = 15 if numba.config.DISABLE_JIT else 200
+MANY = 6 if numba.config.DISABLE_JIT else 200
 HIDDEN, MISSING = -1, -2
 
 

@@ -7,6 +7,7 @@ of gaps. Everything shrinks towards fewer rows, fewer columns and an easier poli
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -68,9 +69,11 @@ def recipes(draw: st.DrawFn, anonymizer: type[Anonymizer]) -> Anonymizer:
     knobs: dict[str, Any] = {}
     for knob in dataclasses.fields(anonymizer):
         if hints[knob.name] is int:
-            knobs[knob.name] = draw(st.sampled_from([knob.default, 0, 1, 2, 5]))
+            known = _taken(anonymizer, knob.name, (knob.default, 0, 1, 2, 5))
+            knobs[knob.name] = draw(st.sampled_from(known))
         elif hints[knob.name] is float:
-            knobs[knob.name] = draw(st.sampled_from([knob.default, 0.0, 0.6, 1.0]))
+            known = _taken(anonymizer, knob.name, (knob.default, 0.0, 0.6, 1.0))
+            knobs[knob.name] = draw(st.sampled_from(known))
         elif get_origin(hints[knob.name]) is Literal:
             knobs[knob.name] = draw(st.sampled_from(get_args(hints[knob.name])))
     try:
@@ -78,6 +81,16 @@ def recipes(draw: st.DrawFn, anonymizer: type[Anonymizer]) -> Anonymizer:
     except ParameterError:
         assume(False)
         raise
+
+
+def _taken(anonymizer: type[Anonymizer], knob: str, values: tuple[Any, ...]) -> list[Any]:
+    """The values that a class takes for a knob, all others as they are by default."""
+    taken = []
+    for value in values:
+        with contextlib.suppress(ParameterError):
+            anonymizer(**{knob: value})
+            taken.append(value)
+    return taken
 
 
 @st.composite
