@@ -16,6 +16,12 @@ SPACE = Space(
     Policy(KAnonymity(2), missing="maybe"),
 )
 GAP = np.nan
+MARKS = np.dtype([("groups", np.int64), ("instants", np.int64)])
+
+
+def marks(groups: int, instants: int) -> np.ndarray:
+    """How many groups and instants there have been."""
+    return np.array([(groups, instants)], MARKS)
 
 
 def ring(*rows: tuple[float, float, int]) -> held.Held:
@@ -58,8 +64,9 @@ def test_of_nobody_there_is_no_shape() -> None:
 
 
 def test_who_is_published_is_held_no_more() -> None:
-    rows, out = ring(*ROWS), Out.room(4, 2)
-    publish(SPACE.sides, rows, np.array([0, 2]), 5, 9, out)
+    rows, out, counted = ring(*ROWS), Out.room(4, 2), marks(5, 9)
+    publish(SPACE.sides, rows, np.array([0, 2]), counted, out)
+    assert counted["groups"] == [6]
     decided = out.decisions()
     assert sorted(decided.rows.tolist()) == [0, 2]
     assert decided.groups.tolist() == [5]
@@ -78,7 +85,7 @@ def test_who_is_published_is_held_no_more() -> None:
 
 def test_who_is_suppressed_is_held_no_more_and_has_no_box() -> None:
     rows, out = ring(*ROWS), Out.room(4, 2)
-    suppress(rows, 3, 2, out)
+    suppress(rows, 3, marks(0, 2), out)
     decided = out.decisions()
     assert decided.rows.tolist() == [3]
     assert decided.boxes.tolist() == [-1]

@@ -25,11 +25,12 @@ from shoal import (
 from shoal.able import check_able
 from shoal.algorithms import find
 from shoal.errors import JobError, ParameterError, UnsupportedError
+from shoal.groups import may_be_group
 from shoal.job import Job
 from shoal.kernels import held
 from shoal.policy import EntropyLDiversity, RecursiveLDiversity, Window
 from shoal.space import Space
-from shoal.waiting import SPAN, Waiting, may_be_group, nobody_can
+from shoal.waiting import SPAN, Waiting, nobody_can
 
 NAMES = ["min-delay", "tree-basic", "tree-density", "tree-full"]
 EVERY = pytest.mark.parametrize("name", NAMES)

@@ -43,20 +43,11 @@ class Active(Waiting):
 
     Parameters
     ----------
-    capacity
-        How many rows are held at most; 0: as many as the policy's delay lets wait. Who comes when
-        all places are taken makes the oldest one leave.
     instant
         How many seconds an instant lasts, so that time goes by whether rows come or not; 0: each
         row is an instant.
-    loss
-        How loss is measured; see `shoal.space.Space`.
     """
 
-    reference: ClassVar[str] = (
-        "Zhou, Han, Pei, Jiang, Tao, Jia: Continuous privacy preserving publishing of data streams "
-        "(EDBT 2009)"
-    )
     #: Over how many of the latest rows averages go, where no samples say it.
     averaged: ClassVar[int] = 10_000
 
@@ -81,7 +72,7 @@ class Active(Waiting):
         return super().start(schema, policy, seed=seed)
 
     def _start(self, space: Space, seed: bytes) -> Engine:
-        return ActiveEngine(self, space, seed, self._rules(space))
+        return ActiveEngine(space, seed, self._rules(space))
 
     def _odds(self, space: Space) -> Odds:
         clock, sides = space.clock, space.sides.attributes
@@ -102,7 +93,6 @@ class Active(Waiting):
             limits=space.limits,
             deadlines=self._deadlines(space),
             odds=odds,
-            needed=odds.needed,
             diverse=bool(any_diversity(space.limits)),
             capacity=self.capacity,
             sampled=self.averaged,
@@ -147,8 +137,7 @@ class ActiveEngine(HoldingEngine):
 
     state: State
 
-    def __init__(self, recipe: Active, space: Space, seed: bytes, rules: Rules) -> None:
-        self._recipe = recipe
+    def __init__(self, space: Space, seed: bytes, rules: Rules) -> None:
         self._rules = rules
         d, room = space.n_quasi, held.SMALLEST
         numbers, trees = rules.sides.attributes, space.shown.attributes["first_leaf"] >= 0

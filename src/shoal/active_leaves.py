@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal._jit import inlined, kernel
+from shoal.groups import may_be_group
 from shoal.kernels import chains, counter, queue, rtree
 from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import Sides, box_of, hull, join
@@ -19,13 +20,14 @@ from shoal.kernels.chains import Chains
 from shoal.kernels.criteria import Limits
 from shoal.kernels.halves import halves
 from shoal.kernels.held import Held, gather
+from shoal.kernels.linked import append, members
 from shoal.kernels.lists import picked, where
 from shoal.kernels.queue import Queue
 from shoal.kernels.rtree import Tree, Wanted
 from shoal.space import Deadlines
-from shoal.waiting import may_be_group
+from shoal.waiting import uncount
 
-__all__ = ["MARKS", "Odds", "Rules", "State", "close_leaf", "leave_leaf", "members",
+__all__ = ["MARKS", "Odds", "Rules", "State", "close_leaf", "leave_leaf",
            "move_samples", "place", "weigh_all"]  # fmt: skip
 
 #: A leaf has at most so many times the rows that a group needs: one that can't be cut, though it
@@ -96,7 +98,6 @@ class Rules(NamedTuple):
     limits: Limits
     deadlines: Deadlines
     odds: Odds
-    needed: int
     diverse: bool
     capacity: int
     sampled: int
@@ -111,40 +112,12 @@ class Rules(NamedTuple):
 # -- rows in leaves -------------------------------------------------------------------------------
 
 
-@inlined
-def members(rows: Records, leaves: Records, leaf: int) -> Ints:
-    """The positions of the rows of a leaf, in the order in which they joined it."""
-    mask, following = len(rows) - 1, rows["following"]
-    positions = np.empty(leaves["n_rows"][leaf], np.int64)
-    position = leaves["first"][leaf]
-    for i in range(len(positions)):
-        positions[i] = position
-        position = following[position & mask]
-    return positions
-
-
-@inlined
-def _append(rows: Records, leaves: Records, counts: Records, position: int, leaf: int) -> None:
-    """Put a row at the end of a leaf."""
-    mask = len(rows) - 1
-    at = position & mask
-    rows["cluster"][at] = leaf
-    rows["following"][at] = -1
-    if leaves["n_rows"][leaf] == 0:
-        leaves["first"][leaf] = position
-    else:
-        rows["following"][leaves["last"][leaf] & mask] = position
-    leaves["last"][leaf] = position
-    leaves["n_rows"][leaf] += 1
-    counter.add(counts, leaf, rows["subject"][at])
-
-
 @kernel
 def place(rules: Rules, state: State, position: int) -> None:
     """Let a row that is in no leaf join one, which is cut if that makes it large enough."""
     tree, rows = state.tree, state.held
     at = position & (len(rows.rows) - 1)
-    needed = rules.needed
+    needed = rules.odds.needed
     row = Wanted(rows.lo[at], rows.hi[at], rows.rows["subject"][at], FULL * needed)
     node = rtree.choose_node(rules.sides, tree, row.lo, row.hi)
     leaf = -1
@@ -157,7 +130,8 @@ def place(rules: Rules, state: State, position: int) -> None:
         leaf = rtree.add_leaf(tree, node, 2 * needed)
     if counter.add(state.counter, counter.EVERYWHERE, row.subject):
         rows.marks["n_subjects"][0] += 1
-    _append(rows.rows, tree.leaves, state.counter, position, leaf)
+    counter.add(state.counter, leaf, row.subject)
+    append(rows.rows, tree.leaves, position, leaf)
     widened = rtree.widen_leaf(rules.sides, tree, leaf, row.lo, row.hi)
     if is_new:
         rtree.split_node(rules.sides, tree, tree.leaves["node"][leaf])
@@ -176,7 +150,7 @@ def place(rules: Rules, state: State, position: int) -> None:
 def _may_leave(rules: Rules, state: State, leaf: int) -> bool:
     """Whether a leaf keeps the promise."""
     positions = members(state.held.rows, state.tree.leaves, leaf)
-    return len(positions) >= rules.needed and may_be_group(rules.limits, state.held, positions)
+    return len(positions) >= rules.odds.needed and may_be_group(rules.limits, state.held, positions)
 
 
 @kernel
@@ -185,19 +159,20 @@ def _cut(rules: Rules, state: State, leaf: int) -> bool:
     tree, rows = state.tree, state.held
     positions = members(rows.rows, tree.leaves, leaf)
     found = gather(rows, positions)
-    half = halves(rules.sides, found.lo, found.hi, rules.needed)
+    half = halves(rules.sides, found.lo, found.hi, rules.odds.needed)
     for h in range(2):
         if rules.diverse and not may_be_group(
             rules.limits, rows, picked(positions, where(half, h))
         ):
-            tree.leaves["next_try"][leaf] = len(positions) + max(1, rules.needed // 2)
+            tree.leaves["next_try"][leaf] = len(positions) + max(1, rules.odds.needed // 2)
             return False
     node = _dissolve(state, leaf, positions)
     for h in range(2):
         part = where(half, h)
-        new = rtree.add_leaf(tree, node, 2 * rules.needed)
+        new = rtree.add_leaf(tree, node, 2 * rules.odds.needed)
         for i in part:
-            _append(rows.rows, tree.leaves, state.counter, positions[i], new)
+            counter.add(state.counter, new, found.subjects[i])
+            append(rows.rows, tree.leaves, positions[i], new)
         lo, hi = hull(rules.sides, found.lo, found.hi, part)
         rtree.widen_leaf(rules.sides, tree, new, lo, hi)
         _begin(rules, state, new)
@@ -230,7 +205,7 @@ def close_leaf(rules: Rules, state: State, leaf: int) -> Ints:
     """Take a leaf out of the tree, and give its rows, which are held but in no leaf then."""
     positions = members(state.held.rows, state.tree.leaves, leaf)
     rtree.tidy_node(rules.sides, state.tree, _dissolve(state, leaf, positions))
-    _uncount(state.held.rows, state.held.marks, state.counter, positions)
+    uncount(state.held.rows, state.held.marks, state.counter, positions)
     return positions
 
 
@@ -251,20 +226,10 @@ def leave_leaf(rules: Rules, state: State, position: int) -> None:
         if other == position:
             continue
         join(rules.sides, lo, hi, rows.lo[other & mask], rows.hi[other & mask])
-        counter.remove(state.counter, leaf, rows.rows["subject"][other & mask])
-        _append(rows.rows, tree.leaves, state.counter, other, leaf)
-    _uncount(rows.rows, rows.marks, state.counter, np.array([position]))
+        append(rows.rows, tree.leaves, other, leaf)
+    uncount(rows.rows, rows.marks, state.counter, np.array([position]))
     rtree.shrink_leaf(rules.sides, tree, leaf, lo, hi)
     _begin(rules, state, leaf)
-
-
-@kernel
-def _uncount(rows: Records, marks: Records, counts: Records, positions: Ints) -> None:
-    """Some rows aren't among those that are counted any more."""
-    mask, subjects = len(rows) - 1, rows["subject"]
-    for position in positions:
-        if counter.remove(counts, counter.EVERYWHERE, subjects[position & mask]):
-            marks["n_subjects"][0] -= 1
 
 
 # -- how much a leaf is to be published -----------------------------------------------------------

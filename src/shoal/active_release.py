@@ -10,18 +10,19 @@ import math
 import numpy as np
 
 from shoal._jit import kernel
-from shoal.active_leaves import Rules, State, close_leaf, leave_leaf, members, place
+from shoal.active_leaves import Rules, State, close_leaf, leave_leaf, place
 from shoal.engine import Out
-from shoal.groups import publish, suppress
+from shoal.groups import may_be_group, publish, suppress
 from shoal.kernels import chains
 from shoal.kernels.arrays import Bools, Floats, Ints
-from shoal.kernels.boxes import box_loss, box_of, join, joined_losses
+from shoal.kernels.boxes import box_loss, box_of, boxes_at, join, joined_losses
 from shoal.kernels.criteria import count_subjects
 from shoal.kernels.halves import halves
 from shoal.kernels.held import gather
+from shoal.kernels.linked import members
 from shoal.kernels.lists import in_order, order_of, picked, where
-from shoal.kernels.rtree import gathered, nearest_leaf
-from shoal.waiting import MANY, may_be_group, nobody_can
+from shoal.kernels.rtree import nearest_leaf
+from shoal.waiting import MANY, nobody_can
 
 __all__ = ["force", "gather_unmature", "publish_leaf"]
 
@@ -34,16 +35,15 @@ def publish_leaf(rules: Rules, state: State, leaf: int, now: float, out: Out) ->
     if rules.neighbours > 0:
         _hold_back(rules, state, leaf, positions, now, stays)
     close_leaf(rules, state, leaf)
-    _publish(rules, state, picked(positions, where(stays.astype(np.int64), 0)), out)
+    publish(
+        rules.sides,
+        state.held,
+        picked(positions, where(stays.astype(np.int64), 0)),
+        state.marks,
+        out,
+    )
     for position in in_order(picked(positions, where(stays.astype(np.int64), 1))):
         place(rules, state, position)
-
-
-@kernel
-def _publish(rules: Rules, state: State, positions: Ints, out: Out) -> None:
-    marks = state.marks
-    publish(rules.sides, state.held, positions, marks["groups"][0], marks["instants"][0], out)
-    marks["groups"][0] += 1
 
 
 # -- rows that are held back ----------------------------------------------------------------------
@@ -61,7 +61,7 @@ def _hold_back(
     mask = len(state.held.rows) - 1
     loss = state.tree.loss[leaf]
     alone = _losses_alone(rules, state, leaf, positions)
-    for _ in range(len(positions) - rules.needed):
+    for _ in range(len(positions) - rules.odds.needed):
         best = -1
         for i in range(len(positions)):
             if stays[i] or not alone[i] * math.exp(rules.odds.decay) < loss:
@@ -97,7 +97,7 @@ def _losses_alone(rules: Rules, state: State, leaf: int, positions: Ints) -> Flo
     inside = chains.inside(known, box_of(state.tree.lo, leaf), box_of(state.tree.hi, leaf))
     if len(inside) < rules.neighbours:
         return losses
-    los, his = gathered(known.lo.T, inside), gathered(known.hi.T, inside)
+    los, his = boxes_at(known.lo.T, inside), boxes_at(known.hi.T, inside)
     mask = len(state.held.rows) - 1
     joined, free = np.empty(len(inside)), np.empty(len(inside), np.bool_)
     for i in range(len(positions)):
@@ -131,10 +131,10 @@ def force(rules: Rules, state: State, position: int, out: Out) -> None:
     rows = state.held
     leaf = rows.rows["cluster"][position & (len(rows.rows) - 1)]
     if state.tree.leaves["mature"][leaf]:
-        _publish(rules, state, close_leaf(rules, state, leaf), out)
+        publish(rules.sides, state.held, close_leaf(rules, state, leaf), state.marks, out)
     elif not _publish_merged(rules, state, leaf, out):
         leave_leaf(rules, state, position)
-        suppress(rows, position, state.marks["instants"][0], out)
+        suppress(rows, position, state.marks, out)
 
 
 @kernel
@@ -170,7 +170,7 @@ def _publish_merged(rules: Rules, state: State, leaf: int, out: Out) -> bool:
         taken[leaf] = 1
         join(rules.sides, lo, hi, box_of(tree.lo, leaf), box_of(tree.hi, leaf))
         union = np.concatenate((union, members(state.held.rows, tree.leaves, leaf)))
-        if len(union) >= rules.needed and may_be_group(rules.limits, state.held, union):
+        if len(union) >= rules.odds.needed and may_be_group(rules.limits, state.held, union):
             break
     else:
         union = _with_far_ones(rules, state, union, lo, hi, taken)
@@ -220,13 +220,13 @@ def _with_far_ones(
 def _publish_in_parts(rules: Rules, state: State, positions: Ints, out: Out) -> None:
     """Publish rows as two groups if there are enough of them and both may be, else as one."""
     rows = gather(state.held, positions)
-    if count_subjects(rows.subjects) >= 2 * rules.needed:
-        half = halves(rules.sides, rows.lo, rows.hi, rules.needed)
+    if count_subjects(rows.subjects) >= 2 * rules.odds.needed:
+        half = halves(rules.sides, rows.lo, rows.hi, rules.odds.needed)
         first, second = picked(positions, where(half, 0)), picked(positions, where(half, 1))
         if may_be_group(rules.limits, state.held, first) and may_be_group(
             rules.limits, state.held, second
         ):
-            _publish(rules, state, first, out)
-            _publish(rules, state, second, out)
+            publish(rules.sides, state.held, first, state.marks, out)
+            publish(rules.sides, state.held, second, state.marks, out)
             return
-    _publish(rules, state, positions, out)
+    publish(rules.sides, state.held, positions, state.marks, out)

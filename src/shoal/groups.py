@@ -6,12 +6,12 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.decisions import Out, decide, write_box
-from shoal.kernels.arrays import Floats, Ints
+from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import Box, Sides, hull, join, mean_loss
-from shoal.kernels.criteria import count_subjects
-from shoal.kernels.held import Held, forget, gather, window_of
+from shoal.kernels.criteria import Limits, count_subjects, meets
+from shoal.kernels.held import Held, forget, gather, people, window_of
 
-__all__ = ["publish", "shape", "suppress"]
+__all__ = ["may_be_group", "publish", "shape", "suppress"]
 
 
 @kernel
@@ -34,19 +34,29 @@ def shape(sides: Sides, shown: Sides, rows: Held, members: Ints) -> tuple[Box, F
 
 
 @kernel
-def publish(sides: Sides, rows: Held, members: Ints, group: int, instant: int, out: Out) -> None:
-    """Decide held rows: they leave as a group of that number."""
-    mask = len(rows.rows) - 1
+def may_be_group(limits: Limits, rows: Held, positions: Ints) -> bool:
+    """Whether held rows may be published together."""
+    subjects, sensitive = people(rows, positions)
+    return meets(limits, subjects, sensitive)
+
+
+@kernel
+def publish(sides: Sides, rows: Held, members: Ints, marks: Records, out: Out) -> None:
+    """Decide held rows: they leave as the next group. ``marks`` count groups and instants."""
+    mask, group = len(rows.rows) - 1, marks["groups"][0]
     found, lo, hi = shape(sides, sides, rows, members)
     known = Box(found.loss, group, found.n_rows, found.n_subjects, found.gaps, found.window)
     box = write_box(out, lo, hi, known)
     for position in members:
-        decide(out, position, 0, box, instant, rows.rows["gaps"][position & mask])
+        gaps = rows.rows["gaps"][position & mask]
+        decide(out, position, 0, box, marks["instants"][0], gaps)
         forget(rows, position)
+    marks["groups"][0] += 1
 
 
 @kernel
-def suppress(rows: Held, position: int, instant: int, out: Out) -> None:
+def suppress(rows: Held, position: int, marks: Records, out: Out) -> None:
     """Decide a held row: it isn't published."""
-    decide(out, position, 2, -1, instant, rows.rows["gaps"][position & (len(rows.rows) - 1)])
+    gaps = rows.rows["gaps"][position & (len(rows.rows) - 1)]
+    decide(out, position, 2, -1, marks["instants"][0], gaps)
     forget(rows, position)

@@ -13,14 +13,15 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.errors import UnsupportedError
-from shoal.kernels.arrays import Ints
-from shoal.kernels.criteria import Limits, any_diversity, meets, needed, varied
+from shoal.kernels import counter
+from shoal.kernels.arrays import Ints, Records
+from shoal.kernels.criteria import Limits, any_diversity, needed, varied
 from shoal.kernels.held import Held, people
 from shoal.policy import Criterion, KAnonymity, LDiversity, Policy
 from shoal.space import Deadlines, Space
 from shoal.turns import Holding
 
-__all__ = ["MANY", "SPAN", "Waiting", "may_be_group", "nobody_can"]
+__all__ = ["MANY", "SPAN", "Waiting", "nobody_can", "uncount"]
 
 #: After so many merges it is only looked whether a promise is kept when there are twice as many
 #: rows: else one that can't be kept, though it isn't plain, would cost the square of what is held.
@@ -40,10 +41,12 @@ class Waiting(Holding):
     capacity
         How many rows are held at most; 0: as many as the policy's delay lets wait. Who comes when
         all places are taken makes the oldest one leave.
-    loss
-        How loss is measured; see `shoal.space.Space`.
     """
 
+    reference: ClassVar[str] = (
+        "Zhou, Han, Pei, Jiang, Tao, Jia: Continuous privacy preserving publishing of data streams "
+        "(EDBT 2009)"
+    )
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity)
     needs_delay: ClassVar[bool] = False
     # A gap widens no box, so that a row which lacks everything fits everywhere.
@@ -79,13 +82,6 @@ class Waiting(Holding):
 
 
 @kernel
-def may_be_group(limits: Limits, rows: Held, positions: Ints) -> bool:
-    """Whether held rows may be published together."""
-    subjects, sensitive = people(rows, positions)
-    return meets(limits, subjects, sensitive)
-
-
-@kernel
 def nobody_can(limits: Limits, rows: Held) -> bool:
     """Whether it is plain that no group can be formed of all that is held."""
     if rows.marks["n_subjects"][0] < needed(limits):
@@ -102,3 +98,12 @@ def nobody_can(limits: Limits, rows: Held) -> bool:
     # Evenness can be had of a part, variety can't.
     subjects, sensitive = people(rows, everybody)
     return not varied(limits, subjects, sensitive)
+
+
+@kernel
+def uncount(rows: Records, marks: Records, counts: Records, positions: Ints) -> None:
+    """Some held rows don't count any more when it is counted who is there at all."""
+    mask, subjects = len(rows) - 1, rows["subject"]
+    for position in positions:
+        if counter.remove(counts, counter.EVERYWHERE, subjects[position & mask]):
+            marks["n_subjects"][0] -= 1

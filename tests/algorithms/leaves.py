@@ -171,7 +171,7 @@ def check_whole(run: ActiveEngine) -> None:
         assert (state.held.rows["cluster"][at] == leaf).all()
         subjects, sensitive = people(state.held, positions)
         assert len(set(subjects.tolist())) == len(positions)
-        assert 1 <= len(positions) <= 4 * rules.needed
+        assert 1 <= len(positions) <= 4 * rules.odds.needed
         counts.update((leaf, int(subject)) for subject in subjects)
         counts.update((counter.EVERYWHERE, int(subject)) for subject in subjects)
         lo, hi = state.held.lo[at[0]].copy(), state.held.hi[at[0]].copy()

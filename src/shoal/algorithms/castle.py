@@ -15,6 +15,7 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.engine import Engine, Out, decide, write_box
+from shoal.groups import may_be_group
 from shoal.kernels import counter, held, kept, rng
 from shoal.kernels.arrays import Floats, Ints, Records
 from shoal.kernels.boxes import (
@@ -34,10 +35,9 @@ from shoal.kernels.criteria import (
     any_diversity,
     breakable,
     count_subjects,
-    meets,
     needed,
 )
-from shoal.kernels.held import Held, forget, gather, people, put, window_of
+from shoal.kernels.held import Held, forget, gather, put, window_of
 from shoal.kernels.kept import Kept, best, keep, reusable, reuse, used_again
 from shoal.kernels.lists import in_order, order_of, picked, picked_rows
 from shoal.kernels.split import by_subjects, by_values, mend_parts
@@ -386,12 +386,6 @@ def _open_slots(state: State) -> Ints:
     return slots
 
 
-@kernel
-def _may_be_group(rules: Rules, state: State, positions: Ints) -> bool:
-    subjects, sensitive = people(state.held, positions)
-    return meets(rules.limits, subjects, sensitive)
-
-
 # -- deadlines ------------------------------------------------------------------------------------
 
 
@@ -402,7 +396,7 @@ def _expire(rules: Rules, state: State, position: int, at_end: bool, out: Out) -
     slot = rows.rows["cluster"][position & (len(rows.rows) - 1)]
     slots = np.array([slot])
     enough = state.open.slots["n_subjects"][slot] >= rules.limits.k
-    if not (enough and _may_be_group(rules, state, _members(state, slots))):
+    if not (enough and may_be_group(rules.limits, state.held, _members(state, slots))):
         if _reuse(rules, state, position, out):
             return
         slots = _merge(rules, state, slot)
@@ -456,7 +450,9 @@ def _merge(rules: Rules, state: State, slot: int) -> Ints:
     joined = np.empty(n)
     if state.held.marks["n_subjects"][0] < rules.limits.k:
         return chosen[:0]
-    if rules.hopeless and not _may_be_group(rules, state, _members(state, _open_slots(state))):
+    if rules.hopeless and not may_be_group(
+        rules.limits, state.held, _members(state, _open_slots(state))
+    ):
         return chosen[:0]
     at_most = clusters.slots["n_subjects"][slot]
     while n_chosen < state.marks["n_open"][0]:
@@ -481,8 +477,8 @@ def _merge(rules: Rules, state: State, slot: int) -> Ints:
         loss = box_loss(rules.sides, lo, hi)
         # A subject may lie in several clusters: the sum is only a reason to look closely.
         at_most += clusters.slots["n_subjects"][nearest]
-        if at_most >= rules.limits.k and _may_be_group(
-            rules, state, _members(state, chosen[:n_chosen])
+        if at_most >= rules.limits.k and may_be_group(
+            rules.limits, state.held, _members(state, chosen[:n_chosen])
         ):
             return chosen[:n_chosen]
     return chosen[:0]
@@ -506,7 +502,9 @@ def _take_out(rules: Rules, state: State, slots: Ints, at_end: bool) -> Ints:
         for i in range(len(others)):
             everything[len(positions) + i] = others[i]
         everything = in_order(everything)
-        if not _may_be_group(rules, state, others) and _may_be_group(rules, state, everything):
+        if not may_be_group(rules.limits, state.held, others) and may_be_group(
+            rules.limits, state.held, everything
+        ):
             _close_clusters(state, rest, others)
             return everything
     return positions

@@ -14,16 +14,17 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.engine import Engine, Out
-from shoal.groups import publish, suppress
-from shoal.kernels import counter, held, rng
+from shoal.groups import may_be_group, publish, suppress
+from shoal.kernels import counter, held
 from shoal.kernels.arrays import Ints, Records, power_of_two
 from shoal.kernels.boxes import Sides
 from shoal.kernels.criteria import Limits, needed
 from shoal.kernels.held import Held, put
+from shoal.kernels.linked import append, members
 from shoal.kernels.lists import in_order
 from shoal.space import Deadlines, Space
 from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
-from shoal.waiting import MANY, Waiting, may_be_group, nobody_can
+from shoal.waiting import MANY, Waiting, nobody_can, uncount
 
 __all__ = ["MinDelay"]
 
@@ -60,10 +61,6 @@ class MinDelay(Waiting):
     """
 
     name: ClassVar[str] = "min-delay"
-    reference: ClassVar[str] = (
-        "Zhou, Han, Pei, Jiang, Tao, Jia: Continuous privacy preserving publishing of data streams "
-        "(EDBT 2009)"
-    )
 
     def _start(self, space: Space, seed: bytes) -> Engine:
         return MinDelayEngine(self, space, seed)
@@ -92,7 +89,6 @@ class State(NamedTuple):
     free: Ints
     counter: Records
     marks: Records
-    rng: Ints
 
 
 class Rules(NamedTuple):
@@ -121,7 +117,6 @@ class MinDelayEngine(HoldingEngine):
             free=np.arange(room)[::-1].copy(),
             counter=counter.empty(2 * room),
             marks=marks,
-            rng=rng.seeded(seed, "decide"),
         )
         super().__init__(space, state, seed)
 
@@ -179,14 +174,15 @@ def _take_in(rules: Rules, state: State, batch: Batch, out: Out) -> None:
     position = put(rows, row, number)
     if counter.add(state.counter, counter.EVERYWHERE, row.subject):
         rows.marks["n_subjects"][0] += 1
-    _append(state, number, position)
+    append(rows.rows, state.classes, position, number)
     out.progress["published"][0] = position
     out.progress["published_s"][0] = np.nan if np.isnan(row.time) else rows.marks["now"][0]
     if state.classes["n_rows"][number] >= needed(rules.limits):
-        members = _members(state, number)
-        if may_be_group(rules.limits, rows, members):
+        found = members(rows.rows, state.classes, number)
+        if may_be_group(rules.limits, rows, found):
             _close(state, rank)
-            _publish(rules, state, members, out)
+            uncount(rows.rows, rows.marks, state.counter, found)
+            publish(rules.sides, rows, found, marks, out)
     while rules.capacity > 0 and rows.marks["n_rows"][0] > rules.capacity:
         _force(rules, state, rows.marks["oldest"][0], out)
 
@@ -195,31 +191,6 @@ def _take_in(rules: Rules, state: State, batch: Batch, out: Out) -> None:
 def _listed(state: State, rank: int) -> int:
     """The number of the class at a place of the list."""
     return state.listed[(state.marks["begin"][0] + rank) & (len(state.listed) - 1)]
-
-
-@kernel
-def _append(state: State, number: int, position: int) -> None:
-    classes, rows, mask = state.classes, state.held.rows, len(state.held.rows) - 1
-    rows["cluster"][position & mask] = number
-    rows["following"][position & mask] = -1
-    if classes["n_rows"][number] == 0:
-        classes["first"][number] = position
-    else:
-        rows["following"][classes["last"][number] & mask] = position
-    classes["last"][number] = position
-    classes["n_rows"][number] += 1
-
-
-@kernel
-def _members(state: State, number: int) -> Ints:
-    """The positions of the rows of a class."""
-    mask = len(state.held.rows) - 1
-    positions = np.empty(state.classes["n_rows"][number], np.int64)
-    position = state.classes["first"][number]
-    for i in range(len(positions)):
-        positions[i] = position
-        position = state.held.rows["following"][position & mask]
-    return positions
 
 
 @kernel
@@ -235,22 +206,6 @@ def _close(state: State, rank: int) -> None:
     marks["n_listed"][0] -= 1
 
 
-@kernel
-def _publish(rules: Rules, state: State, members: Ints, out: Out) -> None:
-    for position in members:
-        _uncount(state, position)
-    marks = state.marks
-    publish(rules.sides, state.held, members, marks["groups"][0], marks["instants"][0], out)
-    marks["groups"][0] += 1
-
-
-@kernel
-def _uncount(state: State, position: int) -> None:
-    subject = state.held.rows["subject"][position & (len(state.held.rows) - 1)]
-    if counter.remove(state.counter, counter.EVERYWHERE, subject):
-        state.held.marks["n_subjects"][0] -= 1
-
-
 # -- rows whose time is up ------------------------------------------------------------------------
 
 
@@ -261,7 +216,7 @@ def _force(rules: Rules, state: State, position: int, out: Out) -> None:
     rank = _rank_of(state, position)
     if not _publish_merged(rules, state, rank, out):
         _leave(state, rank, position)
-        suppress(rows, position, state.marks["instants"][0], out)
+        suppress(rows, position, state.marks, out)
 
 
 @kernel
@@ -282,7 +237,7 @@ def _publish_merged(rules: Rules, state: State, rank: int, out: Out) -> bool:
         return False
     taken = np.zeros(n, np.bool_)
     taken[rank] = True
-    union = _members(state, _listed(state, rank))
+    union = members(rows.rows, state.classes, _listed(state, rank))
     merged, tested, found = 0, 0, may_be_group(rules.limits, rows, union)
     for other in range(n):
         if found:
@@ -291,7 +246,8 @@ def _publish_merged(rules: Rules, state: State, rank: int, out: Out) -> bool:
             continue
         taken[other] = True
         merged += 1
-        union = np.concatenate((union, _members(state, _listed(state, other))))
+        number = _listed(state, other)
+        union = np.concatenate((union, members(rows.rows, state.classes, number)))
         if merged <= MANY or len(union) >= 2 * tested or merged == n - 1:
             tested = len(union)
             found = may_be_group(rules.limits, rows, union)
@@ -301,7 +257,8 @@ def _publish_merged(rules: Rules, state: State, rank: int, out: Out) -> bool:
     for i in range(n - 1, -1, -1):
         if taken[i]:
             _close(state, i)
-    _publish(rules, state, in_order(union), out)
+    uncount(rows.rows, rows.marks, state.counter, union)
+    publish(rules.sides, rows, in_order(union), state.marks, out)
     return True
 
 
@@ -311,27 +268,28 @@ def _leave(state: State, rank: int, position: int) -> None:
 
     The last row of the same subject takes its place, so that its rows are in the first classes.
     """
-    subject = state.held.rows["subject"][position & (len(state.held.rows) - 1)]
+    rows = state.held.rows
+    subject = rows["subject"][position & (len(rows) - 1)]
     last = counter.count(state.counter, counter.EVERYWHERE, subject) - 1
-    _uncount(state, position)
+    uncount(rows, state.held.marks, state.counter, np.array([position]))
     number = _listed(state, rank)
-    _unlink(state, number, position)
+    _unlink(rows, state.classes, number, position)
     if last > rank:
         other = _listed(state, last)
-        for member in _members(state, other):
-            if state.held.rows["subject"][member & (len(state.held.rows) - 1)] == subject:
-                _unlink(state, other, member)
-                _append(state, number, member)
+        for member in members(rows, state.classes, other):
+            if rows["subject"][member & (len(rows) - 1)] == subject:
+                _unlink(rows, state.classes, other, member)
+                append(rows, state.classes, member, number)
         rank, number = last, other
     if state.classes["n_rows"][number] == 0:
         _close(state, rank)
 
 
 @kernel
-def _unlink(state: State, number: int, position: int) -> None:
+def _unlink(rows: Records, classes: Records, number: int, position: int) -> None:
     """Take a row out of the chain of its class."""
-    positions = _members(state, number)
-    state.classes["n_rows"][number] = 0
+    positions = members(rows, classes, number)
+    classes["n_rows"][number] = 0
     for member in positions:
         if member != position:
-            _append(state, number, member)
+            append(rows, classes, member, number)

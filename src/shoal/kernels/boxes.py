@@ -22,6 +22,7 @@ __all__ = [
     "Sides",
     "box_loss",
     "box_of",
+    "boxes_at",
     "cover",
     "covers",
     "distances_from",
@@ -95,6 +96,16 @@ def box_of(boxes: Floats, c: int) -> Floats:
     for d in range(len(boxes)):
         box[d] = boxes[d, c]
     return box
+
+
+@kernel
+def boxes_at(boxes: Floats, chosen: Ints) -> Floats:
+    """Some of many boxes (attributes along the first axis), side by side."""
+    some = np.empty((len(boxes), len(chosen)))
+    for d in range(len(boxes)):
+        for i in range(len(chosen)):
+            some[d, i] = boxes[d, chosen[i]]
+    return some
 
 
 @kernel

@@ -17,7 +17,7 @@ import numpy as np
 from shoal._jit import inlined, kernel
 from shoal.kernels import counter
 from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import Sides, box_loss, box_of, join, joined_losses, set_box
+from shoal.kernels.boxes import Sides, box_loss, box_of, boxes_at, join, joined_losses, set_box
 from shoal.kernels.halves import halves
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "empty",
     "find_leaf",
     "find_leaf_anywhere",
-    "gathered",
     "grown",
     "nearest_leaf",
     "remove_leaf",
@@ -168,7 +167,7 @@ def find_leaf(sides: Sides, tree: Tree, counts: Records, node: int, row: Wanted)
     """The leaf of a node that a row enlarges least, without its subject; -1: there is none."""
     members = tree.members[node, : tree.nodes["n_leaves"][node]]
     losses, births, n_rows = tree.loss, tree.leaves["birth"], tree.leaves["n_rows"]
-    los, his = gathered(tree.lo, members), gathered(tree.hi, members)
+    los, his = boxes_at(tree.lo, members), boxes_at(tree.hi, members)
     joined = np.empty(len(members))
     joined_losses(sides, los, his, len(members), row.lo, row.hi, joined)
     best, least = -1, np.inf
@@ -253,16 +252,6 @@ def _covers(los: Floats, his: Floats, c: int, lo: Floats, hi: Floats) -> bool:
     return True
 
 
-@kernel
-def gathered(boxes: Floats, chosen: Ints) -> Floats:
-    """Some of many boxes (attributes along the first axis), side by side."""
-    some = np.empty((len(boxes), len(chosen)))
-    for d in range(len(boxes)):
-        for i in range(len(chosen)):
-            some[d, i] = boxes[d, chosen[i]]
-    return some
-
-
 # -- leaves ---------------------------------------------------------------------------------------
 
 
@@ -343,7 +332,7 @@ def split_node(sides: Sides, tree: Tree, node: int) -> None:
     if tree.nodes["n_leaves"][node] <= FAN_OUT:
         return
     members = tree.members[node, : tree.nodes["n_leaves"][node]].copy()
-    half = halves(sides, gathered(tree.lo, members), gathered(tree.hi, members), LEAST)
+    half = halves(sides, boxes_at(tree.lo, members), boxes_at(tree.hi, members), LEAST)
     _remove_node(tree, node)
     first, second = _add_node(tree), _add_node(tree)
     for i in range(len(members)):

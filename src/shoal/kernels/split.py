@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal._jit import kernel
 from shoal.kernels.arrays import Bools, Floats, Ints
-from shoal.kernels.boxes import Sides, box_loss, box_of, join, joined_losses, set_box
+from shoal.kernels.boxes import Sides, box_loss, box_of, boxes_at, join, joined_losses, set_box
 from shoal.kernels.criteria import Limits, match, meets, needed
 from shoal.kernels.held import Rows
 from shoal.kernels.lists import (
@@ -119,15 +119,6 @@ def mend_parts(sides: Sides, limits: Limits, rows: Rows, part: Ints, n_parts: in
 
 
 @kernel
-def _packed(boxes: Floats, rows: Ints) -> Floats:
-    packed = np.empty((len(boxes), len(rows)))
-    for d in range(len(boxes)):
-        for i in range(len(rows)):
-            packed[d, i] = boxes[d, rows[i]]
-    return packed
-
-
-@kernel
 def _nth_full(left: Ints, n: int) -> int:
     """Of the buckets that still have rows, in order of first arrival, the n-th from 0."""
     bucket = 0
@@ -198,8 +189,8 @@ def by_subjects(sides: Sides, k: int, rng: Ints, rows: Rows, part: Ints) -> int:
         if 2 * n_left < len(seen):
             seen = where(part, -1)
             are_points = near_lo is near_hi
-            near_lo = _packed(rows.lo, seen)
-            near_hi = near_lo if are_points else _packed(rows.hi, seen)
+            near_lo = boxes_at(rows.lo, seen)
+            near_hi = near_lo if are_points else boxes_at(rows.hi, seen)
         seed_bucket = _nth_full(left, below(rng, full))
         seed = 0
         while bucket[seen[seed]] != seed_bucket or part[seen[seed]] >= 0:
