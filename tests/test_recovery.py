@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from shoal.algorithms.castle import Castle
 from shoal.audit import audit
 from shoal.errors import CheckpointError, JobError, ParameterError, ResourceError
+from shoal.intake import AHEAD
 from shoal.io.base import BadRow, Chunk, Mark, Position, Span
 from shoal.pipeline import Pipeline, Run
 from shoal.policy import Delay, DistinctLDiversity, KAnonymity, Policy
-from shoal.reader import AHEAD
 from shoal.recovery import Recorder, Recovery
 from shoal.release import Publish
 from shoal.schema import Quasi, Schema, Sensitive

@@ -19,13 +19,13 @@ from shoal.algorithms.z_anonymity import ZAnonymous
 from shoal.audit import Report, audit
 from shoal.clock import steady
 from shoal.errors import JobError, ParameterError, PromiseError
+from shoal.intake import AHEAD, LATE
 from shoal.io import BadRow, open_sink, open_source
 from shoal.ladder import Open
 from shoal.metrics import Summary
 from shoal.pipeline import Pipeline
 from shoal.policy import Policy, Window, ZAnonymity
 from shoal.pseudonyms import Pseudonym
-from shoal.reader import AHEAD, LATE
 from shoal.release import Publish
 from shoal.schema import Quasi, Schema
 from shoal.testing.clocks import ManualClock

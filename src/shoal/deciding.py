@@ -20,6 +20,7 @@ from shoal.engine import Anonymizer, Decisions, Engine
 from shoal.errors import PromiseError
 from shoal.events import event
 from shoal.hold import ARRIVED_S, ROW, Hold
+from shoal.intake import Taken
 from shoal.kernels.arrays import Any1, Floats, Ints
 from shoal.ladder import n_rungs
 from shoal.metrics import Summary
@@ -27,7 +28,6 @@ from shoal.metrics.cells import Cells
 from shoal.order import Arranged, Ordering
 from shoal.policy import Policy, Window
 from shoal.pseudonyms import COLUMN, Pseudonyms
-from shoal.reader import Taken
 from shoal.release import Publish
 from shoal.schema import Schema
 

@@ -23,11 +23,12 @@ from shoal.deciding import Decider, State
 from shoal.engine import Anonymizer
 from shoal.errors import CheckpointError, ParameterError, ResourceError
 from shoal.events import event
+from shoal.intake import Intake, Taken
 from shoal.io.base import BadRow, Mark, Position, Replayable, Source
 from shoal.metrics import Summary
 from shoal.order import Arranged
 from shoal.policy import Policy
-from shoal.reader import LOOK, Reader, Taken
+from shoal.reader import LOOK, Reader
 from shoal.recovery import Recorder, Recovery, Saved
 from shoal.release import Publish
 from shoal.schema import Schema
@@ -139,9 +140,8 @@ class Run:
             with_subject=with_subject,
         )
         self._clock = Clock(pipeline.clock)
-        self._reader = Reader(
-            source, self._decider.codec, schema, self._clock, policy.lateness, policy.ahead
-        )
+        intake = Intake(self._decider.codec, schema, policy.lateness, policy.ahead)
+        self._reader = Reader(source, intake, self._clock)
         self._writer = writer
         if self._ticks:
             writer.keep_time(self._clock, self._decider.patience)
@@ -406,7 +406,7 @@ class Run:
     def _restore(self, found: Checkpoint, quarantine: Quarantine) -> None:
         facts = found.facts
         self._decider.restore(State(facts, found.arrays, found.batches))
-        self._reader.latest = self._decider.latest
+        self._reader.go_on(self._decider.latest)
         self._n_before = self.summary.n_in
         marks = facts["marks"]
         self._writer.go_on(facts["seq"], marks)

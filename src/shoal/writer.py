@@ -16,6 +16,7 @@ from shoal.kernels.arrays import Ints
 from shoal.order import Arranged
 from shoal.release import Publish, Publisher, Release
 from shoal.release_cells import CellPublisher
+from shoal.releasing import publisher_of, subject_type, subjects_in, tracer_of
 from shoal.schema import Schema
 from shoal.trace import Tracer, trace_schema
 from shoal.trace_cells import CellTracer, cell_trace_schema
@@ -109,34 +110,23 @@ class Writer:
         """Open output and trace, once, when the types of the payload are known."""
         if self._publisher is not None:
             return
-        self._publisher = self._new_publisher(types)
+        self._publisher = publisher_of(
+            self._schema, self._publish, types,
+            first=self._seq, with_gaps=self._with_gaps, one_by_one=self._one_by_one,
+        )  # fmt: skip
         marks = self._marks
         if self._trace is not None:
-            name = self._schema.subject
-            subject = pa.int64() if name is None else types.field(name).type
+            subject = subject_type(self._schema, types)
             mark = None if marks is None else marks.get("trace", {})
             columns = cell_trace_schema if self._one_by_one else trace_schema
             self._lines = self._trace.open(columns(subject), mark)
-            self._tracer = (
-                CellTracer(self._lines, subject, self._schema)
-                if self._one_by_one
-                else Tracer(self._lines, subject)
+            self._tracer = tracer_of(
+                self._schema, self._lines, subject, one_by_one=self._one_by_one
             )
         mark = None if marks is None else marks.get("output", {})
         self._sink = self._outlet.open(self._publisher.schema, mark)
         self._sink.flush()
         self._thread.start()
-
-    def _new_publisher(self, types: pa.Schema) -> Publisher | CellPublisher:
-        names = [*self._schema.payload]
-        if self._publish.time is not None and self._schema.time is not None:
-            names.append(self._schema.time)
-        payload = pa.schema([types.field(name) for name in names])
-        if self._one_by_one:
-            return CellPublisher(self._schema, self._publish, payload, first=self._seq)
-        return Publisher(
-            self._schema, self._publish, payload, first=self._seq, with_gaps=self._with_gaps
-        )
 
     @property
     def n_waiting(self) -> int:
@@ -220,7 +210,7 @@ class Writer:
         # What is published one by one is never held.
         if isinstance(tracer, Tracer):
             inputs, arrived_s = (np.asarray(payload.column(name)) for name in (ROW, ARRIVED_S))
-            subjects = self._subjects(payload)
+            subjects = subjects_in(self._schema, payload)
             self._put(lambda: tracer.held(inputs, subjects, rows, arrived_s))
 
     def check(self) -> None:
@@ -303,7 +293,7 @@ class Writer:
         if self._tracer is not None:
             payload = arranged.payload
             inputs, arrived_s = (np.asarray(payload.column(name)) for name in (ROW, ARRIVED_S))
-            subjects = self._subjects(payload)
+            subjects = subjects_in(self._schema, payload)
             self._tracer.decided(arranged, inputs, arrived_s, subjects, seq)
         if self._on_release is not None:
             self._on_release(release)
@@ -312,11 +302,6 @@ class Writer:
         arrived_s = np.asarray(arranged.payload.column(ARRIVED_S))
         in_time = arranged.left_s - arrived_s <= self._patience
         self.n_late += int(np.count_nonzero(in_time & (now - arrived_s > self._patience)))
-
-    def _subjects(self, payload: pa.RecordBatch) -> Any:
-        name = self._schema.subject
-        # Where each row is a subject, the position in the input names it.
-        return payload.column(ROW if name is None else name)
 
 
 def _fitting(value: Any, kind: Any) -> Any:
