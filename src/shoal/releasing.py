@@ -1,4 +1,4 @@
-"""What makes releases and lines of the trace, by what is published: groups, or values one by one."""
+"""What makes releases and lines of the trace: of groups, or of values one by one."""
 
 from __future__ import annotations
 
