@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,10 @@ class Turn:
         When its rows have arrived, in seconds.
     latest
         The latest time of the stream that any shard knew before, if there is one.
+    n_in, n_out
+        How many rows have come and have left before, since the job began.
+    secret
+        What new pseudonyms are made of, in hexadecimal digits; empty where there are none.
     """
 
     number: int
@@ -58,6 +62,9 @@ class Turn:
     plan: int
     at: float
     latest: float | None
+    n_in: int = 0
+    n_out: int = 0
+    secret: str = field(default="", repr=False)
 
     @property
     def is_end(self) -> bool:
@@ -172,6 +179,10 @@ class Ledger:
             make_folder(shard_folder(self.folder, plan.first_shard + shard))
         self._plans.save(number, asdict(plan))
         return number
+
+    def complete_plan(self, number: int, places: dict[str, Any]) -> None:
+        """Write down which row belongs where, once that is known."""
+        self._plans.save(number, asdict(replace(self.plan(number), places=places)))
 
     # -- turns -----------------------------------------------------------------------------------
 
