@@ -7,16 +7,17 @@ import json
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.decisions import ESTIMATE
 from shoal.errors import ParameterError
-from shoal.metrics import Summary
+from shoal.metrics import Cost, Summary, summarize
 from shoal.metrics.cells import Cells
 from shoal.metrics.histogram import Histogram
-from tests.metrics.test_summary import a_summary, batches
+from tests.metrics.test_summary import a_summary, a_trace, batches
 
 N_QUASI, RUNGS, Z = 3, [3, 1], 4
 
@@ -169,3 +170,38 @@ def test_the_latest_look_is_that_of_who_has_seen_the_most() -> None:
 def test_runs_of_other_recipes_are_refused(one: Summary, other: Summary) -> None:
     with pytest.raises(ParameterError, match=r"other run|one of two runs"):
         one.merge(other)
+
+
+# -- from the trace of several shards --------------------------------------------------------------
+
+
+def shards() -> list[pa.Table]:
+    """The traces of two shards, in which rows, places and groups are those of the whole run."""
+    some, others = a_trace(), a_trace(loss=[0.2] * 4 + [1.0, 0.6, 1.0, 0.6, None, None])
+    rows = np.arange(10)
+    return [
+        table.set_column(0, "row", pa.array(2 * rows + shard))
+        .set_column(7, "group", pa.array([shard] * 4 + [None, 2 + shard] * 2 + [None] * 2))
+        .append_column("shard", pa.array([shard] * 10))
+        for shard, table in enumerate((some, others))
+    ]
+
+
+def test_the_trace_of_several_shards_gives_their_figures_together() -> None:
+    parts = shards()
+    found = summarize(pa.concat_tables(parts).sort_by("row"))
+    merged = summarize(parts[0])
+    merged.merge(summarize(parts[1]))
+    assert flat(found.as_dict()) == close(merged.as_dict())
+    assert (found.n_in, found.groups.count, found.n_held) == (20, 4, 2)
+
+
+@pytest.mark.parametrize("unit", ["rows", "seconds"])
+def test_the_cost_of_a_row_is_that_of_its_wait_in_its_shard(unit: Any) -> None:
+    parts = shards()
+    one, other = (Cost.from_trace(part, alpha=0.1, unit=unit).published for part in parts)
+    found = Cost.from_trace(pa.concat_tables(parts), alpha=0.1, unit=unit).published
+    assert one is not None
+    assert other is not None
+    assert one != pytest.approx(other)
+    assert found == pytest.approx((one + other) / 2)
