@@ -30,6 +30,7 @@ from shoal.spark.columns import ROW, SHARD, TICK, order_column
 from shoal.spark.failures import retold
 from shoal.spark.ledger import Done, Ledger, Plan, Turn
 from shoal.spark.lines import gather_lines
+from shoal.spark.order import Ordered, numbered
 from shoal.spark.places import Places
 from shoal.spark.recipe import Recipe
 from shoal.spark.routing import shard_of
@@ -61,8 +62,8 @@ class Driver:
         What the shards must know.
     ledger
         Where it stands.
-    n_order
-        How many columns tell the order of rows.
+    ordered
+        The stream: how its rows are put in order.
     write
         What writes public rows.
     seed
@@ -79,13 +80,15 @@ class Driver:
         recipe: Recipe,
         ledger: Ledger,
         *,
-        n_order: int,
+        ordered: Ordered,
         write: Write,
         seed: bytes | None = None,
         trace: Path | None = None,
         watch: Callable[[Summary], None] | None = None,
     ) -> None:
         self._spark, self._recipe, self._ledger = spark, recipe, ledger
+        self._ordered = ordered
+        n_order = ordered.n_columns + ordered.as_read
         self._order = [order_column(i) for i in range(n_order)]
         self._write, self._seed, self._trace, self._watch = write, seed, trace, watch
         self._public = from_arrow_schema(recipe.public)
@@ -110,6 +113,8 @@ class Driver:
                 if self._is_stopping:
                     raise StoppedError
                 rows = df.where(F.col(TICK).isNull())
+                if self._ordered.as_read:
+                    rows = numbered(rows, self._ordered.n_columns)
                 turn = self._ledger.noted(2 * batch_id) or self._begin(2 * batch_id, rows)
                 self._live(turn, rows)
             except BaseException as error:
@@ -234,7 +239,7 @@ class Driver:
         if rows is not None:
             if self._recipe.traced:
                 rows = self._numbered(turn, rows)
-            rows = rows.withColumn(SHARD, self._shard(plan))
+            rows = rows.withColumn(SHARD, self._shard(plan, rows))
             dealt = rows.unionByName(dealt, allowMissingColumns=True)
         else:
             dealt = dealt.select("*", *self._nothing())
@@ -247,11 +252,11 @@ class Driver:
         columns += [F.lit(None).cast("long").alias(name) for name in self._order]
         return [*columns, F.lit(None).cast("long").alias(ROW)] if self._recipe.traced else columns
 
-    def _shard(self, plan: Plan) -> Column:
+    def _shard(self, plan: Plan, rows: DataFrame) -> Column:
         if plan.n_shards == 1:
             return F.lit(0)
         assert plan.places is not None
-        return shard_of(Places.restored(plan.places), self._recipe.schema)
+        return shard_of(Places.restored(plan.places), self._recipe.schema, rows.schema)
 
     def _numbered(self, turn: Turn, rows: DataFrame) -> DataFrame:
         """Rows with their position in the whole input. One task counts: a trace has its price."""
@@ -282,6 +287,6 @@ class Driver:
         )
         self._ledger.finish(turn, done)
         self.summary, self.n_bytes = total, sum(shard["n_bytes"] for shard in figures)
-        event(log, logging.INFO, "turn done", turn=turn.name, rows_in=total.n_in)
+        event(log, logging.INFO, "turn done", number=turn.number, rows_in=total.n_in)
         if self._watch is not None:
             self._watch(total)

@@ -30,9 +30,10 @@ def gather_lines(
     """
     first = turn.n_out
     trace.mkdir(0o700, parents=True, exist_ok=True)
-    tables = []
+    tables, paths = [], []
     for shard, known in enumerate(figures):
         path = lines_path(shard_folder(folder, plan.first_shard + shard), turn)
+        paths.append(path)
         data = path.read_bytes()
         if data:
             lines = pa.ipc.open_stream(data).read_all()
@@ -48,3 +49,5 @@ def gather_lines(
         pq.write_table(pa.concat_tables(tables), output)
         with written_aside(trace / f"{turn.name}.parquet", private=True) as file:
             file.write(memoryview(output.getvalue()))
+    for path in paths:
+        path.unlink()
