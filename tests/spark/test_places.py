@@ -18,6 +18,8 @@ from shoal.policy import Window, ZAnonymity
 from shoal.space import Loss
 from shoal.spark.places import MOST_SHARDS, Cut, Places
 
+pytestmark = pytest.mark.plain
+
 PETS = Hierarchy.from_dict(
     {"*": {"Mammal": ["Cat", "Dog", "Rat"], "Bird": ["Owl", "Jay"], "Fish": ["Eel", "Cod", "Ide"]}}
 )
