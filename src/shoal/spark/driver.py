@@ -25,6 +25,7 @@ from shoal.deciding import summary_of
 from shoal.errors import CheckpointError
 from shoal.events import event
 from shoal.metrics import Summary
+from shoal.recovery import Saved
 from shoal.space import Space
 from shoal.spark.columns import ROW, SHARD, TICK, order_column
 from shoal.spark.failures import retold
@@ -97,12 +98,15 @@ class Driver:
         self._is_stopping = False
         #: What the last batch failed with, before Spark has put it into words of its own.
         self.failure: BaseException | None = None
-        #: The figures of the whole job, and the bytes of its states.
-        self.summary, self.n_bytes = summary_of(recipe.schema, recipe.policy), 0
+        #: The figures of the whole job, and how many rows are in its output.
+        self.summary, self.n_written = summary_of(recipe.schema, recipe.policy), 0
+        #: The states of all shards after the last turn, as far as this driver knows.
+        self.saved: Saved | None = None
         if (last := ledger.last_done) is not None:
             done = ledger.done(last)
             self._clock.go_on(done.at)
             self.summary.restore(done.summary)
+            self.n_written = done.n_out
 
     # -- turns -----------------------------------------------------------------------------------
 
@@ -286,7 +290,9 @@ class Driver:
             total.state(),
         )
         self._ledger.finish(turn, done)
-        self.summary, self.n_bytes = total, sum(shard["n_bytes"] for shard in figures)
+        self.summary, self.n_written = total, done.n_out
+        n_bytes, seconds = sum(s["n_bytes"] for s in figures), self._clock() - turn.at
+        self.saved = Saved(turn.number, n_bytes, self._clock(), seconds)
         event(log, logging.INFO, "turn done", number=turn.number, rows_in=total.n_in)
         if self._watch is not None:
             self._watch(total)

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.metrics import Summary
+from shoal.recovery import Saved
 from shoal.spark.able import check_able
 from shoal.spark.columns import CORRUPT, TICK
 from shoal.spark.driver import Driver, StoppedError, Write
@@ -157,10 +158,46 @@ class Publishing:
         """The figures of the whole job after the last turn."""
         return self._driver.summary
 
+    # What observers see beside the figures; see `shoal.cli.eyes.Seen`.
+
     @property
-    def n_bytes(self) -> int:
-        """How large the states of all shards are."""
-        return self._driver.n_bytes
+    def saved(self) -> Saved | None:
+        """The states of all shards after the last turn."""
+        return self._driver.saved
+
+    @property
+    def checkpoint_age(self) -> float | None:
+        """Nothing: every batch is kept, and without rows there is none."""
+        return None
+
+    @property
+    def lag(self) -> int | None:
+        """How many rows Kafka has that weren't read; None where Spark can't tell."""
+        progress = self.query.lastProgress
+        if progress is None:
+            return None
+        told = [
+            source["metrics"].get("maxOffsetsBehindLatest")
+            for source in progress["sources"]
+            if source["metrics"]
+        ]
+        known = [int(n) for n in told if n is not None]
+        return max(known) if known else None
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the query runs."""
+        return bool(self.query.isActive)
+
+    @property
+    def n_waiting(self) -> int:
+        """Nothing waits: a batch is written before the next one is read."""
+        return 0
+
+    @property
+    def n_written(self) -> int:
+        """How many rows are in the output."""
+        return self._driver.n_written
 
     def wait(self, seconds: int | None = None) -> bool:
         """Wait until the stream has ended, or for some seconds; give whether it has.
