@@ -155,6 +155,13 @@ def spark(
         Optional[list[str]],  # noqa: UP045
         typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; may be said more than once."),
     ] = None,
+    sample: Annotated[
+        Text,
+        typer.Option(
+            metavar="PATH",
+            help="Rows to learn from which place belongs to which shard. [the first batch]",
+        ),
+    ] = None,
     trace: Annotated[
         Text, typer.Option(help="Write a private trace for the audit into this folder.")
     ] = None,
@@ -184,7 +191,7 @@ def spark(
             job,
             Ask(
                 source, sink, from_format, to_format, shards, follow, master, tuple(conf or ()),
-                trace, migrate, drain, metrics, log, json, quiet,
+                sample, trace, migrate, drain, metrics, log, json, quiet,
             ),
         )
     )  # fmt: skip

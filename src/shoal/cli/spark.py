@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,7 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.session.timeZone": "UTC",
+    "spark.log.level": "ERROR",
 }
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
@@ -58,6 +60,7 @@ class Ask:
     follow: bool = False
     master: str | None = None
     settings: tuple[str, ...] = ()
+    sample: str | None = None
     trace: str | None = None
     migrate: bool = False
     drain: bool = False
@@ -88,7 +91,7 @@ def spark(job_path: Path, ask: Ask) -> int:
         session = _session(job, ask)
         stack.callback(session.stop)
         from shoal.spark import publish
-        from shoal.spark.ends import read_stream, writer_of
+        from shoal.spark.ends import read_sample, read_stream, writer_of
 
         begin = time.perf_counter()
         caught: list[int] = []
@@ -100,6 +103,7 @@ def spark(job_path: Path, ask: Ask) -> int:
                 write=writer_of(job, sink),
                 until_end=not source.follow and source.kafka is None,
                 migrate=ask.migrate,
+                sample=None if ask.sample is None else read_sample(session, source, ask.sample),
                 trace=ask.trace,
                 watch=eyes.show,
             )
@@ -127,6 +131,8 @@ def _need_spark() -> None:
 
 def _session(job: Job, ask: Ask) -> SparkSession:
     """A session as `spark-submit` has set it up, or one of our own."""
+    # It warns of versions that work, and of nothing that a user could mend.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -36,6 +36,7 @@ class Desk:
         self._recipe, self._number, self._folder, self._turn = recipe, number, folder, turn
         self._publisher = recipe.publisher()
         self._n_in = 0
+        self._before: pa.RecordBatch | None = None
         self._bad: QuarantineWriter | None = None
         self._bad_path = self._aside = Path()
         self._lines: list[pa.RecordBatch] = []
@@ -67,6 +68,8 @@ class Desk:
         else:
             places = np.arange(self._n_in, self._n_in + n)
         self._n_in += n
+        if self._recipe.order:
+            self._check_order(rows.select(self._recipe.order))
         names = set(rows.schema.names) - {TICK, SHARD, CORRUPT, ROW}
         kept = rows.select([name for name in rows.schema.names if name in names])
         corrupt = rows.column(CORRUPT) if CORRUPT in rows.schema.names else None
@@ -78,6 +81,25 @@ class Desk:
             for i in np.flatnonzero(torn).tolist()
         ]
         return Chunk(kept.filter(pa.array(~torn)), places[~torn], bad)
+
+    def _check_order(self, order: pa.RecordBatch) -> None:
+        """Refuse rows that stand at the same place: they might change places in a repetition."""
+        if self._before is not None:
+            order = pa.concat_batches([self._before, order])
+        if order.num_rows < 2:
+            self._before = order
+            return
+        self._before = order.slice(order.num_rows - 1)
+        same = np.ones(order.num_rows - 1, np.bool_)
+        for column in order.columns:
+            codes = column.dictionary_encode(null_encoding="encode").indices
+            same &= np.diff(np.asarray(codes)) == 0
+        if same.any():
+            raise DataError(
+                f"{self._turn.name}: {np.count_nonzero(same):,} rows stand at the same place as "
+                "another one, by the columns of `order`, so that a repetition might decide "
+                "otherwise. Name columns that together are different in every row."
+            )
 
     def leaving(self, arranged: Arranged | None) -> Iterator[pa.RecordBatch]:
         """Give what is public of rows that leave, as Spark takes it."""

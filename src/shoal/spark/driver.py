@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from shoal.clock import Clock, steady
 from shoal.deciding import summary_of
 from shoal.errors import CheckpointError
-from shoal.events import event
+from shoal.events import event, sentence
 from shoal.metrics import Summary
 from shoal.recovery import Saved
 from shoal.space import Space
@@ -46,6 +46,9 @@ log = logging.getLogger("shoal.spark")
 Write: TypeAlias = Callable[[DataFrame, str], None]
 #: How many rows the map of places is learned from.
 SAMPLE = 100_000
+SAMPLE_SEED = 0
+#: From fewer rows for each shard than this a map isn't worth much.
+FEW = 1_000
 #: The plan of turns before any row has come.
 NO_PLAN = -1
 
@@ -73,6 +76,8 @@ class Driver:
         The folder of the trace; None for none.
     watch
         Called with the figures after each turn.
+    sample
+        Rows from which the map of places is learned; None: those of the first batch.
     """
 
     def __init__(
@@ -86,12 +91,14 @@ class Driver:
         seed: bytes | None = None,
         trace: Path | None = None,
         watch: Callable[[Summary], None] | None = None,
+        sample: DataFrame | None = None,
     ) -> None:
         self._spark, self._recipe, self._ledger = spark, recipe, ledger
         self._ordered = ordered
         n_order = ordered.n_columns + ordered.as_read
         self._order = [order_column(i) for i in range(n_order)]
         self._write, self._seed, self._trace, self._watch = write, seed, trace, watch
+        self._sample = sample
         self._public = from_arrow_schema(recipe.public)
         self._clock = Clock(steady)
         self._busy = threading.Lock()
@@ -208,21 +215,29 @@ class Driver:
         return number
 
     def _learned(self, rows: DataFrame, n_shards: int) -> Places | None:
+        """The map of places, learned from a sample, or from the first rows that come."""
         recipe = self._recipe
-        names = [*recipe.schema.columns]
-        # By a hash of where rows come from: any rows would do, if they aren't the first ones.
-        by_chance = F.xxhash64(*(F.col(name) for name in self._order))
-        sample = rows.select(*names, by_chance.alias(SHARD)).orderBy(SHARD).limit(SAMPLE).toArrow()
-        if sample.num_rows == 0:
-            return None
+        columns = [F.col(f"`{name}`") for name in recipe.schema.columns]
+        # Any rows would do, if they aren't the first ones.
+        if self._sample is None:
+            by_chance = F.xxhash64(*self._order)
+            some = rows.select(*columns, by_chance.alias(SHARD)).orderBy(SHARD)
+        else:
+            some = self._sample.select(*columns, F.rand(SAMPLE_SEED).alias(SHARD)).orderBy(SHARD)
+        found = some.limit(SAMPLE).drop(SHARD).toArrow()
         codec = recipe.decider(bytes(32)).codec
-        values = np.concatenate(
-            [codec.encode(batch).codes.values for batch in sample.select(names).to_batches()]
-        )
-        if not len(values):
+        values = [codec.encode(batch).codes.values for batch in found.to_batches()]
+        n = sum(len(part) for part in values)
+        if not n:
             return None
-        event(log, logging.INFO, "places learned", rows=len(values), shards=n_shards)
-        return Places.learn(Space(recipe.schema, recipe.policy), values, n_shards)
+        event(log, logging.INFO, "places learned", rows=n, shards=n_shards)
+        if n < FEW * n_shards:
+            sentence(
+                log, logging.WARNING, "few rows",
+                f"the map of {n_shards} shards was learned from {n:,} rows: shards may fill "
+                "unevenly. Give a sample, or deal rows out anew later: --migrate.",
+            )  # fmt: skip
+        return Places.learn(Space(recipe.schema, recipe.policy), np.concatenate(values), n_shards)
 
     def _live(self, turn: Turn, rows: DataFrame | None) -> None:
         if turn.plan == NO_PLAN:

@@ -17,7 +17,7 @@ from shoal.job import Job
 from shoal.metrics import Summary
 from shoal.recovery import Saved
 from shoal.spark.able import check_able
-from shoal.spark.columns import CORRUPT, TICK
+from shoal.spark.columns import CORRUPT, TICK, order_column
 from shoal.spark.driver import Driver, StoppedError, Write
 from shoal.spark.ends import writer_of
 from shoal.spark.failures import retold
@@ -41,6 +41,7 @@ def publish(
     write: Write | None = None,
     until_end: bool = False,
     migrate: bool = False,
+    sample: DataFrame | None = None,
     trace: str | Path | None = None,
     watch: Callable[[Summary], None] | None = None,
 ) -> Publishing:
@@ -64,6 +65,9 @@ def publish(
         Stop when all that is there now is read, and publish what is held then.
     migrate
         Publish what is held, and go on with another number of shards or another map of places.
+    sample
+        Rows like those of the stream, not streaming, from which it is learned which place belongs
+        to which shard. None: those of the first batch, which should then be thousands.
     trace
         A folder for the private trace.
     watch
@@ -98,6 +102,7 @@ def publish(
         0.0 if seconds is None else min(interval, MOST_LEAD * seconds),
         job.bad_rows.file.resolve() if job.bad_rows.action == "quarantine" else None,
         trace is not None,
+        tuple(order_column(i) for i in range(ordered.n_columns)) if order is not None else (),
     )
     stack = contextlib.ExitStack()
     try:
@@ -108,6 +113,7 @@ def publish(
             stream_df.sparkSession, recipe, ledger,
             ordered=ordered, write=writer_of(job, job.output) if write is None else write,
             seed=job.pipeline.seed, trace=None if trace is None else Path(trace), watch=watch,
+            sample=sample,
         )  # fmt: skip
         driver.finish_pending()
         if migrate:
@@ -214,7 +220,7 @@ class Publishing:
             failure = self._driver.failure
             if isinstance(failure, StoppedError):
                 return True
-            raise retold(error) if failure is None else failure from None
+            raise (retold(error) if failure is None else failure) from None
         if ended is False:
             return False
         if self._until_end and not self._is_stopped:

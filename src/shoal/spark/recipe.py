@@ -41,6 +41,9 @@ class Recipe:
         The folder for rows that can't be used; None: they end the job.
     traced
         Whether lines for a trace are written.
+    order
+        The columns of the order of rows, where somebody says that they are different in every row:
+        it is looked whether they are.
     """
 
     schema: Schema
@@ -55,6 +58,7 @@ class Recipe:
     lead: float
     quarantine: Path | None
     traced: bool
+    order: tuple[str, ...] = ()
 
     @property
     def by_wall(self) -> bool:
