@@ -30,8 +30,8 @@ def retold(error: BaseException) -> BaseException:
             return error
         condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
         return ResourceError(
-            f"Spark has given up ({condition}). Its log tells why; SHOAL_DEBUG=1 shows it here, which "
-            "may show values of your data."
+            f"Spark has given up ({condition}). Its log tells why; SHOAL_DEBUG=1 shows it here, "
+            "where it may show values of your data."
         )
     name, text = found[-1]
     kind = getattr(errors, name, ShoalError)

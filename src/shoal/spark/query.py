@@ -67,7 +67,8 @@ def publish(
         Publish what is held, and go on with another number of shards or another map of places.
     sample
         Rows like those of the stream, not streaming, from which it is learned which place belongs
-        to which shard. None: those of the first batch, which should then be thousands.
+        to which shard. None: those of the first batch that has a thousand for each shard; until
+        then one shard has them all.
     trace
         A folder for the private trace.
     watch
@@ -113,7 +114,7 @@ def publish(
             stream_df.sparkSession, recipe, ledger,
             ordered=ordered, write=writer_of(job, job.output) if write is None else write,
             seed=job.pipeline.seed, trace=None if trace is None else Path(trace), watch=watch,
-            sample=sample,
+            sample=sample, has_ticks=seconds is not None and not until_end,
         )  # fmt: skip
         driver.finish_pending()
         if migrate:

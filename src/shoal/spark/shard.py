@@ -97,6 +97,7 @@ class Shard:
             {
                 "summary": facts["summary"],
                 "latest": facts["latest"],
+                "deadline": decider.next_deadline,
                 "n_out": desk.n_out,
                 "n_bytes": n_bytes,
             },
