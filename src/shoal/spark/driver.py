@@ -45,8 +45,6 @@ log = logging.getLogger("shoal.spark")
 Write: TypeAlias = Callable[[DataFrame, str], None]
 #: How many rows the map of places is learned from.
 SAMPLE = 100_000
-#: The plan of turns before any row has come.
-NO_PLAN = -1
 
 
 class StoppedError(Exception):
@@ -112,6 +110,9 @@ class Driver:
             try:
                 if self._is_stopping:
                     raise StoppedError
+                if self._ledger.is_done(2 * batch_id):
+                    # All is written; Spark alone doesn't know. What it began from may be gone.
+                    return
                 rows = df.where(F.col(TICK).isNull())
                 if self._ordered.as_read:
                     rows = numbered(rows, self._ordered.n_columns)
@@ -182,7 +183,7 @@ class Driver:
             last if same else None,
             plan,
             self._clock(),
-            before.latest if before is not None and self._recipe.n_shards > 1 else None,
+            None if before is None else before.latest,
             0 if before is None else before.n_in,
             0 if before is None else before.n_out,
             secrets.token_hex(32) if self._recipe.publish.pseudonym is not None else "",
@@ -198,32 +199,27 @@ class Driver:
         if plan.n_shards == 1 or plan.places is not None or self._recipe.policy.z:
             return number
         places = None if rows is None else self._learned(rows, plan.n_shards)
-        if places is None:
-            return NO_PLAN
-        self._ledger.complete_plan(number, places.state())
+        if places is not None:
+            self._ledger.complete_plan(number, places.state())
         return number
 
     def _learned(self, rows: DataFrame, n_shards: int) -> Places | None:
         recipe = self._recipe
-        names = [*recipe.schema.columns]
+        names = [f"`{name}`" for name in recipe.schema.columns]
         # By a hash of where rows come from: any rows would do, if they aren't the first ones.
         by_chance = F.xxhash64(*(F.col(name) for name in self._order))
         sample = rows.select(*names, by_chance.alias(SHARD)).orderBy(SHARD).limit(SAMPLE).toArrow()
-        if sample.num_rows == 0:
-            return None
         codec = recipe.decider(bytes(32)).codec
-        values = np.concatenate(
-            [codec.encode(batch).codes.values for batch in sample.select(names).to_batches()]
-        )
-        if not len(values):
+        parts = sample.select(recipe.schema.columns).to_batches()
+        found = [codec.encode(batch).codes.values for batch in parts]
+        if not any(map(len, found)):
+            # Nobody has come, or bad rows alone.
             return None
+        values = np.concatenate(found)
         event(log, logging.INFO, "places learned", rows=len(values), shards=n_shards)
         return Places.learn(Space(recipe.schema, recipe.policy), values, n_shards)
 
     def _live(self, turn: Turn, rows: DataFrame | None) -> None:
-        if turn.plan == NO_PLAN:
-            self._finish(turn, Plan(0, None, ""), [])
-            return
         plan = self._ledger.plan(turn.plan)
         dealt = self._dealt(turn, plan, rows)
         public = dealt.mapInArrow(partial(step, self._recipe, turn, plan.first_shard), self._public)
@@ -253,9 +249,9 @@ class Driver:
         return [*columns, F.lit(None).cast("long").alias(ROW)] if self._recipe.traced else columns
 
     def _shard(self, plan: Plan, rows: DataFrame) -> Column:
-        if plan.n_shards == 1:
+        if plan.places is None:
+            # There is one shard, or there are no good rows yet.
             return F.lit(0)
-        assert plan.places is not None
         return shard_of(Places.restored(plan.places), self._recipe.schema, rows.schema)
 
     def _numbered(self, turn: Turn, rows: DataFrame) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from shoal import errors
-from shoal.errors import ShoalError
+from shoal.errors import JobError, Problem, ShoalError
 
 __all__ = ["retold"]
 
@@ -26,8 +26,9 @@ def retold(error: BaseException) -> BaseException:
         return error
     name, text = found[-1]
     kind = getattr(errors, name, ShoalError)
-    try:
-        return kind(text) if issubclass(kind, ShoalError) else ShoalError(text)
-    except TypeError:
-        # One that is made of problems, and not of a text.
-        return ShoalError(text)
+    if not issubclass(kind, JobError):
+        told: ShoalError = kind(text)
+        return told
+    # It is made of problems, and not of a text.
+    key, _, what = text.partition(": ")
+    return JobError(Problem(key, what))

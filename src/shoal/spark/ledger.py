@@ -204,6 +204,10 @@ class Ledger:
             return self._turn(numbers[-1])
         return None
 
+    def is_done(self, number: int) -> bool:
+        """Whether all that a turn publishes is written."""
+        return self._done.has(number)
+
     def noted(self, number: int) -> Turn | None:
         """The turn of this number if it was begun before, to be repeated as it was."""
         return self._turn(number) if self._turns.has(number) else None
@@ -214,9 +218,15 @@ class Ledger:
         Raises
         ------
         CheckpointError
-            If Spark's checkpoint and this ledger aren't of the same job and moment.
+            If Spark's checkpoint and this ledger aren't of the same job and moment, or a turn was
+            begun that isn't done: some of its rows may be out.
         """
-        last = self.last_done
+        last, begun = self.last_done, self._turns.numbers()
+        if begun and begun[-1] > (-1 if last is None else last):
+            raise CheckpointError(
+                f"{self.folder}: batch {begun[-1] // 2} was interrupted, and some of its rows may "
+                "be out already. Run the job once more as it was, so that the batch is finished."
+            )
         expected = 0 if last is None else last // 2 + 1
         if number // 2 != expected and number != (last or 0) + 1:
             raise CheckpointError(

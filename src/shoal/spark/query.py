@@ -180,18 +180,18 @@ class Publishing:
             raise retold(error) if failure is None else failure from None
         if ended is False:
             return False
-        if self._until_end and not self._is_stopped:
-            self._driver.end()
-        self._stack.close()
+        with self._stack:
+            if self._until_end and not self._is_stopped:
+                self._driver.end()
         return True
 
     def stop(self, *, drain: bool = False) -> None:
         """End after the turn that runs; publish what is held first if asked to."""
         self._is_stopped = True
-        self._driver.hold_on(self.query.stop)
-        if drain:
-            self._driver.end()
-        self._stack.close()
+        with self._stack:
+            self._driver.hold_on(self.query.stop)
+            if drain:
+                self._driver.end()
 
 
 def _with_ticks(rows: DataFrame) -> DataFrame:
