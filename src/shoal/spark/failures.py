@@ -26,9 +26,8 @@ def retold(error: BaseException) -> BaseException:
         return error
     name, text = found[-1]
     kind = getattr(errors, name, ShoalError)
-    if not issubclass(kind, JobError):
-        told: ShoalError = kind(text)
-        return told
-    # It is made of problems, and not of a text.
-    key, _, what = text.partition(": ")
-    return JobError(Problem(key, what))
+    if issubclass(kind, JobError):
+        # It is made of problems, and not of a text.
+        key, _, what = text.partition(": ")
+        return JobError(Problem(key, what))
+    return kind(text) if issubclass(kind, ShoalError) else ShoalError(text)

@@ -228,7 +228,7 @@ class Ledger:
                 "be out already. Run the job once more as it was, so that the batch is finished."
             )
         expected = 0 if last is None else last // 2 + 1
-        if number // 2 != expected and number != (last or 0) + 1:
+        if number not in (2 * expected, None if last is None else last + 1):
             raise CheckpointError(
                 f"{self.folder}: Spark is at batch {number // 2} and the state of the shards at "
                 f"batch {expected}: files are missing, or of another time. Put them back, or start "
