@@ -19,7 +19,7 @@ from shoal.io.base import BadRow, Chunk
 from shoal.io.private import QuarantineWriter
 from shoal.order import Arranged
 from shoal.releasing import fitting, subject_type, subjects_in, tracer_of
-from shoal.spark.columns import CORRUPT, ROW, SHARD, TICK
+from shoal.spark.columns import CORRUPT, PREFIX, ROW, TICK
 from shoal.spark.ledger import Turn
 from shoal.spark.recipe import Recipe
 
@@ -47,7 +47,8 @@ class Desk:
                 self,
                 subject_type(recipe.schema, recipe.types),
                 one_by_one=bool(recipe.policy.z),
-                shard=None if recipe.n_shards == 1 else (number, MOST_SHARDS),
+                # Also of a single shard: after a migration there may be others.
+                shard=(number, MOST_SHARDS),
             )
 
     @property
@@ -70,8 +71,7 @@ class Desk:
         self._n_in += n
         if self._recipe.order:
             self._check_order(rows.select(self._recipe.order))
-        names = set(rows.schema.names) - {TICK, SHARD, CORRUPT, ROW}
-        kept = rows.select([name for name in rows.schema.names if name in names])
+        kept = rows.select([name for name in rows.schema.names if not name.startswith(PREFIX)])
         corrupt = rows.column(CORRUPT) if CORRUPT in rows.schema.names else None
         if corrupt is None or corrupt.null_count == n:
             return Chunk(kept, places, [])

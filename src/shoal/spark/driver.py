@@ -47,6 +47,8 @@ Write: TypeAlias = Callable[[DataFrame, str], None]
 #: How many rows the map of places is learned from.
 SAMPLE = 100_000
 SAMPLE_SEED = 0
+#: Nothing leaves earlier before it is due than this share of the delay.
+MOST_LEAD = 0.5
 #: A map isn't learned from fewer rows for each shard than this. Until there are as many in a
 #: batch, all rows go to the first shard: so few it can bear.
 FEW = 1_000
@@ -69,6 +71,8 @@ class Driver:
         The stream: how its rows are put in order.
     write
         What writes public rows.
+    interval
+        How many seconds lie between two batches, at least.
     seed
         For repeatable runs; without it randomness is the operating system's.
     trace
@@ -89,6 +93,7 @@ class Driver:
         *,
         ordered: Ordered,
         write: Write,
+        interval: float,
         seed: bytes | None = None,
         trace: Path | None = None,
         watch: Callable[[Summary], None] | None = None,
@@ -103,6 +108,7 @@ class Driver:
         self._sample, self._has_ticks = sample, has_ticks
         self._public = from_arrow_schema(recipe.public)
         self._clock = Clock(steady)
+        self._interval, self._took = interval, 0.0
         self._busy = threading.Lock()
         self._is_stopping = False
         #: What the last batch failed with, before Spark has put it into words of its own.
@@ -125,6 +131,9 @@ class Driver:
             try:
                 if self._is_stopping:
                     raise StoppedError
+                if self._ledger.is_done(2 * batch_id):
+                    # All is written; Spark alone doesn't know. What it began from may be gone.
+                    return
                 rows = df.where(F.col(TICK).isNull())
                 if self._ordered.as_read:
                     rows = numbered(rows, self._ordered.n_columns)
@@ -200,8 +209,9 @@ class Driver:
             last if same else None,
             plan,
             is_placed,
-            self._clock(),
-            before.latest if before is not None and self._recipe.n_shards > 1 else None,
+            at := self._clock(),
+            at + self._lead(),
+            None if before is None else before.latest,
             0 if before is None else before.n_in,
             0 if before is None else before.n_out,
             secrets.token_hex(32) if self._recipe.publish.pseudonym is not None else "",
@@ -209,12 +219,18 @@ class Driver:
         ledger.begin(turn)
         return turn
 
+    def _lead(self) -> float:
+        """How many seconds before it is due what is due leaves: until the next turn is through."""
+        delay = self._recipe.policy.delay
+        seconds = 0.0 if delay is None or delay.seconds is None else delay.seconds
+        return min(max(self._interval, self._took), MOST_LEAD * seconds)
+
     def _is_idle(self, rows: DataFrame) -> bool:
         """Whether a batch has no rows, and nothing is due: then there is nothing to keep."""
         last = self._ledger.last_done
         if last is not None:
             done = self._ledger.done(last)
-            reached = self._clock() + self._recipe.lead if self._recipe.by_wall else done.latest
+            reached = self._clock() + self._lead() if self._recipe.by_wall else done.latest
             if done.deadline is not None and reached is not None and done.deadline <= reached:
                 return False
         return bool(rows.isEmpty())
@@ -323,6 +339,7 @@ class Driver:
         self.summary, self.n_written = total, done.n_out
         n_bytes, seconds = sum(s["n_bytes"] for s in figures), self._clock() - turn.at
         self.saved = Saved(turn.number, n_bytes, self._clock(), seconds)
+        self._took = seconds
         event(log, logging.INFO, "turn done", number=turn.number, rows_in=total.n_in)
         if self._watch is not None:
             self._watch(total)

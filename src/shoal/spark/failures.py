@@ -6,7 +6,7 @@ import os
 import re
 
 from shoal import errors
-from shoal.errors import ResourceError, ShoalError
+from shoal.errors import JobError, Problem, ResourceError, ShoalError
 
 __all__ = ["retold"]
 
@@ -35,8 +35,8 @@ def retold(error: BaseException) -> BaseException:
         )
     name, text = found[-1]
     kind = getattr(errors, name, ShoalError)
-    try:
-        return kind(text) if issubclass(kind, ShoalError) else ShoalError(text)
-    except TypeError:
-        # One that is made of problems, and not of a text.
-        return ShoalError(text)
+    if issubclass(kind, JobError):
+        # It is made of problems, and not of a text.
+        key, _, what = text.partition(": ")
+        return JobError(Problem(key, what))
+    return kind(text) if issubclass(kind, ShoalError) else ShoalError(text)

@@ -52,6 +52,8 @@ class Turn:
         Whether rows are dealt out by the plan's map of places, and don't all go to one shard.
     at
         When its rows have arrived, in seconds.
+    until
+        What is due until then by the clock leaves with it: the next turn may be too late.
     latest
         The latest time of the stream that any shard knew before, if there is one.
     n_in, n_out
@@ -65,6 +67,7 @@ class Turn:
     plan: int
     is_placed: bool
     at: float
+    until: float
     latest: float | None
     n_in: int = 0
     n_out: int = 0
@@ -79,7 +82,7 @@ class Turn:
     def name(self) -> str:
         """What the output of the turn is called: the same whenever it is repeated.
 
-        >>> Turn(14, 12, 0, True, 0.0, None).name, Turn(15, 14, 0, True, 0.0, None).name
+        >>> Turn(14, 12, 0, True, 0, 0, None).name, Turn(15, 14, 0, True, 0, 0, None).name
         ('batch-0000000007', 'batch-0000000007-end')
         """
         return f"batch-{self.number // 2:010}{'-end' if self.is_end else ''}"
@@ -212,6 +215,10 @@ class Ledger:
             return self._turn(numbers[-1])
         return None
 
+    def is_done(self, number: int) -> bool:
+        """Whether all that a turn publishes is written."""
+        return self._done.has(number)
+
     def noted(self, number: int) -> Turn | None:
         """The turn of this number if it was begun before, to be repeated as it was."""
         return self._turn(number) if self._turns.has(number) else None
@@ -222,11 +229,18 @@ class Ledger:
         Raises
         ------
         CheckpointError
-            If Spark's checkpoint and this ledger aren't of the same job and moment.
+            If Spark's checkpoint and this ledger aren't of the same job and moment, or a turn was
+            begun that isn't done: some of its rows may be out.
         """
-        last = self.last_done
-        expected = max([-1, *(n // 2 for n in (*self._done.numbers(), *self._idle.numbers()))]) + 1
-        if number // 2 != expected and number != (last or 0) + 1:
+        last, begun = self.last_done, self._turns.numbers()
+        if begun and begun[-1] > (-1 if last is None else last):
+            raise CheckpointError(
+                f"{self.folder}: batch {begun[-1] // 2} was interrupted, and some of its rows may "
+                "be out already. Run the job once more as it was, so that the batch is finished."
+            )
+        seen = (*self._done.numbers(), *self._idle.numbers())
+        expected = max([-1, *(n // 2 for n in seen)]) + 1
+        if number not in (2 * expected, None if last is None else last + 1):
             raise CheckpointError(
                 f"{self.folder}: Spark is at batch {number // 2} and the state of the shards at "
                 f"batch {expected}: files are missing, or of another time. Put them back, or start "

@@ -28,9 +28,6 @@ from shoal.state.seal import Seal
 
 __all__ = ["Publishing", "publish"]
 
-#: What is due leaves so much of the delay before it at most, where turns are far apart.
-MOST_LEAD = 0.5
-
 
 def publish(
     stream_df: DataFrame,
@@ -100,7 +97,6 @@ def publish(
         _digests(job, ordered.n_columns, traced=trace is not None),
         job.checkpoints.seal,
         n_shards,
-        0.0 if seconds is None else min(interval, MOST_LEAD * seconds),
         job.bad_rows.file.resolve() if job.bad_rows.action == "quarantine" else None,
         trace is not None,
         tuple(order_column(i) for i in range(ordered.n_columns)) if order is not None else (),
@@ -113,6 +109,7 @@ def publish(
         driver = Driver(
             stream_df.sparkSession, recipe, ledger,
             ordered=ordered, write=writer_of(job, job.output) if write is None else write,
+            interval=interval,
             seed=job.pipeline.seed, trace=None if trace is None else Path(trace), watch=watch,
             sample=sample, has_ticks=seconds is not None and not until_end,
         )  # fmt: skip
@@ -224,18 +221,18 @@ class Publishing:
             raise (retold(error) if failure is None else failure) from None
         if ended is False:
             return False
-        if self._until_end and not self._is_stopped:
-            self._driver.end()
-        self._stack.close()
+        with self._stack:
+            if self._until_end and not self._is_stopped:
+                self._driver.end()
         return True
 
     def stop(self, *, drain: bool = False) -> None:
         """End after the turn that runs; publish what is held first if asked to."""
         self._is_stopped = True
-        self._driver.hold_on(self.query.stop)
-        if drain:
-            self._driver.end()
-        self._stack.close()
+        with self._stack:
+            self._driver.hold_on(self.query.stop)
+            if drain:
+                self._driver.end()
 
 
 def _with_ticks(rows: DataFrame) -> DataFrame:

@@ -35,8 +35,6 @@ class Recipe:
         Where the state is, the digests it depends on, and where the key of its seal is.
     n_shards
         How many shards there are.
-    lead
-        How many seconds before a deadline what is due leaves: the next turn may come too late.
     quarantine
         The folder for rows that can't be used; None: they end the job.
     traced
@@ -55,7 +53,6 @@ class Recipe:
     job: Mapping[str, str] = field(repr=False)
     seal: str | None = field(repr=False)
     n_shards: int
-    lead: float
     quarantine: Path | None
     traced: bool
     order: tuple[str, ...] = ()
