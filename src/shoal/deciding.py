@@ -31,7 +31,7 @@ from shoal.pseudonyms import COLUMN, Pseudonyms
 from shoal.release import Publish
 from shoal.schema import Schema
 
-__all__ = ["Decider", "State"]
+__all__ = ["Decider", "State", "summary_of"]
 
 log = logging.getLogger("shoal.deciding")
 
@@ -109,11 +109,7 @@ class Decider:
         #: The stream's own time: the latest that a row has had.
         self.latest = -np.inf
         #: The figures of the run.
-        with_gaps = policy.missing != "quarantine" and not policy.z
-        rungs = [n_rungs(quasi.domain) for quasi in schema.quasi]
-        self.summary = Summary(
-            len(schema.quasi) if with_gaps else None, Cells(rungs, policy.z) if policy.z else None
-        )
+        self.summary = summary_of(schema, policy)
 
     @property
     def next_deadline(self) -> float | None:
@@ -298,6 +294,15 @@ class Decider:
             NO_GROUPS,
         )
         self.summary.n_late += int(np.count_nonzero(waited_s > self.patience))
+
+
+def summary_of(schema: Schema, policy: Policy) -> Summary:
+    """The figures of a run, before it has begun."""
+    with_gaps = policy.missing != "quarantine" and not policy.z
+    rungs = [n_rungs(quasi.domain) for quasi in schema.quasi]
+    return Summary(
+        len(schema.quasi) if with_gaps else None, Cells(rungs, policy.z) if policy.z else None
+    )
 
 
 def _under(prefix: str, arrays: Mapping[str, Any1]) -> dict[str, Any1]:

@@ -36,9 +36,11 @@ from shoal.io.formats import tell_format
 from shoal.job_domains import Files, quasi_domain, sensitive_domain
 from shoal.job_ends import (
     Checkpoints,
+    Cluster,
     Input,
     Output,
     checkpoints_of,
+    cluster_of,
     digests,
     input_of,
     name_of,
@@ -57,6 +59,7 @@ from shoal.job_form import (
     QuasiForm,
     RunForm,
     SchemaForm,
+    SparkForm,
     keyed,
     problems_of,
     shown,
@@ -103,6 +106,7 @@ class Job:
     seed: int | None
     name: str
     checkpoints: Checkpoints | None
+    spark: Cluster
     digests: Mapping[str, str] = dataclasses.field(repr=False)
     warnings: tuple[str, ...]
 
@@ -164,6 +168,7 @@ class _Reader:
         sink = self._section("output", OutputForm, lambda raw: output_of(raw, self._folder))
         run = self._section("run", RunForm, self._run)
         bad_rows = self._section("bad_rows", BadRowsForm, self._bad_rows)
+        cluster = self._section("spark", SparkForm, cluster_of)
         if policy is not None and schema is not None:
             self._attempt("policy", lambda: check_policy(policy, schema))
         if policy is not None and anonymizer is not None:
@@ -182,10 +187,11 @@ class _Reader:
         assert sink is not None
         assert run is not None
         assert bad_rows is not None
+        assert cluster is not None
         seed, name, checkpoints = run
         return Job(
             schema, policy, anonymizer, publish, source, sink, bad_rows, seed, name, checkpoints,
-            digests(self._raw, self._files.read),
+            cluster, digests(self._raw, self._files.read),
             tuple(warnings_of(schema, policy, anonymizer, publish, seed)),
         )  # fmt: skip
 

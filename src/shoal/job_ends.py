@@ -12,13 +12,15 @@ from typing import Any
 
 from shoal.errors import JobError, Problem
 from shoal.io.kafka_settings import KafkaSettings
-from shoal.job_form import InputForm, OutputForm, RunForm
+from shoal.job_form import InputForm, OutputForm, RunForm, SparkForm
 
 __all__ = [
     "Checkpoints",
+    "Cluster",
     "Input",
     "Output",
     "checkpoints_of",
+    "cluster_of",
     "digests",
     "input_of",
     "name_of",
@@ -32,17 +34,18 @@ _FOR_FILES = ("follow", "seconds")
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What is read: a path (``-`` is standard input), or a topic."""
+    """What is read: a path (``-`` is standard input), a topic, or, on Spark, a table."""
 
     path: str = "-"
     format: str | None = None
     follow: bool = False
     kafka: KafkaSettings | None = None
+    table: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where rows go: a path (``-`` is standard output), or a topic.
+    """Where rows go: a path (``-`` is standard output), a topic, or, on Spark, a table.
 
     A folder gets files of at most ``rows`` rows, none of them open for longer than ``seconds``.
     """
@@ -52,6 +55,15 @@ class Output:
     rows: int | None = None
     seconds: float | None = None
     kafka: KafkaSettings | None = None
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """How a job runs on Spark: in how many shards, and with how many seconds between batches."""
+
+    shards: int = 1
+    interval: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,8 @@ class Checkpoints:
 
 def input_of(raw: InputForm, folder: Path) -> Input:
     """The input of a job; paths are relative to a folder."""
+    if raw.table is not None:
+        return Input(table=_table("input", raw))
     if not _is_kafka("input", raw):
         return Input(_path(raw.path, folder), raw.format, raw.follow)
     return Input(
@@ -90,6 +104,8 @@ def output_of(raw: OutputForm, folder: Path) -> Output:
     ]
     if wrong:
         raise JobError(wrong)
+    if raw.table is not None:
+        return Output(table=_table("output", raw))
     if not _is_kafka("output", raw):
         return Output(_path(raw.path, folder), raw.format, raw.rows, raw.seconds)
     return Output(
@@ -179,6 +195,27 @@ def _is_kafka(section: str, raw: InputForm | OutputForm) -> bool:
     return raw.kafka is not None
 
 
+def _table(section: str, raw: InputForm | OutputForm) -> str:
+    """The table that is meant, and nothing else."""
+    if more := sorted(raw.model_fields_set - {"table"}):
+        raise JobError(Problem(f"{section}.{key}", "doesn't go with table") for key in more)
+    assert raw.table is not None
+    return raw.table
+
+
+def cluster_of(raw: SparkForm) -> Cluster:
+    """How a job runs on Spark."""
+    problems = []
+    if raw.shards < 1:
+        problems.append(Problem("spark.shards", "must be at least 1", str(raw.shards)))
+    if not 0 < raw.interval < float("inf"):
+        what = "must be a number of seconds above 0"
+        problems.append(Problem("spark.interval", what, str(raw.interval)))
+    if problems:
+        raise JobError(problems)
+    return Cluster(raw.shards, float(raw.interval))
+
+
 def _kafka(section: str, **settings: Any) -> KafkaSettings:
     try:
         return KafkaSettings(**settings)
@@ -207,6 +244,9 @@ def _servers(raw: str | list[str] | None) -> str:
 def _path(raw: str | None, folder: Path) -> str:
     if raw is None or raw == "-":
         return "-"
+    if "://" in raw:
+        # Of another file system, which Spark knows.
+        return raw
     # Path would drop the slash that tells a folder.
     slash = "/" if raw.endswith("/") else ""
     return str(folder / raw) + slash

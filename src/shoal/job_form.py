@@ -26,13 +26,16 @@ __all__ = [
     "PublishForm",
     "RunForm",
     "SchemaForm",
+    "SparkForm",
     "WindowForm",
     "keyed",
     "problems_of",
     "shown",
 ]
 
-SECTIONS = ("schema", "policy", "algorithm", "publish", "input", "output", "run", "bad_rows")
+SECTIONS = (
+    "schema", "policy", "algorithm", "publish", "input", "output", "run", "bad_rows", "spark",
+)  # fmt: skip
 REQUIRED = ("schema", "policy")
 WAYS = ("range", "hierarchy", "values", "mask", "path", "grid")
 EXAMPLES = {
@@ -152,6 +155,7 @@ class EndForm(Form):
     format: str | None = None
     kafka: str | list[str] | None = None
     topic: str | None = None
+    table: str | None = None
     settings: dict[str, str | int | float | bool] = {}
 
 
@@ -192,6 +196,13 @@ class BadRowsForm(Form):
 
     action: Literal["quarantine", "stop"] = "quarantine"
     file: str = "quarantine.jsonl"
+
+
+class SparkForm(Form):
+    """``[spark]``."""
+
+    shards: int = 1
+    interval: int | float = 1
 
 
 def problems_of(section: str, model: type[Form], error: pydantic.ValidationError) -> list[Problem]:

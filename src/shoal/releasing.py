@@ -1,4 +1,4 @@
-"""What makes releases and lines of the trace, by what is published: groups, or values one by one."""
+"""What makes releases and lines of the trace: of groups, or of values one by one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shoal.schema import Schema
 from shoal.trace import Lines, Tracer
 from shoal.trace_cells import CellTracer
 
-__all__ = ["publisher_of", "subject_type", "subjects_in", "tracer_of"]
+__all__ = ["fitting", "publisher_of", "subject_type", "subjects_in", "tracer_of"]
 
 
 def publisher_of(
@@ -44,12 +44,27 @@ def subject_type(schema: Schema, types: pa.Schema) -> Any:
 
 
 def tracer_of(
-    schema: Schema, lines: Lines, subject: Any, *, one_by_one: bool = False
+    schema: Schema,
+    lines: Lines,
+    subject: Any,
+    *,
+    one_by_one: bool = False,
+    shard: tuple[int, int] | None = None,
 ) -> Tracer | CellTracer:
-    """What writes lines of the trace."""
-    return CellTracer(lines, subject, schema) if one_by_one else Tracer(lines, subject)
+    """What writes lines of the trace; see `Tracer`."""
+    if one_by_one:
+        return CellTracer(lines, subject, schema)
+    return Tracer(lines, subject, shard=shard)
 
 
 def subjects_in(schema: Schema, payload: pa.RecordBatch) -> Any:
     """The subjects of rows; where each row is one, its position in the input names it."""
     return payload.column(ROW if schema.subject is None else schema.subject)
+
+
+def fitting(value: Any, kind: Any) -> Any:
+    """A value that fits a type, or None where it doesn't."""
+    try:
+        return pa.scalar(value, kind).as_py()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return None

@@ -24,9 +24,15 @@ class Lines(Protocol):
         """Take some lines."""
 
 
-def trace_schema(subject: Any) -> pa.Schema:
-    """The columns of a trace, with the Arrow type of the subject."""
-    return pa.schema(
+def trace_schema(subject: Any, *, sharded: bool = False) -> pa.Schema:
+    """The columns of a trace, with the Arrow type of the subject.
+
+    That of one shard of several has the column ``shard``, too.
+
+    >>> trace_schema(pa.string(), sharded=True).names[-2:]
+    ['seq', 'shard']
+    """
+    columns = pa.schema(
         [
             ("row", pa.int64()),
             ("subject", subject),
@@ -41,6 +47,7 @@ def trace_schema(subject: Any) -> pa.Schema:
             ("seq", pa.int64()),
         ]
     )
+    return columns.append(pa.field("shard", pa.int64())) if sharded else columns
 
 
 class Tracer:
@@ -52,11 +59,16 @@ class Tracer:
         Where they go.
     subject
         The Arrow type of the subject.
+    shard
+        Which shard this is, and of how many, where several decide one stream; None for a run on
+        its own. Each shard numbers its groups from 0. In the trace they are numbered so that no
+        two shards have a number in common.
     """
 
-    def __init__(self, lines: Lines, subject: Any) -> None:
+    def __init__(self, lines: Lines, subject: Any, *, shard: tuple[int, int] | None = None) -> None:
         self._lines = lines
-        self._schema = trace_schema(subject)
+        self._schema = trace_schema(subject, sharded=shard is not None)
+        self._shard = shard
         self.subject = subject
 
     def decided(
@@ -65,7 +77,7 @@ class Tracer:
         """Rows leave: ``inputs`` are their positions in the input, ``seq`` in the output."""
         has_box = arranged.boxes >= 0
         group, window = np.full(len(has_box), -1, np.int64), np.full(len(has_box), -1, np.int64)
-        group[has_box] = arranged.groups[arranged.boxes[has_box]]
+        group[has_box] = self._unique(arranged.groups[arranged.boxes[has_box]])
         window[has_box] = arranged.windows[arranged.boxes[has_box]]
         self._write(
             inputs, subjects, arranged.outcomes, arranged.rows, arranged.published,
@@ -79,6 +91,13 @@ class Tracer:
     def held(self, inputs: Ints, subjects: Any, arrived: Ints, arrived_s: Floats) -> None:
         """Rows that weren't decided when the run was interrupted."""
         self._unfinished(HELD, inputs, subjects, arrived, arrived_s)
+
+    def _unique(self, groups: Ints) -> Ints:
+        """Numbers that no other shard gives to its groups."""
+        if self._shard is None:
+            return groups
+        shard, n_shards = self._shard
+        return groups * n_shards + shard
 
     def _unfinished(
         self, outcome: int, inputs: Ints, subjects: Any, arrived: Ints, arrived_s: Floats | None
@@ -94,24 +113,22 @@ class Tracer:
         self, inputs: Ints, subjects: Any, outcomes: Ints, arrived: Ints, published: Ints,
         arrived_s: Floats, published_s: Floats, group: Ints, window: Ints, loss: Floats, seq: Ints,
     ) -> None:  # fmt: skip
-        self._lines.write(
-            pa.record_batch(
-                [
-                    pa.array(inputs),
-                    subjects,
-                    OUTCOMES.take(pa.array(outcomes)),
-                    known(arrived),
-                    known(published),
-                    finite(arrived_s),
-                    finite(published_s),
-                    known(group),
-                    known(window),
-                    finite(loss),
-                    known(seq),
-                ],
-                schema=self._schema,
-            )
-        )
+        columns = [
+            pa.array(inputs),
+            subjects,
+            OUTCOMES.take(pa.array(outcomes)),
+            known(arrived),
+            known(published),
+            finite(arrived_s),
+            finite(published_s),
+            known(group),
+            known(window),
+            finite(loss),
+            known(seq),
+        ]
+        if self._shard is not None:
+            columns.append(pa.array(np.full(len(inputs), self._shard[0], np.int64)))
+        self._lines.write(pa.record_batch(columns, schema=self._schema))
 
 
 def known(numbers: Ints) -> Any:

@@ -16,7 +16,7 @@ from shoal.kernels.arrays import Ints
 from shoal.order import Arranged
 from shoal.release import Publish, Publisher, Release
 from shoal.release_cells import CellPublisher
-from shoal.releasing import publisher_of, subject_type, subjects_in, tracer_of
+from shoal.releasing import fitting, publisher_of, subject_type, subjects_in, tracer_of
 from shoal.schema import Schema
 from shoal.trace import Tracer, trace_schema
 from shoal.trace_cells import CellTracer, cell_trace_schema
@@ -200,7 +200,7 @@ class Writer:
         if tracer is not None:
             kind = tracer.subject
             # A subject that doesn't fit its column is told as missing, which it is.
-            values = [_fitting(subject, kind) for subject in subjects]
+            values = [fitting(subject, kind) for subject in subjects]
             lines = pa.array(values, kind)
             self._put(lambda: tracer.quarantined(np.array(rows), lines), before)
 
@@ -302,10 +302,3 @@ class Writer:
         arrived_s = np.asarray(arranged.payload.column(ARRIVED_S))
         in_time = arranged.left_s - arrived_s <= self._patience
         self.n_late += int(np.count_nonzero(in_time & (now - arrived_s > self._patience)))
-
-
-def _fitting(value: Any, kind: Any) -> Any:
-    try:
-        return pa.scalar(value, kind).as_py()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return None

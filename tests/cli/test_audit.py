@@ -157,6 +157,34 @@ def test_folders_of_parts_are_judged_as_one_output(done, tmp_path, monkeypatch, 
     assert capfd.readouterr().out.startswith("kept: 9 of 9 promises, over 60 published rows\n")
 
 
+def in_batches(table, folder, n):
+    """What a system that writes a folder for each batch makes of a table."""
+    for place, begin in enumerate(range(0, table.num_rows + n, n)):
+        batch = folder / f"batch-{place:010}"
+        batch.mkdir(parents=True)
+        (batch / "_SUCCESS").touch()
+        (batch / "._SUCCESS.crc").write_bytes(b"\0")
+        part = table.slice(begin, n)
+        if part.num_rows:
+            pq.write_table(part, batch / "part-00000-0c-c000.snappy.parquet")
+    return folder
+
+
+def test_folders_of_batches_are_judged_as_one_output(done, tmp_path, monkeypatch, capfd):
+    job, out, source, trace = done
+    published, lines = (in_batches(read(path), tmp_path / path.stem, 17) for path in (out, trace))
+    words = ("--original", source, "--trace", lines)
+    assert shoal(monkeypatch, "audit", job, published, *words) == 0
+    assert capfd.readouterr().out.startswith("kept: 9 of 9 promises, over 60 published rows\n")
+
+
+def test_batches_that_published_nothing(done, tmp_path, monkeypatch, capfd):
+    job, out, _, _ = done
+    published = in_batches(read(out).slice(0, 0), tmp_path / "none", 5)
+    assert shoal(monkeypatch, "audit", job, published) == 6
+    assert "over 0 published rows" in capfd.readouterr().out
+
+
 def test_parts_with_and_without_dictionaries_are_one_table(done, tmp_path, monkeypatch, capfd):
     job, out, *_ = done
     folder = tmp_path / "parts"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from shoal.errors import CheckpointError, JobError, ResourceError
 from shoal.io import open_replayable, open_source
 from shoal.io.base import Span
+from shoal.io.folder import FolderSource, has_only_folders
 
 from .again import all_chunks, interrupted, reading, rows_of, small_chunks, told, wait_until
 
@@ -268,3 +269,70 @@ def test_a_folder_that_goes_away_is_told(folder):
         shutil.rmtree(folder)
         assert "it doesn't exist" in str(read.fail())
         wait_until(lambda: read.source.lag() is None)
+
+
+# -- folders in the folder -------------------------------------------------------------------------
+
+
+def nested_rows(folder, **options):
+    with contextlib.closing(FolderSource(folder, nested=True, **options)) as source:
+        return [int(row["a"]) for row in rows_of(list(source))[0]]
+
+
+def batch(folder, name, *values, mark=True):
+    """A folder as systems write it for each batch: parts, sums of them, and a mark at the end."""
+    (folder / name).mkdir(parents=True)
+    for place, value in enumerate(values):
+        put(folder / name, f"part-{place}.csv", f"a\n{value}\n")
+        (folder / name / f".part-{place}.csv.crc").write_bytes(b"\0")
+    if mark:
+        (folder / name / "_SUCCESS").touch()
+
+
+def test_folders_of_batches_are_read_in_the_order_of_their_names(folder):
+    batch(folder, "batch-0000000008", 5)
+    batch(folder, "batch-0000000007-end", 3, 4)  # as plain text, "-" comes before "/"
+    batch(folder, "batch-0000000007", 1, 2)
+    batch(folder, "batch-0000000009")
+    batch(folder, "_temporary", 99)
+    batch(folder, ".old", 99)
+    (folder / "_SUCCESS").touch()
+    (folder / "link").symlink_to(folder, target_is_directory=True)
+    assert has_only_folders(folder)
+    assert nested_rows(folder) == [1, 2, 3, 4, 5]
+    with contextlib.closing(FolderSource(folder, nested=True)) as source:
+        assert source.lag() == 5 * 4 - 2  # the header of the first is read
+
+
+def test_nested_folders_go_on_where_they_were(folder):
+    for day in range(3):
+        batch(folder, f"2024/{day}", day)
+    with contextlib.closing(FolderSource(folder, nested=True)) as source:
+        chunks = list(source)
+    assert list(chunks[-1].position["done"]) == [f"2024/{day}/part-0.csv" for day in range(3)]
+    with contextlib.closing(FolderSource(folder, nested=True)) as source:
+        source.seek(json.loads(json.dumps(chunks[0].position)))
+        assert [told(chunk) for chunk in source] == [told(chunk) for chunk in chunks[1:]]
+
+
+def test_batches_without_rows_are_no_mistake_if_they_are_complete(folder):
+    batch(folder, "batch-0")
+    assert nested_rows(folder) == []
+    (folder / "batch-0" / "_SUCCESS").unlink()
+    with pytest.raises(ResourceError, match="has no files to read"):
+        nested_rows(folder)
+
+
+def test_folders_in_a_folder_are_left_alone_unless_they_are_all_there_is(folder):
+    """What a run reads doesn't change because somebody puts a folder into its input."""
+    assert not has_only_folders(folder)
+    batch(folder, "_temporary", 99)
+    batch(folder, ".hidden", 99)
+    assert not has_only_folders(folder)
+    batch(folder, "old", 99)
+    assert has_only_folders(folder)
+    with pytest.raises(ResourceError, match="has no files to read"):
+        all_chunks(folder)
+    put(folder, "_a.csv", "a\n1\n")
+    assert not has_only_folders(folder)
+    assert rows_of(all_chunks(folder))[0] == [{"a": "1"}]

@@ -235,3 +235,11 @@ def test_a_trace_of_another_input_is_refused() -> None:
 def test_a_trace_that_lacks_columns_is_refused() -> None:
     with pytest.raises(ParameterError, match="lacks the columns window"):
         exposure(SCHEMA, table([1]), lines([0], [None], [1]).drop_columns(["window"]))
+
+
+def test_shards_have_no_window_in_common() -> None:
+    trace = lines([0, 0], [None] * 2, [2] * 2)
+    one = trace.append_column("shard", pa.array([3, 3]))
+    assert exposure(SCHEMA, table([1, 2]), one) == exposure(SCHEMA, table([1, 2]), trace)
+    with pytest.raises(ParameterError, match="trace: is of several shards"):
+        exposure(SCHEMA, table([1, 2]), trace.append_column("shard", pa.array([0, None])))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,6 +71,22 @@ def test_from_a_trace() -> None:
     rounds = Rounds.from_trace(a_trace())
     assert rounds.counts.count == 8
     assert rounds.as_dict() == {"mean": 1.375, "p50": 1, "p99": 2, "max": 2}
+
+
+def test_each_shard_has_rounds_of_its_own() -> None:
+    """One decides at its rows 1 and 3, the other at its row 2: nobody lives through two rounds."""
+    trace = pa.table(
+        {
+            "outcome": ["group", "group", "suppressed", "group", "held"],
+            "arrived": [0, 1, 0, 1, 2],
+            "published": [1, 3, 2, 2, None],
+            "shard": [0, 0, 1, 1, 1],
+        }
+    )
+    assert Rounds.from_trace(trace).as_dict() == {"mean": 1, "p50": 1, "p99": 1, "max": 1}
+    as_one = Rounds.from_trace(trace.drop_columns("shard"))
+    assert as_one.as_dict() == {"mean": 1.5, "p50": 1, "p99": 2, "max": 2}
+    assert Rounds.from_trace(trace.slice(0, 0)).counts.count == 0
 
 
 def test_nothing_yet() -> None:

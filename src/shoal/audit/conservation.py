@@ -47,12 +47,23 @@ def _lines(trace: Trace) -> list[str]:
 
 
 def _arrivals(trace: Trace) -> list[str]:
-    """`arrived` counts the valid rows in the order of the input; the delay is measured by it."""
+    """`arrived` counts the valid rows of a shard in the order of the input.
+
+    The delay is measured by it.
+    """
     valid = trace.outcome != QUARANTINED
-    arrived = trace.arrived[valid][np.argsort(trace.row[valid], kind="stable")]
-    wrong = int(np.count_nonzero(arrived != np.arange(len(arrived))))
+    order = np.lexsort((trace.row[valid], trace.shard[valid]))
+    arrived, shard = trace.arrived[valid][order], trace.shard[valid][order]
+    expected = np.arange(len(shard)) - np.searchsorted(shard, shard)
+    wrong = int(np.count_nonzero(arrived != expected))
     wrong += int(np.count_nonzero(trace.arrived[~valid] >= 0))
-    return [f"{wrong:,} lines have a wrong position of arrival"] if wrong else []
+    flaws = []
+    if wrong:
+        where = " in their shard" if trace.has_shards else ""
+        flaws.append(f"{wrong:,} lines have a wrong position of arrival{where}")
+    if n := int(np.count_nonzero(shard < 0)):
+        flaws.append(f"{n:,} rows that arrived have no shard")
+    return flaws
 
 
 def _output(evidence: Evidence, trace: Trace) -> list[str]:

@@ -16,7 +16,10 @@ def check(evidence: Evidence) -> Verdict | None:
     """Compare the moments of arrival and decision of every row with the promised delay, if any.
 
     Rows still held when a run was interrupted are judged by the latest moment that a decision
-    proves the run had reached: a row that should have gone by then is late.
+    proves the run had reached: a row that should have gone by then is late. Where several shards
+    decide, that is a decision of the row's own shard. Rows are counted there; and what the clock
+    of another shard had reached proves nothing of this one, which may have been interrupted
+    before it came so far.
     """
     promised, trace = evidence.policy.delay, evidence.trace
     if promised is None:
@@ -30,7 +33,7 @@ def check(evidence: Evidence) -> Verdict | None:
     if promised.rows is not None:
         waited = _waited_rows(trace)
         _judge(waited, promised.rows, "rows", flaws, figures)
-        kept.append(f"{promised.rows:,} rows")
+        kept.append(f"{promised.rows:,} rows{' of its shard' if trace.has_shards else ''}")
         if n := int(np.count_nonzero(np.isnan(waited))):
             flaws.append(f"{n:,} decided rows have no moment of arrival or decision")
     if promised.seconds is not None:
@@ -79,8 +82,10 @@ def _waited_rows(trace: Trace) -> NDArray[np.float64]:
     """How long each decided or held row waited; NaN if that isn't known."""
     decided = trace.has(GROUP, REUSE, SUPPRESSED)
     held = trace.has(HELD)
-    reached = int(trace.published[decided].max(initial=-1))
-    end = np.where(held, np.maximum(reached, trace.arrived), trace.published)
+    shards, shard = np.unique(trace.shard, return_inverse=True)
+    reached = np.full(len(shards), -1, dtype=np.int64)
+    np.maximum.at(reached, shard[decided], trace.published[decided])
+    end = np.where(held, np.maximum(reached[shard], trace.arrived), trace.published)
     unknown = (trace.arrived < 0) | (end < 0)
     waited = np.where(unknown, np.nan, (end - trace.arrived).astype(np.float64))
     return np.asarray(waited[decided | held], dtype=np.float64)
@@ -90,7 +95,9 @@ def _waited_seconds(trace: Trace) -> NDArray[np.float64]:
     """The same in seconds."""
     decided = trace.has(GROUP, REUSE, SUPPRESSED)
     held = trace.has(HELD)
-    moments = trace.published_s[decided]
-    reached = np.max(moments, initial=-np.inf, where=~np.isnan(moments))
-    end = np.where(held, np.maximum(reached, trace.arrived_s), trace.published_s)
+    shards, shard = np.unique(trace.shard, return_inverse=True)
+    reached = np.full(len(shards), -np.inf)
+    # Moments that aren't known are passed over.
+    np.fmax.at(reached, shard[decided], trace.published_s[decided])
+    end = np.where(held, np.maximum(reached[shard], trace.arrived_s), trace.published_s)
     return np.asarray((end - trace.arrived_s)[decided | held], dtype=np.float64)

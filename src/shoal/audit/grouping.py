@@ -13,7 +13,11 @@ __all__ = ["check"]
 
 
 def check(evidence: Evidence) -> Verdict:
-    """Compare the groups that the trace tells of with the boxes in the output."""
+    """Compare the groups that the trace tells of with the boxes in the output.
+
+    A group is of one shard. Each shard knows its own rows only: a group of two was released as two,
+    and its people would be counted together though neither may have had enough of them.
+    """
     trace = evidence.trace
     if trace is None:
         doubt = "which rows were released together can't be told without a trace"
@@ -36,6 +40,9 @@ def check(evidence: Evidence) -> Verdict:
     torn = np.zeros(len(number), dtype=np.bool_)
     for label in base_labels:
         torn |= label == -2
+    shard = _agreed(trace.shard[base], position, len(number))
+    if n := int(np.count_nonzero(shard == -2)):
+        flaws.append(f"{n:,} groups are of more than one shard ({_named(number[shard == -2])})")
     if n := int(np.count_nonzero(moment < 0)):
         flaws.append(f"{n:,} groups were released in parts ({_named(number[moment < 0])})")
     if n := int(np.count_nonzero(torn)):
@@ -48,6 +55,8 @@ def check(evidence: Evidence) -> Verdict:
     reuse, at = reuse[there], at[there]
     if n := int(np.count_nonzero(~there)):
         flaws.append(f"{n:,} reuses join a group that was never released")
+    if n := int(np.count_nonzero((trace.shard[reuse] != shard[at]) & (shard[at] >= 0))):
+        flaws.append(f"{n:,} reuses join a group of another shard")
     early = (trace.published[reuse] < moment[at]) & (moment[at] >= 0)
     if n := int(np.count_nonzero(early)):
         flaws.append(f"{n:,} reuses join a group before it was released")

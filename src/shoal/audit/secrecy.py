@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from shoal.audit.columns import column, same, take
 from shoal.audit.evidence import Evidence
+from shoal.audit.metadata import says_more
 from shoal.audit.report import Verdict, decide
 from shoal.audit.shape import expected_columns
 from shoal.schema import Schema
@@ -38,7 +39,7 @@ def judged_secrecy(
         flaws.append(f"private columns are in the output: {', '.join(exposed)}")
     if others:
         flaws.append(f"columns that the schema doesn't publish: {', '.join(others)}")
-    if published.schema.metadata:
+    if says_more(published.schema.metadata, names):
         flaws.append("the file carries metadata of its own, which may hold anything")
     if disguised:
         flaws.append(f"columns that repeat the subject in every row: {', '.join(disguised)}")

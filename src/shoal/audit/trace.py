@@ -46,6 +46,13 @@ class Trace:
     window: NDArray[np.int64]
     """How many rows had arrived at the end of the window that the row was measured in."""
     seq: NDArray[np.int64]
+    shard: NDArray[np.int64]
+    """Which of several shards decided the row; 0 where the trace doesn't tell of shards."""
+
+    @property
+    def has_shards(self) -> bool:
+        """Whether rows were decided in more than one shard, each of which counts its own rows."""
+        return len(self) > 0 and bool(np.any(self.shard != self.shard[0]))
 
     def __len__(self) -> int:
         return len(self.row)
@@ -80,12 +87,15 @@ def read_trace(table: pa.Table) -> Trace:
         arrived_s=numbers(found["arrived_s"]),
         published_s=numbers(found["published_s"]),
         group=wholes(found["group"]),
-        window=_windows(table),
+        # A trace need not tell of windows where no promise is measured against them, nor of
+        # shards where there is one.
+        window=_optional(table, "window", -1),
         seq=wholes(found["seq"]),
+        shard=_optional(table, "shard", 0),
     )
 
 
-def _windows(table: pa.Table) -> NDArray[np.int64]:
-    """The windows, which a trace need not tell of where no promise is measured against them."""
-    found = column(table, "window")
-    return np.full(table.num_rows, -1, dtype=np.int64) if found is None else wholes(found)
+def _optional(table: pa.Table, name: str, otherwise: int) -> NDArray[np.int64]:
+    """The whole numbers of a column; where it isn't there, the same for all lines."""
+    found = column(table, name)
+    return np.full(table.num_rows, otherwise, dtype=np.int64) if found is None else wholes(found)

@@ -14,7 +14,8 @@ from shoal.audit import audit as judge
 from shoal.audit.labels import public_columns
 from shoal.cli.terminal import tell
 from shoal.errors import ResourceError
-from shoal.io import open_source
+from shoal.io import Source, open_source
+from shoal.io.folder import FolderSource, has_only_folders
 from shoal.io.jsonl import NoLinesError
 from shoal.job import Job
 from shoal.kernels.arrays import Ints
@@ -99,9 +100,10 @@ def _table(
 ) -> tuple[pa.Table, Ints]:
     """All rows of a file or folder that can be read, and their positions in it.
 
+    A folder that has nothing but folders, such as one for each batch, is read with all in them.
     ``otherwise`` are the columns where there are no rows, and nothing that names columns.
     """
-    source = open_source(path, columns, format=from_format)
+    source = _open(path, columns, from_format)
     try:
         batches, rows = [], []
         for chunk in source:
@@ -120,6 +122,13 @@ def _table(
         return table, np.concatenate(rows)
     finally:
         source.close()
+
+
+def _open(path: str, columns: tuple[str, ...] | None, from_format: str | None) -> Source:
+    folder = Path(path)
+    if folder.is_dir() and has_only_folders(folder):
+        return FolderSource(folder, columns, format=from_format, nested=True)
+    return open_source(path, columns, format=from_format)
 
 
 def _alike(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:

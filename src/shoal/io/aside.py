@@ -17,11 +17,12 @@ ASIDE = ".partial"
 
 
 @contextmanager
-def written_aside(path: Path, *, private: bool = False) -> Iterator[Output]:
+def written_aside(path: Path, *, private: bool = False, tag: str = "") -> Iterator[Output]:
     """Write a file that appears under its name when it is whole and on the disk, or never.
 
     What stood under the name before stays there until then. After a failure nothing is left
-    behind; after a crash a file with the ending `ASIDE`, which the next attempt overwrites.
+    behind; after a crash a file with the ending `ASIDE`, which the next attempt overwrites. Where
+    several may write the same file at once, each has a ``tag`` of its own.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -30,7 +31,7 @@ def written_aside(path: Path, *, private: bool = False) -> Iterator[Output]:
     ...     [file.name for file in Path(folder).iterdir()]
     ['state']
     """
-    aside = path.with_name(path.name + ASIDE)
+    aside = path.with_name(path.name + tag + ASIDE)
     output = open_output(aside, private=private)
     try:
         yield output

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from shoal.io.pieces import FileRows, Piece
 from shoal.io.replaying import Replaying, is_plain_text, open_rows
 from shoal.io.streams import reading
 
-__all__ = ["FolderSource", "files_in"]
+__all__ = ["FolderSource", "files_in", "has_only_folders"]
 
 logger = logging.getLogger("shoal.io")
 
@@ -27,22 +27,52 @@ logger = logging.getLogger("shoal.io")
 UNFINISHED = (ASIDE, ".tmp", ".part")
 
 
-def files_in(folder: Path) -> dict[str, os.stat_result]:
+#: What lies in a folder to say that it is complete.
+COMPLETE = "_SUCCESS"
+
+
+def files_in(folder: Path, *, nested: bool = False) -> dict[str, os.stat_result]:
     """Give the complete files of a folder, by name, and what the system knows of each.
 
     Left alone are folders, and names that begin with a dot or end as an unfinished file's does.
+
+    Parameters
+    ----------
+    folder
+        Where they lie.
+    nested
+        Whether to give the files of the folders in it, too, by their names from there on, as
+        ``day/part.csv``. Then names that begin with ``_`` are left alone as well, those of folders
+        too: so the systems that write such folders name what isn't data.
     """
-    found: dict[str, os.stat_result] = {}
+    found = dict(_files_in(folder, "", nested))
+    # Folder by folder: as plain text "a-b/c" would come before "a/c".
+    return dict(sorted(found.items(), key=lambda item: item[0].split("/")))
+
+
+def _files_in(folder: Path, above: str, nested: bool) -> Iterator[tuple[str, os.stat_result]]:
     with reading(str(folder), "the folder is damaged"), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith(".") or entry.name.endswith(UNFINISHED):
+            name = entry.name
+            if name.startswith((".", "_") if nested else ".") or name.endswith(UNFINISHED):
                 continue
             try:
                 if entry.is_file():
-                    found[entry.name] = entry.stat()
+                    yield above + name, entry.stat()
             except FileNotFoundError:
                 continue
-    return dict(sorted(found.items()))
+            # A link to a folder may lead back to where it lies.
+            if nested and entry.is_dir(follow_symlinks=False):
+                yield from _files_in(folder / name, f"{above}{name}/", nested)
+
+
+def has_only_folders(folder: Path) -> bool:
+    """Whether a folder has no files of its own, but folders: such as one for each batch."""
+    if any(name != COMPLETE for name in files_in(folder)):
+        return False
+    with reading(str(folder), "the folder is damaged"):
+        there = [entry.name for entry in folder.iterdir() if entry.is_dir()]
+    return any(not name.startswith((".", "_")) for name in there)
 
 
 class FolderSource(Replaying):
@@ -60,6 +90,9 @@ class FolderSource(Replaying):
         The columns to read; None for those of the first file.
     format
         The format of all files; None if the ending of each name tells.
+    nested
+        Whether to read the files of the folders in it, too (see `files_in`). There need be none
+        where a folder has a file ``_SUCCESS``, which says that it is complete.
     follow
         Whether to wait for more files when all have been read.
     poll
@@ -72,12 +105,14 @@ class FolderSource(Replaying):
         columns: Sequence[str] | None = None,
         *,
         format: str | None = None,  # noqa: A002 - the word users know
+        nested: bool = False,
         follow: bool = False,
         poll: float = 0.2,
     ) -> None:
         super().__init__(path, columns, poll)
         self._folder = Path(path)
         self._format = format
+        self._nested = nested
         self._follow = follow
         self._first: Format | None = None
         # The file that is read, and its name in spans; where its rows begin.
@@ -99,7 +134,7 @@ class FolderSource(Replaying):
     def _next(self) -> Piece | None:
         while True:
             if self._rows is None and not self._open_next():
-                if not self._follow and self._empty and not self._done:
+                if self._empty and not (self._follow or self._done or self._is_complete()):
                     raise ResourceError(
                         f"{self._name}: has no files to read. Put files in it, or wait for them "
                         "with --follow."
@@ -113,6 +148,10 @@ class FolderSource(Replaying):
                 self._finish()
             if piece is not None:
                 return piece
+
+    def _is_complete(self) -> bool:
+        """Whether somebody said that there are no rows."""
+        return self._nested and any(self._folder.rglob(COMPLETE))
 
     def _open_next(self) -> bool:
         """Open the next file that is neither done nor unfinished, if there is one."""
@@ -135,7 +174,7 @@ class FolderSource(Replaying):
 
     def _look(self) -> None:
         """Find the files that wait, and check that those that are done are as they were."""
-        found = files_in(self._folder)
+        found = files_in(self._folder, nested=self._nested)
         gone = [name for name in self._done if name not in found]
         if gone:
             self._done = {name: known for name, known in self._done.items() if name in found}
@@ -268,7 +307,7 @@ class FolderSource(Replaying):
     def _lag(self) -> int | None:
         rows, file, done = self._rows, self._file, self._done
         left = 0 if rows is None else rows.left()
-        for name, now in files_in(self._folder).items():
+        for name, now in files_in(self._folder, nested=self._nested).items():
             if name in done or (rows is not None and name == file):
                 continue
             if left is None or not is_plain_text(tell_format(name, self._format)):

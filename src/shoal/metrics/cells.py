@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.decisions import MISSING
+from shoal.errors import ParameterError
 
 __all__ = ["Cells"]
+
+#: What the latest look tells.
+_LOOKED = ("n_subjects", "share", "entropy")
 
 
 class Cells:
@@ -59,6 +63,35 @@ class Cells:
             self.share = float(estimate["share"])
             self.entropy = float(estimate["entropy"])
 
+    def merge(self, other: Cells) -> None:
+        """Count the cells of another run of the recipe too.
+
+        Cells are dealt to the runs, and add up. Looks aren't: each is one look at the people of all
+        runs together, and the z that it finds holds in all of them. So they don't add up either:
+        what was seen is what the run that has seen the most looks knows.
+
+        Raises
+        ------
+        ParameterError
+            If the other one has other attributes.
+
+        >>> some, others = Cells([1], z=2), Cells([1], z=2)
+        >>> some.add(np.array([[0], [-1]]))
+        >>> others.add(np.array([[0]]))
+        >>> some.merge(others)
+        >>> (some.n_published, some.n_cells, some.z)
+        (2, 3, 2)
+        """
+        if [len(counts) for counts in other._counts] != [len(counts) for counts in self._counts]:
+            raise ParameterError("Cells.rungs", "must be those of the other run")
+        for own, theirs in zip(self._counts, other._counts, strict=True):
+            own += theirs
+        self.z_least = min(self.z_least, other.z_least)
+        self.z_most = max(self.z_most, other.z_most)
+        if other.n_estimates > self.n_estimates:
+            for name in ("z", "n_estimates", "n_changes", *_LOOKED):
+                setattr(self, name, getattr(other, name))
+
     @property
     def n_cells(self) -> int:
         """How many values there were."""
@@ -81,8 +114,7 @@ class Cells:
     def state(self) -> dict[str, Any]:
         """Everything that is known, as values that JSON can carry."""
         plain = ("z", "z_least", "z_most", "n_estimates", "n_changes")
-        looked = ("n_subjects", "share", "entropy")
-        told = {name: getattr(self, name) for name in (*plain, *looked)}
+        told = {name: getattr(self, name) for name in (*plain, *_LOOKED)}
         return told | {"counts": [counts.tolist() for counts in self._counts]}
 
     def restore(self, state: Mapping[str, Any]) -> None:

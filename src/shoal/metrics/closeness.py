@@ -23,7 +23,7 @@ from shoal.errors import ParameterError
 from shoal.hierarchy import Domain, Hierarchy
 from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.metrics.axes import MISSING
-from shoal.metrics.lines import decided_lines, numbers
+from shoal.metrics.lines import by_shard, decided_lines, numbers
 from shoal.metrics.reading import read_codes
 from shoal.policy import Window
 from shoal.schema import Schema
@@ -111,7 +111,7 @@ def exposure(
     original
         The rows that were read.
     trace
-        What became of each.
+        What became of each, in a run on its own: shards have no order of arrival in common.
     window
         What groups are compared with. ``"all"``: all good rows, whatever was promised. With the
         window of the policy, each group is compared with the rows of the window that the trace
@@ -131,6 +131,12 @@ def exposure(
     Exposure(n_groups=2, closeness=None, likeness=1.0, disclosure=inf)
     """
     lines = decided_lines(trace, "row", "arrived", "group", "published", "window")
+    if len(by_shard(trace)) > 1:
+        raise ParameterError(
+            "trace",
+            "is of several shards, which have no order of arrival, and so no window, in common",
+            mend="Give the trace of a run on its own",
+        )
     # What is still held is in the windows of others.
     good_lines = trace.filter(trace.column("arrived").is_valid())
     rows, arrived = (numbers(good_lines, name).astype(np.int64) for name in ("row", "arrived"))

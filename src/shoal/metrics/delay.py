@@ -35,6 +35,11 @@ class Delay:
             # Two clock readings may differ by a rounding error the wrong way round.
             self.seconds.add(np.maximum(seconds[~np.isnan(seconds)], 0.0))
 
+    def merge(self, other: Delay) -> None:
+        """Count the waits of another run of the recipe too."""
+        self.rows.merge(other.rows)
+        self.seconds.merge(other.seconds)
+
     def as_dict(self) -> dict[str, dict[str, float | None] | None]:
         """Mean, median, 99th percentile and maximum; no seconds where there is no time."""
         return {

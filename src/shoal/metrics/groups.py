@@ -33,6 +33,11 @@ class Groups:
         self.rows.add(n_rows)
         self.subjects.add(n_subjects)
 
+    def merge(self, other: Groups) -> None:
+        """Count the groups of another run of the recipe too, which are others than these."""
+        self.rows.merge(other.rows)
+        self.subjects.merge(other.subjects)
+
     @property
     def count(self) -> int:
         """The number of groups."""

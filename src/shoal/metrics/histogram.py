@@ -68,9 +68,7 @@ class Histogram:
             return
         if not (np.all(np.isfinite(values)) and values.min() >= 0):
             raise ValueError("a histogram counts finite numbers from 0 up")
-        low, high = float(values.min()), float(values.max())
-        self.least = low if self.least is None else min(self.least, low)
-        self.largest = high if self.largest is None else max(self.largest, high)
+        self._spread(float(values.min()), float(values.max()))
         self.count += int(values.size)
         self._sum += float(values.sum())
         is_exact = (values < _N_EXACT) & (values == np.floor(values))
@@ -79,6 +77,20 @@ class Histogram:
         bucket = np.floor(np.log(cut) / _GROWTH).astype(np.int64) - _LOWEST
         where = np.concatenate([whole, np.clip(bucket, 0, _N_BUCKETS - 1) + _N_EXACT])
         self._buckets += np.bincount(where, minlength=len(self._buckets))
+
+    def merge(self, other: Histogram) -> None:
+        """Count the numbers of another histogram too: all is as if they had been added here."""
+        if other.least is None or other.largest is None:
+            return
+        self._spread(other.least, other.largest)
+        self.count += other.count
+        self._sum += other._sum
+        self._buckets += other._buckets
+
+    def _spread(self, low: float, high: float) -> None:
+        """Take in the least and the largest of some numbers."""
+        self.least = low if self.least is None else min(self.least, low)
+        self.largest = high if self.largest is None else max(self.largest, high)
 
     @property
     def mean(self) -> float | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 
-__all__ = ["decided_lines", "numbers"]
+__all__ = ["by_shard", "decided_lines", "numbers"]
 
 _DECIDED = ("group", "reuse", "suppressed")
 
@@ -27,6 +27,18 @@ def decided_lines(trace: pa.Table, *names: str) -> pa.Table:
         )
     outcome: Any = trace.column("outcome").cast(pa.string())
     return trace.filter(pc.is_in(outcome, value_set=pa.array(_DECIDED)))
+
+
+def by_shard(lines: pa.Table) -> list[pa.Table]:
+    """The lines of each shard, where the trace tells of shards: each counts its own rows.
+
+    >>> [part["row"].to_pylist() for part in by_shard(pa.table({"row": [0, 1], "shard": [1, 0]}))]
+    [[1], [0]]
+    """
+    if "shard" not in lines.schema.names:
+        return [lines]
+    shard: Any = lines.column("shard").cast(pa.int64()).fill_null(-1)
+    return [lines.filter(pc.equal(shard, n)) for n in sorted(pc.unique(shard).to_pylist())]
 
 
 def numbers(lines: pa.Table, name: str) -> NDArray[np.float64]:

@@ -35,6 +35,12 @@ class Loss:
         self._n_published += len(loss)
         self._n_suppressed += n_suppressed
 
+    def merge(self, other: Loss) -> None:
+        """Count the rows of another run of the recipe too."""
+        self._sum += other._sum
+        self._n_published += other._n_published
+        self._n_suppressed += other._n_suppressed
+
     @property
     def published(self) -> float | None:
         """The average over published rows; None if there is none."""

@@ -60,6 +60,21 @@ class Pollution:
         self._n_after += _n_bits(missing)
         self._n_rows += len(gaps)
 
+    def merge(self, other: Pollution) -> None:
+        """Count the rows of another run of the recipe too.
+
+        Raises
+        ------
+        ParameterError
+            If it has another number of quasi attributes.
+        """
+        if other._n_quasi != self._n_quasi:
+            what = f"must be that of the other run, {other._n_quasi}"
+            raise ParameterError("Pollution.n_quasi", what, got=self._n_quasi)
+        self._n_before += other._n_before
+        self._n_after += other._n_after
+        self._n_rows += other._n_rows
+
     @property
     def rate(self) -> float | None:
         """The missing pollution rate; None if there is no row."""

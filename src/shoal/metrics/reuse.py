@@ -28,6 +28,10 @@ class Reuse:
         self.n_published += n_published
         self.count += n_reused
 
+    def merge(self, other: Reuse) -> None:
+        """Count the rows of another run of the recipe too."""
+        self.add(other.n_published, other.count)
+
     @property
     def share(self) -> float | None:
         """The share of the published rows; None if there is none."""

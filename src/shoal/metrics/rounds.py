@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.metrics.histogram import Histogram
-from shoal.metrics.lines import decided_lines, numbers
+from shoal.metrics.lines import by_shard, decided_lines, numbers
 
 __all__ = ["Rounds"]
 
@@ -47,12 +47,15 @@ class Rounds:
 
     @classmethod
     def from_trace(cls, trace: pa.Table) -> Rounds:
-        """Count the rounds of a run from its trace."""
-        lines = decided_lines(trace, "arrived", "published")
+        """Count the rounds of a run from its trace; each of several shards has its own."""
         rounds = cls()
-        rounds.add(
-            numbers(lines, "arrived").astype(np.int64), numbers(lines, "published").astype(np.int64)
-        )
+        for lines in by_shard(decided_lines(trace, "arrived", "published")):
+            of_shard = cls()
+            of_shard.add(
+                numbers(lines, "arrived").astype(np.int64),
+                numbers(lines, "published").astype(np.int64),
+            )
+            rounds.counts.merge(of_shard.counts)
         return rounds
 
     def add(self, arrived: NDArray[np.int64], published: NDArray[np.int64]) -> None:

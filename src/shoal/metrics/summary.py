@@ -113,6 +113,39 @@ class Summary:
         self.groups.add(group_rows, group_subjects)
         self.reuse.add(n_published, int(np.count_nonzero(outcome == REUSE)))
 
+    def merge(self, other: Summary) -> None:
+        """Take in the metrics of another run of the recipe, such as that of another shard.
+
+        The figures are then those of one run that decided the rows of both: counts, least and
+        largest numbers and quantiles exactly, averages within rounding. What a wait in rows is
+        counted in stays the rows of the run that the row was in.
+
+        Raises
+        ------
+        ParameterError
+            If it is a run of another recipe: it counts missing values, or values one by one,
+            where this one doesn't, or those of other attributes. This one mustn't be used any
+            more then.
+
+        >>> one, other = Summary(), Summary()
+        >>> one.n_in, other.n_in = 3, 4
+        >>> one.merge(other)
+        >>> one.n_in
+        7
+        """
+        if self.pollution is not None and other.pollution is not None:
+            self.pollution.merge(other.pollution)
+        elif self.pollution is not other.pollution:
+            raise ParameterError("summary", "counts missing values in one of two runs only")
+        if self.cells is not None and other.cells is not None:
+            self.cells.merge(other.cells)
+        elif self.cells is not other.cells:
+            raise ParameterError("summary", "counts values one by one in one of two runs only")
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in _PARTS:
+            getattr(self, name).merge(getattr(other, name))
+
     def state(self) -> dict[str, Any]:
         """Everything that is known, exactly, as values that JSON can carry: for a checkpoint.
 

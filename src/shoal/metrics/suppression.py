@@ -33,6 +33,10 @@ class Suppression:
         self.count += n_suppressed
         self.reasons.update(reasons or {})
 
+    def merge(self, other: Suppression) -> None:
+        """Count the rows of another run of the recipe too."""
+        self.add(other.n_decided, other.count, other.reasons)
+
     @property
     def share(self) -> float | None:
         """The share of the decided rows; None if there is none."""

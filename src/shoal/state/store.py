@@ -34,7 +34,7 @@ from shoal.state.heading import DamagedError, Heading
 from shoal.state.seal import Seal
 from shoal.state.segment import Segment
 
-__all__ = ["Checkpoint", "Store", "read_file", "when"]
+__all__ = ["Checkpoint", "Store", "read_checkpoint", "read_file", "when"]
 
 _ANEW = "Start anew with another folder: docs/checkpoints.md says from where."
 
@@ -163,23 +163,7 @@ class Store:
 
     def _load(self, number: int) -> tuple[Heading, Checkpoint]:
         path = path_of(self._folder, CHECKPOINT, number)
-        data = read_file(path)
-        heading = read_checkpoint_heading(path, data, number)
-        then = job_of(heading)
-        changed = [
-            f"[{name}]"
-            for name in sorted(then.keys() | self._job.keys())
-            if then.get(name) != self._job.get(name)
-        ]
-        checkpoint = read_body(path, data, heading, self._seal)
-        if changed:
-            what = f"{', '.join(changed[:-1])} and {changed[-1]}" if changed[1:] else changed[0]
-            raise CheckpointError(
-                f"{path}: was taken under another job: {what} {'are' if changed[1:] else 'is'} not "
-                "as it was then. Go back to that job, or drain with it first, or start anew with "
-                "another folder."
-            )
-        return heading, checkpoint
+        return read_checkpoint(path, number, self._job, self._seal)
 
     def _before(self, numbers: list[int], damage: DamagedError) -> tuple[Heading, Checkpoint]:
         """The newest of these that is whole and from which the journal leads on."""
@@ -210,6 +194,33 @@ class Store:
         segments = numbers_of(self._folder, SEGMENT)
         drop(self._folder, SEGMENT, [other for other in segments if other < min(keep)])
         drop_leftovers(self._folder, before=number)
+
+
+def read_checkpoint(
+    path: Path, number: int, job: Mapping[str, str], seal: Seal | None
+) -> tuple[Heading, Checkpoint]:
+    """Read a checkpoint that must be of this job.
+
+    Raises
+    ------
+    CheckpointError
+        If it must not be used: damaged, of a newer format, of another job, sealed otherwise.
+    """
+    data = read_file(path)
+    heading = read_checkpoint_heading(path, data, number)
+    then = job_of(heading)
+    changed = [
+        f"[{name}]" for name in sorted(then.keys() | job.keys()) if then.get(name) != job.get(name)
+    ]
+    checkpoint = read_body(path, data, heading, seal)
+    if changed:
+        what = f"{', '.join(changed[:-1])} and {changed[-1]}" if changed[1:] else changed[0]
+        raise CheckpointError(
+            f"{path}: was taken under another job: {what} {'are' if changed[1:] else 'is'} not "
+            "as it was then. Go back to that job, or drain with it first, or start anew with "
+            "another folder."
+        )
+    return heading, checkpoint
 
 
 def read_file(path: Path) -> bytes:

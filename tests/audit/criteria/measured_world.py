@@ -63,6 +63,7 @@ class Row:
     arrived: int | None = None
     root: bool = False
     gap: bool = False
+    shard: int | None = None
 
 
 def table(groups: Sequence[Sequence[Any]], rest: Sequence[Any] = ()) -> list[Row]:
@@ -118,6 +119,7 @@ def run(
                 "window": row.window,
                 "seq": seq if shown else None,
             }
+            | ({} if row.shard is None else {"shard": row.shard})
         )
         arrived += valid
         values = {"disease": row.value} | ({} if second == "none" else {"other": row.second})

@@ -88,6 +88,18 @@ def test_a_trace_without_the_order_of_arrival_tells_nothing() -> None:
     assert "in which order rows arrived" in verdict.detail
 
 
+def test_several_shards_have_no_window_in_common() -> None:
+    rows = table(HALVES)
+    for row in rows:
+        row.shard = 0
+    assert judge(rows).verdict == "kept", "one shard is a run on its own"
+    rows[3].shard = 1
+    for criterion in (TCloseness(0.0), BasicLikeness(1.0), DeltaDisclosure(1.0)):
+        verdict = judge(rows, criterion)
+        assert verdict.verdict == "unverifiable"
+        assert "decided in several shards" in verdict.detail
+
+
 def test_a_column_that_is_not_published_cannot_be_judged() -> None:
     verdict = judge(table(HALVES), drop=("disease",))
     assert verdict.verdict == "unverifiable"

@@ -117,6 +117,11 @@ def _scene(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Scene | s
         return _table(evidence, attribute, shown)
     if not evidence.fits:
         return "the trace doesn't fit the output row by row"
+    if trace.has_shards:
+        return (
+            "rows were decided in several shards, each of which has a distribution of its own: "
+            "what a group was measured against can't be told"
+        )
     lines = by_arrival(trace)
     if lines is None:
         return "the trace doesn't tell in which order rows arrived"

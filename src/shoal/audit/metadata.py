@@ -1,0 +1,48 @@
+"""What a file says of itself beside its rows: its columns once more, or anything at all."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+__all__ = ["says_more"]
+
+#: What Spark writes into every Parquet file: its version, and the columns as it knows them.
+_VERSION = b"org.apache.spark.version"
+_COLUMNS = b"org.apache.spark.sql.parquet.row.metadata"
+_NUMBER = re.compile(rb"[0-9]{1,3}(\.[0-9]{1,3}){1,3}(-SNAPSHOT)?")
+_TYPE = re.compile(r"[a-z_]+(\([0-9]+,[0-9]+\))?")
+
+
+def says_more(metadata: Mapping[bytes, bytes] | None, names: Sequence[str]) -> bool:
+    """Whether the metadata of a table tell more than the names and types of its columns.
+
+    Those of Spark don't, as long as nothing was written to a column, such as a comment.
+
+    >>> says_more({b"org.apache.spark.version": b"4.1.0"}, ["age"])
+    False
+    >>> says_more({b"note": b"4.1.0"}, ["age"])
+    True
+    """
+    rest = dict(metadata or {})
+    version, columns = rest.pop(_VERSION, None), rest.pop(_COLUMNS, None)
+    if version is not None and not _NUMBER.fullmatch(version):
+        return True
+    return bool(rest) or (columns is not None and not _only_columns(columns, names))
+
+
+def _only_columns(text: bytes, names: Sequence[str]) -> bool:
+    """Whether a description of columns, as Spark writes it, has these and nothing else."""
+    try:
+        told = json.loads(text)
+        types = [(field["type"], field["nullable"]) for field in told["fields"]]
+        if not all(_TYPE.fullmatch(kind) and isinstance(null, bool) for kind, null in types):
+            return False
+    except (KeyError, TypeError, ValueError):
+        return False
+    fields = [
+        {"name": name, "type": kind, "nullable": null, "metadata": {}}
+        for name, (kind, null) in zip(names, types, strict=False)
+    ]
+    return len(types) == len(names) and bool(told == {"type": "struct", "fields": fields})

@@ -1,0 +1,73 @@
+"""What a job on Spark can promise, and with how many shards."""
+
+from __future__ import annotations
+
+from shoal.errors import JobError, Problem
+from shoal.job import Job
+from shoal.spark.places import MOST_SHARDS
+
+__all__ = ["check_able"]
+
+
+def check_able(job: Job, n_shards: int) -> None:
+    """Refuse what several shards, or a cluster at all, can't keep.
+
+    Raises
+    ------
+    JobError
+        With all that can't be kept.
+    """
+    problems = []
+    if not isinstance(n_shards, int) or isinstance(n_shards, bool) or not (
+        1 <= n_shards <= MOST_SHARDS
+    ):  # fmt: skip
+        what = f"must be a whole number from 1 to {MOST_SHARDS:,}"
+        problems.append(Problem("spark.shards", what, repr(n_shards)))
+    if job.checkpoints is None:
+        mend = 'Set run.checkpoint, for example { folder = "/shared/state" }'
+        what = "is missing: shards keep their state in a folder that all machines reach"
+        problems.append(Problem("run.checkpoint", what, None, mend))
+    if job.anonymizer.publishes == "table":
+        problems.append(
+            Problem(
+                "algorithm.name",
+                f"'{job.anonymizer.name}' publishes a whole table, once, and a stream has no end",
+                None,
+                "Choose an algorithm for streams, or use `shoal run`",
+            )
+        )
+    elif n_shards != 1:
+        problems += _of_several(job)
+    if problems:
+        raise JobError(problems)
+
+
+def _of_several(job: Job) -> list[Problem]:
+    """What one shard keeps, and several don't."""
+    problems = []
+    if job.policy.measured:
+        names = ", ".join(sorted({criterion.name for criterion in job.policy.measured}))
+        problems.append(
+            Problem(
+                "policy",
+                f"{names}: is measured against all rows, and a shard knows its own place only, "
+                "whose values are distributed otherwise",
+                None,
+                "Set spark.shards = 1, or promise k and l alone",
+            )
+        )
+    if job.publish.order == "arrival":
+        problems.append(
+            Problem(
+                "publish.order",
+                "several shards don't wait for each other",
+                "'arrival'",
+                "Set spark.shards = 1, or leave it out",
+            )
+        )
+    if job.publish.pseudonym is not None:
+        problems.append(
+            Problem("publish.pseudonym", "is given by one shard alone", None,
+                    "Set spark.shards = 1, or leave it out")
+        )  # fmt: skip
+    return problems

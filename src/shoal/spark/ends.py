@@ -1,0 +1,175 @@
+"""Where the rows of a job come from and go to, in Spark's own sources and sinks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StringType, StructField, StructType
+
+from shoal.errors import JobError, Problem, ResourceError
+from shoal.io.formats import tell_format
+from shoal.io.kafka_settings import KafkaSettings
+from shoal.job import Job
+from shoal.job_ends import Input, Output
+from shoal.spark.columns import CORRUPT
+from shoal.spark.driver import Write
+
+__all__ = ["read_stream", "writer_of"]
+
+#: What Spark calls the formats of files, and what it must be told to read them as we do.
+_FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
+    "csv": ("csv", {"header": True, "escape": '"'}),
+    "tsv": ("csv", {"header": True, "escape": '"', "sep": "\t"}),
+    "jsonl": ("json", {}),
+    "parquet": ("parquet", {}),
+}
+_TEXT = ("csv", "tsv", "jsonl")
+
+
+def read_stream(spark: SparkSession, job: Job, source: Input) -> DataFrame:
+    """The stream that a job reads: files of a folder, a topic, or a table."""
+    if source.table is not None:
+        return spark.readStream.table(source.table)
+    if source.kafka is not None:
+        return _read_topic(spark, job, source.kafka)
+    return _read_files(spark, job, source)
+
+
+def writer_of(job: Job, sink: Output) -> Write:
+    """What writes the public rows of a turn to where the job says, over what it wrote before."""
+    if sink.table is not None:
+        return _TableWriter(sink.table)
+    if sink.kafka is not None:
+        return _TopicWriter(sink.kafka)
+    return _FolderWriter(sink)
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def _format(section: str, path: str, name: str | None) -> str:
+    if path == "-":
+        raise JobError(
+            Problem(f"{section}.path", "is missing: Spark reads and writes no pipes", None,
+                    f"Set {section}.path to a folder that all machines reach")
+        )  # fmt: skip
+    found = name or (tell_format(path).name if Path(path).suffix else None)
+    if found is None and section == "output":
+        found = "parquet"
+    if found not in _FORMATS:
+        raise JobError(
+            Problem(f"{section}.format", f"must be one of {', '.join(_FORMATS)}",
+                    None if found is None else repr(found),
+                    "Say which, since the name of a folder doesn't tell")
+        )  # fmt: skip
+    return found
+
+
+def _read_files(spark: SparkSession, job: Job, source: Input) -> DataFrame:
+    name = _format("input", source.path, source.format)
+    form, options = _FORMATS[name]
+    try:
+        schema = spark.read.format(form).options(**options).load(source.path).schema
+    except Exception as error:
+        raise ResourceError(
+            f"{source.path}: Spark can't read it as {name} ({type(error).__name__})."
+        ) from None
+    if name in _TEXT:
+        # Lines that aren't rows are set apart, where Spark would fill them up.
+        fields = [field for field in schema.fields if field.name != "_corrupt_record"]
+        schema = StructType([*fields, StructField(CORRUPT, StringType())])
+        options = options | {"columnNameOfCorruptRecord": CORRUPT, "mode": "PERMISSIVE"}
+    stream = spark.readStream.format(form).options(**options).schema(schema)
+    return stream.load(source.path)
+
+
+class _FolderWriter:
+    """A folder with one folder for each turn, which is written over as a whole."""
+
+    def __init__(self, sink: Output) -> None:
+        self._path = sink.path.rstrip("/")
+        self._form, self._options = _FORMATS[_format("output", sink.path, sink.format)]
+
+    def __call__(self, rows: DataFrame, turn: str) -> None:
+        """Write the rows of a turn."""
+        # An empty text isn't a missing one.
+        options = self._options | ({"emptyValue": ""} if self._form == "csv" else {})
+        writer = rows.write.format(self._form).options(**options).mode("overwrite")
+        writer.save(f"{self._path}/{turn}")
+
+
+# -- tables ---------------------------------------------------------------------------------------
+
+
+class _TableWriter:
+    """A table with a partition for each turn, which is written over as a whole."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, rows: DataFrame, turn: str) -> None:
+        """Write the rows of a turn."""
+        with_turn = rows.withColumn("batch", F.lit(turn))
+        if rows.sparkSession.catalog.tableExists(self._name):
+            with_turn.write.mode("overwrite").option(
+                "partitionOverwriteMode", "dynamic"
+            ).insertInto(self._name)
+        else:
+            with_turn.write.partitionBy("batch").saveAsTable(self._name)
+
+
+# -- topics ---------------------------------------------------------------------------------------
+
+
+def _read_topic(spark: SparkSession, job: Job, kafka: KafkaSettings) -> DataFrame:
+    names = job.schema.columns
+    fields = [StructField(name, StringType()) for name in (kafka.columns or names)]
+    schema = StructType([*fields, StructField(CORRUPT, StringType())])
+    options = {"columnNameOfCorruptRecord": CORRUPT, "mode": "PERMISSIVE"}
+    stream = spark.readStream.format("kafka").options(
+        **_options(kafka), subscribe=kafka.topic, startingOffsets=kafka.start, failOnDataLoss="true"
+    )
+    text = F.col("value").cast("string")
+    if kafka.format == "json":
+        parsed = F.from_json(text, schema, options)
+    elif kafka.format == "csv" and kafka.columns:
+        parsed = F.from_csv(text, schema.simpleString()[7:-1], options | {"escape": '"'})
+    else:
+        raise JobError(
+            Problem("input.format", "must be json, or csv with input.columns, on Spark",
+                    repr(kafka.format), "Or read the stream yourself, and call shoal.spark.publish")
+        )  # fmt: skip
+    told = stream.load().select("topic", "partition", "offset", parsed.alias("row"))
+    return told.select("topic", "partition", "offset", "row.*")
+
+
+class _TopicWriter:
+    """A topic. Spark writes at least once; a header tells which messages are the same again."""
+
+    def __init__(self, kafka: KafkaSettings) -> None:
+        self._kafka = kafka
+
+    def __call__(self, rows: DataFrame, turn: str) -> None:
+        """Write the rows of a turn."""
+        number = F.monotonically_increasing_id().cast("string").cast("binary")
+        headers = F.array(
+            F.struct(F.lit("shoal-batch").alias("key"), F.lit(turn.encode()).alias("value")),
+            F.struct(F.lit("shoal-row").alias("key"), number.alias("value")),
+        )
+        value = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
+        rows.select(value.alias("value"), headers.alias("headers")).write.format("kafka").options(
+            **_options(self._kafka), topic=self._kafka.topic, includeHeaders="true"
+        ).save()
+
+
+def _options(kafka: KafkaSettings) -> dict[str, Any]:
+    """The settings for Spark's connector, whose client is Kafka's own and not librdkafka."""
+    if kafka.settings:
+        raise JobError(
+            Problem("settings", "are for another client than Spark's", None,
+                    "Read the stream yourself, with kafka.* options, and call shoal.spark.publish")
+        )  # fmt: skip
+    return {"kafka.bootstrap.servers": kafka.servers}

@@ -1,0 +1,215 @@
+"""`publish`: a streaming DataFrame in, a running query out."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+
+from shoal.errors import ParameterError
+from shoal.job import Job
+from shoal.metrics import Summary
+from shoal.spark.able import check_able
+from shoal.spark.columns import CORRUPT, TICK
+from shoal.spark.driver import Driver, StoppedError, Write
+from shoal.spark.ends import writer_of
+from shoal.spark.failures import retold
+from shoal.spark.ledger import Ledger
+from shoal.spark.order import with_order
+from shoal.spark.recipe import Recipe
+from shoal.state.seal import Seal
+
+__all__ = ["Publishing", "publish"]
+
+#: What is due leaves so much of the delay before it at most, where turns are far apart.
+MOST_LEAD = 0.5
+
+
+def publish(
+    stream_df: DataFrame,
+    job: Job,
+    *,
+    shards: int | None = None,
+    order: Sequence[str] | None = None,
+    write: Write | None = None,
+    until_end: bool = False,
+    migrate: bool = False,
+    trace: str | Path | None = None,
+    watch: Callable[[Summary], None] | None = None,
+) -> Publishing:
+    """Publish a stream of Spark's under the promise of a job.
+
+    Parameters
+    ----------
+    stream_df
+        A streaming DataFrame that has the columns of the job.
+    job
+        What is promised and how; its checkpoint folder must be one that all machines reach.
+    shards
+        How many engines work side by side; None: as the job says.
+    order
+        Columns that together are different in every row, and tell the order in which rows came.
+        None: by offset for Kafka, by place in the file for files.
+    write
+        Called with the public rows and a name for each turn. It must write all of them, and write
+        over what it wrote under that name before. None: as the job's output says.
+    until_end
+        Stop when all that is there now is read, and publish what is held then.
+    migrate
+        Publish what is held, and go on with another number of shards or another map of places.
+    trace
+        A folder for the private trace.
+    watch
+        Called with the figures after each turn.
+    """
+    n_shards = job.spark.shards if shards is None else shards
+    check_able(job, n_shards)
+    assert job.checkpoints is not None
+    if not stream_df.isStreaming:
+        raise ParameterError(
+            "stream_df",
+            "must be a streaming DataFrame",
+            mend="Read it with spark.readStream; for a table that is complete, use `shoal run`",
+        )
+    if job.publish.pseudonym is not None and trace is not None:
+        raise ParameterError("trace", "would undo the pseudonyms", mend="Leave one of the two out")
+    names = [*job.schema.columns, *([CORRUPT] if CORRUPT in stream_df.columns else [])]
+    ordered = with_order(stream_df, names, order)
+    rows = ordered.stream
+    seconds = None if job.policy.delay is None else job.policy.delay.seconds
+    interval = job.spark.interval
+    recipe = Recipe(
+        job.schema,
+        job.policy,
+        job.anonymizer,
+        job.publish,
+        to_arrow_schema(rows.select(*(f"`{name}`" for name in job.schema.columns)).schema),
+        job.checkpoints.folder.resolve(),
+        _digests(job, ordered.n_columns, traced=trace is not None),
+        job.checkpoints.seal,
+        n_shards,
+        0.0 if seconds is None else min(interval, MOST_LEAD * seconds),
+        job.bad_rows.file.resolve() if job.bad_rows.action == "quarantine" else None,
+        trace is not None,
+    )
+    stack = contextlib.ExitStack()
+    try:
+        seal = None if job.checkpoints.seal is None else Seal.from_spec(job.checkpoints.seal)
+        ledger = Ledger(recipe.folder, job=recipe.job, seal=seal)
+        stack.enter_context(ledger.lock())
+        driver = Driver(
+            stream_df.sparkSession, recipe, ledger,
+            ordered=ordered, write=writer_of(job, job.output) if write is None else write,
+            seed=job.pipeline.seed, trace=None if trace is None else Path(trace), watch=watch,
+        )  # fmt: skip
+        driver.finish_pending()
+        if migrate:
+            driver.migrate(n_shards)
+        driver.ensure_plan(n_shards)
+        if seconds is not None and not until_end:
+            rows = _with_ticks(rows)
+        writer = (
+            rows.writeStream.foreachBatch(driver.batch)
+            .option("checkpointLocation", str(recipe.folder / "spark"))
+            .queryName(job.name)
+        )
+        writer = (
+            writer.trigger(availableNow=True)
+            if until_end
+            else writer.trigger(processingTime=f"{round(interval * 1000)} milliseconds")
+        )
+        return Publishing(writer.start(), driver, stack, until_end=until_end)
+    except BaseException:
+        stack.close()
+        raise
+
+
+class Publishing:
+    """A job that runs on Spark. ``summary`` tells how it stands, at any time.
+
+    Parameters
+    ----------
+    query
+        Spark's own handle.
+    driver
+        What lives through its turns.
+    stack
+        Closed at the end.
+    until_end
+        Whether what is held is published when all is read.
+    """
+
+    def __init__(
+        self, query: StreamingQuery, driver: Driver, stack: contextlib.ExitStack, *, until_end: bool
+    ) -> None:
+        self.query, self._driver, self._stack = query, driver, stack
+        self._until_end = until_end
+        self._is_stopped = False
+
+    @property
+    def summary(self) -> Summary:
+        """The figures of the whole job after the last turn."""
+        return self._driver.summary
+
+    @property
+    def n_bytes(self) -> int:
+        """How large the states of all shards are."""
+        return self._driver.n_bytes
+
+    def wait(self, seconds: int | None = None) -> bool:
+        """Wait until the stream has ended, or for some seconds; give whether it has.
+
+        Raises
+        ------
+        ShoalError
+            What a turn has failed with.
+        """
+        try:
+            ended = self.query.awaitTermination(seconds)
+        except Exception as error:
+            self._stack.close()
+            failure = self._driver.failure
+            if isinstance(failure, StoppedError):
+                return True
+            raise retold(error) if failure is None else failure from None
+        if ended is False:
+            return False
+        if self._until_end and not self._is_stopped:
+            self._driver.end()
+        self._stack.close()
+        return True
+
+    def stop(self, *, drain: bool = False) -> None:
+        """End after the turn that runs; publish what is held first if asked to."""
+        self._is_stopped = True
+        self._driver.hold_on(self.query.stop)
+        if drain:
+            self._driver.end()
+        self._stack.close()
+
+
+def _with_ticks(rows: DataFrame) -> DataFrame:
+    """Rows, and one a second that carries nothing but time: without it, a pause would hold rows."""
+    rate = rows.sparkSession.readStream.format("rate").option("rowsPerSecond", 1).load()
+    nothing = [
+        F.lit(None).cast(field.dataType).alias(field.name)
+        for field in rows.schema.fields
+        if field.name != TICK
+    ]
+    ticks = rate.select(*nothing, F.lit(True).alias(TICK))
+    return rows.unionByName(ticks)
+
+
+def _digests(job: Job, n_order: int, *, traced: bool) -> dict[str, str]:
+    """What the state of shards depends on."""
+    parts = {"trace": repr(traced), "order": repr(n_order)}
+    return dict(job.digests) | {
+        name: hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        for name, text in parts.items()
+    }

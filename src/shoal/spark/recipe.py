@@ -1,0 +1,94 @@
+"""What a shard must know of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+
+from shoal.deciding import Decider
+from shoal.engine import Anonymizer
+from shoal.policy import Policy
+from shoal.release import Publish, Publisher
+from shoal.release_cells import CellPublisher
+from shoal.releasing import publisher_of
+from shoal.schema import Schema
+from shoal.state.seal import Seal
+
+__all__ = ["Recipe"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that a shard must know of a job; it travels to wherever the shard runs.
+
+    Parameters
+    ----------
+    schema, policy, anonymizer, publish
+        The columns, the promise, what keeps it, and how a release looks.
+    columns
+        The Arrow schema of the rows.
+    folder, job, seal
+        Where the state is, the digests it depends on, and where the key of its seal is.
+    n_shards
+        How many shards there are.
+    lead
+        How many seconds before a deadline what is due leaves: the next turn may come too late.
+    quarantine
+        The folder for rows that can't be used; None: they end the job.
+    traced
+        Whether lines for a trace are written.
+    """
+
+    schema: Schema
+    policy: Policy
+    anonymizer: Anonymizer
+    publish: Publish
+    columns: pa.Schema
+    folder: Path
+    job: Mapping[str, str] = field(repr=False)
+    seal: str | None = field(repr=False)
+    n_shards: int
+    lead: float
+    quarantine: Path | None
+    traced: bool
+
+    @property
+    def by_wall(self) -> bool:
+        """Whether a clock, and not the stream, tells when rows are due."""
+        return self.policy.delay is not None and self.policy.delay.by_wall(self.schema)
+
+    @cached_property
+    def types(self) -> pa.Schema:
+        """The types of the payload, which follow from those of the columns."""
+        return self.decider(bytes(32)).codec.types
+
+    @property
+    def public(self) -> pa.Schema:
+        """The columns of the output."""
+        return self.publisher().schema
+
+    def decider(self, seed: bytes) -> Decider:
+        """A new decider, whose types are bound."""
+        decider = Decider(
+            self.schema, self.policy, self.anonymizer, self.publish, seed,
+            by_clock=self.by_wall, with_subject=self.traced,
+        )  # fmt: skip
+        # Every shard publishes in the same types, whatever its first row is like.
+        empty = pa.RecordBatch.from_pylist([], schema=self.columns)
+        decider.codec.encode(empty.select(self.schema.columns))
+        return decider
+
+    def publisher(self) -> Publisher | CellPublisher:
+        """What makes releases."""
+        return publisher_of(
+            self.schema, self.publish, self.types,
+            with_gaps=self.policy.missing == "maybe", one_by_one=bool(self.policy.z),
+        )  # fmt: skip
+
+    def open_seal(self) -> Seal | None:
+        """The seal, whose key is looked for where this runs: it doesn't travel."""
+        return None if self.seal is None else Seal.from_spec(self.seal)

@@ -1,0 +1,161 @@
+"""What one shard does in one turn: rows in, public rows out, and its state from turn to turn.
+
+A shard is a recipe and a blob. It runs wherever Spark puts it: in a Python worker of an executor,
+once for each turn, and again if that fails. All that it does is a function of its rows, its former
+state and what was noted before the turn, so that a repetition gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from shoal.deciding import Decider, State
+from shoal.errors import ShoalError
+from shoal.intake import Intake
+from shoal.spark.columns import SHARD
+from shoal.spark.desk import Desk
+from shoal.spark.ledger import Plan, Turn, shard_folder
+from shoal.spark.recipe import Recipe
+from shoal.state.versions import Versions
+
+__all__ = ["Shard", "shard_seed", "step"]
+
+#: Shards whose state this process has at hand, with the turn that it is of. Spark keeps its
+#: workers, so that most turns find their state here; a blob is written all the same.
+_at_hand: dict[tuple[str, int], tuple[int, Shard]] = {}
+#: A worker that has served more shards than this forgets the others.
+MOST_AT_HAND = 16
+
+
+class Shard:
+    """One shard: its decider, and where its state is kept.
+
+    Parameters
+    ----------
+    recipe
+        What it must know of the job.
+    number
+        Which shard it is, of all that the job has ever had.
+    """
+
+    def __init__(self, recipe: Recipe, number: int) -> None:
+        self._recipe, self.number = recipe, number
+        self.folder = shard_folder(recipe.folder, number)
+        seal = recipe.open_seal()
+        self._states, self._figures = (
+            Versions(self.folder, kind, job=recipe.job, seal=seal) for kind in ("state", "figures")
+        )
+        plans = Versions(recipe.folder, "plan", job=recipe.job, seal=seal)
+        self._plans = plans
+        self._decider: Decider | None = None
+
+    def load(self, turn: Turn) -> None:
+        """Stand where the turn before left off, or begin."""
+        plan = Plan(**self._plans.load(turn.plan).facts)
+        self._decider = self._recipe.decider(shard_seed(plan, self.number))
+        if turn.parent is not None:
+            facts, arrays, batches = _parts(self._states.load(turn.parent))
+            self._decider.restore(State(facts, arrays, batches))
+
+    def live(self, turn: Turn, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Live through a turn: give what is published, then keep the state."""
+        recipe, decider = self._recipe, self._decider
+        assert decider is not None
+        policy = recipe.policy
+        intake = Intake(decider.codec, recipe.schema, policy.lateness, policy.ahead)
+        intake.latest = decider.latest
+        desk = Desk(recipe, self.number, self.folder, turn)
+        if turn.latest is not None and turn.latest > decider.latest:
+            # Time goes on in places where nobody is seen, too.
+            decider.latest = turn.latest
+            yield from desk.leaving(decider.tick(turn.latest, turn.at))
+        for i, batch in enumerate(batches):
+            taken = intake.take(desk.chunk(batch), turn.at)
+            if taken.bad:
+                desk.quarantine(taken.bad, taken.bad_subjects)
+            secret = _secret(turn, i) if decider.needs_secret(taken) else b""
+            yield from desk.leaving(decider.take_in(taken, turn.at, secret))
+        if recipe.by_wall:
+            deadline, until = decider.next_deadline, turn.at + recipe.lead
+            if deadline is not None and until >= deadline:
+                yield from desk.leaving(decider.tick(until, turn.at))
+        if turn.is_end:
+            yield from desk.leaving(decider.flush(turn.at))
+        desk.close()
+        facts, arrays, held = decider.snapshot()
+        n_bytes = self._states.save(turn.number, facts, arrays, held)
+        # Last of all: that it is there says that all else is.
+        self._figures.save(
+            turn.number,
+            {
+                "summary": facts["summary"],
+                "latest": facts["latest"],
+                "n_out": desk.n_out,
+                "n_bytes": n_bytes,
+            },
+        )
+
+
+def step(
+    recipe: Recipe, turn: Turn, first_shard: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Live through a turn with the rows of one shard: what Spark runs.
+
+    Rows come in their order, and before them one that names the shard.
+    """
+    try:
+        first = next(batches)
+        number = first_shard + int(first.column(SHARD)[0].as_py())
+        shard = _open(recipe, turn, number)
+        yield from shard.live(turn, _with(first, batches))
+        _at_hand[str(recipe.folder), number] = turn.number, shard
+        while len(_at_hand) > MOST_AT_HAND:
+            _at_hand.pop(next(iter(_at_hand)))
+    except (ShoalError, GeneratorExit):
+        raise
+    except Exception as error:
+        if os.environ.get("SHOAL_DEBUG"):
+            raise
+        # What others say of a failure may quote a value, and Spark writes it down in its logs.
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}, line {frame.lineno}"
+        raise ShoalError(f"{type(error).__name__} in {where}, in a shard of {turn.name}") from None
+
+
+def shard_seed(plan: Plan, number: int) -> bytes:
+    """Where the randomness of a shard comes from; a single one has the job's own."""
+    seed = bytes.fromhex(plan.seed)
+    if plan.n_shards == 1:
+        return seed
+    told = hashlib.blake2b(b"%d" % number, digest_size=32, key=seed[:64], person=b"shoal-shard")
+    return told.digest()
+
+
+def _secret(turn: Turn, i: int) -> bytes:
+    """What pseudonyms that begin in the i-th part of a turn's rows are made of."""
+    return hashlib.blake2b(b"%d" % i, digest_size=32, key=bytes.fromhex(turn.secret)).digest()
+
+
+def _open(recipe: Recipe, turn: Turn, number: int) -> Shard:
+    """The shard as the turn before left it. It is at hand again only once this turn is through."""
+    there, shard = _at_hand.pop((str(recipe.folder), number), (None, None))
+    if shard is None or there is None or there != turn.parent:
+        shard = Shard(recipe, number)
+        shard.load(turn)
+    return shard
+
+
+def _with(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from rest
+
+
+def _parts(checkpoint: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, pa.RecordBatch]]:
+    return checkpoint.facts, checkpoint.arrays, checkpoint.batches
