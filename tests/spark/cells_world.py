@@ -19,9 +19,10 @@ from shoal.algorithms.z_anonymity import ZAnonymous
 from shoal.deciding import Decider
 from shoal.hierarchy import Hierarchy, Range
 from shoal.hold import ARRIVED_S, ROW
-from shoal.intake import Intake
+from shoal.intake import Intake, Taken
 from shoal.io.base import Chunk
 from shoal.ladder import Grid, Open, Path
+from shoal.order import Arranged
 from shoal.policy import Policy, Window, ZAnonymity
 from shoal.pseudonyms import Pseudonym
 from shoal.release import Publish
@@ -171,15 +172,48 @@ class _Lines:
         self._found.trace += batch.to_pylist()
 
 
-def one_engine(case: Case) -> Found:
-    """Decide as the embedded runner does."""
-    found = Found()
-    decider = Decider(
+class Books:
+    """Where releases, lines and bad rows go."""
+
+    def __init__(self, case: Case, found: Found) -> None:
+        self._schema, self._found = case.schema, found
+        kind = types_of(case)
+        self._publisher = publisher_of(case.schema, case.publish, kind, one_by_one=True)
+        self._tracer = CellTracer(_Lines(found), subject_type(case.schema, kind), case.schema)
+
+    def write(self, taken: Taken, arranged: Arranged | None) -> None:
+        self._found.bad += [(row.row, row.reason, row.raw) for row in taken.bad]
+        if taken.bad:
+            inputs = np.array([row.row for row in taken.bad])
+            self._tracer.quarantined(inputs, pa.array(taken.bad_subjects, pa.string()))
+        if arranged is not None:
+            release, seq = self._publisher.release(arranged)
+            self._found.public += release.batch.to_pylist()
+            payload = arranged.payload
+            inputs, arrived_s = (np.asarray(payload.column(name)) for name in (ROW, ARRIVED_S))
+            subjects = subjects_in(self._schema, payload)
+            self._tracer.decided(arranged, inputs, arrived_s, subjects, seq)
+
+
+def decider_of(case: Case) -> Decider:
+    return Decider(
         case.schema, case.policy, ZAnonymous(**case.knobs), case.publish, SEED,
         by_clock=False, with_subject=True,
     )  # fmt: skip
+
+
+def types_of(case: Case) -> pa.Schema:
+    codec = decider_of(case).codec
+    codec.encode(case.table().slice(0, 0))
+    return codec.types
+
+
+def one_engine(case: Case) -> Found:
+    """Decide as the embedded runner does."""
+    found = Found()
+    decider = decider_of(case)
     intake = Intake(decider.codec, case.schema, case.policy.lateness, case.policy.ahead)
-    publisher = tracer = None
+    books = Books(case, found)
     n_inputs = 0
     looked = decider._engine.push
 
@@ -193,22 +227,7 @@ def one_engine(case: Case) -> Found:
         rows = np.arange(n_inputs, n_inputs + batch.num_rows)
         n_inputs += batch.num_rows
         taken = intake.take(Chunk(batch, rows, []), case.at(number))
-        if publisher is None:
-            publisher = publisher_of(case.schema, case.publish, taken.types, one_by_one=True)
-            subject = subject_type(case.schema, taken.types)
-            tracer = CellTracer(_Lines(found), subject, case.schema)
-        assert tracer is not None
-        found.bad += [(row.row, row.reason, row.raw) for row in taken.bad]
-        if taken.bad:
-            inputs = np.array([row.row for row in taken.bad])
-            tracer.quarantined(inputs, pa.array(taken.bad_subjects, subject))
-        arranged = decider.take_in(taken, case.at(number), case.secret(number))
-        if arranged is not None:
-            release, seq = publisher.release(arranged)
-            found.public += release.batch.to_pylist()
-            payload = arranged.payload
-            inputs, arrived_s = (np.asarray(payload.column(name)) for name in (ROW, ARRIVED_S))
-            tracer.decided(arranged, inputs, arrived_s, subjects_in(case.schema, payload), seq)
+        books.write(taken, decider.take_in(taken, case.at(number), case.secret(number)))
     found.figures.append(decider.summary.state())
     return found
 
@@ -231,6 +250,7 @@ class Shards:
         self.found = Found()
         self._head = CellHead(self._tasks).snapshot()
         self._blobs = [self._tasks.shard().snapshot() for _ in range(n_shards)]
+        self._types, self._books = types_of(case), Books(case, self.found)
 
     def run(self) -> Found:
         for number, rows in enumerate(self._case.batches()):
@@ -250,10 +270,11 @@ class Shards:
     def _step(self, number: int, rows: pa.RecordBatch) -> None:
         tasks, head = self._tasks, CellHead(self._tasks)
         head.restore(self._head)
-        batch = head.batch(self._case.at(number), self._case.secret(number))
-        if batch.types is None:
-            batch = batch._replace(types=tasks.types(rows))
-        pieces = cut(rows, [c for c in self._cuts if c <= rows.num_rows])
+        secret = self._case.secret(number)
+        batch = head.batch(self._case.at(number), self._types, secret)
+        places = np.arange(rows.num_rows) + head.before.n_inputs
+        cuts = [0, *(c for c in self._cuts if c <= rows.num_rows), rows.num_rows]
+        pieces = [Chunk(rows.slice(a, b - a), places[a:b], []) for a, b in pairwise(cuts)]
         stretches = [tasks.survey(batch, piece, Stretch()) for piece in pieces]
         if self._case.policy.lateness is not None:
             begins = head.begins(stretches)
@@ -288,16 +309,12 @@ class Shards:
             first = look.row
         decided += _decide(shards, parts, first, 2**62)
         batch = batch._replace(turns=(*batch.turns, *turns))
-        n_out = 0
         for piece, begin, stretch in zip(pieces, begins, stretches, strict=True):
             mine = [_within(d, begin.n_valid, begin.n_valid + stretch.n_valid) for d in decided]
-            published = tasks.publish(batch, piece, begin, mine, head.n_out + n_out)
-            n_out += published.public.num_rows
-            self.found.public += published.public.to_pylist()
-            self.found.trace += published.trace.to_pylist()
-            self.found.bad += [(row.row, row.reason, row.raw) for row in published.bad]
-            self.found.figures.append(published.figures)
-        head.go_on(batch, stretches, n_out)
+            joined = tasks.join(batch, piece, begin, mine)
+            self._books.write(joined.taken, joined.arranged)
+            self.found.figures.append(joined.figures)
+        head.go_on(stretches, secret)
         self._head, self._blobs = head.snapshot(), [shard.snapshot() for shard in shards]
 
 

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.audit import audit
+from shoal.deciding import summary_of
 from shoal.errors import CheckpointError, PromiseError
+from shoal.io.base import Chunk
 from shoal.ladder import Path
-from shoal.metrics.cells import Cells
 from shoal.policy import Policy, Window, ZAnonymity
 from shoal.release import Publish
 from shoal.schema import Quasi, Schema
@@ -20,7 +21,7 @@ from shoal.spark.cells_decide import Decided
 from shoal.spark.cells_head import CellHead
 from shoal.spark.cells_join import Joining, JoiningEngine
 from shoal.testing.cells import cell_codes
-from tests.spark.cells_world import Case, Found, Shards, cases, one_engine, tidy
+from tests.spark.cells_world import Case, Found, Shards, cases, one_engine, tidy, types_of
 
 CUTS = st.lists(st.integers(0, 30), max_size=4).map(sorted)
 SITES = Schema("who", [Quasi("site", Path("/", levels=2))], keep=["note"], time="at")
@@ -72,13 +73,12 @@ def test_figures_of_stretches_add_up(case, n_shards, cuts):
     (one,), many = one_engine(case).figures, Shards(case, n_shards, cuts).run().figures
     for name in ("n_in", "n_quarantined", "n_held", "n_late"):
         assert sum(part[name] for part in many) == one[name]
-    rungs = [len(counts) - 2 for counts in one["cells"]["counts"]]
-    summed = Cells(rungs, case.policy.z).state()["counts"]
-    for part in many:
-        summed = [
-            (np.array(a) + b).tolist() for a, b in zip(summed, part["cells"]["counts"], strict=True)
-        ]
-    assert summed == one["cells"]["counts"]
+    total = summary_of(case.schema, case.policy)
+    for state in many:
+        part = summary_of(case.schema, case.policy)
+        part.restore(state)
+        total.merge(part)
+    assert total.state()["cells"]["counts"] == one["cells"]["counts"]
 
 
 def walk(n_rows: int, **more: object) -> Case:
@@ -196,10 +196,11 @@ def test_nothing_that_is_printed_tells_a_value():
     case = walk(5)
     tasks = case.tasks(2)
     head = CellHead(tasks)
-    batch = head.batch(0.0, b"secret of a batch")
-    published = tasks.publish(batch, case.table().slice(0, 0), Stretch(), [])
-    shown = f"{tasks!r} {head!r} {batch!r} {published!r} {tasks.shard()!r}"
+    batch = head.batch(0.0, types_of(case), b"secret of a batch")
+    chunk = Chunk(case.table().slice(0, 0), np.empty(0, np.int64), [])
+    joined = tasks.join(batch, chunk, Stretch(), [])
+    shown = f"{tasks!r} {head!r} {batch!r} {joined!r} {tasks.shard()!r}"
     assert shown.endswith(
-        "CellHead(0 rows) Batch(at=0.0) Published(0 rows, 0 bad) CellShard(0 exposures)"
+        "CellHead(0 rows) Batch(at=0.0) Joined(0 rows, 0 bad) CellShard(0 exposures)"
     )
     assert "secret" not in shown

@@ -46,10 +46,6 @@ class CellHead:
         self._pseudonyms = None if pseudonym is None else Pseudonyms(pseudonym.rotate)
         #: All rows so far.
         self.before = Stretch()
-        #: The types of the payload, once there were rows.
-        self.types: pa.Schema | None = None
-        #: How many rows are in the output.
-        self.n_out = 0
         #: The z in force.
         self.z = tasks.policy.z
         self._slot = -1
@@ -58,20 +54,15 @@ class CellHead:
         return f"CellHead({self.before.n_valid} rows)"
 
     @property
-    def needs_secret(self) -> bool:
-        """Whether there are pseudonyms, which may change in any batch."""
-        return self._pseudonyms is not None
-
-    @property
     def looks(self) -> bool:
         """Whether z follows the stream, and so the window is looked at."""
         return self._tasks.anonymizer.probability > 0
 
-    def batch(self, at: float, secret: bytes = b"") -> Batch:
+    def batch(self, at: float, types: pa.Schema, secret: bytes = b"") -> Batch:
         """What the tasks of the next batch know, before the window is looked at in it."""
         names = {} if self._pseudonyms is None else self._pseudonyms.snapshot()
         turns = (Turn(self.before.n_valid, self.z),)
-        return Batch(at, self.types, names, secret, turns)
+        return Batch(at, types, names, secret, turns)
 
     def begins(self, stretches: Sequence[Stretch]) -> list[Stretch]:
         """All that comes before each of the stretches of a batch."""
@@ -120,37 +111,32 @@ class CellHead:
 
     # -- going on ----------------------------------------------------------------------------------
 
-    def go_on(self, batch: Batch, stretches: Iterable[Stretch], n_out: int) -> None:
-        """A batch is done: these were its stretches, and it published so many rows."""
+    def go_on(self, stretches: Iterable[Stretch], secret: bytes = b"") -> None:
+        """A batch is done: these were its stretches, and the secret of its pseudonyms."""
         n_before = self.before.n_valid
         for stretch in stretches:
             self.before = self.before.then(stretch)
-        self.types, self.n_out = batch.types, self.n_out + n_out
         if self._pseudonyms is not None and self.before.n_valid > n_before:
             window = self._tasks.policy.window
             by_rows = isinstance(window, Window) and window.seconds is None
             last = self.before.n_valid - 1.0 if by_rows else self.before.latest
             # Only the key matters: it is that of the period of the last row.
-            self._pseudonyms.give(pa.array([""]), np.array([last]), batch.secret)
+            self._pseudonyms.give(pa.array([""]), np.array([last]), secret)
 
     def snapshot(self) -> State:
         """All that later batches depend on."""
-        facts: dict[str, Any] = {"out": self.n_out, "z": self.z, "slot": self._slot}
+        facts: dict[str, Any] = {"z": self.z, "slot": self._slot}
         counts = np.array(self.before[:2], np.int64)
         arrays = {"counts": counts, "times": np.array(self.before[2:], np.float64)}
         if self._pseudonyms is not None:
             arrays |= {f"names.{name}": a for name, a in self._pseudonyms.snapshot().items()}
-        batches = {}
-        if self.types is not None:
-            batches["types"] = pa.RecordBatch.from_pylist([], schema=self.types)
-        return State(facts, arrays, batches)
+        return State(facts, arrays, {})
 
     def restore(self, state: State) -> None:
         """Go back to a snapshot of the same job."""
-        facts, arrays, batches = state
-        self.n_out, self.z, self._slot = facts["out"], facts["z"], facts["slot"]
+        facts, arrays, _ = state
+        self.z, self._slot = int(facts["z"]), int(facts["slot"])
         self.before = Stretch(*arrays["counts"].tolist(), *arrays["times"].tolist())
-        self.types = batches["types"].schema if "types" in batches else None
         if self._pseudonyms is not None:
             self._pseudonyms.restore(
                 {n.removeprefix("names."): a for n, a in arrays.items() if n.startswith("names.")}

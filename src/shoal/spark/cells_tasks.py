@@ -2,14 +2,14 @@
 
 A batch is cut into stretches of consecutive rows, one for each task. `CellTasks.survey` tells how
 long a stretch is, so that whoever sees all of them knows where each begins; `CellTasks.parts` takes
-its rows apart; a `CellShard` decides; `CellTasks.publish` puts rows together and makes them public.
+its rows apart; a `CellShard` decides; `CellTasks.join` puts rows together again.
 How the batch is cut doesn't matter, and everything follows from what a function is given.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,22 +17,20 @@ import pyarrow as pa
 
 from shoal.algorithms.z_anonymity import ZAnonymous
 from shoal.deciding import Decider, State
-from shoal.hold import ARRIVED_S, ROW
 from shoal.intake import Intake, Taken
-from shoal.io.base import BadRow, Chunk
+from shoal.io.base import Chunk
 from shoal.kernels.arrays import Any1, Floats
 from shoal.kernels.reach import FARTHEST
 from shoal.ladder import n_rungs
+from shoal.order import Arranged
 from shoal.policy import Policy, Window
 from shoal.release import Publish
-from shoal.releasing import publisher_of, subject_type, subjects_in
 from shoal.schema import Schema
 from shoal.spark.cells_apart import Parts, Stretch, apart
 from shoal.spark.cells_decide import CellShard, Decided
 from shoal.spark.cells_join import Joining, Turn
-from shoal.trace_cells import CellTracer, cell_trace_schema
 
-__all__ = ["Batch", "CellTasks", "Moment", "Published"]
+__all__ = ["Batch", "CellTasks", "Joined", "Moment"]
 
 
 class Batch(NamedTuple):
@@ -43,7 +41,7 @@ class Batch(NamedTuple):
     at
         When its rows arrived, by the clock.
     types
-        The types of the payload; None: they are those of the rows.
+        The types of the payload.
     names
         The pseudonyms before it: what `shoal.pseudonyms.Pseudonyms.snapshot` gives.
     secret
@@ -53,7 +51,7 @@ class Batch(NamedTuple):
     """
 
     at: float
-    types: pa.Schema | None = None
+    types: pa.Schema
     names: dict[str, Any1] = {}  # noqa: RUF012 (nothing is ever put in)
     secret: bytes = b""
     turns: tuple[Turn, ...] = ()
@@ -71,19 +69,18 @@ class Moment(NamedTuple):
     time: float
 
 
-class Published(NamedTuple):
-    """What becomes of a stretch: public rows, bad rows, the lines of the trace, and figures.
+class Joined(NamedTuple):
+    """What becomes of a stretch: its rows as they came in, as they leave (None: none do), figures.
 
-    ``figures`` are the state of a `shoal.metrics.Summary` that has counted this stretch alone.
+    ``figures`` is the state of a `shoal.metrics.Summary`.
     """
 
-    public: pa.RecordBatch
-    bad: list[BadRow]
-    trace: pa.Table | None
+    taken: Taken
+    arranged: Arranged | None
     figures: dict[str, Any]
 
     def __repr__(self) -> str:
-        return f"Published({self.public.num_rows} rows, {len(self.bad)} bad)"
+        return f"Joined({len(self.taken.inputs)} rows, {len(self.taken.bad)} bad)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,8 +95,8 @@ class CellTasks:
         Where its randomness comes from; the same as long as the job lives.
     n_shards
         How many engines count.
-    with_trace
-        Whether a trace is written.
+    with_subject
+        Whether rows carry their subject, for a trace.
     """
 
     schema: Schema
@@ -108,7 +105,7 @@ class CellTasks:
     publishing: Publish
     seed: bytes = dataclasses.field(repr=False)
     n_shards: int
-    with_trace: bool = False
+    with_subject: bool = False
 
     @property
     def rungs(self) -> list[int]:
@@ -119,37 +116,31 @@ class CellTasks:
         """A shard that has counted nobody."""
         return CellShard(self.schema, self.policy, self.anonymizer, self.seed)
 
-    def types(self, rows: pa.RecordBatch) -> pa.Schema:
-        """The types of the payload, as the first rows of a stream have them."""
-        return self._taken(self._decider(), Batch(0.0), rows, Stretch()).types
-
-    def survey(self, batch: Batch, rows: pa.RecordBatch, begin: Stretch) -> Stretch:
+    def survey(self, batch: Batch, chunk: Chunk, begin: Stretch) -> Stretch:
         """Tell how long a stretch is that begins after another one.
 
         Where rows may be too late, how many are valid depends on the latest time before them; all
         else doesn't.
         """
-        taken = self._taken(self._decider(), batch, rows, begin)
+        taken = self._taken(self._decider(), batch, chunk, begin)
         times = taken.encoded.codes.times
-        found = Stretch(rows.num_rows, len(times))
+        found = Stretch(len(chunk.rows) + len(chunk.bad), len(times))
         if not len(times) or self.schema.time is None:
             return found
         return found._replace(latest=float(times.max()), first=float(times[0]))
 
-    def parts(self, batch: Batch, rows: pa.RecordBatch, begin: Stretch) -> Parts:
+    def parts(self, batch: Batch, chunk: Chunk, begin: Stretch) -> Parts:
         """Take the rows of a stretch apart."""
-        codes = self._taken(self._decider(), batch, rows, begin).encoded.codes
+        codes = self._taken(self._decider(), batch, chunk, begin).encoded.codes
         clock = self.clock(codes.times, begin)
         return apart(codes, clock, begin.n_valid, self.rungs, self.n_shards)
 
-    def moments(
-        self, batch: Batch, rows: pa.RecordBatch, begin: Stretch, origin: float
-    ) -> list[Moment]:
+    def moments(self, batch: Batch, chunk: Chunk, begin: Stretch, origin: float) -> list[Moment]:
         """Where in a stretch the window may have to be looked at.
 
         ``origin`` is what the clock told when the first row of all came.
         """
-        times = self._taken(self._decider(), batch, rows, begin).encoded.codes.times
+        times = self._taken(self._decider(), batch, chunk, begin).encoded.codes.times
         clock = self.clock(times, begin)
         window = self.policy.window
         assert isinstance(window, Window)
@@ -172,48 +163,25 @@ class CellTasks:
         # A row that is stamped earlier than one before it has arrived no earlier.
         return np.maximum.accumulate(np.maximum(times, begin.latest))
 
-    def publish(
+    def join(
         self,
         batch: Batch,
-        rows: pa.RecordBatch,
+        chunk: Chunk,
         begin: Stretch,
         pieces: Sequence[Decided],
-        first: int = 0,
-    ) -> Published:
-        """Put the rows of a stretch together and make them public.
+        figures: Mapping[str, Any] | None = None,
+    ) -> Joined:
+        """Put the rows of a stretch together.
 
-        ``pieces`` is what shards have decided about them, ``first`` the place of the first public
-        row in the output, which the trace tells.
+        ``pieces`` is what shards have decided about them; ``figures`` are those before, to which
+        these are added.
         """
         decider = self._decider(pieces, batch.turns)
-        taken = self._taken(decider, batch, rows, begin)
+        taken = self._taken(decider, batch, chunk, begin)
+        if figures is not None:
+            decider.summary.restore(figures)
         arranged = decider.take_in(taken, batch.at, batch.secret)
-        publisher = publisher_of(
-            self.schema, self.publishing, taken.types, first=first, one_by_one=True
-        )
-        lines = _Lines()
-        subject = subject_type(self.schema, taken.types) if self.with_trace else pa.string()
-        tracer = CellTracer(lines, subject, self.schema)
-        if self.with_trace and taken.bad:
-            inputs = np.array([row.row for row in taken.bad])
-            tracer.quarantined(inputs, pa.array(taken.bad_subjects, subject))
-        public = publisher.schema.empty_table()
-        if arranged is not None:
-            release, seq = publisher.release(arranged)
-            public = pa.Table.from_batches([release.batch]).cast(publisher.schema)
-            if self.with_trace:
-                payload = arranged.payload
-                inputs, arrived_s = (np.asarray(payload.column(name)) for name in (ROW, ARRIVED_S))
-                people = subjects_in(self.schema, payload)
-                tracer.decided(arranged, inputs, arrived_s, people, seq)
-        return Published(
-            public.combine_chunks().to_batches()[0] if len(public) else _empty(publisher.schema),
-            taken.bad,
-            pa.Table.from_batches(lines.batches, cell_trace_schema(subject))
-            if self.with_trace
-            else None,
-            decider.summary.state(),
-        )
+        return Joined(taken, arranged, decider.summary.state())
 
     def _decider(self, pieces: Sequence[Decided] = (), turns: Sequence[Turn] = ()) -> Decider:
         return Decider(
@@ -223,35 +191,18 @@ class CellTasks:
             self.publishing,
             self.seed,
             by_clock=False,
-            with_subject=self.with_trace,
+            with_subject=self.with_subject,
         )
 
-    def _taken(self, decider: Decider, batch: Batch, rows: pa.RecordBatch, begin: Stretch) -> Taken:
+    def _taken(self, decider: Decider, batch: Batch, chunk: Chunk, begin: Stretch) -> Taken:
         """Take a stretch in as if all before it had been."""
         facts, arrays, batches = decider.snapshot()
         facts["upcoming"] = begin.n_valid
         facts["latest"] = begin.latest if np.isfinite(begin.latest) else None
         arrays["engine.place"]["upcoming"] = begin.n_valid
         arrays |= {f"names.{name}": array for name, array in batch.names.items()}
-        if batch.types is not None:
-            batches["types"] = _empty(batch.types)
+        batches["types"] = pa.RecordBatch.from_pylist([], schema=batch.types)
         decider.restore(State(facts, arrays, batches))
         intake = Intake(decider.codec, self.schema, self.policy.lateness, self.policy.ahead)
         intake.latest = begin.latest
-        inputs = np.arange(begin.n_inputs, begin.n_inputs + rows.num_rows)
-        return intake.take(Chunk(rows, inputs, []), batch.at)
-
-
-class _Lines:
-    """The lines of a trace, kept."""
-
-    def __init__(self) -> None:
-        self.batches: list[pa.RecordBatch] = []
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Take some lines."""
-        self.batches.append(batch)
-
-
-def _empty(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([], schema=schema)
+        return intake.take(chunk, batch.at)
