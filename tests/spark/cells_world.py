@@ -7,8 +7,10 @@ and after every batch everything is thrown away but snapshots.
 from __future__ import annotations
 
 import dataclasses
+import random
 from collections.abc import Sequence
 from itertools import chain, pairwise
+from pathlib import Path as File
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,8 @@ from shoal.spark.cells_decide import CellShard, Decided
 from shoal.spark.cells_head import CellHead
 from shoal.spark.cells_join import Turn
 from shoal.spark.cells_tasks import CellTasks
+from shoal.spark.ledger import Ledger, Plan
+from shoal.spark.recipe import Recipe
 from shoal.testing.drawn import batch_cuts, row_lists
 from shoal.trace_cells import CellTracer
 
@@ -335,3 +339,41 @@ def _decide(
 def _within(decided: Decided, first: int, after: int) -> Decided:
     here = (decided.rows >= first) & (decided.rows < after)
     return Decided(*(column[here] for column in decided))
+
+
+# -- a job on Spark --------------------------------------------------------------------------------
+
+STORY = Schema("who", [ATTRIBUTES[i][0] for i in (0, 1, 4)], keep=["note"], time="at")
+
+
+def story(n_rows: int, **more: Any) -> Case:
+    """Rows of all kinds: late ones, ones without a subject, with gaps."""
+    draw = random.Random(11)
+    rows = []
+    at = 0.0
+    for i in range(n_rows):
+        at += draw.choice([0.0, 0.25, 0.5, 1.0, -3.0 if i % 9 == 0 else 0.0])
+        lat, lon = draw.choice(ATTRIBUTES[4][1])
+        told: Row = {
+            "who": f"p{draw.randrange(9)}" if i % 17 else None, "page": draw.choice("abc"),
+            "area": draw.choice([*ATTRIBUTES[1][1], None]), "lat": lat, "lon": lon, "at": at,
+            "note": f"n{i}",
+        }  # fmt: skip
+        rows.append({name: told[name] for name in STORY.columns})
+    policy = Policy(ZAnonymity(3), window=Window(seconds=8), missing="maybe", lateness=2.0)
+    given = {"policy": policy, "knobs": {}, "publish": Publish(), "cuts": (30, 30)} | more
+    return Case(STORY, rows=rows, **given)  # type: ignore[arg-type]
+
+
+def settled(
+    folder: File, case: Case, n_shards: int, *, traced: bool
+) -> tuple[Ledger, Recipe, Plan]:
+    """A job that is about to begin."""
+    job = {"policy": "ab"}
+    ledger, plan = Ledger(folder / "state", job=job, seal=None), Plan(n_shards, None, SEED.hex())
+    recipe = Recipe(
+        case.schema, case.policy, ZAnonymous(**case.knobs), case.publish, case.table().schema,
+        ledger.folder, job, None, n_shards, 0.0, folder / "bad", traced,
+    )  # fmt: skip
+    ledger.add_plan(plan)
+    return ledger, recipe, plan
