@@ -137,6 +137,7 @@ class Driver:
 
     def migrate(self, n_shards: int) -> None:
         """Publish what is held, and deal rows out anew from the next batch on."""
+        self._ledger.check_finished()
         self.end()
         number = self._ledger.newest_plan
         before = None if number is None else self._ledger.plan(number)
