@@ -113,6 +113,8 @@ def test_a_pause_of_the_input_doesnt_hold_rows(spark, tmp_path):
         # Nothing more comes until these are out.
         wait_until(lambda n=(i + 1) * n_rows: is_out(publishing.summary, n), publishing)
     publishing.stop()
+    # Who goes on to the end of what is there finds the same sources.
+    run.to_end()
     lines = run.lines
     assert len(lines) == len(table)
     waited = [
