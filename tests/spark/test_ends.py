@@ -22,8 +22,6 @@ from .streams import OnSpark, put, stream_of, traced
 from .test_query import POLICY, told
 from .world import COLUMNS, by_row, job_of, judge, unsharded
 
-pytestmark = pytest.mark.plain
-
 TABLE = people(300, n_people=100).select(COLUMNS)
 HEAD = ",".join(COLUMNS)
 

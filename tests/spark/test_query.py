@@ -16,8 +16,6 @@ from ..world import people
 from .streams import OnSpark, put, spread, wait_until
 from .world import COLUMNS, by_row, job_of, unsharded
 
-pytestmark = pytest.mark.plain
-
 TABLE = people(900, n_people=300).select(COLUMNS)
 POLICY = "k = 4\nl = 2\ndelay = { rows = 60 }"
 OUT = "[output]\npath = 'out'\n"

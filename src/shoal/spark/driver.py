@@ -27,6 +27,7 @@ from shoal.events import event
 from shoal.metrics import Summary
 from shoal.space import Space
 from shoal.spark.columns import ROW, SHARD, TICK, order_column
+from shoal.spark.desk import drop_unfinished
 from shoal.spark.failures import retold
 from shoal.spark.ledger import Done, Ledger, Plan, Turn
 from shoal.spark.lines import gather_lines
@@ -283,6 +284,8 @@ class Driver:
             total.state(),
         )
         self._ledger.finish(turn, done)
+        if recipe.quarantine is not None:
+            drop_unfinished(recipe.quarantine, turn)
         self.summary, self.n_bytes = total, sum(shard["n_bytes"] for shard in figures)
         event(log, logging.INFO, "turn done", number=turn.number, rows_in=total.n_in)
         if self._watch is not None:
