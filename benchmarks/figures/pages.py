@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.figures import fig_5_5, fig_5_6, fig_5_7, fig_5_8, fig_5_10, fig_5_11
+from benchmarks.figures import fig_5_5, fig_5_6, fig_5_7, fig_5_8, fig_5_10, fig_5_11, shards
 from benchmarks.figures.burel import page as burel
 from benchmarks.figures.castle_audit import audited, audited_text
 from benchmarks.figures.fast import kept, reuse, rounds, sweeps
@@ -216,5 +216,6 @@ PAGES = (
     ),
     Page("burel", burel.HEAD, dict(burel.SECTIONS), needs=SALARIES),
     Page("z", z.HEAD, dict(z.SECTIONS), needs=()),
+    Page("shards", shards.HEAD, dict(shards.SECTIONS), needs=shards.NEEDS),
     Page("trees", trees.HEAD, dict(trees.SECTIONS), needs=trees.NEEDS, free=trees.FREE),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from shoal.kernels.crowds import distinct, sets_of
 from shoal.kernels.reach import DONE, LEAST, PLACE, ROOM, Cells, Reach
 from shoal.space import Codes, Space
 
-__all__ = ["Course", "ExposingEngine", "State"]
+__all__ = ["Course", "ExposingEngine", "State", "alike", "least_z"]
 
 #: Tables are made smaller when they are filled to less than one in so many.
 SPARSE = 8
@@ -60,6 +60,16 @@ class ExposingEngine(Engine):
         # What "plain" shows isn't estimated: there a subject stands behind rungs it isn't shown at.
         step = 0.0 if course.plain or not course.estimates else length / course.estimates
         self._reach = Reach(seconds > 0, length, seconds or rows - 1.0, step)
+
+    def be_a_shard(self) -> None:
+        """Count some of the values of a stream, and leave others to other engines.
+
+        What is counted elsewhere is missing here. Times are told by whoever sees all rows, and are
+        the clock of the whole stream, whatever its window counts: seconds, or rows. So are looks at
+        the window, and z: see `shown` and `follow`.
+        """
+        self.space.missing = "maybe"
+        self._reach = self._reach._replace(seconds=True, step=0.0)
 
     @property
     def n_held(self) -> int:
@@ -208,27 +218,60 @@ class ExposingEngine(Engine):
 
     def _wanted(self, people: Ints) -> int:
         """The smallest z from the policy's on under which enough subjects can't be told apart."""
-        low, high = self.space.z, len(people) + 1
-        if high <= low or self._share(people, low) >= self._course.probability:
-            return low
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self._share(people, middle) >= self._course.probability:
-                high = middle
-            else:
-                low = middle
-        return high
+        return least_z(
+            self.space.z, len(people), self._course.probability, lambda z: self._share(people, z)
+        )
 
     def _share(self, people: Ints, z: int) -> float:
         self._count(z)
         return self._look(people, z)[0]
 
     def _look(self, people: Ints, z: int) -> tuple[float, float]:
-        """The share of subjects in crowds of k and more, and the entropy of the crowds."""
-        if not len(people):
-            return 1.0, 0.0
-        sets = sets_of(people, *self._published(z))
-        n = np.unique(sets, return_counts=True)[1]
-        shares = n / len(people)
-        entropy = -math.fsum((shares * np.log(shares)).tolist())
-        return float(n[n >= self._course.k].sum() / len(people)), entropy + 0.0
+        return alike(sets_of(people, *self._published(z)), self._course.k)
+
+    def shown(self, z: int) -> tuple[Ints, Ints]:
+        """Who is in the window, and a number for what would be published of each under some z.
+
+        The numbers of one subject in several shards add up, modulo 2**61, to that of all it shows.
+        What is counted follows the former z no more: `follow` one before anything is decided.
+        """
+        self._prepare()
+        self._count(z)
+        people = distinct(self._subjects())
+        return people, sets_of(people, *self._published(z))
+
+    def follow(self, z: int) -> None:
+        """Decide by another z from now on."""
+        self._prepare()
+        self._count(z)
+        self.state.place["z"] = z
+
+
+def least_z(least: int, n_subjects: int, probability: float, share: Callable[[int], float]) -> int:
+    """The smallest z under which the share of subjects that can't be told apart is large enough."""
+    low, high = least, n_subjects + 1
+    if high <= low or share(low) >= probability:
+        return low
+    while high - low > 1:
+        middle = (low + high) // 2
+        if share(middle) >= probability:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def alike(sets: Ints, k: int) -> tuple[float, float]:
+    """The share of subjects in crowds of k and more, and the entropy of the crowds.
+
+    ``sets`` has a number for what is published of each subject.
+
+    >>> alike(np.array([7, 7, 8]), k=2)[0]
+    0.6666666666666666
+    """
+    if not len(sets):
+        return 1.0, 0.0
+    n = np.unique(sets, return_counts=True)[1]
+    shares = n / len(sets)
+    entropy = -math.fsum((shares * np.log(shares)).tolist())
+    return float(n[n >= k].sum() / len(sets)), entropy + 0.0

@@ -115,6 +115,89 @@ def run(
 
 
 @app.command()
+def spark(
+    job: JobPath,
+    source: Annotated[
+        Text,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="IN",
+            show_default=False,
+            help="What to read: a folder that all machines reach. [default: as the job says]",
+        ),
+    ] = None,
+    sink: Annotated[
+        Text,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            show_default=False,
+            help="Where to write: a folder, with one in it for each batch. "
+            "[default: as the job says]",
+        ),
+    ] = None,
+    from_format: Annotated[
+        Text, typer.Option("--from", help="Format of the input: csv, tsv, jsonl, parquet.")
+    ] = None,
+    to_format: Annotated[Text, typer.Option("--to", help="Format of the output.")] = None,
+    shards: Annotated[
+        Whole, typer.Option(help="How many engines work side by side. [default: as the job says]")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for more at the end of the input.")
+    ] = False,
+    master: Annotated[
+        Text, typer.Option(metavar="URL", help="Spark's master. [local[*], or spark-submit's]")
+    ] = None,
+    conf: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; may be said more than once."),
+    ] = None,
+    sample: Annotated[
+        Text,
+        typer.Option(
+            metavar="PATH",
+            help="Rows to learn from which place belongs to which shard. [the first batch]",
+        ),
+    ] = None,
+    trace: Annotated[
+        Text, typer.Option(help="Write a private trace for the audit into this folder.")
+    ] = None,
+    migrate: Annotated[
+        bool,
+        typer.Option("--migrate", help="Publish what is held, then deal rows out to shards anew."),
+    ] = False,
+    drain: Annotated[
+        bool, typer.Option("--drain", help="Publish what is held before a stop, under the promise.")
+    ] = False,
+    metrics: Annotated[
+        Text,
+        typer.Option(metavar="ADDRESS", help="Serve /metrics and /health, say on 127.0.0.1:9464."),
+    ] = None,
+    log: Annotated[
+        Text, typer.Option(metavar="KIND", help="Tell what happens on stderr: text or json.")
+    ] = None,
+    json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
+) -> None:
+    """Anonymize a stream on Apache Spark: the main job, on many machines."""
+    from shoal.cli.spark import Ask
+    from shoal.cli.spark import spark as command
+
+    raise typer.Exit(
+        command(
+            job,
+            Ask(
+                source, sink, from_format, to_format, shards, follow, master, tuple(conf or ()),
+                sample, trace, migrate, drain, metrics, log, json, quiet,
+            ),
+        )
+    )  # fmt: skip
+
+
+@app.command()
 def audit(
     job: JobPath,
     published: Annotated[str, typer.Argument(metavar="PUBLISHED", help="What was published.")],

@@ -36,6 +36,8 @@ def input_of(job: Job, path: str | None, form: str | None, *, follow: bool) -> I
         _refuse_with_kafka("--follow", follow)
         _refuse_with_kafka("--from", form is not None)
         return source
+    if source.table is not None:
+        return dataclasses.replace(source, follow=follow)
     return dataclasses.replace(source, format=form or source.format, follow=follow or source.follow)
 
 
@@ -46,6 +48,8 @@ def output_of(job: Job, path: str | None, form: str | None) -> Output:
         sink = Output(path, rows=sink.rows, seconds=sink.seconds)
     if sink.kafka is not None:
         _refuse_with_kafka("--to", form is not None)
+        return sink
+    if sink.table is not None:
         return sink
     return dataclasses.replace(sink, format=form or sink.format)
 

@@ -4,16 +4,51 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from typing import Protocol
 
 from shoal.cli.terminal import Progress, say
 from shoal.job import Job
 from shoal.metrics import Summary
-from shoal.pipeline import Run
+from shoal.recovery import Saved
 
-__all__ = ["Eyes"]
+__all__ = ["Eyes", "Seen"]
 
 #: How often, in seconds, figures are offered to whoever collects them.
 EVERY = 0.5
+
+
+class Seen(Protocol):
+    """What there is to see of a job that runs, beside its figures."""
+
+    @property
+    def saved(self) -> Saved | None:
+        """The latest checkpoint."""
+        ...
+
+    @property
+    def checkpoint_age(self) -> float | None:
+        """For how many seconds there has been no checkpoint, though it was time."""
+        ...
+
+    @property
+    def lag(self) -> int | None:
+        """How much waits unread."""
+        ...
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether source and sink are reached."""
+        ...
+
+    @property
+    def n_waiting(self) -> int:
+        """How many batches wait to be written."""
+        ...
+
+    @property
+    def n_written(self) -> int:
+        """How many rows are in the output."""
+        ...
 
 
 class Eyes:
@@ -35,7 +70,7 @@ class Eyes:
         self, job: Job, progress: Progress, address: str | None, stack: ExitStack, *, quiet: bool
     ) -> None:
         self._job, self._progress = job, progress
-        self._run: Run | None = None
+        self._run: Seen | None = None
         self._offered = -EVERY
         self._server = None
         if address is not None:
@@ -46,7 +81,7 @@ class Eyes:
             if not quiet:
                 say(f"metrics: http://{self._server.address}/metrics")
 
-    def look_at(self, run: Run) -> None:
+    def look_at(self, run: Seen) -> None:
         """Look at this run from now on."""
         self._run = run
 

@@ -36,7 +36,7 @@ from shoal.pipeline import Run
 from shoal.recovery import Recovery
 from shoal.state.seal import Seal
 
-__all__ = ["Ask", "run"]
+__all__ = ["Ask", "refuse_overwriting", "run", "warn_of"]
 
 log = logging.getLogger("shoal.run")
 
@@ -66,7 +66,8 @@ def run(job_path: Path, ask: Ask) -> int:
     job = Job.load(job_path)
     source_spec = input_of(job, ask.source, ask.from_format, follow=ask.follow)
     sink_spec = output_of(job, ask.sink, ask.to_format)
-    _refuse_overwriting(job, job_path, source_spec, sink_spec, ask.trace)
+    refuse_overwriting(job, job_path, source_spec, sink_spec, ask.trace)
+    _refuse_foreign(source_spec, sink_spec)
     _refuse_forgetting(job, source_spec, sink_spec, ask)
     _refuse_endless_tables(job, source_spec, ask)
     _refuse_undoing(job, ask)
@@ -74,7 +75,7 @@ def run(job_path: Path, ask: Ask) -> int:
         raise JobError(Problem("input", "is the terminal", None, "Give a file with -i, or a pipe"))
     if not ask.quiet:
         for warning in job.warnings:
-            _warn(warning)
+            warn_of(warning)
     recovery = _recovery(job, source_spec, sink_spec, ask)
     with contextlib.ExitStack() as stack:
         source = open_input(job, source_spec)
@@ -92,7 +93,7 @@ def run(job_path: Path, ask: Ask) -> int:
             on_bad=bad_rows,
             open_trace=None if ask.trace is None else trace_outlet(job, ask.trace),
             watch=eyes.show,
-            warn=None if ask.quiet else lambda text: _warn(text, progress),
+            warn=None if ask.quiet else lambda text: warn_of(text, progress),
             recovery=recovery,
             drain=ask.drain,
             undo_pseudonyms=ask.undo_pseudonyms,
@@ -148,7 +149,8 @@ def _digest(*parts: object) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
-def _warn(text: str, progress: Progress | None = None) -> None:
+def warn_of(text: str, progress: Progress | None = None) -> None:
+    """Warn on stderr, or in the log."""
     if is_logging():
         sentence(log, logging.WARNING, "warning", text)
     else:
@@ -220,6 +222,16 @@ def _signals(running: Run) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
+def _refuse_foreign(source: Input, sink: Output) -> None:
+    """Refuse what only Spark can read and write."""
+    for name, end in (("input", source), ("output", sink)):
+        if end.table is not None:
+            raise JobError(Problem(f"{name}.table", "is Spark's", None, "Use `shoal spark`"))
+        if "://" in end.path:
+            what = "is on another file system than this machine's"
+            raise JobError(Problem(f"{name}.path", what, None, "Use `shoal spark`"))
+
+
 def _refuse_forgetting(job: Job, source: Input, sink: Output, ask: Ask) -> None:
     """Refuse what a restart would publish twice."""
     if job.checkpoints is not None:
@@ -266,12 +278,12 @@ def _refuse_undoing(job: Job, ask: Ask) -> None:
         )
 
 
-def _refuse_overwriting(
+def refuse_overwriting(
     job: Job, job_path: Path, source: Input, sink: Output, trace: str | None
 ) -> None:
     """Refuse to write over what is read, or two things to one file."""
     read = {job_path.resolve(): "the job"}
-    if source.path != "-":
+    if source.path != "-" and "://" not in source.path:
         read[Path(source.path).resolve()] = "the input"
     written: dict[Path, str] = {}
     folders = {path: what for path, what in read.items() if path.is_dir()}
@@ -282,7 +294,7 @@ def _refuse_overwriting(
         if name != "output" and path is not None and Path(path).name == "-":
             what = "would go to standard output, and holds personal data"
             raise JobError(Problem(name, what, None, "Name a file"))
-        if path is None or path in ("-", "/dev/null"):
+        if path is None or path in ("-", "/dev/null") or "://" in path:
             continue
         full = Path(path).resolve()
         clash = read.get(full) or written.get(full)

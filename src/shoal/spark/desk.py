@@ -19,7 +19,7 @@ from shoal.io.base import BadRow, Chunk
 from shoal.io.private import QuarantineWriter
 from shoal.order import Arranged
 from shoal.releasing import fitting, subject_type, subjects_in, tracer_of
-from shoal.spark.columns import CORRUPT, ROW, SHARD, TICK
+from shoal.spark.columns import CORRUPT, PREFIX, ROW, TICK
 from shoal.spark.ledger import Turn
 from shoal.spark.recipe import Recipe
 
@@ -36,6 +36,7 @@ class Desk:
         self._recipe, self._number, self._folder, self._turn = recipe, number, folder, turn
         self._publisher = recipe.publisher()
         self._n_in = 0
+        self._before: pa.RecordBatch | None = None
         self._bad: QuarantineWriter | None = None
         self._bad_path = self._aside = Path()
         self._lines: list[pa.RecordBatch] = []
@@ -46,7 +47,8 @@ class Desk:
                 self,
                 subject_type(recipe.schema, recipe.types),
                 one_by_one=bool(recipe.policy.z),
-                shard=None if recipe.n_shards == 1 else (number, MOST_SHARDS),
+                # Also of a single shard: after a migration there may be others.
+                shard=(number, MOST_SHARDS),
             )
 
     @property
@@ -67,8 +69,9 @@ class Desk:
         else:
             places = np.arange(self._n_in, self._n_in + n)
         self._n_in += n
-        names = set(rows.schema.names) - {TICK, SHARD, CORRUPT, ROW}
-        kept = rows.select([name for name in rows.schema.names if name in names])
+        if self._recipe.order:
+            self._check_order(rows.select(self._recipe.order))
+        kept = rows.select([name for name in rows.schema.names if not name.startswith(PREFIX)])
         corrupt = rows.column(CORRUPT) if CORRUPT in rows.schema.names else None
         if corrupt is None or corrupt.null_count == n:
             return Chunk(kept, places, [])
@@ -78,6 +81,25 @@ class Desk:
             for i in np.flatnonzero(torn).tolist()
         ]
         return Chunk(kept.filter(pa.array(~torn)), places[~torn], bad)
+
+    def _check_order(self, order: pa.RecordBatch) -> None:
+        """Refuse rows that stand at the same place: they might change places in a repetition."""
+        if self._before is not None:
+            order = pa.concat_batches([self._before, order])
+        if order.num_rows < 2:
+            self._before = order
+            return
+        self._before = order.slice(order.num_rows - 1)
+        same = np.ones(order.num_rows - 1, np.bool_)
+        for column in order.columns:
+            codes = column.dictionary_encode(null_encoding="encode").indices
+            same &= np.diff(np.asarray(codes)) == 0
+        if same.any():
+            raise DataError(
+                f"{self._turn.name}: {np.count_nonzero(same):,} rows stand at the same place as "
+                "another one, by the columns of `order`, so that a repetition might decide "
+                "otherwise. Name columns that together are different in every row."
+            )
 
     def leaving(self, arranged: Arranged | None) -> Iterator[pa.RecordBatch]:
         """Give what is public of rows that leave, as Spark takes it."""

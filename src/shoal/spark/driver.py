@@ -22,9 +22,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from shoal.clock import Clock, steady
 from shoal.deciding import summary_of
-from shoal.errors import CheckpointError
+from shoal.errors import CheckpointError, ParameterError
 from shoal.events import event
 from shoal.metrics import Summary
+from shoal.recovery import Saved
 from shoal.space import Space
 from shoal.spark.columns import ROW, SHARD, TICK, order_column
 from shoal.spark.failures import retold
@@ -45,8 +46,12 @@ log = logging.getLogger("shoal.spark")
 Write: TypeAlias = Callable[[DataFrame, str], None]
 #: How many rows the map of places is learned from.
 SAMPLE = 100_000
-#: The plan of turns before any row has come.
-NO_PLAN = -1
+SAMPLE_SEED = 0
+#: Nothing leaves earlier before it is due than this share of the delay.
+MOST_LEAD = 0.5
+#: A map isn't learned from fewer rows for each shard than this. Until there are as many in a
+#: batch, all rows go to the first shard: so few it can bear.
+FEW = 1_000
 
 
 class StoppedError(Exception):
@@ -66,12 +71,18 @@ class Driver:
         The stream: how its rows are put in order.
     write
         What writes public rows.
+    interval
+        How many seconds lie between two batches, at least.
     seed
         For repeatable runs; without it randomness is the operating system's.
     trace
         The folder of the trace; None for none.
     watch
         Called with the figures after each turn.
+    sample
+        Rows from which the map of places is learned; None: those of the first batch.
+    has_ticks
+        Whether there are batches without rows, that time may go on.
     """
 
     def __init__(
@@ -82,27 +93,35 @@ class Driver:
         *,
         ordered: Ordered,
         write: Write,
+        interval: float,
         seed: bytes | None = None,
         trace: Path | None = None,
         watch: Callable[[Summary], None] | None = None,
+        sample: DataFrame | None = None,
+        has_ticks: bool = False,
     ) -> None:
         self._spark, self._recipe, self._ledger = spark, recipe, ledger
         self._ordered = ordered
         n_order = ordered.n_columns + ordered.as_read
         self._order = [order_column(i) for i in range(n_order)]
         self._write, self._seed, self._trace, self._watch = write, seed, trace, watch
+        self._sample, self._has_ticks = sample, has_ticks
         self._public = from_arrow_schema(recipe.public)
         self._clock = Clock(steady)
+        self._interval, self._took = interval, 0.0
         self._busy = threading.Lock()
         self._is_stopping = False
         #: What the last batch failed with, before Spark has put it into words of its own.
         self.failure: BaseException | None = None
-        #: The figures of the whole job, and the bytes of its states.
-        self.summary, self.n_bytes = summary_of(recipe.schema, recipe.policy), 0
+        #: The figures of the whole job, and how many rows are in its output.
+        self.summary, self.n_written = summary_of(recipe.schema, recipe.policy), 0
+        #: The states of all shards after the last turn, as far as this driver knows.
+        self.saved: Saved | None = None
         if (last := ledger.last_done) is not None:
             done = ledger.done(last)
             self._clock.go_on(done.at)
             self.summary.restore(done.summary)
+            self.n_written = done.n_out
 
     # -- turns -----------------------------------------------------------------------------------
 
@@ -112,10 +131,18 @@ class Driver:
             try:
                 if self._is_stopping:
                     raise StoppedError
+                if self._ledger.is_done(2 * batch_id):
+                    # All is written; Spark alone doesn't know. What it began from may be gone.
+                    return
                 rows = df.where(F.col(TICK).isNull())
                 if self._ordered.as_read:
                     rows = numbered(rows, self._ordered.n_columns)
-                turn = self._ledger.noted(2 * batch_id) or self._begin(2 * batch_id, rows)
+                turn = self._ledger.noted(2 * batch_id)
+                if turn is None:
+                    if self._has_ticks and self._is_idle(rows):
+                        self._ledger.skip(2 * batch_id)
+                        return
+                    turn = self._begin(2 * batch_id, rows)
                 self._live(turn, rows)
             except BaseException as error:
                 self.failure = retold(error)
@@ -175,14 +202,16 @@ class Driver:
         ledger, last = self._ledger, self._ledger.last_done
         ledger.check_follows(number)
         before = None if last is None else ledger.done(last)
-        plan = self._plan_for(rows)
+        plan, is_placed = self._plan_for(rows)
         same = before is not None and before.plan == plan
         turn = Turn(
             number,
             last if same else None,
             plan,
-            self._clock(),
-            before.latest if before is not None and self._recipe.n_shards > 1 else None,
+            is_placed,
+            at := self._clock(),
+            at + self._lead(),
+            None if before is None else before.latest,
             0 if before is None else before.n_in,
             0 if before is None else before.n_out,
             secrets.token_hex(32) if self._recipe.publish.pseudonym is not None else "",
@@ -190,40 +219,60 @@ class Driver:
         ledger.begin(turn)
         return turn
 
-    def _plan_for(self, rows: DataFrame | None) -> int:
-        """The plan that is in force; its map is learned from the first rows that come."""
+    def _lead(self) -> float:
+        """How many seconds before it is due what is due leaves: until the next turn is through."""
+        delay = self._recipe.policy.delay
+        seconds = 0.0 if delay is None or delay.seconds is None else delay.seconds
+        return min(max(self._interval, self._took), MOST_LEAD * seconds)
+
+    def _is_idle(self, rows: DataFrame) -> bool:
+        """Whether a batch has no rows, and nothing is due: then there is nothing to keep."""
+        last = self._ledger.last_done
+        if last is not None:
+            done = self._ledger.done(last)
+            reached = self._clock() + self._lead() if self._recipe.by_wall else done.latest
+            if done.deadline is not None and reached is not None and done.deadline <= reached:
+                return False
+        return bool(rows.isEmpty())
+
+    def _plan_for(self, rows: DataFrame | None) -> tuple[int, bool]:
+        """The plan that is in force, and whether its map of places is known by now."""
         number = self._ledger.newest_plan
         assert number is not None
         plan = self._ledger.plan(number)
-        if plan.n_shards == 1 or plan.places is not None or self._recipe.policy.z:
-            return number
-        places = None if rows is None else self._learned(rows, plan.n_shards)
-        if places is None:
-            return NO_PLAN
-        self._ledger.complete_plan(number, places.state())
-        return number
+        if plan.n_shards == 1 or self._recipe.policy.z:
+            return number, False
+        if plan.places is None and rows is not None:
+            places = self._learned(rows, plan.n_shards)
+            if places is None:
+                return number, False
+            self._ledger.complete_plan(number, places.state())
+            return number, True
+        return number, plan.places is not None
 
     def _learned(self, rows: DataFrame, n_shards: int) -> Places | None:
+        """The map of places, learned from a sample, or from the first rows that come."""
         recipe = self._recipe
-        names = [*recipe.schema.columns]
-        # By a hash of where rows come from: any rows would do, if they aren't the first ones.
-        by_chance = F.xxhash64(*(F.col(name) for name in self._order))
-        sample = rows.select(*names, by_chance.alias(SHARD)).orderBy(SHARD).limit(SAMPLE).toArrow()
-        if sample.num_rows == 0:
-            return None
+        columns = [F.col(f"`{name}`") for name in recipe.schema.columns]
+        # Any rows would do, if they aren't the first ones.
+        if self._sample is None:
+            by_chance = F.xxhash64(*self._order)
+            some = rows.select(*columns, by_chance.alias(SHARD)).orderBy(SHARD)
+        else:
+            some = self._sample.select(*columns, F.rand(SAMPLE_SEED).alias(SHARD)).orderBy(SHARD)
+        found = some.limit(SAMPLE).drop(SHARD).toArrow()
         codec = recipe.decider(bytes(32)).codec
-        values = np.concatenate(
-            [codec.encode(batch).codes.values for batch in sample.select(names).to_batches()]
-        )
-        if not len(values):
+        values = [codec.encode(batch).codes.values for batch in found.to_batches()]
+        n = sum(len(part) for part in values)
+        if n < FEW * n_shards and self._sample is None:
+            event(log, logging.INFO, "too few rows for a map", rows=n, shards=n_shards)
             return None
-        event(log, logging.INFO, "places learned", rows=len(values), shards=n_shards)
-        return Places.learn(Space(recipe.schema, recipe.policy), values, n_shards)
+        if not n:
+            raise ParameterError("sample", "has no row that can be used", got=f"{found.num_rows:,}")
+        event(log, logging.INFO, "places learned", rows=n, shards=n_shards)
+        return Places.learn(Space(recipe.schema, recipe.policy), np.concatenate(values), n_shards)
 
     def _live(self, turn: Turn, rows: DataFrame | None) -> None:
-        if turn.plan == NO_PLAN:
-            self._finish(turn, Plan(0, None, ""), [])
-            return
         plan = self._ledger.plan(turn.plan)
         dealt = self._dealt(turn, plan, rows)
         public = dealt.mapInArrow(partial(step, self._recipe, turn, plan.first_shard), self._public)
@@ -239,7 +288,7 @@ class Driver:
         if rows is not None:
             if self._recipe.traced:
                 rows = self._numbered(turn, rows)
-            rows = rows.withColumn(SHARD, self._shard(plan, rows))
+            rows = rows.withColumn(SHARD, self._shard(turn, plan, rows))
             dealt = rows.unionByName(dealt, allowMissingColumns=True)
         else:
             dealt = dealt.select("*", *self._nothing())
@@ -252,10 +301,9 @@ class Driver:
         columns += [F.lit(None).cast("long").alias(name) for name in self._order]
         return [*columns, F.lit(None).cast("long").alias(ROW)] if self._recipe.traced else columns
 
-    def _shard(self, plan: Plan, rows: DataFrame) -> Column:
-        if plan.n_shards == 1:
+    def _shard(self, turn: Turn, plan: Plan, rows: DataFrame) -> Column:
+        if not turn.is_placed or plan.places is None:
             return F.lit(0)
-        assert plan.places is not None
         return shard_of(Places.restored(plan.places), self._recipe.schema, rows.schema)
 
     def _numbered(self, turn: Turn, rows: DataFrame) -> DataFrame:
@@ -274,19 +322,24 @@ class Driver:
             part = summary_of(recipe.schema, recipe.policy)
             part.restore(shard["summary"])
             total.merge(part)
+        due = [shard["deadline"] for shard in figures if shard["deadline"] is not None]
         known = [shard["latest"] for shard in figures if shard["latest"] is not None]
         if turn.latest is not None:
             known.append(turn.latest)
         done = Done(
             turn.at,
             max(known, default=None),
+            min(due, default=None),
             turn.plan,
             total.n_in,
             turn.n_out + sum(shard["n_out"] for shard in figures),
             total.state(),
         )
         self._ledger.finish(turn, done)
-        self.summary, self.n_bytes = total, sum(shard["n_bytes"] for shard in figures)
+        self.summary, self.n_written = total, done.n_out
+        n_bytes, seconds = sum(s["n_bytes"] for s in figures), self._clock() - turn.at
+        self.saved = Saved(turn.number, n_bytes, self._clock(), seconds)
+        self._took = seconds
         event(log, logging.INFO, "turn done", number=turn.number, rows_in=total.n_in)
         if self._watch is not None:
             self._watch(total)

@@ -17,7 +17,7 @@ from shoal.job_ends import Input, Output
 from shoal.spark.columns import CORRUPT
 from shoal.spark.driver import Write
 
-__all__ = ["read_stream", "writer_of"]
+__all__ = ["read_sample", "read_stream", "writer_of"]
 
 #: What Spark calls the formats of files, and what it must be told to read them as we do.
 _FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -84,6 +84,16 @@ def _read_files(spark: SparkSession, job: Job, source: Input) -> DataFrame:
         options = options | {"columnNameOfCorruptRecord": CORRUPT, "mode": "PERMISSIVE"}
     stream = spark.readStream.format(form).options(**options).schema(schema)
     return stream.load(source.path)
+
+
+def read_sample(spark: SparkSession, source: Input, path: str) -> DataFrame:
+    """Rows of a file or folder, in the format of the input unless its name tells another."""
+    name = _format("--sample", path, None if Path(path).suffix else source.format)
+    form, options = _FORMATS[name]
+    try:
+        return spark.read.format(form).options(**options).load(path)
+    except Exception as error:
+        raise ResourceError(f"{path}: Spark can't read it ({type(error).__name__}).") from None
 
 
 class _FolderWriter:

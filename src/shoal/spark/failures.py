@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from shoal import errors
-from shoal.errors import ShoalError
+from shoal.errors import JobError, Problem, ResourceError, ShoalError
 
 __all__ = ["retold"]
 
@@ -13,21 +14,29 @@ _OURS = re.compile(r"^shoal\.errors\.(\w+): (.*)$", re.MULTILINE)
 
 
 def retold(error: BaseException) -> BaseException:
-    """An error of ours that Spark carried from a shard, as it was there; any other as it is.
+    """An error of ours that Spark carried from a shard, as it was there.
+
+    Of any other only the kind is told: what Spark says of a failure may quote values.
 
     >>> told = "Job aborted: Traceback ...\\nshoal.errors.DataError: age is missing\\n\\tat org..."
     >>> retold(RuntimeError(told))
     DataError('age is missing')
     """
-    if isinstance(error, ShoalError):
+    if isinstance(error, ShoalError) or not isinstance(error, Exception):
         return error
     found = _OURS.findall(str(error))
     if not found:
-        return error
+        if os.environ.get("SHOAL_DEBUG"):
+            return error
+        condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+        return ResourceError(
+            f"Spark has given up ({condition}). Its log tells why; SHOAL_DEBUG=1 shows it here, "
+            "where it may show values of your data."
+        )
     name, text = found[-1]
     kind = getattr(errors, name, ShoalError)
-    try:
-        return kind(text) if issubclass(kind, ShoalError) else ShoalError(text)
-    except TypeError:
-        # One that is made of problems, and not of a text.
-        return ShoalError(text)
+    if issubclass(kind, JobError):
+        # It is made of problems, and not of a text.
+        key, _, what = text.partition(": ")
+        return JobError(Problem(key, what))
+    return kind(text) if issubclass(kind, ShoalError) else ShoalError(text)

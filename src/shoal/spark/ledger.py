@@ -13,6 +13,7 @@ Under the folder of a job:
 ``plan-0000000000``                   how many shards there are, and which row belongs where
 ``turn-0000000014``                   what was noted before a turn
 ``done-0000000014``                   what came of it
+``idle-0000000018``                   the last batch that had no rows and published none
 ``shard-003/state-0000000014``        the state of a shard after it
 ``shard-003/figures-0000000014``      the figures of a shard after it
 ``spark/``                            Spark's own checkpoint: which rows belong to which batch
@@ -47,8 +48,12 @@ class Turn:
         The turn whose states it begins from; None: shards begin anew.
     plan
         The number of the plan by which rows are dealt out.
+    is_placed
+        Whether rows are dealt out by the plan's map of places, and don't all go to one shard.
     at
         When its rows have arrived, in seconds.
+    until
+        What is due until then by the clock leaves with it: the next turn may be too late.
     latest
         The latest time of the stream that any shard knew before, if there is one.
     n_in, n_out
@@ -60,7 +65,9 @@ class Turn:
     number: int
     parent: int | None
     plan: int
+    is_placed: bool
     at: float
+    until: float
     latest: float | None
     n_in: int = 0
     n_out: int = 0
@@ -75,7 +82,7 @@ class Turn:
     def name(self) -> str:
         """What the output of the turn is called: the same whenever it is repeated.
 
-        >>> Turn(14, 12, 0, 0.0, None).name, Turn(15, 14, 0, 0.0, None).name
+        >>> Turn(14, 12, 0, True, 0, 0, None).name, Turn(15, 14, 0, True, 0, 0, None).name
         ('batch-0000000007', 'batch-0000000007-end')
         """
         return f"batch-{self.number // 2:010}{'-end' if self.is_end else ''}"
@@ -89,6 +96,8 @@ class Done:
     ----------
     at, latest, plan
         As of the turn, and with the time of its rows.
+    deadline
+        When the first of the rows that are held is due, if any is.
     n_in, n_out
         How many rows have come and have left, since the job began.
     summary
@@ -97,6 +106,7 @@ class Done:
 
     at: float
     latest: float | None
+    deadline: float | None
     plan: int
     n_in: int
     n_out: int
@@ -150,6 +160,7 @@ class Ledger:
         self._plans = Versions(folder, "plan", job=job, seal=seal)
         self._turns = Versions(folder, "turn", job=job, seal=seal)
         self._done = Versions(folder, "done", job=job, seal=seal)
+        self._idle = Versions(folder, "idle", job=job, seal=seal)
         self._job, self._seal = dict(job), seal
 
     def __repr__(self) -> str:
@@ -204,6 +215,10 @@ class Ledger:
             return self._turn(numbers[-1])
         return None
 
+    def is_done(self, number: int) -> bool:
+        """Whether all that a turn publishes is written."""
+        return self._done.has(number)
+
     def noted(self, number: int) -> Turn | None:
         """The turn of this number if it was begun before, to be repeated as it was."""
         return self._turn(number) if self._turns.has(number) else None
@@ -214,16 +229,29 @@ class Ledger:
         Raises
         ------
         CheckpointError
-            If Spark's checkpoint and this ledger aren't of the same job and moment.
+            If Spark's checkpoint and this ledger aren't of the same job and moment, or a turn was
+            begun that isn't done: some of its rows may be out.
         """
-        last = self.last_done
-        expected = 0 if last is None else last // 2 + 1
-        if number // 2 != expected and number != (last or 0) + 1:
+        last, begun = self.last_done, self._turns.numbers()
+        if begun and begun[-1] > (-1 if last is None else last):
+            raise CheckpointError(
+                f"{self.folder}: batch {begun[-1] // 2} was interrupted, and some of its rows may "
+                "be out already. Run the job once more as it was, so that the batch is finished."
+            )
+        seen = (*self._done.numbers(), *self._idle.numbers())
+        expected = max([-1, *(n // 2 for n in seen)]) + 1
+        if number not in (2 * expected, None if last is None else last + 1):
             raise CheckpointError(
                 f"{self.folder}: Spark is at batch {number // 2} and the state of the shards at "
                 f"batch {expected}: files are missing, or of another time. Put them back, or start "
                 "anew with another folder and another output."
             )
+
+    def skip(self, number: int) -> None:
+        """Note that a batch had no rows and nothing was due, so that there is no turn of it."""
+        self.check_follows(number)
+        self._idle.save(number, {})
+        self._idle.drop_before(number)
 
     def begin(self, turn: Turn) -> None:
         """Note a turn, before anything is computed."""

@@ -15,8 +15,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.metrics import Summary
+from shoal.recovery import Saved
 from shoal.spark.able import check_able
-from shoal.spark.columns import CORRUPT, TICK
+from shoal.spark.columns import CORRUPT, TICK, order_column
 from shoal.spark.driver import Driver, StoppedError, Write
 from shoal.spark.ends import writer_of
 from shoal.spark.failures import retold
@@ -26,9 +27,6 @@ from shoal.spark.recipe import Recipe
 from shoal.state.seal import Seal
 
 __all__ = ["Publishing", "publish"]
-
-#: What is due leaves so much of the delay before it at most, where turns are far apart.
-MOST_LEAD = 0.5
 
 
 def publish(
@@ -40,6 +38,7 @@ def publish(
     write: Write | None = None,
     until_end: bool = False,
     migrate: bool = False,
+    sample: DataFrame | None = None,
     trace: str | Path | None = None,
     watch: Callable[[Summary], None] | None = None,
 ) -> Publishing:
@@ -63,6 +62,10 @@ def publish(
         Stop when all that is there now is read, and publish what is held then.
     migrate
         Publish what is held, and go on with another number of shards or another map of places.
+    sample
+        Rows like those of the stream, not streaming, from which it is learned which place belongs
+        to which shard. None: those of the first batch that has a thousand for each shard; until
+        then one shard has them all.
     trace
         A folder for the private trace.
     watch
@@ -94,9 +97,9 @@ def publish(
         _digests(job, ordered.n_columns, traced=trace is not None),
         job.checkpoints.seal,
         n_shards,
-        0.0 if seconds is None else min(interval, MOST_LEAD * seconds),
         job.bad_rows.file.resolve() if job.bad_rows.action == "quarantine" else None,
         trace is not None,
+        tuple(order_column(i) for i in range(ordered.n_columns)) if order is not None else (),
     )
     stack = contextlib.ExitStack()
     try:
@@ -106,7 +109,9 @@ def publish(
         driver = Driver(
             stream_df.sparkSession, recipe, ledger,
             ordered=ordered, write=writer_of(job, job.output) if write is None else write,
+            interval=interval,
             seed=job.pipeline.seed, trace=None if trace is None else Path(trace), watch=watch,
+            sample=sample, has_ticks=seconds is not None and not until_end,
         )  # fmt: skip
         driver.finish_pending()
         if migrate:
@@ -157,10 +162,46 @@ class Publishing:
         """The figures of the whole job after the last turn."""
         return self._driver.summary
 
+    # What observers see beside the figures; see `shoal.cli.eyes.Seen`.
+
     @property
-    def n_bytes(self) -> int:
-        """How large the states of all shards are."""
-        return self._driver.n_bytes
+    def saved(self) -> Saved | None:
+        """The states of all shards after the last turn."""
+        return self._driver.saved
+
+    @property
+    def checkpoint_age(self) -> float | None:
+        """Nothing: every batch is kept, and without rows there is none."""
+        return None
+
+    @property
+    def lag(self) -> int | None:
+        """How many rows Kafka has that weren't read; None where Spark can't tell."""
+        progress = self.query.lastProgress
+        if progress is None:
+            return None
+        told = [
+            source["metrics"].get("maxOffsetsBehindLatest")
+            for source in progress["sources"]
+            if source["metrics"]
+        ]
+        known = [int(n) for n in told if n is not None]
+        return max(known) if known else None
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the query runs."""
+        return bool(self.query.isActive)
+
+    @property
+    def n_waiting(self) -> int:
+        """Nothing waits: a batch is written before the next one is read."""
+        return 0
+
+    @property
+    def n_written(self) -> int:
+        """How many rows are in the output."""
+        return self._driver.n_written
 
     def wait(self, seconds: int | None = None) -> bool:
         """Wait until the stream has ended, or for some seconds; give whether it has.
@@ -177,21 +218,21 @@ class Publishing:
             failure = self._driver.failure
             if isinstance(failure, StoppedError):
                 return True
-            raise retold(error) if failure is None else failure from None
+            raise (retold(error) if failure is None else failure) from None
         if ended is False:
             return False
-        if self._until_end and not self._is_stopped:
-            self._driver.end()
-        self._stack.close()
+        with self._stack:
+            if self._until_end and not self._is_stopped:
+                self._driver.end()
         return True
 
     def stop(self, *, drain: bool = False) -> None:
         """End after the turn that runs; publish what is held first if asked to."""
         self._is_stopped = True
-        self._driver.hold_on(self.query.stop)
-        if drain:
-            self._driver.end()
-        self._stack.close()
+        with self._stack:
+            self._driver.hold_on(self.query.stop)
+            if drain:
+                self._driver.end()
 
 
 def _with_ticks(rows: DataFrame) -> DataFrame:

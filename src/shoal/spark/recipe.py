@@ -35,12 +35,13 @@ class Recipe:
         Where the state is, the digests it depends on, and where the key of its seal is.
     n_shards
         How many shards there are.
-    lead
-        How many seconds before a deadline what is due leaves: the next turn may come too late.
     quarantine
         The folder for rows that can't be used; None: they end the job.
     traced
         Whether lines for a trace are written.
+    order
+        The columns of the order of rows, where somebody says that they are different in every row:
+        it is looked whether they are.
     """
 
     schema: Schema
@@ -52,9 +53,9 @@ class Recipe:
     job: Mapping[str, str] = field(repr=False)
     seal: str | None = field(repr=False)
     n_shards: int
-    lead: float
     quarantine: Path | None
     traced: bool
+    order: tuple[str, ...] = ()
 
     @property
     def by_wall(self) -> bool:

@@ -27,9 +27,9 @@ from shoal.state.versions import Versions
 
 __all__ = ["Shard", "shard_seed", "step"]
 
-#: Shards whose state this process has at hand, with the turn that it is of. Spark keeps its
-#: workers, so that most turns find their state here; a blob is written all the same.
-_at_hand: dict[tuple[str, int], tuple[int, Shard]] = {}
+#: States of shards that this process has at hand, with what tells the file that each was written
+#: to. Spark keeps its workers, so that most turns find their state here.
+_at_hand: dict[tuple[str, int], tuple[tuple[int, ...], Decider]] = {}
 #: A worker that has served more shards than this forgets the others.
 MOST_AT_HAND = 16
 
@@ -57,12 +57,28 @@ class Shard:
         self._decider: Decider | None = None
 
     def load(self, turn: Turn) -> None:
-        """Stand where the turn before left off, or begin."""
+        """Stand where the turn before left off, or begin.
+
+        What is at hand is so again only once this turn is through.
+        """
+        stamp, decider = _at_hand.pop((str(self._recipe.folder), self.number), ((), None))
+        # Of this very file: there may have been another job in this folder before.
+        if stamp and turn.parent is not None and stamp == self._states.stamp(turn.parent):
+            self._decider = decider
+            return
         plan = Plan(**self._plans.load(turn.plan).facts)
         self._decider = self._recipe.decider(shard_seed(plan, self.number))
         if turn.parent is not None:
             facts, arrays, batches = _parts(self._states.load(turn.parent))
             self._decider.restore(State(facts, arrays, batches))
+
+    def stay_at_hand(self, turn: Turn) -> None:
+        """Have this process keep the state for the turn that comes after one."""
+        assert self._decider is not None
+        stamp = self._states.stamp(turn.number)
+        _at_hand[str(self._recipe.folder), self.number] = stamp, self._decider
+        while len(_at_hand) > MOST_AT_HAND:
+            _at_hand.pop(next(iter(_at_hand)))
 
     def live(self, turn: Turn, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Live through a turn: give what is published, then keep the state."""
@@ -70,12 +86,12 @@ class Shard:
         assert decider is not None
         policy = recipe.policy
         intake = Intake(decider.codec, recipe.schema, policy.lateness, policy.ahead)
-        intake.latest = decider.latest
         desk = Desk(recipe, self.number, self.folder, turn)
         if turn.latest is not None and turn.latest > decider.latest:
             # Time goes on in places where nobody is seen, too.
             decider.latest = turn.latest
             yield from desk.leaving(decider.tick(turn.latest, turn.at))
+        intake.latest = decider.latest
         for i, batch in enumerate(batches):
             taken = intake.take(desk.chunk(batch), turn.at)
             if taken.bad:
@@ -83,9 +99,9 @@ class Shard:
             secret = _secret(turn, i) if decider.needs_secret(taken) else b""
             yield from desk.leaving(decider.take_in(taken, turn.at, secret))
         if recipe.by_wall:
-            deadline, until = decider.next_deadline, turn.at + recipe.lead
-            if deadline is not None and until >= deadline:
-                yield from desk.leaving(decider.tick(until, turn.at))
+            deadline = decider.next_deadline
+            if deadline is not None and turn.until >= deadline:
+                yield from desk.leaving(decider.tick(turn.until, turn.at))
         if turn.is_end:
             yield from desk.leaving(decider.flush(turn.at))
         desk.close()
@@ -97,6 +113,7 @@ class Shard:
             {
                 "summary": facts["summary"],
                 "latest": facts["latest"],
+                "deadline": decider.next_deadline,
                 "n_out": desk.n_out,
                 "n_bytes": n_bytes,
             },
@@ -113,17 +130,17 @@ def step(
     try:
         first = next(batches)
         number = first_shard + int(first.column(SHARD)[0].as_py())
-        shard = _open(recipe, turn, number)
+        shard = Shard(recipe, number)
+        shard.load(turn)
         yield from shard.live(turn, _with(first, batches))
-        _at_hand[str(recipe.folder), number] = turn.number, shard
-        while len(_at_hand) > MOST_AT_HAND:
-            _at_hand.pop(next(iter(_at_hand)))
-    except (ShoalError, GeneratorExit):
-        raise
+        shard.stay_at_hand(turn)
+    except ShoalError as error:
+        # What has led to it may quote a value, and Spark writes all of it down in its logs.
+        raise error from None
     except Exception as error:
         if os.environ.get("SHOAL_DEBUG"):
             raise
-        # What others say of a failure may quote a value, and Spark writes it down in its logs.
+        # What others say of a failure may quote a value, too.
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}, line {frame.lineno}"
         raise ShoalError(f"{type(error).__name__} in {where}, in a shard of {turn.name}") from None
@@ -141,15 +158,6 @@ def shard_seed(plan: Plan, number: int) -> bytes:
 def _secret(turn: Turn, i: int) -> bytes:
     """What pseudonyms that begin in the i-th part of a turn's rows are made of."""
     return hashlib.blake2b(b"%d" % i, digest_size=32, key=bytes.fromhex(turn.secret)).digest()
-
-
-def _open(recipe: Recipe, turn: Turn, number: int) -> Shard:
-    """The shard as the turn before left it. It is at hand again only once this turn is through."""
-    there, shard = _at_hand.pop((str(recipe.folder), number), (None, None))
-    if shard is None or there is None or there != turn.parent:
-        shard = Shard(recipe, number)
-        shard.load(turn)
-    return shard
 
 
 def _with(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

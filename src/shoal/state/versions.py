@@ -93,6 +93,17 @@ class Versions:
         path = path_of(self._folder, self._kind, number)
         return read_checkpoint(path, number, self._job, self._seal)[1]
 
+    def stamp(self, number: int) -> tuple[int, ...]:
+        """What tells a file from any other that was written under its name, or will be.
+
+        It doesn't tell what is in it.
+        """
+        try:
+            found = path_of(self._folder, self._kind, number).stat()
+        except OSError:
+            return ()
+        return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+
     def drop_before(self, number: int) -> None:
         """Forget those before a number, and what a crash has left half-written of them."""
         before = [other for other in self.numbers() if other < number]

@@ -1,0 +1,70 @@
+"""Failures that Spark has carried from a shard are told as they were there."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal import errors
+from shoal.errors import (
+    CheckpointError,
+    DataError,
+    JobError,
+    ParameterError,
+    PromiseError,
+    ResourceError,
+    ShoalError,
+)
+from shoal.spark.failures import retold
+
+pytestmark = pytest.mark.plain
+
+
+def carried(text: str) -> RuntimeError:
+    """As Spark tells what a Python worker has said."""
+    return RuntimeError(
+        "An error occurred while calling o51.save.\n: org.apache.spark.SparkException: Job aborted "
+        "due to stage failure: Task 0 in stage 2.0 failed 4 times, most recent failure: "
+        "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+        '  File "shard.py", line 101, in step\n'
+        f"{text}\n\n\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator"
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", [DataError, ResourceError, CheckpointError, PromiseError, ShoalError]
+)
+def test_an_error_of_a_shard_is_itself_again(kind):
+    found = retold(carried(f"shoal.errors.{kind.__name__}: batch-0000000003: age is missing."))
+    assert type(found) is kind
+    assert str(found) == "batch-0000000003: age is missing."
+
+
+def test_one_that_is_made_of_problems_keeps_its_words_and_its_exit_code():
+    told = ParameterError("run.checkpoint.seal", "must say where the key is", mend="Say it")
+    found = retold(carried(f"shoal.errors.ParameterError: {told}"))
+    assert isinstance(found, JobError)
+    assert str(found) == str(told)
+    assert found.exit_code == 2
+
+
+def test_one_that_this_version_doesnt_know_is_an_error_of_ours_all_the_same():
+    found = retold(carried("shoal.errors.LaterError: something new"))
+    assert type(found) is ShoalError
+    assert str(found) == "something new"
+    # What else the module has isn't an error.
+    assert type(retold(carried("shoal.errors.Problem: odd"))) is ShoalError
+    assert not issubclass(errors.Problem, ShoalError)
+
+
+def test_of_any_other_the_kind_alone_is_told(monkeypatch):
+    monkeypatch.delenv("SHOAL_DEBUG", raising=False)
+    ours, foreign = DataError("as it was"), RuntimeError("Job aborted by canary")
+    assert retold(ours) is ours
+    told = retold(foreign)
+    assert isinstance(told, ResourceError)
+    assert "RuntimeError" in str(told)
+    assert "canary" not in str(told)
+    monkeypatch.setenv("SHOAL_DEBUG", "1")
+    assert retold(foreign) is foreign
+    interrupted = KeyboardInterrupt()
+    assert retold(interrupted) is interrupted

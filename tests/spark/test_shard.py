@@ -1,0 +1,505 @@
+"""A shard, turn by turn, without Spark: the same rows however it is cut, repeated or interrupted."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import stat
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from shoal.deciding import Decider
+from shoal.errors import CheckpointError, DataError, ResourceError, ShoalError
+from shoal.spark import shard
+from shoal.spark.ledger import Turn
+from shoal.spark.recipe import Recipe
+from shoal.spark.shard import Shard, shard_seed, step
+from shoal.state.folder import path_of
+
+from ..test_pipeline import Story
+from ..world import SCHEMA, people, with_gaps
+from .world import (
+    COLUMNS,
+    Life,
+    batches_of,
+    by_row,
+    job_of,
+    places_of,
+    recipe_of,
+    rows_of,
+    unsharded,
+)
+
+pytestmark = pytest.mark.plain
+
+N_ROWS = 240
+TABLE = people(N_ROWS).select(COLUMNS)
+TIMED = 'time = "at"\n' + SCHEMA
+STREAM = "k = 3\ndelay = { rows = 1000, seconds = 30 }"
+WALL = "k = 3\ndelay = { rows = 1000, seconds = 10, clock = 'wall' }"
+
+
+@pytest.fixture(autouse=True)
+def no_state_at_hand():
+    shard._at_hand.clear()
+
+
+def life_of(folder: Path, table: pa.Table = TABLE, is_fresh: bool = False, **options: Any) -> Life:
+    told = {name: options.pop(name) for name in ("traced", "quarantine") if name in options}
+    lead = options.pop("lead", 0.0)
+    job = job_of(folder, **options)
+    return Life(recipe_of(job, table.schema, **told), is_fresh=is_fresh, lead=lead)
+
+
+def lived(folder: Path, borders: list[int], cuts: list[int], **options: Any) -> Life:
+    """A whole stream in turns that end at some rows, each cut into batches."""
+    life = life_of(folder, **options)
+    for begin, end in pairwise([0, *borders, N_ROWS]):
+        life.take(TABLE.slice(begin, end - begin), cuts)
+    life.take(is_end=True)
+    return life
+
+
+# -- what comes in goes out ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", ["castle", "fads"])
+def test_one_shard_decides_as_a_run_on_its_own(tmp_path, algorithm):
+    life = lived(tmp_path / "shard", places_of(N_ROWS, 3), [2, 9, 30], name=algorithm)
+    job = job_of(tmp_path / "alone", name=algorithm)
+    assert job.anonymizer.name == algorithm
+    story = Story(job.pipeline, TABLE).go()
+    assert life.public == story.output.to_pylist()
+    assert unsharded(life.lines) == by_row(story.trace.table.to_pylist())
+    report = life.judge(TABLE)
+    assert report.verdict == "kept", str(report)
+
+
+@pytest.mark.parametrize("publish", ["", "order = 'arrival'", "order = 'shuffled'"])
+def test_any_cutting_into_batches_and_turns_gives_the_same_rows(tmp_path, publish):
+    whole = lived(tmp_path / "whole", [], [], publish=publish)
+    assert len(whole.public) > N_ROWS / 2
+    for seed in (1, 2):
+        borders, cuts = places_of(N_ROWS, seed), [1, 2, 5 + seed, 40]
+        is_fresh = seed == 2
+        cut = lived(tmp_path / f"{seed}", borders, cuts, publish=publish, is_fresh=is_fresh)
+        assert cut.public == whole.public
+        if not publish:
+            assert by_row(cut.lines) == by_row(whole.lines)
+
+
+def test_values_that_are_missing_go_the_same_way_in_any_cutting(tmp_path):
+    policy = "k = 3\ndelay = { rows = 20 }\nmissing = 'maybe'"
+    table = with_gaps(TABLE)
+    lives = []
+    for name, width in (("whole", N_ROWS), ("cut", 37)):
+        life = life_of(tmp_path / name, table, policy=policy, is_fresh=True)
+        for begin in range(0, N_ROWS, width):
+            life.take(table.slice(begin, width), [11])
+        life.take(is_end=True)
+        lives.append(life)
+    assert lives[0].public == lives[1].public
+    assert lives[0].judge(table).verdict == "kept"
+
+
+def test_types_are_those_of_the_columns_even_where_the_first_rows_lack_them(tmp_path):
+    nothing = pa.table({"ward": pa.nulls(5, pa.string())})
+    table = TABLE.slice(0, 5).set_column(4, "ward", nothing["ward"])
+    life = life_of(tmp_path)
+    life.take(table)
+    life.take(TABLE.slice(5, 100))
+    life.take(is_end=True)
+    assert {row["ward"] for row in life.public} >= {"A", "B", "C"}
+
+
+def test_what_a_shard_publishes_has_the_columns_that_spark_was_told(tmp_path):
+    life = life_of(tmp_path, publish="suppressed = 'root'")
+    for batch in life.begin(life.next(), TABLE):
+        assert batch.schema.equals(life.recipe.public)
+        assert not any(pa.types.is_dictionary(field.type) for field in batch.schema)
+    assert "person" not in life.recipe.public.names
+
+
+# -- repetitions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_fresh", [True, False], ids=["another process", "the same"])
+def test_a_turn_repeated_gives_the_same_bytes(tmp_path, is_fresh):
+    life = life_of(tmp_path, is_fresh=is_fresh)
+    for begin in (0, 80, 160):
+        table, turn = TABLE.slice(begin, 80), life.next(at=float(begin))
+        first = rows_of(life.begin(turn, table, [30]))
+        state = life.state(turn)
+        assert rows_of(life.begin(turn, table, [30])) == first
+        assert life.state(turn) == state
+        life.finish(turn, 80, first)
+    assert len(life.public) > 100
+
+
+@pytest.mark.parametrize("is_fresh", [True, False], ids=["another process", "the same"])
+@pytest.mark.parametrize("n_read", [0, 1, 3])
+def test_an_attempt_that_ends_in_the_middle_spoils_nothing(tmp_path, n_read, is_fresh):
+    whole = lived(tmp_path / "whole", [80, 160], [30])
+    life = life_of(tmp_path / "torn", is_fresh=is_fresh)
+    for begin in (0, 80, 160):
+        table, turn = TABLE.slice(begin, 80), life.next()
+        # Nobody reads on, as after a kill of the reader.
+        attempt = life.begin(turn, table, [30, 40, 50, 60])
+        for _ in range(n_read):
+            next(attempt)
+        attempt.close()
+        # What brings the rows fails.
+        attempt = step(life.recipe, turn, 0, broken(batches_of(table, TABLE.schema, [30, 60])))
+        with pytest.raises(ShoalError, match="ValueError in"):
+            rows_of(attempt)
+        found = rows_of(life.begin(turn, table, [30]))
+        life.finish(turn, 80, found)
+    life.take(is_end=True)
+    assert life.public == whole.public
+    assert unsharded(life.lines)[0].keys() == unsharded(whole.lines)[0].keys()
+
+
+def broken(batches: list[pa.RecordBatch]) -> Any:
+    yield from batches[:-1]
+    raise ValueError("a canary in a coal mine")
+
+
+def test_an_attempt_that_ends_in_the_middle_leaves_no_figures(tmp_path):
+    life = life_of(tmp_path)
+    turn = life.next()
+    attempt = life.begin(turn, TABLE)
+    next(attempt)
+    attempt.close()
+    with pytest.raises(CheckpointError, match="its rows weren't written"):
+        life.ledger.figures(turn, life.plan)
+    rows_of(life.begin(turn, TABLE))
+    (figures,) = life.ledger.figures(turn, life.plan)
+    assert figures["n_out"] > 0
+    assert figures["n_bytes"] == path_of(tmp_path / "state/shard-000", "state", 0).stat().st_size
+
+
+def test_a_state_at_hand_is_of_this_very_file(tmp_path):
+    # A worker of Spark's outlives a job, and may meet another one in the same folder.
+    one, other = life_of(tmp_path / "one"), life_of(tmp_path / "other")
+    one.take(TABLE.slice(0, 80))
+    other.take(people(80, seed=5).select(COLUMNS))
+    # As if the one had been here, up to the turn of the same number.
+    shard._at_hand[str(other.recipe.folder), 0] = shard._at_hand[str(one.recipe.folder), 0]
+    other.take(people(80, seed=6).select(COLUMNS))
+    state = other.state()
+    again = life_of(tmp_path / "again", is_fresh=True)
+    again.take(people(80, seed=5).select(COLUMNS))
+    again.take(people(80, seed=6).select(COLUMNS))
+    assert (other.public, state) == (again.public, again.state())
+
+
+def test_a_state_at_hand_serves_the_next_turn_alone(tmp_path, monkeypatch):
+    life, loads = life_of(tmp_path), []
+    restore = Decider.restore
+    monkeypatch.setattr(Decider, "restore", lambda *all: loads.append(1) or restore(*all))
+    life.take(TABLE.slice(0, 80))
+    life.take(TABLE.slice(80, 80))
+    assert not loads
+    life.is_fresh = True
+    life.take(TABLE.slice(160, 80))
+    assert loads == [1]
+
+
+def test_only_so_many_states_are_at_hand(tmp_path, monkeypatch):
+    monkeypatch.setattr(shard, "MOST_AT_HAND", 2)
+    for i in range(4):
+        life_of(tmp_path / str(i)).take(TABLE.slice(0, 30))
+    assert len(shard._at_hand) == 2
+
+
+def test_a_state_that_is_missing_is_said(tmp_path):
+    life = life_of(tmp_path, is_fresh=True)
+    life.take(TABLE.slice(0, 80))
+    path_of(tmp_path / "state/shard-000", "state", 0).unlink()
+    with pytest.raises(ResourceError, match="can't be read"):
+        life.take(TABLE.slice(80, 80))
+
+
+# -- rows that can't be used -----------------------------------------------------------------------
+
+BAD = TABLE.slice(0, 60).set_column(
+    1,
+    "age",
+    [[None if i in (7, 31) else age for i, age in enumerate(TABLE["age"].to_pylist()[:60])]],
+)
+
+
+def quarantined(folder: Path, name: str) -> list[dict[str, Any]]:
+    path = folder / "quarantine.jsonl" / name
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_bad_rows_are_set_apart_in_a_file_of_the_turn(tmp_path):
+    life = life_of(tmp_path)
+    life.take(TABLE.slice(0, 60))
+    turn = life.next()
+    first = rows_of(life.begin(turn, BAD, [20]))
+    for _ in range(2):
+        # Repeated, it is written over.
+        assert rows_of(life.begin(turn, BAD, [44])) == first
+        found = quarantined(tmp_path, "batch-0000000001-shard-000.jsonl")
+        assert [row["row"] for row in found] == [67, 91]
+    life.finish(turn, 60, first)
+    life.take(is_end=True)
+    assert [path.name for path in (tmp_path / "quarantine.jsonl").iterdir()] == [
+        "batch-0000000001-shard-000.jsonl"
+    ]
+    # The row as it was, without the columns that are ours.
+    assert json.loads(found[0]["raw"]).keys() == set(COLUMNS)
+    outcomes = {line["row"]: line["outcome"] for line in life.lines}
+    assert {row for row, outcome in outcomes.items() if outcome == "quarantined"} == {67, 91}
+    assert len(outcomes) == 120
+    (figures,) = life.ledger.figures(life.last, life.plan)
+    assert figures["summary"]["n_in"] == 120
+    report = life.judge(pa.concat_tables([TABLE.slice(0, 60), BAD]))
+    assert report.verdict == "kept", str(report)
+
+
+def test_lines_that_arent_rows_are_set_apart_as_they_are(tmp_path):
+    life = life_of(tmp_path)
+    table = TABLE.slice(0, 60)
+    torn = {3: 'person-1,41,"ber', 59: "\x00"}
+    life.take(table, [2, 30], corrupt=torn)
+    found = quarantined(tmp_path, "batch-0000000000-shard-000.jsonl")
+    assert [(row["row"], row["raw"]) for row in found] == [*torn.items()]
+    assert {row["reason"] for row in found} == {"it can't be read as a row"}
+    life.take(is_end=True)
+    assert life.judge(table).verdict == "kept"
+    assert len(life.lines) == 60
+
+
+def test_a_column_for_torn_lines_without_any_is_harmless(tmp_path):
+    life = life_of(tmp_path)
+    life.take(TABLE, corrupt={})
+    assert not (tmp_path / "quarantine.jsonl").exists()
+
+
+def test_without_a_trace_rows_are_counted_in_the_turn(tmp_path):
+    life = life_of(tmp_path, traced=False)
+    life.take(BAD, [20])
+    found = quarantined(tmp_path, "batch-0000000000-shard-000.jsonl")
+    assert [row["row"] for row in found] == [7, 31]
+    assert not list((tmp_path / "state").rglob("trace*"))
+
+
+def test_a_job_that_says_so_stops_at_a_bad_row(tmp_path):
+    life = life_of(tmp_path, quarantine=None)
+    with pytest.raises(DataError, match=r"batch-0000000000: .*age.* The job says to stop"):
+        life.take(BAD)
+    assert not list((tmp_path / "state").rglob("figures*"))
+
+
+def test_a_row_is_late_by_the_time_of_all_shards(tmp_path):
+    timed = people(60)
+    policy = STREAM + "\nlateness = 5"
+    life = life_of(tmp_path, timed, schema=TIMED, policy=policy)
+    life.take(timed.slice(10, 10))
+    # Another shard is further on.
+    life.take(timed.slice(30, 10), latest=37.0)
+    found = quarantined(tmp_path, "batch-0000000001-shard-000.jsonl")
+    assert [row["row"] for row in found] == [10, 11]
+
+
+# -- time ------------------------------------------------------------------------------------------
+
+
+def test_by_the_wall_clock_what_is_due_leaves_without_any_row(tmp_path):
+    life = life_of(tmp_path, policy=WALL, publish="suppressed = 'root'", is_fresh=True)
+    assert life.take(TABLE.slice(0, 40), at=100.0) == []
+    assert life.take(at=109.0) == []
+    assert len(life.take(at=110.0)) == 40
+    assert {(line["arrived_s"], line["published_s"]) for line in life.lines} == {(100.0, 110.0)}
+    assert life.take(at=120.0) == []
+    assert life.judge(TABLE.slice(0, 40)).verdict == "kept"
+
+
+def test_what_would_be_due_before_the_next_turn_leaves_in_this_one(tmp_path):
+    life = life_of(tmp_path, policy=WALL, publish="suppressed = 'root'", lead=2.0)
+    life.take(TABLE.slice(0, 40), at=100.0)
+    assert life.take(at=107.9) == []
+    assert len(life.take(at=108.0)) == 40
+    assert {line["published_s"] for line in life.lines} == {108.0}
+
+
+def test_time_goes_on_where_nobody_is_seen(tmp_path):
+    timed = people(60)
+    options = {"schema": TIMED, "policy": STREAM, "publish": "suppressed = 'root'"}
+    life = life_of(tmp_path, timed, **options)
+    life.take(timed.slice(0, 20), at=1000.0)
+    assert not life.public
+    # Another shard has seen a row of the second 45: what came before 15 is due.
+    found = life.take(at=1001.0, latest=45.0)
+    assert len(found) >= 16
+    assert {line["published_s"] for line in life.lines} <= {30.0 + i for i in range(16)} | {45.0}
+    # It doesn't go back, and rows that are stamped earlier come no earlier.
+    life.take(timed.slice(20, 10), at=1002.0, latest=40.0)
+    life.take(at=1003.0, is_end=True)
+    arrived = [line["arrived_s"] for line in by_row(life.lines)]
+    assert arrived == [float(i) for i in range(20)] + [45.0] * 10
+    (figures,) = life.ledger.figures(life.last, life.plan)
+    assert figures["latest"] == 45.0
+
+
+def test_at_the_end_all_is_decided_and_the_stream_may_go_on(tmp_path):
+    life = life_of(tmp_path, policy="k = 3\ndelay = { rows = 200 }", publish="suppressed = 'root'")
+    life.take(TABLE.slice(0, 80))
+    assert len(life.public) < 80
+    end = life.take(is_end=True)
+    assert life.last.name == "batch-0000000000-end"
+    assert end
+    assert len(life.public) == 80
+    life.take(TABLE.slice(80, 80))
+    life.take(is_end=True)
+    assert len(life.public) == 160
+    assert life.judge(TABLE.slice(0, 160)).verdict == "kept"
+
+
+def test_pseudonyms_are_the_same_when_a_turn_is_repeated_and_change_as_the_job_says(tmp_path):
+    publish = "pseudonym = { rotate = 100 }"
+    schema = "subject = 'person'\n[schema.quasi]\ntown = { hierarchy = 'town.csv' }\n"
+    life = life_of(
+        tmp_path, schema=schema, policy="z = 3\nwindow = { rows = 50 }", publish=publish,
+        name="z-anonymity", traced=False,
+    )  # fmt: skip
+    names = []
+    for i in range(3):
+        turn = life.next(secret=f"{i:064x}")
+        found = rows_of(life.begin(turn, TABLE.slice(80 * i, 80), [40]))
+        assert rows_of(life.begin(turn, TABLE.slice(80 * i, 80), [40])) == found
+        life.finish(turn, 80, found)
+        names.append({row["pseudonym"] for row in found})
+    assert all(names)
+    assert names[0] & names[1]
+    assert not names[0] & names[2]
+
+
+# -- secrets ---------------------------------------------------------------------------------------
+
+KEY, OTHER = bytes(range(32)).hex(), bytes(32).hex()
+SEALED = "seed = 7\ncheckpoint = { folder = 'state', seal = 'env:SHOAL_TEST_KEY' }"
+
+
+def test_a_state_is_sealed_and_nobody_goes_on_without_the_key(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOAL_TEST_KEY", KEY)
+    life = life_of(tmp_path, run=SEALED, is_fresh=True, traced=False)
+    life.take(TABLE.slice(0, 80))
+    held = [path for path in (tmp_path / "state").rglob("*-0*") if path.is_file()]
+    assert held
+    for path in held:
+        assert b"person-" not in path.read_bytes()
+        assert b"ward" not in path.read_bytes()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    for key in (OTHER, None):
+        monkeypatch.setenv("SHOAL_TEST_KEY", key) if key else monkeypatch.delenv("SHOAL_TEST_KEY")
+        with pytest.raises(CheckpointError, match=r"key|seal"):
+            rows_of(life.begin(life.next(), TABLE.slice(80, 80)))
+    monkeypatch.setenv("SHOAL_TEST_KEY", KEY)
+    life.take(TABLE.slice(80, 160))
+    life.take(is_end=True)
+    assert len(life.public) > 100
+
+
+def test_a_state_of_another_job_is_refused(tmp_path):
+    life = life_of(tmp_path, is_fresh=True)
+    life.take(TABLE.slice(0, 80))
+    life.recipe = dataclasses.replace(life.recipe, job=life.recipe.job | {"policy": "another"})
+    with pytest.raises(CheckpointError, match=r"\[policy\] is not as it was"):
+        life.take(TABLE.slice(80, 80))
+
+
+CANARY = "canary-4711"
+
+
+def failing(*_: Any) -> Any:
+    raise KeyError(CANARY)
+
+
+def led_to(*_: Any) -> Any:
+    try:
+        failing()
+    except KeyError as error:
+        raise DataError("age: 1 value is out of range.") from error
+
+
+@pytest.mark.parametrize("fails", [failing, led_to], ids=["foreign", "ours"])
+def test_no_failure_quotes_a_value(tmp_path, monkeypatch, fails, caplog):
+    import traceback
+
+    caplog.set_level(logging.DEBUG)
+    life = life_of(tmp_path)
+    monkeypatch.setattr(Decider, "take_in", fails)
+    with pytest.raises(ShoalError) as raised:
+        life.take(TABLE)
+    # As Spark writes it to its logs: with all that has led to it.
+    told = "".join(traceback.format_exception(raised.value))
+    assert CANARY not in told + caplog.text
+    if fails is failing:
+        assert "KeyError in test_shard.py, line" in str(raised.value)
+        assert "in a shard of batch-0000000000" in str(raised.value)
+
+
+def test_a_developer_may_see_all_of_a_failure(tmp_path, monkeypatch):
+    life = life_of(tmp_path)
+    monkeypatch.setattr(Decider, "take_in", failing)
+    monkeypatch.setenv("SHOAL_DEBUG", "1")
+    with pytest.raises(KeyError, match=CANARY):
+        life.take(TABLE)
+
+
+def test_no_repr_or_log_shows_a_value_or_a_key(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("SHOAL_TEST_KEY", KEY)
+    caplog.set_level(logging.DEBUG)
+    table = TABLE.set_column(4, "ward", [[CANARY] * N_ROWS])
+    life = life_of(tmp_path, table, run=SEALED)
+    life.take(table)
+    opened = Shard(life.recipe, 0)
+    opened.load(life.next())
+    shown = repr(life.recipe) + repr(life.next(secret=KEY)) + repr(opened) + caplog.text
+    for secret in (CANARY, "person-", KEY, "SHOAL_TEST_KEY"):
+        assert secret not in shown
+
+
+# -- seeds -----------------------------------------------------------------------------------------
+
+
+def test_shards_draw_by_themselves_and_a_single_one_as_the_job_does(tmp_path):
+    life = life_of(tmp_path)
+    assert shard_seed(life.plan, 0) == bytes.fromhex(life.plan.seed)
+    several = dataclasses.replace(life.plan, n_shards=3)
+    seeds = {shard_seed(several, number) for number in range(3)}
+    assert len(seeds) == 3
+    assert shard_seed(life.plan, 0) not in seeds
+
+
+def test_the_shard_is_the_one_that_the_first_row_names(tmp_path):
+    job = job_of(tmp_path)
+    life = Life(recipe_of(job, TABLE.schema), n_shards=3, number=2)
+    life.take(TABLE, [50])
+    life.take(is_end=True)
+    assert {line["shard"] for line in life.lines} == {2}
+    assert {line["group"] % (1 << 20) for line in life.lines if line["group"] is not None} == {2}
+    assert [path.name for path in sorted((tmp_path / "state").glob("shard-*/state-*"))] == [
+        "state-0000000000",
+        "state-0000000001",
+    ]
+    assert life.judge(TABLE).verdict == "kept"
+
+
+def test_a_turn_and_a_recipe_travel(tmp_path):
+    from pyspark import cloudpickle
+
+    recipe, turn = life_of(tmp_path).recipe, Turn(2, 0, 0, True, 1.5, 1.5, None)
+    there: tuple[Recipe, Turn] = cloudpickle.loads(cloudpickle.dumps((recipe, turn)))
+    assert there[1] == turn
+    assert there[0].public == recipe.public

@@ -1,0 +1,211 @@
+"""Jobs on Spark, and what a shard is given in a turn, made without Spark."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal.audit import Report, audit
+from shoal.job import Job
+from shoal.spark import shard
+from shoal.spark.columns import CORRUPT, ROW, SHARD, TICK, order_column
+from shoal.spark.ledger import Ledger, Plan, Turn, shard_folder
+from shoal.spark.lines import gather_lines
+from shoal.spark.recipe import Recipe
+from shoal.spark.shard import step
+from shoal.state.checkpoint import read_checkpoint_heading
+from shoal.state.seal import Seal
+
+from ..world import write_job
+
+SEED = (7).to_bytes(16, "big")
+LIVE = "seed = 7\ncheckpoint = { folder = 'state' }"
+COLUMNS = ["person", "age", "town", "illness", "ward"]
+
+
+def job_of(
+    folder: Path, *, name: str = "castle", more: str = "", run: str = LIVE, **options: str
+) -> Job:
+    """A job that keeps its state; ``name`` is of the algorithm, ``more`` are more sections."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = write_job(folder, run=run, **options)
+    path.write_text(path.read_text().replace("name = 'castle'", f"name = '{name}'") + more)
+    return Job.load(path)
+
+
+def recipe_of(job: Job, columns: pa.Schema, **options: Any) -> Recipe:
+    """What the driver sends to shards."""
+    assert job.checkpoints is not None
+    told = {
+        "schema": job.schema, "policy": job.policy, "anonymizer": job.anonymizer,
+        "publish": job.publish, "columns": columns.empty_table().select(job.schema.columns).schema,
+        "folder": job.checkpoints.folder, "job": dict(job.digests), "seal": job.checkpoints.seal,
+        "n_shards": 1, "quarantine": job.bad_rows.file, "traced": True,
+    }  # fmt: skip
+    return Recipe(**told | options)
+
+
+def batches_of(
+    table: pa.Table | None,
+    columns: pa.Schema,
+    cuts: list[int] | None = None,
+    *,
+    first: int = 0,
+    number: int = 0,
+    corrupt: dict[int, str] | None = None,
+) -> list[pa.RecordBatch]:
+    """Rows as Spark brings them to a shard: after a row that names it, with columns of ours."""
+    if table is None:
+        table = columns.empty_table()
+    n = table.num_rows
+    types = {
+        **{field.name: field.type for field in table.schema},
+        order_column(0): pa.int64(),
+        **({} if corrupt is None else {CORRUPT: pa.string()}),
+        TICK: pa.bool_(),
+        ROW: pa.int64(),
+        SHARD: pa.int32(),
+    }
+    ours = {
+        order_column(0): range(first, first + n),
+        CORRUPT: [None if corrupt is None else corrupt.get(i) for i in range(n)],
+        TICK: [None] * n,
+        ROW: range(first, first + n),
+        SHARD: [number] * n,
+    }
+    arrays = {
+        name: pa.array(ours[name], kind) if name in ours else table[name].combine_chunks()
+        for name, kind in types.items()
+    }
+    schema = pa.schema(types.items())
+    rows = pa.table(arrays, schema)
+    control = pa.Table.from_pylist([{SHARD: number, TICK: True}], schema)
+    whole = pa.concat_tables([control, rows]).combine_chunks().to_batches()[0]
+    borders = sorted({0, n + 1, *(cut for cut in cuts or [] if cut <= n)})
+    return [whole.slice(a, b - a) for a, b in zip(borders, borders[1:], strict=False)]
+
+
+@dataclasses.dataclass
+class Life:
+    """The life of one shard, turn by turn, as the driver would have it."""
+
+    recipe: Recipe
+    n_shards: int = 1
+    number: int = 0
+    is_fresh: bool = False
+    """Whether each turn is run by another process."""
+    lead: float = 0.0
+    """How much earlier what is due leaves."""
+
+    def __post_init__(self) -> None:
+        seal = None if self.recipe.seal is None else Seal.from_spec(self.recipe.seal)
+        self.ledger = Ledger(self.recipe.folder, job=self.recipe.job, seal=seal)
+        self.plan = Plan(self.n_shards, None, SEED.hex())
+        if self.ledger.newest_plan is None:
+            self.ledger.add_plan(self.plan)
+        self.last: Turn | None = None
+        self.n_rows = self.n_out = 0
+        self.public: list[dict[str, Any]] = []
+        self.lines: list[dict[str, Any]] = []
+
+    def next(self, *, at: float = 0.0, is_end: bool = False, **more: Any) -> Turn:
+        """The turn that comes next."""
+        parent = None if self.last is None else self.last.number
+        number = (
+            (0 if parent is None else 2 * (parent // 2 + 1)) if not is_end else (parent or 0) + 1
+        )
+        turn = Turn(number, parent, 0, True, at, at + self.lead, None, self.n_rows, self.n_out)
+        return dataclasses.replace(turn, **more)
+
+    def begin(
+        self, turn: Turn, table: pa.Table | None = None, cuts: list[int] | None = None, **more: Any
+    ) -> Iterator[pa.RecordBatch]:
+        """Begin a turn, with rows; what it gives is read by the caller."""
+        if self.is_fresh:
+            shard._at_hand.clear()
+        columns = self.recipe.columns
+        batches = batches_of(table, columns, cuts, first=turn.n_in, number=self.number, **more)
+        return step(self.recipe, turn, 0, iter(batches))
+
+    def take(
+        self, table: pa.Table | None = None, cuts: list[int] | None = None, *,
+        at: float = 0.0, is_end: bool = False, corrupt: dict[int, str] | None = None, **more: Any,
+    ) -> list[dict[str, Any]]:  # fmt: skip
+        """Live through the next turn; give what is public of it."""
+        turn = self.next(at=at, is_end=is_end, **more)
+        more = {} if corrupt is None else {"corrupt": corrupt}
+        found = rows_of(self.begin(turn, table, cuts, **more))
+        self.finish(turn, 0 if table is None else table.num_rows, found)
+        return found
+
+    def finish(self, turn: Turn, n_rows: int, found: list[dict[str, Any]]) -> None:
+        """What the driver does after a turn, but for what it forgets."""
+        self.n_rows += n_rows
+        if self.recipe.traced:
+            figures = [{"n_out": len(found)}]
+            trace = self.recipe.folder / "trace"
+            plan = dataclasses.replace(self.plan, first_shard=self.number)
+            gather_lines(trace, self.recipe.folder, turn, plan, figures)
+            path = trace / f"{turn.name}.parquet"
+            self.lines += pq.read_table(path).to_pylist() if path.exists() else []
+        self.n_out += len(found)
+        self.public += found
+        self.last = turn
+
+    def state(self, turn: Turn | None = None) -> bytes:
+        """The state after a turn: the file but for its heading, which knows the time."""
+        turn = turn or self.last
+        assert turn is not None
+        path = shard_folder(self.recipe.folder, self.number) / f"state-{turn.number:010}"
+        data = path.read_bytes()
+        return data[len(read_checkpoint_heading(path, data, turn.number).raw) : -32]
+
+    def judge(self, table: pa.Table) -> Report:
+        """The audit of all of it."""
+        return judge(self.recipe, self.public, self.lines, table)
+
+
+def rows_of(batches: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
+    """All rows of batches."""
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def judge(
+    job: Job | Recipe, public: list[dict[str, Any]], lines: list[dict[str, Any]], table: pa.Table
+) -> Report:
+    """What the audit says of a release."""
+    columns = [name for name in table.schema.names if name in job.schema.columns]
+    return audit(
+        job.schema, job.policy, pa.Table.from_pylist(public), numeric=job.publish.numeric,
+        suppressed=job.publish.suppressed, trace=pa.Table.from_pylist(lines),
+        original=table.select(columns),
+    )  # fmt: skip
+
+
+def by_row(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Lines of a trace in the order of the input."""
+    return sorted(lines, key=lambda line: line["row"])
+
+
+def unsharded(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Lines of a single shard as those of a run on its own: groups are numbered from 0."""
+    plain = []
+    for line in by_row(lines):
+        line = dict(line)
+        assert line.pop("shard") == 0
+        if line["group"] is not None:
+            line["group"] >>= 20
+        plain.append(line)
+    return plain
+
+
+def places_of(n_rows: int, seed: int) -> list[int]:
+    """Where to cut rows, by chance."""
+    draw = np.random.default_rng(seed)
+    return sorted(draw.choice(np.arange(1, n_rows), size=5, replace=False).tolist())
