@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.machine_use import TICKS
 from benchmarks.workloads import ROOT
+from shoal.cli.spark import LOOPBACK, SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,21 +25,14 @@ def a_session(master: str, options: dict[str, str] | None = None) -> Iterator[Sp
     from pyspark.sql import SparkSession
 
     path = os.pathsep.join(str(folder) for folder in (ROOT, ROOT / "src"))
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    settings = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.executorEnv.PYTHONPATH": path,
-        "spark.executor.memory": "1g",
-        **(options or {}),
-    }
+    os.environ |= {
+        "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": path,
+    }  # fmt: skip
+    settings = SETTINGS | LOOPBACK | {"spark.executorEnv.PYTHONPATH": path} | (options or {})
     builder = SparkSession.builder.master(master).appName("benchmark")
     for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
     try:
         yield session
     finally:
@@ -70,6 +64,6 @@ def _is_below(pid: int, top: int, parents: dict[int, int]) -> bool:
 
 def shuffled(session: SparkSession) -> int:
     """Bytes that all executors have written for each other so far."""
-    store: Any = session.sparkContext._jsc.sc().statusStore()  # noqa: SLF001
+    store: Any = session.sparkContext._jsc.sc().statusStore()
     executors = store.executorList(False)
     return sum(int(executors.apply(i).totalShuffleWrite()) for i in range(executors.size()))

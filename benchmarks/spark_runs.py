@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,18 +25,19 @@ from shoal.release import Publish
 from shoal.spark import query
 from shoal.spark.columns import SHARD
 from shoal.spark.driver import Driver
-from shoal.spark.ledger import Plan, Turn, shard_folder
+from shoal.spark.ledger import Turn, shard_folder
 from shoal.spark.recipe import Recipe
 from shoal.state.versions import Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["KINDS", "Files", "Ran", "cut", "job_of", "run"]
+__all__ = ["BARE", "KINDS", "OURS", "PASSED", "Files", "Ran", "cut", "job_of", "run"]
 
+OURS, PASSED, BARE = "anonymized", "passed through", "without Python"
 SEED = 2011
 #: The state of a figure that counts nothing.
-NOTHING = {"latest": None, "n_out": 0, "n_bytes": 0}
+NOTHING = {"latest": None, "deadline": None, "n_out": 0, "n_bytes": 0}
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Files:
 
     workload: Workload
     folder: Path = field(repr=False)
-    n_files: int
+    #: The same rows in one file.
+    whole: Path = field(repr=False)
     per_batch: int
 
     @property
@@ -59,29 +62,32 @@ class Ran:
     summary: Summary
     #: The bytes of all states after each turn.
     n_bytes: tuple[int, ...]
-    #: What Spark tells of each batch.
-    progress: tuple[dict[str, Any], ...]
+    #: How many seconds each batch took.
+    seconds: tuple[float, ...]
+    #: The bytes of the output.
+    n_out_bytes: int
 
 
-def cut(workload: Workload, folder: Path, rows: int, per_batch: int) -> Files:
-    """Cut a file into files of so many rows, in their order; texts are plain, as most have them."""
-    table = pq.read_table(workload.path, columns=[*workload.schema.columns])
-    plain = pa.schema(
-        [
-            (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
-            for f in table.schema
-        ]
-    )
-    inside = folder / f"{workload.name}-{workload.n_rows}-by-{rows}"
-    n_files = -(-table.num_rows // rows)
+def cut(workload: Workload, folder: Path, rows: int, file_rows: int, per_batch: int) -> Files:
+    """The first rows of a file, in one, and in files of so many rows; texts are plain in them."""
+    name = f"{workload.name}-{rows}"
+    whole, inside = folder / f"{name}-plain.parquet", folder / f"{name}-by-{file_rows}"
     if not inside.exists():
+        table = pq.read_table(workload.path, columns=[*workload.schema.columns]).slice(0, rows)
+        kinds = {
+            f.name: f.type.value_type if pa.types.is_dictionary(f.type) else f.type
+            for f in table.schema
+        }
+        table = table.cast(pa.schema(kinds.items()))
         unfinished = inside.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
-        for i in range(n_files):
-            pq.write_table(table.slice(i * rows, rows).cast(plain), unfinished / f"{i:05}.parquet")
+        for i, begin in enumerate(range(0, table.num_rows, file_rows)):
+            pq.write_table(table.slice(begin, file_rows), unfinished / f"{i:05}.parquet")
+        pq.write_table(table, whole, row_group_size=file_rows)
         unfinished.rename(inside)
-    return Files(workload, inside, n_files, per_batch)
+    n_rows = pq.read_metadata(whole).num_rows
+    return Files(dataclasses.replace(workload, n_rows=n_rows), inside, whole, per_batch)
 
 
 def job_of(
@@ -115,12 +121,20 @@ def run(session: SparkSession, job: Job, files: Files, kind: str) -> Ran:
         running.append(
             query.publish(
                 stream, job, until_end=True,
-                watch=lambda _: n_bytes.extend(one.n_bytes for one in running),
+                watch=lambda _: n_bytes.extend(
+                    one.saved.n_bytes for one in running if one.saved is not None
+                ),
             )
         )  # fmt: skip
         running[0].wait()
-    progress = tuple(dict(one) for one in running[0].query.recentProgress)
-    return Ran(running[0].summary, tuple(n_bytes), progress)
+    seconds = (one["durationMs"]["triggerExecution"] for one in running[0].query.recentProgress)
+    written = (folder / "published").rglob("*.parquet")
+    return Ran(
+        running[0].summary,
+        tuple(n_bytes),
+        tuple(each / 1000 for each in seconds),
+        sum(path.stat().st_size for path in written),
+    )
 
 
 # -- the limits ------------------------------------------------------------------------------------
@@ -156,9 +170,7 @@ class _Bare(Driver):
 
 
 #: What a run may be, and who drives it.
-KINDS: dict[str, type[Driver]] = {
-    "anonymized": Driver, "passed through": _Passing, "without Python": _Bare,
-}  # fmt: skip
+KINDS: dict[str, type[Driver]] = {OURS: Driver, PASSED: _Passing, BARE: _Bare}
 
 
 def _passed(
