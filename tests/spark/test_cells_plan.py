@@ -39,8 +39,8 @@ class Cluster:
     def run(self, *, repeat: bool = False) -> None:
         for number, rows in enumerate(self._case.batches()):
             turn = Turn(
-                2 * number, 2 * number - 2 if number else None, 0, self._case.at(number), None,
-                self.n_in, self.n_out, self._case.secret(number).hex(),
+                2 * number, 2 * number - 2 if number else None, 0, False, self._case.at(number),
+                self._case.at(number), None, self.n_in, self.n_out, self._case.secret(number).hex(),
             )  # fmt: skip
             found = self.live(turn, rows)
             if repeat:
@@ -53,7 +53,7 @@ class Cluster:
                 )
             self.n_out += sum(shard["n_out"] for shard in self.figures)
             self.n_in += rows.num_rows
-            self.ledger.finish(turn, Done(turn.at, None, 0, self.n_in, self.n_out, {}))
+            self.ledger.finish(turn, Done(turn.at, None, None, 0, self.n_in, self.n_out, {}))
 
     def live(self, turn: Turn, rows: pa.RecordBatch) -> list[dict[str, Any]]:
         from shoal.spark.cells import live_cells

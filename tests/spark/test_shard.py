@@ -1,4 +1,4 @@
-"""A shard, turn by turn, without Spark: the same rows however it is cut, repeated or interrupted."""
+"""A shard, turn by turn, without Spark: the same rows however it is cut, repeated or stopped."""
 
 from __future__ import annotations
 

@@ -65,9 +65,4 @@ def _of_several(job: Job) -> list[Problem]:
                 "Set spark.shards = 1, or leave it out",
             )
         )
-    if job.publish.pseudonym is not None:
-        problems.append(
-            Problem("publish.pseudonym", "is given by one shard alone", None,
-                    "Set spark.shards = 1, or leave it out")
-        )  # fmt: skip
     return problems

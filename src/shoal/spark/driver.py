@@ -27,6 +27,7 @@ from shoal.events import event
 from shoal.metrics import Summary
 from shoal.recovery import Saved
 from shoal.space import Space
+from shoal.spark.cells import live_cells
 from shoal.spark.columns import ROW, SHARD, TICK, order_column
 from shoal.spark.failures import retold
 from shoal.spark.ledger import Done, Ledger, Plan, Turn
@@ -151,7 +152,8 @@ class Driver:
     def end(self) -> None:
         """The stream has ended: have all that is held decided, under the promise."""
         last = self._ledger.last_done
-        if last is None or last % 2:
+        # What is published value by value is never held.
+        if last is None or last % 2 or self._recipe.policy.z:
             return
         turn = self._begin(last + 1, None)
         self._live(turn, None)
@@ -274,9 +276,13 @@ class Driver:
 
     def _live(self, turn: Turn, rows: DataFrame | None) -> None:
         plan = self._ledger.plan(turn.plan)
-        dealt = self._dealt(turn, plan, rows)
-        public = dealt.mapInArrow(partial(step, self._recipe, turn, plan.first_shard), self._public)
-        self._write(public, turn.name)
+        if self._recipe.policy.z and plan.n_shards > 1:
+            assert rows is not None
+            live_cells(self._spark, self._recipe, turn, plan, rows, self._order, self._write)
+        else:
+            dealt = self._dealt(turn, plan, rows)
+            told = partial(step, self._recipe, turn, plan.first_shard)
+            self._write(dealt.mapInArrow(told, self._public), turn.name)
         self._finish(turn, plan, self._ledger.figures(turn, plan))
 
     def _dealt(self, turn: Turn, plan: Plan, rows: DataFrame | None) -> DataFrame:
@@ -324,7 +330,7 @@ class Driver:
             part = summary_of(recipe.schema, recipe.policy)
             part.restore(shard["summary"])
             total.merge(part)
-        due = [shard["deadline"] for shard in figures if shard["deadline"] is not None]
+        due = [shard["deadline"] for shard in figures if shard.get("deadline") is not None]
         known = [shard["latest"] for shard in figures if shard["latest"] is not None]
         if turn.latest is not None:
             known.append(turn.latest)

@@ -8,19 +8,17 @@ state and what was noted before the turn, so that a repetition gives the same by
 from __future__ import annotations
 
 import hashlib
-import os
-import traceback
+import itertools
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from shoal.deciding import Decider, State
-from shoal.errors import ShoalError
 from shoal.intake import Intake
 from shoal.spark.columns import SHARD
 from shoal.spark.desk import Desk
+from shoal.spark.failures import quietly
 from shoal.spark.ledger import Plan, Turn, shard_folder
 from shoal.spark.recipe import Recipe
 from shoal.state.versions import Versions
@@ -127,23 +125,17 @@ def step(
 
     Rows come in their order, and before them one that names the shard.
     """
-    try:
-        first = next(batches)
-        number = first_shard + int(first.column(SHARD)[0].as_py())
-        shard = Shard(recipe, number)
-        shard.load(turn)
-        yield from shard.live(turn, _with(first, batches))
-        shard.stay_at_hand(turn)
-    except ShoalError as error:
-        # What has led to it may quote a value, and Spark writes all of it down in its logs.
-        raise error from None
-    except Exception as error:
-        if os.environ.get("SHOAL_DEBUG"):
-            raise
-        # What others say of a failure may quote a value, too.
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(frame.filename).name}, line {frame.lineno}"
-        raise ShoalError(f"{type(error).__name__} in {where}, in a shard of {turn.name}") from None
+    return quietly(_lived(recipe, turn, first_shard, batches), turn.name)
+
+
+def _lived(
+    recipe: Recipe, turn: Turn, first_shard: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    first = next(batches)
+    shard = Shard(recipe, first_shard + int(first.column(SHARD)[0].as_py()))
+    shard.load(turn)
+    yield from shard.live(turn, itertools.chain([first], batches))
+    shard.stay_at_hand(turn)
 
 
 def shard_seed(plan: Plan, number: int) -> bytes:
@@ -158,11 +150,6 @@ def shard_seed(plan: Plan, number: int) -> bytes:
 def _secret(turn: Turn, i: int) -> bytes:
     """What pseudonyms that begin in the i-th part of a turn's rows are made of."""
     return hashlib.blake2b(b"%d" % i, digest_size=32, key=bytes.fromhex(turn.secret)).digest()
-
-
-def _with(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
 
 
 def _parts(checkpoint: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, pa.RecordBatch]]:
