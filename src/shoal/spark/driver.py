@@ -300,7 +300,9 @@ class Driver:
             dealt = rows.unionByName(dealt, allowMissingColumns=True)
         else:
             dealt = dealt.select("*", *self._nothing())
-        return dealt.repartitionById(plan.n_shards, SHARD).sortWithinPartitions(*self._order)
+        dealt = dealt.repartitionById(plan.n_shards, SHARD).sortWithinPartitions(*self._order)
+        # What has put rows in order needn't go all the way to Python, path of the file and all.
+        return dealt.drop(*(name for name in self._order if name not in self._recipe.order))
 
     def _nothing(self) -> list[Column]:
         """The columns of rows, where there are none."""
