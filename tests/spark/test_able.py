@@ -66,15 +66,6 @@ def test_several_shards_dont_wait_for_each_other(tmp_path):
     assert problems(job, 2).keys() == {"publish.order"}
 
 
-def test_a_pseudonym_is_given_by_one_shard(tmp_path):
-    job = job_of(
-        tmp_path, schema=EVENTS, policy="z = 3\nwindow = { rows = 50 }", name="z-anonymity",
-        publish="pseudonym = { rotate = 100 }",
-    )  # fmt: skip
-    check_able(job, 1)
-    assert "publish.pseudonym" in problems(job, 2)
-
-
 def test_all_problems_are_told_at_once(tmp_path):
     job = job_of(tmp_path, run="seed = 7", publish="order = 'arrival'")
     assert problems(job, 2).keys() == {"run.checkpoint", "publish.order"}
