@@ -10,8 +10,6 @@ from shoal.spark.places import MOST_SHARDS
 
 from .world import job_of
 
-pytestmark = pytest.mark.plain
-
 EVENTS = "subject = 'person'\n[schema.quasi]\ntown = { hierarchy = 'town.csv' }\n"
 
 

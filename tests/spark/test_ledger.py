@@ -12,8 +12,6 @@ from shoal.spark.ledger import Done, Ledger, Plan, Turn, shard_folder
 from shoal.state.seal import Seal
 from shoal.state.versions import Versions
 
-pytestmark = pytest.mark.plain
-
 JOB = {"schema": "aa11", "policy": "bb22"}
 SEAL = Seal(bytes(range(32)))
 PLAN = Plan(2, None, "c0ffee")

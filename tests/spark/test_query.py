@@ -16,8 +16,6 @@ from ..world import people
 from .streams import OnSpark, put, spread, wait_until
 from .world import COLUMNS, by_row, job_of, unsharded
 
-pytestmark = pytest.mark.plain
-
 TABLE = people(900, n_people=300).select(COLUMNS)
 POLICY = "k = 4\nl = 2\ndelay = { rows = 60 }"
 OUT = "[output]\npath = 'out'\n"
@@ -111,15 +109,21 @@ def test_a_pause_of_the_input_doesnt_hold_rows(spark, tmp_path):
     for i in range(3):
         put(table.slice(i * n_rows, n_rows), tmp_path / "in", i)
         # Nothing more comes until these are out.
-        wait_until(lambda n=(i + 1) * n_rows: publishing.summary.n_published == n, publishing)
+        wait_until(lambda n=(i + 1) * n_rows: is_out(publishing.summary, n), publishing)
     publishing.stop()
+    # Who goes on to the end of what is there finds the same sources.
+    run.to_end()
     lines = run.lines
     assert len(lines) == len(table)
-    assert counted(lines)["suppressed"] == 0
     waited = [
         max(line["published_s"] - line["arrived_s"] for line in lines if line["row"] // n_rows == i)
         for i in range(3)
     ]
     # A machine that is busy can make rows late once, and not each time.
     assert min(waited) <= delay + 2 * interval
-    assert min(waited) > delay - 2 * interval
+    assert min(waited) >= delay - interval
+
+
+def is_out(summary: Summary, n_rows: int) -> bool:
+    """Whether so many rows have come, and all have left."""
+    return summary.n_in == n_rows and summary.n_held == 0

@@ -24,7 +24,7 @@ from shoal.spark.columns import CORRUPT, PREFIX, ROW, TICK
 from shoal.spark.ledger import Turn
 from shoal.spark.recipe import Recipe
 
-__all__ = ["MOST_SHARDS", "Desk", "lines_path"]
+__all__ = ["MOST_SHARDS", "Desk", "drop_unfinished", "lines_path"]
 
 #: Groups of different shards, of all plans, are told apart by so many.
 MOST_SHARDS = 1 << 20
@@ -148,6 +148,14 @@ class Desk:
                              self._tracer.subject)  # fmt: skip
             self._tracer.quarantined(np.array([row.row for row in bad]), lines)
 
+    def __enter__(self) -> Desk:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None and self._bad is not None:
+            self._bad.close()
+            self._aside.unlink(missing_ok=True)
+
     def close(self) -> None:
         """Have on the disk what goes beside the output."""
         if self._bad is not None:
@@ -162,6 +170,12 @@ class Desk:
 def lines_path(folder: Path, turn: Turn) -> Path:
     """Where a shard leaves its lines of the trace for the driver."""
     return folder / f"trace-{turn.number:010}"
+
+
+def drop_unfinished(quarantine: Path, turn: Turn) -> None:
+    """Forget bad rows that attempts at a turn have written down and not finished."""
+    for left in quarantine.glob(f".*-{turn.name}-shard-*"):
+        left.unlink(missing_ok=True)
 
 
 def write_lines(path: Path, lines: list[pa.RecordBatch]) -> None:

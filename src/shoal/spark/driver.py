@@ -29,6 +29,7 @@ from shoal.recovery import Saved
 from shoal.space import Space
 from shoal.spark.cells import live_cells
 from shoal.spark.columns import ROW, SHARD, TICK, order_column
+from shoal.spark.desk import drop_unfinished
 from shoal.spark.failures import retold
 from shoal.spark.ledger import Done, Ledger, Plan, Turn
 from shoal.spark.lines import gather_lines
@@ -165,6 +166,7 @@ class Driver:
 
     def migrate(self, n_shards: int) -> None:
         """Publish what is held, and deal rows out anew from the next batch on."""
+        self._ledger.check_finished()
         self.end()
         number = self._ledger.newest_plan
         before = None if number is None else self._ledger.plan(number)
@@ -344,6 +346,8 @@ class Driver:
             total.state(),
         )
         self._ledger.finish(turn, done)
+        if recipe.quarantine is not None:
+            drop_unfinished(recipe.quarantine, turn)
         self.summary, self.n_written = total, done.n_out
         n_bytes, seconds = sum(s["n_bytes"] for s in figures), self._clock() - turn.at
         self.saved = Saved(turn.number, n_bytes, self._clock(), seconds)

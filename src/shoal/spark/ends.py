@@ -123,13 +123,16 @@ class _TableWriter:
 
     def __call__(self, rows: DataFrame, turn: str) -> None:
         """Write the rows of a turn."""
-        with_turn = rows.withColumn("batch", F.lit(turn))
-        if rows.sparkSession.catalog.tableExists(self._name):
-            with_turn.write.mode("overwrite").option(
-                "partitionOverwriteMode", "dynamic"
-            ).insertInto(self._name)
-        else:
+        spark = rows.sparkSession
+        if not spark.catalog.tableExists(self._name):
+            with_turn = rows.limit(0).withColumn("batch", F.lit(turn))
             with_turn.write.partitionBy("batch").saveAsTable(self._name)
+        # That partition and no other, whatever the session says of overwriting.
+        spark.sql(
+            f"INSERT OVERWRITE TABLE {self._name} PARTITION (batch = '{turn}') "
+            "SELECT * FROM {rows}",
+            rows=rows,
+        )
 
 
 # -- topics ---------------------------------------------------------------------------------------

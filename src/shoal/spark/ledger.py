@@ -223,14 +223,13 @@ class Ledger:
         """The turn of this number if it was begun before, to be repeated as it was."""
         return self._turn(number) if self._turns.has(number) else None
 
-    def check_follows(self, number: int) -> None:
-        """Refuse a new turn that doesn't come right after the last one that is done.
+    def check_finished(self) -> None:
+        """Refuse to go another way while a turn that was begun isn't done.
 
         Raises
         ------
         CheckpointError
-            If Spark's checkpoint and this ledger aren't of the same job and moment, or a turn was
-            begun that isn't done: some of its rows may be out.
+            If there is one: some of its rows may be out.
         """
         last, begun = self.last_done, self._turns.numbers()
         if begun and begun[-1] > (-1 if last is None else last):
@@ -238,6 +237,18 @@ class Ledger:
                 f"{self.folder}: batch {begun[-1] // 2} was interrupted, and some of its rows may "
                 "be out already. Run the job once more as it was, so that the batch is finished."
             )
+
+    def check_follows(self, number: int) -> None:
+        """Refuse a new turn that doesn't come right after the last one that is done.
+
+        Raises
+        ------
+        CheckpointError
+            If Spark's checkpoint and this ledger aren't of the same job and moment, or a turn was
+            begun that isn't done.
+        """
+        self.check_finished()
+        last = self.last_done
         seen = (*self._done.numbers(), *self._idle.numbers())
         expected = max([-1, *(n // 2 for n in seen)]) + 1
         if number not in (2 * expected, None if last is None else last + 1):

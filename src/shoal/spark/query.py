@@ -117,7 +117,8 @@ def publish(
         if migrate:
             driver.migrate(n_shards)
         driver.ensure_plan(n_shards)
-        if seconds is not None and not until_end:
+        if seconds is not None:
+            # To the end too: Spark goes on with the same sources alone.
             rows = _with_ticks(rows)
         writer = (
             rows.writeStream.foreachBatch(driver.batch)

@@ -82,9 +82,30 @@ class Shard:
         """Live through a turn: give what is published, then keep the state."""
         recipe, decider = self._recipe, self._decider
         assert decider is not None
+        with Desk(recipe, self.number, self.folder, turn) as desk:
+            yield from self._decided(decider, desk, turn, batches)
+            desk.close()
+        facts, arrays, held = decider.snapshot()
+        n_bytes = self._states.save(turn.number, facts, arrays, held)
+        # Last of all: that it is there says that all else is.
+        self._figures.save(
+            turn.number,
+            {
+                "summary": facts["summary"],
+                "latest": facts["latest"],
+                "deadline": decider.next_deadline,
+                "n_out": desk.n_out,
+                "n_bytes": n_bytes,
+            },
+        )
+
+    def _decided(
+        self, decider: Decider, desk: Desk, turn: Turn, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """All that happens in a turn, one thing after the other: give what is published."""
+        recipe = self._recipe
         policy = recipe.policy
         intake = Intake(decider.codec, recipe.schema, policy.lateness, policy.ahead)
-        desk = Desk(recipe, self.number, self.folder, turn)
         if turn.latest is not None and turn.latest > decider.latest:
             # Time goes on in places where nobody is seen, too.
             decider.latest = turn.latest
@@ -102,20 +123,6 @@ class Shard:
                 yield from desk.leaving(decider.tick(turn.until, turn.at))
         if turn.is_end:
             yield from desk.leaving(decider.flush(turn.at))
-        desk.close()
-        facts, arrays, held = decider.snapshot()
-        n_bytes = self._states.save(turn.number, facts, arrays, held)
-        # Last of all: that it is there says that all else is.
-        self._figures.save(
-            turn.number,
-            {
-                "summary": facts["summary"],
-                "latest": facts["latest"],
-                "deadline": decider.next_deadline,
-                "n_out": desk.n_out,
-                "n_bytes": n_bytes,
-            },
-        )
 
 
 def step(
