@@ -107,7 +107,7 @@ def scale_text(results: dict[str, Any]) -> str:
             ["rate of the embedded runner on two cores", "*r*", f"{rate:,.0f} rows/s"],
             ["shuffled", "*x*", f"{sent:,.0f} bytes a row"],
             ["read and written", "*y*", f"{moved:,.0f} bytes a row"],
-            ["state, for each row that is held", "*h*", f"{per_held:,.0f} bytes"],
+            ["state, for each row that a shard may hold", "*h*", f"{per_held:,.0f} bytes"],
             ["a batch without rows", "*f*", f"{results['floor']['seconds']['median']:,.2f} s"],
         ],
         numbers=False,
