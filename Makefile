@@ -63,6 +63,7 @@ bench: $(STAMP)  ## algorithms against the pass-through and their naive twins, a
 	@$(BIN)/python -m benchmarks.tables
 	@$(BIN)/python -m benchmarks.events
 	@$(BIN)/python -m benchmarks.trees
+	@$(BIN)/python -m benchmarks.spark
 	@$(BIN)/python -m benchmarks.audited
 	@$(BIN)/python -m benchmarks.live throughput
 	@$(BIN)/python -m benchmarks.live checkpoints

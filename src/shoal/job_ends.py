@@ -60,10 +60,15 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """How a job runs on Spark: in how many shards, and with how many seconds between batches."""
+    """How a job runs on Spark: in how many shards, and with how many seconds between batches.
+
+    A batch takes at most so many ``files`` of a folder, so many ``rows`` of a topic; None: all.
+    """
 
     shards: int = 1
     interval: float = 1.0
+    files: int | None = None
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,15 +210,17 @@ def _table(section: str, raw: InputForm | OutputForm) -> str:
 
 def cluster_of(raw: SparkForm) -> Cluster:
     """How a job runs on Spark."""
-    problems = []
-    if raw.shards < 1:
-        problems.append(Problem("spark.shards", "must be at least 1", str(raw.shards)))
+    problems = [
+        Problem(f"spark.{key}", "must be at least 1", str(value))
+        for key in ("shards", "files", "rows")
+        if (value := getattr(raw, key)) is not None and value < 1
+    ]
     if not 0 < raw.interval < float("inf"):
         what = "must be a number of seconds above 0"
         problems.append(Problem("spark.interval", what, str(raw.interval)))
     if problems:
         raise JobError(problems)
-    return Cluster(raw.shards, float(raw.interval))
+    return Cluster(raw.shards, float(raw.interval), raw.files, raw.rows)
 
 
 def _kafka(section: str, **settings: Any) -> KafkaSettings:

@@ -203,6 +203,8 @@ class SparkForm(Form):
 
     shards: int = 1
     interval: int | float = 1
+    files: int | None = None
+    rows: int | None = None
 
 
 def problems_of(section: str, model: type[Form], error: pydantic.ValidationError) -> list[Problem]:

@@ -88,6 +88,7 @@ def test_a_setting_is_a_key_and_a_value(cluster, capfd):
     [
         ("[spark]\nshards = 0", "spark.shards: must be at least 1; got 0"),
         ("[spark]\ninterval = 0", "spark.interval: must be a number of seconds above 0; got 0"),
+        ("[spark]\nfiles = 0\nrows = -1", "spark.files: must be at least 1; got 0"),
         ("[spark]\nshard = 2", "spark.shard: is unknown. Did you mean 'shards'?"),
         ("[input]\ntable = 'a'\npath = 'b'", "input.path: doesn't go with table"),
     ],

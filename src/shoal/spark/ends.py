@@ -83,8 +83,9 @@ def _read_files(spark: SparkSession, job: Job, source: Input) -> DataFrame:
         fields = [field for field in schema.fields if field.name != "_corrupt_record"]
         schema = StructType([*fields, StructField(CORRUPT, StringType())])
         options = options | {"columnNameOfCorruptRecord": CORRUPT, "mode": "PERMISSIVE"}
-    stream = spark.readStream.format(form).options(**options).schema(schema)
-    return stream.load(source.path)
+    if job.spark.files is not None:
+        options = options | {"maxFilesPerTrigger": job.spark.files}
+    return spark.readStream.format(form).options(**options).schema(schema).load(source.path)
 
 
 def read_sample(spark: SparkSession, source: Input, path: str) -> DataFrame:
@@ -146,6 +147,8 @@ def _read_topic(spark: SparkSession, job: Job, kafka: KafkaSettings) -> DataFram
         raise JobError(
             Problem("input.partitions", "are dealt out by Spark itself", None, "Leave it out")
         )
+    if job.spark.rows is not None:
+        stream = stream.option("maxOffsetsPerTrigger", job.spark.rows)
     return rows_of_messages(stream.load(), kafka, job.schema.columns)
 
 
