@@ -122,13 +122,18 @@ class _TableWriter:
 
     def __call__(self, rows: DataFrame, turn: str) -> None:
         """Write the rows of a turn."""
-        with_turn = rows.withColumn("batch", F.lit(turn))
-        if rows.sparkSession.catalog.tableExists(self._name):
-            with_turn.write.mode("overwrite").option(
-                "partitionOverwriteMode", "dynamic"
-            ).insertInto(self._name)
-        else:
-            with_turn.write.partitionBy("batch").saveAsTable(self._name)
+        session = rows.sparkSession
+        if not session.catalog.tableExists(self._name):
+            columns = rows.withColumn("batch", F.lit(turn)).schema
+            empty = session.createDataFrame([], columns)
+            empty.write.partitionBy("batch").saveAsTable(self._name)
+        # The partition is named: otherwise the whole table would be written over, whatever options
+        # say, unless the session has been told.
+        session.sql(
+            f"INSERT OVERWRITE TABLE {self._name} PARTITION (batch = '{turn}') "
+            "SELECT * FROM {rows}",
+            rows=rows,
+        )
 
 
 # -- topics ---------------------------------------------------------------------------------------
