@@ -145,6 +145,10 @@ class Driver:
                         return
                     turn = self._begin(2 * batch_id, rows)
                 self._live(turn, rows)
+            except StoppedError as stopped:
+                # Nothing has failed: whoever waits for the end mustn't be told so.
+                self.failure = stopped
+                raise
             except BaseException as error:
                 self.failure = retold(error)
                 raise self.failure from None
@@ -165,6 +169,8 @@ class Driver:
 
     def migrate(self, n_shards: int) -> None:
         """Publish what is held, and deal rows out anew from the next batch on."""
+        # A batch that is finished after this, by the plan of before, would leave rows behind.
+        self._ledger.check_settled()
         self.end()
         number = self._ledger.newest_plan
         before = None if number is None else self._ledger.plan(number)
@@ -189,7 +195,10 @@ class Driver:
         """Begin no more batches, let the one that runs end, then call ``stop``."""
         self._is_stopping = True
         with self._busy:
-            stop()
+            # The batch that ran has ended, and no other gets further than to see that it must not.
+            pass
+        # Without the lock: Spark waits for a batch that it may have called, which waits for it.
+        stop()
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -217,6 +226,7 @@ class Driver:
             0 if before is None else before.n_in,
             0 if before is None else before.n_out,
             secrets.token_hex(32) if self._recipe.publish.pseudonym is not None else "",
+            self._recipe.code,
         )
         ledger.begin(turn)
         return turn
@@ -275,6 +285,15 @@ class Driver:
         return Places.learn(Space(recipe.schema, recipe.policy), np.concatenate(values), n_shards)
 
     def _live(self, turn: Turn, rows: DataFrame | None) -> None:
+        if turn.code != self._recipe.code:
+            raise CheckpointError(
+                f"{self._ledger.folder}: {turn.name} was interrupted, and another version of Shoal "
+                "is to repeat it. It might decide otherwise about rows that are out already. Let "
+                "the former version finish the batch; then change the version."
+            )
+        if turn.at > self._clock():
+            # Whoever noted it had a clock that is ahead of ours.
+            self._clock.go_on(turn.at)
         plan = self._ledger.plan(turn.plan)
         if self._recipe.policy.z and plan.n_shards > 1:
             assert rows is not None

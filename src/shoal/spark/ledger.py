@@ -60,6 +60,8 @@ class Turn:
         How many rows have come and have left before, since the job began.
     secret
         What new pseudonyms are made of, in hexadecimal digits; empty where there are none.
+    code
+        A digest of the code that decides: other code might decide otherwise.
     """
 
     number: int
@@ -72,6 +74,7 @@ class Turn:
     n_in: int = 0
     n_out: int = 0
     secret: str = field(default="", repr=False)
+    code: str = ""
 
     @property
     def is_end(self) -> bool:
@@ -223,6 +226,21 @@ class Ledger:
         """The turn of this number if it was begun before, to be repeated as it was."""
         return self._turn(number) if self._turns.has(number) else None
 
+    def check_settled(self) -> None:
+        """Refuse to go on another way while a turn is begun that isn't done.
+
+        Raises
+        ------
+        CheckpointError
+            If there is one: some of its rows may be out, and others be held.
+        """
+        last, begun = self.last_done, self._turns.numbers()
+        if begun and begun[-1] > (-1 if last is None else last):
+            raise CheckpointError(
+                f"{self.folder}: batch {begun[-1] // 2} was interrupted, and some of its rows may "
+                "be out already. Run the job once more as it was, so that the batch is finished."
+            )
+
     def check_follows(self, number: int) -> None:
         """Refuse a new turn that doesn't come right after the last one that is done.
 
@@ -232,15 +250,16 @@ class Ledger:
             If Spark's checkpoint and this ledger aren't of the same job and moment, or a turn was
             begun that isn't done: some of its rows may be out.
         """
-        last, begun = self.last_done, self._turns.numbers()
-        if begun and begun[-1] > (-1 if last is None else last):
-            raise CheckpointError(
-                f"{self.folder}: batch {begun[-1] // 2} was interrupted, and some of its rows may "
-                "be out already. Run the job once more as it was, so that the batch is finished."
-            )
+        self.check_settled()
+        last = self.last_done
         seen = (*self._done.numbers(), *self._idle.numbers())
-        expected = max([-1, *(n // 2 for n in seen)]) + 1
-        if number not in (2 * expected, None if last is None else last + 1):
+        newest = max(seen, default=-2)
+        expected = newest // 2 + 1
+        allowed = {2 * expected} if last is None else {2 * expected, last + 1}
+        if newest != last:
+            # It was skipped, and Spark may not know: it still has no rows.
+            allowed.add(newest)
+        if number not in allowed:
             raise CheckpointError(
                 f"{self.folder}: Spark is at batch {number // 2} and the state of the shards at "
                 f"batch {expected}: files are missing, or of another time. Put them back, or start "

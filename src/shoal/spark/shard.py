@@ -92,11 +92,12 @@ class Shard:
             decider.latest = turn.latest
             yield from desk.leaving(decider.tick(turn.latest, turn.at))
         intake.latest = decider.latest
-        for i, batch in enumerate(batches):
+        for batch in batches:
             taken = intake.take(desk.chunk(batch), turn.at)
             if taken.bad:
                 desk.quarantine(taken.bad, taken.bad_subjects)
-            secret = _secret(turn, i) if decider.needs_secret(taken) else b""
+            # One for the whole turn, however Spark cuts its rows: a period makes its own key of it.
+            secret = bytes.fromhex(turn.secret) if decider.needs_secret(taken) else b""
             yield from desk.leaving(decider.take_in(taken, turn.at, secret))
         if recipe.by_wall:
             deadline = decider.next_deadline
@@ -128,6 +129,7 @@ def step(
     Rows come in their order, and before them one that names the shard.
     """
     try:
+        recipe.check_code()
         first = next(batches)
         number = first_shard + int(first.column(SHARD)[0].as_py())
         shard = Shard(recipe, number)
@@ -153,11 +155,6 @@ def shard_seed(plan: Plan, number: int) -> bytes:
         return seed
     told = hashlib.blake2b(b"%d" % number, digest_size=32, key=seed[:64], person=b"shoal-shard")
     return told.digest()
-
-
-def _secret(turn: Turn, i: int) -> bytes:
-    """What pseudonyms that begin in the i-th part of a turn's rows are made of."""
-    return hashlib.blake2b(b"%d" % i, digest_size=32, key=bytes.fromhex(turn.secret)).digest()
 
 
 def _with(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
