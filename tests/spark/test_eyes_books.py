@@ -95,7 +95,7 @@ def test_a_migration_doesnt_leave_the_rows_of_an_interrupted_batch_behind(tmp_pa
         world.done(world.turn(0))
         world.done(world.turn(1, 0))
     world.ledger.begin(world.turn(n_done, n_done - 1 if n_done else None))
-    with pytest.raises(CheckpointError, match="was interrupted.*Run the job once more"):
+    with pytest.raises(CheckpointError, match=r"was interrupted.*Run the job once more"):
         world.driver().migrate(3)
     assert world.ledger.newest_plan == 0
 
@@ -151,7 +151,7 @@ def test_time_doesnt_run_back_after_a_turn_that_another_machine_has_noted(tmp_pa
 class _Rows:
     """Rows that nobody asks for."""
 
-    def mapInArrow(self, *_: Any) -> _Rows:  # noqa: N802 (as Spark has it)
+    def mapInArrow(self, *_: Any) -> _Rows:
         return self
 
 

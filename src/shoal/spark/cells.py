@@ -132,7 +132,8 @@ class _Turn:
         found: list[DataFrame] = []
         estimates: list[Estimate] = []
         z_turns = list(at.batch.turns)
-        first, z = 0, None
+        # Shards that begin anew know the policy's z; what is promised may have grown meanwhile.
+        first, z = 0, self._head.z if before is None and self._head.looks else None
         for i, look in enumerate(looks):
             after = Kept("look", turn.number * MOST_LOOKS + i)
             segment = Segment(before, after, z, look.clock)

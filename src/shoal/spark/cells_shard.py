@@ -232,9 +232,11 @@ class CellTurn:
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             try:
+                self.recipe.check_code()
                 yield from task(*told, batches)
-            except (ShoalError, GeneratorExit):
-                raise
+            except ShoalError as error:
+                # What has led to it may quote a value, and Spark writes all of it down in its logs.
+                raise error from None
             except Exception as error:
                 if os.environ.get("SHOAL_DEBUG"):
                     raise
@@ -259,7 +261,7 @@ class CellTurn:
 
     def _chunk(self, desk: Desk, begin: Stretch, rows: pa.RecordBatch) -> Chunk:
         """The rows of a stretch, with the columns of the job alone."""
-        more = [name for name in (CORRUPT, TICK) if name in rows.schema.names]
+        more = [name for name in (CORRUPT, TICK, *self.recipe.order) if name in rows.schema.names]
         told = rows.select([*self.recipe.schema.columns, *more])
         if self.recipe.traced:
             # Lines that are no rows come first, and aren't counted.
@@ -294,8 +296,8 @@ class CellTurn:
 
 def _whole(batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
     """All lines of a task as one batch."""
-    table = pa.Table.from_batches(batches).combine_chunks()
-    found: pa.RecordBatch = table.to_batches()[0]
+    # What doesn't fit into one batch is a failure here, and not a second batch that nobody sees.
+    found: pa.RecordBatch = pa.concat_batches(list(batches))
     return found
 
 
