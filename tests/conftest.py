@@ -20,7 +20,7 @@ from shoal.testing.broker import NoBrokerError, create_topics, find_broker
 #: Tests of folders that have nothing to do with compiled code, or whose children run without it.
 PLAIN = (
     "crashes", "io", "state", "observe", "audit", "metrics", "datasets", "models", "benchmarks",
-    "testing", "cli", "test_cells.py", "test_codec.py", "test_codec_cells.py",
+    "testing", "cli", "spark", "test_cells.py", "test_codec.py", "test_codec_cells.py",
     "test_criteria.py", "test_docs.py", "test_errors.py", "test_events.py", "test_examples.py",
     "test_frame.py", "test_hierarchy.py", "test_hold.py", "test_job.py", "test_job_domains.py",
     "test_job_ends.py", "test_job_promises.py", "test_job_warnings.py", "test_job_z.py",
@@ -64,6 +64,9 @@ def _together(item: pytest.Item) -> str:
     recipe = params.get("name", "") if item.path.stem == "test_contract" else ""
     if str(recipe).startswith("tree-") or item.path.stem == "test_tree_equals_twin":
         return "trees"
+    if "spark" in getattr(item, "fixturenames", ()):
+        # One worker runs all that needs a cluster, so that there is one.
+        return "spark"
     return f"{item.path.stem}-{recipe}"
 
 

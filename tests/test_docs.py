@@ -282,6 +282,7 @@ MODELS = {
     "output": job_form.OutputForm,
     "run": job_form.RunForm,
     "bad_rows": job_form.BadRowsForm,
+    "spark": job_form.SparkForm,
 }
 
 

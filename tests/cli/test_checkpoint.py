@@ -13,6 +13,7 @@ import pytest
 from shoal.cli import checkpoint as module
 from shoal.cli.checkpoint import show
 from shoal.errors import CheckpointError, ResourceError
+from shoal.spark.ledger import Ledger, Plan, Turn
 from shoal.state.checkpoint import FORMAT
 from shoal.state.journal import Flush, Journal, Read, Tick
 from shoal.state.seal import Seal
@@ -232,3 +233,20 @@ def test_an_empty_folder_and_none(capsys, tmp_path) -> None:
     with pytest.raises(ResourceError, match="none: isn't a folder") as caught:
         show(tmp_path / "none", seal=None, as_json=False)
     assert caught.value.exit_code == 4
+
+
+def test_the_state_of_a_job_on_spark(tmp_path, capfd):
+    secret = "ca4a12" * 8
+    ledger = Ledger(tmp_path / "state", job={"policy": "ab" * 16}, seal=None)
+    ledger.add_plan(Plan(2, None, secret))
+    ledger.begin(Turn(14, 12, 0, True, 1.0, 2.0, 3.0, 100, 50, secret=secret))
+    (ledger.folder / "shard-001" / "state-0000000014").write_bytes(b"torn")
+    assert show(ledger.folder, seal=None, as_json=False) == 5
+    told = capfd.readouterr().out
+    assert "plan 0: " in told
+    assert "  n_shards  2\n" in told
+    assert "turn 14: " in told
+    assert "  n_in      100\n" in told
+    assert "shard-001/state 14: " in told
+    assert "PROBLEM" in told
+    assert secret not in told

@@ -1,35 +1,30 @@
-"""A session of Spark in this process, started when it is first asked for."""
+"""One cluster for all tests: two executors of one core, started when it is first asked for."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+
+from .cluster import ended, started
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """One thread and one partition, on the loopback alone. In a zone that isn't universal time."""
-    from pyspark.sql import SparkSession
-
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    builder = SparkSession.builder.master("local[1]").appName("tests")
-    options = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.session.timeZone": "America/New_York",
-    }
-    for key, value in options.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A cluster on the loopback alone. In a zone that isn't universal time."""
+    session = started(tmp_path_factory.mktemp("spark"), zone="America/New_York")
     yield session
-    session.stop()
+    ended(session)
+
+
+@pytest.fixture(autouse=True)
+def no_query_goes_on(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that fails leaves no query behind that takes the cluster from the next one."""
+    yield
+    if "spark" in request.fixturenames:
+        for query in request.getfixturevalue("spark").streams.active:
+            query.stop()

@@ -16,8 +16,6 @@ from shoal.errors import (
 )
 from shoal.spark.failures import retold
 
-pytestmark = pytest.mark.plain
-
 
 def carried(text: str) -> RuntimeError:
     """As Spark tells what a Python worker has said."""

@@ -12,8 +12,6 @@ from shoal.spark.ledger import Done, Ledger, Plan, Turn, shard_folder
 from shoal.state.seal import Seal
 from shoal.state.versions import Versions
 
-pytestmark = pytest.mark.plain
-
 JOB = {"schema": "aa11", "policy": "bb22"}
 SEAL = Seal(bytes(range(32)))
 PLAN = Plan(2, None, "c0ffee")
@@ -118,7 +116,7 @@ def test_turns_follow_each_other(tmp_path):
     ledger = new(tmp_path)
     ledger.add_plan(PLAN)
     ledger.check_follows(0)
-    with pytest.raises(CheckpointError, match="Spark is at batch 3 and .* at batch 0: files are"):
+    with pytest.raises(CheckpointError, match=r"Spark is at batch 3 and .* at batch 0: files are"):
         ledger.check_follows(6)
     live(ledger, turn_of(0))
     # The next batch, or an end after this one.

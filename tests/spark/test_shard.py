@@ -1,4 +1,4 @@
-"""A shard, turn by turn, without Spark: the same rows however it is cut, repeated or interrupted."""
+"""A shard, turn by turn, without Spark: the same rows however it is cut, repeated or stopped."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from shoal.deciding import Decider
 from shoal.errors import CheckpointError, DataError, ResourceError, ShoalError
 from shoal.spark import shard
+from shoal.spark.desk import drop_unfinished
 from shoal.spark.ledger import Turn
 from shoal.spark.recipe import Recipe
 from shoal.spark.shard import Shard, shard_seed, step
@@ -34,8 +35,6 @@ from .world import (
     rows_of,
     unsharded,
 )
-
-pytestmark = pytest.mark.plain
 
 N_ROWS = 240
 TABLE = people(N_ROWS).select(COLUMNS)
@@ -264,6 +263,28 @@ def test_bad_rows_are_set_apart_in_a_file_of_the_turn(tmp_path):
     assert figures["summary"]["n_in"] == 120
     report = life.judge(pa.concat_tables([TABLE.slice(0, 60), BAD]))
     assert report.verdict == "kept", str(report)
+
+
+def test_what_an_attempt_hasnt_finished_is_forgotten_with_the_turn(tmp_path):
+    life = life_of(tmp_path)
+    turn, folder = life.next(), tmp_path / "quarantine.jsonl"
+    attempt = life.begin(turn, BAD, [40])
+    next(attempt)
+    (left,) = folder.iterdir()
+    assert left.name.startswith(".")
+    attempt.close()
+    assert not list(folder.iterdir())
+    others = [
+        folder / f".7-{name}-shard-000.jsonl" for name in ("batch-0000000001", f"{turn.name}-end")
+    ]
+    for other in others:
+        other.touch()
+    rows_of(life.begin(turn, BAD, [40]))
+    # Of one that was killed it is there.
+    left.touch()
+    drop_unfinished(folder, turn)
+    assert set(folder.iterdir()) == {folder / f"{turn.name}-shard-000.jsonl", *others}
+    drop_unfinished(tmp_path / "missing", turn)
 
 
 def test_lines_that_arent_rows_are_set_apart_as_they_are(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def batches_of(
     control = pa.Table.from_pylist([{SHARD: number, TICK: True}], schema)
     whole = pa.concat_tables([control, rows]).combine_chunks().to_batches()[0]
     borders = sorted({0, n + 1, *(cut for cut in cuts or [] if cut <= n)})
-    return [whole.slice(a, b - a) for a, b in zip(borders, borders[1:], strict=False)]
+    return [whole.slice(begin, end - begin) for begin, end in pairwise(borders)]
 
 
 @dataclasses.dataclass

@@ -31,6 +31,21 @@ Text = Optional[str]  # noqa: UP045
 File = Optional[Path]  # noqa: UP045
 Whole = Optional[int]  # noqa: UP045
 Number = Optional[float]  # noqa: UP045
+From = Annotated[
+    Text, typer.Option("--from", help="Format of the input: csv, tsv, jsonl, parquet, arrow.")
+]
+To = Annotated[Text, typer.Option("--to", help="Format of the output.")]
+Follow = Annotated[bool, typer.Option("--follow", help="Wait for more at the end of the input.")]
+Drain = Annotated[
+    bool, typer.Option("--drain", help="Publish what is held before a stop, under the promise.")
+]
+Metrics = Annotated[
+    Text, typer.Option(metavar="ADDRESS", help="Serve /metrics and /health, say on 127.0.0.1:9464.")
+]
+Log = Annotated[
+    Text, typer.Option(metavar="KIND", help="Tell what happens on stderr: text or json.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -72,16 +87,10 @@ def run(
     trace: Annotated[
         Text, typer.Option(help="Write a private trace for the audit here (Parquet, or a folder).")
     ] = None,
-    from_format: Annotated[
-        Text, typer.Option("--from", help="Format of the input: csv, tsv, jsonl, parquet, arrow.")
-    ] = None,
-    to_format: Annotated[Text, typer.Option("--to", help="Format of the output.")] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Wait for more at the end of the input.")
-    ] = False,
-    drain: Annotated[
-        bool, typer.Option("--drain", help="Publish what is held before a stop, under the promise.")
-    ] = False,
+    from_format: From = None,
+    to_format: To = None,
+    follow: Follow = False,
+    drain: Drain = False,
     fall_back: Annotated[
         bool, typer.Option("--fall-back", help="Go on from the last checkpoint that is whole.")
     ] = False,
@@ -89,15 +98,10 @@ def run(
         bool,
         typer.Option("--undo-pseudonyms", help="Write a trace that tells whose each pseudonym is."),
     ] = False,
-    metrics: Annotated[
-        Text,
-        typer.Option(metavar="ADDRESS", help="Serve /metrics and /health, say on 127.0.0.1:9464."),
-    ] = None,
-    log: Annotated[
-        Text, typer.Option(metavar="KIND", help="Tell what happens on stderr: text or json.")
-    ] = None,
+    metrics: Metrics = None,
+    log: Log = None,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Anonymize a stream: the main job."""
     from shoal.cli.run import Ask
@@ -138,16 +142,12 @@ def spark(
             "[default: as the job says]",
         ),
     ] = None,
-    from_format: Annotated[
-        Text, typer.Option("--from", help="Format of the input: csv, tsv, jsonl, parquet.")
-    ] = None,
-    to_format: Annotated[Text, typer.Option("--to", help="Format of the output.")] = None,
+    from_format: From = None,
+    to_format: To = None,
     shards: Annotated[
         Whole, typer.Option(help="How many engines work side by side. [default: as the job says]")
     ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Wait for more at the end of the input.")
-    ] = False,
+    follow: Follow = False,
     master: Annotated[
         Text, typer.Option(metavar="URL", help="Spark's master. [local[*], or spark-submit's]")
     ] = None,
@@ -169,18 +169,11 @@ def spark(
         bool,
         typer.Option("--migrate", help="Publish what is held, then deal rows out to shards anew."),
     ] = False,
-    drain: Annotated[
-        bool, typer.Option("--drain", help="Publish what is held before a stop, under the promise.")
-    ] = False,
-    metrics: Annotated[
-        Text,
-        typer.Option(metavar="ADDRESS", help="Serve /metrics and /health, say on 127.0.0.1:9464."),
-    ] = None,
-    log: Annotated[
-        Text, typer.Option(metavar="KIND", help="Tell what happens on stderr: text or json.")
-    ] = None,
+    drain: Drain = False,
+    metrics: Metrics = None,
+    log: Log = None,
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Anonymize a stream on Apache Spark: the main job, on many machines."""
     from shoal.cli.spark import Ask

@@ -22,7 +22,12 @@ from shoal.state.store import Checkpoint, read_file, when
 __all__ = ["show"]
 
 #: Facts that hold no value of a person. Of all others only the length is told.
-PLAIN = ("seq", "now", "rows", "position", "marks")
+PLAIN = (
+    "seq", "now", "rows", "position", "marks", "n_shards", "first_shard", "plan", "parent",
+    "is_placed", "n_in", "n_out", "n_bytes",
+)  # fmt: skip
+#: The files that a job on Spark keeps, in its own folder and in those of its shards.
+OF_SPARK = ("plan", "turn", "done", "idle", "head", "state", "figures")
 #: How long a text of them may be, and how many of them are shown to people.
 TEXT, LINES = 80, 20
 #: How much of a digest is shown to people.
@@ -37,13 +42,24 @@ def show(folder: Path, *, seal: str | None, as_json: bool) -> int:
     checkpoints = list(_present(_checkpoint, folder, CHECKPOINT, key))
     segments: list[Segment] = []
     journal = list(_present(_segment, folder, SEGMENT, key, segments))
-    report = {"folder": str(folder), "checkpoints": checkpoints, "journal": journal}
+    shards = list(_of_spark(folder, key))
+    report = {
+        "folder": str(folder), "checkpoints": checkpoints, "journal": journal, "spark": shards,
+    }  # fmt: skip
     if as_json:
         tell(json.dumps(report))
     else:
         for line in _lines(report):
             tell(line)
-    return 5 if any(entry["problem"] for entry in [*checkpoints, *journal]) else 0
+    return 5 if any(entry["problem"] for entry in [*checkpoints, *journal, *shards]) else 0
+
+
+def _of_spark(folder: Path, key: Seal | None) -> Iterator[dict[str, Any]]:
+    for place in (folder, *sorted(folder.glob("shard-*"))):
+        for kind in OF_SPARK:
+            for entry in _present(_checkpoint, place, kind, key):
+                where = "" if place == folder else f"{place.name}/"
+                yield entry | {"kind": f"{where}{kind}"}
 
 
 def _present(look: Any, folder: Path, kind: str, *more: Any) -> Iterator[dict[str, Any]]:
@@ -149,10 +165,10 @@ def _word(name: str) -> str:
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:
-    if not report["checkpoints"] and not report["journal"]:
+    if not report["checkpoints"] and not report["journal"] and not report["spark"]:
         yield f"{report['folder']}: no checkpoint, no journal"
-    for entry in report["checkpoints"]:
-        yield f"checkpoint {entry['number']}: {', '.join(_about(entry))}"
+    for entry in (*report["checkpoints"], *report["spark"]):
+        yield f"{entry.get('kind', 'checkpoint')} {entry['number']}: {', '.join(_about(entry))}"
         yield from _problem(entry)
         if "job" in entry:
             job = [f"{name} {digest[:DIGEST]}" for name, digest in entry["job"].items()]

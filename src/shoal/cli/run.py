@@ -9,10 +9,8 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from shoal import __version__
 from shoal._jit import is_cold, sources_digest
@@ -26,6 +24,7 @@ from shoal.cli.ends import (
 )
 from shoal.cli.eyes import Eyes
 from shoal.cli.logs import configure_logs, is_logging, say_or_log
+from shoal.cli.signals import ended_by_signals
 from shoal.cli.terminal import Progress, say, tell
 from shoal.errors import JobError, Problem, ShoalError
 from shoal.events import event, sentence
@@ -99,7 +98,7 @@ def run(job_path: Path, ask: Ask) -> int:
             undo_pseudonyms=ask.undo_pseudonyms,
         )
         eyes.look_at(running)
-        with _signals(running) as caught:
+        with ended_by_signals(running.stop) as caught:
             begin = time.perf_counter()
             try:
                 running.go()
@@ -200,26 +199,6 @@ def _fate(running: Run) -> str:
     return (
         f"{running.n_written:,} rows were published; {held} are still held and were not published"
     )
-
-
-@contextlib.contextmanager
-def _signals(running: Run) -> Iterator[list[int]]:
-    """Let Ctrl-C and SIGTERM end the run in good order; a second one ends it at once."""
-    caught: list[int] = []
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if caught:
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
-        caught.append(number)
-        running.stop()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield caught
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _refuse_foreign(source: Input, sink: Output) -> None:

@@ -10,16 +10,15 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli.ends import input_of, output_of
 from shoal.cli.eyes import Eyes
 from shoal.cli.logs import configure_logs, is_logging, say_or_log
 from shoal.cli.run import refuse_overwriting, warn_of
+from shoal.cli.signals import ended_by_signals
 from shoal.cli.terminal import Progress, say, tell
 from shoal.errors import JobError, Problem, ResourceError, ShoalError
 from shoal.events import event
@@ -109,7 +108,8 @@ def spark(job_path: Path, ask: Ask) -> int:
             )
             eyes.look_at(running)
             n_before = running.summary.n_in
-            with _signals() as caught:
+            # A batch that a second signal cuts off is repeated by the next run: that is safe, too.
+            with ended_by_signals(lambda: None) as caught:
                 while not running.wait(LOOK):
                     if caught:
                         running.stop(drain=ask.drain)
@@ -163,28 +163,6 @@ def _setting(text: str) -> tuple[str, str]:
     if not equals or not name:
         raise JobError(Problem("--conf", "must be KEY=VALUE", repr(name)))
     return name, value
-
-
-@contextlib.contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Let Ctrl-C and SIGTERM end the job after the batch that runs; a second one ends it at once.
-
-    A batch that is cut off is repeated by the next run, so that is safe as well.
-    """
-    caught: list[int] = []
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if caught:
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
-        caught.append(number)
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield caught
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _finish(summary: Summary, n_read: int, seconds: float, caught: list[int], ask: Ask) -> int:

@@ -1,7 +1,7 @@
 """The same job on Apache Spark's Structured Streaming, for those who outgrow one machine.
 
 `publish` takes a streaming DataFrame and a job. A micro-batch goes through these files, in this
-order: `ends` (where rows come from), `turns` (what the driver does with a batch), `places` and
+order: `ends` (where rows come from), `driver` (what is done with a batch), `places` and
 `routing` (which shard a row belongs to), `shard` (what a shard does with its rows), `ends` again
 (where rows go). What survives a crash is in `ledger`.
 """

@@ -8,11 +8,8 @@ state.
 
 from __future__ import annotations
 
-import os
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +18,6 @@ import pyarrow as pa
 from shoal.algorithms.z_anonymity import ZAnonymous
 from shoal.deciding import summary_of
 from shoal.decisions import ESTIMATE
-from shoal.errors import ShoalError
 from shoal.io.base import Chunk
 from shoal.spark.cells_apart import Parts, Stretch
 from shoal.spark.cells_decide import CellShard, Decided
@@ -29,6 +25,7 @@ from shoal.spark.cells_head import Estimate
 from shoal.spark.cells_tasks import Batch, CellTasks
 from shoal.spark.columns import CORRUPT, PREFIX, ROW, TICK
 from shoal.spark.desk import Desk
+from shoal.spark.failures import quietly
 from shoal.spark.ledger import Plan, Turn, shard_folder
 from shoal.spark.recipe import Recipe
 from shoal.state.folder import path_of
@@ -228,23 +225,11 @@ class CellTurn:
     def quietly(
         self, task: Callable[..., Iterator[pa.RecordBatch]], *told: Any
     ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-        """A task, as Spark runs it: what others say of a failure may quote a value."""
+        """A task, as Spark runs it; see `shoal.spark.failures.quietly`."""
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            try:
-                self.recipe.check_code()
-                yield from task(*told, batches)
-            except ShoalError as error:
-                # What has led to it may quote a value, and Spark writes all of it down in its logs.
-                raise error from None
-            except Exception as error:
-                if os.environ.get("SHOAL_DEBUG"):
-                    raise
-                frame = traceback.extract_tb(error.__traceback__)[-1]
-                where = f"{Path(frame.filename).name}, line {frame.lineno}"
-                raise ShoalError(
-                    f"{type(error).__name__} in {where}, in a shard of {self.turn.name}"
-                ) from None
+            self.recipe.check_code()
+            return quietly(task(*told, batches), self.turn.name)
 
         return run
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.errors import DataError
+from shoal.hierarchy import Hierarchy
 from shoal.hold import ARRIVED_S
 from shoal.hold import ROW as HELD_ROW
 from shoal.io.aside import put_in_place, written_aside
@@ -23,7 +24,7 @@ from shoal.spark.columns import CORRUPT, PREFIX, ROW, TICK
 from shoal.spark.ledger import Turn
 from shoal.spark.recipe import Recipe
 
-__all__ = ["MOST_SHARDS", "Desk", "lines_path"]
+__all__ = ["MOST_SHARDS", "Desk", "drop_unfinished", "lines_path"]
 
 #: Groups of different shards, of all plans, are told apart by so many.
 MOST_SHARDS = 1 << 20
@@ -35,6 +36,9 @@ class Desk:
     def __init__(self, recipe: Recipe, number: int, folder: Path, turn: Turn) -> None:
         self._recipe, self._number, self._folder, self._turn = recipe, number, folder, turn
         self._publisher = recipe.publisher()
+        self._categories = [
+            quasi.name for quasi in recipe.schema.quasi if isinstance(quasi.domain, Hierarchy)
+        ]
         self._n_in = 0
         self._before: pa.RecordBatch | None = None
         self._bad: QuarantineWriter | None = None
@@ -62,7 +66,8 @@ class Desk:
 
     def chunk(self, batch: pa.RecordBatch) -> Chunk:
         """The rows of a batch of Spark's, without those that carry nothing but time."""
-        rows = batch.filter(batch.column(TICK).is_null())
+        ticks = batch.column(TICK)
+        rows = batch if ticks.null_count == len(ticks) else batch.filter(ticks.is_null())
         n = rows.num_rows
         if self._recipe.traced:
             places = np.asarray(rows.column(ROW)).astype(np.int64)
@@ -71,7 +76,9 @@ class Desk:
         self._n_in += n
         if self._recipe.order:
             self._check_order(rows.select(self._recipe.order))
-        kept = rows.select([name for name in rows.schema.names if not name.startswith(PREFIX)])
+        kept = self._told_apart(
+            rows.select([name for name in rows.schema.names if not name.startswith(PREFIX)])
+        )
         corrupt = rows.column(CORRUPT) if CORRUPT in rows.schema.names else None
         if corrupt is None or corrupt.null_count == n:
             return Chunk(kept, places, [])
@@ -81,6 +88,13 @@ class Desk:
             for i in np.flatnonzero(torn).tolist()
         ]
         return Chunk(kept.filter(pa.array(~torn)), places[~torn], bad)
+
+    def _told_apart(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The same with a dictionary of each category, so that the codec looks at a text once."""
+        for name in self._categories:
+            place = rows.schema.get_field_index(name)
+            rows = rows.set_column(place, name, rows.column(place).dictionary_encode())
+        return rows
 
     def _check_order(self, order: pa.RecordBatch) -> None:
         """Refuse rows that stand at the same place: they might change places in a repetition."""
@@ -135,6 +149,14 @@ class Desk:
                              self._tracer.subject)  # fmt: skip
             self._tracer.quarantined(np.array([row.row for row in bad]), lines)
 
+    def __enter__(self) -> Desk:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None and self._bad is not None:
+            self._bad.close()
+            self._aside.unlink(missing_ok=True)
+
     def close(self) -> None:
         """Have on the disk what goes beside the output."""
         if self._bad is not None:
@@ -149,6 +171,12 @@ class Desk:
 def lines_path(folder: Path, turn: Turn) -> Path:
     """Where a shard leaves its lines of the trace for the driver."""
     return folder / f"trace-{turn.number:010}"
+
+
+def drop_unfinished(quarantine: Path, turn: Turn) -> None:
+    """Forget bad rows that attempts at a turn have written down and not finished."""
+    for left in quarantine.glob(f".*-{turn.name}-shard-*"):
+        left.unlink(missing_ok=True)
 
 
 def write_lines(path: Path, lines: list[pa.RecordBatch]) -> None:

@@ -29,6 +29,7 @@ from shoal.recovery import Saved
 from shoal.space import Space
 from shoal.spark.cells import live_cells
 from shoal.spark.columns import ROW, SHARD, TICK, order_column
+from shoal.spark.desk import drop_unfinished
 from shoal.spark.failures import retold
 from shoal.spark.ledger import Done, Ledger, Plan, Turn
 from shoal.spark.lines import gather_lines
@@ -170,7 +171,7 @@ class Driver:
     def migrate(self, n_shards: int) -> None:
         """Publish what is held, and deal rows out anew from the next batch on."""
         # A batch that is finished after this, by the plan of before, would leave rows behind.
-        self._ledger.check_settled()
+        self._ledger.check_finished()
         self.end()
         number = self._ledger.newest_plan
         before = None if number is None else self._ledger.plan(number)
@@ -317,7 +318,9 @@ class Driver:
             dealt = rows.unionByName(dealt, allowMissingColumns=True)
         else:
             dealt = dealt.select("*", *self._nothing())
-        return dealt.repartitionById(plan.n_shards, SHARD).sortWithinPartitions(*self._order)
+        dealt = dealt.repartitionById(plan.n_shards, SHARD).sortWithinPartitions(*self._order)
+        # What has put rows in order needn't go all the way to Python, path of the file and all.
+        return dealt.drop(*(name for name in self._order if name not in self._recipe.order))
 
     def _nothing(self) -> list[Column]:
         """The columns of rows, where there are none."""
@@ -361,6 +364,8 @@ class Driver:
             total.state(),
         )
         self._ledger.finish(turn, done)
+        if recipe.quarantine is not None:
+            drop_unfinished(recipe.quarantine, turn)
         self.summary, self.n_written = total, done.n_out
         n_bytes, seconds = sum(s["n_bytes"] for s in figures), self._clock() - turn.at
         self.saved = Saved(turn.number, n_bytes, self._clock(), seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from shoal.job_ends import Input, Output
 from shoal.spark.columns import CORRUPT
 from shoal.spark.driver import Write
 
-__all__ = ["read_sample", "read_stream", "writer_of"]
+__all__ = ["messages_of_rows", "read_sample", "read_stream", "rows_of_messages", "writer_of"]
 
 #: What Spark calls the formats of files, and what it must be told to read them as we do.
 #: (Of CSV that is: to look at the header of every file. Where columns stand in another order, Spark
@@ -125,14 +126,12 @@ class _TableWriter:
 
     def __call__(self, rows: DataFrame, turn: str) -> None:
         """Write the rows of a turn."""
-        session = rows.sparkSession
-        if not session.catalog.tableExists(self._name):
-            columns = rows.withColumn("batch", F.lit(turn)).schema
-            empty = session.createDataFrame([], columns)
-            empty.write.partitionBy("batch").saveAsTable(self._name)
-        # The partition is named: otherwise the whole table would be written over, whatever options
-        # say, unless the session has been told.
-        session.sql(
+        spark = rows.sparkSession
+        if not spark.catalog.tableExists(self._name):
+            with_turn = rows.limit(0).withColumn("batch", F.lit(turn))
+            with_turn.write.partitionBy("batch").saveAsTable(self._name)
+        # That partition and no other, whatever the session says of overwriting.
+        spark.sql(
             f"INSERT OVERWRITE TABLE {self._name} PARTITION (batch = '{turn}') "
             "SELECT * FROM {rows}",
             rows=rows,
@@ -143,44 +142,63 @@ class _TableWriter:
 
 
 def _read_topic(spark: SparkSession, job: Job, kafka: KafkaSettings) -> DataFrame:
-    names = job.schema.columns
-    fields = [StructField(name, StringType()) for name in (kafka.columns or names)]
-    schema = StructType([*fields, StructField(CORRUPT, StringType())])
-    options = {"columnNameOfCorruptRecord": CORRUPT, "mode": "PERMISSIVE"}
     stream = spark.readStream.format("kafka").options(
         **_options(kafka), subscribe=kafka.topic, startingOffsets=kafka.start, failOnDataLoss="true"
     )
+    if kafka.partitions is not None:
+        raise JobError(
+            Problem("input.partitions", "are dealt out by Spark itself", None, "Leave it out")
+        )
+    return rows_of_messages(stream.load(), kafka, job.schema.columns)
+
+
+def rows_of_messages(
+    messages: DataFrame, kafka: KafkaSettings, columns: Sequence[str]
+) -> DataFrame:
+    """The rows in messages of Kafka's, as text, with where each comes from."""
+    fields = [StructField(name, StringType()) for name in (kafka.columns or columns)]
+    schema = StructType([*fields, StructField(CORRUPT, StringType())])
+    options = {"columnNameOfCorruptRecord": CORRUPT, "mode": "PERMISSIVE"}
     text = F.col("value").cast("string")
     if kafka.format == "json":
         parsed = F.from_json(text, schema, options)
     elif kafka.format == "csv" and kafka.columns:
-        parsed = F.from_csv(text, schema.simpleString()[7:-1], options | {"escape": '"'})
+        names = ", ".join(f"`{field.name}` STRING" for field in schema)
+        parsed = F.from_csv(text, names, options | {"escape": '"'})
     else:
         raise JobError(
             Problem("input.format", "must be json, or csv with input.columns, on Spark",
                     repr(kafka.format), "Or read the stream yourself, and call shoal.spark.publish")
         )  # fmt: skip
-    told = stream.load().select("topic", "partition", "offset", parsed.alias("row"))
-    return told.select("topic", "partition", "offset", "row.*")
+    place = ("topic", "partition", "offset")
+    return messages.select(*place, parsed.alias("row")).select(*place, "row.*")
 
 
 class _TopicWriter:
-    """A topic. Spark writes at least once; a header tells which messages are the same again."""
+    """A topic. Spark writes at least once; headers tell which messages are the same again."""
 
     def __init__(self, kafka: KafkaSettings) -> None:
-        self._kafka = kafka
+        if kafka.format != "json":
+            raise JobError(Problem("output.format", "must be json on Spark", repr(kafka.format)))
+        self._options, self._topic = _options(kafka), kafka.topic
 
     def __call__(self, rows: DataFrame, turn: str) -> None:
         """Write the rows of a turn."""
-        number = F.monotonically_increasing_id().cast("string").cast("binary")
-        headers = F.array(
-            F.struct(F.lit("shoal-batch").alias("key"), F.lit(turn.encode()).alias("value")),
-            F.struct(F.lit("shoal-row").alias("key"), number.alias("value")),
-        )
-        value = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
-        rows.select(value.alias("value"), headers.alias("headers")).write.format("kafka").options(
-            **_options(self._kafka), topic=self._kafka.topic, includeHeaders="true"
+        messages_of_rows(rows, turn).write.format("kafka").options(
+            **self._options, topic=self._topic, includeHeaders="true"
         ).save()
+
+
+def messages_of_rows(rows: DataFrame, turn: str) -> DataFrame:
+    """A message for each row. Written again, it has the same headers, and no other has them."""
+    # Each task has the rows of one shard, in their order.
+    number = F.monotonically_increasing_id().cast("string").cast("binary")
+    headers = F.array(
+        F.struct(F.lit("shoal-batch").alias("key"), F.lit(turn.encode()).alias("value")),
+        F.struct(F.lit("shoal-row").alias("key"), number.alias("value")),
+    )
+    value = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
+    return rows.select(value.alias("value"), headers.alias("headers"))
 
 
 def _options(kafka: KafkaSettings) -> dict[str, Any]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
 
 from shoal import errors
 from shoal.errors import JobError, Problem, ResourceError, ShoalError
 
-__all__ = ["retold"]
+__all__ = ["quietly", "retold"]
 
 _OURS = re.compile(r"^shoal\.errors\.(\w+): (.*)$", re.MULTILINE)
 
@@ -40,3 +45,17 @@ def retold(error: BaseException) -> BaseException:
         key, _, what = text.partition(": ")
         return JobError(Problem(key, what))
     return kind(text) if issubclass(kind, ShoalError) else ShoalError(text)
+
+
+def quietly(batches: Iterator[pa.RecordBatch], turn: str) -> Iterator[pa.RecordBatch]:
+    """What a task gives. If it fails no value is told: Spark writes all of it down in its logs."""
+    try:
+        yield from batches
+    except ShoalError as error:
+        raise error from None
+    except Exception as error:
+        if os.environ.get("SHOAL_DEBUG"):
+            raise
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}, line {frame.lineno}"
+        raise ShoalError(f"{type(error).__name__} in {where}, in a shard of {turn}") from None

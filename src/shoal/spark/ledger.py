@@ -226,13 +226,13 @@ class Ledger:
         """The turn of this number if it was begun before, to be repeated as it was."""
         return self._turn(number) if self._turns.has(number) else None
 
-    def check_settled(self) -> None:
-        """Refuse to go on another way while a turn is begun that isn't done.
+    def check_finished(self) -> None:
+        """Refuse to go another way while a turn that was begun isn't done.
 
         Raises
         ------
         CheckpointError
-            If there is one: some of its rows may be out, and others be held.
+            If there is one: some of its rows may be out.
         """
         last, begun = self.last_done, self._turns.numbers()
         if begun and begun[-1] > (-1 if last is None else last):
@@ -248,9 +248,9 @@ class Ledger:
         ------
         CheckpointError
             If Spark's checkpoint and this ledger aren't of the same job and moment, or a turn was
-            begun that isn't done: some of its rows may be out.
+            begun that isn't done.
         """
-        self.check_settled()
+        self.check_finished()
         last = self.last_done
         seen = (*self._done.numbers(), *self._idle.numbers())
         newest = max(seen, default=-2)

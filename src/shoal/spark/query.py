@@ -119,8 +119,7 @@ def publish(
             driver.migrate(n_shards)
         driver.ensure_plan(n_shards)
         if seconds is not None:
-            # Also until the end: Spark goes on with the sources that it has begun with, or not at
-            # all, and whoever has read up to the end may want to follow what comes after it.
+            # To the end too: Spark goes on with the same sources alone.
             rows = _with_ticks(rows)
         writer = (
             rows.writeStream.foreachBatch(driver.batch)

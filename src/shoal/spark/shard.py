@@ -8,19 +8,17 @@ state and what was noted before the turn, so that a repetition gives the same by
 from __future__ import annotations
 
 import hashlib
-import os
-import traceback
+import itertools
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from shoal.deciding import Decider, State
-from shoal.errors import ShoalError
 from shoal.intake import Intake
 from shoal.spark.columns import SHARD
 from shoal.spark.desk import Desk
+from shoal.spark.failures import quietly
 from shoal.spark.ledger import Plan, Turn, shard_folder
 from shoal.spark.recipe import Recipe
 from shoal.state.versions import Versions
@@ -84,9 +82,30 @@ class Shard:
         """Live through a turn: give what is published, then keep the state."""
         recipe, decider = self._recipe, self._decider
         assert decider is not None
+        with Desk(recipe, self.number, self.folder, turn) as desk:
+            yield from self._decided(decider, desk, turn, batches)
+            desk.close()
+        facts, arrays, held = decider.snapshot()
+        n_bytes = self._states.save(turn.number, facts, arrays, held)
+        # Last of all: that it is there says that all else is.
+        self._figures.save(
+            turn.number,
+            {
+                "summary": facts["summary"],
+                "latest": facts["latest"],
+                "deadline": decider.next_deadline,
+                "n_out": desk.n_out,
+                "n_bytes": n_bytes,
+            },
+        )
+
+    def _decided(
+        self, decider: Decider, desk: Desk, turn: Turn, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """All that happens in a turn, one thing after the other: give what is published."""
+        recipe = self._recipe
         policy = recipe.policy
         intake = Intake(decider.codec, recipe.schema, policy.lateness, policy.ahead)
-        desk = Desk(recipe, self.number, self.folder, turn)
         if turn.latest is not None and turn.latest > decider.latest:
             # Time goes on in places where nobody is seen, too.
             decider.latest = turn.latest
@@ -105,20 +124,6 @@ class Shard:
                 yield from desk.leaving(decider.tick(turn.until, turn.at))
         if turn.is_end:
             yield from desk.leaving(decider.flush(turn.at))
-        desk.close()
-        facts, arrays, held = decider.snapshot()
-        n_bytes = self._states.save(turn.number, facts, arrays, held)
-        # Last of all: that it is there says that all else is.
-        self._figures.save(
-            turn.number,
-            {
-                "summary": facts["summary"],
-                "latest": facts["latest"],
-                "deadline": decider.next_deadline,
-                "n_out": desk.n_out,
-                "n_bytes": n_bytes,
-            },
-        )
 
 
 def step(
@@ -128,24 +133,18 @@ def step(
 
     Rows come in their order, and before them one that names the shard.
     """
-    try:
-        recipe.check_code()
-        first = next(batches)
-        number = first_shard + int(first.column(SHARD)[0].as_py())
-        shard = Shard(recipe, number)
-        shard.load(turn)
-        yield from shard.live(turn, _with(first, batches))
-        shard.stay_at_hand(turn)
-    except ShoalError as error:
-        # What has led to it may quote a value, and Spark writes all of it down in its logs.
-        raise error from None
-    except Exception as error:
-        if os.environ.get("SHOAL_DEBUG"):
-            raise
-        # What others say of a failure may quote a value, too.
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(frame.filename).name}, line {frame.lineno}"
-        raise ShoalError(f"{type(error).__name__} in {where}, in a shard of {turn.name}") from None
+    return quietly(_lived(recipe, turn, first_shard, batches), turn.name)
+
+
+def _lived(
+    recipe: Recipe, turn: Turn, first_shard: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    recipe.check_code()
+    first = next(batches)
+    shard = Shard(recipe, first_shard + int(first.column(SHARD)[0].as_py()))
+    shard.load(turn)
+    yield from shard.live(turn, itertools.chain([first], batches))
+    shard.stay_at_hand(turn)
 
 
 def shard_seed(plan: Plan, number: int) -> bytes:
@@ -155,11 +154,6 @@ def shard_seed(plan: Plan, number: int) -> bytes:
         return seed
     told = hashlib.blake2b(b"%d" % number, digest_size=32, key=seed[:64], person=b"shoal-shard")
     return told.digest()
-
-
-def _with(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
 
 
 def _parts(checkpoint: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, pa.RecordBatch]]:
