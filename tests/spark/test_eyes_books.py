@@ -83,6 +83,39 @@ def test_a_batch_that_was_skipped_may_come_again(tmp_path, n_before):
     ledger.check_follows(2 * n_before + 4)
 
 
+# -- Spark's own checkpoint ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["interrupted", "done"])
+@pytest.mark.parametrize("now", [None, 'v1\n{}\n{"logOffset":5}'], ids=["gone", "another"])
+def test_a_batch_that_spark_has_made_up_anew_is_refused(tmp_path, is_done, now):
+    # After a loss of power, or of the folder: what is in the batch now may be more than was.
+    world = World(tmp_path)
+    path = world.ledger.folder / "spark" / "offsets" / "0"
+    path.parent.mkdir(parents=True)
+    path.write_text('v1\n{}\n{"logOffset":4}')
+    world.ledger.begin(world.turn(0))
+    assert world.ledger.noted(0) is not None
+    if is_done:
+        world.done(world.turn(0))
+    if now is None:
+        path.unlink()
+    else:
+        path.write_text(now)
+    with pytest.raises(CheckpointError, match="Spark's own checkpoint isn't the one"):
+        world.driver().batch(None, 0)  # type: ignore[arg-type]
+
+
+def test_a_batch_that_is_done_is_over_when_spark_asks_for_it_again(tmp_path):
+    world = World(tmp_path)
+    path = world.ledger.folder / "spark" / "offsets" / "0"
+    path.parent.mkdir(parents=True)
+    path.write_text("v1\n{}\n{}")
+    world.done(world.turn(0))
+    world.driver().batch(None, 0)  # type: ignore[arg-type]
+    assert world.ledger.last_done == 0
+
+
 # -- migrations ------------------------------------------------------------------------------------
 
 

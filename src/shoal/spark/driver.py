@@ -133,13 +133,13 @@ class Driver:
             try:
                 if self._is_stopping:
                     raise StoppedError
+                turn = self._ledger.noted(2 * batch_id)
                 if self._ledger.is_done(2 * batch_id):
                     # All is written; Spark alone doesn't know. What it began from may be gone.
                     return
                 rows = df.where(F.col(TICK).isNull())
                 if self._ordered.as_read:
                     rows = numbered(rows, self._ordered.n_columns)
-                turn = self._ledger.noted(2 * batch_id)
                 if turn is None:
                     if self._has_ticks and self._is_idle(rows):
                         self._ledger.skip(2 * batch_id)
