@@ -12,13 +12,19 @@ import pytest
 
 from shoal.algorithms.z_anonymity import ZAnonymous
 from shoal.errors import DataError, ShoalError
+from shoal.policy import Policy, Window, ZAnonymity
+from shoal.pseudonyms import Pseudonym
+from shoal.release import Publish
+from shoal.spark.cells_apart import Stretch
 from shoal.spark.cells_head import CellHead
 from shoal.spark.cells_shard import STRETCH, CellTurn, _whole, tasks_of
 from shoal.spark.columns import TICK, order_column
-from shoal.spark.ledger import Ledger, Plan, Turn
+from shoal.spark.ledger import Ledger, Plan, Turn, shard_folder
 from shoal.spark.recipe import Recipe
+from shoal.state.versions import Versions
 
 from .cells_world import SEED, Case, story
+from .test_cells_plan import Cluster
 
 N_SHARDS = 2
 ORDER = order_column(0)
@@ -84,3 +90,41 @@ def test_lines_that_dont_fit_into_one_batch_are_never_left_out():
     with pytest.raises(pa.ArrowException):
         _whole([batch, batch])
     assert _whole([batch.slice(0, 0), batch.slice(0, 1)]).num_rows == 1
+
+
+def test_rows_that_a_single_shard_has_counted_are_gone_beyond():
+    case = story(30, publish=Publish(pseudonym=Pseudonym(5)), cuts=())
+    head = CellHead(case.tasks(N_SHARDS))
+    head.go_on([Stretch(10, 9, 4.0, 1.0)], bytes(32))
+    key = head.snapshot().arrays["names.key"]
+    head.go_beyond(25, 9.5)
+    assert head.before == Stretch(25, 25, 9.5, 9.5)
+    assert head.begins([Stretch(2, 2, 3.0, 3.0), Stretch()])[1] == Stretch(27, 27, 9.5, 9.5)
+    # Its period may be over, and its key must be nowhere any more.
+    assert key.any()
+    assert not head.snapshot().arrays["names.key"].any()
+    head.go_beyond(25, None)
+    assert head.before.latest == -np.inf
+
+
+# -- on Spark --------------------------------------------------------------------------------------
+
+
+def test_shards_of_another_plan_follow_the_z_in_force(spark, tmp_path):
+    policy = Policy(ZAnonymity(2), window=Window(rows=25), missing="maybe")
+    knobs = {"probability": 0.7, "estimates": 1}
+    # The window is looked at before row 25, and in the second batch not at all.
+    case = story(35, policy=policy, knobs=knobs, cuts=(28,))
+    cluster = Cluster(spark, tmp_path, case, traced=False)
+    first, second = case.batches()
+    cluster.live(Turn(0, None, 0, False, 0.0, 0.0, None), first)
+    cluster.plan = Plan(2, None, bytes(range(1, 17)).hex(), 3)
+    cluster.ledger.add_plan(cluster.plan)
+    cluster.live(Turn(2, None, 1, False, 10.0, 10.0, None, n_in=28), second)
+    heads = Versions(cluster.ledger.folder, "head", job=cluster.recipe.job, seal=None)
+    z = heads.load(2).facts["z"]
+    assert z > policy.z
+    for shard in (3, 4):
+        folder = shard_folder(cluster.ledger.folder, shard)
+        states = Versions(folder, "state", job=cluster.recipe.job, seal=None)
+        assert states.load(2).arrays["place"]["z"].tolist() == [z]

@@ -79,6 +79,8 @@ class _Turn:
             # Another plan counts anew, but rows are numbered and named as before.
             found = self._heads.load(self._before[-1])
             self._head.restore(State(found.facts, found.arrays, found.batches))
+        if self._head.before.n_inputs != turn.n_in:
+            self._head.go_beyond(turn.n_in, turn.latest)
         self._kept: list[DataFrame] = []
 
     def live(
