@@ -22,7 +22,7 @@ from shoal.spark.order import Ordered
 from shoal.spark.query import _digests
 from shoal.spark.recipe import own_code
 
-from ..world import people
+from ..world import SCHEMA, people
 from .world import COLUMNS, Life, job_of, recipe_of
 
 pytestmark = pytest.mark.plain
@@ -264,3 +264,20 @@ def test_two_machines_with_processes_of_one_number_set_rows_apart(tmp_path, monk
         desk.close()
     (path,) = (tmp_path / "bad").iterdir()
     assert len(path.read_text().splitlines()) == 1
+
+
+# -- two clocks ------------------------------------------------------------------------------------
+
+
+def test_the_time_of_the_stream_isnt_taken_for_that_of_the_clock(tmp_path):
+    # Stamps may be in milliseconds, or of a calendar of their own; here a clock tells what is due.
+    table = people(12).select([*COLUMNS, "at"])
+    job = job_of(
+        tmp_path, schema='time = "at"\n' + SCHEMA,
+        policy="k = 3\ndelay = { rows = 1000, seconds = 10, clock = 'wall' }",
+    )  # fmt: skip
+    life = Life(recipe_of(job, table.schema, traced=False))
+    life.take(table, at=100.0)
+    assert life.take(at=101.0, latest=1.7e12) == []
+    assert life.take(at=102.0, latest=1.7e12) == []
+    assert len(life.take(at=110.0, latest=1.7e12)) > 3

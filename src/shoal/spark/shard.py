@@ -109,7 +109,8 @@ class Shard:
         if turn.latest is not None and turn.latest > decider.latest:
             # Time goes on in places where nobody is seen, too.
             decider.latest = turn.latest
-            yield from desk.leaving(decider.tick(turn.latest, turn.at))
+            if not recipe.by_wall:
+                yield from desk.leaving(decider.tick(turn.latest, turn.at))
         intake.latest = decider.latest
         for batch in batches:
             taken = intake.take(desk.chunk(batch), turn.at)
