@@ -373,7 +373,7 @@ def settled(
     ledger, plan = Ledger(folder / "state", job=job, seal=None), Plan(n_shards, None, SEED.hex())
     recipe = Recipe(
         case.schema, case.policy, ZAnonymous(**case.knobs), case.publish, case.table().schema,
-        ledger.folder, job, None, n_shards, 0.0, folder / "bad", traced,
+        ledger.folder, job, None, n_shards, folder / "bad", traced,
     )  # fmt: skip
     ledger.add_plan(plan)
     return ledger, recipe, plan

@@ -59,7 +59,7 @@ class Turns:
 
     def live(self, number: int, rows: pa.RecordBatch) -> None:
         head, parent = self._head, 2 * number - 2 if number else None
-        turn = Turn(2 * number, parent, 0, self._case.at(number), None)
+        turn = Turn(2 * number, parent, 0, False, self._case.at(number), 0.0, None)
         at = CellTurn(self.recipe, turn, self.plan, head.batch(turn.at, self.recipe.types))
         stretches = cut(self._case, rows, rows.num_rows // 3)
         for _ in range(2):
@@ -159,7 +159,7 @@ def test_a_line_that_cant_be_read_counts_as_a_row(tmp_path):
     case = story(8, cuts=())
     turns = Turns(tmp_path, case)
     at = CellTurn(
-        turns.recipe, Turn(0, None, 0, 0.0, None), turns.plan,
+        turns.recipe, Turn(0, None, 0, False, 0.0, 0.0, None), turns.plan,
         CellHead(tasks_of(turns.recipe, turns.plan)).batch(0.0, turns.recipe.types),
     )  # fmt: skip
     (_, rows) = cut(case, case.table(), 0)
@@ -179,7 +179,7 @@ def test_what_fails_in_a_task_tells_no_value(debug, tmp_path, monkeypatch):
     def task(batches: object) -> Any:
         yield from {"p7": 1}["p8"]  # type: ignore[misc]
 
-    at = CellTurn(recipe, Turn(0, None, 0, 0.0, None), plan, None)  # type: ignore[arg-type]
+    at = CellTurn(recipe, Turn(0, None, 0, False, 0.0, 0.0, None), plan, None)  # type: ignore[arg-type]
     expected = (KeyError, "p8") if debug else (ShoalError, r"^KeyError in .*, line \d+, in a shard")
     with pytest.raises(expected[0], match=expected[1]):
         list(at.quietly(task)(iter([])))
@@ -187,7 +187,7 @@ def test_what_fails_in_a_task_tells_no_value(debug, tmp_path, monkeypatch):
 
 def test_an_error_of_ours_is_told_as_it_is(tmp_path):
     _, recipe, plan = settled(tmp_path, story(3), N_SHARDS, traced=False)
-    at = CellTurn(recipe, Turn(0, None, 0, 0.0, None), plan, None)  # type: ignore[arg-type]
+    at = CellTurn(recipe, Turn(0, None, 0, False, 0.0, 0.0, None), plan, None)  # type: ignore[arg-type]
 
     def task(batches: object) -> Any:
         raise ShoalError("ours")
@@ -199,5 +199,5 @@ def test_an_error_of_ours_is_told_as_it_is(tmp_path):
 
 def test_decided_lines_are_told_from_rows(tmp_path):
     _, recipe, plan = settled(tmp_path, story(3), N_SHARDS, traced=False)
-    at = CellTurn(recipe, Turn(0, None, 0, 0.0, None), plan, None)  # type: ignore[arg-type]
+    at = CellTurn(recipe, Turn(0, None, 0, False, 0.0, 0.0, None), plan, None)  # type: ignore[arg-type]
     assert at.decided_schema.names[:2] == [STRETCH, PART]

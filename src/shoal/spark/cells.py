@@ -79,6 +79,8 @@ class _Turn:
             # Another plan counts anew, but rows are numbered and named as before.
             found = self._heads.load(self._before[-1])
             self._head.restore(State(found.facts, found.arrays, found.batches))
+        if self._head.before.n_inputs != turn.n_in:
+            self._head.go_beyond(turn.n_in, turn.latest)
         self._kept: list[DataFrame] = []
 
     def live(
@@ -132,7 +134,8 @@ class _Turn:
         found: list[DataFrame] = []
         estimates: list[Estimate] = []
         z_turns = list(at.batch.turns)
-        first, z = 0, None
+        # Shards that begin anew know the policy's z; what is promised may have grown meanwhile.
+        first, z = 0, self._head.z if before is None and self._head.looks else None
         for i, look in enumerate(looks):
             after = Kept("look", turn.number * MOST_LOOKS + i)
             segment = Segment(before, after, z, look.clock)

@@ -123,6 +123,18 @@ class CellHead:
             # Only the key matters: it is that of the period of the last row.
             self._pseudonyms.give(pa.array([""]), np.array([last]), secret)
 
+    def go_beyond(self, n_inputs: int, latest: float | None) -> None:
+        """Go on after rows that were counted elsewhere, by a single shard before a migration.
+
+        So places in the input go on, time doesn't run back, and no key of a pseudonym is used that
+        should be forgotten. How many of the rows were valid doesn't matter, but numbers must grow.
+        """
+        time = -np.inf if latest is None else latest
+        self.before = Stretch(n_inputs, n_inputs, time, time if np.isfinite(time) else np.nan)
+        self._slot = -1
+        pseudonym = self._tasks.publishing.pseudonym
+        self._pseudonyms = None if pseudonym is None else Pseudonyms(pseudonym.rotate)
+
     def snapshot(self) -> State:
         """All that later batches depend on."""
         facts: dict[str, Any] = {"z": self.z, "slot": self._slot}

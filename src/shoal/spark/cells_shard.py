@@ -228,6 +228,7 @@ class CellTurn:
         """A task, as Spark runs it; see `shoal.spark.failures.quietly`."""
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            self.recipe.check_code()
             return quietly(task(*told, batches), self.turn.name)
 
         return run
@@ -245,7 +246,7 @@ class CellTurn:
 
     def _chunk(self, desk: Desk, begin: Stretch, rows: pa.RecordBatch) -> Chunk:
         """The rows of a stretch, with the columns of the job alone."""
-        more = [name for name in (CORRUPT, TICK) if name in rows.schema.names]
+        more = [name for name in (CORRUPT, TICK, *self.recipe.order) if name in rows.schema.names]
         told = rows.select([*self.recipe.schema.columns, *more])
         if self.recipe.traced:
             # Lines that are no rows come first, and aren't counted.
@@ -280,8 +281,8 @@ class CellTurn:
 
 def _whole(batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
     """All lines of a task as one batch."""
-    table = pa.Table.from_batches(batches).combine_chunks()
-    found: pa.RecordBatch = table.to_batches()[0]
+    # What doesn't fit into one batch is a failure here, and not a second batch that nobody sees.
+    found: pa.RecordBatch = pa.concat_batches(list(batches))
     return found
 
 

@@ -140,7 +140,8 @@ class Desk:
             folder.mkdir(0o700, parents=True, exist_ok=True)
             name = f"{self._turn.name}-{self._folder.name}.jsonl"
             self._bad_path = folder / name
-            self._aside = folder / f".{os.getpid()}-{name}"
+            # Processes of two machines may have the same number.
+            self._aside = folder / f".{os.getpid()}-{secrets.token_hex(4)}-{name}"
             self._bad = QuarantineWriter(self._aside)
         self._bad.write(bad)
         if self._tracer is not None:

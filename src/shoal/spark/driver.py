@@ -133,19 +133,23 @@ class Driver:
             try:
                 if self._is_stopping:
                     raise StoppedError
+                turn = self._ledger.noted(2 * batch_id)
                 if self._ledger.is_done(2 * batch_id):
                     # All is written; Spark alone doesn't know. What it began from may be gone.
                     return
                 rows = df.where(F.col(TICK).isNull())
                 if self._ordered.as_read:
                     rows = numbered(rows, self._ordered.n_columns)
-                turn = self._ledger.noted(2 * batch_id)
                 if turn is None:
                     if self._has_ticks and self._is_idle(rows):
                         self._ledger.skip(2 * batch_id)
                         return
                     turn = self._begin(2 * batch_id, rows)
                 self._live(turn, rows)
+            except StoppedError as stopped:
+                # Nothing has failed: whoever waits for the end mustn't be told so.
+                self.failure = stopped
+                raise
             except BaseException as error:
                 self.failure = retold(error)
                 raise self.failure from None
@@ -166,6 +170,7 @@ class Driver:
 
     def migrate(self, n_shards: int) -> None:
         """Publish what is held, and deal rows out anew from the next batch on."""
+        # A batch that is finished after this, by the plan of before, would leave rows behind.
         self._ledger.check_finished()
         self.end()
         number = self._ledger.newest_plan
@@ -191,7 +196,10 @@ class Driver:
         """Begin no more batches, let the one that runs end, then call ``stop``."""
         self._is_stopping = True
         with self._busy:
-            stop()
+            # The batch that ran has ended, and no other gets further than to see that it must not.
+            pass
+        # Without the lock: Spark waits for a batch that it may have called, which waits for it.
+        stop()
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -219,6 +227,7 @@ class Driver:
             0 if before is None else before.n_in,
             0 if before is None else before.n_out,
             secrets.token_hex(32) if self._recipe.publish.pseudonym is not None else "",
+            self._recipe.code,
         )
         ledger.begin(turn)
         return turn
@@ -277,6 +286,15 @@ class Driver:
         return Places.learn(Space(recipe.schema, recipe.policy), np.concatenate(values), n_shards)
 
     def _live(self, turn: Turn, rows: DataFrame | None) -> None:
+        if turn.code != self._recipe.code:
+            raise CheckpointError(
+                f"{self._ledger.folder}: {turn.name} was interrupted, and another version of Shoal "
+                "is to repeat it. It might decide otherwise about rows that are out already. Let "
+                "the former version finish the batch; then change the version."
+            )
+        if turn.at > self._clock():
+            # Whoever noted it had a clock that is ahead of ours.
+            self._clock.go_on(turn.at)
         plan = self._ledger.plan(turn.plan)
         if self._recipe.policy.z and plan.n_shards > 1:
             assert rows is not None

@@ -21,9 +21,12 @@ from shoal.spark.driver import Write
 __all__ = ["messages_of_rows", "read_sample", "read_stream", "rows_of_messages", "writer_of"]
 
 #: What Spark calls the formats of files, and what it must be told to read them as we do.
+#: (Of CSV that is: to look at the header of every file. Where columns stand in another order, Spark
+#: would take one for another, and publish what nobody has named.)
+_CSV: dict[str, Any] = {"header": True, "escape": '"', "enforceSchema": False}
 _FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
-    "csv": ("csv", {"header": True, "escape": '"'}),
-    "tsv": ("csv", {"header": True, "escape": '"', "sep": "\t"}),
+    "csv": ("csv", _CSV),
+    "tsv": ("csv", _CSV | {"sep": "\t"}),
     "jsonl": ("json", {}),
     "parquet": ("parquet", {}),
 }

@@ -22,6 +22,8 @@ Under the folder of a job:
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
@@ -29,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import CheckpointError
+from shoal.io.aside import sync_folder
 from shoal.state.folder import locked, make_folder
 from shoal.state.seal import Seal
 from shoal.state.versions import Versions
@@ -60,6 +63,10 @@ class Turn:
         How many rows have come and have left before, since the job began.
     secret
         What new pseudonyms are made of, in hexadecimal digits; empty where there are none.
+    code
+        A digest of the code that decides: other code might decide otherwise.
+    offsets
+        A digest of what Spark has noted of the batch: which rows are in it.
     """
 
     number: int
@@ -72,6 +79,8 @@ class Turn:
     n_in: int = 0
     n_out: int = 0
     secret: str = field(default="", repr=False)
+    code: str = ""
+    offsets: str = ""
 
     @property
     def is_end(self) -> bool:
@@ -220,8 +229,21 @@ class Ledger:
         return self._done.has(number)
 
     def noted(self, number: int) -> Turn | None:
-        """The turn of this number if it was begun before, to be repeated as it was."""
-        return self._turn(number) if self._turns.has(number) else None
+        """The turn of this number if it was begun before, to be repeated as it was.
+
+        Raises
+        ------
+        CheckpointError
+            If Spark has since forgotten which rows the batch had, and has made up another one.
+        """
+        turn = self._turn(number) if self._turns.has(number) else None
+        if turn is not None and turn.offsets and turn.offsets != self._offsets(number):
+            raise CheckpointError(
+                f"{self.folder}: Spark's own checkpoint isn't the one with which batch "
+                f"{number // 2} was begun: other rows may be in it now, and be lost or published "
+                "twice. Put it back, or start anew with another folder and another output."
+            )
+        return turn
 
     def check_finished(self) -> None:
         """Refuse to go another way while a turn that was begun isn't done.
@@ -250,8 +272,13 @@ class Ledger:
         self.check_finished()
         last = self.last_done
         seen = (*self._done.numbers(), *self._idle.numbers())
-        expected = max([-1, *(n // 2 for n in seen)]) + 1
-        if number not in (2 * expected, None if last is None else last + 1):
+        newest = max(seen, default=-2)
+        expected = newest // 2 + 1
+        allowed = {2 * expected} if last is None else {2 * expected, last + 1}
+        if newest != last:
+            # It was skipped, and Spark may not know: it still has no rows.
+            allowed.add(newest)
+        if number not in allowed:
             raise CheckpointError(
                 f"{self.folder}: Spark is at batch {number // 2} and the state of the shards at "
                 f"batch {expected}: files are missing, or of another time. Put them back, or start "
@@ -266,7 +293,7 @@ class Ledger:
 
     def begin(self, turn: Turn) -> None:
         """Note a turn, before anything is computed."""
-        self._turns.save(turn.number, asdict(turn))
+        self._turns.save(turn.number, asdict(replace(turn, offsets=self._offsets(turn.number))))
 
     def finish(self, turn: Turn, done: Done) -> None:
         """Note that all a turn publishes is written, and forget what no repetition needs."""
@@ -297,6 +324,20 @@ class Ledger:
                 )
             found.append(figures.load(turn.number).facts)
         return found
+
+    def _offsets(self, number: int) -> str:
+        """A digest of Spark's note of which rows a batch has; empty if there is none here.
+
+        Spark doesn't have the disk keep it, and what is done must not outlive it.
+        """
+        path = self.folder / "spark" / "offsets" / str(number // 2)
+        if number % 2 or not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+            data = file.read()
+        sync_folder(path.parent)
+        return hashlib.blake2b(data, digest_size=16).hexdigest()
 
     def _turn(self, number: int) -> Turn:
         return Turn(**self._turns.load(number).facts)

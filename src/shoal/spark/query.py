@@ -23,7 +23,7 @@ from shoal.spark.ends import writer_of
 from shoal.spark.failures import retold
 from shoal.spark.ledger import Ledger
 from shoal.spark.order import with_order
-from shoal.spark.recipe import Recipe
+from shoal.spark.recipe import Recipe, own_code
 from shoal.state.seal import Seal
 
 __all__ = ["Publishing", "publish"]
@@ -94,12 +94,13 @@ def publish(
         job.publish,
         to_arrow_schema(rows.select(*(f"`{name}`" for name in job.schema.columns)).schema),
         job.checkpoints.folder.resolve(),
-        _digests(job, ordered.n_columns, traced=trace is not None),
+        _digests(job, order, ordered.n_columns, traced=trace is not None),
         job.checkpoints.seal,
         n_shards,
         job.bad_rows.file.resolve() if job.bad_rows.action == "quarantine" else None,
         trace is not None,
         tuple(order_column(i) for i in range(ordered.n_columns)) if order is not None else (),
+        own_code(),
     )
     stack = contextlib.ExitStack()
     try:
@@ -111,7 +112,7 @@ def publish(
             ordered=ordered, write=writer_of(job, job.output) if write is None else write,
             interval=interval,
             seed=job.pipeline.seed, trace=None if trace is None else Path(trace), watch=watch,
-            sample=sample, has_ticks=seconds is not None and not until_end,
+            sample=sample, has_ticks=seconds is not None,
         )  # fmt: skip
         driver.finish_pending()
         if migrate:
@@ -248,9 +249,12 @@ def _with_ticks(rows: DataFrame) -> DataFrame:
     return rows.unionByName(ticks)
 
 
-def _digests(job: Job, n_order: int, *, traced: bool) -> dict[str, str]:
-    """What the state of shards depends on."""
-    parts = {"trace": repr(traced), "order": repr(n_order)}
+def _digests(
+    job: Job, order: Sequence[str] | None, n_order: int, *, traced: bool
+) -> dict[str, str]:
+    """What the state of shards depends on; a batch in another order would be decided otherwise."""
+    told = n_order if order is None else list(order)
+    parts = {"trace": repr(traced), "order": repr(told)}
     return dict(job.digests) | {
         name: hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         for name, text in parts.items()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import pyarrow as pa
 
+from shoal import __version__
+from shoal._jit import sources_digest
 from shoal.deciding import Decider
 from shoal.engine import Anonymizer
+from shoal.errors import CheckpointError
 from shoal.policy import Policy
 from shoal.release import Publish, Publisher
 from shoal.release_cells import CellPublisher
@@ -18,7 +21,13 @@ from shoal.releasing import publisher_of
 from shoal.schema import Schema
 from shoal.state.seal import Seal
 
-__all__ = ["Recipe"]
+__all__ = ["Recipe", "own_code"]
+
+
+@cache
+def own_code() -> str:
+    """A digest of the code that decides here."""
+    return f"{__version__} {sources_digest()}"
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,8 @@ class Recipe:
     order
         The columns of the order of rows, where somebody says that they are different in every row:
         it is looked whether they are.
+    code
+        A digest of the code that decides, as the driver has it; empty: it isn't looked at.
     """
 
     schema: Schema
@@ -56,6 +67,7 @@ class Recipe:
     quarantine: Path | None
     traced: bool
     order: tuple[str, ...] = ()
+    code: str = ""
 
     @property
     def by_wall(self) -> bool:
@@ -89,6 +101,20 @@ class Recipe:
             self.schema, self.publish, self.types,
             with_gaps=self.policy.missing == "maybe", one_by_one=bool(self.policy.z),
         )  # fmt: skip
+
+    def check_code(self) -> None:
+        """Refuse to decide by other code than the driver has, here where this runs.
+
+        Raises
+        ------
+        CheckpointError
+            If it is another version: a repetition on another machine might decide otherwise.
+        """
+        if self.code and self.code != own_code():
+            raise CheckpointError(
+                "this machine has another version of Shoal than the driver, and might decide "
+                "otherwise about the same rows. Install the same version on all machines."
+            )
 
     def open_seal(self) -> Seal | None:
         """The seal, whose key is looked for where this runs: it doesn't travel."""

@@ -109,13 +109,15 @@ class Shard:
         if turn.latest is not None and turn.latest > decider.latest:
             # Time goes on in places where nobody is seen, too.
             decider.latest = turn.latest
-            yield from desk.leaving(decider.tick(turn.latest, turn.at))
+            if not recipe.by_wall:
+                yield from desk.leaving(decider.tick(turn.latest, turn.at))
         intake.latest = decider.latest
-        for i, batch in enumerate(batches):
+        for batch in batches:
             taken = intake.take(desk.chunk(batch), turn.at)
             if taken.bad:
                 desk.quarantine(taken.bad, taken.bad_subjects)
-            secret = _secret(turn, i) if decider.needs_secret(taken) else b""
+            # One for the whole turn, however Spark cuts its rows: a period makes its own key of it.
+            secret = bytes.fromhex(turn.secret) if decider.needs_secret(taken) else b""
             yield from desk.leaving(decider.take_in(taken, turn.at, secret))
         if recipe.by_wall:
             deadline = decider.next_deadline
@@ -138,6 +140,7 @@ def step(
 def _lived(
     recipe: Recipe, turn: Turn, first_shard: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    recipe.check_code()
     first = next(batches)
     shard = Shard(recipe, first_shard + int(first.column(SHARD)[0].as_py()))
     shard.load(turn)
@@ -152,11 +155,6 @@ def shard_seed(plan: Plan, number: int) -> bytes:
         return seed
     told = hashlib.blake2b(b"%d" % number, digest_size=32, key=seed[:64], person=b"shoal-shard")
     return told.digest()
-
-
-def _secret(turn: Turn, i: int) -> bytes:
-    """What pseudonyms that begin in the i-th part of a turn's rows are made of."""
-    return hashlib.blake2b(b"%d" % i, digest_size=32, key=bytes.fromhex(turn.secret)).digest()
 
 
 def _parts(checkpoint: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, pa.RecordBatch]]:
