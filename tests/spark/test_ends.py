@@ -13,7 +13,9 @@ import pytest
 
 from shoal.errors import CheckpointError, DataError, JobError, ParameterError
 from shoal.spark import publish
+from shoal.spark.columns import TICK, order_column
 from shoal.spark.ends import read_stream
+from shoal.spark.order import with_order
 
 from ..test_pipeline import Story
 from ..world import people
@@ -142,6 +144,18 @@ def test_a_user_tells_the_order_and_csv_is_written(spark, tmp_path):
     expected = [{k: str(v) for k, v in row.items()} for row in story.output.to_pylist()]
     found = [{k: str(v) for k, v in row.items()} for row in read_text(tmp_path / "out", "csv")]
     assert found == expected
+
+
+def test_rows_of_a_topic_are_in_the_order_of_their_offsets(spark, tmp_path):
+    (tmp_path / "in").mkdir()
+    places = [("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())]
+    fields = pa.schema([*TABLE.schema, *places])
+    ordered = with_order(stream_of(spark, tmp_path / "in", fields), COLUMNS, None)
+    assert (ordered.n_columns, ordered.as_read) == (3, False)
+    # As they are called otherwise, nothing but the file tells.
+    ordered = with_order(stream_of(spark, tmp_path / "in", TABLE.schema), COLUMNS, None)
+    assert (ordered.n_columns, ordered.as_read) == (2, True)
+    assert ordered.stream.columns == [*COLUMNS, order_column(0), order_column(1), TICK]
 
 
 def test_streams_that_cant_be_published_are_refused_at_once(spark, tmp_path):

@@ -19,7 +19,7 @@ from shoal.io.base import BadRow, Chunk
 from shoal.io.private import QuarantineWriter
 from shoal.order import Arranged
 from shoal.releasing import fitting, subject_type, subjects_in, tracer_of
-from shoal.spark.columns import CORRUPT, PREFIX, ROW, TICK
+from shoal.spark.columns import CORRUPT, ROW, TICK
 from shoal.spark.ledger import Turn
 from shoal.spark.recipe import Recipe
 
@@ -68,7 +68,8 @@ class Desk:
         else:
             places = np.arange(self._n_in, self._n_in + n)
         self._n_in += n
-        kept = rows.select([name for name in rows.schema.names if not name.startswith(PREFIX)])
+        columns = self._recipe.columns
+        kept = rows.select(columns.names).cast(columns)
         corrupt = rows.column(CORRUPT) if CORRUPT in rows.schema.names else None
         if corrupt is None or corrupt.null_count == n:
             return Chunk(kept, places, [])

@@ -212,7 +212,7 @@ class Driver:
         by_chance = F.xxhash64(*(F.col(name) for name in self._order))
         sample = rows.select(*names, by_chance.alias(SHARD)).orderBy(SHARD).limit(SAMPLE).toArrow()
         codec = recipe.decider(bytes(32)).codec
-        parts = sample.select(recipe.schema.columns).to_batches()
+        parts = sample.select(recipe.columns.names).cast(recipe.columns).to_batches()
         found = [codec.encode(batch).codes.values for batch in parts]
         if not any(map(len, found)):
             # Nobody has come, or bad rows alone.

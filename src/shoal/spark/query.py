@@ -89,7 +89,10 @@ def publish(
         job.policy,
         job.anonymizer,
         job.publish,
-        to_arrow_schema(rows.select(*(f"`{name}`" for name in job.schema.columns)).schema),
+        # Instants are the same whatever zone a session shows them in.
+        to_arrow_schema(
+            rows.select(*(f"`{name}`" for name in job.schema.columns)).schema, timezone="UTC"
+        ),
         job.checkpoints.folder.resolve(),
         _digests(job, ordered.n_columns, traced=trace is not None),
         job.checkpoints.seal,
