@@ -199,8 +199,10 @@ class Publishing:
 
 
 def _with_ticks(rows: DataFrame) -> DataFrame:
-    """Rows, and one a second that carries nothing but time: without it, a pause would hold rows."""
-    rate = rows.sparkSession.readStream.format("rate").option("rowsPerSecond", 1).load()
+    """Rows, and one a batch that carries nothing but time: without it, a pause would hold rows."""
+    # Unlike `rate`, it lets a run to the end take the batches of the other sources one by one.
+    reader = rows.sparkSession.readStream.format("rate-micro-batch")
+    rate = reader.option("rowsPerBatch", 1).load()
     nothing = [
         F.lit(None).cast(field.dataType).alias(field.name)
         for field in rows.schema.fields
