@@ -13,7 +13,9 @@ import pytest
 
 from shoal.errors import CheckpointError, DataError, JobError, ParameterError
 from shoal.spark import publish
+from shoal.spark.columns import TICK, order_column
 from shoal.spark.ends import read_stream
+from shoal.spark.order import with_order
 
 from ..test_pipeline import Story
 from ..world import people
@@ -144,6 +146,18 @@ def test_a_user_tells_the_order_and_csv_is_written(spark, tmp_path):
     assert found == expected
 
 
+def test_rows_of_a_topic_are_in_the_order_of_their_offsets(spark, tmp_path):
+    (tmp_path / "in").mkdir()
+    places = [("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())]
+    fields = pa.schema([*TABLE.schema, *places])
+    ordered = with_order(stream_of(spark, tmp_path / "in", fields), COLUMNS, None)
+    assert (ordered.n_columns, ordered.as_read) == (3, False)
+    # As they are called otherwise, nothing but the file tells.
+    ordered = with_order(stream_of(spark, tmp_path / "in", TABLE.schema), COLUMNS, None)
+    assert (ordered.n_columns, ordered.as_read) == (2, True)
+    assert ordered.stream.columns == [*COLUMNS, order_column(0), order_column(1), TICK]
+
+
 def test_streams_that_cant_be_published_are_refused_at_once(spark, tmp_path):
     job = job_of(tmp_path, policy=POLICY, more="[output]\npath = 'out'\n")
     (tmp_path / "in").mkdir()
@@ -187,5 +201,15 @@ def test_a_batch_that_wasnt_written_is_finished_before_all_else(spark, tmp_path)
         run.to_end()
     run.job = job_of(tmp_path, policy=POLICY, more=more)
     run.to_end()
-    assert run.public == Story(run.job.pipeline, TABLE).go().output.to_pylist()
+    public = Story(run.job.pipeline, TABLE).go().output.to_pylist()
+    assert run.public == public
+    # Spark doesn't know that it is done, and has it repeated: it was ended after that.
+    for name in ("0", ".0.crc"):
+        (tmp_path / "state" / "spark" / "commits" / name).unlink()
+    later = people(60, seed=2).select(COLUMNS)
+    run.table = pa.concat_tables([TABLE, later])
+    put(later, tmp_path / "in", 1)
+    run.to_end()
+    assert run.public[: len(public)] == public
+    assert sorted(line["row"] for line in run.lines) == list(range(360))
     assert run.judge().verdict == "kept"

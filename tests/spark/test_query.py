@@ -12,7 +12,7 @@ from shoal.errors import CheckpointError
 from shoal.metrics import Summary
 
 from ..test_pipeline import Story
-from ..world import people
+from ..world import SCHEMA, people
 from .streams import OnSpark, put, spread, wait_until
 from .world import COLUMNS, by_row, job_of, unsharded
 
@@ -49,11 +49,32 @@ def counted(lines) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("name", ["castle", "fads"])
-def test_one_shard_is_a_run_on_its_own_row_for_row(spark, tmp_path, name):
-    run = on_spark(spark, tmp_path, name=name)
+def timed(table: pa.Table) -> pa.Table:
+    """Rows whose times are Spark's, as the time of the stream and as a column that is kept."""
+    seconds = pa.array([1_700_000_000 + i // 2 for i in range(len(table))])
+    times = seconds.cast(pa.timestamp("s", "UTC")).cast(pa.timestamp("us", "UTC"))
+    return table.append_column("at", times).append_column("seen", times)
+
+
+TIMED = 'time = "at"\n' + SCHEMA.replace('["ward"]', '["ward", "seen"]')
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "options"),
+    [
+        (
+            "castle",
+            timed(TABLE),
+            {"schema": TIMED, "policy": POLICY.replace("}", ", seconds = 25 }")},
+        ),
+        ("fads", TABLE, {}),
+    ],
+    ids=["castle", "fads"],
+)
+def test_one_shard_is_a_run_on_its_own_row_for_row(spark, tmp_path, name, table, options):
+    run = on_spark(spark, tmp_path, table, name=name, **options)
     publishing = run.to_end()
-    story = Story(run.job.pipeline, TABLE).go()
+    story = Story(run.job.pipeline, table).go()
     assert run.public == story.output.to_pylist()
     assert unsharded(run.lines) == by_row(story.trace.table.to_pylist())
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
@@ -80,7 +101,10 @@ def test_several_shards_lose_and_double_nothing_and_migrate(spark, tmp_path):
     more = people(600, seed=2, n_people=200).select(COLUMNS)
     run.table = pa.concat_tables([TABLE, more])
     spread(more, tmp_path / "in", 2, first=3)
-    publishing = run.to_end(shards=3, migrate=True)
+    publishing = run.publish(shards=3, migrate=True)
+    wait_until(lambda: publishing.summary.n_in == 1500, publishing)
+    publishing.stop(drain=True)
+    assert publishing.wait()
     lines = run.lines
     assert sorted(line["row"] for line in lines) == list(range(1500))
     published = [line["seq"] for line in lines if line["seq"] is not None]
@@ -110,7 +134,9 @@ def test_a_pause_of_the_input_doesnt_hold_rows(spark, tmp_path):
         put(table.slice(i * n_rows, n_rows), tmp_path / "in", i)
         # Nothing more comes until these are out.
         wait_until(lambda n=(i + 1) * n_rows: is_out(publishing.summary, n), publishing)
-    publishing.stop()
+    # Batches go on, one a second; none is begun once it is to stop.
+    publishing._driver.hold_on(lambda: None)
+    assert publishing.wait()
     # Who goes on to the end of what is there finds the same sources.
     run.to_end()
     lines = run.lines

@@ -20,7 +20,7 @@ from shoal.io.base import BadRow, Chunk
 from shoal.io.private import QuarantineWriter
 from shoal.order import Arranged
 from shoal.releasing import fitting, subject_type, subjects_in, tracer_of
-from shoal.spark.columns import CORRUPT, PREFIX, ROW, TICK
+from shoal.spark.columns import CORRUPT, ROW, TICK
 from shoal.spark.ledger import Turn
 from shoal.spark.recipe import Recipe
 
@@ -76,9 +76,8 @@ class Desk:
         self._n_in += n
         if self._recipe.order:
             self._check_order(rows.select(self._recipe.order))
-        kept = self._told_apart(
-            rows.select([name for name in rows.schema.names if not name.startswith(PREFIX)])
-        )
+        columns = self._recipe.columns
+        kept = self._told_apart(rows.select(columns.names).cast(columns))
         corrupt = rows.column(CORRUPT) if CORRUPT in rows.schema.names else None
         if corrupt is None or corrupt.null_count == n:
             return Chunk(kept, places, [])

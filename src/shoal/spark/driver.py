@@ -275,6 +275,8 @@ class Driver:
             some = self._sample.select(*columns, F.rand(SAMPLE_SEED).alias(SHARD)).orderBy(SHARD)
         found = some.limit(SAMPLE).drop(SHARD).toArrow()
         codec = recipe.decider(bytes(32)).codec
+        if self._sample is None:
+            found = found.cast(recipe.columns)
         values = [codec.encode(batch).codes.values for batch in found.to_batches()]
         n = sum(len(part) for part in values)
         if n < FEW * n_shards and self._sample is None:

@@ -92,7 +92,10 @@ def publish(
         job.policy,
         job.anonymizer,
         job.publish,
-        to_arrow_schema(rows.select(*(f"`{name}`" for name in job.schema.columns)).schema),
+        # Instants are the same whatever zone a session shows them in.
+        to_arrow_schema(
+            rows.select(*(f"`{name}`" for name in job.schema.columns)).schema, timezone="UTC"
+        ),
         job.checkpoints.folder.resolve(),
         _digests(job, order, ordered.n_columns, traced=trace is not None),
         job.checkpoints.seal,
@@ -238,8 +241,10 @@ class Publishing:
 
 
 def _with_ticks(rows: DataFrame) -> DataFrame:
-    """Rows, and one a second that carries nothing but time: without it, a pause would hold rows."""
-    rate = rows.sparkSession.readStream.format("rate").option("rowsPerSecond", 1).load()
+    """Rows, and one a batch that carries nothing but time: without it, a pause would hold rows."""
+    # Unlike `rate`, it lets a run to the end take the batches of the other sources one by one.
+    reader = rows.sparkSession.readStream.format("rate-micro-batch")
+    rate = reader.option("rowsPerBatch", 1).load()
     nothing = [
         F.lit(None).cast(field.dataType).alias(field.name)
         for field in rows.schema.fields
