@@ -93,7 +93,7 @@ def test_several_shards_lose_and_double_nothing_and_migrate(spark, tmp_path):
     assert sorted(set(seen)) == [300, 600, 900]
     held = publishing.summary.n_held
     assert held > 0
-    assert publishing.n_bytes > 0
+    assert publishing.saved.n_bytes > 0
     assert len(run.lines) == 900 - held
     # Another number of shards isn't begun with unseen.
     with pytest.raises(CheckpointError, match=r"has 2 shards and is to have 3.*--migrate"):

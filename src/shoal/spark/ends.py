@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
 from shoal.errors import JobError, Problem, ResourceError
+from shoal.io.aside import written_aside
 from shoal.io.formats import tell_format
 from shoal.io.kafka_settings import KafkaSettings
 from shoal.job import Job
 from shoal.job_ends import Input, Output
 from shoal.spark.columns import CORRUPT
 from shoal.spark.driver import Write
+from shoal.state.folder import make_folder
 
 __all__ = ["messages_of_rows", "read_sample", "read_stream", "rows_of_messages", "writer_of"]
 
@@ -31,6 +34,8 @@ _FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     "parquet": ("parquet", {}),
 }
 _TEXT = ("csv", "tsv", "jsonl")
+#: Where the columns of files are kept.
+COLUMNS = "columns.json"
 
 
 def read_stream(spark: SparkSession, job: Job, source: Input) -> DataFrame:
@@ -75,12 +80,7 @@ def _format(section: str, path: str, name: str | None) -> str:
 def _read_files(spark: SparkSession, job: Job, source: Input) -> DataFrame:
     name = _format("input", source.path, source.format)
     form, options = _FORMATS[name]
-    try:
-        schema = spark.read.format(form).options(**options).load(source.path).schema
-    except Exception as error:
-        raise ResourceError(
-            f"{source.path}: Spark can't read it as {name} ({type(error).__name__})."
-        ) from None
+    schema = _columns(spark, job, source, name)
     if name in _TEXT:
         # Lines that aren't rows are set apart, where Spark would fill them up.
         fields = [field for field in schema.fields if field.name != "_corrupt_record"]
@@ -89,6 +89,29 @@ def _read_files(spark: SparkSession, job: Job, source: Input) -> DataFrame:
     if job.spark.files is not None:
         options = options | {"maxFilesPerTrigger": job.spark.files}
     return spark.readStream.format(form).options(**options).schema(schema).load(source.path)
+
+
+def _columns(spark: SparkSession, job: Job, source: Input, name: str) -> StructType:
+    """The columns of the files and their types, as the first ones have them: kept with the state.
+
+    What Spark would find in other files at another start might be other types.
+    """
+    assert job.checkpoints is not None
+    kept = job.checkpoints.folder / COLUMNS
+    if kept.is_file():
+        return StructType.fromJson(json.loads(kept.read_text()))
+    form, options = _FORMATS[name]
+    try:
+        found = spark.read.format(form).options(**options).load(source.path).schema
+    except Exception as error:
+        raise ResourceError(
+            f"{source.path}: Spark finds no columns in it as {name} ({type(error).__name__}). Check "
+            "path and format; a first file must be there before the job begins."
+        ) from None
+    make_folder(kept.parent)
+    with written_aside(kept, private=True) as output:
+        output.write(found.json().encode())
+    return found
 
 
 def read_sample(spark: SparkSession, source: Input, path: str) -> DataFrame:

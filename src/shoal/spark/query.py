@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -87,17 +88,19 @@ def publish(
     rows = ordered.stream
     seconds = None if job.policy.delay is None else job.policy.delay.seconds
     interval = job.spark.interval
+    # Instants are the same whatever zone a session shows them in.
+    columns = to_arrow_schema(
+        rows.select(*(f"`{name}`" for name in job.schema.columns)).schema, timezone="UTC"
+    )
+    by = ordered.n_columns if order is None else order
     recipe = Recipe(
         job.schema,
         job.policy,
         job.anonymizer,
         job.publish,
-        # Instants are the same whatever zone a session shows them in.
-        to_arrow_schema(
-            rows.select(*(f"`{name}`" for name in job.schema.columns)).schema, timezone="UTC"
-        ),
+        columns,
         job.checkpoints.folder.resolve(),
-        _digests(job, order, ordered.n_columns, traced=trace is not None),
+        _digests(job, columns, by, traced=trace is not None),
         job.checkpoints.seal,
         n_shards,
         job.bad_rows.file.resolve() if job.bad_rows.action == "quarantine" else None,
@@ -255,11 +258,11 @@ def _with_ticks(rows: DataFrame) -> DataFrame:
 
 
 def _digests(
-    job: Job, order: Sequence[str] | None, n_order: int, *, traced: bool
+    job: Job, columns: pa.Schema, order: Sequence[str] | int, *, traced: bool
 ) -> dict[str, str]:
     """What the state of shards depends on; a batch in another order would be decided otherwise."""
-    told = n_order if order is None else list(order)
-    parts = {"trace": repr(traced), "order": repr(told)}
+    told = order if isinstance(order, int) else list(order)
+    parts = {"trace": repr(traced), "order": repr(told), "columns": str(columns)}
     return dict(job.digests) | {
         name: hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         for name, text in parts.items()
