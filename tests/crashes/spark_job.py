@@ -23,7 +23,8 @@ def main(folder: Path) -> None:
     columns: pa.Schema = pq.read_schema(next((folder / "in").glob("part-*")))
     stream = stream_of(spark, folder / "in", columns)
     job = Job.load(folder / "job.toml")
-    publish(stream, job, until_end=True, trace=folder / "trace").wait()
+    sample = spark.read.parquet(str(folder / "in"))
+    publish(stream, job, until_end=True, sample=sample, trace=folder / "trace").wait()
     ended(spark)
 
 

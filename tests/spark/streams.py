@@ -86,6 +86,8 @@ class OnSpark:
         stream = options.pop("stream", None)
         if stream is None:
             stream = stream_of(self.spark, self.folder / "in", self.table.schema)
+        # There are too few rows in a batch to learn from them which place is whose.
+        options.setdefault("sample", self.spark.createDataFrame(self.table))
         return publish(stream, self.job, trace=self.folder / "trace", **options)
 
     def to_end(self, **options: Any) -> Publishing:

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from shoal.clock import Clock
@@ -221,11 +222,18 @@ def test_a_machine_with_other_code_decides_nothing(tmp_path, monkeypatch):
 def test_another_order_is_another_job(tmp_path):
     job = job_of(tmp_path)
 
-    def told(order: list[str] | None) -> str:
-        return _digests(job, order, 2, traced=False)["order"]
+    def told(order: list[str] | int) -> str:
+        return _digests(job, TABLE.schema, order, traced=False)["order"]
 
     assert told(["a", "b"]) == told(["a", "b"])
-    assert len({told(["a", "b"]), told(["b", "a"]), told(["a", "c"]), told(None)}) == 4
+    assert len({told(["a", "b"]), told(["b", "a"]), told(["a", "c"]), told(2)}) == 4
+
+
+def test_other_types_are_another_job(tmp_path):
+    job = job_of(tmp_path)
+    other = TABLE.schema.set(1, pa.field("age", pa.float64()))
+    first, second = (_digests(job, columns, 2, traced=False) for columns in (TABLE.schema, other))
+    assert {name for name in first if first[name] != second[name]} == {"columns"}
 
 
 # -- pseudonyms ------------------------------------------------------------------------------------

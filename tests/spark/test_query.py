@@ -10,6 +10,7 @@ import pytest
 
 from shoal.errors import CheckpointError
 from shoal.metrics import Summary
+from shoal.spark.driver import MOST_LEAD
 
 from ..test_pipeline import Story
 from ..world import SCHEMA, people
@@ -147,7 +148,8 @@ def test_a_pause_of_the_input_doesnt_hold_rows(spark, tmp_path):
     ]
     # A machine that is busy can make rows late once, and not each time.
     assert min(waited) <= delay + 2 * interval
-    assert min(waited) >= delay - interval
+    # What is due leaves before the next turn is through, but nothing much earlier.
+    assert min(waited) >= (1 - MOST_LEAD) * delay
 
 
 def is_out(summary: Summary, n_rows: int) -> bool:

@@ -105,8 +105,8 @@ def _columns(spark: SparkSession, job: Job, source: Input, name: str) -> StructT
         found = spark.read.format(form).options(**options).load(source.path).schema
     except Exception as error:
         raise ResourceError(
-            f"{source.path}: Spark finds no columns in it as {name} ({type(error).__name__}). Check "
-            "path and format; a first file must be there before the job begins."
+            f"{source.path}: Spark finds no columns in it as {name} ({type(error).__name__}). "
+            "Check path and format; a first file must be there before the job begins."
         ) from None
     make_folder(kept.parent)
     with written_aside(kept, private=True) as output:
