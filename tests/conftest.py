@@ -36,6 +36,7 @@ COMPARED = (
 )  # fmt: skip
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needn't run twice, compiled and not."""
     here = Path(__file__).parent

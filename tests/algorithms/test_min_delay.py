@@ -18,8 +18,9 @@ from shoal import (
     Range,
     Schema,
 )
-from shoal.algorithms.min_delay import MinDelayEngine, _listed, _members
+from shoal.algorithms.min_delay import MinDelayEngine, _listed
 from shoal.engine import Engine
+from shoal.kernels.linked import members
 from shoal.policy import EntropyLDiversity, Missing
 from shoal.testing.streams import batch, difference, joined
 from tests.algorithms.rows import GAP, groups, outcomes, sides, stream
@@ -47,7 +48,10 @@ def classes(engine: Engine) -> list[list[int]]:
     """The rows of each class, in the order of the list."""
     assert isinstance(engine, MinDelayEngine)
     n = int(engine.state.marks["n_listed"][0])
-    return [_members(engine.state, _listed(engine.state, rank)).tolist() for rank in range(n)]
+    return [
+        members(engine.state.held.rows, engine.state.classes, _listed(engine.state, rank)).tolist()
+        for rank in range(n)
+    ]
 
 
 def check_whole(engine: Engine) -> None:
