@@ -45,7 +45,7 @@ unit: $(STAMP)
 
 coverage: $(STAMP)
 	@echo "==> the same tests and those with a broker and with crashes, in plain Python, with coverage"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests src --doctest-modules -m 'not long and not compiled' -n 2 \
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests src --doctest-modules -m 'not long and not compiled' -n 2 --dist loadgroup \
 		--cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 benchtest: $(STAMP)  ## that benchmarks and figures run from end to end, on little data
