@@ -28,6 +28,7 @@ PLAIN = (
     "test_recovery.py", "test_release.py", "test_release_cells.py", "test_rungs.py",
     "test_schema.py", "test_trace.py", "test_trace_cells.py", "test_writer.py",
     "test_z_pipeline.py", "test_active.py", "test_groups.py", "test_waiting.py",
+    "test_kafka_walk.py", "test_silence.py",
 )  # fmt: skip
 #: Tests of algorithms and kernels whose compiled code is compared with twins elsewhere.
 COMPARED = (
