@@ -34,7 +34,7 @@ class Desk:
     """Where rows come in and go out: the shape that Spark gives them, and the one it takes."""
 
     def __init__(self, recipe: Recipe, number: int, folder: Path, turn: Turn) -> None:
-        self._recipe, self._number, self._folder, self._turn = recipe, number, folder, turn
+        self._recipe, self._folder, self._turn = recipe, folder, turn
         self._publisher = recipe.publisher()
         self._categories = [
             quasi.name for quasi in recipe.schema.quasi if isinstance(quasi.domain, Hierarchy)

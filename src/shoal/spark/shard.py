@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
@@ -50,8 +49,7 @@ class Shard:
         self._states, self._figures = (
             Versions(self.folder, kind, job=recipe.job, seal=seal) for kind in ("state", "figures")
         )
-        plans = Versions(recipe.folder, "plan", job=recipe.job, seal=seal)
-        self._plans = plans
+        self._plans = Versions(recipe.folder, "plan", job=recipe.job, seal=seal)
         self._decider: Decider | None = None
 
     def load(self, turn: Turn) -> None:
@@ -67,8 +65,8 @@ class Shard:
         plan = Plan(**self._plans.load(turn.plan).facts)
         self._decider = self._recipe.decider(shard_seed(plan, self.number))
         if turn.parent is not None:
-            facts, arrays, batches = _parts(self._states.load(turn.parent))
-            self._decider.restore(State(facts, arrays, batches))
+            kept = self._states.load(turn.parent)
+            self._decider.restore(State(kept.facts, kept.arrays, kept.batches))
 
     def stay_at_hand(self, turn: Turn) -> None:
         """Have this process keep the state for the turn that comes after one."""
@@ -155,7 +153,3 @@ def shard_seed(plan: Plan, number: int) -> bytes:
         return seed
     told = hashlib.blake2b(b"%d" % number, digest_size=32, key=seed[:64], person=b"shoal-shard")
     return told.digest()
-
-
-def _parts(checkpoint: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, pa.RecordBatch]]:
-    return checkpoint.facts, checkpoint.arrays, checkpoint.batches
