@@ -14,7 +14,7 @@ from shoal.audit import audit
 from shoal.audit.report import Report
 from shoal.datasets import adult
 from shoal.metrics import Summary
-from shoal.policy import Delay, KAnonymity, Policy
+from shoal.spec.policy import Delay, KAnonymity, Policy
 
 __all__ = ["Audited", "audit_adult"]
 

@@ -31,8 +31,8 @@ from benchmarks.workloads import ADULT
 from shoal.algorithms import find, names
 from shoal.audit import audit
 from shoal.errors import UnsupportedError
-from shoal.hierarchy import Hierarchy
-from shoal.policy import (
+from shoal.spec.hierarchy import Hierarchy
+from shoal.spec.policy import (
     BasicLikeness,
     Delay,
     DeltaDisclosure,
@@ -45,7 +45,7 @@ from shoal.policy import (
     TCloseness,
     Window,
 )
-from shoal.schema import Schema, Sensitive
+from shoal.spec.schema import Schema, Sensitive
 
 __all__ = ["Case", "Sizes", "cases", "judge", "main"]
 

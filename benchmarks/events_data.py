@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.workloads import ROW_GROUP_ROWS, SHARED, Workload
-from shoal.kernels.arrays import Floats, Ints
-from shoal.ladder import Open
-from shoal.ladder import Path as PathOf
-from shoal.policy import Window
-from shoal.schema import Quasi, Schema
-from shoal.space import Codes
+from shoal.engine.kernels.arrays import Floats, Ints
+from shoal.engine.space import Codes
+from shoal.spec.ladder import Open
+from shoal.spec.ladder import Path as PathOf
+from shoal.spec.policy import Window
+from shoal.spec.schema import Quasi, Schema
 
 __all__ = [
     "LEVELS", "MSNBC", "RETAIL", "Case", "Stream", "as_codes", "as_tuples", "drawn", "msnbc",

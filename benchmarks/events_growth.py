@@ -25,9 +25,9 @@ from benchmarks.growth import BOUNDED, LINEAR
 from benchmarks.measure import Sample
 from benchmarks.workloads import ROOT
 from shoal.algorithms.z_anonymity import ZAnonymous
-from shoal.engine import Engine
-from shoal.policy import Window
-from shoal.space import Space
+from shoal.engine.base import Engine
+from shoal.engine.space import Space
+from shoal.spec.policy import Window
 
 __all__ = ["LENGTHS", "WINDOWS", "grown"]
 

@@ -16,13 +16,13 @@ import numpy as np
 from benchmarks.events_data import LEVELS, Stream, as_codes, as_tuples
 from benchmarks.measure import Sample, interleaved
 from shoal.algorithms.z_anonymity import ZAnonymous
-from shoal.engine import Engine
-from shoal.kernels.arrays import Ints
-from shoal.ladder import Open
-from shoal.ladder import Path as PathOf
-from shoal.policy import Policy, Window, ZAnonymity
-from shoal.schema import Quasi, Schema
-from shoal.space import Codes
+from shoal.engine.base import Engine
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.space import Codes
+from shoal.spec.ladder import Open
+from shoal.spec.ladder import Path as PathOf
+from shoal.spec.policy import Policy, Window, ZAnonymity
+from shoal.spec.schema import Quasi, Schema
 
 __all__ = ["LEAST_TIMES", "has_peer", "of_ladders", "of_peer"]
 

@@ -14,15 +14,15 @@ from benchmarks.events_data import LEVELS, Case, Stream, paths, plain
 from benchmarks.measure import interleaved
 from benchmarks.passthrough import PassThroughCells, cell_by_cell
 from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.arrow.pseudonyms import Pseudonym
+from shoal.arrow.release import Publish
 from shoal.audit import audit
-from shoal.cli.model_sample import Columns, read_sample
-from shoal.engine import Anonymizer
+from shoal.cli.model.sample import Columns, read_sample
+from shoal.engine.base import Anonymizer
 from shoal.metrics import Summary
-from shoal.metrics.exposure_cells import cell_exposure
-from shoal.models.zanonymity import choose, k_anonymity
-from shoal.policy import Policy, Window, ZAnonymity
-from shoal.pseudonyms import Pseudonym
-from shoal.release import Publish
+from shoal.metrics.z.exposure import cell_exposure
+from shoal.models.z import choose, k_anonymity
+from shoal.spec.policy import Policy, Window, ZAnonymity
 
 __all__ = ["MOST_TIMES", "of_case", "of_paths", "pass_through", "publish"]
 

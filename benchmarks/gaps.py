@@ -24,11 +24,11 @@ from benchmarks.markdown import replace_section, table
 from benchmarks.measure import say
 from shoal.algorithms import find
 from shoal.datasets import census
-from shoal.hierarchy import Range
-from shoal.kernels.arrays import Bools, Floats, Ints
-from shoal.policy import Delay, KAnonymity, Policy
-from shoal.schema import Quasi, Schema
-from shoal.space import Codes
+from shoal.engine.kernels.arrays import Bools, Floats, Ints
+from shoal.engine.space import Codes
+from shoal.spec.hierarchy import Range
+from shoal.spec.policy import Delay, KAnonymity, Policy
+from shoal.spec.schema import Quasi, Schema
 
 __all__ = ["Sizes", "main", "told_apart"]
 

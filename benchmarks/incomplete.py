@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.engine.kernels.arrays import Bools, Floats, Ints
 
 __all__ = ["gap_masks", "insert_gaps", "missing_places"]
 

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.markdown import table
-from shoal.io.kafka_settings import FORMATS, KafkaSettings
-from shoal.io.kafka_sink import KafkaSink
-from shoal.io.kafka_source import KafkaSource
+from shoal.io.kafka.settings import FORMATS, KafkaSettings
+from shoal.io.kafka.sink import KafkaSink
+from shoal.io.kafka.source import KafkaSource
 from shoal.testing.broker import create_topics, find_broker
 
 BATCH_ROWS = 20_000

@@ -16,7 +16,7 @@ from benchmarks.machine_use import DISTURBED
 from benchmarks.markdown import table
 from benchmarks.measure import Sample, say
 from benchmarks.workloads import census_file
-from shoal.state.seal import Seal
+from shoal.run.state.seal import Seal
 
 __all__ = ["LiveSizes", "checkpoints", "checkpoints_text", "throughput", "throughput_text"]
 

@@ -16,17 +16,17 @@ from benchmarks.machine_use import Use
 from benchmarks.passthrough import POLICY, PassThrough
 from benchmarks.workloads import Workload
 from shoal.algorithms.castle import Castle
-from shoal.engine import Anonymizer
+from shoal.engine.base import Anonymizer
 from shoal.io import BadRow
 from shoal.io.base import Mark, Sink
-from shoal.io.kafka_settings import KafkaSettings
-from shoal.io.kafka_sink import KafkaSink, refuse_started
-from shoal.io.kafka_source import KafkaSource
+from shoal.io.kafka.settings import KafkaSettings
+from shoal.io.kafka.sink import KafkaSink, refuse_started
+from shoal.io.kafka.source import KafkaSource
 from shoal.metrics import Summary
-from shoal.pipeline import Pipeline, Run
-from shoal.policy import Delay, KAnonymity, Policy
-from shoal.recovery import Recovery
-from shoal.state.seal import Seal
+from shoal.run.pipeline import Pipeline, Run
+from shoal.run.recovery import Recovery
+from shoal.run.state.seal import Seal
+from shoal.spec.policy import Delay, KAnonymity, Policy
 from shoal.testing.broker import create_topics
 
 __all__ = ["RARELY", "Input", "Taken", "castle", "fill", "pass_through", "run"]

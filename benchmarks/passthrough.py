@@ -7,11 +7,11 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from shoal.decisions import MISSING
-from shoal.engine import Anonymizer, BoxEngine, Decisions, Engine, Out, Outcome
-from shoal.kernels.arrays import Floats, Ints
-from shoal.policy import Criterion, Delay, KAnonymity, Missing, Policy, Window, ZAnonymity
-from shoal.space import Codes, Space
+from shoal.engine.base import Anonymizer, BoxEngine, Decisions, Engine, Out, Outcome
+from shoal.engine.decisions import MISSING
+from shoal.engine.kernels.arrays import Floats, Ints
+from shoal.engine.space import Codes, Space
+from shoal.spec.policy import Criterion, Delay, KAnonymity, Missing, Policy, Window, ZAnonymity
 
 __all__ = ["POLICY", "PassThrough", "PassThroughCells", "cell_by_cell", "row_by_row"]
 
@@ -112,7 +112,7 @@ class PassThroughCells(Anonymizer):
     """Publish every value at once, as it is: the yardstick for values that are decided one by one.
 
     >>> from shoal import Quasi, Schema
-    >>> from shoal.ladder import Open
+    >>> from shoal.spec.ladder import Open
     >>> schema = Schema("user", [Quasi("site", Open())])
     >>> engine = PassThroughCells().start(schema, cell_by_cell(Window(rows=10)))
     >>> none, times = np.empty((2, 0)), np.full(2, np.nan)

@@ -10,13 +10,13 @@ import pyarrow as pa
 from benchmarks.passthrough import PassThrough, row_by_row
 from benchmarks.workloads import Workload
 from shoal.algorithms import find
-from shoal.engine import Anonymizer
+from shoal.arrow.release import Publish
+from shoal.engine.base import Anonymizer
 from shoal.io import BadRow, open_sink, open_source
 from shoal.io.base import Sink
 from shoal.metrics import Summary
-from shoal.pipeline import Pipeline
-from shoal.policy import Delay, KAnonymity, Policy
-from shoal.release import Publish
+from shoal.run.pipeline import Pipeline
+from shoal.spec.policy import Delay, KAnonymity, Policy
 
 __all__ = ["DELAY_ROWS", "K", "pass_through", "publish", "run"]
 

@@ -21,14 +21,14 @@ from benchmarks.measure import Sample, machine, say
 from benchmarks.options import add_options, sizes_of, tell
 from benchmarks.workers import encoded
 from benchmarks.workloads import ADULT, adult_file
-from shoal._jit import kernel
 from shoal.algorithms.fads import Fads, FadsEngine
-from shoal.engine import Decisions, Out
-from shoal.policy import Delay, KAnonymity, Policy
-from shoal.schema import Schema
-from shoal.space import Codes, Space
-from shoal.turns import Batch
-from shoal.window import Rules, State, neighbours, next_row, settle
+from shoal.engine.base import Decisions, Out
+from shoal.engine.deadlines import Batch
+from shoal.engine.jit import kernel
+from shoal.engine.on_deadline import Rules, State, neighbours, next_row, settle
+from shoal.engine.space import Codes, Space
+from shoal.spec.policy import Delay, KAnonymity, Policy
+from shoal.spec.schema import Schema
 
 __all__ = ["LookingAtAll", "Sizes", "main"]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from shoal.kernels.arrays import Ints
+from shoal.engine.kernels.arrays import Ints
 
 __all__ = ["Checker", "Ledger"]
 

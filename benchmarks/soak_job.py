@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.datasets import census
-from shoal.hierarchy import Hierarchy, Range
-from shoal.io.kafka_payloads import payloads_for
-from shoal.io.kafka_settings import KafkaSettings
+from shoal.io.kafka.payloads import payloads_for
+from shoal.io.kafka.settings import KafkaSettings
+from shoal.spec.hierarchy import Hierarchy, Range
 
 __all__ = ["Messages", "SoakJob", "write_job"]
 

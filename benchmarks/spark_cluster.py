@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.machine_use import TICKS
 from benchmarks.workloads import ROOT
-from shoal.cli.spark import LOOPBACK, SETTINGS
+from shoal.cli.spark.command import LOOPBACK, SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

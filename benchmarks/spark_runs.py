@@ -17,17 +17,17 @@ import pyarrow.parquet as pq
 from benchmarks.runs import DELAY_ROWS, K
 from benchmarks.workloads import Workload
 from shoal.algorithms import find
+from shoal.arrow.release import Publish
 from shoal.job import BadRows, Job
-from shoal.job_ends import Checkpoints, Cluster, Input, Output
+from shoal.job.endpoints import Checkpoints, Cluster, Input, Output
 from shoal.metrics import Summary
-from shoal.policy import Delay, KAnonymity, Policy
-from shoal.release import Publish
+from shoal.run.state.versions import Versions
 from shoal.spark import query
 from shoal.spark.columns import SHARD
 from shoal.spark.driver import Driver
 from shoal.spark.ledger import Turn, shard_folder
-from shoal.spark.recipe import Recipe
-from shoal.state.versions import Versions
+from shoal.spark.shard_job import Recipe
+from shoal.spec.policy import Delay, KAnonymity, Policy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -181,7 +181,7 @@ def _passed(
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Give rows as they come, and leave the books of a shard that has decided nothing."""
-    from shoal.deciding import summary_of
+    from shoal.run.core import summary_of
 
     first = next(batches)
     number = first_shard + int(first.column(SHARD)[0].as_py())

@@ -25,7 +25,7 @@ from benchmarks.measure import Sample, interleaved, machine, say
 from benchmarks.options import add_options, sizes_of, tell
 from benchmarks.workloads import ROW_GROUP_ROWS, Workload, acs_income
 from shoal.algorithms import find
-from shoal.policy import KAnonymity, Policy, TCloseness, Window
+from shoal.spec.policy import KAnonymity, Policy, TCloseness, Window
 
 __all__ = ["Sizes", "main"]
 

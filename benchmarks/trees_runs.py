@@ -19,9 +19,9 @@ from benchmarks.measure import interleaved
 from benchmarks.workers import encoded
 from benchmarks.workloads import ROW_GROUP_ROWS, Workload
 from shoal.algorithms import find
-from shoal.engine import Anonymizer
-from shoal.policy import KAnonymity, Policy
-from shoal.space import Codes
+from shoal.engine.base import Anonymizer
+from shoal.engine.space import Codes
+from shoal.spec.policy import KAnonymity, Policy
 
 __all__ = ["Sizes", "employees_file", "engines", "files", "lengths", "memory"]
 

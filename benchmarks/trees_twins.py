@@ -14,9 +14,9 @@ from tests.naive.tree import NaiveTreeBasic, NaiveTreeDensity, NaiveTreeFull
 from benchmarks.figures.trees.data import employees
 from benchmarks.measure import interleaved, say
 from benchmarks.trees_runs import Sizes
-from shoal.engine import Decisions, Outcome
-from shoal.schema import Schema
-from shoal.space import Codes
+from shoal.engine.base import Decisions, Outcome
+from shoal.engine.space import Codes
+from shoal.spec.schema import Schema
 
 __all__ = ["TWINS", "alike", "twins"]
 

@@ -13,12 +13,12 @@ from tests.naive.castle import NaiveCastle
 from benchmarks.incomplete import insert_gaps
 from benchmarks.measure import Sample, interleaved
 from shoal.algorithms import find
-from shoal.codec import Codec
+from shoal.arrow.codec import Codec
 from shoal.datasets import census
-from shoal.engine import Decisions, Outcome
-from shoal.policy import Delay, KAnonymity, Policy
-from shoal.schema import Schema
-from shoal.space import Codes
+from shoal.engine.base import Decisions, Outcome
+from shoal.engine.space import Codes
+from shoal.spec.policy import Delay, KAnonymity, Policy
+from shoal.spec.schema import Schema
 
 __all__ = ["Twins", "compare"]
 

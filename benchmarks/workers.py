@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 from benchmarks.measure import interleaved
 from benchmarks.workloads import Workload
 from shoal.algorithms.fast import Fast, FastEngine
-from shoal.codec import Codec
-from shoal.engine import Decisions
-from shoal.policy import Delay, KAnonymity, Policy
-from shoal.schema import Schema
-from shoal.space import Codes, Space
+from shoal.arrow.codec import Codec
+from shoal.engine.base import Decisions
+from shoal.engine.space import Codes, Space
+from shoal.spec.policy import Delay, KAnonymity, Policy
+from shoal.spec.schema import Schema
 
 __all__ = ["LEAST_TIMES", "OneByOne", "encoded", "two_workers"]
 

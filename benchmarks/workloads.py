@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from benchmarks.incomplete import missing_places
 from shoal.datasets import Dataset, adult, census
 from shoal.datasets._adult_domains import TABLE_5_4, domains
-from shoal.hierarchy import Hierarchy, Range
-from shoal.policy import Missing
-from shoal.schema import Quasi, Schema, Sensitive
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.policy import Missing
+from shoal.spec.schema import Quasi, Schema, Sensitive
 
 __all__ = [
     "ADULT", "DATA", "ROOT", "SHARED", "Workload", "acs_income", "adult_file", "census_file",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from shoal import Anonymizer, Castle, Codes, Delay, KAnonymity, Policy, Schema
-from shoal.codec import Codec
+from shoal.arrow.codec import Codec
 from shoal.datasets import census
-from shoal.engine import Outcome
+from shoal.engine.base import Outcome
 
 
 def play(

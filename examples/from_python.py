@@ -16,7 +16,7 @@ from shoal.audit import Report, audit
 from shoal.datasets import Dataset, census
 from shoal.io import BadRow, Chunk
 from shoal.metrics import Summary
-from shoal.pipeline import Pipeline
+from shoal.run.pipeline import Pipeline
 
 
 class DatasetSource:

@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import Grid, Path, Policy, Quasi, Schema, Window, ZAnonymity, ZAnonymous
+from shoal.arrow.pseudonyms import Pseudonym
+from shoal.arrow.release import Publish
 from shoal.audit import Report, audit
 from shoal.io import BadRow, Chunk
 from shoal.metrics import CellExposure, Summary, cell_exposure
-from shoal.pipeline import Pipeline
-from shoal.pseudonyms import Pseudonym
-from shoal.release import Publish
+from shoal.run.pipeline import Pipeline
 
 HOUR, MINUTE = 3600, 60
 Z = 10

@@ -25,9 +25,9 @@ from shoal import (
     TreeDensity,
     TreeFull,
 )
-from shoal.codec import Codec
+from shoal.arrow.codec import Codec
 from shoal.datasets import gaussian_points
-from shoal.engine import Outcome
+from shoal.engine.base import Outcome
 from shoal.metrics import Cost
 
 K = 5

@@ -12,12 +12,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal.engine import Anonymizer, BoxEngine, Engine, Out, Outcome, decide, write_box
-from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import Box, hull, mean_loss
-from shoal.kernels.criteria import count_subjects, meets
-from shoal.policy import Criterion, KAnonymity, LDiversity
-from shoal.space import Codes, Space
+from shoal.engine.base import Anonymizer, BoxEngine, Engine, Out, Outcome, decide, write_box
+from shoal.engine.kernels.arrays import Floats, Ints, Records
+from shoal.engine.kernels.boxes import Box, hull, mean_loss
+from shoal.engine.kernels.predicate import count_subjects, meets
+from shoal.engine.space import Codes, Space
+from shoal.spec.policy import Criterion, KAnonymity, LDiversity
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,19 +17,8 @@ import pytest
 
 from shoal.testing.broker import NoBrokerError, create_topics, find_broker
 
-#: Tests of folders that have nothing to do with compiled code, or whose children run without it.
-PLAIN = (
-    "crashes", "io", "state", "observe", "audit", "metrics", "datasets", "models", "benchmarks",
-    "testing", "cli", "spark", "test_cells.py", "test_codec.py", "test_codec_cells.py",
-    "test_criteria.py", "test_docs.py", "test_errors.py", "test_events.py", "test_examples.py",
-    "test_frame.py", "test_hierarchy.py", "test_hold.py", "test_job.py", "test_job_domains.py",
-    "test_job_ends.py", "test_job_promises.py", "test_job_warnings.py", "test_job_z.py",
-    "test_labels.py", "test_ladder.py", "test_policy.py", "test_pseudonyms.py",
-    "test_recovery.py", "test_release.py", "test_release_cells.py", "test_rungs.py",
-    "test_schema.py", "test_trace.py", "test_trace_cells.py", "test_writer.py",
-    "test_z_pipeline.py", "test_active.py", "test_groups.py", "test_waiting.py",
-    "test_kafka_walk.py", "test_silence.py",
-)  # fmt: skip
+#: Folders whose tests use compiled code and run both ways; all others run once, in plain Python.
+BOTH_WAYS = ("algorithms", "engine")
 #: Tests of algorithms and kernels whose compiled code is compared with twins elsewhere.
 COMPARED = (
     "test_tree_basic", "test_tree_density", "test_tree_full", "test_min_delay", "test_rtree",
@@ -42,7 +31,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needn't run twice, compiled and not."""
     here = Path(__file__).parent
     for item in items:
-        inside = item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in PLAIN
+        inside = (
+            item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] not in BOTH_WAYS
+        )
         uses_broker = "kafka" in item.name or "broker" in item.path.name
         # Twins are slow Python by themselves; beside their kernels they run both ways.
         of_twins = "_twin" in item.path.stem and "equals" not in item.path.stem

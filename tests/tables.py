@@ -10,13 +10,13 @@ import numpy as np
 
 from shoal import Codes, Decisions, Engine, Hierarchy, Policy, Quasi, Range, Schema, Sensitive
 from shoal.algorithms import find
-from shoal.criteria import Criterion
-from shoal.hierarchy import Domain
-from shoal.kernels.baseline import baseline_of
-from shoal.kernels.criteria import Limits
-from shoal.kernels.held import Rows
-from shoal.policy import Delay
-from shoal.space import Space
+from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.predicate import Limits
+from shoal.engine.kernels.window_counts import baseline_of
+from shoal.engine.space import Space
+from shoal.spec.criteria import Criterion
+from shoal.spec.hierarchy import Domain
+from shoal.spec.policy import Delay
 from tests.naive.measured import Promises, order_code
 from tests.naive.space import Row
 

@@ -11,8 +11,8 @@ from benchmarks.figures.streams import ADULT, Stream, encoded
 from benchmarks.figures.sweep import Lost
 from shoal.algorithms import find
 from shoal.datasets import Dataset, adult
-from shoal.engine import Decisions, Outcome
-from shoal.policy import Delay, KAnonymity, Policy
+from shoal.engine.base import Decisions, Outcome
+from shoal.spec.policy import Delay, KAnonymity, Policy
 
 __all__ = ["ALL_NUMBERS", "EVEN_NUMBERS", "LABELS", "Against", "decided", "lost", "numbers"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from benchmarks.figures.condensed import EVEN_NUMBERS, LABELS, Against, decided, numbers
 from benchmarks.figures.model import Claim, Curve, Figure, Panel, Reading, below
 from benchmarks.figures.sizes import Sizes
-from shoal.kernels.arrays import Ints
+from shoal.engine.kernels.arrays import Ints
 from shoal.metrics import Compared
 from shoal.metrics.queries import Queries, QueryError, counts, draw, estimates
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.workloads import SHARED
-from shoal.hierarchy import Hierarchy, Range
-from shoal.kernels.arrays import Ints
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.space import Codes
 from shoal.metrics.reading import read_codes
-from shoal.schema import Quasi, Schema, Sensitive
-from shoal.space import Codes
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.schema import Quasi, Schema, Sensitive
 
 __all__ = ["MOST_ROWS", "NEEDS", "N_CLASSES", "QUASI", "classes", "salaries"]
 

@@ -19,14 +19,14 @@ from benchmarks.figures.sweep import Cell, Lost
 from benchmarks.workloads import SHARED, acs_income
 from shoal.algorithms.castle import Castle
 from shoal.datasets import Dataset
-from shoal.decisions import Decisions
-from shoal.engine import Outcome
-from shoal.kernels.arrays import Ints
-from shoal.kernels.hilbert import centres, hilbert
-from shoal.policy import Delay, KAnonymity, Policy
-from shoal.schema import Schema
-from shoal.space import Codes, Space
+from shoal.engine.base import Outcome
+from shoal.engine.decisions import Decisions
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.hilbert import centres, hilbert
+from shoal.engine.space import Codes, Space
 from shoal.spark.places import Places
+from shoal.spec.policy import Delay, KAnonymity, Policy
+from shoal.spec.schema import Schema
 
 __all__ = ["HEAD", "NEEDS", "SECTIONS", "ShardSizes", "Task", "figure", "run"]
 

@@ -8,10 +8,10 @@ from functools import lru_cache
 import numpy as np
 
 from benchmarks.workloads import SHARED
-from shoal.codec import Codec
+from shoal.arrow.codec import Codec
 from shoal.datasets import Dataset, adult, power_law, transactions
-from shoal.schema import Schema
-from shoal.space import Codes
+from shoal.engine.space import Codes
+from shoal.spec.schema import Schema
 
 __all__ = [
     "ADULT", "Adult", "PowerLaw", "Stream", "Transactions", "adult_quasi", "encoded", "stream_of",

@@ -12,8 +12,8 @@ import numpy as np
 
 from benchmarks.figures.streams import Adult, PowerLaw, Transactions, stream_of
 from shoal.algorithms.castle import Castle
-from shoal.engine import Outcome
-from shoal.policy import Delay, KAnonymity, Policy
+from shoal.engine.base import Outcome
+from shoal.spec.policy import Delay, KAnonymity, Policy
 
 __all__ = ["Cell", "Lost", "Task", "run", "sweep"]
 

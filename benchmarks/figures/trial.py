@@ -15,10 +15,10 @@ from benchmarks.figures.streams import Stream
 from benchmarks.figures.sweep import Cell, Lost
 from benchmarks.incomplete import gap_masks
 from shoal.algorithms import find
-from shoal.engine import Decisions, Outcome
-from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.engine.base import Decisions, Outcome
+from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.metrics.pollution import Pollution
-from shoal.policy import Delay, KAnonymity, Missing, Policy
+from shoal.spec.policy import Delay, KAnonymity, Missing, Policy
 
 __all__ = ["Found", "Ran", "Trial", "found", "ran", "warm"]
 

@@ -34,83 +34,83 @@ if TYPE_CHECKING:
     from shoal.algorithms.tree_density import TreeDensity as TreeDensity
     from shoal.algorithms.tree_full import TreeFull as TreeFull
     from shoal.algorithms.z_anonymity import ZAnonymous as ZAnonymous
-    from shoal.engine import Anonymizer as Anonymizer
-    from shoal.engine import BoxEngine as BoxEngine
-    from shoal.engine import Decisions as Decisions
-    from shoal.engine import Engine as Engine
+    from shoal.engine.base import Anonymizer as Anonymizer
+    from shoal.engine.base import BoxEngine as BoxEngine
+    from shoal.engine.base import Decisions as Decisions
+    from shoal.engine.base import Engine as Engine
+    from shoal.engine.space import Codes as Codes
+    from shoal.engine.space import Space as Space
     from shoal.errors import ShoalError as ShoalError
-    from shoal.frame import anonymize as anonymize
-    from shoal.hierarchy import Hierarchy as Hierarchy
-    from shoal.hierarchy import Range as Range
-    from shoal.ladder import Grid as Grid
-    from shoal.ladder import Open as Open
-    from shoal.ladder import Path as Path
-    from shoal.policy import BasicLikeness as BasicLikeness
-    from shoal.policy import Delay as Delay
-    from shoal.policy import DeltaDisclosure as DeltaDisclosure
-    from shoal.policy import DistinctLDiversity as DistinctLDiversity
-    from shoal.policy import EnhancedLikeness as EnhancedLikeness
-    from shoal.policy import EntropyLDiversity as EntropyLDiversity
-    from shoal.policy import KAnonymity as KAnonymity
-    from shoal.policy import Policy as Policy
-    from shoal.policy import RangeLikeness as RangeLikeness
-    from shoal.policy import RecursiveLDiversity as RecursiveLDiversity
-    from shoal.policy import SemanticLikeness as SemanticLikeness
-    from shoal.policy import TCloseness as TCloseness
-    from shoal.policy import Window as Window
-    from shoal.policy import ZAnonymity as ZAnonymity
-    from shoal.schema import Quasi as Quasi
-    from shoal.schema import Schema as Schema
-    from shoal.schema import Sensitive as Sensitive
-    from shoal.space import Codes as Codes
-    from shoal.space import Space as Space
+    from shoal.run.frame import anonymize as anonymize
+    from shoal.spec.hierarchy import Hierarchy as Hierarchy
+    from shoal.spec.hierarchy import Range as Range
+    from shoal.spec.ladder import Grid as Grid
+    from shoal.spec.ladder import Open as Open
+    from shoal.spec.ladder import Path as Path
+    from shoal.spec.policy import BasicLikeness as BasicLikeness
+    from shoal.spec.policy import Delay as Delay
+    from shoal.spec.policy import DeltaDisclosure as DeltaDisclosure
+    from shoal.spec.policy import DistinctLDiversity as DistinctLDiversity
+    from shoal.spec.policy import EnhancedLikeness as EnhancedLikeness
+    from shoal.spec.policy import EntropyLDiversity as EntropyLDiversity
+    from shoal.spec.policy import KAnonymity as KAnonymity
+    from shoal.spec.policy import Policy as Policy
+    from shoal.spec.policy import RangeLikeness as RangeLikeness
+    from shoal.spec.policy import RecursiveLDiversity as RecursiveLDiversity
+    from shoal.spec.policy import SemanticLikeness as SemanticLikeness
+    from shoal.spec.policy import TCloseness as TCloseness
+    from shoal.spec.policy import Window as Window
+    from shoal.spec.policy import ZAnonymity as ZAnonymity
+    from shoal.spec.schema import Quasi as Quasi
+    from shoal.spec.schema import Schema as Schema
+    from shoal.spec.schema import Sensitive as Sensitive
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Anonymizer": "shoal.engine",
-    "BasicLikeness": "shoal.policy",
-    "BoxEngine": "shoal.engine",
+    "Anonymizer": "shoal.engine.base",
+    "BasicLikeness": "shoal.spec.policy",
+    "BoxEngine": "shoal.engine.base",
     "Burel": "shoal.algorithms.burel",
     "BurelW": "shoal.algorithms.burel_w",
     "Castle": "shoal.algorithms.castle",
-    "Codes": "shoal.space",
+    "Codes": "shoal.engine.space",
     "DMondrian": "shoal.algorithms.d_mondrian",
-    "Decisions": "shoal.engine",
-    "Delay": "shoal.policy",
-    "DeltaDisclosure": "shoal.policy",
-    "DistinctLDiversity": "shoal.policy",
+    "Decisions": "shoal.engine.base",
+    "Delay": "shoal.spec.policy",
+    "DeltaDisclosure": "shoal.spec.policy",
+    "DistinctLDiversity": "shoal.spec.policy",
     "DynamicGroup": "shoal.algorithms.dynamic_group",
-    "Engine": "shoal.engine",
-    "EnhancedLikeness": "shoal.policy",
-    "EntropyLDiversity": "shoal.policy",
+    "Engine": "shoal.engine.base",
+    "EnhancedLikeness": "shoal.spec.policy",
+    "EntropyLDiversity": "shoal.spec.policy",
     "Fads": "shoal.algorithms.fads",
     "Fast": "shoal.algorithms.fast",
-    "Grid": "shoal.ladder",
-    "Hierarchy": "shoal.hierarchy",
+    "Grid": "shoal.spec.ladder",
+    "Hierarchy": "shoal.spec.hierarchy",
     "Idea": "shoal.algorithms.idea",
     "Iot": "shoal.algorithms.iot",
-    "KAnonymity": "shoal.policy",
+    "KAnonymity": "shoal.spec.policy",
     "KVarp": "shoal.algorithms.k_varp",
     "LMondrian": "shoal.algorithms.l_mondrian",
     "MinDelay": "shoal.algorithms.min_delay",
     "Mondrian": "shoal.algorithms.mondrian",
-    "Open": "shoal.ladder",
-    "Path": "shoal.ladder",
-    "Policy": "shoal.policy",
-    "Quasi": "shoal.schema",
-    "Range": "shoal.hierarchy",
-    "RangeLikeness": "shoal.policy",
-    "RecursiveLDiversity": "shoal.policy",
+    "Open": "shoal.spec.ladder",
+    "Path": "shoal.spec.ladder",
+    "Policy": "shoal.spec.policy",
+    "Quasi": "shoal.spec.schema",
+    "Range": "shoal.spec.hierarchy",
+    "RangeLikeness": "shoal.spec.policy",
+    "RecursiveLDiversity": "shoal.spec.policy",
     "SabreAk": "shoal.algorithms.sabre_ak",
     "SabreKnn": "shoal.algorithms.sabre_knn",
     "SabreW": "shoal.algorithms.sabre_w",
-    "Schema": "shoal.schema",
-    "SemanticLikeness": "shoal.policy",
-    "Sensitive": "shoal.schema",
+    "Schema": "shoal.spec.schema",
+    "SemanticLikeness": "shoal.spec.policy",
+    "Sensitive": "shoal.spec.schema",
     "ShoalError": "shoal.errors",
-    "Space": "shoal.space",
-    "TCloseness": "shoal.policy",
+    "Space": "shoal.engine.space",
+    "TCloseness": "shoal.spec.policy",
     "TIncognito": "shoal.algorithms.t_incognito",
     "TIncognitoW": "shoal.algorithms.t_incognito_w",
     "TMondrian": "shoal.algorithms.t_mondrian",
@@ -118,10 +118,10 @@ _HOMES = {
     "TreeBasic": "shoal.algorithms.tree_basic",
     "TreeDensity": "shoal.algorithms.tree_density",
     "TreeFull": "shoal.algorithms.tree_full",
-    "Window": "shoal.policy",
-    "ZAnonymity": "shoal.policy",
+    "Window": "shoal.spec.policy",
+    "ZAnonymity": "shoal.spec.policy",
     "ZAnonymous": "shoal.algorithms.z_anonymity",
-    "anonymize": "shoal.frame",
+    "anonymize": "shoal.run.frame",
 }
 
 __all__ = ["__version__", *_HOMES]

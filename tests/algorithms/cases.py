@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shoal import Codes, Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Sensitive
-from shoal.policy import (
+from shoal.spec.policy import (
     BasicLikeness,
     Criterion,
     DeltaDisclosure,

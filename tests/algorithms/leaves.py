@@ -11,18 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal import Codes, Decisions, Delay, KAnonymity, Policy, Quasi, Range, Schema, Sensitive
-from shoal.active import ActiveEngine
-from shoal.active_release import publish_leaf
 from shoal.algorithms.tree_basic import TreeBasic
 from shoal.algorithms.tree_density import TreeDensity
 from shoal.algorithms.tree_full import TreeFull
-from shoal.engine import Out
-from shoal.kernels import chains, counter
-from shoal.kernels.boxes import box_loss, join
-from shoal.kernels.criteria import meets
-from shoal.kernels.held import people
-from shoal.policy import Criterion, Missing
-from tests.kernels.rtrees import check_tree
+from shoal.engine.base import Out
+from shoal.engine.kernels import counter
+from shoal.engine.kernels.boxes import box_loss, join
+from shoal.engine.kernels.held import people
+from shoal.engine.kernels.predicate import meets
+from shoal.engine.rtree import chain_sampling as chains
+from shoal.engine.rtree.engine import ActiveEngine
+from shoal.engine.rtree.release import publish_leaf
+from shoal.spec.policy import Criterion, Missing
+from tests.engine.rtree.rtrees import check_tree
 
 RECIPES: dict[str, type[TreeBasic | TreeDensity | TreeFull]] = {
     "tree-basic": TreeBasic, "tree-density": TreeDensity, "tree-full": TreeFull,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shoal import Codes, Decisions, Policy, Quasi, Range, Schema, Sensitive
-from shoal.engine import Outcome
+from shoal.engine.base import Outcome
 from shoal.testing.streams import Stream
 
 GAP = np.nan

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import Codes, Decisions, TCloseness, Window
-from shoal.criteria import Criterion, Measured
-from shoal.engine import Anonymizer
-from shoal.hierarchy import Range
+from shoal.engine.base import Anonymizer
+from shoal.spec.criteria import Criterion, Measured
+from shoal.spec.hierarchy import Range
 from shoal.testing.streams import Stream, play
-from tests.kernels.tables import Table, tables
+from tests.engine.kernels.tables import Table, tables
 from tests.naive.space import covers
 
 EXAMPLES = 6 if numba.config.DISABLE_JIT else 150

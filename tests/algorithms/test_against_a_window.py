@@ -10,10 +10,10 @@ import pytest
 
 from shoal import Decisions, Delay, KAnonymity, Policy, Window
 from shoal.algorithms import find, names
-from shoal.engine import Anonymizer
+from shoal.engine.base import Anonymizer
 from shoal.errors import UnsupportedError
-from shoal.hierarchy import Range
-from shoal.policy import BasicLikeness, DeltaDisclosure, Measured
+from shoal.spec.hierarchy import Range
+from shoal.spec.policy import BasicLikeness, DeltaDisclosure, Measured
 from shoal.testing.hostile import steady_stream
 from shoal.testing.streams import Stream, difference, play
 from tests.algorithms.rows import groups, outcomes, stream

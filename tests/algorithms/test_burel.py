@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from shoal import Policy, Range
 from shoal.algorithms import find
-from shoal.criteria import (
+from shoal.errors import JobError, ParameterError, UnsupportedError
+from shoal.spec.criteria import (
     BasicLikeness,
     BetaLikeness,
     Criterion,
@@ -24,9 +25,8 @@ from shoal.criteria import (
     SemanticLikeness,
     TCloseness,
 )
-from shoal.errors import JobError, ParameterError, UnsupportedError
-from shoal.hierarchy import Domain
-from shoal.policy import Window
+from shoal.spec.hierarchy import Domain
+from shoal.spec.policy import Window
 from tests.algorithms.rows import groups, outcomes
 from tests.algorithms.test_emd_twin_examples import RAGGED
 from tests.algorithms.test_sabre_ak import taken

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.criteria import (
+from shoal.spec.criteria import (
     BasicLikeness,
     Criterion,
     EnhancedLikeness,
@@ -20,8 +20,8 @@ from shoal.criteria import (
     SemanticLikeness,
     TCloseness,
 )
-from shoal.hierarchy import Hierarchy, Range
-from shoal.policy import Policy
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.policy import Policy
 from tests.algorithms.test_emd_twin_examples import RAGGED
 from tests.algorithms.test_sabre_twin_examples import feed, rows_of, schema, space
 from tests.algorithms.world import groups

@@ -1,6 +1,6 @@
 """BUREL_W as an engine: gains that don't add up, windows, traps and refusals.
 
-That windows slide as they should is in `tests/test_sliding.py`.
+That windows slide as they should is in `tests/engine/test_by_window.py`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 
 from shoal import Policy
 from shoal.algorithms import find
-from shoal.bucketed import burel_parts
-from shoal.criteria import (
+from shoal.engine.buckets import burel_parts
+from shoal.engine.kernels.rng import seeded
+from shoal.engine.kernels.window_counts import baseline_of
+from shoal.errors import JobError, ParameterError, UnsupportedError
+from shoal.spec.criteria import (
     BasicLikeness,
     Criterion,
     EnhancedLikeness,
@@ -22,17 +25,14 @@ from shoal.criteria import (
     SemanticLikeness,
     TCloseness,
 )
-from shoal.errors import JobError, ParameterError, UnsupportedError
-from shoal.kernels.baseline import baseline_of
-from shoal.kernels.rng import seeded
-from shoal.policy import Delay, Window
+from shoal.spec.policy import Delay, Window
 from shoal.testing.streams import joined
 from tests.algorithms.rows import outcomes
 from tests.algorithms.test_emd_twin_examples import RAGGED
-from tests.kernels.test_parts import members
+from tests.engine.kernels.test_parts import members
+from tests.engine.test_buckets import some
 from tests.naive.measured import Promises
 from tests.tables import SALARY, Table, codes, drifting, naive, schema, spread, start, windowed
-from tests.test_bucketed import some
 
 SMALL = Window(rows=4, advance=2)
 SETTINGS = settings(max_examples=25, deadline=None, derandomize=True, database=None)

@@ -21,7 +21,7 @@ from shoal import (
     Schema,
     Sensitive,
 )
-from shoal.engine import Outcome
+from shoal.engine.base import Outcome
 from shoal.errors import ParameterError
 from shoal.testing.streams import Stream, batch, difference, play, steps
 

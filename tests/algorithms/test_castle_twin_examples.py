@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from tests.naive.castle import Cluster, Decision, Deviations, Group, NaiveCastle
 from tests.naive.space import Row, n_subjects
 

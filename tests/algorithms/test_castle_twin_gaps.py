@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import Codes
-from shoal.engine import Decisions
-from shoal.space import Space
+from shoal.engine.base import Decisions
+from shoal.engine.space import Space
 from tests.algorithms import test_castle_equals_twin as complete
 from tests.naive.castle import NaiveCastle
 from tests.naive.space import Box

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from tests.naive.castle import Decision, NaiveCastle
 
 DOMAINS: list[Domain] = [Range(0, 100, step=5), Hierarchy.digits(2), Hierarchy.flat("abc")]

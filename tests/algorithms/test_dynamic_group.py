@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from shoal import Delay, DistinctLDiversity, DynamicGroup, KAnonymity, Policy, TCloseness
-from shoal.engine import Outcome
+from shoal.engine.base import Outcome
 from shoal.errors import ParameterError, UnsupportedError
-from shoal.hierarchy import Range
+from shoal.spec.hierarchy import Range
 from tests.algorithms.tables import MIXED, SQUARE, groups, keeps_promises, mixed, publish
-from tests.kernels.tables import Table
+from tests.engine.kernels.tables import Table
 
 test_drawn_tables_keep_the_promise = keeps_promises(DynamicGroup)
 test_drawn_tables_without_history_keep_the_promise = keeps_promises(lambda: DynamicGroup(history=1))

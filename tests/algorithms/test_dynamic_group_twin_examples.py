@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from shoal.criteria import Criterion, DistinctLDiversity, KAnonymity
-from shoal.hierarchy import Range
-from shoal.policy import Policy
-from shoal.schema import Quasi, Schema, Sensitive
+from shoal.spec.criteria import Criterion, DistinctLDiversity, KAnonymity
+from shoal.spec.hierarchy import Range
+from shoal.spec.policy import Policy
+from shoal.spec.schema import Quasi, Schema, Sensitive
 from tests.algorithms.world import groups
 from tests.naive.dynamic_group import Deviations
 from tests.naive.measured_twins import twin

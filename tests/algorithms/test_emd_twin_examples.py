@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.criteria import (
+from shoal.spec.criteria import (
     BasicLikeness,
     DeltaDisclosure,
     EnhancedLikeness,
@@ -19,7 +19,7 @@ from shoal.criteria import (
     SemanticLikeness,
     TCloseness,
 )
-from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from tests.naive.emd import (
     emd,
     heights,

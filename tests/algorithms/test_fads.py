@@ -8,7 +8,7 @@ import pytest
 
 from shoal import Decisions, Delay, Fads, KAnonymity, Policy
 from shoal.errors import ParameterError
-from shoal.policy import Missing
+from shoal.spec.policy import Missing
 from tests.algorithms.rows import GAP, groups, outcomes, stream
 
 

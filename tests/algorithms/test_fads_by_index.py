@@ -10,10 +10,10 @@ import pytest
 
 from shoal import Codes, Delay, DistinctLDiversity, KAnonymity, Policy
 from shoal.algorithms.fads import Fads
-from shoal.codec import Codec
+from shoal.arrow.codec import Codec
 from shoal.datasets import census
-from shoal.engine import Decisions, Engine
-from shoal.kernels import index
+from shoal.engine.base import Decisions, Engine
+from shoal.engine.kernels import index
 
 pytestmark = [
     pytest.mark.plain,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.hierarchy import Hierarchy, Range
+from shoal.spec.hierarchy import Hierarchy, Range
 from tests.algorithms.world import both, check_section, feed, flags_of, groups, line
 from tests.naive.fads import Deviations, NaiveFads
 

@@ -25,9 +25,9 @@ from shoal import (
 )
 from shoal.algorithms import fast
 from shoal.algorithms.fast import Fast, FastEngine
-from shoal.engine import Engine, Outcome
+from shoal.engine.base import Engine, Outcome
+from shoal.engine.space import Space
 from shoal.errors import ParameterError, UnsupportedError
-from shoal.space import Space
 from shoal.testing.streams import Stream, difference, joined, play, steps
 
 SCHEMA = Schema("p", [Quasi("x", Range(0, 1000)), Quasi("y", Range(0, 1000))], [Sensitive("s")])

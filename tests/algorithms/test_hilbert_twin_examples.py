@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from shoal.hierarchy import Hierarchy, Range
+from shoal.spec.hierarchy import Hierarchy, Range
 from tests.naive.centres import MOST_BITS, Centres
 from tests.naive.hilbert import hilbert
 from tests.naive.space import Row, Space

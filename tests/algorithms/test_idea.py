@@ -8,7 +8,7 @@ import pytest
 
 from shoal import Decisions, Delay, DistinctLDiversity, Idea, KAnonymity, Policy
 from shoal.errors import ParameterError
-from shoal.policy import Criterion, Missing
+from shoal.spec.policy import Criterion, Missing
 from tests.algorithms.rows import GAP, groups, outcomes, sides, stream
 
 

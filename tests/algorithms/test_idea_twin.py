@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shoal.hierarchy import Range
+from shoal.spec.hierarchy import Range
 from tests.algorithms.world import both, check_section, feed, flags_of, groups, line
 from tests.naive.examples import FIGURE_1, IDEA_STREAM, Example
 from tests.naive.idea import Deviations, NaiveIdea

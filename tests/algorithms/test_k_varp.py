@@ -8,7 +8,7 @@ import pytest
 
 from shoal import Decisions, Delay, DistinctLDiversity, KAnonymity, KVarp, Policy
 from shoal.errors import ParameterError
-from shoal.policy import Criterion
+from shoal.spec.policy import Criterion
 from tests.algorithms.rows import GAP, groups, outcomes, stream
 
 

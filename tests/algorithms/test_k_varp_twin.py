@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from shoal.hierarchy import Range
+from shoal.spec.hierarchy import Range
 from tests.algorithms.world import feed, groups
 from tests.naive.k_varp import NaiveKVarp
 

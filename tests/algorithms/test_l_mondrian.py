@@ -14,8 +14,8 @@ from shoal import (
     SemanticLikeness,
     TCloseness,
 )
-from shoal.criteria import BetaLikeness
 from shoal.errors import UnsupportedError
+from shoal.spec.criteria import BetaLikeness
 from tests.algorithms.tables import keeps_promises, mixed
 
 test_drawn_tables_keep_the_promise = keeps_promises(LMondrian)

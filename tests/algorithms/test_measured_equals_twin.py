@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shoal import Codes, Hierarchy, Policy, Quasi, Range, Schema, Sensitive
 from shoal.algorithms import find, names
-from shoal.policy import (
+from shoal.spec.policy import (
     BasicLikeness,
     BetaLikeness,
     Criterion,

@@ -19,9 +19,9 @@ from shoal import (
     Schema,
 )
 from shoal.algorithms.min_delay import MinDelayEngine, _listed
-from shoal.engine import Engine
-from shoal.kernels.linked import members
-from shoal.policy import EntropyLDiversity, Missing
+from shoal.engine.base import Engine
+from shoal.engine.kernels.linked_lists import members
+from shoal.spec.policy import EntropyLDiversity, Missing
 from shoal.testing.streams import batch, difference, joined
 from tests.algorithms.rows import GAP, groups, outcomes, sides, stream
 from tests.algorithms.test_min_delay_twin import OCCUPATION, POSTCODE, PUBLISHED, STREAM

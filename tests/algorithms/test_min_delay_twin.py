@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from tests.algorithms.world import check_section, flags_of, groups
 from tests.naive.castle import Decision
 from tests.naive.min_delay import Deviations, NaiveMinDelay

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from shoal import Delay, DistinctLDiversity, KAnonymity, Mondrian, Policy, TCloseness
-from shoal.engine import Outcome
+from shoal.engine.base import Outcome
 from shoal.errors import UnsupportedError
-from shoal.hierarchy import Hierarchy, Range
+from shoal.spec.hierarchy import Hierarchy, Range
 from tests.algorithms.tables import MIXED, SQUARE, groups, keeps_promises, mixed, publish
-from tests.kernels.tables import Table
+from tests.engine.kernels.tables import Table
 
 test_drawn_tables_keep_the_promise = keeps_promises(Mondrian)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.criteria import (
+from shoal.spec.criteria import (
     Criterion,
     DeltaDisclosure,
     EnhancedLikeness,
@@ -20,9 +20,9 @@ from shoal.criteria import (
     RecursiveLDiversity,
     TCloseness,
 )
-from shoal.hierarchy import Domain, Hierarchy, Range
-from shoal.policy import Policy
-from shoal.schema import Quasi, Schema, Sensitive
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.policy import Policy
+from shoal.spec.schema import Quasi, Schema, Sensitive
 from tests.algorithms.test_emd_twin_examples import RAGGED
 from tests.algorithms.world import groups
 from tests.naive.incognito import NaiveIncognito

@@ -9,7 +9,7 @@ import pytest
 
 from shoal import Codes, Delay, Hierarchy, KAnonymity, Policy, Quasi, Schema
 from shoal.algorithms import find
-from shoal.engine import Outcome
+from shoal.engine.base import Outcome
 
 PETS = Hierarchy.from_dict({"*": {"Mammal": ["Cat", "Dog"], "Bird": ["Owl", "Jay"]}})
 SCHEMA = Schema("person", [Quasi("pet", PETS)])

@@ -28,7 +28,7 @@ from shoal import (
 from shoal.algorithms import find
 from shoal.audit import audit
 from shoal.io import Chunk
-from shoal.pipeline import Pipeline
+from shoal.run.pipeline import Pipeline
 
 ILLNESS = Hierarchy.from_dict({"*": {"lung": ["flu", "asthma"], "other": ["ulcer", "gout"]}})
 SCHEMA = Schema(

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from shoal import Codes, Hierarchy, Policy, Quasi, Range, Schema, Sensitive
 from shoal.algorithms import find
-from shoal.criteria import (
+from shoal.errors import JobError, ParameterError, UnsupportedError
+from shoal.spec.criteria import (
     Criterion,
     DeltaDisclosure,
     DistinctLDiversity,
@@ -22,9 +23,8 @@ from shoal.criteria import (
     KAnonymity,
     TCloseness,
 )
-from shoal.errors import JobError, ParameterError, UnsupportedError
-from shoal.hierarchy import Domain
-from shoal.policy import Delay, Window
+from shoal.spec.hierarchy import Domain
+from shoal.spec.policy import Delay, Window
 from shoal.testing.streams import difference
 from tests.algorithms.rows import groups, outcomes
 from tests.algorithms.test_emd_twin_examples import DISEASES, RAGGED

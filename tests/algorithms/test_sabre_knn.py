@@ -9,8 +9,8 @@ import numpy as np
 from shoal import Codes, Policy, Quasi, Range, Schema, Sensitive, TCloseness
 from shoal.algorithms.sabre_ak import SabreAk
 from shoal.algorithms.sabre_knn import SabreKnn
-from shoal.criteria import KAnonymity
-from shoal.engine import Anonymizer
+from shoal.engine.base import Anonymizer
+from shoal.spec.criteria import KAnonymity
 from tests.algorithms.rows import groups
 from tests.algorithms.test_emd_twin_examples import RAGGED
 from tests.tables import Table, spread

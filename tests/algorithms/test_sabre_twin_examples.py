@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.criteria import KAnonymity, TCloseness
-from shoal.hierarchy import Domain, Hierarchy, Range
-from shoal.policy import Policy
-from shoal.schema import Quasi, Schema, Sensitive
+from shoal.spec.criteria import KAnonymity, TCloseness
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.policy import Policy
+from shoal.spec.schema import Quasi, Schema, Sensitive
 from tests.algorithms.test_emd_twin_examples import DISEASES, RAGGED
 from tests.algorithms.world import groups
 from tests.naive.buckets import Ground, bucket_cat, bucket_num, cost

@@ -1,6 +1,6 @@
 """SABRE_W as an engine: Example 6.1, its three cases, the end of a stream, traps and refusals.
 
-That windows slide as they should is in `tests/test_sliding.py`.
+That windows slide as they should is in `tests/engine/test_by_window.py`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from shoal import Hierarchy, Policy
 from shoal.algorithms import find
-from shoal.criteria import DistinctLDiversity, EnhancedLikeness, KAnonymity, TCloseness
 from shoal.errors import JobError, ParameterError, UnsupportedError
-from shoal.policy import Delay, Window
+from shoal.spec.criteria import DistinctLDiversity, EnhancedLikeness, KAnonymity, TCloseness
+from shoal.spec.policy import Delay, Window
 from shoal.testing.streams import batch, joined
 from tests.algorithms.rows import outcomes
 from tests.algorithms.test_emd_twin_examples import DISEASES, RAGGED

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.criteria import Criterion, EnhancedLikeness, KAnonymity, TCloseness
-from shoal.hierarchy import Hierarchy, Range
-from shoal.policy import Delay, Policy, Window
-from shoal.schema import Quasi, Schema, Sensitive
+from shoal.spec.criteria import Criterion, EnhancedLikeness, KAnonymity, TCloseness
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.policy import Delay, Policy, Window
+from shoal.spec.schema import Quasi, Schema, Sensitive
 from tests.algorithms.test_emd_twin_examples import RAGGED
 from tests.algorithms.world import groups
 from tests.naive.measured_twins import FOR_STREAMS, twin

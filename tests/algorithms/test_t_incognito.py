@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from shoal import DeltaDisclosure, KAnonymity, Policy, Quasi, Range, Schema, TCloseness, TIncognito
-from shoal.engine import Outcome
+from shoal.engine.base import Outcome
 from shoal.errors import ParameterError, UnsupportedError
 from tests.algorithms.tables import MIXED, SQUARE, keeps_promises, mixed, publish
-from tests.kernels.tables import Table
+from tests.engine.kernels.tables import Table
 
 test_drawn_tables_keep_the_promise = keeps_promises(TIncognito)
 

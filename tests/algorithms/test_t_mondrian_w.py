@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from shoal import Delay, KAnonymity, Policy, Range, TCloseness, TIncognitoW, TMondrianW, Window
-from shoal.engine import Anonymizer
+from shoal.engine.base import Anonymizer
 from shoal.errors import UnsupportedError
 from shoal.testing.streams import batch
 from tests.algorithms.tables import MIXED, SQUARE, groups, keeps_promises, publish, stream
-from tests.kernels.tables import Table
+from tests.engine.kernels.tables import Table
 
 WINDOWS = [Window(rows=4, advance=2), Window(rows=9, advance=3), Window(rows=40, advance=40)]
 BOTH = pytest.mark.parametrize("recipe", [TMondrianW(), TIncognitoW()], ids=lambda r: r.name)

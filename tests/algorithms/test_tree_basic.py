@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from shoal import TreeBasic
+from shoal.engine.rtree import queue
 from shoal.errors import ParameterError
-from shoal.kernels import queue
 from tests.algorithms.leaves import (
     chances,
     check_queue,

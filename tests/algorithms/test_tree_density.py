@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shoal import Delay, DistinctLDiversity, TreeDensity, TreeFull
-from shoal.active_leaves import weigh_all
+from shoal.engine.rtree.leaves import weigh_all
 from shoal.errors import JobError, ParameterError
 from shoal.job import Job
 from tests.algorithms.leaves import (

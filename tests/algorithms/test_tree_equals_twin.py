@@ -14,7 +14,7 @@ from shoal import Engine
 from shoal.algorithms.tree_basic import TreeBasic
 from shoal.algorithms.tree_density import TreeDensity
 from shoal.algorithms.tree_full import TreeFull
-from shoal.kernels.rtree import FAN_OUT
+from shoal.engine.rtree.tree import FAN_OUT
 from tests.algorithms import cases, waiting_cases
 from tests.algorithms.trees import TWINS
 from tests.algorithms.waiting_cases import CASES, compare

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from tests.algorithms.trees import TWINS, chances, line, members, seen_at, waiting
 from tests.algorithms.world import groups
 from tests.naive.castle import Decision

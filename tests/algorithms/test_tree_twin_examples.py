@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shoal.hierarchy import Range
+from shoal.spec.hierarchy import Range
 from tests.algorithms.trees import TWINS, both, boxes, chances, line, members, seen_at, waiting
 from tests.algorithms.world import check_section, flags_of, groups
 from tests.naive.rtree import Leaf

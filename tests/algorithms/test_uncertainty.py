@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from shoal import Castle, Codes, Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema
 from shoal.algorithms import find, names
-from shoal.engine import Decisions, Outcome
+from shoal.engine.base import Decisions, Outcome
 from shoal.errors import CheckpointError
-from shoal.policy import Missing
+from shoal.spec.policy import Missing
 from shoal.testing.checks import check_cover, check_gaps, check_promise
 from shoal.testing.strategies import streams
 from shoal.testing.streams import joined

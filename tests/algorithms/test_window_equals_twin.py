@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from shoal import Codes, Decisions, Engine
 from shoal.algorithms import find, names
-from shoal.policy import TCloseness
+from shoal.spec.policy import TCloseness
 from tests.algorithms import cases
 from tests.algorithms.world import TWINS
 from tests.naive.examples import EXAMPLES

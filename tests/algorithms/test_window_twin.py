@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from tests.algorithms.test_castle_twin_streams import can_be_told_apart, shape_holds
 from tests.algorithms.world import (
     ONE_BY_ONE,

@@ -11,15 +11,15 @@ import pytest
 
 from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema, Sensitive, Window
 from shoal.algorithms.z_anonymity import ZAnonymous
-from shoal.criteria import ZAnonymity
-from shoal.engine import Decisions
+from shoal.engine.base import Decisions
+from shoal.engine.space import Codes
 from shoal.errors import JobError, ParameterError, UnsupportedError
-from shoal.ladder import AnyDomain, Open, Path
-from shoal.space import Codes
-from shoal.testing.cells import Value, cell_codes
-from shoal.testing.checks.cells import judge_cells
-from shoal.testing.exposed import Windows, alike, path
+from shoal.spec.criteria import ZAnonymity
+from shoal.spec.ladder import AnyDomain, Open, Path
 from shoal.testing.streams import Stream, play
+from shoal.testing.z.checks import judge_cells
+from shoal.testing.z.codes import Value, cell_codes
+from shoal.testing.z.windows import Windows, alike, path
 
 HIDDEN, MISSING = -1, -2
 #: A row: its time, its subject, and its values.

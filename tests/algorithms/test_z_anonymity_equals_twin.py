@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.algorithms.z_anonymity import ZAnonymous
-from shoal.criteria import ZAnonymity
-from shoal.ladder import Open, Path
-from shoal.policy import Policy, Window
-from shoal.schema import Quasi, Schema
-from shoal.space import Codes
+from shoal.engine.space import Codes
+from shoal.spec.criteria import ZAnonymity
+from shoal.spec.ladder import Open, Path
+from shoal.spec.policy import Policy, Window
+from shoal.spec.schema import Quasi, Schema
 from tests.algorithms.events import RUNGS, stream
 from tests.naive.z_anonymity import Decision, Estimate, NaiveZAnonymity, Row
 

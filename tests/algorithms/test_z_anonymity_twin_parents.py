@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.criteria import ZAnonymity
-from shoal.ladder import Path
-from shoal.policy import Policy, Window
-from shoal.schema import Quasi, Schema
-from shoal.space import Codes
-from shoal.testing.cells import keys_of
-from shoal.testing.exposed import Count, Windows, alike, behind, finest, path
+from shoal.engine.space import Codes
+from shoal.spec.criteria import ZAnonymity
+from shoal.spec.ladder import Path
+from shoal.spec.policy import Policy, Window
+from shoal.spec.schema import Quasi, Schema
 from shoal.testing.streams import Stream
+from shoal.testing.z.codes import keys_of
+from shoal.testing.z.windows import Count, Windows, alike, behind, finest, path
 from tests.algorithms.events import RUNGS, STREAMS, WINDOWS, stream
 from tests.naive.z_anonymity import Crowds, Decision, NaiveZAnonymity, Node, Row, run
 

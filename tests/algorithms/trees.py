@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from shoal.hierarchy import Range
+from shoal.spec.hierarchy import Range
 from tests.naive.castle import Decision
 from tests.naive.rtree import Leaf
 from tests.naive.space import Box, Row

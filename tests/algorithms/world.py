@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.hierarchy import Range
+from shoal.spec.hierarchy import Range
 from tests.naive.fads import NaiveFads
 from tests.naive.fast import NaiveFast
 from tests.naive.idea import NaiveIdea

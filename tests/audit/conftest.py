@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from .world import World
-from .world import world as make_world
+from tests.audit.world import World
+from tests.audit.world import world as make_world
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from shoal.policy import (
+from shoal.spec.policy import (
     Criterion,
     Delay,
     DistinctLDiversity,
@@ -15,8 +15,7 @@ from shoal.policy import (
     KAnonymity,
     RecursiveLDiversity,
 )
-
-from .world import World
+from tests.audit.world import World
 
 K = "k-anonymity"
 L = "distinct l-diversity of disease"

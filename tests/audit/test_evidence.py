@@ -5,9 +5,8 @@ import pyarrow as pa
 
 from shoal.audit.evidence import Evidence
 from shoal.audit.trace import read_trace
-from shoal.policy import KAnonymity, Policy
-
-from .world import SCHEMA, World
+from shoal.spec.policy import KAnonymity, Policy
+from tests.audit.world import SCHEMA, World
 
 
 def evidence(world: World, *, trace: bool = True) -> Evidence:

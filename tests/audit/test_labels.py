@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.audit.labels import Numeric, Side, read_side
-from shoal.hierarchy import Hierarchy, Range
-from shoal.schema import Quasi
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.schema import Quasi
 
 AGE = Quasi("age", Range(17, 90, step=5))
 FREE = Quasi("age", Range(0, 1))

@@ -10,9 +10,9 @@ import pytest
 
 from shoal.audit import audit
 from shoal.audit.metadata import says_more
-from shoal.hierarchy import Range
-from shoal.policy import KAnonymity, Policy
-from shoal.schema import Quasi, Schema
+from shoal.spec.hierarchy import Range
+from shoal.spec.policy import KAnonymity, Policy
+from shoal.spec.schema import Quasi, Schema
 
 VERSION, COLUMNS = "org.apache.spark.version", "org.apache.spark.sql.parquet.row.metadata"
 

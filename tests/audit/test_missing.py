@@ -10,10 +10,9 @@ import pytest
 
 from shoal.audit.columns import is_missing
 from shoal.audit.labels import read_side
-from shoal.hierarchy import Range
-from shoal.schema import Quasi
-
-from .world import EACH_ROW, World, world
+from shoal.spec.hierarchy import Range
+from shoal.spec.schema import Quasi
+from tests.audit.world import EACH_ROW, World, world
 
 K = "k-anonymity"
 L = "distinct l-diversity of disease"

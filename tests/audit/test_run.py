@@ -12,9 +12,8 @@ import pytest
 
 from shoal.audit import audit
 from shoal.errors import JobError, ParameterError
-from shoal.policy import DistinctLDiversity, KAnonymity, Policy
-
-from .world import EACH_ROW, SCHEMA, World
+from shoal.spec.policy import DistinctLDiversity, KAnonymity, Policy
+from tests.audit.world import EACH_ROW, SCHEMA, World
 
 K = "k-anonymity"
 L = "distinct l-diversity of disease"

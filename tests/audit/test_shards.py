@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from shoal.policy import Delay
-
-from .world import World
+from shoal.spec.policy import Delay
+from tests.audit.world import World
 
 #: The north is one shard, the south another; row 7 is quarantined.
 NORTH, SOUTH = (0, 1, 2, 5, 8), (3, 4, 6, 9, 10)

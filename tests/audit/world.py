@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.audit import Report, audit
-from shoal.hierarchy import Hierarchy, Range
-from shoal.policy import Criterion, Delay, DistinctLDiversity, KAnonymity, Missing, Policy
-from shoal.schema import Quasi, Schema, Sensitive
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.policy import Criterion, Delay, DistinctLDiversity, KAnonymity, Missing, Policy
+from shoal.spec.schema import Quasi, Schema, Sensitive
 
 CITIES = Hierarchy.from_dict({"Any": {"North": ["Oslo", "Turku"], "South": ["Rome", "Bari"]}})
 

@@ -11,8 +11,8 @@ from benchmarks.audited import DATA, Sizes, cases, judge, report_of
 
 from benchmarks import audited
 from shoal.algorithms import find, names
-from shoal.hierarchy import Hierarchy
-from shoal.policy import EnhancedLikeness, KAnonymity, Policy, TCloseness
+from shoal.spec.hierarchy import Hierarchy
+from shoal.spec.policy import EnhancedLikeness, KAnonymity, Policy, TCloseness
 from tests.benchmarks.test_commands import run
 
 needs_data = pytest.mark.skipif(

@@ -15,8 +15,8 @@ from benchmarks.figures.burel.trial import Setting, Trials, decided, promise_of,
 from benchmarks.figures.model import Reading
 from benchmarks.figures.salaries import NEEDS
 
-from shoal.hierarchy import Range
-from shoal.policy import (
+from shoal.spec.hierarchy import Range
+from shoal.spec.policy import (
     BasicLikeness,
     DeltaDisclosure,
     EnhancedLikeness,

@@ -11,7 +11,7 @@ from benchmarks.figures.sabre.trial import Trial, found, judge, ran, simulated
 from benchmarks.figures.sabre.words import flat, not_uniform, promise_text, times_as_fast, widens
 from benchmarks.figures.salaries import N_CLASSES, NEEDS, QUASI, classes, salaries
 
-from shoal.policy import Window
+from shoal.spec.policy import Window
 
 needs_salaries = pytest.mark.skipif(
     not all(path.exists() for path in NEEDS),

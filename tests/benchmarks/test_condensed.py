@@ -9,7 +9,7 @@ import pytest
 from benchmarks.figures.condensed import ALL_NUMBERS, Against, _judge, decided, lost, numbers
 from benchmarks.figures.streams import ADULT
 
-from shoal.policy import Delay
+from shoal.spec.policy import Delay
 
 needs_adult = pytest.mark.skipif(not ADULT.exists(), reason="../shared/data/adult.csv isn't there")
 CONDENSED = Against("dynamic-group", 120, ALL_NUMBERS, 10)

@@ -9,7 +9,7 @@ from benchmarks.figures.idea.data import INFORMS, TREES, Incomplete, data_of
 from benchmarks.figures.streams import ADULT
 from benchmarks.incomplete import gap_masks, insert_gaps
 
-from shoal.hierarchy import Range
+from shoal.spec.hierarchy import Range
 
 needs_adult = pytest.mark.skipif(
     not (ADULT.exists() and TREES.exists()), reason="../shared/data has no adult.csv or hierarchies"

@@ -14,11 +14,11 @@ from benchmarks.events_runs import pass_through, publish
 from benchmarks.passthrough import PassThroughCells, cell_by_cell
 
 from benchmarks import events, events_data, events_growth, events_peer
-from shoal.codec import Codec
-from shoal.ladder import Open
-from shoal.policy import Window
-from shoal.schema import Quasi, Schema
-from shoal.space import Codes
+from shoal.arrow.codec import Codec
+from shoal.engine.space import Codes
+from shoal.spec.ladder import Open
+from shoal.spec.policy import Window
+from shoal.spec.schema import Quasi, Schema
 from tests.benchmarks.test_commands import run
 
 needs_data = pytest.mark.skipif(

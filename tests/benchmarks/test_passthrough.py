@@ -10,10 +10,10 @@ from benchmarks.passthrough import POLICY, PassThrough, row_by_row
 from benchmarks.runs import pass_through
 from benchmarks.workloads import ADULT, adult_file, census_file
 
-from shoal.codec import Codec
+from shoal.arrow.codec import Codec
 from shoal.datasets import census
-from shoal.hierarchy import Range
-from shoal.kernels.boxes import mean_loss, row_loss
+from shoal.engine.kernels.boxes import mean_loss, row_loss
+from shoal.spec.hierarchy import Range
 
 
 def test_every_row_leaves_at_once_in_its_own_box():

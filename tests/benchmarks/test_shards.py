@@ -12,7 +12,7 @@ from benchmarks.figures.streams import encoded
 from benchmarks.figures.sweep import Cell, Lost
 
 from shoal.datasets import census
-from shoal.policy import KAnonymity
+from shoal.spec.policy import KAnonymity
 from tests.benchmarks.test_commands import run as command
 
 needs_people = pytest.mark.skipif(

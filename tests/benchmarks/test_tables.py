@@ -11,8 +11,8 @@ from benchmarks.figures.salaries import NEEDS
 from benchmarks.workloads import Workload, acs_income
 
 from benchmarks import tables
-from shoal.hierarchy import Range
-from shoal.schema import Quasi, Schema
+from shoal.spec.hierarchy import Range
+from shoal.spec.schema import Quasi, Schema
 from tests.benchmarks.test_commands import run
 
 needs_salaries = pytest.mark.skipif(

@@ -23,10 +23,10 @@ from benchmarks.workloads import ADULT
 
 from benchmarks import trees
 from shoal.algorithms import find
-from shoal.hierarchy import Range
-from shoal.policy import Delay, KAnonymity, Policy
-from shoal.schema import Quasi, Schema
-from shoal.space import Codes
+from shoal.engine.space import Codes
+from shoal.spec.hierarchy import Range
+from shoal.spec.policy import Delay, KAnonymity, Policy
+from shoal.spec.schema import Quasi, Schema
 from tests.benchmarks.test_commands import run
 from tests.naive.castle import Decision
 

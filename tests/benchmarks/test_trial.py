@@ -11,9 +11,9 @@ from benchmarks.figures.streams import ADULT
 from benchmarks.figures.trial import Ran, Trial, found, ran
 
 from shoal.algorithms import find
-from shoal.engine import Outcome
-from shoal.policy import Delay, KAnonymity, Policy
-from shoal.space import Codes
+from shoal.engine.base import Outcome
+from shoal.engine.space import Codes
+from shoal.spec.policy import Delay, KAnonymity, Policy
 
 pytestmark = pytest.mark.skipif(
     not (ADULT.exists() and TREES.exists()), reason="../shared/data has no adult.csv or hierarchies"

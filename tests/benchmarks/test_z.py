@@ -12,7 +12,7 @@ from benchmarks.figures.z.design import figure_3
 from benchmarks.figures.z.released import figure_2
 from benchmarks.figures.z.settings import ZSizes, line, turns
 
-from shoal.models.zanonymity import Bounds
+from shoal.models.z import Bounds
 from tests.benchmarks.test_commands import run
 
 

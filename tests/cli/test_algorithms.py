@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from shoal import algorithms
-
-from ..world import shoal
+from tests.world import shoal
 
 
 def test_words_for_people(monkeypatch, capfd):

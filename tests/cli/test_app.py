@@ -10,8 +10,7 @@ import pytest
 import shoal as package
 from shoal.cli import app as app_module
 from shoal.errors import CheckpointError
-
-from ..world import shoal
+from tests.world import shoal
 
 HEAVY = ("numba", "pyarrow")
 

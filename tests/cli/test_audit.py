@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.io import open_durable, open_source
-
-from ..world import people, read, shoal, write, write_job
+from tests.world import people, read, shoal, write, write_job
 
 
 @pytest.fixture

@@ -13,13 +13,12 @@ import pytest
 from shoal.cli import checkpoint as module
 from shoal.cli.checkpoint import show
 from shoal.errors import CheckpointError, ResourceError
+from shoal.run.state.checkpoint import FORMAT
+from shoal.run.state.journal import Flush, Journal, Read, Tick
+from shoal.run.state.seal import Seal
+from shoal.run.state.store import Checkpoint
 from shoal.spark.ledger import Ledger, Plan, Turn
-from shoal.state.checkpoint import FORMAT
-from shoal.state.journal import Flush, Journal, Read, Tick
-from shoal.state.seal import Seal
-from shoal.state.store import Checkpoint
-
-from ..state.world import SEAL, Span, new_store, path, segment_path
+from tests.run.state.world import SEAL, Span, new_store, path, segment_path
 
 KEY = bytes(range(32)).hex()
 FACTS = {

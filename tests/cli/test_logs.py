@@ -16,8 +16,7 @@ import pytest
 from shoal.cli.logs import configure_logs
 from shoal.errors import ParameterError
 from shoal.events import WITHHELD, event, sentence
-
-from ..world import write_job
+from tests.world import write_job
 
 CANARY = "CANARY"
 LOG = logging.getLogger("shoal.test_logs")

@@ -15,8 +15,7 @@ import pytest
 
 from shoal.audit import audit
 from shoal.job import Job
-
-from ..world import people, read, shoal, write, write_job
+from tests.world import people, read, shoal, write, write_job
 
 ID_AND_AGE = 'subject = "id"\n[schema.quasi]\nage = { range = [0, 120], step = 1 }\n'
 

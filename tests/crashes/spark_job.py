@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 
 from shoal.job import Job
 from shoal.spark import publish
-
-from ..spark.cluster import ended, logs_of, started
-from ..spark.streams import stream_of
+from tests.spark.cluster import ended, logs_of, started
+from tests.spark.streams import stream_of
 
 
 def main(folder: Path) -> None:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from shoal.cli.run import Ask, run
+from shoal.cli.run.command import Ask, run
 from shoal.testing.faults import counted, killed_at
-
-from .world import FilesJob, crowd
+from tests.crashes.world import FilesJob, crowd
 
 
 def action(job: FilesJob) -> None:

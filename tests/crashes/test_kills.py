@@ -8,8 +8,7 @@ import signal
 
 import pytest
 
-from ..world import write
-from .world import (
+from tests.crashes.world import (
     FilesJob,
     crowd,
     killed_after,
@@ -18,6 +17,7 @@ from .world import (
     wait_until,
     wait_until_it_listens,
 )
+from tests.world import write
 
 N_KILLS = int(os.environ.get("SHOAL_KILLS", "5"))
 DELAYS = {

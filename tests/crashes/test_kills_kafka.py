@@ -15,10 +15,7 @@ import pytest
 
 from shoal.audit import audit
 from shoal.job import Job
-
-from ..io.kafka_world import fill, values
-from ..world import write_job
-from .world import (
+from tests.crashes.world import (
     crowd,
     killed_after,
     n_taken_in,
@@ -27,6 +24,8 @@ from .world import (
     wait_until,
     wait_until_it_listens,
 )
+from tests.io.kafka.world import fill, values
+from tests.world import write_job
 
 N_KILLS = int(os.environ.get("SHOAL_KILLS", "5"))
 ROWS = "k = 3\nl = 2\ndelay = { rows = 60 }"

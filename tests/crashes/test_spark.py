@@ -19,10 +19,9 @@ import pytest
 
 from shoal.spark.ledger import Ledger
 from shoal.spark.places import Places
-
-from ..spark.streams import OnSpark, spread
-from ..spark.world import COLUMNS, SEED, Life, job_of, recipe_of
-from .world import crowd, environment
+from tests.crashes.world import crowd, environment
+from tests.spark.streams import OnSpark, spread
+from tests.spark.world import COLUMNS, SEED, Life, job_of, recipe_of
 
 #: A start takes half a minute, so of many kills only some are for Spark.
 N_KILLS = max(1, int(os.environ.get("SHOAL_KILLS", "0")) // 10)

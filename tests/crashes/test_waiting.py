@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from shoal.cli.run import Ask, run
+from shoal.cli.run.command import Ask, run
 from shoal.testing.faults import counted, killed_at
-
-from .world import FilesJob, crowd
+from tests.crashes.world import FilesJob, crowd
 
 ROWS = "k = 3\nl = 2\ndelay = { rows = 25 }"
 SECONDS = "k = 3\ndelay = { rows = 60, seconds = 50 }"

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from shoal.cli.run import Ask, run
-from shoal.pseudonyms import KEY
+from shoal.arrow.pseudonyms import KEY
+from shoal.cli.run.command import Ask, run
 from shoal.testing.faults import counted, killed_at
-
-from .test_kills import Feeder
-from .z_world import ROTATE, EventsJob, bytes_under, events
+from tests.crashes.test_kills import Feeder
+from tests.crashes.z_world import ROTATE, EventsJob, bytes_under, events
 
 
 def action(job: EventsJob) -> None:

@@ -9,9 +9,9 @@ import subprocess
 
 import pytest
 
-from .test_kills import N_KILLS, Feeder, finish
-from .world import killed_after, started, wait_until
-from .z_world import EventsJob, events
+from tests.crashes.test_kills import N_KILLS, Feeder, finish
+from tests.crashes.world import killed_after, started, wait_until
+from tests.crashes.z_world import EventsJob, events
 
 
 def killed_at_work(job: EventsJob, seconds: float) -> None:

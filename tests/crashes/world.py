@@ -17,8 +17,7 @@ import pyarrow as pa
 from shoal.audit import Report, audit
 from shoal.io import open_source
 from shoal.job import Job
-
-from ..world import COMMAND, SCHEMA, people, write, write_job
+from tests.world import COMMAND, SCHEMA, people, write, write_job
 
 ALL_IN_PARTS = "rows-*"
 

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from shoal.audit import Report, audit
 from shoal.job import Job
-
-from .world import FilesJob, read_all
+from tests.crashes.world import FilesJob, read_all
 
 ROTATE = 25
 #: Windows in seconds, rungs, gaps, late rows, and a z that follows the stream.

@@ -6,7 +6,7 @@ import pytest
 from shoal.datasets import adult
 from shoal.datasets._adult_domains import COLUMNS, TABLE_5_4
 from shoal.errors import DataError, JobError, ParameterError, ResourceError
-from shoal.hierarchy import Hierarchy, Range
+from shoal.spec.hierarchy import Hierarchy, Range
 
 FILE = Path(__file__).parents[3] / "shared" / "data" / "adult.csv"
 

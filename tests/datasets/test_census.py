@@ -4,7 +4,7 @@ import pytest
 
 from shoal.datasets import census
 from shoal.errors import ParameterError
-from shoal.hierarchy import Hierarchy, Range
+from shoal.spec.hierarchy import Hierarchy, Range
 
 ROWS = 100_000
 

@@ -10,8 +10,8 @@ from shoal.datasets import (
     uniform_points,
 )
 from shoal.errors import ParameterError
-from shoal.hierarchy import Hierarchy, Range
-from shoal.schema import Quasi, Schema
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.schema import Quasi, Schema
 
 GENERATORS = {
     "census": lambda **kw: census(70_000, subjects=2000, **kw),

@@ -5,7 +5,7 @@ import pytest
 
 from shoal.datasets import gaussian_points, uniform_points
 from shoal.errors import ParameterError
-from shoal.hierarchy import Range
+from shoal.spec.hierarchy import Range
 
 GENERATORS = {"uniform_points": uniform_points, "gaussian_points": gaussian_points}
 N = 100_000

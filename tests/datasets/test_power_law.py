@@ -3,7 +3,7 @@ import pytest
 
 from shoal.datasets import power_law
 from shoal.errors import ParameterError
-from shoal.hierarchy import Range
+from shoal.spec.hierarchy import Range
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 2.0])

@@ -6,8 +6,8 @@ import pytest
 
 from shoal.datasets import Dataset, _transactions, transactions
 from shoal.errors import ParameterError
-from shoal.hierarchy import Range
-from shoal.schema import Quasi, Schema
+from shoal.spec.hierarchy import Range
+from shoal.spec.schema import Quasi, Schema
 
 
 def people(n, name="age"):

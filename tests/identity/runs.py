@@ -193,8 +193,9 @@ def _toml(value: Any) -> str:
 QUASI = {
     "plain": 'age = { range = [18, 90], step = 5 }\nwork = { hierarchy = "work.csv" }\n'
     'post = { mask = ["10115", "10117", "10243", "20095", "20097", "80331"] }\n',
-    "weighted": "age = { range = [18, 90], step = 1 }\nincome = { range = [0, 90000], weight = 0.5 }"
-    '\nwork = { hierarchy = "work.csv", weight = 2.0 }\n',
+    "weighted": "age = { range = [18, 90], step = 1 }\n"
+    "income = { range = [0, 90000], weight = 0.5 }\n"
+    'work = { hierarchy = "work.csv", weight = 2.0 }\n',
     "open": "work = {}\npost = {}\n",
     "ladders": 'age = { range = [18, 90], step = 5 }\nwork = { hierarchy = "work.csv" }\n'
     'path = { path = "/", levels = 3 }\n',
@@ -237,6 +238,8 @@ def _shoal(*arguments: str) -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
     with (
         mock.patch.object(sys, "argv", ["shoal", *arguments]),
+        # The keys of pseudonyms don't come from the seed.
+        mock.patch("secrets.token_bytes", lambda n=32: bytes(range(n))),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.hierarchy import Hierarchy, Range
 from shoal.metrics.axes import Axis, sensitive_axis, sensitive_places
+from shoal.spec.hierarchy import Hierarchy, Range
 
 NOBODY = np.empty(0, np.int64)
 

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from shoal.errors import ParameterError
-from shoal.hierarchy import Domain, Hierarchy, Range
 from shoal.metrics import closeness
 from shoal.metrics.closeness import Exposure, exposure, group_exposure
-from shoal.policy import Window
-from shoal.schema import Quasi, Schema, Sensitive
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.policy import Window
+from shoal.spec.schema import Quasi, Schema, Sensitive
 from tests.metrics.world import slow_closeness
 
 #: Figure 3.1 of the thesis.

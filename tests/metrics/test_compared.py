@@ -6,15 +6,15 @@ import pytest
 
 from shoal.algorithms.castle import Castle
 from shoal.algorithms.idea import Idea
-from shoal.codec import Codec
-from shoal.engine import Anonymizer, Decisions
+from shoal.arrow.codec import Codec
+from shoal.arrow.labels import Labels, Numeric
+from shoal.engine.base import Anonymizer, Decisions
+from shoal.engine.space import Codes
 from shoal.errors import ParameterError
-from shoal.hierarchy import Hierarchy, Range
-from shoal.labels import Labels, Numeric
 from shoal.metrics import Compared, cube_divergence, query_error, windowed_query_error
-from shoal.policy import Delay, KAnonymity, Missing, Policy
-from shoal.schema import Quasi, Schema, Sensitive
-from shoal.space import Codes
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.policy import Delay, KAnonymity, Missing, Policy
+from shoal.spec.schema import Quasi, Schema, Sensitive
 from tests.metrics.world import PETS
 
 SCHEMA = Schema(

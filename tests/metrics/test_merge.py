@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.decisions import ESTIMATE
+from shoal.engine.decisions import ESTIMATE
 from shoal.errors import ParameterError
 from shoal.metrics import Cost, Summary, summarize
-from shoal.metrics.cells import Cells
 from shoal.metrics.histogram import Histogram
+from shoal.metrics.z.counts import Cells
 from tests.metrics.test_summary import a_summary, a_trace, batches
 
 N_QUASI, RUNGS, Z = 3, [3, 1], 4

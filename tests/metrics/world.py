@@ -9,13 +9,13 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from shoal.hierarchy import Hierarchy, Range
-from shoal.kernels.arrays import Floats
-from shoal.labels import Labels
+from shoal.arrow.labels import Labels
+from shoal.engine.kernels.arrays import Floats
 from shoal.metrics.axes import Axis
 from shoal.metrics.compared import Compared
 from shoal.metrics.queries import Queries
-from shoal.schema import Quasi, Schema, Sensitive
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.schema import Quasi, Schema, Sensitive
 
 Tables = tuple[pa.Table, pa.Table]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from shoal.hierarchy import Domain, Hierarchy
+from shoal.spec.hierarchy import Domain, Hierarchy
 from tests.naive.emd import children, heights
 from tests.naive.measured import BELOW
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from shoal.criteria import BetaLikeness
+from shoal.spec.criteria import BetaLikeness
 from tests.naive.bucketed import NaiveBucketed
 from tests.naive.buckets import Bucket, dp_partition
 from tests.naive.measured import gain

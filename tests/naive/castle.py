@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from shoal.hierarchy import Domain
-from shoal.kernels import rng
+from shoal.engine.kernels import rng
+from shoal.spec.hierarchy import Domain
 from tests.naive.castle_split import Deviations, Split
 from tests.naive.criteria import Promise
 from tests.naive.recent import Measure, Recent

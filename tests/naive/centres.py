@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.hierarchy import Range
+from shoal.spec.hierarchy import Range
 from tests.naive.hilbert import hilbert
 from tests.naive.space import Row, Space, total
 

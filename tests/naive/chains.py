@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.kernels.rng import below, uniform
+from shoal.engine.kernels.rng import below, uniform
 from tests.naive.space import Box
 
 __all__ = ["NaiveChains"]

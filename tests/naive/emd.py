@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
 
-from shoal.hierarchy import Domain, Hierarchy
+from shoal.spec.hierarchy import Domain, Hierarchy
 
 __all__ = [
     "emd",

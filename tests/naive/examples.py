@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
-from shoal.hierarchy import Domain, Hierarchy
+from shoal.spec.hierarchy import Domain, Hierarchy
 
 __all__ = ["EXAMPLES", "FIGURE_1", "IDEA_STREAM", "TABLE_2_BEGIN", "TABLE_2_END", "Example"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.hierarchy import Range
+from shoal.spec.hierarchy import Range
 from tests.naive import window
 from tests.naive.space import Row, total
 from tests.naive.window import NaiveWindow

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.kernels import rng
+from shoal.engine.kernels import rng
 from tests.naive import fads
 from tests.naive.fads import NaiveFads
 from tests.naive.space import Row

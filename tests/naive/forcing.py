@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 
-from shoal.hierarchy import Domain
-from shoal.kernels import rng
+from shoal.engine.kernels import rng
+from shoal.spec.hierarchy import Domain
 from tests.naive.castle import Decision
 from tests.naive.criteria import Promise
 from tests.naive.space import Row, Space, by_arrival, gaps_of, n_subjects

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from shoal.hierarchy import Hierarchy, Range
+from shoal.spec.hierarchy import Hierarchy, Range
 from tests.naive.centres import Centres
 from tests.naive.measured import Promises
 from tests.naive.parts import Part

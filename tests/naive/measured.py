@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from shoal.criteria import (
+from shoal.spec.criteria import (
     BasicLikeness,
     BetaLikeness,
     DeltaDisclosure,
@@ -22,9 +22,9 @@ from shoal.criteria import (
     SemanticLikeness,
     TCloseness,
 )
-from shoal.hierarchy import Domain, Hierarchy
-from shoal.policy import EntropyLDiversity, Policy, RecursiveLDiversity
-from shoal.schema import Schema
+from shoal.spec.hierarchy import Domain, Hierarchy
+from shoal.spec.policy import EntropyLDiversity, Policy, RecursiveLDiversity
+from shoal.spec.schema import Schema
 from tests.naive.criteria import Promise
 from tests.naive.emd import emd, shares
 from tests.naive.space import Row, n_subjects

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shoal.policy import Policy, Window
-from shoal.schema import Schema
+from shoal.spec.policy import Policy, Window
+from shoal.spec.schema import Schema
 from tests.naive.burel import NaiveBurel
 from tests.naive.dynamic_group import NaiveDynamicGroup
 from tests.naive.incognito import NaiveIncognito

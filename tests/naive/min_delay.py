@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.waiting import MANY
+from shoal.engine.waiting import MANY
 from tests.naive.castle import Decision
 from tests.naive.forcing import NaiveForcing, When
 from tests.naive.space import Row

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from shoal.criteria import TCloseness
-from shoal.hierarchy import Hierarchy
+from shoal.spec.criteria import TCloseness
+from shoal.spec.hierarchy import Hierarchy
 from tests.naive.bucketed import NaiveBucketed
 from tests.naive.buckets import Bucket, Ground, bucket_cat, bucket_num, cost
 from tests.naive.emd import emd

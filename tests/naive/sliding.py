@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from shoal.criteria import TCloseness
+from shoal.spec.criteria import TCloseness
 from tests.naive.emd import emd
 from tests.naive.parts import Part
 from tests.naive.space import Row

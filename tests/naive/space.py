@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from shoal.hierarchy import Domain, Range
+from shoal.spec.hierarchy import Domain, Range
 
 #: An interval; None is the empty one, where every value is missing and may be anything.
 Side = tuple[float, float] | None

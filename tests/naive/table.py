@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from shoal.hierarchy import Domain
+from shoal.spec.hierarchy import Domain
 from tests.naive.measured import Promises
 from tests.naive.parts import Part, Partition
 from tests.naive.space import Row, Space, by_arrival, n_subjects

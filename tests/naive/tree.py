@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.hierarchy import Range
-from shoal.kernels import rng
-from shoal.waiting import MANY
+from shoal.engine.kernels import rng
+from shoal.engine.waiting import MANY
+from shoal.spec.hierarchy import Range
 from tests.naive.castle import Decision
 from tests.naive.chains import NaiveChains
 from tests.naive.forcing import NaiveForcing, When

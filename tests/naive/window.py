@@ -12,8 +12,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from shoal.hierarchy import Domain
-from shoal.kernels import rng
+from shoal.engine.kernels import rng
+from shoal.spec.hierarchy import Domain
 from tests.naive.criteria import Promise
 from tests.naive.recent import Measure, Recent
 from tests.naive.space import Box, Row, Space, by_arrival, covers, gaps_of, n_subjects

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .cluster import ended, started
+from tests.spark.cluster import ended, started
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

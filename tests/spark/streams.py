@@ -16,8 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from shoal.audit import Report
 from shoal.job import Job
 from shoal.spark import Publishing, publish
-
-from .world import judge
+from tests.spark.world import judge
 
 #: How long a busy machine may take for what takes a second or two.
 PATIENCE = 240.0

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import CheckpointError, ResourceError
+from shoal.run.state.seal import Seal
+from shoal.run.state.versions import Versions
 from shoal.spark.ledger import Done, Ledger, Plan, Turn, shard_folder
-from shoal.state.seal import Seal
-from shoal.state.versions import Versions
 
 JOB = {"schema": "aa11", "policy": "bb22"}
 SEAL = Seal(bytes(range(32)))

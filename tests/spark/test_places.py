@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Space
-from shoal.codec import Codec
+from shoal.arrow.codec import Codec
 from shoal.datasets import census
+from shoal.engine.space import Loss
 from shoal.errors import CheckpointError, ParameterError
-from shoal.policy import Window, ZAnonymity
-from shoal.space import Loss
 from shoal.spark.places import MOST_SHARDS, Cut, Places
+from shoal.spec.policy import Window, ZAnonymity
 
 pytestmark = pytest.mark.plain
 

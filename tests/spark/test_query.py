@@ -11,11 +11,10 @@ import pytest
 from shoal.errors import CheckpointError
 from shoal.metrics import Summary
 from shoal.spark.driver import MOST_LEAD
-
-from ..test_pipeline import Story
-from ..world import SCHEMA, people
-from .streams import OnSpark, put, spread, wait_until
-from .world import COLUMNS, by_row, job_of, unsharded
+from tests.run.test_pipeline import Story
+from tests.spark.streams import OnSpark, put, spread, wait_until
+from tests.spark.world import COLUMNS, by_row, job_of, unsharded
+from tests.world import SCHEMA, people
 
 TABLE = people(900, n_people=300).select(COLUMNS)
 POLICY = "k = 4\nl = 2\ndelay = { rows = 60 }"

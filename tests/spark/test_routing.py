@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Space
-from shoal.codec import Codec
+from shoal.arrow.codec import Codec
 from shoal.datasets import adult, census
 from shoal.errors import ParameterError
 from shoal.spark.places import Cut, Places, Tree

@@ -13,18 +13,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from shoal.deciding import Decider
 from shoal.errors import CheckpointError, DataError, ResourceError, ShoalError
+from shoal.run.core import Decider
+from shoal.run.state.folder import path_of
 from shoal.spark import shard
-from shoal.spark.desk import drop_unfinished
 from shoal.spark.ledger import Turn
-from shoal.spark.recipe import Recipe
 from shoal.spark.shard import Shard, shard_seed, step
-from shoal.state.folder import path_of
-
-from ..test_pipeline import Story
-from ..world import SCHEMA, people, with_gaps
-from .world import (
+from shoal.spark.shard_io import drop_unfinished
+from shoal.spark.shard_job import Recipe
+from tests.run.test_pipeline import Story
+from tests.spark.world import (
     COLUMNS,
     Life,
     batches_of,
@@ -35,6 +33,7 @@ from .world import (
     rows_of,
     unsharded,
 )
+from tests.world import SCHEMA, people, with_gaps
 
 N_ROWS = 240
 TABLE = people(N_ROWS).select(COLUMNS)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from shoal.errors import JobError
-from shoal.io.kafka_settings import KafkaSettings
+from shoal.io.kafka.settings import KafkaSettings
 from shoal.spark.columns import CORRUPT
 
 pytestmark = [pytest.mark.plain, pytest.mark.xdist_group("spark")]
@@ -25,7 +25,7 @@ def settings(**options) -> KafkaSettings:
 
 
 def rows(spark, kafka, *values: bytes) -> list[dict]:
-    from shoal.spark.ends import rows_of_messages
+    from shoal.spark.endpoints import rows_of_messages
 
     found = rows_of_messages(messages(spark, *values), kafka, COLUMNS)
     return [row.asDict() for row in found.orderBy("offset").collect()]
@@ -60,7 +60,7 @@ def test_other_formats_are_refused(spark, options):
 
 
 def test_a_message_has_headers_that_no_other_has_and_the_same_again(spark):
-    from shoal.spark.ends import messages_of_rows
+    from shoal.spark.endpoints import messages_of_rows
 
     lines = [("[20, 30]", None), ("[20, 30]", "flu")]
     public = spark.createDataFrame(lines, "age string, ill string").coalesce(1)
@@ -85,7 +85,7 @@ def test_a_message_has_headers_that_no_other_has_and_the_same_again(spark):
 
 
 def test_settings_of_another_client_are_refused(spark):
-    from shoal.spark.ends import _options, _TopicWriter
+    from shoal.spark.endpoints import _options, _TopicWriter
 
     with pytest.raises(JobError, match="another client than Spark's"):
         _options(settings(settings={"sasl.mechanism": "PLAIN"}))

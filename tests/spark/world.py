@@ -14,16 +14,15 @@ import pyarrow.parquet as pq
 
 from shoal.audit import Report, audit
 from shoal.job import Job
+from shoal.run.state.checkpoint import read_checkpoint_heading
+from shoal.run.state.seal import Seal
 from shoal.spark import shard
 from shoal.spark.columns import CORRUPT, ROW, SHARD, TICK, order_column
 from shoal.spark.ledger import Ledger, Plan, Turn, shard_folder
-from shoal.spark.lines import gather_lines
-from shoal.spark.recipe import Recipe
 from shoal.spark.shard import step
-from shoal.state.checkpoint import read_checkpoint_heading
-from shoal.state.seal import Seal
-
-from ..world import write_job
+from shoal.spark.shard_job import Recipe
+from shoal.spark.trace import gather_lines
+from tests.world import write_job
 
 SEED = (7).to_bytes(16, "big")
 LIVE = "seed = 7\ncheckpoint = { folder = 'state' }"

@@ -27,11 +27,11 @@ from shoal.algorithms import find
 from shoal.algorithms.castle import CastleEngine
 from shoal.algorithms.sabre_ak import SabreAk
 from shoal.algorithms.sabre_w import SabreW
-from shoal.engine import Anonymizer, Engine, Out
+from shoal.engine.base import Anonymizer, Engine, Out
+from shoal.engine.kernels.predicate import Limits
+from shoal.engine.space import Space
 from shoal.errors import CheckpointError, ParameterError, UnsupportedError
-from shoal.kernels.criteria import Limits
-from shoal.policy import Policy, Window
-from shoal.space import Space
+from shoal.spec.policy import Policy, Window
 from shoal.testing import checks, strategies
 from shoal.testing.checks import CHECKS, Check, FixedCheck, check_anonymizer, run_check
 from shoal.testing.checks.published import judge_groups

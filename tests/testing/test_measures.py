@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import KAnonymity, Policy, Quasi, Range, Schema, Sensitive, Space, Window
-from shoal.criteria import (
+from shoal.engine.kernels.measured import all_measured
+from shoal.engine.kernels.window_counts import baseline_of
+from shoal.spec.criteria import (
     BasicLikeness,
     DeltaDisclosure,
     EnhancedLikeness,
@@ -19,9 +21,7 @@ from shoal.criteria import (
     SemanticLikeness,
     TCloseness,
 )
-from shoal.hierarchy import Domain, Hierarchy
-from shoal.kernels.baseline import baseline_of
-from shoal.kernels.measured import all_measured
+from shoal.spec.hierarchy import Domain, Hierarchy
 from shoal.testing.measures import code_of, keeps, number_of
 from shoal.testing.promise import broken
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.hierarchy import Domain
-from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.metrics.closeness import Exposure, group_exposure
-from shoal.policy import (
+from shoal.spec.hierarchy import Domain
+from shoal.spec.policy import (
     DeltaDisclosure,
     EnhancedLikeness,
     Measured,

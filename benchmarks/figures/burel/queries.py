@@ -9,7 +9,7 @@ from typing import NamedTuple
 from benchmarks.figures.burel.settings import BurelSizes, wavers
 from benchmarks.figures.burel.trial import ALGORITHMS, LABELS, Setting, Trials, decided, table
 from benchmarks.figures.model import Claim, Curve, Figure, Measured, Panel, Reading, below, rises
-from shoal.kernels.arrays import Ints
+from shoal.engine.kernels.arrays import Ints
 from shoal.metrics import Compared
 from shoal.metrics.queries import Queries, QueryError, counts, draw, estimates
 

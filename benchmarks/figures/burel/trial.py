@@ -13,9 +13,10 @@ from benchmarks.figures.model import Reading
 from benchmarks.figures.salaries import salaries
 from benchmarks.figures.sweep import Cell, Lost
 from shoal.algorithms import find
-from shoal.engine import Decisions, Outcome
+from shoal.engine.base import Decisions, Outcome
+from shoal.engine.space import Codes
 from shoal.metrics.closeness import Exposure
-from shoal.policy import (
+from shoal.spec.policy import (
     DeltaDisclosure,
     EnhancedLikeness,
     Measured,
@@ -23,8 +24,7 @@ from shoal.policy import (
     RangeLikeness,
     TCloseness,
 )
-from shoal.schema import Schema
-from shoal.space import Codes
+from shoal.spec.schema import Schema
 
 __all__ = ["ALGORITHMS", "LABELS", "Found", "Ran", "Setting", "Trials", "decided", "table"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.figures.trial import Ran
-from shoal.engine import Outcome
-from shoal.kernels.arrays import Ints
+from shoal.engine.base import Outcome
+from shoal.engine.kernels.arrays import Ints
 
 __all__ = ["n_alive", "n_to_choose_from"]
 

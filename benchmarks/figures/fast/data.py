@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from benchmarks.figures.streams import ADULT, Stream, encoded
 from shoal.datasets import Dataset, adult
-from shoal.schema import Schema
+from shoal.spec.schema import Schema
 
 __all__ = ["QUASI", "Repeated"]
 

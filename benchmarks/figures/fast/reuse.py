@@ -10,7 +10,7 @@ from benchmarks.figures.idea.data import Incomplete
 from benchmarks.figures.idea.settings import IdeaSizes
 from benchmarks.figures.trial import Found, Trial, found
 from benchmarks.markdown import table
-from shoal.engine import Outcome
+from shoal.engine.base import Outcome
 
 __all__ = ["reuse_text"]
 

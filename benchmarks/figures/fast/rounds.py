@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.figures.fast.settings import RIVALS, FastSizes, axes, run
 from benchmarks.figures.model import Claim, Curve, Figure, Panel, Reading, Verdict
 from benchmarks.figures.trial import Ran
-from shoal.engine import Outcome
+from shoal.engine.base import Outcome
 from shoal.metrics.rounds import Rounds
 
 __all__ = ["figure_8"]

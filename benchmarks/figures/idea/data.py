@@ -22,8 +22,8 @@ from benchmarks.figures.streams import ADULT, Stream, encoded
 from benchmarks.incomplete import insert_gaps
 from benchmarks.workloads import SHARED
 from shoal.datasets import Dataset, adult
-from shoal.hierarchy import Hierarchy, Nested, Range
-from shoal.schema import Quasi, Schema
+from shoal.spec.hierarchy import Hierarchy, Nested, Range
+from shoal.spec.schema import Quasi, Schema
 
 __all__ = ["INFORMS", "TREES", "Incomplete", "data_of"]
 

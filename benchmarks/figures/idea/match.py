@@ -7,7 +7,7 @@ from itertools import product
 
 from benchmarks.figures.idea.settings import DATA, IdeaSizes, axes, run
 from benchmarks.figures.model import Claim, Curve, Figure, Measured, Panel, Reading, below, rises
-from shoal.policy import Missing
+from shoal.spec.policy import Missing
 
 __all__ = ["figure_6"]
 

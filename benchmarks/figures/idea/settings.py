@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from benchmarks.figures.axis import Axis
 from benchmarks.figures.idea.data import Incomplete
 from benchmarks.figures.trial import Found, Trial, found, warm
-from shoal.policy import Missing
+from shoal.spec.policy import Missing
 
 __all__ = ["ALGORITHMS", "DATA", "LABELS", "Data", "IdeaSizes", "Setting", "axes", "run"]
 

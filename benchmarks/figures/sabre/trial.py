@@ -16,14 +16,14 @@ import numpy as np
 from benchmarks.figures.salaries import N_CLASSES, salaries
 from benchmarks.figures.sweep import Cell, Lost
 from shoal.algorithms import find
-from shoal.engine import Decisions, Outcome
-from shoal.hierarchy import Hierarchy
-from shoal.kernels.arrays import Ints
+from shoal.engine.base import Decisions, Outcome
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.space import Codes
 from shoal.metrics.closeness import group_exposure
 from shoal.metrics.compared import Compared
-from shoal.policy import KAnonymity, Policy, TCloseness, Window
-from shoal.schema import Schema, Sensitive
-from shoal.space import Codes
+from shoal.spec.hierarchy import Hierarchy
+from shoal.spec.policy import KAnonymity, Policy, TCloseness, Window
+from shoal.spec.schema import Schema, Sensitive
 
 __all__ = ["Found", "Judged", "Ran", "Trial", "found", "judge", "ran", "simulated"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from benchmarks.figures.axis import Axis
 from benchmarks.figures.sabre.trial import Found, Trial, found
-from shoal.policy import Window
+from shoal.spec.policy import Window
 
 __all__ = ["ALGORITHMS", "LABELS", "Setting", "SlidingSizes", "axes", "run"]
 

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from benchmarks.figures.streams import encoded
 from benchmarks.workloads import SHARED
 from shoal.datasets import gaussian_points, uniform_points
-from shoal.hierarchy import Hierarchy, Range
+from shoal.engine.space import Codes
 from shoal.metrics.reading import read_codes
-from shoal.schema import Quasi, Schema
-from shoal.space import Codes
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.schema import Quasi, Schema
 
 __all__ = ["MOST_ROWS", "NEEDS", "QUASI", "Data", "employees", "schema_of", "stream", "table"]
 

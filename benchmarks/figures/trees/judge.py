@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine import Decisions
-from shoal.hierarchy import Hierarchy
-from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.engine.base import Decisions
+from shoal.engine.kernels.arrays import Bools, Floats, Ints
+from shoal.engine.space import Codes
 from shoal.metrics import Cost
-from shoal.schema import Schema
-from shoal.space import Codes
+from shoal.spec.hierarchy import Hierarchy
+from shoal.spec.schema import Schema
 
 __all__ = ["SPAN", "Judged", "Promise", "judge", "penalties"]
 
@@ -95,8 +95,8 @@ def judge(
 def penalties(schema: Schema, lo: Floats, hi: Floats) -> Floats:
     """The uncertainty penalty of boxes (Definition 2): sides as shares of their domains, summed.
 
-    >>> from shoal.hierarchy import Range
-    >>> from shoal.schema import Quasi
+    >>> from shoal.spec.hierarchy import Range
+    >>> from shoal.spec.schema import Quasi
     >>> tree = Hierarchy.flat(["a", "b", "c"])
     >>> schema = Schema(None, [Quasi("age", Range(0, 100)), Quasi("sex", tree)])
     >>> penalties(schema, np.array([[20.0, 0.0]]), np.array([[45.0, 1.0]])).tolist()

@@ -11,8 +11,8 @@ from benchmarks.figures.model import Reading
 from benchmarks.figures.trees.data import Data, stream
 from benchmarks.figures.trees.judge import Judged, Promise, judge
 from shoal.algorithms import find
-from shoal.engine import Anonymizer
-from shoal.policy import Delay, KAnonymity, Policy
+from shoal.engine.base import Anonymizer
+from shoal.spec.policy import Delay, KAnonymity, Policy
 
 __all__ = [
     "ALGORITHMS", "LABELS", "SAMPLING", "TABLE", "CostReading", "Found", "Ran", "Setting", "Trials",

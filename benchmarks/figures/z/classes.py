@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from benchmarks.figures.model import Claim, Curve, Figure, Panel, below, rises
 from benchmarks.figures.z.settings import ZSizes, line, panel, verdict
-from shoal.models.zanonymity import (
+from shoal.models.z import (
     ByClass,
     Scenario,
     by_class,

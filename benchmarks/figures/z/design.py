@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.figures.model import Claim, Curve, Figure, Reading, Verdict, below, rises
 from benchmarks.figures.z.settings import ZSizes, about, line, panel, verdict
-from shoal.models.zanonymity import exact, simulate
+from shoal.models.z import exact, simulate
 
 __all__ = ["figure_3", "figure_4"]
 

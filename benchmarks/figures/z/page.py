@@ -18,7 +18,7 @@ HEAD = """\
 # z-anonymity: the figures of the paper
 
 Made by `python -m benchmarks.figures z`; don't edit. The figures are those of the paper on
-z-anonymity (Jha and others, 2023), computed with `shoal.models.zanonymity`, the
+z-anonymity (Jha and others, 2023), computed with `shoal.models.z`, the
 [model](../model.md). They need no data. Parameters are those of its Table 2 unless said otherwise:
 1,000 subjects, 20 attributes of rates 0.2/r, Δt = 12, z = 150, k = 2. Whether a claim of the paper
 holds is computed from the numbers; where the paper says "almost" or "close", what that is taken

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.figures.model import Claim, Figure
 from benchmarks.figures.z.settings import ZSizes, at_most, line, panel, verdict
-from shoal.models.zanonymity import Scenario, published
+from shoal.models.z import Scenario, published
 
 __all__ = ["figure_2"]
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from benchmarks.figures.model import Claim, Figure, below, rises
 from benchmarks.figures.z.settings import ZSizes, line, panel, turns, verdict
-from shoal.models.zanonymity import Scenario, entropy, exact, k_anonymity
+from shoal.models.z import Scenario, entropy, exact, k_anonymity
 
 __all__ = ["figure_5", "figure_6"]
 

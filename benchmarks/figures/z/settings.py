@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from benchmarks.figures.model import Curve, Measured, Panel, Reading, Verdict
-from shoal.models.zanonymity import Bounds, Scenario
+from shoal.models.z import Bounds, Scenario
 
 __all__ = ["ZSizes", "about", "at_most", "line", "panel", "turns", "verdict"]
 

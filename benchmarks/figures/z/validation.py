@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.figures.model import Claim, Curve, Figure, Reading
 from benchmarks.figures.z.settings import ZSizes, line, panel, verdict
-from shoal.models.zanonymity import approximate, exact, simulate, simulated_shares
+from shoal.models.z import approximate, exact, simulate, simulated_shares
 
 __all__ = ["figure_c_10"]
 

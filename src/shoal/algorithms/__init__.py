@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 from functools import cache
 
-from shoal.engine import Anonymizer
+from shoal.engine.base import Anonymizer
 from shoal.errors import ParameterError, did_you_mean
 
 __all__ = ["find", "names"]

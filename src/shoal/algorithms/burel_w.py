@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.bucketed import burel_parts
-from shoal.kernels.arrays import Ints
-from shoal.kernels.criteria import Limits
-from shoal.kernels.held import Rows
-from shoal.kernels.parts import Parts
-from shoal.policy import BetaLikeness, Criterion, KAnonymity, LDiversity
-from shoal.sliding import ForWindows
-from shoal.space import Space
+from shoal.engine.buckets import burel_parts
+from shoal.engine.by_window import ForWindows
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.parts import Parts
+from shoal.engine.kernels.predicate import Limits
+from shoal.engine.space import Space
+from shoal.spec.policy import BetaLikeness, Criterion, KAnonymity, LDiversity
 
 __all__ = ["BurelW"]
 
@@ -34,7 +34,7 @@ class BurelW(ForWindows):
         How many rows, near along the curve, are looked at for each one that a group takes; of these
         the nearest are taken. 1 takes what is nearest along the curve.
     loss
-        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, EnhancedLikeness, Hierarchy, KAnonymity, Policy, Quasi, Range

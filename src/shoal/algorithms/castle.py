@@ -13,12 +13,13 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from shoal._jit import kernel
-from shoal.engine import Engine, Out, decide, write_box
-from shoal.groups import may_be_group
-from shoal.kernels import counter, held, kept, rng
-from shoal.kernels.arrays import Floats, Ints, Records
-from shoal.kernels.boxes import (
+from shoal.engine.base import Engine, Out, decide, write_box
+from shoal.engine.deadlines import COMES, DONE, Batch, Holding, HoldingEngine, arrival, next_turn
+from shoal.engine.groups import may_be_group
+from shoal.engine.jit import kernel
+from shoal.engine.kernels import counter, held, kept, rng
+from shoal.engine.kernels.arrays import Floats, Ints, Records
+from shoal.engine.kernels.boxes import (
     Box,
     Sides,
     box_loss,
@@ -30,19 +31,18 @@ from shoal.kernels.boxes import (
     mean_loss,
     set_box,
 )
-from shoal.kernels.criteria import (
+from shoal.engine.kernels.held import Held, forget, gather, put, window_of
+from shoal.engine.kernels.kept import Kept, best, keep, reusable, reuse, used_again
+from shoal.engine.kernels.lists import in_order, order_of, picked, picked_rows
+from shoal.engine.kernels.predicate import (
     Limits,
     any_diversity,
     breakable,
     count_subjects,
     needed,
 )
-from shoal.kernels.held import Held, forget, gather, put, window_of
-from shoal.kernels.kept import Kept, best, keep, reusable, reuse, used_again
-from shoal.kernels.lists import in_order, order_of, picked, picked_rows
-from shoal.kernels.split import by_subjects, by_values, mend_parts
-from shoal.space import Deadlines, Space
-from shoal.turns import COMES, DONE, Batch, Holding, HoldingEngine, arrival, next_turn
+from shoal.engine.kernels.split import by_subjects, by_values, mend_parts
+from shoal.engine.space import Deadlines, Space
 
 __all__ = ["Castle"]
 
@@ -67,7 +67,7 @@ class Castle(Holding):
         loses least, which tells an observer that the row lies outside of all better ones
         (Example 5.5); for comparison only.
     loss
-        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema

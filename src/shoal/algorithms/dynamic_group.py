@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.kernels.arrays import Ints
-from shoal.kernels.condensed import condensed_parts
-from shoal.kernels.criteria import Limits
-from shoal.kernels.held import Rows
-from shoal.kernels.parts import Parts
-from shoal.policy import Criterion, KAnonymity, LDiversity
-from shoal.space import Space
-from shoal.table import ForTables
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.condensation import condensed_parts
+from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.parts import Parts
+from shoal.engine.kernels.predicate import Limits
+from shoal.engine.space import Space
+from shoal.engine.whole_table import ForTables
+from shoal.spec.policy import Criterion, KAnonymity, LDiversity
 
 __all__ = ["DynamicGroup"]
 
@@ -33,7 +33,7 @@ class DynamicGroup(ForTables):
         How many of the first rows groups are built from. Building compares each row with all that
         are left, for every group: the time grows with the square of these rows.
     loss
-        How loss is measured, ``"glm"`` or ``"lm"``; see `shoal.space.Space`. Which rows come
+        How loss is measured, ``"glm"`` or ``"lm"``; see `Space`. Which rows come
         together doesn't depend on it, but for groups that have to be merged.
 
     >>> import numpy as np

@@ -10,15 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from shoal._jit import kernel
-from shoal.engine import Engine, Out
-from shoal.kernels import index
-from shoal.kernels.arrays import Any1
-from shoal.kernels.held import Held
-from shoal.kernels.index import Index
-from shoal.space import Space
-from shoal.turns import Batch, Holding
-from shoal.window import Rules, State, WindowEngine, neighbours_by_index, next_row, settle
+from shoal.engine.base import Engine, Out
+from shoal.engine.deadlines import Batch, Holding
+from shoal.engine.jit import kernel
+from shoal.engine.kernels import index
+from shoal.engine.kernels.arrays import Any1
+from shoal.engine.kernels.held import Held
+from shoal.engine.kernels.index import Index
+from shoal.engine.on_deadline import (
+    Rules,
+    State,
+    WindowEngine,
+    neighbours_by_index,
+    next_row,
+    settle,
+)
+from shoal.engine.space import Space
 
 __all__ = ["Fads"]
 
@@ -38,7 +45,7 @@ class Fads(Holding):
         look at losses. ``"best"``: as the paper has it, the one that loses least, if it loses less
         than a new group would; both comparisons tell an observer where the row isn't.
     loss
-        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema

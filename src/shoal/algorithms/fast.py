@@ -17,19 +17,17 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from shoal._jit import kernel
-from shoal.engine import Anonymizer, Engine, Out, decide, write_box
-from shoal.groups import shape
-from shoal.kernels import columns, counter, held, kept, rng
-from shoal.kernels.arrays import Ints, Records
-from shoal.kernels.boxes import Box
-from shoal.kernels.columns import Columns
-from shoal.kernels.held import Held, due_at, forget, is_held, people, put
-from shoal.kernels.kept import Kept, best, keep, reusable, used_again
-from shoal.policy import Criterion, DistinctLDiversity, KAnonymity
-from shoal.space import Space
-from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
-from shoal.window import (
+from shoal.engine.base import Anonymizer, Engine, Out, decide, write_box
+from shoal.engine.deadlines import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+from shoal.engine.groups import shape
+from shoal.engine.jit import kernel
+from shoal.engine.kernels import columns, counter, held, kept, rng
+from shoal.engine.kernels.arrays import Ints, Records
+from shoal.engine.kernels.boxes import Box
+from shoal.engine.kernels.columns import Columns
+from shoal.engine.kernels.held import Held, due_at, forget, is_held, people, put
+from shoal.engine.kernels.kept import Kept, best, keep, reusable, used_again
+from shoal.engine.on_deadline import (
     MARKS,
     Rules,
     covering,
@@ -38,7 +36,9 @@ from shoal.window import (
     neighbours_of,
     settle,
 )
-from shoal.window import State as Window
+from shoal.engine.on_deadline import State as Window
+from shoal.engine.space import Space
+from shoal.spec.policy import Criterion, DistinctLDiversity, KAnonymity
 
 __all__ = ["Fast"]
 
@@ -74,7 +74,7 @@ class Fast(Anonymizer):
     reuse
         ``"random"`` or ``"best"``; see `shoal.algorithms.fads.Fads`.
     loss
-        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema

@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal._jit import kernel
-from shoal.engine import Engine, Out
-from shoal.partitioned import ByPartition, PartitionEngine, most_like
-from shoal.space import Space
-from shoal.turns import Batch
-from shoal.window import Rules, State, next_row, settle
+from shoal.engine.base import Engine, Out
+from shoal.engine.deadlines import Batch
+from shoal.engine.jit import kernel
+from shoal.engine.on_deadline import Rules, State, next_row, settle
+from shoal.engine.partitioned import ByPartition, PartitionEngine, most_like
+from shoal.engine.space import Space
 
 __all__ = ["Idea"]
 
@@ -42,7 +42,7 @@ class Idea(ByPartition):
         look at losses. ``"best"``: as the paper has it, the one that loses least, if it loses less
         than a new group would; both comparisons tell an observer where the row isn't.
     loss
-        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal._jit import kernel
-from shoal.engine import Engine, Out
-from shoal.partitioned import ByPartition, PartitionEngine, whole_partitions
-from shoal.space import Space
-from shoal.turns import Batch
-from shoal.window import Rules, State, next_row, settle
+from shoal.engine.base import Engine, Out
+from shoal.engine.deadlines import Batch
+from shoal.engine.jit import kernel
+from shoal.engine.on_deadline import Rules, State, next_row, settle
+from shoal.engine.partitioned import ByPartition, PartitionEngine, whole_partitions
+from shoal.engine.space import Space
 
 __all__ = ["Iot"]
 

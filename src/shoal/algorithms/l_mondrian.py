@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.kernels.arrays import Ints
-from shoal.kernels.criteria import Limits
-from shoal.kernels.held import Rows
-from shoal.kernels.median import median_parts
-from shoal.kernels.parts import Parts
-from shoal.policy import BetaLikeness, Criterion, KAnonymity, LDiversity
-from shoal.space import Space
-from shoal.table import ForTables
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.median import median_parts
+from shoal.engine.kernels.parts import Parts
+from shoal.engine.kernels.predicate import Limits
+from shoal.engine.space import Space
+from shoal.engine.whole_table import ForTables
+from shoal.spec.policy import BetaLikeness, Criterion, KAnonymity, LDiversity
 
 __all__ = ["LMondrian"]
 
@@ -27,7 +27,7 @@ class LMondrian(ForTables):
     Parameters
     ----------
     loss
-        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
         The attribute that loses most is cut first.
 
     >>> import numpy as np

@@ -12,19 +12,19 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal._jit import kernel
-from shoal.engine import Engine, Out
-from shoal.groups import may_be_group, publish, suppress
-from shoal.kernels import counter, held
-from shoal.kernels.arrays import Ints, Records, power_of_two
-from shoal.kernels.boxes import Sides
-from shoal.kernels.criteria import Limits, needed
-from shoal.kernels.held import Held, put
-from shoal.kernels.linked import append, members
-from shoal.kernels.lists import in_order
-from shoal.space import Deadlines, Space
-from shoal.turns import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
-from shoal.waiting import MANY, Waiting, nobody_can, uncount
+from shoal.engine.base import Engine, Out
+from shoal.engine.deadlines import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+from shoal.engine.groups import may_be_group, publish, suppress
+from shoal.engine.jit import kernel
+from shoal.engine.kernels import counter, held
+from shoal.engine.kernels.arrays import Ints, Records, power_of_two
+from shoal.engine.kernels.boxes import Sides
+from shoal.engine.kernels.held import Held, put
+from shoal.engine.kernels.linked_lists import append, members
+from shoal.engine.kernels.lists import in_order
+from shoal.engine.kernels.predicate import Limits, needed
+from shoal.engine.space import Deadlines, Space
+from shoal.engine.waiting import MANY, Waiting, nobody_can, uncount
 
 __all__ = ["MinDelay"]
 
@@ -39,7 +39,7 @@ class MinDelay(Waiting):
         How many rows are held at most; 0: as many as the policy's delay lets wait. Who comes when
         all places are taken makes the oldest one leave. Without a delay it has to be set.
     loss
-        How loss is measured; see `shoal.space.Space`.
+        How loss is measured; see `Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema

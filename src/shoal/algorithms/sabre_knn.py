@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.bucketed import EVERYWHERE, sabre_parts
-from shoal.kernels.arrays import Ints
-from shoal.kernels.criteria import Limits
-from shoal.kernels.held import Rows
-from shoal.kernels.parts import Parts
-from shoal.policy import Criterion, KAnonymity, LDiversity, TCloseness
-from shoal.space import Space
-from shoal.table import ForTables
+from shoal.engine.buckets import EVERYWHERE, sabre_parts
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.parts import Parts
+from shoal.engine.kernels.predicate import Limits
+from shoal.engine.space import Space
+from shoal.engine.whole_table import ForTables
+from shoal.spec.policy import Criterion, KAnonymity, LDiversity, TCloseness
 
 __all__ = ["SabreKnn"]
 
@@ -31,7 +31,7 @@ class SabreKnn(ForTables):
     Parameters
     ----------
     loss
-        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, TCloseness, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.engine import Engine
-from shoal.kernels.arrays import Ints
-from shoal.kernels.criteria import Limits
-from shoal.kernels.held import Rows
-from shoal.kernels.lattice import MOST_LEVELS, check_lattice, lattice_parts
-from shoal.kernels.parts import Parts
-from shoal.policy import Criterion, KAnonymity, LDiversity, TCloseness
-from shoal.sliding import ForWindows
-from shoal.space import Space
+from shoal.engine.base import Engine
+from shoal.engine.by_window import ForWindows
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.lattice import MOST_LEVELS, check_lattice, lattice_parts
+from shoal.engine.kernels.parts import Parts
+from shoal.engine.kernels.predicate import Limits
+from shoal.engine.space import Space
+from shoal.spec.policy import Criterion, KAnonymity, LDiversity, TCloseness
 
 __all__ = ["TIncognitoW"]
 
@@ -33,7 +33,7 @@ class TIncognitoW(ForWindows):
         the range, the one before a quarter, and so on. The steps of a category are those of its
         hierarchy.
     loss
-        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
         Of all combinations of levels that can't be finer the one that loses least is taken.
 
     >>> import numpy as np

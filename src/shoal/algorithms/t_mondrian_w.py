@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.kernels.arrays import Ints
-from shoal.kernels.criteria import Limits
-from shoal.kernels.held import Rows
-from shoal.kernels.median import median_parts
-from shoal.kernels.parts import Parts
-from shoal.policy import Criterion, KAnonymity, LDiversity, TCloseness
-from shoal.sliding import ForWindows
-from shoal.space import Space
+from shoal.engine.by_window import ForWindows
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.median import median_parts
+from shoal.engine.kernels.parts import Parts
+from shoal.engine.kernels.predicate import Limits
+from shoal.engine.space import Space
+from shoal.spec.policy import Criterion, KAnonymity, LDiversity, TCloseness
 
 __all__ = ["TMondrianW"]
 
@@ -27,7 +27,7 @@ class TMondrianW(ForWindows):
     Parameters
     ----------
     loss
-        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `shoal.space.Space`.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
         The attribute that loses most is cut first.
 
     >>> import numpy as np

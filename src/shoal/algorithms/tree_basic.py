@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.active import Active
+from shoal.engine.rtree.engine import Active
 
 __all__ = ["TreeBasic"]
 
@@ -28,7 +28,7 @@ class TreeBasic(Active):
         How many seconds an instant lasts, so that time goes by whether rows come or not; 0: each
         row is an instant.
     loss
-        How loss is measured; see `shoal.space.Space`.
+        How loss is measured; see `Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema

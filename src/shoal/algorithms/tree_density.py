@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.active import Dense
+from shoal.engine.rtree.engine import Dense
 
 __all__ = ["TreeDensity"]
 
@@ -34,7 +34,7 @@ class TreeDensity(Dense):
         How many seconds an instant lasts, so that time goes by whether rows come or not; 0: each
         row is an instant.
     loss
-        How loss is measured; see `shoal.space.Space`.
+        How loss is measured; see `Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema

@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.active import Dense
-from shoal.active_leaves import Rules
-from shoal.space import Space
+from shoal.engine.rtree.engine import Dense
+from shoal.engine.rtree.leaves import Rules
+from shoal.engine.space import Space
 
 __all__ = ["TreeFull"]
 
@@ -37,7 +37,7 @@ class TreeFull(Dense):
         How many seconds an instant lasts, so that time goes by whether rows come or not; 0: each
         row is an instant.
     loss
-        How loss is measured; see `shoal.space.Space`.
+        How loss is measured; see `Space`.
 
     >>> import numpy as np
     >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar, Literal
 
-from shoal.engine import Anonymizer, Engine
+from shoal.engine.base import Anonymizer, Engine
+from shoal.engine.space import Space
+from shoal.engine.z.base import Course
+from shoal.engine.z.flat import FlatEngine
+from shoal.engine.z.ladders import LadderEngine
 from shoal.errors import ParameterError
-from shoal.exposing import Course
-from shoal.exposing_flat import FlatEngine
-from shoal.exposing_ladders import LadderEngine
-from shoal.policy import Criterion, Missing, ZAnonymity
-from shoal.space import Space
+from shoal.spec.policy import Criterion, Missing, ZAnonymity
 
 __all__ = ["ZAnonymous"]
 
@@ -41,7 +41,7 @@ class ZAnonymous(Anonymizer):
 
     >>> import numpy as np
     >>> from shoal import Codes, Policy, Quasi, Schema, Window
-    >>> from shoal.ladder import Open
+    >>> from shoal.spec.ladder import Open
     >>> schema = Schema("user", [Quasi("site", Open())], time="at")
     >>> policy = Policy(ZAnonymity(3), window=Window(seconds=60))
     >>> engine = ZAnonymous().start(schema, policy, seed=bytes(32))

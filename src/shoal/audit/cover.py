@@ -21,7 +21,7 @@ from shoal.audit.evidence import Evidence
 from shoal.audit.report import Figure, Verdict, decide
 from shoal.audit.times import seconds
 from shoal.audit.trace import Trace
-from shoal.hierarchy import Domain, Range
+from shoal.spec.hierarchy import Domain, Range
 
 __all__ = ["check"]
 

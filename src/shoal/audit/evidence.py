@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from shoal.audit.columns import column, counted, dense, mask, numbers
 from shoal.audit.labels import Numeric, Side, public_columns, read_side
 from shoal.audit.trace import GROUP, REUSE, SUPPRESSED, Trace
-from shoal.hierarchy import Range
-from shoal.policy import Policy
-from shoal.schema import Schema
+from shoal.spec.hierarchy import Range
+from shoal.spec.policy import Policy
+from shoal.spec.schema import Schema
 
 __all__ = ["Crowds", "Evidence", "Suppressed"]
 

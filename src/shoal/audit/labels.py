@@ -22,8 +22,8 @@ from shoal.audit.columns import (
     mask,
     numbers,
 )
-from shoal.hierarchy import Hierarchy, Range
-from shoal.schema import Quasi
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.schema import Quasi
 
 __all__ = ["Numeric", "Side", "public_columns", "read_side"]
 

@@ -11,15 +11,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.audit import conservation, cover, delay, grouping, missing, secrecy, shape, suppression
-from shoal.audit.cells import Cells, Count, judge, read_cell_trace
 from shoal.audit.criteria import CHECKERS
 from shoal.audit.evidence import Evidence, Suppressed
 from shoal.audit.labels import Numeric
 from shoal.audit.report import Report, Verdict
 from shoal.audit.trace import read_trace
+from shoal.audit.z import Cells, Count, judge, read_cell_trace
 from shoal.errors import ParameterError
-from shoal.policy import Policy
-from shoal.schema import Schema
+from shoal.spec.policy import Policy
+from shoal.spec.schema import Schema
 
 __all__ = ["audit"]
 
@@ -81,9 +81,9 @@ def audit(
         Under z-anonymity, to how many seconds published times are rounded down; 0: not at all,
         None: none are published.
 
-    >>> from shoal.hierarchy import Range
-    >>> from shoal.policy import KAnonymity
-    >>> from shoal.schema import Quasi
+    >>> from shoal.spec.hierarchy import Range
+    >>> from shoal.spec.policy import KAnonymity
+    >>> from shoal.spec.schema import Quasi
     >>> schema = Schema(subject=None, quasi=[Quasi("age", Range(17, 90, step=1))])
     >>> table = pa.table({"age": ["[20, 30]", "[20, 30]", "[31, 40]"]})
     >>> report = audit(schema, Policy(KAnonymity(2)), table)

@@ -12,7 +12,7 @@ from shoal.audit.evidence import Evidence
 from shoal.audit.metadata import says_more
 from shoal.audit.report import Verdict, decide
 from shoal.audit.shape import expected_columns
-from shoal.schema import Schema
+from shoal.spec.schema import Schema
 
 __all__ = ["check", "judged_secrecy"]
 

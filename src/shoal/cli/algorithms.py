@@ -8,7 +8,7 @@ import json
 
 from shoal import algorithms as registry
 from shoal.cli.terminal import tell
-from shoal.policy import BetaLikeness, Criterion, LDiversity, Measured
+from shoal.spec.policy import BetaLikeness, Criterion, LDiversity, Measured
 
 __all__ = ["algorithms"]
 

@@ -104,8 +104,8 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Anonymize a stream: the main job."""
-    from shoal.cli.run import Ask
-    from shoal.cli.run import run as command
+    from shoal.cli.run.command import Ask
+    from shoal.cli.run.command import run as command
 
     raise typer.Exit(
         command(
@@ -176,8 +176,8 @@ def spark(
     quiet: Quiet = False,
 ) -> None:
     """Anonymize a stream on Apache Spark: the main job, on many machines."""
-    from shoal.cli.spark import Ask
-    from shoal.cli.spark import spark as command
+    from shoal.cli.spark.command import Ask
+    from shoal.cli.spark.command import spark as command
 
     raise typer.Exit(
         command(
@@ -224,7 +224,7 @@ def init(
     force: Annotated[bool, typer.Option(help="Overwrite files that are there.")] = False,
 ) -> None:
     """Draft a job from a data file: look it over before you use it."""
-    from shoal.cli.init import init as command
+    from shoal.cli.init.command import init as command
 
     raise typer.Exit(command(data, output, rows=rows, from_format=from_format, force=force))
 
@@ -246,7 +246,7 @@ def demo(
     plain: Annotated[bool, typer.Option(help="Plain lines instead of a live view.")] = False,
 ) -> None:
     """Show a live stream, anonymized before your eyes."""
-    from shoal.cli.demo import demo as command
+    from shoal.cli.demo.command import demo as command
 
     raise typer.Exit(command(seconds=seconds, k=k, rate=rate, seed=seed, plain=plain))
 
@@ -338,7 +338,7 @@ def z_anonymity(
     json: Json = False,
 ) -> None:
     """Tell how likely k-anonymity is under z-anonymity, and which z makes it so."""
-    from shoal.cli.model import Ask, model_z
+    from shoal.cli.model.command import Ask, model_z
 
     raise typer.Exit(
         model_z(

@@ -13,12 +13,12 @@ import pyarrow as pa
 from shoal.audit import audit as judge
 from shoal.audit.labels import public_columns
 from shoal.cli.terminal import tell
+from shoal.engine.kernels.arrays import Ints
 from shoal.errors import ResourceError
 from shoal.io import Source, open_source
-from shoal.io.folder import FolderSource, has_only_folders
-from shoal.io.jsonl import NoLinesError
+from shoal.io.files.folder import FolderSource, has_only_folders
+from shoal.io.formats.jsonl import NoLinesError
 from shoal.job import Job
-from shoal.kernels.arrays import Ints
 
 __all__ = ["audit"]
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from shoal.cli.terminal import tell
 from shoal.errors import CheckpointError, ResourceError
-from shoal.state.checkpoint import check_intact, job_of, read_body, read_checkpoint_heading
-from shoal.state.folder import CHECKPOINT, SEGMENT, numbers_of, path_of
-from shoal.state.heading import Heading
-from shoal.state.seal import Seal
-from shoal.state.segment import Segment
-from shoal.state.store import Checkpoint, read_file, when
+from shoal.run.state.checkpoint import check_intact, job_of, read_body, read_checkpoint_heading
+from shoal.run.state.folder import CHECKPOINT, SEGMENT, numbers_of, path_of
+from shoal.run.state.heading import Heading
+from shoal.run.state.seal import Seal
+from shoal.run.state.segment import Segment
+from shoal.run.state.store import Checkpoint, read_file, when
 
 __all__ = ["show"]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from shoal.datasets._adult_domains import COLUMNS, NUMBERS, TABLE_5_4, domains
 from shoal.datasets._dataset import Dataset
 from shoal.errors import DataError, ParameterError, ResourceError, did_you_mean
-from shoal.schema import Quasi, Schema, Sensitive
+from shoal.spec.schema import Quasi, Schema, Sensitive
 
 __all__ = ["adult"]
 

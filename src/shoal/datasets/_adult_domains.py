@@ -7,7 +7,7 @@ attributes, with one exception: the complete rows hold 41 countries, and the tab
 
 from __future__ import annotations
 
-from shoal.hierarchy import Domain, Hierarchy, Nested, Range
+from shoal.spec.hierarchy import Domain, Hierarchy, Nested, Range
 
 __all__ = ["COLUMNS", "NUMBERS", "TABLE_5_4", "domains"]
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from shoal.datasets import _census_domains as domains
 from shoal.datasets._dataset import BATCH_ROWS, Dataset, at_least
 from shoal.errors import ParameterError
-from shoal.hierarchy import Hierarchy, Range
+from shoal.spec.hierarchy import Hierarchy, Range
 
 __all__ = ["census"]
 

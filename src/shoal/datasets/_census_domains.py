@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from shoal.hierarchy import Hierarchy, Nested, Range
-from shoal.schema import Quasi, Schema, Sensitive
+from shoal.spec.hierarchy import Hierarchy, Nested, Range
+from shoal.spec.schema import Quasi, Schema, Sensitive
 
 __all__ = [
     "BIRTHPLACES",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from shoal.errors import ParameterError
-from shoal.schema import Schema
+from shoal.spec.schema import Schema
 
 __all__ = ["BATCH_ROWS", "Dataset", "at_least"]
 
@@ -42,8 +42,8 @@ class Dataset:
     batch_rows
         How many rows a batch has, save the last one. Never changes the rows themselves.
 
-    >>> from shoal.hierarchy import Range
-    >>> from shoal.schema import Quasi
+    >>> from shoal.spec.hierarchy import Range
+    >>> from shoal.spec.schema import Quasi
     >>> ages = pa.table({"age": [31, 47, 52]})
     >>> people = Dataset.from_table(
     ...     ages, Schema(None, [Quasi("age", Range(0, 100))]), name="ages", batch_rows=2

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from shoal.datasets._dataset import BATCH_ROWS, Dataset, at_least
-from shoal.hierarchy import Range
-from shoal.schema import Quasi, Schema
+from shoal.spec.hierarchy import Range
+from shoal.spec.schema import Quasi, Schema
 
 __all__ = ["gaussian_points", "uniform_points"]
 

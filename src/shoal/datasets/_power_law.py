@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from shoal.datasets._dataset import BATCH_ROWS, Dataset, at_least
 from shoal.errors import ParameterError
-from shoal.hierarchy import Range
-from shoal.schema import Quasi, Schema
+from shoal.spec.hierarchy import Range
+from shoal.spec.schema import Quasi, Schema
 
 __all__ = ["power_law"]
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 from shoal.datasets._census import census
 from shoal.datasets._dataset import BATCH_ROWS, Dataset, at_least
 from shoal.errors import ParameterError
-from shoal.hierarchy import Hierarchy
-from shoal.schema import Schema, Sensitive
+from shoal.spec.hierarchy import Hierarchy
+from shoal.spec.schema import Schema, Sensitive
 
 __all__ = ["transactions"]
 

@@ -11,16 +11,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal.io.again import open_replayable
     from shoal.io.base import BadRow, Chunk, Durable, Mark, Position, Replayable, Sink, Source, Span
-    from shoal.io.delimited import CsvSink, CsvSource
-    from shoal.io.durable import open_durable
-    from shoal.io.files import open_sink, open_source
-    from shoal.io.formats import FORMATS, Format
-    from shoal.io.ipc import ArrowSink, ArrowSource
-    from shoal.io.jsonl import JsonSink, JsonSource
-    from shoal.io.parquet import ParquetSink, ParquetSource
-    from shoal.io.private import QuarantineWriter, open_private
+    from shoal.io.files.durable import open_durable
+    from shoal.io.files.open import open_sink, open_source
+    from shoal.io.files.private import QuarantineWriter, open_private
+    from shoal.io.files.replayable import open_replayable
+    from shoal.io.formats.arrow import ArrowSink, ArrowSource
+    from shoal.io.formats.csv import CsvSink, CsvSource
+    from shoal.io.formats.jsonl import JsonSink, JsonSource
+    from shoal.io.formats.names import FORMATS, Format
+    from shoal.io.formats.parquet import ParquetSink, ParquetSource
 
 __all__ = [
     "FORMATS",
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "again": ("open_replayable",),
+    "files.replayable": ("open_replayable",),
     "base": (
         "BadRow",
         "Chunk",
@@ -63,14 +63,14 @@ _HOMES = {
         "Source",
         "Span",
     ),
-    "delimited": ("CsvSink", "CsvSource"),
-    "durable": ("open_durable",),
-    "files": ("open_sink", "open_source"),
-    "formats": ("FORMATS", "Format"),
-    "ipc": ("ArrowSink", "ArrowSource"),
-    "jsonl": ("JsonSink", "JsonSource"),
-    "parquet": ("ParquetSink", "ParquetSource"),
-    "private": ("QuarantineWriter", "open_private"),
+    "formats.csv": ("CsvSink", "CsvSource"),
+    "files.durable": ("open_durable",),
+    "files.open": ("open_sink", "open_source"),
+    "formats.names": ("FORMATS", "Format"),
+    "formats.arrow": ("ArrowSink", "ArrowSource"),
+    "formats.jsonl": ("JsonSink", "JsonSource"),
+    "formats.parquet": ("ParquetSink", "ParquetSource"),
+    "files.private": ("QuarantineWriter", "open_private"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from shoal.errors import ResourceError
-from shoal.io.formats import STDIO
+from shoal.io.formats.names import STDIO
 
 __all__ = ["Exact", "Input", "Output", "compressed", "open_input", "open_output", "reading", "why"]
 

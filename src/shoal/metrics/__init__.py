@@ -13,7 +13,6 @@ from shoal.metrics.closeness import Exposure, exposure
 from shoal.metrics.compared import Compared
 from shoal.metrics.cost import Cost
 from shoal.metrics.cubes import CubeDivergence, cube_divergence
-from shoal.metrics.exposure_cells import CellExposure, cell_exposure
 from shoal.metrics.pollution import Pollution
 from shoal.metrics.queries import (
     QueryError,
@@ -23,6 +22,7 @@ from shoal.metrics.queries import (
 )
 from shoal.metrics.rounds import Rounds
 from shoal.metrics.summary import Summary, summarize
+from shoal.metrics.z.exposure import CellExposure, cell_exposure
 
 __all__ = [
     "CellExposure",

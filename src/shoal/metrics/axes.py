@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from shoal.hierarchy import Domain, Hierarchy, Range
-from shoal.kernels.arrays import Bools, Floats, Ints
+from shoal.engine.kernels.arrays import Bools, Floats, Ints
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
 
 __all__ = ["Axis", "sensitive_axis", "sensitive_places"]
 

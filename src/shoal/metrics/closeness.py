@@ -19,14 +19,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.errors import ParameterError
-from shoal.hierarchy import Domain, Hierarchy
-from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.metrics.axes import MISSING
 from shoal.metrics.lines import by_shard, decided_lines, numbers
 from shoal.metrics.reading import read_codes
-from shoal.policy import Window
-from shoal.schema import Schema
+from shoal.spec.hierarchy import Domain, Hierarchy
+from shoal.spec.policy import Window
+from shoal.spec.schema import Schema
 
 __all__ = ["Exposure", "GroupExposure", "exposure", "group_exposure"]
 
@@ -117,8 +117,8 @@ def exposure(
         window of the policy, each group is compared with the rows of the window that the trace
         names, and again with every row that joins it later, together with those before it.
 
-    >>> from shoal.hierarchy import Range
-    >>> from shoal.schema import Quasi, Sensitive
+    >>> from shoal.spec.hierarchy import Range
+    >>> from shoal.spec.schema import Quasi, Sensitive
     >>> schema = Schema(None, [Quasi("age", Range(0, 99))], [Sensitive("illness")])
     >>> original = pa.table({"age": [20, 21, 50, 51], "illness": ["flu", "flu", "flu", "gout"]})
     >>> trace = pa.table(

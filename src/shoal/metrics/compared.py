@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from shoal.engine import Decisions
+from shoal.engine.base import Decisions
+from shoal.engine.kernels.arrays import Floats, Ints
+from shoal.engine.space import Codes
 from shoal.errors import ParameterError, did_you_mean
-from shoal.hierarchy import Domain
-from shoal.kernels.arrays import Floats, Ints
 from shoal.metrics.axes import MISSING, Axis, sensitive_axis, sensitive_places
 from shoal.metrics.reading import read_codes, read_sensitive, read_sides
-from shoal.policy import Missing
-from shoal.schema import Schema
-from shoal.space import Codes
+from shoal.spec.hierarchy import Domain
+from shoal.spec.policy import Missing
+from shoal.spec.schema import Schema
 
 __all__ = ["Compared"]
 
@@ -49,8 +49,8 @@ class Compared:
     published_secrets
         Where the sensitive value of each published row lies.
 
-    >>> from shoal.hierarchy import Range
-    >>> from shoal.schema import Quasi
+    >>> from shoal.spec.hierarchy import Range
+    >>> from shoal.spec.schema import Quasi
     >>> schema = Schema(subject=None, quasi=[Quasi("age", Range(0, 99, step=1))])
     >>> original = pa.table({"age": [31, 34, 47]})
     >>> published = pa.table({"age": ["[31, 34]", "[31, 34]"]})

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.errors import ParameterError
-from shoal.kernels.arrays import Bools, Floats, Ints
 from shoal.metrics.axes import Axis
 from shoal.metrics.compared import Compared
 
@@ -82,8 +82,8 @@ def cube_divergence(compared: Compared, *, level: int = 2, cells: int = 100) -> 
         order of their hierarchy.
 
     >>> import pyarrow as pa
-    >>> from shoal.hierarchy import Range
-    >>> from shoal.schema import Quasi, Schema
+    >>> from shoal.spec.hierarchy import Range
+    >>> from shoal.spec.schema import Quasi, Schema
     >>> schema = Schema(subject=None, quasi=[Quasi("age", Range(0, 3, step=1))])
     >>> original = pa.table({"age": [0, 0, 0, 1]})
     >>> published = pa.table({"age": ["[0, 1]"] * 4})

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.engine.kernels.arrays import Any1, Floats, Ints
 from shoal.errors import ParameterError
-from shoal.kernels.arrays import Any1, Floats, Ints
 from shoal.metrics.axes import Axis
 from shoal.metrics.compared import Compared
 
@@ -148,8 +148,8 @@ def query_error(
         Of the draw: the same seed and lines give the same queries, whatever the rows are.
 
     >>> import pyarrow as pa
-    >>> from shoal.hierarchy import Range
-    >>> from shoal.schema import Quasi, Schema
+    >>> from shoal.spec.hierarchy import Range
+    >>> from shoal.spec.schema import Quasi, Schema
     >>> schema = Schema(subject=None, quasi=[Quasi("age", Range(0, 99, step=1))])
     >>> original = pa.table({"age": [31, 34, 47, 49]})
     >>> published = pa.table({"age": ["[31, 34]", "[31, 34]", "[47, 49]", "[47, 49]"]})

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.codec import Codec
+from shoal.arrow.codec import Codec
+from shoal.engine.kernels.arrays import Bools, Floats, Ints
+from shoal.engine.space import Codes
 from shoal.errors import ParameterError
-from shoal.hierarchy import Hierarchy, Range
-from shoal.kernels.arrays import Bools, Floats, Ints
-from shoal.schema import Quasi, Schema, Sensitive
-from shoal.space import Codes
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.schema import Quasi, Schema, Sensitive
 
 __all__ = ["read_codes", "read_sensitive", "read_sides"]
 

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import CheckpointError, ParameterError
-from shoal.metrics.cells import Cells
 from shoal.metrics.delay import Delay
 from shoal.metrics.groups import Groups
 from shoal.metrics.loss import Loss
 from shoal.metrics.pollution import Pollution
 from shoal.metrics.reuse import Reuse
 from shoal.metrics.suppression import Suppression
+from shoal.metrics.z.counts import Cells
 
 __all__ = ["GROUP", "REUSE", "SUPPRESSED", "Summary", "summarize"]
 

@@ -20,24 +20,24 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from shoal.clock import Clock, steady
-from shoal.deciding import summary_of
+from shoal.engine.space import Space
 from shoal.errors import CheckpointError, ParameterError
 from shoal.events import event
 from shoal.metrics import Summary
-from shoal.recovery import Saved
-from shoal.space import Space
-from shoal.spark.cells import live_cells
+from shoal.run.clock import Clock, steady
+from shoal.run.core import summary_of
+from shoal.run.recovery import Saved
 from shoal.spark.columns import ROW, SHARD, TICK, order_column
-from shoal.spark.desk import drop_unfinished
 from shoal.spark.failures import retold
 from shoal.spark.ledger import Done, Ledger, Plan, Turn
-from shoal.spark.lines import gather_lines
 from shoal.spark.order import Ordered, numbered
 from shoal.spark.places import Places
-from shoal.spark.recipe import Recipe
 from shoal.spark.routing import shard_of
 from shoal.spark.shard import step
+from shoal.spark.shard_io import drop_unfinished
+from shoal.spark.shard_job import Recipe
+from shoal.spark.trace import gather_lines
+from shoal.spark.z.plan import live_cells
 
 __all__ = ["Driver", "StoppedError", "Write"]
 

@@ -31,10 +31,10 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import CheckpointError
-from shoal.io.aside import sync_folder
-from shoal.state.folder import locked, make_folder
-from shoal.state.seal import Seal
-from shoal.state.versions import Versions
+from shoal.io.files.atomic import sync_folder
+from shoal.run.state.folder import locked, make_folder
+from shoal.run.state.seal import Seal
+from shoal.run.state.versions import Versions
 
 __all__ = ["Done", "Ledger", "Plan", "Turn", "shard_folder"]
 

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from shoal.engine.kernels.arrays import Floats, Ints
+from shoal.engine.kernels.boxes import Sides
+from shoal.engine.space import Space
 from shoal.errors import CheckpointError, ParameterError
-from shoal.kernels.arrays import Floats, Ints
-from shoal.kernels.boxes import Sides
-from shoal.space import Space
 
 __all__ = ["MOST_SHARDS", "Cut", "Places", "Tree"]
 

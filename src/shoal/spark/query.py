@@ -16,16 +16,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.metrics import Summary
-from shoal.recovery import Saved
-from shoal.spark.able import check_able
+from shoal.run.recovery import Saved
+from shoal.run.state.seal import Seal
 from shoal.spark.columns import CORRUPT, TICK, order_column
 from shoal.spark.driver import Driver, StoppedError, Write
-from shoal.spark.ends import writer_of
+from shoal.spark.endpoints import writer_of
 from shoal.spark.failures import retold
 from shoal.spark.ledger import Ledger
 from shoal.spark.order import with_order
-from shoal.spark.recipe import Recipe, own_code
-from shoal.state.seal import Seal
+from shoal.spark.shard_job import Recipe, own_code
+from shoal.spark.support import check_able
 
 __all__ = ["Publishing", "publish"]
 
@@ -170,7 +170,7 @@ class Publishing:
         """The figures of the whole job after the last turn."""
         return self._driver.summary
 
-    # What observers see beside the figures; see `shoal.cli.eyes.Seen`.
+    # What observers see beside the figures; see `shoal.cli.run.monitor.Seen`.
 
     @property
     def saved(self) -> Saved | None:

@@ -25,9 +25,9 @@ from pyspark.sql.types import (
 )
 
 from shoal.errors import ParameterError
-from shoal.hierarchy import Hierarchy
-from shoal.schema import Quasi, Schema
 from shoal.spark.places import Places, Tree
+from shoal.spec.hierarchy import Hierarchy
+from shoal.spec.schema import Quasi, Schema
 
 __all__ = ["shard_of", "shard_sql"]
 

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from shoal.deciding import Decider, State
-from shoal.intake import Intake
+from shoal.run.core import Decider, State
+from shoal.run.intake import Intake
+from shoal.run.state.versions import Versions
 from shoal.spark.columns import SHARD
-from shoal.spark.desk import Desk
 from shoal.spark.failures import quietly
 from shoal.spark.ledger import Plan, Turn, shard_folder
-from shoal.spark.recipe import Recipe
-from shoal.state.versions import Versions
+from shoal.spark.shard_io import Desk
+from shoal.spark.shard_job import Recipe
 
 __all__ = ["Shard", "shard_seed", "step"]
 

@@ -6,7 +6,7 @@ import hashlib
 import pickle
 import sys
 
-from shoal.engine import Decisions
+from shoal.engine.base import Decisions
 from shoal.testing.streams import play
 
 __all__ = ["digest"]

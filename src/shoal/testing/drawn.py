@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from shoal.hierarchy import Hierarchy, Range
-from shoal.kernels.arrays import Any1
+from shoal.engine.kernels.arrays import Any1
+from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.testing.streams import Tick
 
 __all__ = ["GAPS_IN_TIME", "batch_cuts", "clock_ticks", "hierarchies", "ranges", "row_lists"]

@@ -6,11 +6,12 @@ from typing import get_args
 
 import numpy as np
 
-from shoal.engine import Anonymizer
+from shoal.engine.base import Anonymizer
+from shoal.engine.kernels.arrays import Any1, Floats, Ints
+from shoal.engine.space import Codes
 from shoal.errors import UnsupportedError
-from shoal.hierarchy import Hierarchy, Range
-from shoal.kernels.arrays import Any1, Floats, Ints
-from shoal.policy import (
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.policy import (
     Criterion,
     Delay,
     DeltaDisclosure,
@@ -24,10 +25,9 @@ from shoal.policy import (
     Window,
     ZAnonymity,
 )
-from shoal.schema import Quasi, Schema, Sensitive
-from shoal.space import Codes
-from shoal.testing.hostile_cells import PLACES, as_cells, cell_streams
+from shoal.spec.schema import Quasi, Schema, Sensitive
 from shoal.testing.streams import Stream
+from shoal.testing.z.hostile import PLACES, as_cells, cell_streams
 
 __all__ = [
     "able",

@@ -1,6 +1,6 @@
 """Whether a group keeps what is measured against a window, straight from the definitions.
 
-In plain slow Python with fractions. It shares no code with `shoal.kernels.measured`, which it is to
+In plain slow Python with fractions. It shares no code with `kernels.measured`, which it is to
 catch when that is wrong.
 """
 
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from shoal.criteria import (
+from shoal.spec.criteria import (
     BasicLikeness,
     BetaLikeness,
     DeltaDisclosure,
@@ -21,7 +21,7 @@ from shoal.criteria import (
     SemanticLikeness,
     TCloseness,
 )
-from shoal.hierarchy import Domain, Hierarchy
+from shoal.spec.hierarchy import Domain, Hierarchy
 
 __all__ = ["code_of", "keeps", "number_of"]
 

@@ -1,6 +1,6 @@
 """Whether a group keeps a policy, straight from the definitions, in plain slow Python.
 
-It shares no code with `shoal.kernels.criteria`, which it is to catch when that is wrong.
+It shares no code with `shoal.engine.kernels.predicate`, which it is to catch when that is wrong.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from shoal.policy import (
+from shoal.spec.policy import (
     Criterion,
     EntropyLDiversity,
     KAnonymity,
@@ -19,7 +19,7 @@ from shoal.policy import (
     Policy,
     RecursiveLDiversity,
 )
-from shoal.schema import Schema
+from shoal.spec.schema import Schema
 from shoal.testing.measures import keeps
 
 __all__ = ["broken", "n_paired"]
@@ -38,11 +38,11 @@ def broken(
     """The criterion that rows, as one group, break; None if they keep the whole policy.
 
     ``sensitive`` has the codes of each row, ``window`` those of each row that the group is measured
-    against. Other criteria than those of `shoal.criteria` aren't looked at.
+    against. Other criteria than those of `shoal.spec.criteria` aren't looked at.
 
-    >>> from shoal.hierarchy import Range
-    >>> from shoal.policy import DistinctLDiversity
-    >>> from shoal.schema import Quasi, Sensitive
+    >>> from shoal.spec.hierarchy import Range
+    >>> from shoal.spec.policy import DistinctLDiversity
+    >>> from shoal.spec.schema import Quasi, Sensitive
     >>> schema = Schema("person", [Quasi("age", Range(0, 9))], [Sensitive("illness")])
     >>> policy = Policy(KAnonymity(2), DistinctLDiversity(2))
     >>> broken(policy, schema, [1, 1, 2], [[5], [6], [5]])

@@ -15,11 +15,12 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from shoal.criteria import misfits
-from shoal.engine import Anonymizer
+from shoal.engine.base import Anonymizer
+from shoal.engine.space import Codes
 from shoal.errors import ParameterError, UnsupportedError
-from shoal.hierarchy import Domain, Hierarchy, Range
-from shoal.policy import (
+from shoal.spec.criteria import misfits
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.policy import (
     BasicLikeness,
     Criterion,
     Delay,
@@ -37,8 +38,7 @@ from shoal.policy import (
     TCloseness,
     Window,
 )
-from shoal.schema import Quasi, Schema, Sensitive
-from shoal.space import Codes
+from shoal.spec.schema import Quasi, Schema, Sensitive
 from shoal.testing.drawn import (
     GAPS_IN_TIME,
     batch_cuts,
@@ -49,8 +49,8 @@ from shoal.testing.drawn import (
 )
 from shoal.testing.hostile import meanings
 from shoal.testing.measures import code_of
-from shoal.testing.strategies_cells import cell_streams
 from shoal.testing.streams import Stream
+from shoal.testing.z.strategies import cell_streams
 
 __all__ = ["hierarchies", "policies", "ranges", "recipes", "schemas", "streams"]
 

@@ -12,11 +12,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from shoal.engine import Anonymizer, Decisions, Engine
-from shoal.kernels.arrays import Floats
-from shoal.policy import Policy
-from shoal.schema import Schema
-from shoal.space import Codes
+from shoal.engine.base import Anonymizer, Decisions, Engine
+from shoal.engine.kernels.arrays import Floats
+from shoal.engine.space import Codes
+from shoal.spec.policy import Policy
+from shoal.spec.schema import Schema
 
 __all__ = [
     "Move",

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from shoal.audit import Report, audit
-from shoal.hierarchy import Domain, Hierarchy, Range
-from shoal.policy import (
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.policy import (
     BetaLikeness,
     Criterion,
     DeltaDisclosure,
@@ -25,7 +25,7 @@ from shoal.policy import (
     TCloseness,
     Window,
 )
-from shoal.schema import Quasi, Schema, Sensitive
+from shoal.spec.schema import Quasi, Schema, Sensitive
 
 PLACES = [f"p{i}" for i in range(10)]
 DISEASES = Hierarchy.from_dict(

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from shoal.audit import Verdict
 from shoal.audit.criteria.closeness import ordered
-from shoal.hierarchy import Domain, Hierarchy
-from shoal.policy import TCloseness
-
-from .measured_world import (
+from shoal.spec.hierarchy import Domain, Hierarchy
+from shoal.spec.policy import TCloseness
+from tests.audit.criteria.measured_world import (
     BRONCHITIS,
     CANCER,
     DISEASES,

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.audit import Verdict
-from shoal.policy import DeltaDisclosure
-
-from .measured_world import disclosure, run, table
+from shoal.spec.policy import DeltaDisclosure
+from tests.audit.criteria.measured_world import disclosure, run, table
 
 WORST = "worst_group_disclosure_by_rows"
 

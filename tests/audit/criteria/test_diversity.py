@@ -13,17 +13,16 @@ from hypothesis import strategies as st
 
 from shoal.audit import Verdict, audit
 from shoal.audit.criteria.diversity import moments
-from shoal.hierarchy import Hierarchy, Range
-from shoal.policy import (
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.policy import (
     DistinctLDiversity,
     EntropyLDiversity,
     LDiversity,
     Policy,
     RecursiveLDiversity,
 )
-from shoal.schema import Quasi, Schema, Sensitive
-
-from ..test_matching import by_trying_all
+from shoal.spec.schema import Quasi, Schema, Sensitive
+from tests.audit.test_matching import by_trying_all
 
 Row = tuple[int, str, int]  # group, value, subject
 

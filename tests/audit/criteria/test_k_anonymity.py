@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ..world import World
+from tests.audit.world import World
 
 NAME = "k-anonymity"
 

@@ -8,16 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.audit import Verdict
-from shoal.hierarchy import Domain, Hierarchy, Range
-from shoal.policy import (
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.policy import (
     BasicLikeness,
     BetaLikeness,
     EnhancedLikeness,
     RangeLikeness,
     SemanticLikeness,
 )
-
-from .measured_world import (
+from tests.audit.criteria.measured_world import (
     BRONCHITIS,
     CANCER,
     DISEASES,

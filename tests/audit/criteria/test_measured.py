@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from shoal.audit import Verdict
-from shoal.hierarchy import Hierarchy
-from shoal.policy import (
+from shoal.spec.hierarchy import Hierarchy
+from shoal.spec.policy import (
     BasicLikeness,
     DeltaDisclosure,
     EnhancedLikeness,
@@ -21,8 +21,16 @@ from shoal.policy import (
     TCloseness,
     Window,
 )
-
-from .measured_world import CANCER, DISEASES, FLU, NUMBERS, SARS, Row, run, table
+from tests.audit.criteria.measured_world import (
+    CANCER,
+    DISEASES,
+    FLU,
+    NUMBERS,
+    SARS,
+    Row,
+    run,
+    table,
+)
 
 T = "t-closeness of disease"
 BY_ROWS, BY_SUBJECTS = "worst_group_closeness_by_rows", "worst_group_closeness_by_subjects"

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.audit.criteria.values import read_values
-from shoal.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
 
 TREE = Hierarchy.flat(["x", "y", "7"])
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from shoal.audit import Verdict
 from shoal.audit.criteria import windows
-from shoal.policy import BasicLikeness, Measured, TCloseness, Window
-
-from .measured_world import NUMBERS, Row, holds, ordered_distance, run
+from shoal.spec.policy import BasicLikeness, Measured, TCloseness, Window
+from tests.audit.criteria.measured_world import NUMBERS, Row, holds, ordered_distance, run
 
 WORST = "worst_group_closeness_by_rows"
 

@@ -20,7 +20,7 @@ from shoal.audit.criteria import (
 )
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
-from shoal.policy import (
+from shoal.spec.policy import (
     BasicLikeness,
     Criterion,
     DeltaDisclosure,

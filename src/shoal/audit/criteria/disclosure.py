@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from shoal.audit.criteria.measured import SLACK, Counts, Judge, Measure, check_attributes
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
-from shoal.hierarchy import Domain
-from shoal.policy import DeltaDisclosure
+from shoal.spec.hierarchy import Domain
+from shoal.spec.policy import DeltaDisclosure
 
 __all__ = ["check", "disclosed"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shoal.audit.criteria.diversity import check_attributes
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
-from shoal.policy import DistinctLDiversity
+from shoal.spec.policy import DistinctLDiversity
 
 __all__ = ["check"]
 

@@ -16,7 +16,7 @@ from shoal.audit.criteria.words import below, plural
 from shoal.audit.evidence import Crowds, Evidence
 from shoal.audit.matching import matching
 from shoal.audit.report import Figure, Verdict, decide
-from shoal.policy import LDiversity
+from shoal.spec.policy import LDiversity
 
 __all__ = ["Measure", "Tally", "check_attributes", "moments"]
 

@@ -9,7 +9,7 @@ from shoal.audit.criteria.words import below, plural
 from shoal.audit.evidence import Crowds, Evidence
 from shoal.audit.maybe import n_matching
 from shoal.audit.report import Figure, Verdict, decide
-from shoal.policy import KAnonymity
+from shoal.spec.policy import KAnonymity
 
 __all__ = ["check"]
 

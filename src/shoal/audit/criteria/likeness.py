@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from shoal.audit.criteria.measured import SLACK, Counts, Judge, Measure, check_attributes
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
-from shoal.hierarchy import Domain, Hierarchy
-from shoal.policy import (
+from shoal.spec.hierarchy import Domain, Hierarchy
+from shoal.spec.policy import (
     BasicLikeness,
     BetaLikeness,
     EnhancedLikeness,

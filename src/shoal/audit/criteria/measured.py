@@ -29,9 +29,9 @@ from shoal.audit.criteria.windows import Moments, as_they_arrived, at_once, by_a
 from shoal.audit.criteria.words import plural, some
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Figure, Verdict, decide
-from shoal.hierarchy import Domain
-from shoal.policy import Measured, Window
-from shoal.schema import Sensitive
+from shoal.spec.hierarchy import Domain
+from shoal.spec.policy import Measured, Window
+from shoal.spec.schema import Sensitive
 
 __all__ = ["SLACK", "Counts", "Judge", "Measure", "check_attributes"]
 

@@ -7,7 +7,7 @@ import math
 from shoal.audit.criteria.diversity import Measure, Tally, check_attributes
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
-from shoal.policy import RecursiveLDiversity
+from shoal.spec.policy import RecursiveLDiversity
 
 __all__ = ["check"]
 

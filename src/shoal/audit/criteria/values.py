@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.audit.columns import Array, counted_alike, encoded, is_missing, numbers, spelled
-from shoal.hierarchy import Domain, Range
+from shoal.spec.hierarchy import Domain, Range
 
 __all__ = ["Values", "read_values"]
 

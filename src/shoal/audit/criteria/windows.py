@@ -17,7 +17,7 @@ from shoal.audit.columns import Array, column, take
 from shoal.audit.criteria.words import some
 from shoal.audit.evidence import Crowds, Evidence
 from shoal.audit.trace import GROUP, REUSE, Trace
-from shoal.policy import Window
+from shoal.spec.policy import Window
 
 __all__ = ["Moments", "as_they_arrived", "at_once", "by_arrival", "in_turn"]
 

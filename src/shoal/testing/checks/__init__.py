@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from hypothesis import HealthCheck, Phase, given, settings
 
-from shoal.engine import Anonymizer
+from shoal.engine.base import Anonymizer
 from shoal.errors import UnsupportedError
 from shoal.testing.checks.called import (
     check_batching,

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.engine import Anonymizer, Engine
+from shoal.engine.base import Anonymizer, Engine
+from shoal.engine.kernels.arrays import Any1, Ints
+from shoal.engine.space import Codes
 from shoal.errors import ShoalError
-from shoal.hierarchy import Hierarchy
-from shoal.kernels.arrays import Any1, Ints
-from shoal.space import Codes
+from shoal.spec.hierarchy import Hierarchy
 from shoal.testing.checks.published import judge
 from shoal.testing.checks.require import require
 from shoal.testing.streams import Stream, batch, difference, joined, moves, play

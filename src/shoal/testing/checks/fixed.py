@@ -12,9 +12,9 @@ from typing import ClassVar
 
 from numba.extending import is_jitted
 
-from shoal.engine import Anonymizer, Engine, Outcome, decide
+from shoal.engine.base import Anonymizer, Engine, Outcome, decide
 from shoal.errors import UnsupportedError
-from shoal.policy import Criterion, Delay, KAnonymity, Policy, Window
+from shoal.spec.policy import Criterion, Delay, KAnonymity, Policy, Window
 from shoal.testing._digest import digest
 from shoal.testing.checks.published import by_box
 from shoal.testing.checks.require import require
@@ -25,8 +25,8 @@ from shoal.testing.hostile import (
     measured_streams,
     steady_stream,
 )
-from shoal.testing.hostile_cells import cell_streams, flood
 from shoal.testing.streams import play, steps
+from shoal.testing.z.hostile import cell_streams, flood
 
 __all__ = ["check_jit_equals_python", "check_memory", "check_order", "check_refuses"]
 

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shoal.engine import Anonymizer, Decisions, Outcome
-from shoal.hierarchy import Hierarchy, Range
-from shoal.kernels.arrays import Floats
-from shoal.policy import Delay, Window
-from shoal.schema import Quasi
-from shoal.testing.checks.cells import (
+from shoal.engine.base import Anonymizer, Decisions, Outcome
+from shoal.engine.kernels.arrays import Floats
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.policy import Delay, Window
+from shoal.spec.schema import Quasi
+from shoal.testing.checks.require import ROUNDING, require
+from shoal.testing.promise import broken
+from shoal.testing.streams import Stream, play, steps
+from shoal.testing.z.checks import (
     judge_cells,
     require_at_once,
     require_finest,
     require_missing,
 )
-from shoal.testing.checks.require import ROUNDING, require
-from shoal.testing.promise import broken
-from shoal.testing.streams import Stream, play, steps
 
 __all__ = [
     "by_box",

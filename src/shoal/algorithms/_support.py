@@ -1,0 +1,50 @@
+"""Who can keep a promise: a refusal names the anonymizers that wouldn't refuse."""
+
+from __future__ import annotations
+
+from shoal import algorithms
+from shoal.engine.base import Anonymizer
+from shoal.errors import UnsupportedError
+from shoal.spec.policy import Policy
+
+__all__ = ["check_able"]
+
+
+def check_able(anonymizer: Anonymizer, policy: Policy) -> None:
+    """Refuse what the anonymizer can't enforce, and name those that can.
+
+    >>> from shoal.algorithms.fast import Fast
+    >>> from shoal.spec.policy import Delay, EntropyLDiversity
+    >>> check_able(Fast(), Policy(EntropyLDiversity(3), delay=Delay(rows=100)))
+    Traceback (most recent call last):
+    ...
+    shoal.errors.UnsupportedError: algorithm: 'fast' can't enforce entropy l-diversity. ...
+    """
+    try:
+        anonymizer.check(policy)
+    except UnsupportedError as error:
+        if error.problems[0].mend is not None:
+            raise
+        able = [name for name in algorithms.names() if _can(name, policy)]
+        could = [name for name in algorithms.names() if _could(name, policy)]
+        mend = "No anonymizer can"
+        if able:
+            mend = f"These can: {', '.join(able)}"
+        elif could:
+            mend = f"With another window or delay these can: {', '.join(could)}"
+        raise UnsupportedError(error.problems[0].what, mend=mend) from None
+
+
+def _can(name: str, policy: Policy) -> bool:
+    try:
+        algorithms.find(name)().check(policy)
+    except UnsupportedError:
+        return False
+    return True
+
+
+def _could(name: str, policy: Policy) -> bool:
+    """Whether an anonymizer can keep the criteria, whatever else it needs."""
+    return all(
+        isinstance(criterion, algorithms.find(name).enforces) for criterion in policy.criteria
+    )

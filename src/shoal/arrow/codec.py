@@ -1,0 +1,310 @@
+"""From Arrow to arrays: a batch of records becomes `Codes`, once, and bad rows are set apart.
+
+The codec keeps no dictionary. Subjects and open sensitive values become keyed hashes of their
+text, so that ``7``, ``7.0`` and ``"7"`` are one person, whatever type a reader chose, and memory
+doesn't grow with the stream.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.arrow.columns import (
+    EXACT,
+    Complain,
+    as_numbers,
+    as_times,
+    canonical,
+    cast_one_by_one,
+    in_order,
+    in_range,
+    is_missing,
+    is_number,
+    is_text_kind,
+    leaf_codes,
+    one_text,
+    plain,
+    quasi_codes,
+    text_hashes,
+    words,
+)
+from shoal.arrow.ladders import Ladders
+from shoal.engine.kernels.arrays import Bools, Floats, Ints
+from shoal.engine.space import NO_CELLS, Codes
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.schema import Schema
+
+__all__ = ["NAMED", "Codec", "Encoded", "words"]
+
+
+MISSING_CODE = -1
+#: The column with the names that pseudonyms stand for. No column of a user can have such a name.
+NAMED = "\0named"
+#: How the time is published, unless it is counted in plain numbers.
+TIME = pa.timestamp("us", "UTC")
+#: The seconds from which and up to which moments have a year of four digits.
+CALENDAR = (-62_135_596_800.0, 253_402_300_800.0)
+
+
+class Encoded(NamedTuple):
+    """A batch after the codec: codes and payload of the good rows, and what is wrong with others.
+
+    ``good`` are the indices of the good rows in the batch; ``reasons`` are given by index;
+    ``payload`` has the columns that are published as they are, and the subject if a trace wants it.
+    """
+
+    codes: Codes
+    payload: dict[str, Any]
+    good: Ints
+    reasons: dict[int, str]
+
+    def __repr__(self) -> str:
+        return f"Encoded({len(self.good)} good rows, {len(self.reasons)} bad ones)"
+
+
+class Codec:
+    """Turn record batches into codes, by the schema.
+
+    Parameters
+    ----------
+    schema
+        The columns, their roles and domains.
+    key
+        A secret of at least 8 bytes, under which subjects are hashed.
+    with_subject
+        Whether the payload carries the subject too (for a private trace).
+    with_gaps
+        Whether a quasi value may be missing, and is NaN then; otherwise such a row is bad.
+    complete
+        The sensitive attributes in which a row without a value is bad; elsewhere it has one more.
+    compared
+        The sensitive attributes whose values are published in one spelling each, since their shares
+        are compared.
+    one_by_one
+        Whether values are published one by one: then there are cells instead of values, and the
+        payload has the labels of their rungs.
+    time_step
+        If the time is published, the seconds that it is rounded down to; 0: as it is.
+    named
+        Whether the payload carries what pseudonyms are made of.
+
+    >>> from shoal.spec.schema import Quasi
+    >>> schema = Schema(subject="id", quasi=[Quasi("age", Range(0, 120, step=1))], keep=["ward"])
+    >>> codec = Codec(schema, key=bytes(8))
+    >>> batch = pa.record_batch(
+    ...     {"id": ["a", "b", None], "age": ["31", "x", "47"], "ward": ["w1", "w2", "w1"]}
+    ... )
+    >>> encoded = codec.encode(batch)
+    >>> encoded.codes.values, encoded.reasons
+    (array([[31.]]), {1: "age isn't a number", 2: 'id is missing'})
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        key: bytes,
+        with_subject: bool = False,
+        with_gaps: bool = False,
+        complete: frozenset[str] = frozenset(),
+        compared: frozenset[str] = frozenset(),
+        one_by_one: bool = False,
+        time_step: float | None = None,
+        named: bool = False,
+    ) -> None:
+        self._schema = schema
+        self._ladders = Ladders(schema, key[:8]) if one_by_one else None
+        self._time_step = time_step
+        self._named = named
+        self._with_gaps = with_gaps
+        self._complete = complete
+        self._compared = compared
+        self._key = np.frombuffer(key[:8], "<u4").astype(np.int64)
+        self._types: dict[str, Any] = {}
+        self._payload = [*schema.payload]
+        if time_step is not None and schema.time is not None:
+            self._payload.append(schema.time)
+        if with_subject and schema.subject is not None:
+            self._payload.append(schema.subject)
+        #: How many good rows there have been; it numbers the subjects where each row is one.
+        self.n_rows = 0
+
+    def __repr__(self) -> str:
+        return f"Codec({self._schema!r})"
+
+    def encode(self, batch: pa.RecordBatch) -> Encoded:
+        """Turn a batch into codes; rows that can't be are set apart with a reason."""
+        n = batch.num_rows
+        reasons: dict[int, str] = {}
+
+        def complain(rows: Bools, reason: str) -> None:
+            for row in np.flatnonzero(rows):
+                reasons.setdefault(int(row), reason)
+
+        schema = self._schema
+        subjects = np.empty(n, np.int64)
+        if schema.subject is not None:
+            subjects = self._subjects(batch.column(schema.subject), schema.subject, complain)
+        times = np.full(n, np.nan)
+        if schema.time is not None:
+            times = as_times(batch.column(schema.time), schema.time, complain)
+        values, cells, labels = self._quasi(batch, times, complain)
+        # What is counted is what will be published: the payload in its final types.
+        payload = self._fitted(batch, complain, times) | labels
+        if self._named:
+            assert schema.subject is not None
+            payload[NAMED] = one_text(batch.column(schema.subject))
+        sensitive = np.empty((n, len(schema.sensitive)), np.int64)
+        for j, attribute in enumerate(schema.sensitive):
+            column = payload[attribute.name]
+            if attribute.name in self._compared:
+                column = canonical(column, attribute.name, attribute.domain, complain)
+                payload[attribute.name] = column
+            sensitive[:, j] = self._sensitive(column, attribute.name, attribute.domain, complain)
+        if reasons:
+            mask = np.ones(n, np.bool_)
+            mask[list(reasons)] = False
+            good = np.flatnonzero(mask)
+            payload = {name: column.take(pa.array(good)) for name, column in payload.items()}
+            values, sensitive = values[good], sensitive[good]
+            subjects, times = subjects[good], times[good]
+            cells = cells[good] if len(cells) else cells
+        else:
+            good = np.arange(n)
+        if schema.subject is None:
+            subjects = np.arange(self.n_rows, self.n_rows + len(good))
+        self.n_rows += len(good)
+        codes = Codes(values, subjects, sensitive, times, cells)
+        return Encoded(codes, payload, good, dict(sorted(reasons.items())))
+
+    def _quasi(
+        self, batch: pa.RecordBatch, times: Floats, complain: Complain
+    ) -> tuple[Floats, Ints, dict[str, Any]]:
+        """The quasi attributes: as values, or as cells with their labels."""
+        if self._ladders is not None:
+            cells, labels = self._ladders.encode(batch, self._with_gaps, complain)
+            return np.empty((batch.num_rows, 0)), cells, labels
+        values = np.empty((batch.num_rows, len(self._schema.quasi)))
+        for i, quasi in enumerate(self._schema.quasi):
+            if quasi.name == self._schema.time and isinstance(quasi.sided, Range):
+                # However it is written: as a value it is in the seconds that it is in as the time.
+                values[:, i] = in_range(times, quasi.name, quasi.sided, complain)
+                continue
+            column = batch.column(quasi.name)
+            missing = is_missing(column)
+            if not self._with_gaps:
+                complain(missing, f"{quasi.name} is missing")
+            values[:, i] = quasi_codes(column, quasi.name, quasi.sided, missing, complain)
+        return values, NO_CELLS, {}
+
+    @property
+    def key(self) -> Ints:
+        """What subjects and open sensitive values are hashed under: as secret as the rows."""
+        return self._key
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the types of the payload are known."""
+        return bool(self._types) or not self._payload
+
+    def restore(self, n_rows: int, key: Ints, types: pa.Schema | None) -> None:
+        """Go on after so many rows, with a key and, if they are known, types of the payload."""
+        self.n_rows = n_rows
+        self._key = key
+        if self._ladders is not None:
+            self._ladders.restore(key.astype("<u4").tobytes())
+        if types is not None:
+            self._types = {name: types.field(name).type for name in self._payload}
+
+    @property
+    def types(self) -> pa.Schema:
+        """The columns of the payload, in the types of the first batch; text if there was none."""
+        return pa.schema([(name, self._types.get(name, pa.string())) for name in self._payload])
+
+    def _bind(self, batch: pa.RecordBatch) -> None:
+        """Fix the types of the payload."""
+        for name in self._payload:
+            kind = batch.schema.field(name).type
+            if pa.types.is_dictionary(kind):
+                kind = kind.value_type
+            is_text = pa.types.is_null(kind) or is_text_kind(kind) or name == self._schema.subject
+            self._types[name] = pa.string() if is_text else kind
+            if name == self._schema.time:
+                counted = not pa.types.is_temporal(kind)
+                if is_text:
+                    counted = bool(np.asarray(is_number(batch.column(name))).any())
+                self._types[name] = pa.float64() if counted else TIME
+
+    def _subjects(self, column: Any, name: str, complain: Complain) -> Ints:
+        if pa.types.is_floating(column.type):
+            large = pc.fill_null(pc.greater(pc.abs(column), EXACT), False)
+            complain(np.asarray(large), f"{name} is a fraction too large to tell people apart by")
+        text = one_text(column)
+        complain(is_missing(text), f"{name} is missing")
+        return text_hashes(self._key, text)
+
+    def _sensitive(self, column: Any, name: str, domain: Domain | None, complain: Complain) -> Ints:
+        missing = is_missing(column)
+        if pa.types.is_floating(column.type):
+            # Whatever way nothing is told in, it is told as one value.
+            missing |= np.isnan(np.asarray(pc.fill_null(column, np.nan)))
+        if name in self._complete:
+            complain(missing, f"{name} is missing")
+        if isinstance(domain, Hierarchy):
+            codes = leaf_codes(column, domain)
+            complain((codes < 0) & ~missing, f"{name} has a category that its hierarchy lacks")
+            return np.where(missing, MISSING_CODE, codes)
+        if isinstance(domain, Range):
+            numbers = as_numbers(column, name, missing, complain)
+            complain((numbers < domain.lo) | (numbers > domain.hi), f"{name} is out of its range")
+            return np.where(missing, MISSING_CODE, in_order(numbers))
+        return np.where(missing, MISSING_CODE, text_hashes(self._key, one_text(column)))
+
+    def _fitted(self, batch: pa.RecordBatch, complain: Complain, times: Floats) -> dict[str, Any]:
+        """The payload, in the types of the first batch."""
+        if not self._types:
+            self._bind(batch)
+        columns = {}
+        for name in self._payload:
+            column, kind = plain(batch.column(name)), self._types[name]
+            if name == self._schema.time:
+                if pa.types.is_temporal(kind):
+                    strange = (times < CALENDAR[0]) | (times >= CALENDAR[1])
+                    complain(strange, f"{name} is beyond what a timestamp can tell")
+                column = _rounded(times, self._time_step or 0.0, kind)
+            elif name == self._schema.subject:
+                # The trace tells subjects in words: their type must not decide anything.
+                column = words(column)
+            elif column.type != kind:
+                column, misfits = cast_one_by_one(column, kind)
+                complain(misfits, f"{name} isn't of the type it had before ({kind})")
+            columns[name] = column
+        return columns
+
+
+def _down(times: Floats, step: float) -> Floats:
+    """The largest multiple of a step that isn't above each time."""
+    per = round(1 / step) if step < 1 and abs(1 / step - round(1 / step)) < 1e-9 else 0
+    n = np.floor(times / step)
+
+    def multiple(n: Floats) -> Floats:
+        # 3 / 10 is 0.3 where 3 * 0.1 isn't.
+        return n / per if per else n * step
+
+    # What is rounded on the way must not put a multiple on the wrong side of itself.
+    n = np.where(multiple(n + 1) <= times, n + 1, n)
+    return multiple(np.where(multiple(n) > times, n - 1, n))
+
+
+def _rounded(times: Floats, step: float, kind: Any) -> Any:
+    """Times as they are published: rounded down to a step; a time that is none is missing."""
+    told = _down(times, step) if step else times
+    lost = ~np.isfinite(told)
+    if pa.types.is_floating(kind):
+        return pa.array(told, mask=lost)
+    micros = np.round(np.clip(np.where(lost, 0.0, told), *CALENDAR) * 1e6)
+    return pa.array(micros.astype(np.int64), mask=lost).cast(kind)

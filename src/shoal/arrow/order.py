@@ -1,0 +1,217 @@
+"""In which order decided rows leave (thesis §5.5.3).
+
+- ``released``: as they were decided; the engine has shuffled the rows inside each group.
+- ``shuffled``: all rows of one instant shuffled, across its groups.
+- ``arrival``: as they came. A row waits for all earlier ones; where deadlines follow arrival it
+  still leaves within the delay (Theorem 5.3). Who knows when somebody came finds their row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.engine.base import Decisions
+from shoal.engine.jit import kernel
+from shoal.engine.kernels.arrays import Any1, Floats, Ints
+from shoal.engine.kernels.rng import seeded, shuffle
+
+__all__ = ["Arranged", "ByArrival", "ByInstant", "Ordering"]
+
+
+class Arranged(NamedTuple):
+    """Decided rows in the order in which they leave, with their payload and their boxes.
+
+    The arrays are those of `Decisions`; ``groups`` and ``windows`` are by box, ``gaps`` and
+    ``losses`` by row. (``levels`` and ``z`` too, where there are no boxes; such rows leave as they
+    were decided.)
+    ``left`` and ``left_s`` tell, as ``published`` and ``published_s`` do, the moment at which a row
+    left, which is later than the decision where it waits for others.
+    """
+
+    rows: Ints
+    outcomes: Ints
+    boxes: Ints
+    published: Ints
+    published_s: Floats
+    gaps: Ints
+    losses: Floats
+    left: Ints
+    left_s: Floats
+    lo: Floats
+    hi: Floats
+    groups: Ints
+    windows: Ints
+    levels: Ints
+    z: Ints
+    payload: pa.RecordBatch
+
+    def __repr__(self) -> str:
+        return f"Arranged({len(self.rows)} rows)"
+
+
+class Ordering:
+    """Let rows leave as they were decided."""
+
+    def arrange(self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int) -> Arranged:
+        """Give the rows that leave now.
+
+        Parameters
+        ----------
+        decisions, payload
+            What was decided, and a row of payload for each decided row.
+        oldest_held
+            The position of the oldest row that isn't decided.
+        """
+        return Arranged(
+            decisions.rows, decisions.outcomes, decisions.boxes,
+            decisions.published, decisions.published_s, decisions.gaps, decisions.losses,
+            decisions.published, decisions.published_s,
+            decisions.lo, decisions.hi, decisions.groups, decisions.windows,
+            decisions.levels, decisions.z, payload,
+        )  # fmt: skip
+
+    @property
+    def n_waiting(self) -> int:
+        """How many decided rows have not left yet."""
+        return 0
+
+    def rest(self) -> Arranged | None:
+        """Give the rows that wait, because those they wait for will never leave."""
+        return None
+
+    def snapshot(self) -> tuple[dict[str, Any1], pa.RecordBatch | None]:
+        """All that the order of later rows depends on: arrays by name, and waiting payload."""
+        return {}, None
+
+    def restore(self, arrays: Mapping[str, Any1], payload: pa.RecordBatch | None) -> None:
+        """Go back to a snapshot."""
+
+
+class ByInstant(Ordering):
+    """Shuffle all rows that were decided at one instant."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._random = seeded(seed, "order")
+
+    def arrange(self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int) -> Arranged:
+        """Give all rows, shuffled inside each instant."""
+        order = np.arange(len(decisions.rows))
+        _shuffle_instants(self._random, order, decisions.instants)
+        arranged = super().arrange(decisions, payload, oldest_held)
+        return _picked(arranged, order)
+
+    def snapshot(self) -> tuple[dict[str, Any1], pa.RecordBatch | None]:
+        """The random state."""
+        return {"random": self._random.copy()}, None
+
+    def restore(self, arrays: Mapping[str, Any1], payload: pa.RecordBatch | None) -> None:
+        """Go on with the random state of a snapshot."""
+        self._random = arrays["random"].copy()
+
+
+class ByArrival(Ordering):
+    """Keep rows back until all that came before them have left."""
+
+    def __init__(self) -> None:
+        self._waiting: Arranged | None = None
+        self._latest = 0
+        self._latest_s = -np.inf
+
+    def arrange(self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int) -> Arranged:
+        """Give the rows that came before the oldest held one."""
+        arranged = _with_own_boxes(super().arrange(decisions, payload, oldest_held))
+        if self._waiting is not None:
+            arranged = _joined(self._waiting, arranged)
+        arranged = _picked(arranged, np.argsort(arranged.rows))
+        n = int(np.searchsorted(arranged.rows, oldest_held))
+        self._waiting = _with_own_boxes(_picked(arranged, np.arange(n, len(arranged.rows))))
+        leaving = _picked(arranged, np.arange(n))
+        # A row leaves when the last of those before it is decided.
+        left = np.maximum.accumulate(np.append(self._latest, leaving.published))[1:]
+        timed = np.where(np.isnan(leaving.published_s), -np.inf, leaving.published_s)
+        seconds = np.maximum.accumulate(np.append(self._latest_s, timed))[1:]
+        if n:
+            self._latest, self._latest_s = int(left[-1]), float(seconds[-1])
+        seconds = np.where(np.isnan(leaving.published_s), np.nan, seconds)
+        return leaving._replace(left=left, left_s=seconds)
+
+    @property
+    def n_waiting(self) -> int:
+        """How many decided rows wait for earlier ones."""
+        return 0 if self._waiting is None else len(self._waiting.rows)
+
+    def rest(self) -> Arranged | None:
+        """Give the rows that wait, still in the order in which they came."""
+        waiting, self._waiting = self._waiting, None
+        return waiting
+
+    def snapshot(self) -> tuple[dict[str, Any1], pa.RecordBatch | None]:
+        """The rows that wait, and when the last one left."""
+        latest: dict[str, Any1] = {
+            "latest": np.array([self._latest]),
+            "latest_s": np.array([self._latest_s]),
+        }
+        if self._waiting is None:
+            return latest, None
+        waiting = {n: getattr(self._waiting, n) for n in Arranged._fields if n != "payload"}
+        return latest | waiting, self._waiting.payload
+
+    def restore(self, arrays: Mapping[str, Any1], payload: pa.RecordBatch | None) -> None:
+        """Let the rows of a snapshot wait."""
+        self._latest, self._latest_s = int(arrays["latest"][0]), float(arrays["latest_s"][0])
+        if payload is None:
+            self._waiting = None
+        else:
+            parts = {n: arrays[n] for n in Arranged._fields if n != "payload"}
+            self._waiting = Arranged(**parts, payload=payload)
+
+
+def _picked(arranged: Arranged, order: Ints) -> Arranged:
+    return arranged._replace(
+        rows=arranged.rows[order],
+        outcomes=arranged.outcomes[order],
+        boxes=arranged.boxes[order],
+        published=arranged.published[order],
+        published_s=arranged.published_s[order],
+        gaps=arranged.gaps[order],
+        losses=arranged.losses[order],
+        left=arranged.left[order],
+        left_s=arranged.left_s[order],
+        payload=arranged.payload.take(pa.array(order)),
+    )
+
+
+def _with_own_boxes(arranged: Arranged) -> Arranged:
+    """Give each row a box of its own, so that rows can be kept without those they came with."""
+    has_box = arranged.boxes >= 0
+    chosen = arranged.boxes[has_box]
+    boxes = np.full(len(arranged.boxes), -1, np.int64)
+    boxes[has_box] = np.arange(len(chosen))
+    return arranged._replace(
+        boxes=boxes, lo=arranged.lo[chosen], hi=arranged.hi[chosen],
+        groups=arranged.groups[chosen], windows=arranged.windows[chosen],
+    )  # fmt: skip
+
+
+def _joined(first: Arranged, second: Arranged) -> Arranged:
+    shifted = np.where(second.boxes < 0, -1, second.boxes + len(first.lo))
+    second = second._replace(boxes=shifted)
+    arrays = {
+        name: np.concatenate((getattr(first, name), getattr(second, name)))
+        for name in Arranged._fields
+        if name != "payload"
+    }
+    return Arranged(**arrays, payload=pa.concat_batches([first.payload, second.payload]))
+
+
+@kernel
+def _shuffle_instants(random: Ints, order: Ints, instants: Ints) -> None:
+    begin = 0
+    for i in range(1, len(order) + 1):
+        if i == len(order) or instants[i] != instants[begin]:
+            shuffle(random, order[begin:i])
+            begin = i

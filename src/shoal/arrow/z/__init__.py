@@ -1,0 +1,1 @@
+"""Releases and traces of z-anonymity, where every value is published by itself."""

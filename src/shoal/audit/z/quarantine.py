@@ -1,0 +1,171 @@
+"""Quarantined rows: whether there is something wrong with each of them, by the original.
+
+A run that calls good rows bad hides them, and stretches its windows in rows over those that are
+left. So for each such row a reason is looked for. What parsers may differ about is no proof of
+either, and is left in doubt.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.audit.columns import Array, column, encoded, is_number, is_text, numbers, take
+from shoal.audit.times import seconds
+from shoal.audit.z.evidence import Cells
+from shoal.audit.z.trace import QUARANTINED, CellTrace
+from shoal.audit.z.values import FARTHEST
+from shoal.spec.hierarchy import Hierarchy, Range
+from shoal.spec.ladder import Grid, Open, Path
+
+__all__ = ["Unexplained", "unexplained"]
+
+Mask = NDArray[np.bool_]
+
+#: Numbers and times that every parser reads alike.
+_WHOLE = re.compile(r"-?[0-9]{1,15}")
+_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+#: Text that no reader takes for anything but text: it begins with a letter, and is no truth, no
+#: number and nothing.
+_TEXT = re.compile(r"(?!(?i:true|false|nan|null|none|na|inf|infinity)$)[^\W\d_].*", re.DOTALL)
+#: Fractions above it can't tell people apart.
+_EXACT = 2.0**53
+#: The seconds from which and up to which moments have a year of four digits.
+_CALENDAR = (-62_135_596_800.0, 253_402_300_800.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Unexplained:
+    """How many quarantined rows have nothing wrong with them, and with how many it can't be told.
+
+    >>> Unexplained(n_good=1, n_doubtful=0)
+    Unexplained(n_good=1, n_doubtful=0)
+    """
+
+    n_good: int
+    n_doubtful: int
+
+
+def unexplained(cells: Cells, trace: CellTrace) -> Unexplained:
+    """Look for what is wrong with the quarantined rows that the original has."""
+    numbered = np.unique(trace.row[trace.outcome == QUARANTINED])
+    places = cells.places(numbered)
+    numbered, places = numbered[places >= 0], places[places >= 0]
+    # A row that is decided as well isn't accounted for, whatever is wrong with it.
+    only = ~np.isin(numbered, cells.rows.number)
+    numbered, places = numbered[only], places[only]
+    explained = np.zeros(len(places), dtype=np.bool_)
+    doubtful = np.zeros(len(places), dtype=np.bool_)
+    for bad, doubt in (
+        _subject(cells, places),
+        _time(cells, numbered, places),
+        *_quasi(cells, places),
+    ):
+        explained |= bad
+        doubtful |= doubt
+    for name in cells.schema.payload:
+        doubtful |= _of_another_type(column(cells.original, name), places)
+    return Unexplained(
+        n_good=int(np.count_nonzero(~explained & ~doubtful)),
+        n_doubtful=int(np.count_nonzero(~explained & doubtful)),
+    )
+
+
+def _subject(cells: Cells, places: NDArray[np.int64]) -> tuple[Mask, Mask]:
+    assert cells.schema.subject is not None
+    bad = cells.subject_of_input[places] < 0
+    array = take(column(cells.original, cells.schema.subject), places)
+    if pa.types.is_floating(array.type):
+        bad |= np.abs(numbers(array)) > _EXACT
+    return bad, np.zeros(len(places), dtype=np.bool_)
+
+
+def _time(
+    cells: Cells, numbered: NDArray[np.int64], places: NDArray[np.int64]
+) -> tuple[Mask, Mask]:
+    """Rows without a time, or that come too late; and those whose time is hard to read."""
+    if cells.schema.time is None:
+        nothing = np.zeros(len(places), dtype=np.bool_)
+        return nothing, nothing
+    array = take(column(cells.original, cells.schema.time), places)
+    time = seconds(array)
+    bad = ~np.isfinite(time)
+    if cells.time is not None and not is_number(array.type):
+        bad |= (time < _CALENDAR[0]) | (time >= _CALENDAR[1])
+    if cells.policy.lateness is not None:
+        order = np.argsort(cells.rows.number)
+        latest = np.fmax.accumulate(np.append(-np.inf, cells.times[order]))
+        before = latest[np.searchsorted(cells.rows.number[order], numbered)]
+        bad |= time < before - cells.policy.lateness
+    # How far a row was ahead of the machine's clock is told by no file.
+    has_limit = getattr(cells.policy, "ahead", None) is not None
+    return bad, _is_unclear(array, _MOMENT, _NUMBER) | has_limit
+
+
+def _quasi(cells: Cells, places: NDArray[np.int64]) -> list[tuple[Mask, Mask]]:
+    """Rows with a value that is missing, or that its domain doesn't have, by attribute."""
+    found = []
+    for attribute, ladders in zip(cells.schema.quasi, cells.ladders, strict=True):
+        domain, lacks = attribute.domain, ladders.lacks[places]
+        bad = ~lacks & (ladders.value[places] < 0)
+        doubt = np.zeros(len(places), dtype=np.bool_)
+        if cells.policy.missing == "quarantine":
+            bad |= lacks
+        for i, name in enumerate(attribute.columns):
+            array = take(column(cells.original, name), places)
+            if pa.types.is_floating(array.type) and not isinstance(domain, Open | Path):
+                # Among numbers and categories what isn't a number is wrong, not missing.
+                bad |= np.asarray(array.is_valid()) & np.isnan(numbers(array))
+            if isinstance(domain, Grid):
+                # Half of a place may be wrong where the other half is missing.
+                bad |= np.abs(numbers(array)) > FARTHEST[i]
+            if isinstance(domain, Grid | Range):
+                doubt |= _is_unclear(array, _NUMBER)
+            elif isinstance(domain, Hierarchy) and not is_text(array.type):
+                doubt |= not pa.types.is_integer(array.type)
+        found.append((bad, doubt))
+    return found
+
+
+def _is_unclear(array: Array, *plain: re.Pattern[str]) -> Mask:
+    """Which texts aren't written in a way that every parser reads alike."""
+    if not is_text(array.type):
+        return np.zeros(len(array), dtype=np.bool_)
+    indices, values = encoded(array)
+    unclear = [
+        value is not None and not any(one.fullmatch(value.strip()) for one in plain)
+        for value in values
+    ]
+    return np.array(unclear, dtype=np.bool_)[indices]
+
+
+def _of_another_type(array: Array, places: NDArray[np.int64]) -> Mask:
+    """Which values may not have fitted the type that a column had at first.
+
+    Readers tell types part by part, so that a column of numbers may become one of text. A column
+    of text that begins with letters takes everything.
+    """
+    nothing = np.zeros(len(places), dtype=np.bool_)
+    given, shown = array.drop_null(), take(array, places)
+    if not len(given) or pa.types.is_integer(array.type) or pa.types.is_boolean(array.type):
+        return nothing
+    first = given[0].as_py()
+    if is_text(array.type):
+        if _TEXT.fullmatch(first):
+            return nothing
+        for number in (_WHOLE, _NUMBER):
+            if number.fullmatch(first):
+                return _is_unclear(shown, number)
+    if pa.types.is_floating(array.type):
+        is_broken = np.modf(numbers(shown))[0] != 0
+        return is_broken if math.isfinite(first) and first.is_integer() else nothing
+    return np.asarray(shown.is_valid())

@@ -1,0 +1,91 @@
+"""The demo in words: a line for each second, and how it ended."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from shoal.audit import Report
+from shoal.cli.demo.live import ACCENT, BAD, FAINT, GOOD
+from shoal.cli.demo.scene import Card, Followed, Scene
+from shoal.metrics import Summary
+
+__all__ = ["line", "tell"]
+
+#: How wide lines are where no terminal says so, and at most.
+LINE_WIDTH = 100
+#: How many diagnoses of a group are told before the rest is counted.
+TOLD = 4
+CONCLUSIONS = {
+    "kept": "Every promise is kept.",
+    "broken": "A promise is broken.",
+    "unverifiable": "The audit can't tell whether every promise is kept.",
+}
+COLOURS = {"kept": GOOD, "broken": BAD, "unverifiable": "bold"}
+
+
+def line(scene: Scene) -> str:
+    """A moment as one line.
+
+    >>> line(Scene(elapsed=2.1))
+    '  2 s: 0 rows in, 0 published in 0 groups, 0 held'
+    """
+    figures = scene.figures
+    text = (
+        f"{scene.elapsed:3.0f} s: {figures.n_in:,} rows in, {figures.n_published:,} published in "
+        f"{figures.n_groups:,} groups, {figures.n_held:,} held"
+    )
+    if figures.loss is not None and figures.smallest is not None:
+        text += f"; loss {100 * figures.loss:.0f} %, smallest group {figures.smallest:,} people"
+    return text
+
+
+def tell(
+    summary: Summary, example: tuple[Followed, Card] | None, report: Report, *, in_colour: bool
+) -> None:
+    """Print how the demo ended: the figures, what became of one person, and the verdict."""
+    console = Console(
+        file=sys.stdout, color_system="auto" if in_colour else None, highlight=False, markup=False
+    )
+    console.width = min(LINE_WIDTH, console.width) if in_colour else LINE_WIDTH
+    console.print(Text("what was published", f"bold {ACCENT}"))
+    for text in summary.lines():
+        console.print(f"  {text}")
+    if example is not None:
+        console.print(Text("\none of the people", f"bold {ACCENT}"))
+        console.print(*_example(*example), sep="\n")
+    console.print(Text("\nwhat the audit says", f"bold {ACCENT}"))
+    console.print(*_verdicts(report, console.width), sep="\n")
+    conclusion = Text(CONCLUSIONS[report.verdict], f"bold {COLOURS[report.verdict]}")
+    conclusion.append(
+        " The audit judged the published rows by itself, knowing who is behind each.", "not bold"
+    )
+    console.print(conclusion)
+
+
+def _example(followed: Followed, card: Card) -> Iterator[Text]:
+    *quasi, diagnosis = followed.values
+    told = ", ".join(card.sensitive[:TOLD])
+    if len(card.sensitive) > TOLD:
+        told += f" and {len(card.sensitive) - TOLD} more"
+    yield Text(f"  came in as   {', '.join(quasi)}: {diagnosis}")
+    yield Text(f"  went out as  {', '.join(card.box)}")
+    yield Text(f"               among {card.n_subjects} people with {told}", FAINT)
+
+
+def _verdicts(report: Report, width: int) -> Iterator[Text]:
+    for verdict in report.verdicts:
+        judged = f"  {verdict.verdict}  "
+        name = f"{verdict.name}: "
+        indent = " " * len(judged)
+        # The name is wrapped with the rest, and cut off again to be coloured by itself.
+        lines = textwrap.wrap(name + verdict.detail, width - len(indent))
+        yield Text.assemble(
+            (judged, COLOURS[verdict.verdict]), name, (lines[0][len(name) :], FAINT)
+        )
+        for text in lines[1:]:
+            yield Text(indent + text, FAINT)

@@ -1,0 +1,228 @@
+"""Draft the domain of a quasi attribute: a round range, a list, a mask or a hierarchy file."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import itertools
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+from shoal.cli.init.columns import FEW, MARKS, Column
+from shoal.cli.init.roles import is_category, is_postcode
+
+__all__ = ["DomainDraft", "draft_domain", "quote", "quote_key"]
+
+ROOT = "*"
+MOST_DIGITS = 5
+"""Longer decimal codes are listed: the tree of all of them would be too large."""
+MOST_LISTED = 100
+MOST_YEARS = 130
+MANY = 200
+GROUPS = 5
+
+Rows = list[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class DomainDraft:
+    """A domain as a job file writes it."""
+
+    table: str = ""
+    """The inline table, if there is no hierarchy file."""
+    rows: Sequence[Sequence[str]] = ()
+    """The paths of the hierarchy file, from leaf to root."""
+    remark: str = ""
+    lists_values: bool = False
+    """Whether the table lists values of the sample."""
+
+    @property
+    def text(self) -> str:
+        """The content of the hierarchy file."""
+        out = io.StringIO()
+        csv.writer(out, delimiter=";", lineterminator="\n").writerows(self.rows)
+        return out.getvalue()
+
+
+def quote(text: str) -> str:
+    r"""Write a string of TOML.
+
+    >>> print(quote('say "hi"'))
+    "say \"hi\""
+    """
+    # JSON escapes what TOML does, save the delete character.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def quote_key(text: str) -> str:
+    """Write a key of TOML, with quotes if it needs them.
+
+    >>> print(quote_key("age"), quote_key("date of birth"))
+    age "date of birth"
+    """
+    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else quote(text)
+
+
+def draft_domain(column: Column, *, partial: bool) -> DomainDraft:
+    """Draft the domain of a quasi attribute.
+
+    Parameters
+    ----------
+    column
+        What the sample tells.
+    partial
+        Whether there are rows beside the sample, so that a range needs some room.
+    """
+    if column.kind == "date":
+        return _calendar(column)
+    labels = column.kind == "text" or (is_category(column) and column.few)
+    if column.values and (is_postcode(column) or (labels and not column.few)):
+        masked = _mask(column)
+        if masked is not None:
+            return masked
+    if column.values and (labels or is_postcode(column)):
+        return _flat(column) if column.n_distinct <= FEW else _alphabet(column)
+    return _range(column, partial=partial)
+
+
+# -- numbers ------------------------------------------------------------------------------------
+
+
+def _range(column: Column, *, partial: bool) -> DomainDraft:
+    lo, hi = Decimal(str(column.lo)), Decimal(str(column.hi))
+    step, unit = _round(hi - lo, 100), _round(hi - lo, 10)
+    if column.whole:
+        step, unit = max(step, Decimal(1)), max(unit, Decimal(1))
+    low = (lo / unit).to_integral_value(ROUND_FLOOR) * unit
+    high = (hi / unit).to_integral_value(ROUND_CEILING) * unit
+    if partial and not column.few:
+        # Others may lie beyond what the sample shows, but amounts don't become negative.
+        low = low - unit if low == lo and lo != 0 else low
+        high = high + unit if high == hi and hi != 0 else high
+    bounds = f"[{_number(min(low, lo))}, {_number(max(high, hi))}]"
+    return DomainDraft(f"{{ range = {bounds}, step = {_number(step)} }}")
+
+
+def _round(span: Decimal, parts: int) -> Decimal:
+    """The smallest of 1, 2, 5, 10, 20, … that cuts the span into at most so many parts.
+
+    >>> _round(Decimal(73), 10), _round(Decimal("1.2"), 100)
+    (Decimal('10'), Decimal('0.02'))
+    """
+    least = span / parts
+    power = Decimal(10) ** least.adjusted()
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
+
+
+def _number(number: Decimal) -> str:
+    if number == number.to_integral_value() and abs(number) < 10**15:
+        return str(int(number))
+    return repr(float(number))
+
+
+# -- labels -------------------------------------------------------------------------------------
+
+
+def _flat(column: Column) -> DomainDraft:
+    if ROOT in column.values:
+        rows = [(value, _root(column.values)) for value in column.values]
+        return DomainDraft(rows=rows, remark="flat: group what belongs together")
+    listed = ", ".join(map(quote, column.values))
+    return DomainDraft(f"{{ values = [{listed}] }}", lists_values=True)
+
+
+def _mask(column: Column) -> DomainDraft | None:
+    """Mask digits from the right, if all values are codes of one length."""
+    codes = [value for value in column.values if value.lower() not in MARKS]
+    widths = {len(code) for code in codes}
+    if len(widths) != 1 or len(codes) < len(column.values):
+        return None
+    (width,) = widths
+    is_code = all(re.fullmatch(r"[0-9A-Z]*[0-9][0-9A-Z]*", code) for code in codes)
+    if not is_code or width < 2:
+        return None
+    if width <= MOST_DIGITS and all(re.fullmatch(r"[0-9]+", code) for code in codes):
+        return DomainDraft(f"{{ mask = {width} }}", remark=f"all codes of {width} digits")
+    if len(codes) <= MOST_LISTED:
+        return DomainDraft(f"{{ mask = [{', '.join(map(quote, codes))}] }}", lists_values=True)
+    rows = [
+        tuple(code[: width - hidden] + "*" * hidden for hidden in range(width + 1))
+        for code in codes
+    ]
+    return DomainDraft(rows=rows, remark="places masked from the right")
+
+
+def _calendar(column: Column) -> DomainDraft:
+    """Day, month, year, decade: for every day of the years that the sample touches."""
+    days = {day for day in map(_day, column.values) if day is not None}
+    strange = [value for value in column.values if _day(value) is None]
+    if days and max(days).year - min(days).year < MOST_YEARS:
+        first = datetime.date(min(days).year, 1, 1).toordinal()
+        last = datetime.date(max(days).year, 12, 31).toordinal()
+        days = {datetime.date.fromordinal(day) for day in range(first, last + 1)}
+    rows: Rows = [
+        (f"{day}", f"{day}"[:7], f"{day}"[:4], f"{day}"[:3] + "0s", ROOT) for day in sorted(days)
+    ]
+    rows += [(value, "no date", "no date", "no date", ROOT) for value in strange]
+    return DomainDraft(rows=rows, remark="day, month, year, decade")
+
+
+def _day(text: str) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _alphabet(column: Column) -> DomainDraft:
+    """Sort values into drawers by their first letters: a start, to be replaced by meaning."""
+    values = sorted(
+        column.values, key=lambda value: (_letters(value, 1), _letters(value, 2), value)
+    )
+    firsts = [first for first, _ in itertools.groupby(_letters(value, 1) for value in values)]
+    counts = [sum(_letters(value, 1) == first for value in values) for first in firsts]
+    drawer: dict[str, str] = {}
+    for members in _even(firsts, counts):
+        label = members[0] if len(members) == 1 else f"{members[0]}–{members[-1]}"
+        drawer |= dict.fromkeys(members, f"{label}…")
+    rows: Rows = []
+    taken, root = set(values), _root(values)
+    for value in values:
+        path = [drawer[_letters(value, 1)], f"{_letters(value, 1)}…"]
+        if len(values) > MANY:
+            path.append(f"{_letters(value, 2)}…")
+        rows.append((value, *(_free(label, taken) for label in reversed(path)), root))
+    return DomainDraft(
+        rows=rows, remark="by first letters, to be improved: group what belongs together"
+    )
+
+
+def _letters(value: str, n: int) -> str:
+    plain = unicodedata.normalize("NFKD", value)
+    plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    return (plain.strip() or value).upper()[:n].strip()
+
+
+def _even(letters: Sequence[str], counts: Sequence[int]) -> Iterable[list[str]]:
+    """Cut sorted letters into at most a few drawers of about as many values each."""
+    share = sum(counts) / GROUPS
+    before = itertools.accumulate(counts, initial=0)
+    placed = zip(letters, before, strict=False)
+    for _, members in itertools.groupby(placed, key=lambda pair: int(pair[1] / share)):
+        yield [letter for letter, _ in members]
+
+
+def _free(label: str, taken: set[str]) -> str:
+    """Lengthen a label until it is no value of the column."""
+    while label in taken:
+        label += "…"
+    return label
+
+
+def _root(values: Sequence[str]) -> str:
+    return ROOT if ROOT not in values else _free("any value", set(values))

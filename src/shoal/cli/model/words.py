@@ -1,0 +1,118 @@
+"""What ``shoal model z`` says: sentences, and a chart of characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shoal.models.z import Choice, Point
+
+__all__ = ["as_json", "chart", "choice_lines", "length", "percent", "told_by"]
+
+#: How long a bar of the chart is at most, in characters, and its parts.
+WIDTH = 40
+EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def percent(share: float) -> str:
+    """A share in words.
+
+    >>> percent(0.4247)
+    '42.5 %'
+    """
+    return f"{100 * share:.1f} %"
+
+
+def told_by(entropy: float, loss: float) -> str:
+    """What a published set tells, in words.
+
+    >>> told_by(8.05, 1.949)
+    'a published set tells 8.05 nats, 1.95 less than an exposed one'
+    >>> told_by(0.5, -0.2), told_by(0.0, -1e-17)  # doctest: +NORMALIZE_WHITESPACE
+    ('a published set tells 0.50 nats, 0.20 more than an exposed one',
+     'a published set tells 0.00 nats, as much as an exposed one')
+    """
+    compared = f"{abs(loss):.2f} {'less' if loss > 0 else 'more'} than"
+    return (
+        f"a published set tells {entropy:.2f} nats, "
+        f"{'as much as' if round(loss, 2) == 0 else compared} an exposed one"
+    )
+
+
+def length(window: float, *, in_rows: bool) -> str:
+    """A window in words.
+
+    >>> length(3600, in_rows=False), length(5000, in_rows=True)
+    ('3,600 seconds', '5,000 rows')
+    """
+    return f"{window:,.12g} {'rows' if in_rows else 'seconds'}"
+
+
+def chart(points: Sequence[Point]) -> list[str]:
+    """Lines with a bar for each z: what was counted in the sample, else what the model says.
+
+    >>> from shoal.models.z import Bounds
+    >>> print("\\n".join(chart([Point(1, Bounds(0.1, 0.1)), Point(20, Bounds(0.5, 0.5))])))
+           z     model
+           1    10.0 % ████
+          20    50.0 % ████████████████████
+    """
+    counted = points[0].measured is not None
+    lines = [f"{'z':>8}{'model':>10}" + f"{'counted':>10}" * counted]
+    for point in points:
+        share = point.model.middle if point.measured is None else point.measured
+        told = f"{percent(point.measured):>10}" if point.measured is not None else ""
+        lines.append(f"{point.z:>8,}{percent(point.model.middle):>10}{told} {_bar(share)}".rstrip())
+    return lines
+
+
+def _bar(share: float) -> str:
+    eighths = round(8 * WIDTH * share)
+    return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
+
+
+def choice_lines(choice: Choice, *, k: int, in_rows: bool) -> list[str]:
+    """What a window comes to: the sample, the model, and what was counted."""
+    found = choice.estimate
+    lines = [
+        f"window of {length(found.window, in_rows=in_rows)}: {found.n_subjects:,} subjects in a "
+        f"window, {found.n_attributes:,} attributes, {found.n_windows:,} "
+        f"window{'s' * (found.n_windows != 1)}"
+    ]
+    model = choice.by_model
+    told = percent(model.model.lower)
+    if model.model.upper - model.model.lower >= 0.001:
+        told += f" to {percent(model.model.upper)}"
+    lines.append(
+        f"  model    z = {model.z:,}: {told} of subjects are {k}-anonymous" + _none(choice)
+    )
+    count = choice.by_count
+    if count is None or count.measured is None or count.published is None:
+        lines.append(f"  counted  nothing: {_why(found.n_windows)}")
+    else:
+        lines.append(
+            f"  counted  z = {count.z:,}: {percent(count.measured)} of subjects were "
+            f"{k}-anonymous, {percent(count.published)} of events published"
+        )
+    return lines
+
+
+def _why(n_windows: int) -> str:
+    if n_windows < 2:
+        return "the sample is shorter than two windows"
+    return "after the first window nobody exposes anything"
+
+
+def _none(choice: Choice) -> str:
+    is_none = choice.by_model.z > choice.estimate.n_subjects
+    return ", since nothing is published" if is_none else ""
+
+
+def as_json(point: Point) -> dict[str, float | int | None]:
+    """A point for programs."""
+    return {
+        "z": point.z,
+        "model_lower": point.model.lower,
+        "model_upper": point.model.upper,
+        "counted": point.measured,
+        "published": point.published,
+    }

@@ -1,0 +1,184 @@
+"""``shoal spark``: the main job on a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.cli.logs import configure_logs, is_logging, say_or_log
+from shoal.cli.run.command import refuse_overwriting, warn_of
+from shoal.cli.run.endpoints import input_of, output_of
+from shoal.cli.run.monitor import Eyes
+from shoal.cli.signals import ended_by_signals
+from shoal.cli.terminal import Progress, say, tell
+from shoal.errors import JobError, Problem, ResourceError, ShoalError
+from shoal.events import event
+from shoal.job import Job
+from shoal.metrics import Summary
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+__all__ = ["Ask", "spark"]
+
+log = logging.getLogger("shoal.spark")
+
+#: How often, in seconds, it is looked whether to stop.
+LOOK = 1
+#: What Spark is told unless somebody tells it otherwise. Its pages and its bars would show plans,
+#: in which there are bounds of values; larger batches cost less on their way to Python and back.
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.log.level": "ERROR",
+}
+LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What the command line says beside the job; None where it says nothing."""
+
+    source: str | None = None
+    sink: str | None = None
+    from_format: str | None = None
+    to_format: str | None = None
+    shards: int | None = None
+    follow: bool = False
+    master: str | None = None
+    settings: tuple[str, ...] = ()
+    sample: str | None = None
+    trace: str | None = None
+    migrate: bool = False
+    drain: bool = False
+    metrics: str | None = None
+    log: str | None = None
+    as_json: bool = False
+    quiet: bool = False
+
+
+def spark(job_path: Path, ask: Ask) -> int:
+    """Anonymize a stream of Spark's; give the exit code."""
+    configure_logs(ask.log)
+    job = Job.load(job_path)
+    source = input_of(job, ask.source, ask.from_format, follow=ask.follow)
+    sink = output_of(job, ask.sink, ask.to_format)
+    refuse_overwriting(job, job_path, source, sink, ask.trace)
+    _need_spark()
+    from shoal.spark.support import check_able
+
+    check_able(job, job.spark.shards if ask.shards is None else ask.shards)
+    if not ask.quiet:
+        for warning in job.warnings:
+            warn_of(warning)
+    with contextlib.ExitStack() as stack:
+        progress = stack.enter_context(Progress(quiet=ask.quiet or ask.log is not None))
+        eyes = Eyes(job, progress, ask.metrics, stack, quiet=ask.quiet)
+        progress.note("starting Spark …")
+        session = _session(job, ask)
+        stack.callback(session.stop)
+        from shoal.spark import publish
+        from shoal.spark.endpoints import read_sample, read_stream, writer_of
+
+        begin = time.perf_counter()
+        caught: list[int] = []
+        try:
+            running = publish(
+                read_stream(session, job, source),
+                job,
+                shards=ask.shards,
+                write=writer_of(job, sink),
+                until_end=not source.follow and source.kafka is None,
+                migrate=ask.migrate,
+                sample=None if ask.sample is None else read_sample(session, source, ask.sample),
+                trace=ask.trace,
+                watch=eyes.show,
+            )
+            eyes.look_at(running)
+            n_before = running.summary.n_in
+            # A batch that a second signal cuts off is repeated by the next run: that is safe, too.
+            with ended_by_signals(lambda: None) as caught:
+                while not running.wait(LOOK):
+                    if caught:
+                        running.stop(drain=ask.drain)
+                        break
+        except ShoalError as error:
+            eyes.fail(error)
+            raise
+    seconds = time.perf_counter() - begin
+    return _finish(running.summary, running.summary.n_in - n_before, seconds, caught, ask)
+
+
+def _need_spark() -> None:
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        what, mend = "isn't installed", "Install it: pip install 'shoal[spark]'"
+        raise JobError(Problem("pyspark", what, None, mend)) from None
+
+
+def _session(job: Job, ask: Ask) -> SparkSession:
+    """A session as `spark-submit` has set it up, or one of our own."""
+    # It warns of versions that work, and of nothing that a user could mend.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder: Any = SparkSession.builder.appName(job.name)
+    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    master = ask.master if ask.master is not None or is_submitted else "local[*]"
+    settings = dict(_setting(text) for text in ask.settings)
+    if master is not None:
+        builder = builder.master(master)
+        if master.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            settings = LOOPBACK | settings
+    for name, value in (SETTINGS | settings).items():
+        builder = builder.config(name, value)
+    try:
+        session: SparkSession = builder.getOrCreate()
+    except Exception as error:
+        raise ResourceError(
+            f"Spark doesn't start ({type(error).__name__}). It needs Java 17 or later, found by "
+            "JAVA_HOME or on the PATH, and a master that answers."
+        ) from None
+    session.sparkContext.setLogLevel("OFF" if ask.quiet else "ERROR")
+    return session
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise JobError(Problem("--conf", "must be KEY=VALUE", repr(name)))
+    return name, value
+
+
+def _finish(summary: Summary, n_read: int, seconds: float, caught: list[int], ask: Ask) -> int:
+    if ask.as_json:
+        more = {"seconds": round(seconds, 3), "interrupted": bool(caught)}
+        tell(json.dumps(summary.as_dict() | more))
+    elif is_logging():
+        event(
+            log, logging.INFO, "run ended", interrupted=bool(caught),
+            rows_in=summary.n_in, published=summary.n_published, held=summary.n_held,
+        )  # fmt: skip
+    elif not ask.quiet:
+        for line in summary.lines():
+            say(line)
+        say(f"{seconds:.1f} s, {n_read / max(seconds, 1e-9):,.0f} rows/s")
+    if caught and not ask.quiet:
+        held = f"{summary.n_held:,} rows are held, and the next run goes on with them"
+        say_or_log(logging.INFO, "run interrupted", f"interrupted: {held}")
+    return 128 + caught[0] if caught and caught[0] != signal.SIGTERM else 0

@@ -1,0 +1,352 @@
+"""The contract between a recipe, its run, and what comes of it.
+
+An `Anonymizer` is a recipe: one algorithm and its knobs, immutable. `Anonymizer.start` gives an
+`Engine`: one run, whose whole state is a named tuple of arrays. Its three verbs return
+`Decisions`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engine.decisions import (
+    Decisions,
+    Out,
+    Outcome,
+    decide,
+    shuffle_groups,
+    widen_boxes,
+    write_box,
+    write_losses,
+)
+from shoal.engine.kernels.arrays import Any1
+from shoal.engine.kernels.rng import seeded
+from shoal.engine.space import Codes, Loss, Space
+from shoal.errors import CheckpointError, ParameterError, UnsupportedError
+from shoal.spec.policy import Criterion, Missing, Policy
+from shoal.spec.schema import Schema
+
+__all__ = [
+    "Anonymizer",
+    "BoxEngine",
+    "Decisions",
+    "Engine",
+    "Out",
+    "Outcome",
+    "decide",
+    "write_box",
+]
+
+
+#: No knob counts more than this: memory that is set aside has an end.
+MOST = 10_000_000
+
+
+class Engine(ABC):
+    """One run of an anonymizer: a ``state`` and three verbs that give decisions.
+
+    Everything that a decision depends on is in the state; so a snapshot, restored, goes on as
+    if nothing had happened.
+    """
+
+    def __init__(self, space: Space, state: Any, seed: bytes) -> None:
+        self.space = space
+        self.state = state
+        #: What the run obeys: a snapshot of other rules must not be taken for one of these.
+        self.identity = np.zeros(0, np.uint8)
+        self._shuffling = seeded(seed, "shuffle")
+
+    # -- the three verbs ---------------------------------------------------------------------
+
+    @abstractmethod
+    def push(self, codes: Codes) -> Decisions:
+        """Take in a batch; give what is decided by it, deadlines between its rows included."""
+
+    @abstractmethod
+    def advance(self, now: float) -> Decisions:
+        """Say that it is ``now`` and nothing came: give what is due."""
+
+    @abstractmethod
+    def flush(self) -> Decisions:
+        """Say that the stream has ended: decide all that is held, under the promise."""
+
+    @property
+    @abstractmethod
+    def n_held(self) -> int:
+        """How many rows have arrived and aren't decided."""
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When `advance` will have something to do, in seconds, or None."""
+        return None
+
+    # -- snapshots ------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any1]:
+        """A copy of the whole state, by name."""
+        arrays = {name: array.copy() for name, array in _named_arrays(self.state)}
+        return arrays | {"shuffling": self._shuffling.copy(), "identity": self.identity.copy()}
+
+    def restore(self, snapshot: Mapping[str, Any1]) -> None:
+        """Go back to a snapshot of the same recipe on the same schema and policy."""
+        own = {name: array.dtype for name, array in _named_arrays(self.state)}
+        own |= {"shuffling": self._shuffling.dtype, "identity": self.identity.dtype}
+        given = {name: array.dtype for name, array in snapshot.items()}
+        # By name and type: a field that another version hasn't known must not be made up.
+        if foreign := {name for name, _ in own.items() ^ given.items()}:
+            raise CheckpointError(
+                "the snapshot is of another algorithm or version: "
+                f"{len(foreign)} of its arrays aren't those of this engine"
+            )
+        if not np.array_equal(snapshot["identity"], self.identity):
+            raise CheckpointError(
+                "the snapshot was taken under another schema, policy or other knobs: what it holds "
+                "doesn't keep this promise. Start anew, or go back to the former job"
+            )
+        self._shuffling = snapshot["shuffling"].copy()
+        self.state = _rebuilt(self.state, snapshot, "")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_held={self.n_held})"
+
+
+class BoxEngine(Engine):
+    """An engine that publishes rows in boxes. A subclass brings verbs that fill decisions in.
+
+    Rows of one group are shuffled here, and what each row loses is written down. Where boxes were
+    formed in another space than the one they are published in, they are widened here.
+    """
+
+    def push(self, codes: Codes) -> Decisions:
+        """Take in a batch; give what is decided by it, deadlines between its rows included."""
+        n = len(codes.subjects)
+        if self.space.missing == "quarantine" and np.isnan(codes.values).any():
+            raise ParameterError(
+                "Codes.values",
+                "must be there, since the policy doesn't say what a missing one means",
+                got=f"{np.count_nonzero(np.isnan(codes.values))} that are missing",
+                mend='Set policy.missing to "extended" or "maybe"',
+            )
+        if self.space.deadlines.seconds and not np.isfinite(codes.times).all():
+            raise ParameterError(
+                "Codes.times",
+                "must be finite, since the delay is in seconds",
+                got=f"{np.count_nonzero(~np.isfinite(codes.times))} that aren't",
+            )
+        self._reserve(n)
+        return self._shuffled(self.n_held + n, lambda out: self._push(codes, out))
+
+    def advance(self, now: float) -> Decisions:
+        """Say that it is ``now`` and nothing came: give what is due."""
+        if not np.isfinite(now):
+            raise ParameterError("now", "must be a finite number of seconds", got=now)
+        return self._shuffled(self.n_held, lambda out: self._advance(now, out))
+
+    def flush(self) -> Decisions:
+        """Say that the stream has ended: decide all that is held, under the promise."""
+        return self._shuffled(self.n_held, self._flush)
+
+    def _shuffled(self, most: int, verb: Callable[[Out], None]) -> Decisions:
+        out = Out.room(most, self.space.n_quasi)
+        verb(out)
+        shown = self.space.shown
+        if shown is not self.space.sides:
+            widen_boxes(shown, out)
+        write_losses(shown, out)
+        decisions = out.decisions()
+        order = np.arange(len(decisions.rows))
+        shuffle_groups(self._shuffling, order, decisions.boxes)
+        return decisions._replace(
+            rows=decisions.rows[order], gaps=decisions.gaps[order], losses=decisions.losses[order]
+        )
+
+    # -- what a subclass brings ----------------------------------------------------------------
+
+    def _reserve(self, n: int) -> None:
+        """Make room in the state for n more rows."""
+
+    @abstractmethod
+    def _push(self, codes: Codes, out: Out) -> None: ...
+
+    @abstractmethod
+    def _advance(self, now: float, out: Out) -> None: ...
+
+    @abstractmethod
+    def _flush(self, out: Out) -> None: ...
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Anonymizer(ABC):
+    """A recipe. Subclasses are frozen dataclasses whose fields are the knobs.
+
+    ``name`` is the word for it in a job file and on the command line, ``enforces`` lists the
+    criteria it can keep, ``reference`` says where it comes from; ``publishes`` says whether it
+    publishes a stream as it comes, a stream window by window, a whole table at its end, or the
+    cells of each row at once and one by one;
+    ``missing`` says which meanings of a missing value it knows. ``minds_gaps`` says that rows
+    which lack the same values come together first, where missing values may match anything.
+    """
+
+    name: ClassVar[str]
+    enforces: ClassVar[tuple[type[Criterion], ...]]
+    reference: ClassVar[str]
+    needs_delay: ClassVar[bool] = True
+    publishes: ClassVar[Literal["rows", "windows", "table", "cells"]] = "rows"
+    missing: ClassVar[tuple[Missing, ...]] = get_args(Missing)
+    minds_gaps: ClassVar[bool] = True
+
+    loss: Loss = "glm"
+
+    def start(self, schema: Schema, policy: Policy, *, seed: bytes | None = None) -> Engine:
+        """Begin a run, or refuse if the promise can't be kept this way.
+
+        Without a seed, randomness comes from the operating system.
+        """
+        self.check(policy)
+        space = Space(schema, policy, self.loss)
+        engine = self._start(space, secrets.token_bytes(32) if seed is None else seed)
+        engine.identity = self._identity(space)
+        return engine
+
+    def _identity(self, space: Space) -> NDArray[np.uint8]:
+        """A digest of the recipe and of all that it obeys."""
+        digest = hashlib.blake2b(repr(self).encode(), digest_size=16)
+        limits, measures = space.limits, space.limits.measures
+        obeyed = (
+            limits.k, space.z, space.rungs, space.deadlines, space.missing, space.window,
+            space.clock,
+        )  # fmt: skip
+        digest.update(repr(obeyed).encode())
+        # How rows are put together follows from what is shown, and from the recipe's loss.
+        for array in (*space.shown, limits.diversity, measures.asked, *measures.trees):
+            digest.update(array.tobytes())
+        return np.frombuffer(digest.digest(), np.uint8)
+
+    def check(self, policy: Policy) -> None:
+        """Refuse a policy that this anonymizer can't keep."""
+        for criterion in policy.criteria:
+            if not isinstance(criterion, self.enforces):
+                raise UnsupportedError(f"'{self.name}' can't enforce {criterion.name}")
+        self._check_window(policy)
+        if self.needs_delay and policy.delay is None:
+            raise UnsupportedError(
+                f"'{self.name}' holds rows and the policy sets no bound on it",
+                mend="Set policy.delay, for example { rows = 10000 }",
+            )
+        if policy.missing not in self.missing:
+            raise UnsupportedError(
+                f"'{self.name}' doesn't know missing values that are \"{policy.missing}\"",
+                mend=f"Set policy.missing to one of {', '.join(self.missing)}",
+            )
+
+    def _check_window(self, policy: Policy) -> None:
+        """Refuse a window, or a delay, that doesn't go with the way this anonymizer publishes."""
+        window, delay = policy.window, policy.delay
+        if self.publishes == "table":
+            if window != "all":
+                raise UnsupportedError(
+                    f"'{self.name}' publishes a whole table at once",
+                    mend='Set policy.window = "all" and no delay, or choose one for streams',
+                )
+            return
+        if window == "all":
+            raise UnsupportedError(
+                f"'{self.name}' publishes a stream and never knows all of its rows",
+                mend="Set policy.window to { rows = ..., advance = ... } and a delay, or choose an "
+                "algorithm for whole tables",
+            )
+        if self.publishes != "windows":
+            return
+        if not policy.measured:
+            raise UnsupportedError(
+                f"'{self.name}' publishes what is measured against windows, and nothing is",
+                mend="Promise t, beta or disclosure, or choose one that publishes row by row",
+            )
+        if window is None or window.advance is None:
+            raise UnsupportedError(
+                f"'{self.name}' publishes window by window, and the policy doesn't say by how much "
+                "a window advances",
+                mend="Set policy.window, for example { rows = 20000, advance = 5000 }",
+            )
+        if window.rows > MOST:
+            raise UnsupportedError(
+                f"'{self.name}' keeps a window in memory, and {window.rows:,} rows are too many",
+                mend=f"Set policy.window.rows to at most {MOST}",
+            )
+        longest = window.rows + window.advance
+        if delay is not None and delay.rows is not None and delay.rows < longest:
+            raise UnsupportedError(
+                f"'{self.name}' holds rows for up to window + advance = {longest:,} rows and the "
+                f"delay is {delay.rows:,} (thesis, Lemma 6.1)",
+                mend=f"Set policy.delay.rows to at least {longest}, or make the window smaller",
+            )
+
+    @abstractmethod
+    def _start(self, space: Space, seed: bytes) -> Engine: ...
+
+    def _at_least(self, least: int, *knobs: str) -> None:
+        """Refuse knobs that aren't whole numbers of at least so much."""
+        for knob in knobs:
+            value = getattr(self, knob)
+            key = f"{type(self).__name__}.{knob}"
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                what = f"must be a whole number of at least {least}"
+                raise ParameterError(key, what, got=repr(value))
+        self._at_most(MOST, *knobs)
+
+    def _at_most(self, most: int, *knobs: str) -> None:
+        """Refuse knobs that are larger than makes sense."""
+        for knob in knobs:
+            if getattr(self, knob) > most:
+                key, got = f"{type(self).__name__}.{knob}", repr(getattr(self, knob))
+                raise ParameterError(key, f"must be at most {most:,}", got=got)
+
+    def _between(self, least: float, most: float, *knobs: str) -> None:
+        """Refuse knobs that aren't numbers within bounds."""
+        for knob in knobs:
+            value = getattr(self, knob)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                value = math.nan
+            if not least <= value <= most:
+                raise ParameterError(
+                    f"{type(self).__name__}.{knob}",
+                    f"must be a number from {least:g} to {most:g}",
+                    got=repr(getattr(self, knob)),
+                )
+
+    def _one_of(self, knob: str, known: tuple[str, ...]) -> None:
+        """Refuse a knob that isn't one of the known words."""
+        if getattr(self, knob) not in known:
+            raise ParameterError(
+                f"{type(self).__name__}.{knob}",
+                f"must be one of {', '.join(known)}",
+                got=repr(getattr(self, knob)),
+            )
+
+
+def _named_arrays(state: Any, prefix: str = "") -> Iterator[tuple[str, Any1]]:
+    for name, part in zip(state._fields, state, strict=True):
+        if isinstance(part, np.ndarray):
+            yield prefix + name, part
+        else:
+            yield from _named_arrays(part, f"{prefix}{name}.")
+
+
+def _rebuilt(state: Any, snapshot: Mapping[str, Any1], prefix: str) -> Any:
+    return type(state)(
+        *(
+            snapshot[prefix + name].copy()
+            if isinstance(part, np.ndarray)
+            else _rebuilt(part, snapshot, f"{prefix}{name}.")
+            for name, part in zip(state._fields, state, strict=True)
+        )
+    )

@@ -1,0 +1,295 @@
+"""What algorithms share that publish a stream window by window (thesis, chapter 6).
+
+Rows wait until the window advances over them. Then the rows that expire leave, each in a group of
+rows of that window; they differ in how they cut the rows into parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from shoal.engine.base import Engine, Out
+from shoal.engine.deadlines import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+from shoal.engine.jit import kernel
+from shoal.engine.kernels import held, rng
+from shoal.engine.kernels.arrays import Bools, Floats, Ints, Records, power_of_two
+from shoal.engine.kernels.boxes import set_row
+from shoal.engine.kernels.held import Held, Rows, due_at, forget, gather, is_held, put
+from shoal.engine.kernels.parts import Parts, in_parts, mended
+from shoal.engine.kernels.predicate import Limits, meets, needed
+from shoal.engine.kernels.window_counts import baseline_of
+from shoal.engine.space import Deadlines, Space, Span
+from shoal.engine.whole_table import Cutting, Shown, publish_parts, suppress
+
+__all__ = ["ForWindows", "SlidingEngine", "State"]
+
+#: The window is full and further rows have come: it advances.
+ADVANCES = 0
+#: The time of a row is up, or the stream has ended.
+DUE = 1
+#: Where the window begins, how many groups there have been, the number of the instant, how many
+#: groups are remembered, and the window that these were measured against.
+MARKS = np.dtype(
+    [
+        ("base", "i8"),
+        ("groups", "i8"),
+        ("instants", "i8"),
+        ("n_remembered", "i8"),
+        ("remembered", "i8"),
+    ]
+)
+
+
+class State(NamedTuple):
+    """All that a run remembers.
+
+    ``latest`` are the sensitive codes of the latest rows, decided or not, by position. The boxes of
+    groups that were formed and haven't left are in ``lo`` and ``hi``; a row of the i-th is held as
+    one of cluster i + 1, and a row without a group as one of cluster 0.
+    """
+
+    held: Held
+    latest: Ints
+    lo: Floats
+    hi: Floats
+    marks: Records
+    rng: Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForWindows(Cutting):
+    """A recipe that cuts the rows of a window into parts."""
+
+    publishes: ClassVar[Literal["rows", "windows", "table"]] = "windows"
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return SlidingEngine(space, seed, self)
+
+
+class SlidingEngine(HoldingEngine):
+    """One run of such an algorithm."""
+
+    state: State
+
+    def __init__(self, space: Space, seed: bytes, recipe: Cutting) -> None:
+        self._recipe = recipe
+        span = space.window
+        most = span.rows // int(needed(space.limits))
+        state = State(
+            held=held.empty(space.n_quasi, space.n_sensitive),
+            latest=np.zeros((power_of_two(span.rows + span.advance), space.n_sensitive), np.int64),
+            lo=np.zeros((most, space.n_quasi)),
+            hi=np.zeros((most, space.n_quasi)),
+            marks=np.zeros(1, MARKS),
+            rng=rng.seeded(seed, "decide"),
+        )
+        # By rows the window advances in time: only seconds are for the clock.
+        self._deadlines = Deadlines(0, space.deadlines.seconds)
+        super().__init__(space, state, seed)
+
+    def _reserve(self, n: int) -> None:
+        rows = self.state.held
+        span = int(rows.marks["upcoming"][0] - rows.marks["oldest"][0]) + n + 1
+        span = min(span, self.space.window.rows + self.space.window.advance + 2)
+        if span > len(rows.rows):
+            self.state = self.state._replace(held=held.grown(rows, span))
+
+    def _run(self, batch: Batch, out: Out) -> None:
+        span, marks = self.space.window, self.state.marks
+        while True:
+            event = _next_event(self.state, span, self._deadlines, batch, out)
+            if event == DONE:
+                return
+            marks["instants"] += 1
+            base, n = int(marks["base"][0]), int(self.state.held.marks["upcoming"][0])
+            if event == ADVANCES:
+                self._advance_window(base + span.rows, base + span.advance, out)
+            elif batch.at_end and not self._is_late():
+                self._end(out)
+            else:
+                self._advance_window(
+                    min(n, base + span.rows), base + min(span.advance, n - base), out
+                )
+
+    def _is_late(self) -> bool:
+        """Whether a row is due by the clock."""
+        rows, seconds = self.state.held, self._deadlines.seconds
+        return bool(seconds and due_at(rows, seconds) <= rows.marks["now"][0])
+
+    def _end(self, out: Out) -> None:
+        """No more rows come: the window moves on as far as there are rows, and all leave."""
+        span, marks = self.space.window, self.state.marks
+        n = int(self.state.held.marks["upcoming"][0])
+        while n - (base := int(marks["base"][0])) > span.rows:
+            self._advance_window(base + span.rows, min(base + span.advance, n - span.rows), out)
+        self._advance_window(n, n, out)
+
+    # -- one window ----------------------------------------------------------------------------
+
+    def _advance_window(self, end: int, expired: int, out: Out) -> None:
+        """Let the rows before a position leave, measured against the window with such an end."""
+        state, marks = self.state, self.state.marks
+        base = int(marks["base"][0])
+        marks["base"] = expired
+        if len(_held_between(state.held, base, expired)) == 0:
+            return
+        window = baseline_of(_latest(state.latest, max(0, end - self.space.window.rows), end))
+        limits = self.space.limits._replace(window=window)
+        positions = _held_between(state.held, base, end)
+        rows = gather(state.held, positions)
+        if meets(limits, rows.subjects, rows.sensitive):
+            self._direct(limits, rows, positions, end, expired, out)
+        else:
+            self._indirect(out)
+        self._suppress(base, expired, out)
+
+    def _direct(
+        self, limits: Limits, rows: Rows, positions: Ints, end: int, expired: int, out: Out
+    ) -> None:
+        """Form groups of the rows of a window, and let those leave in which a row expires."""
+        found = self._recipe.parts(self.space, limits, rows, self.state.rng)
+        parts, _ = mended(self.space.sides, limits, rows, found)
+        leaves = _with_early(parts, positions, expired)
+        staying = _chosen(parts, leaves, False)
+        self._publish(rows, positions, _chosen(parts, leaves, True), end, out)
+        _remember(self.state.held, positions, staying)
+        n, state = len(staying.lo), self.state
+        state.lo[:n], state.hi[:n] = staying.lo, staying.hi
+        state.marks["n_remembered"], state.marks["remembered"] = n, end
+
+    def _indirect(self, out: Out) -> None:
+        """Let all groups leave that were formed and remembered, under the window of then."""
+        state, marks = self.state, self.state.marks
+        n = int(marks["n_remembered"][0])
+        if n == 0:
+            return
+        positions, cluster = _remembered(state.held)
+        order, starts = in_parts(cluster, n)
+        parts = Parts(order, starts, state.lo[:n], state.hi[:n])
+        rows = gather(state.held, positions)
+        self._publish(rows, positions, parts, int(marks["remembered"][0]), out)
+        marks["n_remembered"] = 0
+
+    def _suppress(self, begin: int, end: int, out: Out) -> None:
+        """Whatever expires and has no group: at the end, or where a window advanced early."""
+        positions = _held_between(self.state.held, begin, end)
+        rows, all_of_them = gather(self.state.held, positions), np.arange(len(positions))
+        shown = Shown(positions, 0, -1, int(self.state.marks["instants"][0]))
+        suppress(rows, all_of_them, shown, out)
+        _forget(self.state.held, positions, all_of_them)
+
+    def _publish(self, rows: Rows, positions: Ints, parts: Parts, window: int, out: Out) -> None:
+        marks = self.state.marks
+        shown = Shown(positions, int(marks["groups"][0]), window, int(marks["instants"][0]))
+        publish_parts(self.space.sides, rows, parts, shown, out)
+        _forget(self.state.held, positions, parts.rows)
+        marks["groups"] += len(parts.starts) - 1
+
+
+# -- rows come and go -----------------------------------------------------------------------------
+
+
+@kernel
+def _next_event(state: State, span: Span, deadlines: Deadlines, batch: Batch, out: Out) -> int:
+    """Take in rows until the window advances, a row is due, or there is nothing more."""
+    rows = state.held
+    while True:
+        turn = next_turn(rows, deadlines, batch, out)
+        if turn == DONE:
+            return DONE
+        if turn != COMES:
+            return DUE
+        row = arrival(rows, batch)
+        position = put(rows, row, 0)
+        for j in range(len(row.sensitive)):
+            state.latest[position & (len(state.latest) - 1), j] = row.sensitive[j]
+        if position + 1 == state.marks["base"][0] + span.rows + span.advance:
+            out.progress["published"][0] = position
+            out.progress["published_s"][0] = np.nan if np.isnan(row.time) else rows.marks["now"][0]
+            return ADVANCES
+
+
+@kernel
+def _latest(latest: Ints, begin: int, end: int) -> Ints:
+    """The sensitive codes of the rows of a window."""
+    codes = np.empty((end - begin, latest.shape[1]), np.int64)
+    for i in range(end - begin):
+        for j in range(latest.shape[1]):
+            codes[i, j] = latest[(begin + i) & (len(latest) - 1), j]
+    return codes
+
+
+@kernel
+def _held_between(rows: Held, begin: int, end: int) -> Ints:
+    """The positions of held rows, in order."""
+    positions = np.empty(max(end - begin, 0), np.int64)
+    n = 0
+    for position in range(begin, end):
+        if is_held(rows, position):
+            positions[n] = position
+            n += 1
+    return positions[:n]
+
+
+@kernel
+def _forget(rows: Held, positions: Ints, chosen: Ints) -> None:
+    for i in chosen:
+        forget(rows, positions[i])
+
+
+@kernel
+def _with_early(parts: Parts, positions: Ints, expired: int) -> Bools:
+    """Which parts have a row before a position."""
+    early = np.zeros(len(parts.starts) - 1, np.bool_)
+    for p in range(len(early)):
+        for i in parts.rows[parts.starts[p] : parts.starts[p + 1]]:
+            early[p] = early[p] or positions[i] < expired
+    return early
+
+
+@kernel
+def _chosen(parts: Parts, flags: Bools, wanted: bool) -> Parts:
+    """Only the parts that are flagged, or only the others."""
+    n, at = 0, 0
+    rows, starts = np.empty_like(parts.rows), np.zeros_like(parts.starts)
+    lo, hi = np.empty_like(parts.lo), np.empty_like(parts.hi)
+    for p in range(len(flags)):
+        if flags[p] != wanted:
+            continue
+        for i in parts.rows[parts.starts[p] : parts.starts[p + 1]]:
+            rows[at] = i
+            at += 1
+        set_row(lo, n, parts.lo[p])
+        set_row(hi, n, parts.hi[p])
+        n += 1
+        starts[n] = at
+    return Parts(rows[:at], starts[: n + 1], lo[:n].copy(), hi[:n].copy())
+
+
+@kernel
+def _remember(rows: Held, positions: Ints, parts: Parts) -> None:
+    """Note for each held row which of the remembered parts it is in, if any."""
+    mask = len(rows.rows) - 1
+    for position in positions:
+        if is_held(rows, position):
+            rows.rows["cluster"][position & mask] = 0
+    for p in range(len(parts.starts) - 1):
+        for i in parts.rows[parts.starts[p] : parts.starts[p + 1]]:
+            rows.rows["cluster"][positions[i] & mask] = p + 1
+
+
+@kernel
+def _remembered(rows: Held) -> tuple[Ints, Ints]:
+    """The positions of rows in remembered parts, and the part of each."""
+    begin, end = rows.marks["oldest"][0], rows.marks["upcoming"][0]
+    positions, part = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
+    n = 0
+    for position in range(begin, end):
+        cluster = rows.rows["cluster"][position & (len(rows.rows) - 1)]
+        if cluster > 0:
+            positions[n], part[n] = position, cluster - 1
+            n += 1
+    return positions[:n], part[:n]

@@ -1,0 +1,189 @@
+"""Whose turn it is: rows that come, and rows whose time is up between them.
+
+Every algorithm that holds rows asks `next_turn` what happens next, in one loop for all three verbs:
+Numba optimizes a callee again in each of its callers, so every further entry would compile the
+whole algorithm once more.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from shoal.engine.base import Anonymizer, BoxEngine, Out
+from shoal.engine.jit import kernel
+from shoal.engine.kernels import counter, held, recent
+from shoal.engine.kernels.arrays import Floats, Ints, Records
+from shoal.engine.kernels.held import Arrival, Held, due_at
+from shoal.engine.kernels.predicate import Limits
+from shoal.engine.space import Codes, Deadlines, Space
+from shoal.errors import UnsupportedError
+from shoal.spec.policy import Criterion, KAnonymity, LDiversity, Measured, Policy, Window
+
+__all__ = ["COMES", "DONE", "Batch", "Holding", "HoldingEngine", "arrival", "next_turn"]
+
+#: Nothing more happens.
+DONE = -1
+#: A row comes.
+COMES = -2
+
+#: How far a batch has been gone through: the next row; whether the row before it has only just been
+#: put, and whether it is the reason why others are due.
+CURSOR = np.dtype([("upcoming", "i8"), ("just_put", "?"), ("has_come", "?")])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holding(Anonymizer):
+    """A recipe that decides rows when their time is up, one instant after another.
+
+    What is measured against a window is measured against the latest rows at that instant, decided
+    or not; by how much a window advances means nothing here.
+    """
+
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, Measured)
+
+    def _check_window(self, policy: Policy) -> None:
+        super()._check_window(policy)
+        window, delay = policy.window, policy.delay
+        if not isinstance(window, Window) or delay is None or delay.rows is None:
+            return
+        if window.rows <= delay.rows:
+            raise UnsupportedError(
+                f"'{self.name}' measures a row against the window of the moment at which it "
+                f"leaves: with a window of {window.rows:,} rows and a delay of {delay.rows:,} it "
+                "could be older than that; the window must be larger than the delay",
+                mend=f"Set policy.window.rows to at least {delay.rows + 1}, or shorten the delay",
+            )
+
+
+class Batch(NamedTuple):
+    """What a verb brings: rows with their own boxes, the time of a tick (NaN: none), the end."""
+
+    codes: Codes
+    lo: Floats
+    hi: Floats
+    gaps: Ints
+    now: float
+    at_end: bool
+    cursor: Records
+
+
+class HoldingEngine(BoxEngine):
+    """A run of an algorithm that holds rows: a subclass has a ``state`` with ``held`` in it."""
+
+    def __init__(self, space: Space, state: Any, seed: bytes) -> None:
+        super().__init__(space, state, seed)
+        self._nothing = Codes.empty(space.n_quasi, space.n_sensitive)
+
+    @property
+    def n_held(self) -> int:
+        """How many rows have arrived and aren't decided."""
+        return int(self.state.held.marks["n_rows"][0])
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When the oldest held row is due, if the delay is in seconds."""
+        seconds = self.space.deadlines.seconds
+        if not seconds or not self.n_held:
+            return None
+        return float(due_at(self.state.held, seconds))
+
+    def _reserve(self, n: int) -> None:
+        rows = self.state.held
+        latest = recent.roomy(rows.recent, int(rows.marks["upcoming"][0]), n)
+        if latest is not rows.recent:
+            rows = rows._replace(recent=latest)
+            self.state = self.state._replace(held=rows)
+        span = int(rows.marks["upcoming"][0] - rows.marks["oldest"][0]) + n + 1
+        if self.space.deadlines.rows:
+            span = min(span, self.space.deadlines.rows + 2)
+        if span > len(rows.rows):
+            self._grow(held.grown(rows, span))
+
+    def _grow(self, larger: Held) -> None:
+        """Take over a larger ring. (Two entries for a row: its subject in its place and at all.)"""
+        entries = counter.grown(self.state.counter, 2 * len(larger.rows))
+        self.state = self.state._replace(held=larger, counter=entries)
+
+    def _push(self, codes: Codes, out: Out) -> None:
+        self._run(self._batch(codes, np.nan, at_end=False), out)
+
+    def _advance(self, now: float, out: Out) -> None:
+        self._run(self._batch(self._nothing, now, at_end=False), out)
+
+    def _flush(self, out: Out) -> None:
+        self._run(self._batch(self._nothing, np.nan, at_end=True), out)
+
+    def _batch(self, codes: Codes, now: float, *, at_end: bool) -> Batch:
+        lo, hi = self.space.points(codes.values)
+        gaps = self.space.gaps(codes.values)
+        return Batch(codes, lo, hi, gaps, now, at_end, np.zeros(1, CURSOR))
+
+    def _of_now(self, limits: Limits) -> Limits:
+        """Limits with what groups are measured against: part of a state that grows and goes back.
+
+        Whoever judges by them sees the latest rows of each moment, for kernels change it in place.
+        """
+        return limits._replace(window=self.state.held.recent.window)
+
+    @abstractmethod
+    def _run(self, batch: Batch, out: Out) -> None: ...
+
+
+@kernel
+def next_turn(rows: Held, deadlines: Deadlines, batch: Batch, out: Out) -> int:
+    """What happens next: `COMES`, the position of a row that is due, or `DONE`.
+
+    Whoever is told that a row comes puts it (see `arrival`), and asks again.
+    """
+    marks, cursor, times = rows.marks, batch.cursor, batch.codes.times
+    if cursor["just_put"][0]:
+        cursor["just_put"][0] = False
+        cursor["has_come"][0] = deadlines.seconds > 0.0
+        if deadlines.rows > 0 and marks["oldest"][0] == marks["upcoming"][0] - 1 - deadlines.rows:
+            timed = not np.isnan(times[cursor["upcoming"][0] - 1])
+            out.progress["published"][0] = marks["upcoming"][0] - 1
+            out.progress["published_s"][0] = marks["now"][0] if timed else np.nan
+            return marks["oldest"][0]
+    if batch.now > marks["now"][0]:
+        marks["now"][0] = batch.now
+    while True:
+        i = cursor["upcoming"][0]
+        if i < len(times) and not cursor["has_come"][0] and times[i] > marks["now"][0]:
+            marks["now"][0] = times[i]
+        deadline = due_at(rows, deadlines.seconds)
+        out.progress["published"][0] = marks["upcoming"][0] - cursor["has_come"][0]
+        if deadlines.seconds > 0.0 and deadline <= marks["now"][0]:
+            out.progress["published_s"][0] = deadline
+            return marks["oldest"][0]
+        if not cursor["has_come"][0]:
+            break
+        # The row that has come is no reason to decide anything more: on to the next.
+        cursor["has_come"][0] = False
+    if batch.at_end and marks["n_rows"][0] > 0:
+        timed = marks["now"][0] > -np.inf
+        out.progress["published_s"][0] = marks["now"][0] if timed else np.nan
+        return marks["oldest"][0]
+    if i == len(times):
+        return DONE
+    # A tick may have gone by while a row was on its way. It has waited since it came, and may be
+    # due at once.
+    if times[i] > marks["arrived"][0]:
+        marks["arrived"][0] = times[i]
+    cursor["upcoming"][0] += 1
+    cursor["just_put"][0] = True
+    return COMES
+
+
+@kernel
+def arrival(rows: Held, batch: Batch) -> Arrival:
+    """The row that comes."""
+    i = batch.cursor["upcoming"][0] - 1
+    codes = batch.codes
+    time = np.nan if np.isnan(codes.times[i]) else rows.marks["arrived"][0]
+    return Arrival(
+        batch.lo[i], batch.hi[i], codes.subjects[i], codes.sensitive[i], time, batch.gaps[i]
+    )

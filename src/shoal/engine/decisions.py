@@ -1,0 +1,242 @@
+"""What an engine decided, and how a kernel writes it down."""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.engine.jit import kernel
+from shoal.engine.kernels.arrays import Floats, Ints, Records
+from shoal.engine.kernels.boxes import Box, Sides, join, mean_loss, row_loss, set_row
+from shoal.engine.kernels.rng import shuffle
+from shoal.engine.space import NO_CELLS
+from shoal.engine.z.window import HIDDEN, MISSING
+
+__all__ = [
+    "ESTIMATE",
+    "HIDDEN",
+    "MISSING",
+    "Decisions",
+    "Out",
+    "Outcome",
+    "decide",
+    "shuffle_groups",
+    "widen_boxes",
+    "write_box",
+    "write_losses",
+]
+
+
+NO_ROWS = np.empty(0, np.int64)
+#: A look at the window, before a row: the z before and after it, how many subjects were in the
+#: window, which share of them can't be told from k - 1 others, and the entropy of what they show.
+ESTIMATE = np.dtype(
+    [
+        ("row", "i8"),
+        ("time", "f8"),
+        ("before", "i8"),
+        ("z", "i8"),
+        ("n_subjects", "i8"),
+        ("share", "f8"),
+        ("entropy", "f8"),
+    ]
+)
+NO_ESTIMATES = np.empty(0, ESTIMATE)
+
+
+class Outcome(enum.IntEnum):
+    """What became of a row. The names are those of the trace."""
+
+    group = 0
+    reuse = 1
+    suppressed = 2
+
+
+class Decisions(NamedTuple):
+    """What an engine decided, in the order in which it did.
+
+    The first eight arrays have one entry for each decided row: its position among the valid rows,
+    its `Outcome`, the box it is published in (-1: none), the row count and the time at which it
+    was decided (NaN without time), a number for the instant, which of its values are missing (bit
+    d: quasi attribute d), and its loss: that of the box in the attributes where the row has values.
+    The others have one entry for each box: its sides (an empty one is from infinity to minus
+    infinity), its loss over the sides that it has, the number of its group, how many rows and
+    subjects formed the group (0 for a box that is used again), which values any of them misses,
+    and the window that the group was measured against: by how many rows had come at its end (-1:
+    none). Rows of one group follow each other, shuffled.
+
+    Where values are published one by one there are no boxes. Then ``levels``, ``crowds`` and ``z``
+    have one entry for each decided row: for each attribute the rung at which it is published
+    (`HIDDEN`, `MISSING`) and how many subjects stand behind it, and the z that was in force. What
+    is missing is told there, and not by ``gaps``.
+    ``estimates`` are the looks that were taken at the window, see `ESTIMATE`.
+    """
+
+    rows: Ints
+    outcomes: Ints
+    boxes: Ints
+    published: Ints
+    published_s: Floats
+    instants: Ints
+    gaps: Ints
+    losses: Floats
+    lo: Floats
+    hi: Floats
+    loss: Floats
+    groups: Ints
+    n_rows: Ints
+    n_subjects: Ints
+    box_gaps: Ints
+    windows: Ints
+    levels: Ints = NO_CELLS
+    crowds: Ints = NO_CELLS
+    z: Ints = NO_ROWS
+    estimates: Records = NO_ESTIMATES
+
+    def __repr__(self) -> str:
+        # The edges of a box are values of people.
+        return f"Decisions({len(self.rows)} rows, {len(self.loss)} boxes)"
+
+
+#: How a kernel writes down a decided row, a box, and how far it has come.
+DECIDED = np.dtype(
+    [
+        ("row", "i8"),
+        ("outcome", "i8"),
+        ("box", "i8"),
+        ("published", "i8"),
+        ("published_s", "f8"),
+        ("instant", "i8"),
+        ("gaps", "i8"),
+        ("loss", "f8"),
+    ]
+)
+BOX = np.dtype(
+    [
+        ("loss", "f8"),
+        ("group", "i8"),
+        ("n_rows", "i8"),
+        ("n_subjects", "i8"),
+        ("gaps", "i8"),
+        ("window", "i8"),
+    ]
+)
+PROGRESS = np.dtype(
+    [("n_decided", "i8"), ("n_boxes", "i8"), ("published", "i8"), ("published_s", "f8")]
+)
+
+
+class Out(NamedTuple):
+    """Where a kernel puts its decisions."""
+
+    decided: Records
+    boxes: Records
+    lo: Floats
+    hi: Floats
+    progress: Records
+
+    @classmethod
+    def room(cls, n: int, n_quasi: int) -> Out:
+        """Room for at most n rows."""
+        return cls(
+            np.empty(n, DECIDED),
+            np.empty(n, BOX),
+            np.empty((n, n_quasi)),
+            np.empty((n, n_quasi)),
+            np.zeros(1, PROGRESS),
+        )
+
+    def decisions(self) -> Decisions:
+        """What was put there."""
+        decided = self.decided[: self.progress["n_decided"][0]]
+        n_boxes = self.progress["n_boxes"][0]
+        boxes = self.boxes[:n_boxes]
+        per_row = {
+            "rows": decided["row"],
+            "outcomes": decided["outcome"],
+            "boxes": decided["box"],
+            "published": decided["published"],
+            "published_s": decided["published_s"],
+            "instants": decided["instant"],
+            "gaps": decided["gaps"],
+            "losses": decided["loss"],
+        }
+        per_box = {
+            "loss": boxes["loss"],
+            "groups": boxes["group"],
+            "n_rows": boxes["n_rows"],
+            "n_subjects": boxes["n_subjects"],
+            "box_gaps": boxes["gaps"],
+            "windows": boxes["window"],
+        }
+        # Apart from each other the columns are contiguous, as kernels and Arrow want them.
+        columns = {n: np.ascontiguousarray(c) for n, c in (per_row | per_box).items()}
+        return Decisions(**columns, lo=self.lo[:n_boxes], hi=self.hi[:n_boxes])
+
+
+@kernel
+def decide(out: Out, row: int, outcome: int, box: int, instant: int, gaps: int) -> None:
+    """Write down what becomes of a row; which of its values are missing is known to its engine."""
+    i = out.progress["n_decided"][0]
+    out.progress["n_decided"][0] += 1
+    out.decided["row"][i] = row
+    out.decided["outcome"][i] = outcome
+    out.decided["box"][i] = box
+    out.decided["published"][i] = out.progress["published"][0]
+    out.decided["published_s"][i] = out.progress["published_s"][0]
+    out.decided["instant"][i] = instant
+    out.decided["gaps"][i] = gaps
+
+
+@kernel
+def write_box(out: Out, lo: Floats, hi: Floats, box: Box) -> int:
+    """Write down a box; give its number."""
+    i = out.progress["n_boxes"][0]
+    out.progress["n_boxes"][0] += 1
+    set_row(out.lo, i, lo)
+    set_row(out.hi, i, hi)
+    out.boxes["loss"][i] = box.loss
+    out.boxes["group"][i] = box.group
+    out.boxes["n_rows"][i] = box.n_rows
+    out.boxes["n_subjects"][i] = box.n_subjects
+    out.boxes["gaps"][i] = box.gaps
+    out.boxes["window"][i] = box.window
+    return i
+
+
+@kernel
+def widen_boxes(shown: Sides, out: Out) -> None:
+    """Widen boxes to what is published of them, nodes of trees, and write down what these lose.
+
+    Equal boxes stay equal: a box that is used again is shown as its group was.
+    """
+    for i in range(out.progress["n_boxes"][0]):
+        lo, hi = out.lo[i], out.hi[i]
+        join(shown, lo, hi, lo, hi)
+        out.boxes["loss"][i] = mean_loss(shown, lo, hi)
+
+
+@kernel
+def write_losses(sides: Sides, out: Out) -> None:
+    """Write down what each decided row loses: what it lacked can't be lost."""
+    for i in range(out.progress["n_decided"][0]):
+        box, gaps = out.decided["box"][i], out.decided["gaps"][i]
+        if box < 0:
+            out.decided["loss"][i] = 1.0
+        elif gaps == 0:
+            out.decided["loss"][i] = out.boxes["loss"][box]
+        else:
+            out.decided["loss"][i] = row_loss(sides, out.lo[box], out.hi[box], gaps)
+
+
+@kernel
+def shuffle_groups(state: Ints, rows: Ints, boxes: Ints) -> None:
+    """Shuffle each run of rows with one box: their order must not tell who came first."""
+    begin = 0
+    for i in range(1, len(rows) + 1):
+        if i == len(rows) or boxes[i] != boxes[begin] or boxes[begin] < 0:
+            if boxes[begin] >= 0:
+                shuffle(state, rows[begin:i])
+            begin = i

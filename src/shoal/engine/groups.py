@@ -1,0 +1,62 @@
+"""Groups of held rows: what is published of them, and that they are decided."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.engine.decisions import Out, decide, write_box
+from shoal.engine.jit import kernel
+from shoal.engine.kernels.arrays import Floats, Ints, Records
+from shoal.engine.kernels.boxes import Box, Sides, hull, join, mean_loss
+from shoal.engine.kernels.held import Held, forget, gather, people, window_of
+from shoal.engine.kernels.predicate import Limits, count_subjects, meets
+
+__all__ = ["may_be_group", "publish", "shape", "suppress"]
+
+
+@kernel
+def shape(sides: Sides, shown: Sides, rows: Held, members: Ints) -> tuple[Box, Floats, Floats]:
+    """The box of a group that has no number yet. Of no members it loses infinitely much.
+
+    It is the box that is shown: who may join the group later must depend on what can be seen.
+    """
+    found = gather(rows, members)
+    lo, hi, loss = np.empty(0), np.empty(0), np.inf
+    if len(members) > 0:
+        lo, hi = hull(sides, found.lo, found.hi, np.arange(len(members)))
+        join(shown, lo, hi, lo, hi)
+        loss = mean_loss(sides, lo, hi)
+    gaps = 0
+    for missing in found.gaps:
+        gaps |= missing
+    n_subjects = count_subjects(found.subjects)
+    return Box(loss, -1, len(members), n_subjects, gaps, window_of(rows)), lo, hi
+
+
+@kernel
+def may_be_group(limits: Limits, rows: Held, positions: Ints) -> bool:
+    """Whether held rows may be published together."""
+    subjects, sensitive = people(rows, positions)
+    return meets(limits, subjects, sensitive)
+
+
+@kernel
+def publish(sides: Sides, rows: Held, members: Ints, marks: Records, out: Out) -> None:
+    """Decide held rows: they leave as the next group. ``marks`` count groups and instants."""
+    mask, group = len(rows.rows) - 1, marks["groups"][0]
+    found, lo, hi = shape(sides, sides, rows, members)
+    known = Box(found.loss, group, found.n_rows, found.n_subjects, found.gaps, found.window)
+    box = write_box(out, lo, hi, known)
+    for position in members:
+        gaps = rows.rows["gaps"][position & mask]
+        decide(out, position, 0, box, marks["instants"][0], gaps)
+        forget(rows, position)
+    marks["groups"][0] += 1
+
+
+@kernel
+def suppress(rows: Held, position: int, marks: Records, out: Out) -> None:
+    """Decide a held row: it isn't published."""
+    gaps = rows.rows["gaps"][position & (len(rows.rows) - 1)]
+    decide(out, position, 2, -1, marks["instants"][0], gaps)
+    forget(rows, position)

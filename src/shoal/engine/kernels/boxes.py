@@ -1,0 +1,456 @@
+"""Boxes in code space: which node covers an interval, what a box loses, what two boxes lose.
+
+A side that nobody has a value for is empty: from infinity to minus infinity. It loses nothing,
+covers nothing but another empty side, and any other side swallows it.
+
+Every loss in the package is computed here, side by side in the order of the attributes, so that
+equal boxes have equal losses to the last bit and ties can be told by ``==``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.engine.jit import inlined, kernel
+from shoal.engine.kernels.arrays import Floats, Ints, Records
+
+__all__ = [
+    "Box",
+    "Sides",
+    "box_loss",
+    "box_of",
+    "boxes_at",
+    "cover",
+    "covers",
+    "distances_from",
+    "hull",
+    "join",
+    "joined_losses",
+    "joined_losses_from",
+    "least_losses",
+    "mean_loss",
+    "nodes_of",
+    "points",
+    "row_loss",
+    "set_box",
+    "set_row",
+    "shared_losses",
+]
+
+
+#: One entry for each quasi attribute. ``weight`` is its share of the whole loss and ``unit`` the
+#: loss of a length of 1; ``step`` and ``per_unit`` are those of `Range`, 0 where there is none;
+#: ``first_leaf`` is -1 for a number.
+ATTRIBUTE = np.dtype(
+    [
+        ("lowest", "f8"),
+        ("highest", "f8"),
+        ("step", "f8"),
+        ("per_unit", "f8"),
+        ("unit", "f8"),
+        ("weight", "f8"),
+        ("first_leaf", "i8"),
+    ]
+)
+#: One entry for each node of each tree, in pre-order; a root is its own parent.
+NODE = np.dtype([("lo", "f8"), ("hi", "f8"), ("loss", "f8"), ("parent", "i8")])
+
+
+class Sides(NamedTuple):
+    """The quasi attributes as arrays: ranges of numbers, and trees laid end to end.
+
+    Losses carry the weight of their attribute; all weights together are 1. (Few and structured
+    arrays: what a kernel takes to compile grows with the number of its arguments.)
+    """
+
+    attributes: Records
+    leaf_node: Ints
+    nodes: Records
+
+
+class Box(NamedTuple):
+    """What is said of a box beside its sides: its loss, the number of its group, how many rows and
+    subjects formed it (0 where it is used again), which values any of them misses, and the window
+    that it was measured against (-1: none).
+    """
+
+    loss: float
+    group: int
+    n_rows: int
+    n_subjects: int
+    gaps: int
+    window: int = -1
+
+
+@kernel
+def box_of(boxes: Floats, c: int) -> Floats:
+    """One box of many (attributes along the first axis).
+
+    Loops instead of slices, here and elsewhere: Numba compiles a check of the shapes, with the
+    words of its error, into every assignment of one array to another.
+    """
+    box = np.empty(len(boxes))
+    for d in range(len(boxes)):
+        box[d] = boxes[d, c]
+    return box
+
+
+@kernel
+def boxes_at(boxes: Floats, chosen: Ints) -> Floats:
+    """Some of many boxes (attributes along the first axis), side by side."""
+    some = np.empty((len(boxes), len(chosen)))
+    for d in range(len(boxes)):
+        for i in range(len(chosen)):
+            some[d, i] = boxes[d, chosen[i]]
+    return some
+
+
+@kernel
+def set_box(boxes: Floats, c: int, box: Floats) -> None:
+    """Write one box of many (attributes along the first axis)."""
+    for d in range(len(boxes)):
+        boxes[d, c] = box[d]
+
+
+@kernel
+def set_row(table: Floats, i: int, row: Floats) -> None:
+    """Write a row of a table."""
+    for j in range(len(row)):
+        table[i, j] = row[j]
+
+
+@kernel
+def cover(sides: Sides, d: int, lo: float, hi: float) -> int:
+    """The lowest node of tree d whose leaves include the codes from lo to hi."""
+    node = sides.leaf_node[sides.attributes["first_leaf"][d] + np.int64(lo)]
+    while sides.nodes["hi"][node] < hi:
+        node = sides.nodes["parent"][node]
+    return node
+
+
+@kernel
+def _side_loss(sides: Sides, d: int, lo: float, hi: float) -> float:
+    """The weighted loss of one side of a box."""
+    if lo > hi:
+        return 0.0
+    if sides.attributes["first_leaf"][d] < 0:
+        return (hi - lo) * sides.attributes["unit"][d]
+    return sides.nodes["loss"][cover(sides, d, lo, hi)]
+
+
+@kernel
+def box_loss(sides: Sides, lo: Floats, hi: Floats) -> float:
+    """The weighted loss of a box, between 0 and 1."""
+    loss = 0.0
+    first_leaf, units = sides.attributes["first_leaf"], sides.attributes["unit"]
+    for d in range(len(lo)):
+        if first_leaf[d] < 0:
+            length = hi[d] - lo[d]
+            loss += (length if length > 0.0 else 0.0) * units[d]
+        else:
+            loss += _side_loss(sides, d, lo[d], hi[d])
+    return loss
+
+
+@kernel
+def row_loss(sides: Sides, lo: Floats, hi: Floats, gaps: int) -> float:
+    """What a row loses in a box, where it has values: those that were missing can't be lost.
+
+    Bit d of ``gaps`` says that the row has none in attribute d.
+    """
+    if gaps == 0:
+        return box_loss(sides, lo, hi)
+    loss = 0.0
+    weight = 0.0
+    for d in range(len(lo)):
+        if (gaps >> d) & 1 == 0:
+            loss += _side_loss(sides, d, lo[d], hi[d])
+            weight += sides.attributes["weight"][d]
+    return loss / weight if weight > 0.0 else 0.0
+
+
+@kernel
+def mean_loss(sides: Sides, lo: Floats, hi: Floats) -> float:
+    """The loss of a box over the sides that it has."""
+    gaps = 0
+    for d in range(len(lo)):
+        if lo[d] > hi[d]:
+            gaps |= 1 << d
+    return row_loss(sides, lo, hi, gaps)
+
+
+@kernel
+def covers(outer_lo: Floats, outer_hi: Floats, lo: Floats, hi: Floats) -> bool:
+    """Whether the first box contains the second."""
+    for d in range(len(lo)):  # noqa: SIM110 - Numba compiles no generator expressions
+        if lo[d] < outer_lo[d] or hi[d] > outer_hi[d]:
+            return False
+    return True
+
+
+@kernel
+def join(sides: Sides, lo: Floats, hi: Floats, other_lo: Floats, other_hi: Floats) -> None:
+    """Widen a box, in place, to what an outsider would see if it took in another one."""
+    first_leaf = sides.attributes["first_leaf"]
+    for d in range(len(lo)):
+        if other_lo[d] < lo[d]:
+            lo[d] = other_lo[d]
+        if other_hi[d] > hi[d]:
+            hi[d] = other_hi[d]
+        if first_leaf[d] >= 0 and lo[d] <= hi[d]:
+            node = cover(sides, d, lo[d], hi[d])
+            lo[d] = sides.nodes["lo"][node]
+            hi[d] = sides.nodes["hi"][node]
+
+
+@kernel
+def hull(sides: Sides, los: Floats, his: Floats, members: Ints) -> tuple[Floats, Floats]:
+    """The box of some of many boxes (attributes along the first axis)."""
+    lo, hi = box_of(los, members[0]), box_of(his, members[0])
+    for d in range(len(lo)):
+        for i in members:
+            if los[d, i] < lo[d]:
+                lo[d] = los[d, i]
+            if his[d, i] > hi[d]:
+                hi[d] = his[d, i]
+    join(sides, lo, hi, lo, hi)
+    return lo, hi
+
+
+@kernel
+def _climb(sides: Sides, node: int) -> tuple[float, float, float, int]:
+    """The interval of a node, and the loss and the number of its parent.
+
+    A root has no parent: its interval is made endless, so that nothing lies outside.
+    """
+    parent = sides.nodes["parent"][node]
+    if parent == node:
+        return -np.inf, np.inf, sides.nodes["loss"][node], node
+    return sides.nodes["lo"][node], sides.nodes["hi"][node], sides.nodes["loss"][parent], parent
+
+
+@inlined
+def _add_lengths(
+    unit: float, d: int, los: Floats, his: Floats, first: int, n: int, low: float, high: float,
+    out: Floats,
+) -> None:  # fmt: skip
+    """For n boxes from the first on, add what their sides in a range and one interval lose.
+
+    The loop has no branches, so that the compiler turns it into vector instructions. (A slice of
+    the boxes, or a field of the attributes, would be easier to hand over, and takes longer.)
+    """
+    for c in range(n):
+        a = los[d, first + c] if los[d, first + c] < low else low
+        b = his[d, first + c] if his[d, first + c] > high else high
+        length = b - a
+        out[c] += (length if length > 0.0 else 0.0) * unit
+
+
+@kernel
+def _add_nodes(
+    sides: Sides, d: int, los: Floats, his: Floats, first: int, n: int, low: float, high: float,
+    out: Floats,
+) -> None:  # fmt: skip
+    """The same in a tree, which is climbed from the node of the interval, three levels at a time.
+
+    Whatever isn't under a node needs at least its parent.
+    """
+    if low > high:
+        for c in range(n):
+            out[c] += _side_loss(sides, d, los[d, first + c], his[d, first + c])
+        return
+    node = cover(sides, d, low, high)
+    v0 = sides.nodes["loss"][node]
+    a1, b1, v1, node = _climb(sides, node)
+    a2, b2, v2, node = _climb(sides, node)
+    a3, b3, v3, node = _climb(sides, node)
+    if sides.nodes["parent"][node] == node:
+        for c in range(n):
+            a, b = los[d, first + c], his[d, first + c]
+            v = v1 if (a < a1) | (b > b1) else v0
+            v = v2 if (a < a2) | (b > b2) else v
+            out[c] += v3 if (a < a3) | (b > b3) else v
+        return
+    side = np.empty(n)
+    for c in range(n):
+        a, b = los[d, first + c], his[d, first + c]
+        v = v1 if (a < a1) | (b > b1) else v0
+        v = v2 if (a < a2) | (b > b2) else v
+        side[c] = v3 if (a < a3) | (b > b3) else v
+    while sides.nodes["parent"][node] != node:
+        a1, b1, v1, node = _climb(sides, node)
+        a2, b2, v2, node = _climb(sides, node)
+        a3, b3, v3, node = _climb(sides, node)
+        for c in range(n):
+            a, b = los[d, first + c], his[d, first + c]
+            v = v1 if (a < a1) | (b > b1) else side[c]
+            v = v2 if (a < a2) | (b > b2) else v
+            side[c] = v3 if (a < a3) | (b > b3) else v
+    for c in range(n):
+        out[c] += side[c]
+
+
+@kernel
+def joined_losses(
+    sides: Sides, los: Floats, his: Floats, n: int, lo: Floats, hi: Floats, out: Floats
+) -> None:
+    """For each of n boxes (attributes along the first axis): the loss of it and one box together.
+
+    The work-horse of every clustering.
+    """
+    joined_losses_from(sides, los, his, 0, n, lo, hi, out)
+
+
+@kernel
+def joined_losses_from(
+    sides: Sides, los: Floats, his: Floats, first: int, n: int, lo: Floats, hi: Floats, out: Floats
+) -> None:
+    """The same for the n boxes from the first one on."""
+    for c in range(n):
+        out[c] = 0.0
+    first_leaf, units = sides.attributes["first_leaf"], sides.attributes["unit"]
+    for d in range(len(lo)):
+        if first_leaf[d] < 0:
+            _add_lengths(units[d], d, los, his, first, n, lo[d], hi[d], out)
+        else:
+            _add_nodes(sides, d, los, his, first, n, lo[d], hi[d], out)
+
+
+@kernel
+def least_losses(
+    sides: Sides, los: Floats, his: Floats, n: int, lo: Floats, hi: Floats, out: Floats
+) -> None:
+    """For each of n boxes: what one box at least loses with anything that lies in it.
+
+    Whatever lies in it has a value wherever it isn't endless. Term by term this is at most what
+    `distances_from` adds up, and so is the sum, to the last bit.
+    """
+    for c in range(n):
+        out[c] = 0.0
+    for d in range(len(lo)):
+        low, high = lo[d], hi[d]
+        if low > high:
+            continue
+        if sides.attributes["first_leaf"][d] < 0:
+            unit = sides.attributes["unit"][d]
+            for c in range(n):
+                b = los[d, c] if los[d, c] > high else high
+                a = his[d, c] if his[d, c] < low else low
+                out[c] += (b - a) * unit
+            continue
+        node = cover(sides, d, low, high)
+        for c in range(n):
+            out[c] += sides.nodes["loss"][_reaching(sides, node, los[d, c], his[d, c])]
+
+
+@kernel
+def _reaching(sides: Sides, node: int, low: float, high: float) -> int:
+    """The first node, from one upwards, that has a code of an interval under it."""
+    while sides.nodes["hi"][node] < low or sides.nodes["lo"][node] > high:
+        node = sides.nodes["parent"][node]
+    return node
+
+
+@kernel
+def distances_from(
+    sides: Sides, los: Floats, his: Floats, first: int, n: int, lo: Floats, hi: Floats,
+    wide: bool, out: Floats,
+) -> None:  # fmt: skip
+    """How far n rows, from the first one on, are from one row: what each loses together with it.
+
+    A side that only one of the two has counts as lost altogether. Else rows that lack nearly
+    everything would be everybody's nearest, and hide nobody. Where no row is ``wide``, all are
+    points, and one array for both sides is half of the memory to go through.
+    """
+    if not wide:
+        joined_losses_from(sides, los, los, first, n, lo, lo, out)
+        return
+    side = np.empty(n)
+    for c in range(n):
+        out[c] = 0.0
+    for d in range(len(lo)):
+        share, has = sides.attributes["weight"][d], lo[d] <= hi[d]
+        for c in range(n):
+            side[c] = 0.0
+        if has and sides.attributes["first_leaf"][d] < 0:
+            unit = sides.attributes["unit"][d]
+            _add_lengths(unit, d, los, his, first, n, lo[d], hi[d], side)
+        elif has:
+            _add_nodes(sides, d, los, his, first, n, lo[d], hi[d], side)
+        for c in range(n):
+            both = (los[d, first + c] <= his[d, first + c]) == has
+            out[c] += side[c] if both else share
+
+
+@kernel
+def shared_losses(
+    sides: Sides, los: Floats, his: Floats, n: int, lo: Floats, hi: Floats, out: Floats
+) -> None:
+    """For each of n boxes: the mean loss of it and one box together, over the sides both have.
+
+    Where they have none in common it is 1: nothing is farther.
+    """
+    weight, side = np.zeros(n), np.empty(n)
+    for c in range(n):
+        out[c] = 0.0
+    for d in range(len(lo)):
+        if lo[d] > hi[d]:
+            continue
+        for c in range(n):
+            side[c] = 0.0
+        if sides.attributes["first_leaf"][d] < 0:
+            _add_lengths(sides.attributes["unit"][d], d, los, his, 0, n, lo[d], hi[d], side)
+        else:
+            _add_nodes(sides, d, los, his, 0, n, lo[d], hi[d], side)
+        share = sides.attributes["weight"][d]
+        for c in range(n):
+            has = los[d, c] <= his[d, c]
+            out[c] += side[c] if has else 0.0
+            weight[c] += share if has else 0.0
+    for c in range(n):
+        out[c] = out[c] / weight[c] if weight[c] > 0.0 else 1.0
+
+
+@kernel
+def points(sides: Sides, values: Floats, extended: bool, lo: Floats, hi: Floats) -> None:
+    """Write the box of each row by itself: numbers widened to the step, categories as they are.
+
+    Where a value is missing, the side is the whole domain if it is ``extended``, else empty.
+    """
+    for d in range(values.shape[1]):
+        step, per = sides.attributes["step"][d], sides.attributes["per_unit"][d]
+        lowest, highest = sides.attributes["lowest"][d], sides.attributes["highest"][d]
+        for i in range(values.shape[0]):
+            value = values[i, d]
+            if math.isnan(value):
+                lo[i, d] = lowest if extended else np.inf
+                hi[i, d] = highest if extended else -np.inf
+                continue
+            lo[i, d] = value
+            hi[i, d] = value
+            if sides.attributes["first_leaf"][d] < 0 and step > 0.0:
+                if per > 0.0:
+                    low, high = math.floor(value * per) / per, math.ceil(value * per) / per
+                else:
+                    low, high = math.floor(value / step) * step, math.ceil(value / step) * step
+                if low < value:
+                    lo[i, d] = low if low > lowest else lowest
+                if high > value:
+                    hi[i, d] = high if high < highest else highest
+
+
+@kernel
+def nodes_of(leaf_nodes: Ints, highs: Ints, parents: Ints, low: Floats, high: Floats) -> Ints:
+    """For many intervals of codes of one tree: the lowest node that covers each (-1: none)."""
+    nodes = np.full(len(low), -1)
+    for i in range(len(low)):
+        if low[i] > high[i]:
+            continue
+        node = leaf_nodes[np.int64(low[i])]
+        while highs[node] < high[i]:
+            node = parents[node]
+        nodes[i] = node
+    return nodes

@@ -1,0 +1,105 @@
+"""Count how many rows of each subject lie in each place: a hash table in arrays.
+
+Open addressing with linear probing; deleting shifts the entries behind back, so that there are
+no tombstones and the table never degrades on an endless stream.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.engine.jit import kernel
+from shoal.engine.kernels.arrays import Records, power_of_two
+
+__all__ = ["EVERYWHERE", "add", "count", "empty", "grown", "home", "remove"]
+
+#: The place under which the subjects of all held rows are counted.
+EVERYWHERE = -1
+
+#: An entry: so many rows of a subject lie in a place. A count of 0 is a free entry.
+ENTRY = np.dtype([("place", "i8"), ("subject", "i8"), ("count", "i8")])
+
+
+def empty(entries: int) -> Records:
+    """A table with room for so many entries at a load of at most one half."""
+    return np.zeros(power_of_two(2 * entries + 2), ENTRY)
+
+
+def grown(counter: Records, entries: int) -> Records:
+    """The same counts in a table with more room."""
+    larger = empty(entries)
+    _copy(counter, larger)
+    return larger
+
+
+@kernel
+def home(place: int, subject: int, capacity: int) -> int:
+    """Where in a table of so many entries (a power of two) an entry is looked for first."""
+    # 32-bit halves times 31-bit constants: nothing overflows, compiled or not.
+    low = subject & 0xFFFFFFFF
+    high = (subject >> 32) & 0xFFFFFFFF
+    h = (low * 0x5BD1E995) ^ (high * 0x2C1B3C6D) ^ ((place + 1) * 0x297A2D39)
+    h ^= h >> 29
+    h = (h & 0xFFFFFFFF) * 0x45D9F3B
+    return (h >> 16) & (capacity - 1)
+
+
+@kernel
+def _copy(source: Records, target: Records) -> None:
+    for i in range(len(source)):
+        if source["count"][i] > 0:
+            at = _find(target, source["place"][i], source["subject"][i])
+            target["place"][at] = source["place"][i]
+            target["subject"][at] = source["subject"][i]
+            target["count"][at] = source["count"][i]
+
+
+@kernel
+def _find(counter: Records, place: int, subject: int) -> int:
+    """Where an entry is, or the free entry where it would go."""
+    capacity = len(counter)
+    at = home(place, subject, capacity)
+    while counter["count"][at] > 0 and (
+        counter["place"][at] != place or counter["subject"][at] != subject
+    ):
+        at = (at + 1) & (capacity - 1)
+    return at
+
+
+@kernel
+def count(counter: Records, place: int, subject: int) -> int:
+    """How many rows of a subject lie in a place."""
+    return counter["count"][_find(counter, place, subject)]
+
+
+@kernel
+def add(counter: Records, place: int, subject: int) -> bool:
+    """Count a row of a subject in a place; whether it is the first one there."""
+    at = _find(counter, place, subject)
+    counter["place"][at] = place
+    counter["subject"][at] = subject
+    counter["count"][at] += 1
+    return counter["count"][at] == 1
+
+
+@kernel
+def remove(counter: Records, place: int, subject: int) -> bool:
+    """Take back one row of a subject in a place; whether it was the last one there."""
+    at = _find(counter, place, subject)
+    counter["count"][at] -= 1
+    if counter["count"][at] > 0:
+        return False
+    capacity = len(counter)
+    free = at
+    at = (at + 1) & (capacity - 1)
+    while counter["count"][at] > 0:
+        wanted = home(counter["place"][at], counter["subject"][at], capacity)
+        # An entry may fill the gap unless its home lies cyclically behind the gap.
+        if ((at - wanted) & (capacity - 1)) >= ((at - free) & (capacity - 1)):
+            counter["place"][free] = counter["place"][at]
+            counter["subject"][free] = counter["subject"][at]
+            counter["count"][free] = counter["count"][at]
+            counter["count"][at] = 0
+            free = at
+        at = (at + 1) & (capacity - 1)
+    return True

@@ -1,0 +1,228 @@
+"""Fill groups with rows that are near each other, so many of each bucket.
+
+Along the curve: the rows of each bucket in the order of a space-filling curve. By distance: the
+nearest rows of all, at the price of a look at every row for every group (thesis, §3.4.3).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.engine.jit import kernel
+from shoal.engine.kernels.arrays import Floats, Ints
+from shoal.engine.kernels.lists import picked
+from shoal.engine.kernels.nearest import keep_nearest
+from shoal.engine.kernels.parts import in_parts
+from shoal.engine.kernels.rng import below
+
+__all__ = ["Shelves", "along_curve", "by_distance", "shelved"]
+
+
+class Shelves(NamedTuple):
+    """Rows bucket by bucket, along the curve in each; where each bucket begins (and the end)."""
+
+    rows: Ints
+    starts: Ints
+    keys: Ints
+
+
+@kernel
+def shelved(bucket: Ints, n_buckets: int, keys: Ints) -> Shelves:
+    """Put rows on shelves, given the bucket and the key of each."""
+    order = np.argsort(keys, kind="mergesort")
+    places, starts = in_parts(picked(bucket, order), n_buckets)
+    rows = picked(order, places)
+    return Shelves(rows, starts, picked(keys, rows))
+
+
+@kernel
+def _ends(sizes: Ints) -> Ints:
+    """Where each group begins (and the end)."""
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    for g in range(len(sizes)):
+        n = 0
+        for b in range(sizes.shape[1]):
+            n += sizes[g, b]
+        starts[g + 1] = starts[g] + n
+    return starts
+
+
+@kernel
+def _still(pointer: Ints, place: int) -> int:
+    """Follow pointers over places that are empty; they get shorter on the way."""
+    end = place
+    while pointer[end] != end:
+        end = pointer[end]
+    while pointer[place] != end:
+        pointer[place], place = end, pointer[place]
+    return end
+
+
+@kernel
+def _first_from(keys: Ints, begin: int, end: int, key: int) -> int:
+    """The first place whose key isn't smaller."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if keys[middle] < key:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@kernel
+def _random_shelf(left: Ints, random: Ints) -> int:
+    """Any shelf that isn't empty."""
+    n = 0
+    for rows in left:
+        n += rows > 0
+    chosen, b = below(random, n), -1
+    while chosen >= 0:
+        b += 1
+        chosen -= left[b] > 0
+    return b
+
+
+@kernel
+def _random_place(shelves: Shelves, left: Ints, behind: Ints, random: Ints) -> int:
+    """A place that isn't empty: from any place of any such shelf the next one, round the end."""
+    b = _random_shelf(left, random)
+    begin, end = shelves.starts[b], shelves.starts[b + 1]
+    place = _still(behind, begin + below(random, end - begin))
+    return place if place < end else _still(behind, begin)
+
+
+@kernel
+def _seen(shelves: Shelves, b: int, key: int, most: int, behind: Ints, before: Ints) -> Ints:
+    """The places of a shelf that are nearest along the curve to a key, nearest first.
+
+    At the same distance the one before goes first.
+    """
+    begin, end = shelves.starts[b], shelves.starts[b + 1]
+    middle = _first_from(shelves.keys, begin, end, key)
+    right = _still(behind, middle)
+    # Place p is number p + 1 among those looked at from behind.
+    left = _still(before, middle) - 1
+    most = min(most, end - begin)
+    places, n = np.empty(most, np.int64), 0
+    while n < most:
+        if left >= begin and (
+            right >= end or key - shelves.keys[left] <= shelves.keys[right] - key
+        ):
+            places[n] = left
+            left = _still(before, left) - 1
+        elif right < end:
+            places[n] = right
+            right = _still(behind, right + 1)
+        else:
+            break
+        n += 1
+    return places[:n]
+
+
+@kernel
+def along_curve(
+    shelves: Shelves, sizes: Ints, centres: Floats, look: int, random: Ints
+) -> tuple[Ints, Ints]:
+    """Each group takes rows of every shelf that are near a random row.
+
+    For each row that it takes, so many are looked at that are near along the curve; the nearest of
+    all that were looked at are taken, at the same distance the nearest along the curve. Gives the
+    rows of groups, and where each begins.
+    """
+    starts, n = _ends(sizes), len(shelves.rows)
+    # A place that is empty points on to the next one; before and behind all there is one more.
+    behind, before = np.arange(n + 1), np.arange(n + 1)
+    left = shelves.starts[1:] - shelves.starts[:-1]
+    order, at = np.empty(n, np.int64), 0
+    far, heap = np.empty(n), np.empty(n, np.int64)
+    # What lies together on a shelf lies together in memory.
+    points = np.empty((n, len(centres)))
+    for place in range(n):
+        for a in range(len(centres)):
+            points[place, a] = centres[a, shelves.rows[place]]
+    for g in range(len(sizes)):
+        around = _random_place(shelves, left, behind, random)
+        key = shelves.keys[around]
+        for b in range(len(left)):
+            most = sizes[g, b]
+            if most == 0:
+                continue
+            seen = _seen(shelves, b, key, look * most, behind, before)
+            taken = 0
+            for c in range(len(seen)):
+                far[c] = _apart(points, seen[c], around) if look > 1 else 0.0
+                taken = keep_nearest(heap, taken, most, far, c)
+            for c in np.sort(heap[:taken]):
+                place = seen[c]
+                order[at] = shelves.rows[place]
+                at += 1
+                behind[place], before[place + 1] = place + 1, place
+            left[b] -= most
+    return order, starts
+
+
+@kernel
+def _apart(points: Floats, one: int, other: int) -> float:
+    """The square of the distance between two points."""
+    far = 0.0
+    for a in range(points.shape[1]):
+        apart = points[one, a] - points[other, a]
+        far += apart * apart
+    return far
+
+
+@kernel
+def by_distance(shelves: Shelves, sizes: Ints, centres: Floats, random: Ints) -> tuple[Ints, Ints]:
+    """Each group takes the rows of every shelf that are nearest to a random row.
+
+    Centres have attributes along the first axis; at the same distance the first along the curve
+    goes first. Gives the rows of groups, and where each begins.
+    """
+    starts, n = _ends(sizes), len(shelves.rows)
+    n_buckets = sizes.shape[1]
+    rows, fill = shelves.rows.copy(), shelves.starts[1:].copy()
+    order, at = np.empty(n, np.int64), 0
+    far = np.empty(n)
+    for g in range(len(sizes)):
+        b = _random_shelf(fill - shelves.starts[:-1], random)
+        around = rows[shelves.starts[b] + below(random, fill[b] - shelves.starts[b])]
+        for b in range(n_buckets):
+            begin, end, most = shelves.starts[b], fill[b], sizes[g, b]
+            if most == 0:
+                continue
+            taken = _nearest_rows(rows, begin, end, centres, around, most, far)
+            for place in taken:
+                order[at] = rows[place]
+                at += 1
+            # What is left moves together.
+            kept, upcoming = begin, 0
+            for place in range(begin, end):
+                if upcoming < len(taken) and taken[upcoming] == place:
+                    upcoming += 1
+                    continue
+                rows[kept] = rows[place]
+                kept += 1
+            fill[b] = kept
+    return order, starts
+
+
+@kernel
+def _nearest_rows(
+    rows: Ints, begin: int, end: int, centres: Floats, around: int, most: int, far: Floats
+) -> Ints:
+    """The places of the rows of a shelf that are nearest to a row, in order."""
+    for place in range(begin, end):
+        far[place - begin] = 0.0
+    for a in range(len(centres)):
+        middle = centres[a, around]
+        for place in range(begin, end):
+            apart = centres[a, rows[place]] - middle
+            far[place - begin] += apart * apart
+    heap, n = np.empty(most, np.int64), 0
+    for c in range(end - begin):
+        if n < most or far[c] < far[heap[0]]:
+            n = keep_nearest(heap, n, most, far, c)
+    return np.sort(heap[:n]) + begin

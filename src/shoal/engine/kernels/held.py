@@ -1,0 +1,201 @@
+"""The rows that have arrived and aren't decided: a ring of arrays, indexed by position.
+
+A row's place in the ring is its position modulo the length, a power of two. Positions between the
+oldest held row and the newest fit in it at any time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.engine.jit import kernel
+from shoal.engine.kernels import recent
+from shoal.engine.kernels.arrays import Floats, Ints, Records, power_of_two
+from shoal.engine.kernels.recent import Recent, note
+
+__all__ = [
+    "Arrival",
+    "Held",
+    "Rows",
+    "due_at",
+    "empty",
+    "forget",
+    "gather",
+    "grown",
+    "is_held",
+    "people",
+    "put",
+    "window_of",
+]
+
+SMALLEST = 256
+
+
+#: A row: its subject and time, which of its values are missing (bit d: attribute d), the cluster it
+#: belongs to (-1: the row isn't held), and the position of the next row in that cluster (-1: none).
+ROW = np.dtype(
+    [("subject", "i8"), ("time", "f8"), ("gaps", "i8"), ("cluster", "i8"), ("following", "i8")]
+)
+#: The position that the next row gets, the oldest position that is held, how many rows and how many
+#: different subjects are held, the latest time of all, and the latest that a row has had.
+MARKS = np.dtype(
+    [
+        ("upcoming", "i8"),
+        ("oldest", "i8"),
+        ("n_rows", "i8"),
+        ("n_subjects", "i8"),
+        ("now", "f8"),
+        ("arrived", "f8"),
+    ]
+)
+
+
+class Held(NamedTuple):
+    """The box, the sensitive codes and the rest of each row, and where the ring begins and ends.
+
+    What groups are measured against, rows that are decided included, is filled with them.
+    """
+
+    lo: Floats
+    hi: Floats
+    sensitive: Ints
+    rows: Records
+    marks: Records
+    recent: Recent
+
+
+def empty(n_quasi: int, n_sensitive: int, capacity: int = SMALLEST, window: int = 0) -> Held:
+    """A ring with nothing in it, and a window of so many rows (0: nothing is measured)."""
+    rows, marks = np.zeros(capacity, ROW), np.zeros(1, MARKS)
+    rows["cluster"] = -1
+    marks["now"] = marks["arrived"] = -np.inf
+    return Held(
+        np.zeros((capacity, n_quasi)),
+        np.zeros((capacity, n_quasi)),
+        np.zeros((capacity, n_sensitive), np.int64),
+        rows,
+        marks,
+        recent.empty(n_sensitive, window),
+    )
+
+
+def grown(held: Held, span: int) -> Held:
+    """The same rows in a ring that has room for positions over a span."""
+    larger = empty(held.lo.shape[1], held.sensitive.shape[1], power_of_two(span))
+    positions = np.arange(held.marks["oldest"][0], held.marks["upcoming"][0])
+    source, target = positions & (len(held.rows) - 1), positions & (len(larger.rows) - 1)
+    for before, after in zip(held[:4], larger[:4], strict=True):
+        after[target] = before[source]
+    larger.marks[:] = held.marks
+    return larger._replace(recent=held.recent)
+
+
+class Arrival(NamedTuple):
+    """A row that comes."""
+
+    lo: Floats
+    hi: Floats
+    subject: int
+    sensitive: Ints
+    time: float
+    gaps: int
+
+
+@kernel
+def put(held: Held, row: Arrival, cluster: int) -> int:
+    """Take in the next row; give its position."""
+    position = held.marks["upcoming"][0]
+    at = position & (len(held.rows) - 1)
+    for d in range(len(row.lo)):
+        held.lo[at, d] = row.lo[d]
+        held.hi[at, d] = row.hi[d]
+    for j in range(len(row.sensitive)):
+        held.sensitive[at, j] = row.sensitive[j]
+    held.rows["subject"][at] = row.subject
+    held.rows["time"][at] = row.time
+    held.rows["gaps"][at] = row.gaps
+    held.rows["cluster"][at] = cluster
+    held.rows["following"][at] = -1
+    note(held.recent, position, row.sensitive)
+    held.marks["upcoming"][0] += 1
+    held.marks["n_rows"][0] += 1
+    return position
+
+
+@kernel
+def forget(held: Held, position: int) -> None:
+    """A row is decided; the ring begins at the oldest row that is still held."""
+    mask = len(held.rows) - 1
+    held.rows["cluster"][position & mask] = -1
+    held.marks["n_rows"][0] -= 1
+    oldest = held.marks["oldest"][0]
+    while oldest < held.marks["upcoming"][0] and held.rows["cluster"][oldest & mask] < 0:
+        oldest += 1
+    held.marks["oldest"][0] = oldest
+
+
+@kernel
+def is_held(held: Held, position: int) -> bool:
+    """Whether the row of a position that isn't younger than all is held."""
+    if position < held.marks["oldest"][0]:
+        return False
+    return held.rows["cluster"][position & (len(held.rows) - 1)] >= 0
+
+
+@kernel
+def window_of(held: Held) -> int:
+    """The window that a group is measured against now, by how many rows have come; -1: none."""
+    return held.marks["upcoming"][0] if held.recent.span[0] > 0 else -1
+
+
+@kernel
+def due_at(held: Held, seconds: float) -> float:
+    """When the oldest held row has waited for so many seconds; infinity if nothing is held."""
+    if held.marks["n_rows"][0] == 0:
+        return np.inf
+    return held.rows["time"][held.marks["oldest"][0] & (len(held.rows) - 1)] + seconds
+
+
+class Rows(NamedTuple):
+    """Some rows taken out of the ring: boxes with attributes along the first axis."""
+
+    lo: Floats
+    hi: Floats
+    subjects: Ints
+    sensitive: Ints
+    gaps: Ints
+
+
+@kernel
+def people(held: Held, positions: Ints) -> tuple[Ints, Ints]:
+    """The subjects and the sensitive codes of some rows."""
+    mask = len(held.rows) - 1
+    subjects = np.empty(len(positions), np.int64)
+    sensitive = np.empty((len(positions), held.sensitive.shape[1]), np.int64)
+    for i in range(len(positions)):
+        at = positions[i] & mask
+        subjects[i] = held.rows["subject"][at]
+        for j in range(held.sensitive.shape[1]):
+            sensitive[i, j] = held.sensitive[at, j]
+    return subjects, sensitive
+
+
+@kernel
+def gather(held: Held, positions: Ints) -> Rows:
+    """Copies of some rows."""
+    mask, d = len(held.rows) - 1, held.lo.shape[1]
+    lo, hi = np.empty((d, len(positions))), np.empty((d, len(positions)))
+    gaps = np.empty(len(positions), np.int64)
+    are_points = True
+    for i in range(len(positions)):
+        at = positions[i] & mask
+        gaps[i] = held.rows["gaps"][at]
+        for j in range(d):
+            lo[j, i] = held.lo[at, j]
+            hi[j, i] = held.hi[at, j]
+            are_points = are_points and lo[j, i] == hi[j, i]
+    subjects, sensitive = people(held, positions)
+    # Mostly a row is a point: one array for both sides is half of the memory to go through.
+    return Rows(lo, lo if are_points else hi, subjects, sensitive, gaps)

@@ -1,0 +1,109 @@
+"""How much more frequent a value may be in a group than in its window (thesis, §4.2)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shoal.engine.jit import kernel
+from shoal.engine.kernels.arrays import Floats, Ints
+from shoal.engine.kernels.emd import Trees, node_sums
+
+__all__ = ["SLACK", "like", "like_in_ranges", "like_in_tree", "numbers_of", "undisclosed"]
+
+#: A tie must not fail by the last bit of a product.
+SLACK = 1e-12
+#: Two numbers are no nearer to each other than this share of both, however they were rounded.
+TIE = 1e-15
+#: All bits but the sign.
+MAGNITUDE = 0x7FFFFFFFFFFFFFFF
+
+
+@kernel
+def most_of(beta: float, enhanced: bool, of: int, n_all: int) -> float:
+    """The largest share that a value may have, ``of`` whose ``n_all`` rows have it (Eq. 4.1)."""
+    gain = beta
+    if enhanced and -math.log(of / n_all) < gain:
+        gain = -math.log(of / n_all)
+    return (1.0 + gain) * (of / n_all)
+
+
+@kernel
+def is_like(count: int, n: int, of: int, n_all: int, beta: float, enhanced: bool) -> bool:
+    """Whether a value, or a set of them, is no more frequent among n rows than it may be."""
+    if count == 0:
+        return True
+    return count <= most_of(beta, enhanced, of, n_all) * n * (1.0 + SLACK)
+
+
+@kernel
+def like(counts: Ints, n: int, of: Ints, n_all: int, beta: float, enhanced: bool) -> bool:
+    """Whether each value is."""
+    for i in range(len(of)):  # noqa: SIM110 - kernels have no generators
+        if not is_like(counts[i], n, of[i], n_all, beta, enhanced):
+            return False
+    return True
+
+
+@kernel
+def like_in_tree(
+    trees: Trees, j: int, values: Ints, counts: Ints, n: int, of: Ints, n_all: int,
+    beta: float, level: int,
+) -> bool:  # fmt: skip
+    """Whether each value and each node from a level down is."""
+    first = trees.trees["first_node"][j]
+    there, here = node_sums(trees, j, values, of), node_sums(trees, j, values, counts)
+    for node in range(len(there)):
+        inner = trees.nodes["height"][first + node] > 0
+        if inner and trees.nodes["depth"][first + node] < level:
+            continue
+        if not is_like(here[node], n, there[node], n_all, beta, True):
+            return False
+    return True
+
+
+@kernel
+def numbers_of(codes: Ints) -> Floats:
+    """The numbers behind codes that are ordered as they are."""
+    bits = np.empty(len(codes), np.int64)
+    for i in range(len(codes)):
+        bits[i] = codes[i] if codes[i] >= 0 else codes[i] ^ MAGNITUDE
+    return bits.view(np.float64)
+
+
+@kernel
+def like_in_ranges(
+    numbers: Floats, counts: Ints, n: int, of: Ints, n_all: int,
+    beta: float, epsilon: float, relative: bool,
+) -> bool:  # fmt: skip
+    """Whether each run of values is that is no longer than epsilon.
+
+    A value that no row has only adds to what is allowed: runs between values that rows have are
+    enough.
+    """
+    for a in range(len(of)):
+        if counts[a] == 0:
+            continue
+        here, there = 0, 0
+        most = epsilon * numbers[a] if relative else epsilon
+        for b in range(a, len(of)):
+            rounding = TIE * (abs(numbers[a]) + abs(numbers[b]))
+            if numbers[b] - numbers[a] > most + rounding:
+                break
+            here += counts[b]
+            there += of[b]
+            if counts[b] > 0 and not is_like(here, n, there, n_all, beta, True):
+                return False
+    return True
+
+
+@kernel
+def undisclosed(counts: Ints, n: int, of: Ints, n_all: int, delta: float) -> bool:
+    """Whether each value is there, and neither much more nor much less frequent."""
+    most = math.exp(delta) * (1.0 - SLACK)
+    for i in range(len(of)):
+        here, there = counts[i] * n_all, of[i] * n
+        if not (here < most * there and there < most * here):
+            return False
+    return True

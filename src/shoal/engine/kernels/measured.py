@@ -1,0 +1,106 @@
+"""Whether a group keeps what is measured against a window: t-closeness, beta-likeness, disclosure.
+
+All forms are met by the window itself, and a union of groups that meet one meets it too (thesis,
+§3.6 and Lemma 4.1): so merging always gets there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.engine.jit import kernel
+from shoal.engine.kernels.arrays import Ints, Records
+from shoal.engine.kernels.emd import Trees, ordered_emd, tree_emd
+from shoal.engine.kernels.likeness import (
+    SLACK,
+    like,
+    like_in_ranges,
+    like_in_tree,
+    numbers_of,
+    undisclosed,
+)
+from shoal.engine.kernels.window_counts import Baseline, counted
+
+__all__ = ["MEASURE", "Measures", "all_measured", "emd_of", "keeps"]
+
+#: What is asked. The kinds are those of `shoal.spec.criteria`, closeness in its two forms.
+ORDERED, TREE, BASIC, ENHANCED, SEMANTIC, RANGES, DISCLOSURE = range(7)
+#: One entry for each criterion and sensitive attribute: ``bound`` is t, beta or delta.
+MEASURE = np.dtype(
+    [
+        ("kind", "i8"),
+        ("attribute", "i8"),
+        ("bound", "f8"),
+        ("level", "i8"),
+        ("epsilon", "f8"),
+        ("relative", "?"),
+    ]
+)
+
+
+class Measures(NamedTuple):
+    """What is asked of sensitive values, and their hierarchies."""
+
+    asked: Records
+    trees: Trees
+
+
+@kernel
+def _emd(
+    measures: Measures, i: int, values: Ints, counts: Ints, n: int, of: Ints, n_all: int
+) -> tuple[float, float]:
+    if measures.asked["kind"][i] == ORDERED:
+        return ordered_emd(counts, n, of, n_all)
+    j = measures.asked["attribute"][i]
+    return tree_emd(measures.trees, j, values, counts, n, of, n_all)
+
+
+@kernel
+def emd_of(measures: Measures, window: Baseline, i: int, sensitive: Ints) -> float:
+    """How far some rows are from the window, for the i-th measure, which must be a closeness."""
+    j = measures.asked["attribute"][i]
+    counts = counted(window, j, sensitive)
+    if len(counts) == 0:
+        return np.inf
+    values, of = window.values[j, : window.n[j]], window.counts[j, : window.n[j]]
+    moved, whole = _emd(measures, i, values, counts, len(sensitive), of, window.n_rows[0])
+    return moved / whole
+
+
+@kernel
+def keeps(measures: Measures, window: Baseline, i: int, counts: Ints, n: int) -> bool:
+    """Whether n rows, given how often they have each value of the window, keep the i-th measure."""
+    asked = measures.asked[i]
+    kind, j, bound = asked["kind"], asked["attribute"], asked["bound"]
+    values, of = window.values[j, : window.n[j]], window.counts[j, : window.n[j]]
+    n_all = window.n_rows[0]
+    if kind in (ORDERED, TREE):
+        moved, whole = _emd(measures, i, values, counts, n, of, n_all)
+        return moved <= bound * whole * (1.0 + SLACK)
+    if kind in (BASIC, ENHANCED):
+        return like(counts, n, of, n_all, bound, kind == ENHANCED)
+    if kind == SEMANTIC:
+        return like_in_tree(measures.trees, j, values, counts, n, of, n_all, bound, asked["level"])
+    if kind == RANGES:
+        numbers = numbers_of(values)
+        return like_in_ranges(
+            numbers, counts, n, of, n_all, bound, asked["epsilon"], asked["relative"]
+        )
+    return undisclosed(counts, n, of, n_all, bound)
+
+
+@kernel
+def all_measured(measures: Measures, window: Baseline, sensitive: Ints) -> bool:
+    """Whether rows, given their sensitive codes, keep all measures."""
+    before, counts = -1, np.empty(0, np.int64)
+    for i in range(len(measures.asked)):
+        j = measures.asked["attribute"][i]
+        if j != before:
+            before, counts = j, counted(window, j, sensitive)
+            if len(counts) == 0:
+                return False
+        if not keeps(measures, window, i, counts, len(sensitive)):
+            return False
+    return True

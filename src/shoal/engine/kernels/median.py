@@ -1,0 +1,160 @@
+"""Rows cut at medians, again and again, as long as both halves may leave: Mondrian's partition.
+
+Strict and multidimensional (LeFevre, DeWitt, Ramakrishnan, 2006): equal values stay on one side of
+a cut. What a half must keep is what the limits say, so that one kernel serves every promise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.engine.jit import kernel
+from shoal.engine.kernels.arrays import Floats, Ints
+from shoal.engine.kernels.boxes import Sides, box_loss, hull
+from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.lists import order_of, picked
+from shoal.engine.kernels.parts import Parts, may_leave, parts_of
+from shoal.engine.kernels.predicate import Limits, needed
+
+__all__ = ["median_parts"]
+
+
+@kernel
+def median_parts(sides: Sides, limits: Limits, rows: Rows) -> Parts:
+    """Cut rows at medians until no half could leave; parts from left to right.
+
+    Rows that may not leave even together are one part, unless parts of them may.
+    """
+    n = len(rows.subjects)
+    order, ranks = np.arange(n), _ranks(rows)
+    starts = np.zeros(n + 1, np.int64)
+    # Left halves are cut first. So the parts before `begin` are done, and all that is to be known
+    # of the others is where each ends, the leftmost last.
+    ends, depth = np.empty(n + 1, np.int64), 1
+    ends[0] = n
+    n_parts, begin = 0, 0
+    while depth > 0:
+        end = ends[depth - 1]
+        n_left = _cut(sides, limits, rows, ranks, order[begin:end])
+        if n_left > 0:
+            ends[depth] = begin + n_left
+            depth += 1
+            continue
+        n_parts += 1
+        starts[n_parts] = end
+        begin = end
+        depth -= 1
+    return parts_of(sides, rows, order, starts[: n_parts + 1].copy())
+
+
+@kernel
+def _ranks(rows: Rows) -> Ints:
+    """The centres of rows, by attribute, as whole numbers in the same order: equal ones are equal.
+
+    A missing value that stands for any other lies in the middle.
+    """
+    ranks = np.empty(rows.lo.shape, np.int64)
+    for d in range(len(ranks)):
+        centres = (rows.lo[d] + rows.hi[d]) / 2.0
+        before, rank = -np.inf, -1
+        for i in order_of(centres):
+            if centres[i] != before:
+                before = centres[i]
+                rank += 1
+            ranks[d, i] = rank
+    return ranks
+
+
+@kernel
+def _cut(sides: Sides, limits: Limits, rows: Rows, ranks: Ints, members: Ints) -> int:
+    """Put the left half of some rows before the right one; how many are left, 0 if none may be."""
+    fewest = needed(limits)
+    if len(members) < 2 * fewest:
+        return 0
+    losses = _side_losses(sides, rows, members)
+    for _ in range(len(losses)):
+        d = _largest(losses)
+        if losses[d] <= 0.0:
+            return 0
+        losses[d] = 0.0
+        places = picked(ranks[d], members)
+        last = _last_on_the_left(places)
+        if last < 0:
+            continue
+        halves, n_left = _sorted_out(members, places, last)
+        if min(n_left, len(halves) - n_left) < fewest:
+            continue
+        left, right = halves[:n_left], halves[n_left:]
+        if may_leave(limits, rows, left) and may_leave(limits, rows, right):
+            for i in range(len(members)):
+                members[i] = halves[i]
+            return n_left
+    return 0
+
+
+@kernel
+def _side_losses(sides: Sides, rows: Rows, members: Ints) -> Floats:
+    """What each side of the box of some rows loses."""
+    lo, hi = hull(sides, rows.lo, rows.hi, members)
+    losses = np.empty(len(lo))
+    # An empty side loses nothing.
+    low, high = np.full(len(lo), np.inf), np.full(len(lo), -np.inf)
+    for d in range(len(lo)):
+        low[d], high[d] = lo[d], hi[d]
+        losses[d] = box_loss(sides, low, high)
+        low[d], high[d] = np.inf, -np.inf
+    return losses
+
+
+@kernel
+def _largest(losses: Floats) -> int:
+    """The place of the largest number; of equal ones the first."""
+    best = 0
+    for d in range(1, len(losses)):
+        if losses[d] > losses[best]:
+            best = d
+    return best
+
+
+@kernel
+def _last_on_the_left(places: Ints) -> int:
+    """The median, if there is anything above it, else the place before it; -1 if all are equal.
+
+    The median of n places in order is the one at (n - 1) // 2, found by halving the interval in
+    which it lies.
+    """
+    low, high = places[0], places[0]
+    for place in places:
+        low, high = min(low, place), max(high, place)
+    if low == high:
+        return -1
+    highest = high
+    wanted = (len(places) - 1) // 2
+    while low < high:
+        middle = (low + high) // 2
+        below = 0
+        for place in places:
+            below += place <= middle
+        if below > wanted:
+            high = middle
+        else:
+            low = middle + 1
+    return low if low < highest else low - 1
+
+
+@kernel
+def _sorted_out(members: Ints, places: Ints, last: int) -> tuple[Ints, int]:
+    """Rows with those up to a place first, both kinds in their order; how many these are."""
+    n_left = 0
+    for place in places:
+        n_left += place <= last
+    halves = np.empty_like(members)
+    left, right = 0, n_left
+    for i in range(len(members)):
+        if places[i] <= last:
+            halves[left] = members[i]
+            left += 1
+        else:
+            halves[right] = members[i]
+            right += 1
+    return halves, n_left

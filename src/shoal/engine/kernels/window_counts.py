@@ -1,0 +1,120 @@
+"""The sensitive values of a window: what the values of a group are compared with.
+
+Values are codes in ascending order, by sensitive attribute; only those that the window has.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.engine.jit import kernel
+from shoal.engine.kernels.arrays import Ints
+
+__all__ = ["Baseline", "baseline_of", "counted", "enter", "nothing", "quit_by", "room_for"]
+
+
+class Baseline(NamedTuple):
+    """How often each value occurs, attributes along the first axis; behind the first ``n[j]``
+    values of attribute j there is room for more. ``n_rows`` has one entry.
+    """
+
+    values: Ints
+    counts: Ints
+    n: Ints
+    n_rows: Ints
+
+
+def nothing(n_sensitive: int, room: int = 0) -> Baseline:
+    """A window without rows, with room for so many different values."""
+    return Baseline(
+        np.zeros((n_sensitive, room), np.int64),
+        np.zeros((n_sensitive, room), np.int64),
+        np.zeros(n_sensitive, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+def room_for(window: Baseline, values: int) -> Baseline:
+    """The same window with room for so many different values."""
+    larger = nothing(len(window.n), values)
+    used = window.values.shape[1]
+    larger.values[:, :used], larger.counts[:, :used] = window.values, window.counts
+    larger.n[:], larger.n_rows[:] = window.n, window.n_rows
+    return larger
+
+
+@kernel
+def baseline_of(sensitive: Ints) -> Baseline:
+    """The window of some rows, given their sensitive codes row by row."""
+    n_rows, n_sensitive = sensitive.shape
+    values = np.zeros((n_sensitive, n_rows), np.int64)
+    counts = np.zeros((n_sensitive, n_rows), np.int64)
+    n = np.zeros(n_sensitive, np.int64)
+    for j in range(n_sensitive):
+        codes = np.empty(n_rows, np.int64)
+        for i in range(n_rows):
+            codes[i] = sensitive[i, j]
+        codes.sort()
+        for code in codes:
+            if n[j] == 0 or values[j, n[j] - 1] != code:
+                values[j, n[j]] = code
+                n[j] += 1
+            counts[j, n[j] - 1] += 1
+    return Baseline(values, counts, n, np.array([n_rows], np.int64))
+
+
+@kernel
+def place_of(window: Baseline, j: int, code: int) -> int:
+    """Where a value is, or would have to be."""
+    low, high = 0, window.n[j]
+    while low < high:
+        middle = (low + high) // 2
+        if window.values[j, middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def enter(window: Baseline, sensitive: Ints) -> None:
+    """A row comes into the window."""
+    window.n_rows[0] += 1
+    for j in range(len(sensitive)):
+        at = place_of(window, j, sensitive[j])
+        if at == window.n[j] or window.values[j, at] != sensitive[j]:
+            for i in range(window.n[j], at, -1):
+                window.values[j, i] = window.values[j, i - 1]
+                window.counts[j, i] = window.counts[j, i - 1]
+            window.values[j, at] = sensitive[j]
+            window.counts[j, at] = 0
+            window.n[j] += 1
+        window.counts[j, at] += 1
+
+
+@kernel
+def quit_by(window: Baseline, sensitive: Ints) -> None:
+    """A row leaves the window."""
+    window.n_rows[0] -= 1
+    for j in range(len(sensitive)):
+        at = place_of(window, j, sensitive[j])
+        window.counts[j, at] -= 1
+        if window.counts[j, at] == 0:
+            window.n[j] -= 1
+            for i in range(at, window.n[j]):
+                window.values[j, i] = window.values[j, i + 1]
+                window.counts[j, i] = window.counts[j, i + 1]
+
+
+@kernel
+def counted(window: Baseline, j: int, sensitive: Ints) -> Ints:
+    """How often each value of the window occurs in some rows; nothing if it lacks one of theirs."""
+    counts = np.zeros(window.n[j], np.int64)
+    for i in range(len(sensitive)):
+        at = place_of(window, j, sensitive[i, j])
+        if at == window.n[j] or window.values[j, at] != sensitive[i, j]:
+            return np.empty(0, np.int64)
+        counts[at] += 1
+    return counts

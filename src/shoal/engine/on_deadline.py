@@ -1,0 +1,329 @@
+"""What algorithms share that decide a row when its time is up, among all rows that are held then.
+
+They differ in which group they form around the row. Whether it joins a group that was published
+before, how a group is published and kept, and what becomes of a row that finds no group, is here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.engine.base import Out, decide, write_box
+from shoal.engine.deadlines import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+from shoal.engine.groups import shape
+from shoal.engine.jit import kernel
+from shoal.engine.kernels import columns, counter, held, index, kept, rng
+from shoal.engine.kernels.arrays import Floats, Ints, Records
+from shoal.engine.kernels.boxes import Box, Sides, box_of, distances_from
+from shoal.engine.kernels.columns import Columns
+from shoal.engine.kernels.held import Held, forget, is_held, people, put, window_of
+from shoal.engine.kernels.index import Index
+from shoal.engine.kernels.kept import Kept, best, keep, reusable, reuse, used_again
+from shoal.engine.kernels.neighbours import group_around, none
+from shoal.engine.kernels.predicate import Limits, count_subjects, meets, needed
+from shoal.engine.space import Deadlines, Space
+
+__all__ = [
+    "MARKS",
+    "NEVER",
+    "Rules",
+    "State",
+    "WindowEngine",
+    "covering",
+    "find_place",
+    "neighbours",
+    "neighbours_by_index",
+    "neighbours_of",
+    "next_row",
+    "settle",
+    "slot_of",
+]
+
+#: How many groups there have been, and the number of the instant.
+MARKS = np.dtype([("groups", "i8"), ("instants", "i8")])
+#: A search by index looks for so many times the fewest people that a group needs.
+AMPLE = 2
+#: The age at which a kept group is too old, where there is none.
+NEVER = 1 << 62
+
+
+class State(NamedTuple):
+    """All that a run remembers."""
+
+    held: Held
+    columns: Columns
+    counter: Records
+    kept: Kept
+    marks: Records
+    rng: Ints
+
+
+class Rules(NamedTuple):
+    """What a run obeys: space, promise, and the knobs for reuse.
+
+    Groups that lose less than a threshold are kept, and reused until they are of an age in rows,
+    which begins anew with each reuse where it ``renews``. (What isn't chosen for being good must
+    get old: one wide group covers all that comes, and then no better one is ever formed.)
+    ``shown`` is how boxes are published, and so how they are kept.
+    """
+
+    sides: Sides
+    shown: Sides
+    limits: Limits
+    deadlines: Deadlines
+    best: bool
+    threshold: float
+    age: int
+    renews: bool
+
+
+class WindowEngine(HoldingEngine):
+    """One run of such an algorithm."""
+
+    state: State
+
+    def __init__(
+        self, space: Space, seed: bytes, *, n_kept: int, reuse: str,
+        threshold: float = np.inf, age: int = NEVER,
+    ) -> None:  # fmt: skip
+        self._rules = Rules(
+            space.sides, space.shown, space.limits, space.deadlines,
+            reuse == "best", threshold, age, False,
+        )  # fmt: skip
+        state = State(
+            held=held.empty(space.n_quasi, space.n_sensitive, window=space.window.rows),
+            columns=columns.empty(space.n_quasi, 2 * held.SMALLEST),
+            counter=counter.empty(2 * held.SMALLEST),
+            kept=kept.empty(n_kept, space.n_quasi, space.n_sensitive, space.limits),
+            marks=np.zeros(1, MARKS),
+            rng=rng.seeded(seed, "decide"),
+        )
+        state.marks["instants"] = -1
+        super().__init__(space, state, seed)
+
+    @property
+    def _rules_now(self) -> Rules:
+        return self._rules._replace(limits=self._of_now(self._rules.limits))
+
+    def _flush(self, out: Out) -> None:
+        # The whole end of a stream is one instant.
+        self.state.marks["instants"] += 1
+        super()._flush(out)
+
+    def _grow(self, larger: Held) -> None:
+        super()._grow(larger)
+        # Twice the room, so that holes needn't be closed at every turn.
+        roomier = columns.grown(self.state.columns, 2 * len(larger.rows))
+        self.state = self.state._replace(columns=roomier)
+
+
+# -- rows come and go -----------------------------------------------------------------------------
+
+
+@kernel
+def take_in(state: State, batch: Batch) -> None:
+    """Hold the row that comes."""
+    position = put(state.held, arrival(state.held, batch), 0)
+    columns.append(state.columns, state.held, position)
+    subject = state.held.rows["subject"][position & (len(state.held.rows) - 1)]
+    if counter.add(state.counter, counter.EVERYWHERE, subject):
+        state.held.marks["n_subjects"][0] += 1
+
+
+@kernel
+def leave(state: State, position: int) -> None:
+    """A row is decided."""
+    subject = state.held.rows["subject"][position & (len(state.held.rows) - 1)]
+    if counter.remove(state.counter, counter.EVERYWHERE, subject):
+        state.held.marks["n_subjects"][0] -= 1
+    columns.remove(state.columns, state.held, position)
+    forget(state.held, position)
+
+
+@kernel
+def slot_of(state: State, position: int) -> int:
+    """Where a row lies in the columns, once they have few holes."""
+    columns.close_holes(state.columns, state.held, columns.DENSE)
+    return state.held.rows["following"][position & (len(state.held.rows) - 1)]
+
+
+@kernel
+def neighbours(rules: Rules, state: State, position: int) -> Ints:
+    """A row and its nearest neighbours in the whole window; none if there are too few."""
+    slot = slot_of(state, position)
+    return neighbours_of(rules, state.held, state.columns, slot)
+
+
+@kernel
+def neighbours_of(rules: Rules, rows: Held, among: Columns, slot: int) -> Ints:
+    """The row in a slot and its nearest neighbours: those with which it loses least."""
+    distance = np.empty(among.marks["n"][0])
+    lo, hi = box_of(among.lo, slot), box_of(among.hi, slot)
+    wide = among.marks["n_wide"][0] > 0
+    distances_from(rules.sides, among.lo, among.hi, 0, len(distance), lo, hi, wide, distance)
+    apart = np.zeros(len(distance))
+    return group_around(rules.limits, rows, among, slot, distance, apart, 0.0)
+
+
+@kernel
+def neighbours_by_index(rules: Rules, state: State, known: Index, position: int) -> Ints:
+    """The same as `neighbours`, quicker in a large window.
+
+    Only the nearest rows are looked at. If the group takes in all people among them, it might have
+    wanted further ones: that is for a look at all rows.
+    """
+    slot = slot_of(state, position)
+    if index.is_worth_it(state.columns, needed(rules.limits)):
+        index.refresh(known, rules.sides, state.held, state.columns)
+        few, distance = _few(rules, state, known, slot)
+        apart = np.zeros(len(distance))
+        members = group_around(rules.limits, state.held, few, 0, distance, apart, 0.0)
+        if 0 < len(members) < count_subjects(few.slots["subject"]):
+            return members
+    return neighbours_of(rules, state.held, state.columns, slot)
+
+
+@kernel
+def _few(rules: Rules, state: State, known: Index, slot: int) -> tuple[Columns, Floats]:
+    """A row, in the first slot, and its nearest ones in columns of their own; their distances."""
+    rows = state.columns
+    near, far = index.nearest(
+        known, rules.sides, state.held, rows, slot, AMPLE * needed(rules.limits)
+    )
+    slots, distance = np.empty(len(near) + 1, rows.slots.dtype), np.empty(len(near) + 1)
+    slots[0], distance[0] = rows.slots[slot], 0.0
+    for i in range(len(near)):
+        slots[i + 1], distance[i + 1] = rows.slots[near[i]], far[i]
+    marks = rows.marks.copy()
+    marks["n"][0] = len(slots)
+    return Columns(rows.lo, rows.hi, slots, marks), distance
+
+
+@kernel
+def everybody(rules: Rules, state: State) -> Ints:
+    """All held rows, if they can be a group and are too few for two; else none.
+
+    At the end of a stream the last few would otherwise be suppressed.
+    """
+    if state.held.marks["n_subjects"][0] >= 2 * needed(rules.limits):
+        return none()
+    marks = state.held.marks
+    positions = np.empty(marks["n_rows"][0], np.int64)
+    n = 0
+    for position in range(marks["oldest"][0], marks["upcoming"][0]):
+        if is_held(state.held, position):
+            positions[n] = position
+            n += 1
+    subjects, sensitive = people(state.held, positions)
+    return positions if meets(rules.limits, subjects, sensitive) else none()
+
+
+# -- groups published before ----------------------------------------------------------------------
+
+
+@kernel
+def covering(rules: Rules, state: State, position: int, out: Out) -> Ints:
+    """The kept groups, oldest first, that a row may join."""
+    at = position & (len(state.held.rows) - 1)
+    return reusable(
+        state.kept,
+        rules.limits,
+        state.held.lo[at],
+        state.held.hi[at],
+        state.held.rows["subject"][at],
+        state.held.sensitive[at],
+        out.progress["published"][0] - rules.age,
+    )
+
+
+@kernel
+def _join(rules: Rules, state: State, position: int, group: int, out: Out) -> None:
+    at, groups = position & (len(state.held.rows) - 1), state.kept.groups
+    reuse(state.kept, group, state.held.rows["subject"][at], state.held.sensitive[at])
+    shown, lo, hi = used_again(state.kept, group, window_of(state.held))
+    box = write_box(out, lo, hi, shown)
+    decide(out, position, 1, box, state.marks["instants"][0], state.held.rows["gaps"][at])
+    if rules.renews:
+        groups["since"][group] = out.progress["published"][0]
+    leave(state, position)
+
+
+# -- decisions ------------------------------------------------------------------------------------
+
+
+@kernel
+def next_row(rules: Rules, state: State, batch: Batch, out: Out) -> int:
+    """Go on until a row is due that needs a new group: its position, or `DONE`.
+
+    Whoever is told of a row settles it, and asks again.
+    """
+    while True:
+        due = next_turn(state.held, rules.deadlines, batch, out)
+        if due >= 0 and not batch.at_end:
+            state.marks["instants"][0] += 1
+        if due == DONE:
+            return DONE
+        if due == COMES:
+            take_in(state, batch)
+            continue
+        if not find_place(rules, state, due, batch.at_end, out):
+            return due
+
+
+@kernel
+def find_place(rules: Rules, state: State, position: int, at_end: bool, out: Out) -> bool:
+    """Whether a row could be decided without a new group around it.
+
+    If kept groups cover it, it joins one of them, each equally likely. Nothing is compared: that a
+    row left in one group and not in a better one would tell where it isn't. (With reuse of the best
+    one, that is for `settle` to find out.) At the end, the last rows leave together.
+    """
+    if not rules.best:
+        groups = covering(rules, state, position, out)
+        if len(groups) > 0:
+            _join(rules, state, position, groups[rng.below(state.rng, len(groups))], out)
+            return True
+    rest = everybody(rules, state) if at_end else none()
+    if len(rest) > 0:
+        settle(rules, state, position, rest, out)
+    return len(rest) > 0
+
+
+@kernel
+def settle(rules: Rules, state: State, position: int, members: Ints, out: Out) -> None:
+    """Decide a row, given the members of a new group around it.
+
+    With reuse of the best group, whichever loses less: a kept one only if it is better. Without
+    either the row is suppressed.
+    """
+    groups = covering(rules, state, position, out) if rules.best else none()
+    shown, lo, hi = shape(rules.sides, rules.shown, state.held, members)
+    known = best(state.kept, groups, shown.loss)
+    if known >= 0:
+        _join(rules, state, position, known, out)
+    elif len(members) > 0:
+        _publish(rules, state, members, shown, lo, hi, out)
+    else:
+        at = position & (len(state.held.rows) - 1)
+        decide(out, position, 2, -1, state.marks["instants"][0], state.held.rows["gaps"][at])
+        leave(state, position)
+
+
+@kernel
+def _publish(
+    rules: Rules, state: State, members: Ints, shown: Box, lo: Floats, hi: Floats, out: Out
+) -> None:
+    """Publish rows as a group, and keep it if it is good enough."""
+    rows, mask = state.held.rows, len(state.held.rows) - 1
+    number = state.marks["groups"][0]
+    known = Box(shown.loss, number, shown.n_rows, shown.n_subjects, shown.gaps, shown.window)
+    box = write_box(out, lo, hi, known)
+    subjects, sensitive = people(state.held, members)
+    for position in members:
+        decide(out, position, 0, box, state.marks["instants"][0], rows["gaps"][position & mask])
+        leave(state, position)
+    if known.loss < rules.threshold:
+        keep(state.kept, lo, hi, known, out.progress["published"][0], subjects, sensitive)
+    state.marks["groups"][0] += 1

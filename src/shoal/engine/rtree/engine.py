@@ -1,0 +1,341 @@
+"""Runs of the R-tree family: rows come, coins are flipped, leaves leave.
+
+Recipes differ in what a leaf's chance to be published depends on, and in whether rows are held
+back. Everything else is here.
+
+Reference: Zhou et al., EDBT 2009, Algorithms 1 and 2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.engine.base import Engine, Out
+from shoal.engine.deadlines import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+from shoal.engine.jit import inlined, kernel
+from shoal.engine.kernels import counter, held, rng
+from shoal.engine.kernels.arrays import power_of_two
+from shoal.engine.kernels.held import Held, due_at, put
+from shoal.engine.kernels.predicate import any_diversity, needed
+from shoal.engine.rtree import chain_sampling as chains
+from shoal.engine.rtree import queue
+from shoal.engine.rtree import tree as rtree
+from shoal.engine.rtree.leaves import MARKS, Odds, Rules, State, move_samples, place, weigh_all
+from shoal.engine.rtree.release import force, gather_unmature, publish_leaf
+from shoal.engine.space import Codes, Space
+from shoal.engine.waiting import Waiting
+from shoal.errors import ParameterError, UnsupportedError
+from shoal.spec.policy import Policy
+from shoal.spec.schema import Schema
+
+__all__ = ["Active", "ActiveEngine", "Dense"]
+
+#: No instant is shorter, in seconds, unless it is a row.
+SHORTEST = 1e-6
+#: Samples are part of every checkpoint, each with a chain behind it.
+MOST_SAMPLES = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Active(Waiting):
+    """A recipe that keeps rows in an R-tree and publishes its leaves by chance.
+
+    Parameters
+    ----------
+    instant
+        How many seconds an instant lasts, so that time goes by whether rows come or not; 0: each
+        row is an instant.
+    """
+
+    #: Over how many of the latest rows averages go, where no samples say it.
+    averaged: ClassVar[int] = 10_000
+
+    instant: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._between(0.0, 1e9, "instant")
+        if 0.0 < self.instant < SHORTEST:
+            what = f"must be 0, or at least {SHORTEST:g} seconds"
+            raise ParameterError(f"{type(self).__name__}.instant", what, got=repr(self.instant))
+
+    def start(self, schema: Schema, policy: Policy, *, seed: bytes | None = None) -> Engine:
+        """Begin a run, or refuse if the promise can't be kept this way."""
+        in_seconds = policy.delay is not None and policy.delay.seconds is not None
+        if self.instant and schema.time is None and not in_seconds:
+            raise UnsupportedError(
+                f"'{self.name}' with instants of {self.instant:g} seconds needs to know when rows "
+                "come, and nothing tells it: neither a time column nor a delay in seconds is set",
+                mend="Set schema.time or policy.delay.seconds, or leave algorithm.instant out",
+            )
+        return super().start(schema, policy, seed=seed)
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return ActiveEngine(space, seed, self._rules(space))
+
+    def _odds(self, space: Space) -> Odds:
+        clock, sides = space.clock, space.sides.attributes
+        return Odds(
+            needed=int(needed(space.limits)),
+            decay=0.0,
+            samples=0,
+            instant=float(self.instant),
+            clock=clock,
+            end=float(sides["highest"][clock]) if clock >= 0 else 0.0,
+            per_second=float(sides["unit"][clock]) if clock >= 0 else 0.0,
+        )
+
+    def _rules(self, space: Space) -> Rules:
+        odds = self._odds(space)
+        return Rules(
+            sides=space.sides,
+            limits=space.limits,
+            deadlines=self._deadlines(space),
+            odds=odds,
+            diverse=bool(any_diversity(space.limits)),
+            capacity=self.capacity,
+            sampled=self.averaged,
+            neighbours=0,
+            restless=odds.clock >= 0 or (odds.instant > 0.0 and odds.samples > 0),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dense(Active):
+    """Such a recipe that also asks how many rows are to be expected where a leaf lies.
+
+    Parameters
+    ----------
+    alpha
+        By how much, as a share of its loss, a row is worth less for each instant that it waits.
+    samples
+        How many samples tell where rows come (omega).
+    sampled
+        Of how many of the latest rows they are samples (W).
+    """
+
+    alpha: float = 0.001
+    samples: int = 3_000
+    sampled: int = 10_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._between(0.0, 1.0, "alpha")
+        self._at_least(1, "samples", "sampled")
+        self._at_most(MOST_SAMPLES, "samples")
+
+    def _odds(self, space: Space) -> Odds:
+        return super()._odds(space)._replace(decay=math.log1p(self.alpha), samples=self.samples)
+
+    def _rules(self, space: Space) -> Rules:
+        return super()._rules(space)._replace(sampled=self.sampled)
+
+
+class ActiveEngine(HoldingEngine):
+    """One run of such a recipe."""
+
+    state: State
+
+    def __init__(self, space: Space, seed: bytes, rules: Rules) -> None:
+        self._rules = rules
+        d, room = space.n_quasi, held.SMALLEST
+        numbers, trees = rules.sides.attributes, space.shown.attributes["first_leaf"] >= 0
+        scale = chains.scale_of(numbers["lowest"], numbers["highest"], trees)
+        marks = np.zeros(1, MARKS)
+        marks["now"], marks["due"], marks["before"] = -np.inf, np.inf, np.nan
+        state = State(
+            held=held.empty(d, space.n_sensitive),
+            until=np.full(room, np.inf),
+            tree=rtree.empty(d, room),
+            queue=queue.empty(room),
+            counter=counter.empty(2 * room),
+            chains=chains.empty(rules.odds.samples, rules.sampled, d, scale=scale),
+            marks=marks,
+            rng=rng.seeded(seed, "decide"),
+        )
+        super().__init__(space, state, seed)
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When a leaf or the oldest held row is due, if either is a matter of time."""
+        due = float(self.state.marks["due"][0])
+        hard = super().next_deadline
+        if due == np.inf:
+            return hard
+        return due if hard is None else min(due, hard)
+
+    def _push(self, codes: Codes, out: Out) -> None:
+        if self._rules.odds.instant and not np.isfinite(codes.times).all():
+            raise ParameterError(
+                "Codes.times",
+                "must be finite, since an instant lasts some seconds",
+                got=f"{np.count_nonzero(~np.isfinite(codes.times))} that aren't",
+            )
+        super()._push(codes, out)
+
+    def _reserve(self, n: int) -> None:
+        super()._reserve(n)
+        # There are never more leaves than rows.
+        room = power_of_two(self.n_held + n + 1)
+        if room > len(self.state.tree.loss):
+            tree, due = rtree.grown(self.state.tree, room), queue.grown(self.state.queue, room)
+            self.state = self.state._replace(tree=tree, queue=due)
+
+    def _grow(self, larger: Held) -> None:
+        before, until = self.state.held, np.full(len(larger.rows), np.inf)
+        positions = np.arange(before.marks["oldest"][0], before.marks["upcoming"][0])
+        until[positions & (len(until) - 1)] = self.state.until[positions & (len(before.rows) - 1)]
+        self.state = self.state._replace(until=until)
+        super()._grow(larger)
+
+    def _run(self, batch: Batch, out: Out) -> None:
+        _run(self._rules, self.state, batch, out)
+
+
+@kernel
+def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
+    """Take in rows, flip coins and fire deadlines, between the rows and after them."""
+    rows, settled = state.held, False
+    timed = rules.odds.instant > 0.0
+    while True:
+        if timed and _leaf_is_first(rules, state, batch):
+            _on_time(rules, state, out)
+            continue
+        due = next_turn(rows, rules.deadlines, batch, out)
+        if due == DONE:
+            if batch.at_end:
+                state.marks["instants"][0] += 1
+                # Leaves that weren't mature may have taken along the one that was due.
+                state.marks["due"][0] = np.inf
+            break
+        if due == COMES:
+            _take_in(rules, state, batch, out)
+            continue
+        if batch.at_end and not settled:
+            settled = True
+            gather_unmature(rules, state, out)
+            # That may have decided the row that was due, and even all of them.
+            continue
+        # Time has come as far as this deadline; that of the row that comes next is still to be.
+        if out.progress["published_s"][0] > state.marks["now"][0]:
+            state.marks["now"][0] = out.progress["published_s"][0]
+        force(rules, state, due, out)
+        if not batch.at_end:
+            state.marks["instants"][0] += 1
+        if timed:
+            _draw_due(rules, state)
+
+
+@inlined
+def _take_in(rules: Rules, state: State, batch: Batch, out: Out) -> None:
+    """A row comes; with instants of rows, a coin is flipped for each leaf."""
+    rows, marks, timed = state.held, state.marks, rules.odds.instant > 0.0
+    row = arrival(rows, batch)
+    position = rows.marks["upcoming"][0]
+    marks["now"][0] = rows.marks["now"][0]
+    if timed:
+        _meet(rules, state, position, row.time)
+    if rules.odds.samples > 0:
+        move_samples(rules, state, position, row.lo, row.hi)
+    put(rows, row, 0)
+    state.until[position & (len(rows.rows) - 1)] = np.inf
+    place(rules, state, position)
+    before = out.progress["n_decided"][0]
+    out.progress["published"][0] = position
+    out.progress["published_s"][0] = np.nan if np.isnan(row.time) else rows.marks["now"][0]
+    if not timed:
+        _flip(rules, state, float(position), out)
+    while rules.capacity > 0 and rows.marks["n_rows"][0] > rules.capacity:
+        force(rules, state, rows.marks["oldest"][0], out)
+    if out.progress["n_decided"][0] > before:
+        marks["instants"][0] += 1
+    if timed:
+        _draw_due(rules, state)
+
+
+@inlined
+def _flip(rules: Rules, state: State, now: float, out: Out) -> None:
+    """Publish the leaf whose coin shows heads at this instant, if any does.
+
+    One draw decides for all leaves. The expected number of rows is 1, as many as have come: each
+    leaf has its weight over the sum of weights times rows (Theorems 2 and 4).
+    """
+    if rules.restless:
+        weigh_all(rules, state)
+    if queue.weight(state.queue) == 0.0:
+        return
+    upto = rng.uniform(state.rng) * queue.rows(state.queue)
+    if upto < queue.weight(state.queue):
+        publish_leaf(rules, state, queue.pick(state.queue, upto), now, out)
+
+
+# -- instants that last ---------------------------------------------------------------------------
+
+
+@kernel
+def _meet(rules: Rules, state: State, position: int, time: float) -> None:
+    """Learn from a row how long it takes until the next one comes."""
+    marks = state.marks
+    if position > 0:
+        late = time - marks["before"][0] - marks["gap"][0]
+        marks["gap"][0] += late / min(position, rules.sampled)
+    marks["before"][0] = time
+
+
+@kernel
+def _draw_due(rules: Rules, state: State) -> None:
+    """Say when the next leaf is due, since the tree has changed.
+
+    Leaves go at the rate at which rows come. As coins have no memory, the time that has gone by
+    since the last draw doesn't matter.
+    """
+    marks = state.marks
+    marks["due"][0] = np.inf
+    if rules.restless:
+        weigh_all(rules, state)
+    if queue.weight(state.queue) == 0.0 or marks["gap"][0] == 0.0:
+        return
+    often = queue.weight(state.queue) / queue.rows(state.queue) / marks["gap"][0]
+    wait = -math.log(1.0 - rng.uniform(state.rng)) / often
+    marks["due"][0] = marks["now"][0] + wait
+
+
+@kernel
+def _leaf_is_first(rules: Rules, state: State, batch: Batch) -> bool:
+    """Whether a leaf is due before anything else happens."""
+    due, cursor, times = state.marks["due"][0], batch.cursor, batch.codes.times
+    marks = state.held.marks
+    if due == np.inf or queue.weight(state.queue) == 0.0:
+        return False
+    # A row that has to leave for the one that has come leaves before time goes on.
+    last = marks["upcoming"][0] - 1 - rules.deadlines.rows
+    if cursor["just_put"][0] and rules.deadlines.rows > 0 and marks["oldest"][0] == last:
+        return False
+    now, i = marks["now"][0], cursor["upcoming"][0]
+    if batch.now > now:
+        now = batch.now
+    if i < len(times) and times[i] > now:
+        now = times[i]
+    if rules.deadlines.seconds > 0.0 and due_at(state.held, rules.deadlines.seconds) <= due:
+        return False
+    return due <= now
+
+
+@kernel
+def _on_time(rules: Rules, state: State, out: Out) -> None:
+    """Publish the leaf that is due."""
+    marks = state.marks
+    marks["now"][0] = marks["due"][0]
+    out.progress["published"][0] = state.held.marks["upcoming"][0]
+    out.progress["published_s"][0] = marks["now"][0]
+    if rules.restless:
+        weigh_all(rules, state)
+    upto = rng.uniform(state.rng) * queue.weight(state.queue)
+    leaf = queue.pick(state.queue, upto)
+    publish_leaf(rules, state, leaf, marks["now"][0] / rules.odds.instant, out)
+    marks["instants"][0] += 1
+    _draw_due(rules, state)

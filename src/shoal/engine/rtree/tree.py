@@ -1,0 +1,437 @@
+"""The active R-tree: leaves of rows that may leave together, kept in nodes by where they lie.
+
+A node has up to `FAN_OUT` leaves, and the root as many nodes as there are: two steps lead to a
+leaf, and each looks at boxes that lie side by side in memory. Here only boxes are known; which
+rows a leaf has is known to the engine.
+
+Reference: A. Guttman, "R-trees: A Dynamic Index Structure for Spatial Searching", SIGMOD 1984.
+Boxes are measured by what they lose, not by their area, which is 0 wherever one side is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.engine.jit import inlined, kernel
+from shoal.engine.kernels import counter
+from shoal.engine.kernels.arrays import Floats, Ints, Records
+from shoal.engine.kernels.boxes import (
+    Sides,
+    box_loss,
+    box_of,
+    boxes_at,
+    join,
+    joined_losses,
+    set_box,
+)
+from shoal.engine.rtree.node_split import halves
+
+__all__ = [
+    "FAN_OUT",
+    "Tree",
+    "Wanted",
+    "add_leaf",
+    "choose_node",
+    "covering",
+    "empty",
+    "find_leaf",
+    "find_leaf_anywhere",
+    "grown",
+    "nearest_leaf",
+    "remove_leaf",
+    "shrink_leaf",
+    "split_node",
+    "tidy_node",
+    "widen_leaf",
+]
+
+#: How many leaves a node has at most; how few of them a half of a node may get, and how few it may
+#: be left with.
+FAN_OUT = 64
+LEAST = FAN_OUT * 2 // 5
+FEWEST = FAN_OUT // 8
+
+#: A leaf: the node it is in, its place there, its number by birth (-1: there is no such leaf), how
+#: many rows it has, the positions of the first and the last of them, how many samples lie in it,
+#: with how many rows it is worth trying to cut it, and whether it may be published.
+LEAF = np.dtype(
+    [
+        ("node", "i8"),
+        ("place", "i8"),
+        ("birth", "i8"),
+        ("n_rows", "i8"),
+        ("first", "i8"),
+        ("last", "i8"),
+        ("n_samples", "i8"),
+        ("next_try", "i8"),
+        ("mature", "?"),
+    ]
+)
+#: A node: its number by birth (-1: there is none), and how many leaves it has.
+NODE = np.dtype([("birth", "i8"), ("n_leaves", "i8")])
+#: How many leaves and nodes there are, how many numbers of each have ever been in use, how many of
+#: these are free, and how many births there have been.
+MARKS = np.dtype(
+    [
+        ("n_leaves", "i8"),
+        ("leaf_numbers", "i8"),
+        ("free_leaves", "i8"),
+        ("n_nodes", "i8"),
+        ("node_numbers", "i8"),
+        ("free_nodes", "i8"),
+        ("births", "i8"),
+    ]
+)
+
+
+class Tree(NamedTuple):
+    """Boxes of leaves and of nodes (attributes along the first axis), and who is in whom.
+
+    A number that is free has an empty box that loses minus infinity, so that nothing seems to
+    enlarge it less than infinitely. ``free`` and ``free_nodes`` are stacks of such numbers.
+    """
+
+    lo: Floats
+    hi: Floats
+    loss: Floats
+    leaves: Records
+    free: Ints
+    node_lo: Floats
+    node_hi: Floats
+    node_loss: Floats
+    nodes: Records
+    members: Ints
+    free_nodes: Ints
+    marks: Records
+
+
+def empty(n_quasi: int, leaves: int) -> Tree:
+    """A tree with nothing in it, and room for so many leaves."""
+    # A node of few leaves is given up unless it is the only one; one more is there while one splits
+    # or is given up.
+    n_nodes = leaves // FEWEST + 4
+    records, nodes = np.zeros(leaves, LEAF), np.zeros(n_nodes, NODE)
+    records["birth"] = nodes["birth"] = -1
+    return Tree(
+        np.full((n_quasi, leaves), np.inf),
+        np.full((n_quasi, leaves), -np.inf),
+        np.full(leaves, -np.inf),
+        records,
+        np.zeros(leaves, np.int64),
+        np.full((n_quasi, n_nodes), np.inf),
+        np.full((n_quasi, n_nodes), -np.inf),
+        np.full(n_nodes, -np.inf),
+        nodes,
+        np.zeros((n_nodes, FAN_OUT + 1), np.int64),
+        np.zeros(n_nodes, np.int64),
+        np.zeros(1, MARKS),
+    )
+
+
+def grown(tree: Tree, leaves: int) -> Tree:
+    """The same tree with room for more leaves."""
+    larger = empty(len(tree.lo), leaves)
+    for before, after in zip(tree, larger, strict=True):
+        after[tuple(slice(n) for n in before.shape)] = before
+    return larger
+
+
+# -- finding --------------------------------------------------------------------------------------
+
+
+@kernel
+def choose_node(sides: Sides, tree: Tree, lo: Floats, hi: Floats) -> int:
+    """The node that a box enlarges least; of several the one that loses least; -1: there is none.
+
+    Who loses the same is told apart by birth, here and everywhere: numbers are used again.
+    """
+    n = tree.marks["node_numbers"][0]
+    births, losses = tree.nodes["birth"], tree.node_loss
+    joined = np.empty(n)
+    joined_losses(sides, tree.node_lo, tree.node_hi, n, lo, hi, joined)
+    best, least = -1, np.inf
+    for c in range(n):
+        gain = joined[c] - losses[c]
+        if births[c] >= 0 and (
+            gain < least or (gain == least and _before(losses, births, c, best))
+        ):
+            best, least = c, gain
+    return best
+
+
+class Wanted(NamedTuple):
+    """A row that looks for a leaf: its box and subject, and how many rows a leaf may have."""
+
+    lo: Floats
+    hi: Floats
+    subject: int
+    most: int
+
+
+@kernel
+def find_leaf(sides: Sides, tree: Tree, counts: Records, node: int, row: Wanted) -> int:
+    """The leaf of a node that a row enlarges least, without its subject; -1: there is none."""
+    members = tree.members[node, : tree.nodes["n_leaves"][node]]
+    losses, births, n_rows = tree.loss, tree.leaves["birth"], tree.leaves["n_rows"]
+    los, his = boxes_at(tree.lo, members), boxes_at(tree.hi, members)
+    joined = np.empty(len(members))
+    joined_losses(sides, los, his, len(members), row.lo, row.hi, joined)
+    best, least = -1, np.inf
+    for i in range(len(members)):
+        leaf = members[i]
+        gain = joined[i] - losses[leaf]
+        if (
+            (gain < least or (gain == least and _before(losses, births, leaf, best)))
+            and n_rows[leaf] < row.most
+            and counter.count(counts, leaf, row.subject) == 0
+        ):
+            best, least = leaf, gain
+    return best
+
+
+@kernel
+def find_leaf_anywhere(sides: Sides, tree: Tree, counts: Records, row: Wanted) -> int:
+    """The same over all nodes."""
+    best, least = -1, np.inf
+    # Every leaf has at most one row of a subject: one that has as many rows as there are leaves is
+    # in each of them.
+    if counter.count(counts, counter.EVERYWHERE, row.subject) >= tree.marks["n_leaves"][0]:
+        return best
+    for node in range(tree.marks["node_numbers"][0]):
+        if tree.nodes["birth"][node] < 0:
+            continue
+        leaf = find_leaf(sides, tree, counts, node, row)
+        if leaf < 0:
+            continue
+        lo, hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
+        join(sides, lo, hi, row.lo, row.hi)
+        gain = box_loss(sides, lo, hi) - tree.loss[leaf]
+        if gain < least or (gain == least and _before(tree.loss, tree.leaves["birth"], leaf, best)):
+            best, least = leaf, gain
+    return best
+
+
+@inlined
+def _before(losses: Floats, births: Ints, one: int, other: int) -> bool:
+    """Whether one loses less than another, or as much and is older."""
+    if losses[one] != losses[other]:
+        return losses[one] < losses[other]
+    return births[one] < births[other]
+
+
+@kernel
+def nearest_leaf(sides: Sides, tree: Tree, lo: Floats, hi: Floats, taken: Ints) -> int:
+    """The leaf that loses least together with a box, other than those that are taken."""
+    n = tree.marks["leaf_numbers"][0]
+    joined = np.empty(n)
+    joined_losses(sides, tree.lo, tree.hi, n, lo, hi, joined)
+    births, nearest = tree.leaves["birth"], -1
+    for leaf in range(n):
+        if births[leaf] < 0 or taken[leaf]:
+            continue
+        if nearest < 0 or _before(joined, births, leaf, nearest):
+            nearest = leaf
+    return nearest
+
+
+@kernel
+def covering(tree: Tree, lo: Floats, hi: Floats, found: Ints) -> int:
+    """Write down the leaves whose boxes cover one; give how many there are."""
+    n = 0
+    births, n_leaves, members = tree.nodes["birth"], tree.nodes["n_leaves"], tree.members
+    los, his, node_los, node_his = tree.lo, tree.hi, tree.node_lo, tree.node_hi
+    for node in range(tree.marks["node_numbers"][0]):
+        if births[node] < 0 or not _covers(node_los, node_his, node, lo, hi):
+            continue
+        for i in range(n_leaves[node]):
+            if _covers(los, his, members[node, i], lo, hi):
+                found[n] = members[node, i]
+                n += 1
+    return n
+
+
+@inlined
+def _covers(los: Floats, his: Floats, c: int, lo: Floats, hi: Floats) -> bool:
+    for d in range(len(lo)):  # noqa: SIM110 - Numba compiles no generator expressions
+        if lo[d] < los[d, c] or hi[d] > his[d, c]:
+            return False
+    return True
+
+
+# -- leaves ---------------------------------------------------------------------------------------
+
+
+@kernel
+def add_leaf(tree: Tree, node: int, next_try: int) -> int:
+    """A new leaf without rows in a node (-1: in a new one); give its number.
+
+    The node may be too large then: it is split when the leaf has its box.
+    """
+    marks = tree.marks
+    if marks["free_leaves"][0] > 0:
+        marks["free_leaves"][0] -= 1
+        leaf = tree.free[marks["free_leaves"][0]]
+    else:
+        leaf = marks["leaf_numbers"][0]
+        marks["leaf_numbers"][0] += 1
+    marks["n_leaves"][0] += 1
+    tree.leaves["birth"][leaf] = marks["births"][0]
+    marks["births"][0] += 1
+    tree.leaves["n_rows"][leaf] = 0
+    tree.leaves["first"][leaf] = -1
+    tree.leaves["last"][leaf] = -1
+    tree.leaves["n_samples"][leaf] = 0
+    tree.leaves["next_try"][leaf] = next_try
+    tree.leaves["mature"][leaf] = False
+    _enter(tree, leaf, _add_node(tree) if node < 0 else node)
+    return leaf
+
+
+@kernel
+def widen_leaf(sides: Sides, tree: Tree, leaf: int, lo: Floats, hi: Floats) -> bool:
+    """Let a leaf, and its node, take in a box; whether the leaf's box has changed."""
+    # The first row may have no value at all, and then no side tells that there is one.
+    widens = tree.loss[leaf] == -np.inf or not _covers(tree.lo, tree.hi, leaf, lo, hi)
+    if widens:
+        leaf_lo, leaf_hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
+        join(sides, leaf_lo, leaf_hi, lo, hi)
+        set_box(tree.lo, leaf, leaf_lo)
+        set_box(tree.hi, leaf, leaf_hi)
+        tree.loss[leaf] = box_loss(sides, leaf_lo, leaf_hi)
+        _widen_node(sides, tree, tree.leaves["node"][leaf], leaf_lo, leaf_hi)
+    return widens
+
+
+@kernel
+def shrink_leaf(sides: Sides, tree: Tree, leaf: int, lo: Floats, hi: Floats) -> None:
+    """Give a leaf the box that its rows have left, and fit its node to it."""
+    set_box(tree.lo, leaf, lo)
+    set_box(tree.hi, leaf, hi)
+    tree.loss[leaf] = box_loss(sides, lo, hi)
+    _fit_node(sides, tree, tree.leaves["node"][leaf])
+
+
+@kernel
+def remove_leaf(tree: Tree, leaf: int) -> int:
+    """A leaf goes; give its node, which has to be tidied up unless others take its place there."""
+    marks = tree.marks
+    node, place = tree.leaves["node"][leaf], tree.leaves["place"][leaf]
+    tree.nodes["n_leaves"][node] -= 1
+    last = tree.members[node, tree.nodes["n_leaves"][node]]
+    tree.members[node, place] = last
+    tree.leaves["place"][last] = place
+    _empty(tree.lo, tree.hi, tree.loss, leaf)
+    tree.leaves["birth"][leaf] = -1
+    tree.leaves["n_rows"][leaf] = 0
+    tree.free[marks["free_leaves"][0]] = leaf
+    marks["free_leaves"][0] += 1
+    marks["n_leaves"][0] -= 1
+    return node
+
+
+# -- nodes ----------------------------------------------------------------------------------------
+
+
+@kernel
+def split_node(sides: Sides, tree: Tree, node: int) -> None:
+    """Make two nodes of one that has too many leaves."""
+    if tree.nodes["n_leaves"][node] <= FAN_OUT:
+        return
+    members = tree.members[node, : tree.nodes["n_leaves"][node]].copy()
+    half = halves(sides, boxes_at(tree.lo, members), boxes_at(tree.hi, members), LEAST)
+    _remove_node(tree, node)
+    first, second = _add_node(tree), _add_node(tree)
+    for i in range(len(members)):
+        _enter(tree, members[i], first if half[i] == 0 else second)
+    _fit_node(sides, tree, first)
+    _fit_node(sides, tree, second)
+
+
+@kernel
+def tidy_node(sides: Sides, tree: Tree, node: int) -> None:
+    """See to a node that has lost a leaf.
+
+    One that has few leaves left is given up, unless it is the only one: others take them in.
+    """
+    if tree.nodes["n_leaves"][node] == 0:
+        _remove_node(tree, node)
+        return
+    if tree.nodes["n_leaves"][node] >= FEWEST or tree.marks["n_nodes"][0] == 1:
+        _fit_node(sides, tree, node)
+        return
+    members = tree.members[node, : tree.nodes["n_leaves"][node]].copy()
+    _remove_node(tree, node)
+    for leaf in members:
+        lo, hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
+        other = choose_node(sides, tree, lo, hi)
+        _enter(tree, leaf, other)
+        _widen_node(sides, tree, other, lo, hi)
+        split_node(sides, tree, other)
+
+
+@kernel
+def _add_node(tree: Tree) -> int:
+    marks = tree.marks
+    if marks["free_nodes"][0] > 0:
+        marks["free_nodes"][0] -= 1
+        node = tree.free_nodes[marks["free_nodes"][0]]
+    else:
+        node = marks["node_numbers"][0]
+        marks["node_numbers"][0] += 1
+    marks["n_nodes"][0] += 1
+    tree.nodes["birth"][node] = marks["births"][0]
+    marks["births"][0] += 1
+    return node
+
+
+@kernel
+def _remove_node(tree: Tree, node: int) -> None:
+    _empty(tree.node_lo, tree.node_hi, tree.node_loss, node)
+    tree.nodes["birth"][node] = -1
+    tree.nodes["n_leaves"][node] = 0
+    tree.free_nodes[tree.marks["free_nodes"][0]] = node
+    tree.marks["free_nodes"][0] += 1
+    tree.marks["n_nodes"][0] -= 1
+
+
+@kernel
+def _enter(tree: Tree, leaf: int, node: int) -> None:
+    place = tree.nodes["n_leaves"][node]
+    tree.members[node, place] = leaf
+    tree.nodes["n_leaves"][node] += 1
+    tree.leaves["node"][leaf] = node
+    tree.leaves["place"][leaf] = place
+
+
+@kernel
+def _fit_node(sides: Sides, tree: Tree, node: int) -> None:
+    """The box of a node is that of its leaves."""
+    lo, hi = np.full(len(tree.lo), np.inf), np.full(len(tree.lo), -np.inf)
+    for i in range(tree.nodes["n_leaves"][node]):
+        leaf = tree.members[node, i]
+        for d in range(len(lo)):
+            lo[d] = min(lo[d], tree.lo[d, leaf])
+            hi[d] = max(hi[d], tree.hi[d, leaf])
+    join(sides, lo, hi, lo, hi)
+    set_box(tree.node_lo, node, lo)
+    set_box(tree.node_hi, node, hi)
+    tree.node_loss[node] = box_loss(sides, lo, hi)
+
+
+@kernel
+def _widen_node(sides: Sides, tree: Tree, node: int, lo: Floats, hi: Floats) -> None:
+    node_lo, node_hi = box_of(tree.node_lo, node), box_of(tree.node_hi, node)
+    join(sides, node_lo, node_hi, lo, hi)
+    set_box(tree.node_lo, node, node_lo)
+    set_box(tree.node_hi, node, node_hi)
+    tree.node_loss[node] = box_loss(sides, node_lo, node_hi)
+
+
+@kernel
+def _empty(los: Floats, his: Floats, losses: Floats, c: int) -> None:
+    for d in range(len(los)):
+        los[d, c] = np.inf
+        his[d, c] = -np.inf
+    losses[c] = -np.inf

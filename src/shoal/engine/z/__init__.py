@@ -1,0 +1,1 @@
+"""The engines of z-anonymity: every value is decided by itself, when it arrives."""

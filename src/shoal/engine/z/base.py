@@ -1,0 +1,277 @@
+"""Values that are published one by one, each at once or not at all: the engine of z-anonymity.
+
+Rows are taken in one after another, the window moves on with them, and every now and then it is
+looked at how many subjects can't be told apart. How it is kept who has exposed what depends on
+whether values have ladders: see `shoal.engine.z.flat` and `shoal.engine.z.ladders`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shoal.engine.base import Engine
+from shoal.engine.decisions import ESTIMATE, HIDDEN, MISSING, Decisions, Out, Outcome
+from shoal.engine.kernels.arrays import Ints, Records
+from shoal.engine.space import Codes, Space
+from shoal.engine.z.set_fingerprints import distinct, sets_of
+from shoal.engine.z.window import DONE, LEAST, PLACE, ROOM, Cells, Reach
+from shoal.errors import ParameterError
+
+__all__ = ["Course", "ExposingEngine", "State", "alike", "least_z"]
+
+#: Tables are made smaller when they are filled to less than one in so many.
+SPARSE = 8
+
+
+class Course(NamedTuple):
+    """The knobs: how subjects are counted, and how z follows the stream."""
+
+    plain: bool
+    probability: float
+    k: int
+    estimates: int
+
+
+class State(NamedTuple):
+    """All that decisions depend on."""
+
+    table: Any
+    place: Records
+
+
+class ExposingEngine(Engine):
+    """One run. Every row is decided when it is pushed; time alone decides nothing."""
+
+    state: State
+
+    def __init__(self, space: Space, table: Any, course: Course, seed: bytes) -> None:
+        place = np.zeros(1, PLACE)
+        place["now"], place["slot"], place["z"] = -np.inf, -1, space.z
+        super().__init__(space, State(table, place), seed)
+        self._course = course
+        self._cuts = np.cumsum([0, *space.rungs])
+        seconds, rows = space.window.seconds, space.window.rows
+        length = seconds or float(rows)
+        # What "plain" shows isn't estimated: there a subject stands behind rungs it isn't shown at.
+        step = 0.0 if course.plain or not course.estimates else length / course.estimates
+        self._reach = Reach(seconds > 0, length, seconds or rows - 1.0, step)
+
+    def be_a_shard(self) -> None:
+        """Count some of the values of a stream, and leave others to other engines.
+
+        What is counted elsewhere is missing here. Times are told by whoever sees all rows, and are
+        the clock of the whole stream, whatever its window counts: seconds, or rows. So are looks at
+        the window, and z: see `shown` and `follow`.
+        """
+        self.space.missing = "maybe"
+        self._reach = self._reach._replace(seconds=True, step=0.0)
+
+    @property
+    def n_held(self) -> int:
+        """No row is ever held."""
+        return 0
+
+    @property
+    @abstractmethod
+    def n_exposures(self) -> int:
+        """How many different exposures (a subject, a value) are in the window."""
+
+    # -- what a subclass brings --------------------------------------------------------------------
+
+    @abstractmethod
+    def _take(self, codes: Codes, cells: Cells, cursor: Ints) -> int:
+        """Take in rows from the cursor on; say why it has stopped."""
+
+    @abstractmethod
+    def _there(self) -> tuple[int, ...]:
+        """How much there is room for in each table."""
+
+    @abstractmethod
+    def _needed(self) -> tuple[int, ...]:
+        """How much room the next row may need in each table, with all that is there."""
+
+    @abstractmethod
+    def _move(self, room: Sequence[int]) -> None:
+        """Have tables with so much room."""
+
+    @abstractmethod
+    def _subjects(self) -> Ints:
+        """The subject of each exposure in the window."""
+
+    @abstractmethod
+    def _published(self, z: int) -> tuple[Ints, Ints]:
+        """Who stands behind which rung that may be published: subjects, and keys of rungs."""
+
+    def _prepare(self) -> None:
+        """Make room for whatever another z may need."""
+
+    def _count(self, z: int) -> None:
+        """Count anew who stands behind what, as another z has it."""
+
+    # -- the three verbs --------------------------------------------------------------------------
+
+    def push(self, codes: Codes) -> Decisions:
+        """Take in a batch; every row of it is decided."""
+        self._check(codes)
+        n, n_cells = len(codes.subjects), len(self.space.rungs)
+        cells = Cells(
+            np.full((n, n_cells), HIDDEN), np.zeros((n, n_cells), np.int64),
+            np.empty(n, np.int64), np.full(n, np.nan),
+        )  # fmt: skip
+        first = int(self.state.place["upcoming"][0])
+        cursor = np.zeros(1, np.int64)
+        estimates: list[Any] = []
+        why = self._take(codes, cells, cursor)
+        while why != DONE:
+            if why == ROOM:
+                self._make_room()
+            else:
+                estimates.append(self._estimate())
+            why = self._take(codes, cells, cursor)
+        self._give_room_back()
+        return self._decisions(first, cells, estimates)
+
+    def advance(self, now: float) -> Decisions:
+        """Decide nothing: the window ends with the latest row, not with the clock."""
+        if not np.isfinite(now):
+            raise ParameterError("now", "must be a finite number of seconds", got=now)
+        return self.flush()
+
+    def flush(self) -> Decisions:
+        """Decide nothing: nothing is held."""
+        return self.push(Codes.empty(0, 0)._replace(cells=np.empty((0, self._cuts[-1]), np.int64)))
+
+    def _check(self, codes: Codes) -> None:
+        shape = len(codes.subjects), int(self._cuts[-1])
+        if codes.cells.shape != shape:
+            raise ParameterError(
+                "Codes.cells",
+                "must have a key for each rung of each attribute",
+                got=f"{codes.cells.shape} instead of {shape}",
+            )
+        if self._reach.seconds and not np.isfinite(codes.times).all():
+            raise ParameterError(
+                "Codes.times",
+                "must be finite, since the window is in seconds",
+                got=f"{np.count_nonzero(~np.isfinite(codes.times))} that aren't",
+            )
+        missing = codes.cells[:, self._cuts[:-1]] == 0
+        if self.space.missing == "quarantine" and missing.any():
+            raise ParameterError(
+                "Codes.cells",
+                "must be there, since the policy doesn't say what a missing one means",
+                got=f"{np.count_nonzero(missing)} that are missing",
+                mend='Set policy.missing to "maybe"',
+            )
+
+    def _decisions(self, first: int, cells: Cells, estimates: list[Any]) -> Decisions:
+        n = len(cells.z)
+        rows = np.arange(first, first + n)
+        rungs = np.array(self.space.rungs)
+        is_out, is_there = cells.levels >= 0, cells.levels != MISSING
+        lost = np.where(is_out, cells.levels / rungs, 1.0)
+        lost[~is_there] = 0.0
+        n_there = is_there.sum(axis=1)
+        losses = np.divide(lost.sum(axis=1), n_there, out=np.ones(n), where=n_there > 0)
+        outcomes = np.where(is_out.any(axis=1), Outcome.group.value, Outcome.suppressed.value)
+        nothing = Out.room(0, 0).decisions()
+        return nothing._replace(
+            rows=rows, outcomes=outcomes, boxes=np.full(n, -1), published=rows,
+            published_s=cells.times, instants=rows, gaps=np.zeros(n, np.int64), losses=losses,
+            levels=cells.levels, crowds=cells.crowds, z=cells.z,
+            estimates=np.array(estimates, ESTIMATE),
+        )  # fmt: skip
+
+    # -- room --------------------------------------------------------------------------------------
+
+    def _make_room(self) -> None:
+        """Larger tables: half as large again as is needed, so that it happens rarely."""
+        self._move([max(n + n // 2, m) for n, m in zip(self._needed(), self._there(), strict=True)])
+
+    def _give_room_back(self) -> None:
+        """Smaller tables, where the window has become much smaller than they are."""
+        needed, there = self._needed(), self._there()
+        if any(m > max(LEAST, SPARSE * n) for n, m in zip(needed, there, strict=True)):
+            self._move([max(LEAST, 2 * n) for n in needed])
+
+    # -- estimates ---------------------------------------------------------------------------------
+
+    def _estimate(self) -> tuple[int, float, int, int, int, float, float]:
+        """Look at the window: who can't be told apart, and what z that needs."""
+        place, course = self.state.place, self._course
+        before = int(place["z"][0])
+        people = distinct(self._subjects())
+        z = before
+        if course.probability:
+            self._prepare()
+            z = self._wanted(people)
+            self._count(z)
+            place["z"] = z
+        share, entropy = self._look(people, z)
+        time = place["now"][0] if np.isfinite(place["now"][0]) else np.nan
+        return int(place["upcoming"][0]), time, before, z, len(people), share, entropy
+
+    def _wanted(self, people: Ints) -> int:
+        """The smallest z from the policy's on under which enough subjects can't be told apart."""
+        return least_z(
+            self.space.z, len(people), self._course.probability, lambda z: self._share(people, z)
+        )
+
+    def _share(self, people: Ints, z: int) -> float:
+        self._count(z)
+        return self._look(people, z)[0]
+
+    def _look(self, people: Ints, z: int) -> tuple[float, float]:
+        return alike(sets_of(people, *self._published(z)), self._course.k)
+
+    def shown(self, z: int) -> tuple[Ints, Ints]:
+        """Who is in the window, and a number for what would be published of each under some z.
+
+        The numbers of one subject in several shards add up, modulo 2**61, to that of all it shows.
+        What is counted follows the former z no more: `follow` one before anything is decided.
+        """
+        self._prepare()
+        self._count(z)
+        people = distinct(self._subjects())
+        return people, sets_of(people, *self._published(z))
+
+    def follow(self, z: int) -> None:
+        """Decide by another z from now on."""
+        self._prepare()
+        self._count(z)
+        self.state.place["z"] = z
+
+
+def least_z(least: int, n_subjects: int, probability: float, share: Callable[[int], float]) -> int:
+    """The smallest z under which the share of subjects that can't be told apart is large enough."""
+    low, high = least, n_subjects + 1
+    if high <= low or share(low) >= probability:
+        return low
+    while high - low > 1:
+        middle = (low + high) // 2
+        if share(middle) >= probability:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def alike(sets: Ints, k: int) -> tuple[float, float]:
+    """The share of subjects in crowds of k and more, and the entropy of the crowds.
+
+    ``sets`` has a number for what is published of each subject.
+
+    >>> alike(np.array([7, 7, 8]), k=2)[0]
+    0.6666666666666666
+    """
+    if not len(sets):
+        return 1.0, 0.0
+    n = np.unique(sets, return_counts=True)[1]
+    shares = n / len(sets)
+    entropy = -math.fsum((shares * np.log(shares)).tolist())
+    return float(n[n >= k].sum() / len(sets)), entropy + 0.0

@@ -1,0 +1,197 @@
+"""Values with ladders, published at the finest rung that may be: the engine of z-anonymity.
+
+Who has exposed what is in `shoal.engine.z.exposures`, how far a value must climb in
+`shoal.engine.z.climbing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shoal.engine.decisions import MISSING
+from shoal.engine.jit import kernel
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.space import Codes, Space
+from shoal.engine.z.base import Course, ExposingEngine, State
+from shoal.engine.z.climbing import Rule, climb, expose, forget, rebuild, rung_of, show
+from shoal.engine.z.exposures import (
+    KEY,
+    LATEST,
+    N_ENTRIES,
+    N_LEAVES,
+    N_NODES,
+    NODE,
+    NONE,
+    OLDEST,
+    SUBJECT,
+    TOP_ENTRY,
+    UPCOMING,
+    Exposures,
+    empty,
+    moved,
+)
+from shoal.engine.z.set_fingerprints import first_of_pairs
+from shoal.engine.z.window import DONE, LEAST, LOOK, ROOM, Cells, Reach, slot_of
+
+__all__ = ["LadderEngine"]
+
+
+class LadderEngine(ExposingEngine):
+    """One run on attributes of which at least one has several rungs."""
+
+    def __init__(self, space: Space, course: Course, seed: bytes) -> None:
+        super().__init__(space, empty(), course, seed)
+        self._n_rungs = max(space.rungs)
+
+    @property
+    def n_exposures(self) -> int:
+        """How many different exposures (a subject, a value) are in the window."""
+        return int(self.state.table.marks[N_LEAVES])
+
+    def _take(self, codes: Codes, cells: Cells, cursor: Ints) -> int:
+        state = self.state
+        # A rung that reaches z - 1 or sinks below it moves fewer than z subjects.
+        most = min(int(state.place["z"][0]), len(state.table.entries)) + 1
+        rule = Rule(int(state.place["z"][0]), self._course.plain)
+        return int(
+            _take(
+                state, rule, self._reach, self._cuts, codes, cells, cursor,
+                np.empty(most, np.int64),
+            )
+        )  # fmt: skip
+
+    def _there(self) -> tuple[int, int, int]:
+        table = self.state.table
+        return len(table.entries), len(table.nodes), len(table.ring)
+
+    def _needed(self) -> tuple[int, int, int]:
+        marks = self.state.table.marks
+        z, n_rungs, n_cells = int(self.state.place["z"][0]), self._n_rungs, len(self.space.rungs)
+        n_entries = marks[N_ENTRIES] + _n_new(self.state.table, z, n_rungs, n_cells)
+        n_exposures = marks[UPCOMING] - marks[OLDEST] + n_cells
+        return int(n_entries), int(marks[N_NODES]) + n_rungs * n_cells, int(n_exposures)
+
+    def _move(self, room: Sequence[int]) -> None:
+        n_entries, n_nodes, n_exposures = room
+        table = moved(self.state.table, n_entries, n_nodes, n_exposures)
+        self.state = self.state._replace(table=table)
+
+    def _prepare(self) -> None:
+        """As many entries as there can be under any z."""
+        n_entries = self.n_exposures * self._n_rungs
+        self._move((max(n_entries, LEAST), *self._there()[1:]))
+
+    def _count(self, z: int) -> None:
+        rebuild(self.state.table, Rule(z, self._course.plain))
+
+    def _subjects(self) -> Ints:
+        return _subjects(self.state.table)
+
+    def _published(self, z: int) -> tuple[Ints, Ints]:
+        subjects, keys = _published(self.state.table, Rule(z, self._course.plain))
+        # Several values of a subject may be published as one.
+        first = first_of_pairs(subjects, keys)
+        return subjects[first], keys[first]
+
+
+@kernel
+def _subjects(table: Exposures) -> Ints:
+    """The subject of each value that is exposed in the window."""
+    subjects = np.empty(table.marks[N_LEAVES], np.int64)
+    n = 0
+    for at in range(table.marks[TOP_ENTRY]):
+        if table.entries[at, LATEST] != NONE:
+            subjects[n] = table.entries[at, SUBJECT]
+            n += 1
+    return subjects
+
+
+@kernel
+def _published(table: Exposures, rule: Rule) -> tuple[Ints, Ints]:
+    """Subjects, and the keys of the rungs that their values would be published at."""
+    subjects = np.empty(table.marks[N_LEAVES], np.int64)
+    keys = np.empty(len(subjects), np.int64)
+    n = 0
+    for at in range(table.marks[TOP_ENTRY]):
+        if table.entries[at, LATEST] == NONE:
+            continue
+        subject = table.entries[at, SUBJECT]
+        node = climb(table, rule, table.entries[at, NODE], subject)
+        if node != NONE:
+            subjects[n], keys[n] = subject, table.nodes[node, KEY]
+            n += 1
+    return subjects[:n], keys[:n]
+
+
+@kernel
+def _n_new(table: Exposures, z: int, n_rungs: int, n_cells: int) -> int:
+    """How many entries may have to be made when so many exposures come, or one goes."""
+    return n_cells * (1 + (n_rungs - 1) * min(z, table.marks[N_LEAVES] + n_cells))
+
+
+@kernel
+def _has_room(table: Exposures, z: int, n_rungs: int, n_cells: int) -> bool:
+    marks = table.marks
+    return (
+        len(table.entries) - marks[N_ENTRIES] >= _n_new(table, z, n_rungs, n_cells)
+        and len(table.nodes) - marks[N_NODES] >= n_rungs * n_cells
+        and len(table.ring) - (marks[UPCOMING] - marks[OLDEST]) >= n_cells
+    )
+
+
+@kernel
+def _take(
+    state: State, rule: Rule, reach: Reach, cuts: Ints, codes: Codes, cells: Cells, cursor: Ints,
+    changed: Ints,
+) -> int:  # fmt: skip
+    """Take in rows from the cursor on, until all are decided or something else has to be done.
+
+    A row is decided and then exposed; what is done before that may be done again.
+    """
+    table, place = state.table, state.place
+    n_cells, n_rungs = len(cuts) - 1, 0
+    for j in range(n_cells):
+        n_rungs = max(n_rungs, cuts[j + 1] - cuts[j])
+    while cursor[0] < len(codes.subjects):
+        i = cursor[0]
+        if codes.times[i] > place["now"][0]:
+            place["now"][0] = codes.times[i]
+        clock = place["now"][0] if reach.seconds else float(place["upcoming"][0])
+        horizon = clock - reach.back
+        if place["upcoming"][0] == 0:
+            place["begin"][0] = clock
+        while (
+            table.marks[OLDEST] < table.marks[UPCOMING]
+            and table.times[table.marks[OLDEST] & (len(table.ring) - 1)] < horizon
+        ):
+            if not _has_room(table, rule.z, n_rungs, 1):
+                return ROOM
+            forget(table, rule, changed)
+        slot = slot_of(clock, place["begin"][0], reach)
+        if slot >= 0 and slot > place["slot"][0]:
+            place["slot"][0] = slot
+            return LOOK
+        if not _has_room(table, rule.z, n_rungs, n_cells):
+            return ROOM
+        subject = codes.subjects[i]
+        for j in range(n_cells):
+            keys = codes.cells[i, cuts[j] : cuts[j + 1]]
+            if keys[0] == 0:
+                cells.levels[i, j] = MISSING
+            else:
+                level, n = rung_of(table, rule, keys, subject)
+                cells.levels[i, j], cells.crowds[i, j] = level, n
+        for j in range(n_cells):
+            if cells.levels[i, j] != MISSING:
+                keys = codes.cells[i, cuts[j] : cuts[j + 1]]
+                leaf = expose(table, rule, keys, subject, clock, changed)
+                if cells.levels[i, j] == 0:
+                    show(table, leaf, subject)
+        cells.z[i] = rule.z
+        if not np.isnan(codes.times[i]):
+            cells.times[i] = place["now"][0]
+        place["upcoming"][0] += 1
+        cursor[0] += 1
+    return DONE

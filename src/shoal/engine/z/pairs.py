@@ -1,0 +1,275 @@
+"""Who has exposed what in the latest window, where values have no ladder: pairs and counts.
+
+All exposures of the window are in a ring, in their order. A pair is a value (by its key) and a
+subject that has exposed it; all that is kept of it is a mark of its hash and the place in the ring
+of its latest exposure, which has the rest. Counts tell how many pairs each value has. Both are hash
+tables with linear probing; deleting shifts what lies behind back, so that they never degrade on an
+endless stream. An exposure, and one that leaves the window, take constant time.
+
+It does what `shoal.engine.z.exposures` does for values with ladders, in as little memory as can be:
+what takes time is to fetch it.
+
+Reference: N. Jha et al., Performance Evaluation 159 (2023), Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.engine.jit import kernel
+from shoal.engine.kernels.arrays import Floats, Ints, Records, power_of_two
+from shoal.engine.z.window import DONE, LEAST, LOOK, MISSING, ROOM, Cells, Reach, slot_of
+
+__all__ = ["N_PAIRS", "Pairs", "empty", "hash_of", "moved", "needed", "published", "room", "take"]
+
+#: The columns of the ring, and the second one of a count. A key of 0 is a free count.
+KEY, SUBJECT, COUNT = 0, 1, 1
+#: A pair is its hash, which has 31 bits, times 2**32, and its place in the ring plus 1; 0 is free.
+PLACE_BITS, PLACE_MASK, HASH_MASK = 32, 2**32 - 1, 2**31 - 1
+#: The marks: how many pairs and values there are, the positions of the oldest exposure and of the
+#: next one.
+N_PAIRS, N_KEYS, OLDEST, UPCOMING = range(4)
+
+
+class Pairs(NamedTuple):
+    """Pairs, counts, the ring of exposures with its times, and where they stand."""
+
+    pairs: Ints
+    counts: Ints
+    ring: Ints
+    times: Floats
+    marks: Ints
+
+
+def empty(n_pairs: int = LEAST, n_keys: int = LEAST, n_exposures: int = LEAST) -> Pairs:
+    """Nobody has exposed anything; there is room for so many of each."""
+    n_ring = power_of_two(n_exposures)
+    return Pairs(
+        np.zeros(power_of_two(2 * n_pairs), np.int64),
+        np.zeros((power_of_two(2 * n_keys), 2), np.int64),
+        np.zeros((n_ring, 2), np.int64),
+        np.zeros(n_ring),
+        np.zeros(4, np.int64),
+    )
+
+
+def needed(table: Pairs) -> tuple[int, int, int]:
+    """How many pairs, values and exposures there are."""
+    marks = table.marks
+    return int(marks[N_PAIRS]), int(marks[N_KEYS]), int(marks[UPCOMING] - marks[OLDEST])
+
+
+def room(table: Pairs) -> tuple[int, int, int]:
+    """How many pairs, values and exposures there is room for."""
+    return len(table.pairs) // 2, len(table.counts) // 2, len(table.ring)
+
+
+def moved(table: Pairs, n_pairs: int, n_keys: int, n_exposures: int) -> Pairs:
+    """The same in tables with room for so many: larger ones, or smaller ones."""
+    other = empty(n_pairs, n_keys, n_exposures)
+    other.marks[:] = table.marks
+    _move(table, other)
+    return other
+
+
+@kernel
+def hash_of(key: int, subject: int) -> int:
+    """A hash of 31 bits of a pair, or with no subject of a value."""
+    # 32-bit halves times 31-bit constants: nothing overflows, compiled or not.
+    h = ((key & 0xFFFFFFFF) * 0x5BD1E995) ^ (((key >> 32) & 0xFFFFFFFF) * 0x2C1B3C6D)
+    h ^= ((subject & 0xFFFFFFFF) * 0x297A2D39) ^ (((subject >> 32) & 0xFFFFFFFF) * 0x45D9F3B5)
+    h ^= h >> 29
+    h = (h & 0xFFFFFFFF) * 0x45D9F3B
+    return (h >> 16) & HASH_MASK
+
+
+@kernel
+def find_count(counts: Ints, key: int) -> int:
+    """Where the count of a value is, or the free line where it would go."""
+    mask = len(counts) - 1
+    at = hash_of(key, 0) & mask
+    while counts[at, KEY] != 0 and counts[at, KEY] != key:
+        at = (at + 1) & mask
+    return at
+
+
+@kernel
+def take(
+    table: Pairs, place: Records, reach: Reach, subjects: Ints, times: Floats, values: Ints,
+    cells: Cells, cursor: Ints,
+) -> int:  # fmt: skip
+    """Take in rows from the cursor on, until all are decided or something else has to be done.
+
+    All of it is in one kernel, and where it stands in plain numbers: calls that pass arrays would
+    take longer than what they do.
+    """
+    pairs, counts, ring, stamps, marks = table
+    pair_mask, count_mask, ring_mask = len(pairs) - 1, len(counts) - 1, len(ring) - 1
+    n_pairs, n_keys = marks[N_PAIRS], marks[N_KEYS]
+    oldest, upcoming = marks[OLDEST], marks[UPCOMING]
+    row, now, begin, z = place["upcoming"][0], place["now"][0], place["begin"][0], place["z"][0]
+    n_cells = values.shape[1]
+    i = cursor[0]
+    why = DONE
+    while i < len(subjects):
+        if times[i] > now:
+            now = times[i]
+        clock = now if reach.seconds else float(row)
+        if row == 0:
+            begin = clock
+        horizon = clock - reach.back
+        while oldest < upcoming and stamps[oldest & ring_mask] < horizon:
+            spot = oldest & ring_mask
+            oldest += 1
+            key = ring[spot, KEY]
+            pair_hash = hash_of(key, ring[spot, SUBJECT])
+            wanted = (pair_hash << PLACE_BITS) + spot + 1
+            at = pair_hash & pair_mask
+            while pairs[at] != 0 and pairs[at] != wanted:
+                at = (at + 1) & pair_mask
+            if pairs[at] == 0:
+                # The subject has exposed the value again since.
+                continue
+            n_pairs -= 1
+            free = at
+            at = (at + 1) & pair_mask
+            while pairs[at] != 0:
+                # One may fill the gap unless its home lies cyclically behind the gap.
+                first = (pairs[at] >> PLACE_BITS) & pair_mask
+                if ((at - first) & pair_mask) >= ((at - free) & pair_mask):
+                    pairs[free] = pairs[at]
+                    free = at
+                at = (at + 1) & pair_mask
+            pairs[free] = 0
+            at = hash_of(key, 0) & count_mask
+            while counts[at, KEY] != key:
+                at = (at + 1) & count_mask
+            counts[at, COUNT] -= 1
+            if counts[at, COUNT] == 0:
+                _drop_count(counts, at)
+                n_keys -= 1
+        slot = slot_of(clock, begin, reach)
+        if slot >= 0 and slot > place["slot"][0]:
+            place["slot"][0] = slot
+            why = LOOK
+            break
+        if (
+            2 * (n_pairs + n_cells) > len(pairs)
+            or 2 * (n_keys + n_cells) > len(counts)
+            or upcoming - oldest + n_cells > len(ring)
+        ):
+            why = ROOM
+            break
+        subject = subjects[i]
+        for j in range(n_cells):
+            key = values[i, j]
+            if key == 0:
+                cells.levels[i, j] = MISSING
+                continue
+            count = hash_of(key, 0) & count_mask
+            while counts[count, KEY] != 0 and counts[count, KEY] != key:
+                count = (count + 1) & count_mask
+            pair_hash = hash_of(key, subject)
+            at = pair_hash & pair_mask
+            while pairs[at] != 0:
+                if pairs[at] >> PLACE_BITS == pair_hash:
+                    spot = (pairs[at] & PLACE_MASK) - 1
+                    if ring[spot, KEY] == key and ring[spot, SUBJECT] == subject:
+                        break
+                at = (at + 1) & pair_mask
+            if pairs[at] == 0:
+                n_pairs += 1
+                if counts[count, KEY] == 0:
+                    counts[count, KEY] = key
+                    counts[count, COUNT] = 0
+                    n_keys += 1
+                counts[count, COUNT] += 1
+            spot = upcoming & ring_mask
+            pairs[at] = (pair_hash << PLACE_BITS) + spot + 1
+            ring[spot, KEY] = key
+            ring[spot, SUBJECT] = subject
+            stamps[spot] = clock
+            upcoming += 1
+            if counts[count, COUNT] >= z:
+                cells.levels[i, j] = 0
+                cells.crowds[i, j] = counts[count, COUNT]
+        cells.z[i] = z
+        if not np.isnan(times[i]):
+            cells.times[i] = now
+        row += 1
+        i += 1
+    marks[N_PAIRS], marks[N_KEYS], marks[OLDEST], marks[UPCOMING] = (
+        n_pairs,
+        n_keys,
+        oldest,
+        upcoming,
+    )
+    place["upcoming"][0], place["now"][0], place["begin"][0] = row, now, begin
+    cursor[0] = i
+    return why
+
+
+@kernel
+def _drop_count(counts: Ints, free: int) -> None:
+    mask = len(counts) - 1
+    at = (free + 1) & mask
+    while counts[at, KEY] != 0:
+        if ((at - hash_of(counts[at, KEY], 0)) & mask) >= ((at - free) & mask):
+            counts[free, KEY] = counts[at, KEY]
+            counts[free, COUNT] = counts[at, COUNT]
+            free = at
+        at = (at + 1) & mask
+    counts[free, KEY] = 0
+
+
+@kernel
+def _is_latest(table: Pairs, spot: int) -> bool:
+    """Whether an exposure is the latest one of its pair."""
+    pairs, ring = table.pairs, table.ring
+    pair_hash = hash_of(ring[spot, KEY], ring[spot, SUBJECT])
+    wanted = (pair_hash << PLACE_BITS) + spot + 1
+    at = pair_hash & (len(pairs) - 1)
+    while pairs[at] != 0 and pairs[at] != wanted:
+        at = (at + 1) & (len(pairs) - 1)
+    return pairs[at] != 0
+
+
+@kernel
+def _move(table: Pairs, other: Pairs) -> None:
+    counts, ring = table.counts, table.ring
+    for i in range(len(counts)):
+        if counts[i, KEY] != 0:
+            at = find_count(other.counts, counts[i, KEY])
+            other.counts[at, KEY] = counts[i, KEY]
+            other.counts[at, COUNT] = counts[i, COUNT]
+    for position in range(table.marks[OLDEST], table.marks[UPCOMING]):
+        here, there = position & (len(ring) - 1), position & (len(other.ring) - 1)
+        other.ring[there, KEY] = ring[here, KEY]
+        other.ring[there, SUBJECT] = ring[here, SUBJECT]
+        other.times[there] = table.times[here]
+        if _is_latest(table, here):
+            pair_hash = hash_of(ring[here, KEY], ring[here, SUBJECT])
+            at = pair_hash & (len(other.pairs) - 1)
+            while other.pairs[at] != 0:
+                at = (at + 1) & (len(other.pairs) - 1)
+            other.pairs[at] = (pair_hash << PLACE_BITS) + there + 1
+
+
+@kernel
+def published(table: Pairs, z: int) -> tuple[Ints, Ints]:
+    """The subjects and the values of the pairs whose value z subjects have exposed."""
+    pairs, counts, ring = table.pairs, table.counts, table.ring
+    subjects = np.empty(table.marks[N_PAIRS], np.int64)
+    keys = np.empty(len(subjects), np.int64)
+    n = 0
+    for i in range(len(pairs)):
+        if pairs[i] != 0:
+            spot = (pairs[i] & PLACE_MASK) - 1
+            key = ring[spot, KEY]
+            if z <= 1 or counts[find_count(counts, key), COUNT] >= z:
+                subjects[n] = ring[spot, SUBJECT]
+                keys[n] = key
+                n += 1
+    return subjects[:n], keys[:n]

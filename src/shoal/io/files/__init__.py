@@ -1,0 +1,1 @@
+"""Files and folders as sources and sinks: read, followed, replayed, appended, replaced."""

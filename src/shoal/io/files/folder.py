@@ -1,0 +1,316 @@
+"""A folder in which complete files lie, or appear."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import CheckpointError, ParameterError, ResourceError
+from shoal.events import sentence
+from shoal.io.base import Position, Span
+from shoal.io.files.atomic import ASIDE
+from shoal.io.files.byte_ranges import Plain, print_of_whole
+from shoal.io.files.replay import Replaying, is_plain_text, open_rows
+from shoal.io.files.row_blocks import FileRows, Piece
+from shoal.io.formats.names import Format, tell_format
+from shoal.io.streams import reading
+
+__all__ = ["FolderSource", "files_in", "has_only_folders"]
+
+logger = logging.getLogger("shoal.io")
+
+#: Files whose names end so aren't complete.
+UNFINISHED = (ASIDE, ".tmp", ".part")
+
+
+#: What lies in a folder to say that it is complete.
+COMPLETE = "_SUCCESS"
+
+
+def files_in(folder: Path, *, nested: bool = False) -> dict[str, os.stat_result]:
+    """Give the complete files of a folder, by name, and what the system knows of each.
+
+    Left alone are folders, and names that begin with a dot or end as an unfinished file's does.
+
+    Parameters
+    ----------
+    folder
+        Where they lie.
+    nested
+        Whether to give the files of the folders in it, too, by their names from there on, as
+        ``day/part.csv``. Then names that begin with ``_`` are left alone as well, those of folders
+        too: so the systems that write such folders name what isn't data.
+    """
+    found = dict(_files_in(folder, "", nested))
+    # Folder by folder: as plain text "a-b/c" would come before "a/c".
+    return dict(sorted(found.items(), key=lambda item: item[0].split("/")))
+
+
+def _files_in(folder: Path, above: str, nested: bool) -> Iterator[tuple[str, os.stat_result]]:
+    with reading(str(folder), "the folder is damaged"), os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if name.startswith((".", "_") if nested else ".") or name.endswith(UNFINISHED):
+                continue
+            try:
+                if entry.is_file():
+                    yield above + name, entry.stat()
+            except FileNotFoundError:
+                continue
+            # A link to a folder may lead back to where it lies.
+            if nested and entry.is_dir(follow_symlinks=False):
+                yield from _files_in(folder / name, f"{above}{name}/", nested)
+
+
+def has_only_folders(folder: Path) -> bool:
+    """Whether a folder has no files of its own, but folders: such as one for each batch."""
+    if any(name != COMPLETE for name in files_in(folder)):
+        return False
+    with reading(str(folder), "the folder is damaged"):
+        there = [entry.name for entry in folder.iterdir() if entry.is_dir()]
+    return any(not name.startswith((".", "_")) for name in there)
+
+
+class FolderSource(Replaying):
+    """The rows of all files of a folder, file after file in the order of their names.
+
+    Files must be complete when they appear. Those that appear later are read later, in the order
+    of their names among themselves. A file that has been read may be taken away, and must not
+    change. All have one format, and the columns that are asked for.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    columns
+        The columns to read; None for those of the first file.
+    format
+        The format of all files; None if the ending of each name tells.
+    nested
+        Whether to read the files of the folders in it, too (see `files_in`). There need be none
+        where a folder has a file ``_SUCCESS``, which says that it is complete.
+    follow
+        Whether to wait for more files when all have been read.
+    poll
+        After how many seconds to look again.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        columns: Sequence[str] | None = None,
+        *,
+        format: str | None = None,  # noqa: A002 - the word users know
+        nested: bool = False,
+        follow: bool = False,
+        poll: float = 0.2,
+    ) -> None:
+        super().__init__(path, columns, poll)
+        self._folder = Path(path)
+        self._format = format
+        self._nested = nested
+        self._follow = follow
+        self._first: Format | None = None
+        # The file that is read, and its name in spans; where its rows begin.
+        self._file = self._stream = ""
+        self._start = 0
+        # Replaced, never changed: positions share it.
+        self._done: dict[str, str] = {}
+        self._looked: dict[str, tuple[int, int, int]] = {}
+        self._waiting: deque[str] = deque()
+        self._empty = True
+        self._open_next()
+
+    def describe(self) -> str:
+        """What is read, for a message."""
+        return f"{self._name} (a folder, {len(self.schema_names)} columns)"
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def _next(self) -> Piece | None:
+        while True:
+            if self._rows is None and not self._open_next():
+                if self._empty and not (self._follow or self._done or self._is_complete()):
+                    raise ResourceError(
+                        f"{self._name}: has no files to read. Put files in it, or wait for them "
+                        "with --follow."
+                    )
+                self._ended = not self._follow
+                return None
+            assert self._rows is not None
+            piece = self._rows.read(self._n_rows, final=True)
+            last = piece is None or self._rows.left() == 0
+            if last:
+                self._finish()
+            if piece is not None:
+                return piece
+
+    def _is_complete(self) -> bool:
+        """Whether somebody said that there are no rows."""
+        return self._nested and any(self._folder.rglob(COMPLETE))
+
+    def _open_next(self) -> bool:
+        """Open the next file that is neither done nor unfinished, if there is one."""
+        if not self._waiting:
+            self._look()
+        while self._waiting:
+            name = self._waiting.popleft()
+            path = self._folder / name
+            if not path.exists():
+                text = f"{path}: was taken away before it was read"
+                sentence(logger, logging.WARNING, "file taken away", text)
+            elif self._kind(name).name == "jsonl" and not path.stat().st_size:
+                # JSON lines have no header: a file without rows is empty, and no mistake.
+                self._done = {**self._done, name: self._print(name)}
+                self._empty = False
+            else:
+                self._open(name)
+                return True
+        return False
+
+    def _look(self) -> None:
+        """Find the files that wait, and check that those that are done are as they were."""
+        found = files_in(self._folder, nested=self._nested)
+        gone = [name for name in self._done if name not in found]
+        if gone:
+            self._done = {name: known for name, known in self._done.items() if name in found}
+            for name in gone:
+                self._looked.pop(name, None)
+        for name in self._done:
+            self._check_done(name, found[name])
+        self._waiting = deque(name for name in found if name not in self._done)
+
+    def _check_done(self, name: str, now: os.stat_result) -> None:
+        look = (now.st_size, now.st_mtime_ns, now.st_ino)
+        if self._looked.get(name) == look:
+            return
+        if self._print(name) != self._done[name]:
+            raise self._changed(name)
+        self._looked[name] = look
+
+    def _open(self, name: str) -> None:
+        path = self._folder / name
+        kind = self._kind(name)
+        stream = f"{name}:{self._print(name)}"
+        self._note(open_rows(path, kind, self._asked, known=self._columns, kinds=self._kinds))
+        assert self._rows is not None
+        self._first = self._first or kind
+        self._file, self._stream, self._start = name, stream, self._rows.at
+        self._empty = False
+
+    def _kind(self, name: str) -> Format:
+        """Tell the format of a file, which must be that of the files before it."""
+        path = self._folder / name
+        try:
+            kind = tell_format(name, self._format)
+        except ParameterError:
+            if self._format is not None:
+                raise
+            raise ResourceError(
+                f"{path}: can't be read: its ending stands for no known format. Take it away, or "
+                "say the format of all files."
+            ) from None
+        if self._first is not None and kind.name != self._first.name:
+            raise ResourceError(
+                f"{path}: can't be read: it is {kind.name}, and the files before it were "
+                f"{self._first.name}. Put files of different formats into different folders."
+            )
+        return kind
+
+    def _finish(self) -> None:
+        """Be done with a file."""
+        assert self._rows is not None
+        self._kinds = self._rows.kinds
+        self._leave()
+        known = self._stream.rpartition(":")[2]
+        if self._print(self._file) != known:
+            raise self._changed(self._file)
+        self._done = {**self._done, self._file: known}
+
+    def _leave(self) -> None:
+        if self._rows is not None:
+            self._rows.close()
+        self._rows = None
+
+    def _print(self, name: str) -> str:
+        octets = Plain(self._folder / name)
+        try:
+            return print_of_whole(octets)
+        finally:
+            octets.close()
+
+    def _changed(self, name: str) -> ResourceError:
+        return ResourceError(
+            f"{self._folder / name}: has changed since it was read. A file must be complete when "
+            "it appears: write it under another name, and rename it; put new rows into a new file."
+        )
+
+    # -- going on and reading again --------------------------------------------------------------
+
+    def _span(self, piece: Piece) -> Span:
+        return Span(self._stream, piece.begin, piece.end)
+
+    def _state(self) -> dict[str, Any]:
+        streams = {} if self._rows is None else {self._stream: self._rows.at}
+        return {"streams": streams, "done": self._done}
+
+    def _seek(self, position: Position, stream: str | None, at: int) -> None:
+        self._leave()
+        self._waiting.clear()
+        self._done, self._empty = dict(position["done"]), False
+        self._look()
+        self._waiting.clear()
+        if stream is not None:
+            self._open_again(stream)
+            assert self._rows is not None
+            self._rows.go_to(at)
+
+    def _find(self, span: Span) -> FileRows:
+        if self._rows is not None and self._stream != span.stream:
+            if self._rows.at == self._start:
+                self._leave()
+            else:
+                self._end_again()
+        if self._rows is None:
+            self._open_again(span.stream)
+        self._waiting.clear()
+        assert self._rows is not None
+        return self._rows
+
+    def _end_again(self) -> None:
+        """Be done with a file that was done before the stop: nothing must have been added."""
+        assert self._rows is not None
+        if self._rows.read(self._n_rows, final=True) is not None:
+            raise self._gone(self._file)
+        self._finish()
+
+    def _open_again(self, stream: str) -> None:
+        name, _, known = stream.rpartition(":")
+        path = self._folder / name
+        if not path.is_file() or self._print(name) != known:
+            raise self._gone(name)
+        self._open(name)
+
+    def _gone(self, name: str) -> CheckpointError:
+        return CheckpointError(
+            f"{self._folder / name}: was read before the stop, and is gone or has changed since. "
+            "Bring back the file as it was, or start anew with an empty checkpoint folder and an "
+            "empty output."
+        )
+
+    # -- what waits ------------------------------------------------------------------------------
+
+    def _lag(self) -> int | None:
+        rows, file, done = self._rows, self._file, self._done
+        left = 0 if rows is None else rows.left()
+        for name, now in files_in(self._folder, nested=self._nested).items():
+            if name in done or (rows is not None and name == file):
+                continue
+            if left is None or not is_plain_text(tell_format(name, self._format)):
+                return None
+            left += now.st_size
+        return left

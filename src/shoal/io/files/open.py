@@ -1,0 +1,120 @@
+"""Open sources and sinks by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.io.base import BATCH_ROWS, Sink, Source
+from shoal.io.files.folder import FolderSource
+from shoal.io.formats.arrow import ArrowSink, ArrowSource
+from shoal.io.formats.csv import CsvSink, CsvSource
+from shoal.io.formats.jsonl import JsonSink, JsonSource
+from shoal.io.formats.names import Format, tell_format
+from shoal.io.formats.parquet import ParquetSink, ParquetSource
+from shoal.io.streams import Output, compressed, open_input, open_output
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["make_sink", "open_sink", "open_source"]
+
+
+def open_source(
+    path: str | os.PathLike[str],
+    columns: Sequence[str] | None = None,
+    *,
+    format: str | None = None,  # noqa: A002 - the word users know
+    batch_rows: int = BATCH_ROWS,
+) -> Source:
+    """Open an input for reading.
+
+    Parameters
+    ----------
+    path
+        A file; ``-`` is standard input; of a folder all files, in the order of their names.
+    columns
+        The columns to read, in this order; None for all.
+    format
+        One of `FORMATS`, maybe with a compression, as in ``csv.gz``. Without it the ending of the
+        name tells; standard input is then CSV.
+    batch_rows
+        How many rows a chunk has at most; not for a folder, whose chunks are some megabytes.
+
+    Raises
+    ------
+    JobError
+        If a column isn't there, or the format isn't known.
+    ResourceError
+        If the input can't be read.
+    """
+    if Path(path).is_dir():
+        return FolderSource(path, columns, format=format)
+    kind = tell_format(path, format)
+    source = open_input(path, kind.compression)
+    try:
+        match kind.name:
+            case "csv":
+                return CsvSource(source, columns, batch_rows=batch_rows)
+            case "tsv":
+                return CsvSource(source, columns, delimiter="\t", batch_rows=batch_rows)
+            case "jsonl":
+                return JsonSource(source, columns, batch_rows=batch_rows)
+            case "parquet":
+                return ParquetSource(source, columns, batch_rows=batch_rows)
+            case _:
+                return ArrowSource(source, columns, batch_rows=batch_rows)
+    except BaseException:
+        source.close()
+        raise
+
+
+def open_sink(
+    path: str | os.PathLike[str],
+    schema: pa.Schema,
+    *,
+    format: str | None = None,  # noqa: A002 - the word users know
+) -> Sink:
+    """Create an output, or empty one that is there.
+
+    Parameters
+    ----------
+    path
+        A file; ``-`` is standard output.
+    schema
+        The columns and their types as they are written, without dictionaries.
+    format
+        As for `open_source`.
+
+    Raises
+    ------
+    JobError
+        If the format isn't known, or can't carry a column.
+    ResourceError
+        If the output can't be written.
+    """
+    kind = tell_format(path, format)
+    output = open_output(path)
+    try:
+        return make_sink(output, schema, kind)
+    except BaseException:
+        output.close()
+        raise
+
+
+def make_sink(output: Output, schema: pa.Schema, kind: Format) -> Sink:
+    """Put a format, and its compression, before an output."""
+    stream = compressed(output, kind.compression)
+    match kind.name:
+        case "csv":
+            return CsvSink(stream, schema)
+        case "tsv":
+            return CsvSink(stream, schema, delimiter="\t")
+        case "jsonl":
+            return JsonSink(stream, schema)
+        case "parquet":
+            return ParquetSink(stream, schema)
+        case _:
+            return ArrowSink(stream, schema)

@@ -1,0 +1,1 @@
+"""File formats: one module for each, and the registry that finds it by name."""

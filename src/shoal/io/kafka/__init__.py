@@ -1,0 +1,1 @@
+"""Kafka topics as source and sink. Guarantee: exactly once for readers of committed messages."""

@@ -1,0 +1,191 @@
+"""What source and sink share: making clients, asking for a topic, and what goes wrong with both.
+
+librdkafka reconnects by itself. What is added here is a sentence: once when the broker goes away,
+once when it is back, and an error at once where waiting can't help.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from shoal.errors import JobError, Problem, ResourceError, ShoalError
+from shoal.events import sentence
+from shoal.io.kafka.settings import KafkaSettings
+
+__all__ = ["OPEN_SECONDS", "Link", "confluent"]
+
+LOG = logging.getLogger("shoal.kafka")
+#: The client's own lines repeat themselves every second; whoever wants them adds a handler.
+CLIENT_LOG = logging.getLogger("shoal.kafka.client")
+CLIENT_LOG.addHandler(logging.NullHandler())
+CLIENT_LOG.propagate = False
+
+#: How long, in seconds, a broker may take to answer when a job starts.
+OPEN_SECONDS = 15.0
+#: How long one question to the broker waits at most, so that stopping doesn't take long.
+ASK_SECONDS = 1.0
+#: A broker that is back is found soon.
+RECONNECTING = {"reconnect.backoff.max.ms": 1000}
+#: From this version on, librdkafka forgets all brokers when none answers, and may then wait for one
+#: that it has forgotten.
+FORGETS = 0x020B00FF
+#: How long a topic may be unknown: one that was just created takes a moment to get around.
+UNKNOWN_SECONDS = 2.0
+
+
+def confluent() -> Any:
+    """Give the client library.
+
+    Raises
+    ------
+    JobError
+        If it isn't installed.
+    """
+    try:
+        import confluent_kafka
+    except ImportError:
+        raise JobError(
+            Problem(
+                "kafka",
+                "needs confluent-kafka, which isn't installed",
+                None,
+                "pip install 'shoal[kafka]'",
+            )
+        ) from None
+    return confluent_kafka
+
+
+class Link:
+    """The way to a broker: makes clients, and notices whether it is away.
+
+    Parameters
+    ----------
+    settings
+        What the job says. Secrets are looked up here, and nowhere else.
+    """
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._library = confluent()
+        self._settings = settings
+        self._resolved = settings.resolved()
+        self._refused: str | None = None
+        #: Whether no broker answers, as far as is known.
+        self.away = False
+
+    @property
+    def steady(self) -> dict[str, str]:
+        """Settings with which a producer doesn't forget its brokers while they are away."""
+        forgets = self._library.libversion()[1] >= FORGETS
+        return {"metadata.recovery.strategy": "none"} if forgets else {}
+
+    def consumer(self, **own: Any) -> Any:
+        """Make a consumer; dots in the names of settings are written as underscores."""
+        return self._client(self._library.Consumer, own)
+
+    def producer(self, **own: Any) -> Any:
+        """Make a producer."""
+        return self._client(self._library.Producer, own)
+
+    def _client(self, kind: Any, own: dict[str, Any]) -> Any:
+        given = {name.replace("_", "."): value for name, value in own.items()}
+        mine = {"error_cb": self._on_error, "logger": CLIENT_LOG}
+        try:
+            return kind({**RECONNECTING, **self._resolved.values, **given, **mine})
+        except (self._library.KafkaException, ValueError, TypeError) as error:
+            raise self._wrong_setting(error) from None
+
+    def _wrong_setting(self, error: Exception) -> JobError:
+        text = error.args[0].str() if hasattr(error.args[0], "str") else str(error)
+        named = [name for name in self._settings.settings if f'"{name}"' in text or name in text]
+        key = f"settings.{max(named, key=len)}" if named else "settings"
+        return JobError(
+            Problem(
+                key, "isn't taken by the client", self._resolved.hide(text.strip().rstrip("."))
+            ),
+            where=self._settings.where,
+        )
+
+    def _on_error(self, error: Any) -> None:
+        code, kinds = error.code(), self._library.KafkaError
+        if code in (kinds._AUTHENTICATION, kinds._SSL):
+            self._refused = error.str()
+        elif code == kinds._ALL_BROKERS_DOWN:
+            self.lost()
+
+    def lost(self) -> None:
+        """Note that no broker answers."""
+        if not self.away:
+            self.away = True
+            text = f"{self._settings.where}: no broker answers; waiting for it to come back"
+            sentence(LOG, logging.WARNING, "broker away", text)
+
+    def answered(self) -> None:
+        """Note that a broker has answered."""
+        if self.away:
+            self.away = False
+            text = f"{self._settings.where}: the broker is back"
+            sentence(LOG, logging.WARNING, "broker back", text)
+
+    def check(self) -> None:
+        """Raise `ResourceError` if the broker refuses us, which waiting doesn't mend."""
+        if self._refused is not None:
+            raise ResourceError(
+                f"{self._settings.where}: the broker refuses the connection: "
+                f"{self._resolved.hide(self._refused)}. Check security.protocol and the "
+                "sasl and ssl settings of the job."
+            )
+
+    def failure(self, error: Any) -> ShoalError:
+        """Give what a `KafkaError` means, as an exception of ours."""
+        kinds = self._library.KafkaError
+        where, topic = self._settings.where, self._settings.topic
+        if error.code() in (kinds.UNKNOWN_TOPIC_OR_PART, kinds._UNKNOWN_TOPIC):
+            return ResourceError(
+                f"{where}: there is no such topic. Check the name, or create it, e.g. with "
+                f"kafka-topics.sh --create --topic {topic} --bootstrap-server "
+                f"{self._settings.servers}, or python -m shoal.testing.broker --at "
+                f"{self._settings.servers} --topics {topic}."
+            )
+        if error.code() in (
+            kinds.TOPIC_AUTHORIZATION_FAILED,
+            kinds.GROUP_AUTHORIZATION_FAILED,
+            kinds.CLUSTER_AUTHORIZATION_FAILED,
+            kinds.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ):
+            said = self._resolved.hide(error.str())
+            return ResourceError(f"{where}: isn't allowed: {said}. Check the user's rights (ACL).")
+        return ResourceError(f"{where}: {self._resolved.hide(error.str())}.")
+
+    def partitions(self, client: Any, seconds: float = OPEN_SECONDS) -> list[int]:
+        """Ask which partitions the topic has.
+
+        Raises
+        ------
+        ResourceError
+            If there is no such topic, or nobody answers.
+        """
+        unknown = self._library.KafkaError.UNKNOWN_TOPIC_OR_PART
+        start = time.monotonic()
+        while True:
+            client.poll(0)
+            self.check()
+            waited = time.monotonic() - start
+            try:
+                answer = client.list_topics(self._settings.topic, timeout=ASK_SECONDS)
+            except self._library.KafkaException as error:
+                if waited < seconds:
+                    continue
+                said = self._resolved.hide(error.args[0].str())
+                raise ResourceError(
+                    f"{self._settings.where}: no broker answers ({said}). Is it running, and is "
+                    "the address right?"
+                ) from None
+            self.answered()
+            topic = answer.topics[self._settings.topic]
+            if topic.error is None:
+                return sorted(topic.partitions)
+            if topic.error.code() != unknown or waited >= min(seconds, UNKNOWN_SECONDS):
+                raise self.failure(topic.error)
+            time.sleep(0.05)

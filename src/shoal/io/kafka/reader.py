@@ -1,0 +1,267 @@
+"""Messages of some partitions of a topic, at will or exactly those of given spans."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shoal.errors import CheckpointError, ResourceError, ShoalError
+from shoal.io.base import Span
+from shoal.io.kafka.client import OPEN_SECONDS, Link, confluent
+from shoal.io.kafka.settings import KafkaSettings, unless_set
+
+__all__ = ["PartitionReader", "partition_of", "span_of"]
+
+#: How long, in seconds, one call waits for messages.
+WAIT = 0.05
+#: How many messages of a partition may wait while those of another are needed.
+STASH = 10_000
+#: How messages are fetched ahead: so many that parsing never waits, so few that memory stays small.
+FETCHING = {"queued.max.messages.kbytes": 32768, "fetch.queue.backoff.ms": 5}
+#: How long, in seconds, a partition may end before messages that it had, until they count as gone.
+GONE_SECONDS = 10.0
+#: How many messages are asked for at once where no more is known.
+AT_ONCE = 1000
+
+
+def span_of(partition: int, begin: int, end: int, n_messages: int) -> Span:
+    """Say where messages lie, and how many there are: offsets between them may have none.
+
+    >>> span_of(0, 7, 10, 3), span_of(0, 7, 10, 2)
+    (Span(stream='0', begin=7, end=10), Span(stream='0/2', begin=7, end=10))
+    """
+    gaps = n_messages < end - begin
+    return Span(f"{partition}/{n_messages}" if gaps else str(partition), begin, end)
+
+
+def partition_of(span: Span) -> int:
+    """The partition in which the messages of a span lie."""
+    return int(span.stream.partition("/")[0])
+
+
+def _n_messages(span: Span) -> int:
+    number = span.stream.partition("/")[2]
+    return int(number) if number else span.end - span.begin
+
+
+class PartitionReader:
+    """Reads the partitions it is given, and no others, from where it is told.
+
+    Messages are assigned, not subscribed to: nobody takes a partition away, and no offset is kept
+    at the broker. Where an offset isn't there any more, that is an error and not a jump.
+
+    Parameters
+    ----------
+    settings
+        The topic, and where it is.
+    stopped
+        Set when a call that waits shall end.
+    """
+
+    def __init__(self, settings: KafkaSettings, stopped: threading.Event) -> None:
+        self._library = confluent()
+        self._settings = settings
+        self._stopped = stopped
+        self._link = Link(settings)
+        self._consumer = self._link.consumer(
+            group_id="shoal",
+            enable_auto_commit=False,
+            enable_auto_offset_store=False,
+            auto_offset_reset="error",
+            isolation_level="read_committed",
+            enable_partition_eof=True,
+            allow_auto_create_topics=False,
+            max_poll_interval_ms=86_400_000,
+            **unless_set(settings, FETCHING),
+        )
+        self._assigned = False
+        self._paused: set[int] = set()
+        self._stash: dict[int, deque[Any]] = {}
+        #: The next offset of each partition that hasn't been given.
+        self.next: dict[int, int] = {}
+        #: Up to where each partition is known to hold nothing more for us.
+        self._seen: dict[int, int] = {}
+
+    def partitions(self, seconds: float = OPEN_SECONDS) -> list[int]:
+        """Ask which partitions the topic has."""
+        return self._link.partitions(self._consumer, seconds)
+
+    def bounds(self, partition: int) -> tuple[int, int]:
+        """Ask for the first offset that is there, and the one after the last."""
+        place = self._library.TopicPartition(self._settings.topic, partition)
+        try:
+            low, high = self._consumer.get_watermark_offsets(place, timeout=OPEN_SECONDS)
+        except self._library.KafkaException as error:
+            raise self._link.failure(error.args[0]) from None
+        return low, high
+
+    def start(self, offsets: Mapping[int, int]) -> None:
+        """Begin at these offsets."""
+        self.next = dict(offsets)
+        self._assigned = False
+
+    @property
+    def is_away(self) -> bool:
+        """Whether no broker answers."""
+        return self._link.away
+
+    def lag(self) -> int | None:
+        """How many offsets are known to wait in all partitions; None if it isn't known."""
+        n_waiting = 0
+        for partition, offset in list(self.next.items()):
+            place = self._library.TopicPartition(self._settings.topic, partition)
+            try:
+                _, high = self._consumer.get_watermark_offsets(place, cached=True)
+            except (RuntimeError, self._library.KafkaException):
+                return None
+            if high < 0:
+                return None
+            # The last offsets may be marks of transactions, which are never given.
+            n_waiting += max(0, high - max(offset, self._seen.get(partition, 0)))
+        return n_waiting
+
+    def take(self, n_messages: int) -> list[Any]:
+        """Give what has come, at most so many messages; by partition and offset."""
+        self._assign()
+        if self._paused:
+            self._resume(self._paused)
+        if not any(self._stash.values()):
+            self._fetch(n_messages)
+        taken: list[Any] = []
+        for partition in sorted(self._stash):
+            stash = self._stash[partition]
+            while stash and len(taken) < n_messages:
+                taken.append(stash.popleft())
+        for message in taken:
+            self.next[message.partition()] = message.offset() + 1
+        return taken
+
+    def take_spans(self, spans: Sequence[Span]) -> list[Any]:
+        """Give exactly the messages of these spans, in their order.
+
+        Raises
+        ------
+        CheckpointError
+            If one that was there isn't any more.
+        """
+        needs = {partition_of(span): span for span in spans}
+        if any(span.begin < self.next[partition] for partition, span in needs.items()):
+            self.start(self.next | {partition: span.begin for partition, span in needs.items()})
+        self._assign()
+        self._resume(self._paused & needs.keys())
+        taken: dict[int, list[Any]] = {partition: [] for partition in needs}
+        came = time.monotonic()
+        while True:
+            for partition, span in needs.items():
+                self._move(span, self._stash[partition], taken[partition])
+            short = [p for p, span in needs.items() if self._is_short(taken[p], span)]
+            if not short:
+                break
+            if self._stopped.is_set():
+                raise ResourceError(f"{self._settings.where}: stopped while reading again.")
+            if short[0] in self._seen and time.monotonic() > came + GONE_SECONDS:
+                raise self._gone(short[0], needs[short[0]].begin)
+            if self._fetch(AT_ONCE) or self._link.away:
+                came = time.monotonic()
+            self._pause({p for p, s in self._stash.items() if len(s) > STASH and p not in needs})
+        for partition, span in needs.items():
+            if len(taken[partition]) != _n_messages(span):
+                raise self._gone(partition, span.begin)
+            self.next[partition] = span.end
+        return [message for partition in needs for message in taken[partition]]
+
+    def _is_short(self, taken: list[Any], span: Span) -> bool:
+        return not taken or taken[-1].offset() < span.end - 1
+
+    def _move(self, span: Span, stash: deque[Any], taken: list[Any]) -> None:
+        while stash and stash[0].offset() < span.end:
+            taken.append(stash.popleft())
+        is_cut = bool(taken) and taken[0].offset() != span.begin
+        partition = partition_of(span)
+        seen = self._seen.get(partition, 0)
+        is_over = bool(stash) or seen >= span.end
+        if is_cut or (is_over and self._is_short(taken, span)):
+            raise self._gone(partition, span.begin)
+
+    def _gone(self, partition: int, offset: int) -> CheckpointError:
+        return CheckpointError(
+            f"{self._settings.where}: partition {partition} no longer has the messages from "
+            f"offset {offset} on that the checkpoint goes on from; retention or compaction has "
+            "removed them, or it is another topic of the same name. Held rows can't be rebuilt: "
+            "start anew with an empty checkpoint folder and another job name."
+        )
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._consumer.close()
+
+    def _assign(self) -> None:
+        if self._assigned:
+            return
+        self._stash = {partition: deque() for partition in self.next}
+        self._seen.clear()
+        self._paused.clear()
+        places = self._library.TopicPartition
+        self._consumer.assign([places(self._settings.topic, p, o) for p, o in self.next.items()])
+        self._assigned = True
+
+    def _pause(self, partitions: set[int]) -> None:
+        if new := partitions - self._paused:
+            self._consumer.pause(
+                [self._library.TopicPartition(self._settings.topic, p) for p in new]
+            )
+            self._paused |= new
+
+    def _resume(self, partitions: set[int]) -> None:
+        if partitions:
+            places = [self._library.TopicPartition(self._settings.topic, p) for p in partitions]
+            self._consumer.resume(places)
+            self._paused = self._paused - partitions
+
+    def _fetch(self, n_messages: int) -> int:
+        """Wait a little for messages, and stash what has come; give how much that was."""
+        got = self._consumer.consume(n_messages, WAIT)
+        self._link.check()
+        if got:
+            self._link.answered()
+        elif self._link.away:
+            # Silence may be a broker that is away, or one that is back and has nothing new.
+            self.count_partitions()
+        stashes = self._stash
+        for message in got:
+            error = message.error()
+            if error is None:
+                stashes[message.partition()].append(message)
+            else:
+                self._note(message, error)
+        return len(got)
+
+    def count_partitions(self) -> int | None:
+        """Ask how many partitions the topic has now; None if nobody answers at once."""
+        try:
+            answer = self._consumer.list_topics(self._settings.topic, timeout=WAIT)
+        except self._library.KafkaException:
+            return None
+        self._link.answered()
+        return len(answer.topics[self._settings.topic].partitions)
+
+    def _note(self, message: Any, error: Any) -> None:
+        """Judge an event that came instead of a message."""
+        kinds = self._library.KafkaError
+        if error.code() == kinds._PARTITION_EOF:
+            self._seen[message.partition()] = message.offset()
+        elif error.code() in (kinds._AUTO_OFFSET_RESET, kinds.OFFSET_OUT_OF_RANGE):
+            raise self._out_of_range(message.partition())
+        elif not error.retriable() and error.code() not in (kinds._TRANSPORT, kinds._TIMED_OUT):
+            raise self._link.failure(error)
+
+    def _out_of_range(self, partition: int) -> ShoalError:
+        return CheckpointError(
+            f"{self._settings.where}: partition {partition} no longer has offset "
+            f"{self.next[partition]}, which comes next; retention has removed rows before they "
+            "were read, or the topic was made anew. Rows are lost: raise the topic's retention, "
+            "and start anew with an empty checkpoint folder and another job name."
+        )

@@ -1,0 +1,227 @@
+"""Rows of a Kafka topic, which can be read again from any position."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from shoal.errors import CheckpointError, JobError, Problem
+from shoal.events import sentence
+from shoal.io.base import BATCH_ROWS, Chunk, Position, Span
+from shoal.io.kafka.client import LOG
+from shoal.io.kafka.reader import PartitionReader, partition_of, span_of
+from shoal.io.kafka.settings import KafkaSettings
+from shoal.io.kafka.values import Rows, values_for
+
+__all__ = ["KafkaSource"]
+
+#: How many messages, and about how many bytes, a chunk has at most.
+MOST_MESSAGES, MOST_BYTES = 20_000, 16 << 20
+#: How many messages are asked for while it isn't known how many rows they have.
+FIRST_MESSAGES = 10
+#: How often, in seconds, it is asked whether the topic has got new partitions.
+LOOK_SECONDS = 60.0
+
+
+class KafkaSource:
+    """Rows of the messages of a topic, of all its partitions or of those that are named.
+
+    A chunk is what came at once, by partition and offset; its spans are offsets. Nothing is kept at
+    the broker: the position is the caller's. Only what was committed is read. A message that
+    can't be read is one bad row; an offset that isn't there any more ends the iteration with
+    `CheckpointError`. While no broker answers, the source waits.
+
+    A partition that is added to the topic later isn't read before the next start: a warning says
+    so. It is then read from its beginning.
+
+    Parameters
+    ----------
+    settings
+        The topic, and how its messages look.
+    columns
+        The columns to read. One that a JSON object lacks is null in that row.
+    batch_rows
+        About how many rows a chunk has at most; a message is never divided.
+
+    Raises
+    ------
+    JobError
+        If a partition is named that the topic doesn't have.
+    ResourceError
+        If there is no such topic, or no broker.
+    """
+
+    def __init__(
+        self, settings: KafkaSettings, columns: Sequence[str], *, batch_rows: int = BATCH_ROWS
+    ) -> None:
+        self._settings = settings
+        self._batch_rows = batch_rows
+        self._values = values_for(settings, columns)
+        self.schema_names = self._values.names
+        self._stopped = threading.Event()
+        self._closed = False
+        self._n_messages = FIRST_MESSAGES
+        self._row = 0
+        self._reader = PartitionReader(settings, self._stopped)
+        try:
+            self._n_partitions, owned = self._owned()
+            bounds = {partition: self._reader.bounds(partition) for partition in owned}
+        except BaseException:
+            self.close()
+            raise
+        which = 0 if settings.start == "earliest" else 1
+        self._reader.start({partition: both[which] for partition, both in bounds.items()})
+        self._looked = time.monotonic()
+
+    def _owned(self) -> tuple[int, list[int]]:
+        there = self._reader.partitions()
+        named = self._settings.partitions
+        if missing := sorted(set(named or ()) - set(there)):
+            raise JobError(
+                Problem(
+                    "partitions",
+                    f"topic {self._settings.topic} has {len(there)}, from 0 to {there[-1]}",
+                    ", ".join(map(str, missing)),
+                )
+            )
+        return len(there), list(there if named is None else sorted(named))
+
+    @property
+    def position(self) -> Position:
+        """Where the source stands: before the first chunk, where it begins."""
+        return {
+            "streams": {str(p): offset for p, offset in sorted(self._reader.next.items())},
+            "rows": self._row,
+            "kinds": self._values.kinds,
+        }
+
+    def begins_at(self) -> Position:
+        """Where it begins: what ``start`` meant when it was opened."""
+        return self.position
+
+    def describe(self) -> str:
+        """What is read, for a message."""
+        n = len(self._reader.next)
+        partitions = f"{n} of {self._n_partitions} partitions"
+        return f"{self._settings.where} ({self._settings.format}, {partitions})"
+
+    def __iter__(self) -> Iterator[Chunk]:
+        while not self._stopped.is_set():
+            messages = self._reader.take(self._n_messages)
+            if messages:
+                yield self._chunk(messages)
+            self._look()
+
+    def seek(self, position: Position) -> None:
+        """Go on from a position that one of this source's chunks had.
+
+        Raises
+        ------
+        CheckpointError
+            If the messages that come next are gone, or other partitions were owned.
+        """
+        streams = {int(name): int(offset) for name, offset in position["streams"].items()}
+        owned = self._reader.next
+        if lost := sorted(streams.keys() - owned.keys()):
+            raise CheckpointError(
+                f"{self._settings.where}: the checkpoint was taken with partition "
+                f"{', '.join(map(str, lost))}, which this job doesn't own. Held rows come from "
+                "there: own it as before, or start anew."
+            )
+        offsets = {}
+        for partition in owned:
+            low, high = self._reader.bounds(partition)
+            # A partition that is new since then has no row that was ever read.
+            offsets[partition] = streams.get(partition, low)
+            if not low <= offsets[partition] <= high:
+                raise CheckpointError(
+                    f"{self._settings.where}: the checkpoint goes on from offset "
+                    f"{offsets[partition]} of partition {partition}, which has offsets {low} to "
+                    f"{high}: retention has removed rows, or it is another topic of the same "
+                    "name. Start anew with an empty checkpoint folder and another job name."
+                )
+        self._row = int(position["rows"])
+        self._values.learn(position["kinds"])
+        self._reader.start(offsets)
+
+    def replay(self, spans: Sequence[Span]) -> Chunk:
+        """Give once more the rows of these spans, which come next.
+
+        Raises
+        ------
+        CheckpointError
+            If a message of them is gone.
+        """
+        partitions = [partition_of(span) for span in spans]
+        strange = [str(partition) for partition in partitions if partition not in self._reader.next]
+        if strange:
+            raise CheckpointError(
+                f"{self._settings.where}: the journal has rows of partition "
+                f"{', '.join(strange)}, which this job doesn't own. Own it as before."
+            )
+        return self._chunk(self._reader.take_spans(spans))
+
+    @property
+    def is_away(self) -> bool:
+        """Whether no broker answers."""
+        return self._reader.is_away
+
+    def stop(self) -> None:
+        """End the iteration soon. May be called by any thread."""
+        self._stopped.set()
+
+    def lag(self) -> int | None:
+        """How many offsets are known to wait unread; None if it isn't known (yet)."""
+        return None if self._closed else self._reader.lag()
+
+    def close(self) -> None:
+        """Let go of the connection. Closing twice does no harm."""
+        if not self._closed:
+            self._closed = True
+            self._reader.close()
+
+    def _chunk(self, messages: list[Any]) -> Chunk:
+        values = [message.value() for message in messages]
+        rows = self._values.read(values, self._row)
+        self._row += rows.n_rows
+        self._adapt(values, rows)
+        return Chunk(rows.batch, rows.rows, rows.bad, _spans(messages), self.position)
+
+    def _adapt(self, values: list[bytes | None], rows: Rows) -> None:
+        """Ask for as many messages next time as make a good chunk, going by these."""
+        n_bytes = sum(len(value) for value in values if value is not None)
+        per_message = max(rows.n_rows / len(values), 1)
+        by_bytes = MOST_BYTES * len(values) // max(n_bytes, 1)
+        by_rows = int(self._batch_rows / per_message)
+        self._n_messages = max(1, min(MOST_MESSAGES, by_rows, by_bytes))
+
+    def _look(self) -> None:
+        """Warn of partitions that are new, where all of them are owned."""
+        if self._settings.partitions is not None or time.monotonic() < self._looked + LOOK_SECONDS:
+            return
+        self._looked = time.monotonic()
+        n_partitions = self._reader.count_partitions()
+        if n_partitions is not None and n_partitions > self._n_partitions:
+            sentence(
+                LOG,
+                logging.WARNING,
+                "partitions added",
+                f"{self._settings.where}: has {n_partitions} partitions now, and had "
+                f"{self._n_partitions}: the new ones are read after the next start, from their "
+                "beginning",
+            )
+            self._n_partitions = n_partitions
+
+
+def _spans(messages: list[Any]) -> tuple[Span, ...]:
+    """Say where messages lie that are sorted by partition and offset."""
+    by_partition = itertools.groupby(messages, key=lambda message: int(message.partition()))
+    spans = []
+    for partition, found in by_partition:
+        offsets = [message.offset() for message in found]
+        spans.append(span_of(partition, offsets[0], offsets[-1] + 1, len(offsets)))
+    return tuple(spans)

@@ -1,0 +1,391 @@
+"""From the values of messages to rows.
+
+All messages that came at once are parsed together, since a parser's call costs as much as a hundred
+rows. Each is looked at first, so that nothing that is open at the end of one (a quote, a bracket)
+can run over into the next. What can't be read is set apart as a bad row.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+from numpy.typing import NDArray
+
+from shoal.io.base import BadRow, choose_columns
+from shoal.io.formats.csv_rows import CsvParser
+from shoal.io.formats.jsonl_rows import JsonParser, lines_of, load
+from shoal.io.formats.plain import plain_array
+from shoal.io.formats.row_cutter import RowCutter, row_ends, structural_quotes
+from shoal.io.formats.utf8 import broken_rows
+from shoal.io.kafka.settings import KafkaSettings
+from shoal.io.streams import Input
+
+__all__ = ["Rows", "Values", "values_for"]
+
+EMPTY = "an empty message"
+_DELIMITER = b","
+_LOOK_ROWS = 1000
+
+
+class Rows(NamedTuple):
+    """Some rows: those that could be read, their numbers, and those that couldn't."""
+
+    batch: pa.RecordBatch
+    rows: NDArray[np.int64]
+    bad: list[BadRow]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows these are, bad ones included."""
+        return len(self.rows) + len(self.bad)
+
+
+class Values(ABC):
+    """Reads the values of messages; one subclass for each format."""
+
+    #: The columns that a message has, as far as is known before the first has come.
+    names: tuple[str, ...]
+
+    @property
+    def kinds(self) -> dict[str, list[str]]:
+        """What has been learned about the columns, which whoever goes on from here must know."""
+        return {}
+
+    def learn(self, kinds: dict[str, list[str]]) -> None:
+        """Know from the beginning what has been learned before."""
+        return
+
+    @abstractmethod
+    def read(self, values: Sequence[bytes | None], first_row: int) -> Rows:
+        """Give the rows of messages, the first of them with this number."""
+
+
+def values_for(settings: KafkaSettings, columns: Sequence[str]) -> Values:
+    """Give the reader for a format.
+
+    Raises
+    ------
+    JobError
+        If the fields of CSV messages are named, and a column that is asked for isn't one.
+    """
+    if settings.format == "json":
+        return JsonValues(columns)
+    if settings.format == "arrow":
+        return ArrowValues(columns)
+    return CsvValues(settings.columns, columns, settings.where)
+
+
+class _Wrong(NamedTuple):
+    """Something that can't be read, and how many pieces that can stand before it."""
+
+    n_pieces: int
+    reason: str
+    raw: bytes
+
+
+class JsonValues(Values):
+    r"""JSON: a message is an object, a line for each of many objects, or an array of them.
+
+    >>> values = JsonValues(["age"])
+    >>> rows = values.read([b'{"age": 1}\n{"age": 2}', None, b'[{"age": 3}, 4]'], first_row=7)
+    >>> rows.batch["age"].to_pylist(), rows.rows.tolist()
+    ([1, 2, 3], [7, 8, 10])
+    >>> rows.bad
+    [BadRow(row=9, reason='an empty message'), BadRow(row=11, reason='not a JSON object')]
+    """
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.names = tuple(columns)
+        self._parser = JsonParser(columns)
+
+    @property
+    def kinds(self) -> dict[str, list[str]]:
+        """What kinds of values each column has had."""
+        return self._parser.kinds
+
+    def learn(self, kinds: dict[str, list[str]]) -> None:
+        """Know from the beginning what has been learned before."""
+        self._parser.kinds = kinds
+
+    def read(self, values: Sequence[bytes | None], first_row: int) -> Rows:
+        """Give the rows of messages."""
+        pieces: list[bytes] = []
+        wrong: list[_Wrong] = []
+        for value in values:
+            if value is not None and _is_lines(value):
+                pieces.append(value)
+            else:
+                _careful_json(value, pieces, wrong)
+        data = b"\n".join(pieces)
+        if not any(self._parser.kinds.values()):
+            self._look(data)
+        batch, bad = self._parser.parse(data, 0) if data else (self._parser.nothing, [])
+        counts = [piece.count(b"\n") + (piece[-1:] != b"\n") for piece in pieces] if wrong else []
+        return _numbered(batch, bad, wrong, counts, first_row)
+
+    def _look(self, data: bytes) -> None:
+        """Learn types from the first rows: as long as there are none, parsing is slow."""
+        rows = [load(line) for line in itertools.islice(lines_of(data), _LOOK_ROWS)]
+        good = [row for row in rows if isinstance(row, dict) and not self._parser.nested(row)]
+        self._parser.widen(good)
+
+
+def _is_lines(value: bytes) -> bool:
+    """Whether each line goes from ``{`` to ``}``, seen from afar: what is between is parsed."""
+    if value[:1] != b"{":
+        return False
+    ends = value[-1:] == b"\n"
+    is_whole = value[-2:-1] == b"}" if ends else value[-1:] == b"}"
+    return is_whole and value.count(b"\n") - ends == value.count(b"}\n{")
+
+
+def _careful_json(value: bytes | None, pieces: list[bytes], wrong: list[_Wrong]) -> None:
+    """Take a message apart that isn't one object to a line."""
+    text = (value or b"").strip()
+    if value is None or not text:
+        wrong.append(_Wrong(len(pieces), EMPTY, value or b""))
+        return
+    if text[:1] == b"[":
+        rows = _load(text)
+        if isinstance(rows, list):
+            for row in rows:
+                line = json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass")
+                pieces.append(line)
+            return
+    lines = list(lines_of(text))
+    if len(lines) > 1:
+        row = _load(text)
+        if isinstance(row, dict):
+            # One object over several lines: JSON has newlines between its words only.
+            pieces.append(b" ".join(lines))
+            return
+        if not any(isinstance(load(line), dict) for line in lines):
+            wrong.append(_Wrong(len(pieces), "not a JSON object", value))
+            return
+    pieces += lines
+
+
+def _load(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+class CsvValues(Values):
+    r"""CSV: a message is rows, after a header where the settings don't name the fields.
+
+    >>> values = CsvValues(None, ["age"], "people")
+    >>> rows = values.read([b"age,sex\n39,M\n50,F", b'sex,age\nM,"7\nM,8'], first_row=0)
+    >>> rows.batch["age"].to_pylist(), rows.rows.tolist(), rows.bad
+    (['39', '50', '8'], [0, 1, 3], [BadRow(row=2, reason='a quote is opened and never closed')])
+    """
+
+    def __init__(self, fields: Sequence[str] | None, columns: Sequence[str], where: str) -> None:
+        self._where = where
+        self._columns = tuple(columns)
+        self.names = tuple(columns if fields is None else fields)
+        self._fixed = fields is not None
+        if fields is not None:
+            choose_columns(fields, columns, where)
+        self._names: tuple[str, ...] = self.names
+        self._parser = CsvParser(self._names, columns, _DELIMITER.decode(), where)
+        self._head: bytes | None = None
+
+    def read(self, values: Sequence[bytes | None], first_row: int) -> Rows:
+        """Give the rows of messages."""
+        pieces: list[tuple[CsvParser, bytes]] = []
+        wrong: list[_Wrong] = []
+        for value in values:
+            if value is None or not value.strip():
+                wrong.append(_Wrong(len(pieces), EMPTY, value or b""))
+                continue
+            rest = value if self._fixed else self._without_header(value)
+            if isinstance(rest, str):
+                wrong.append(_Wrong(len(pieces), rest, value))
+            elif b'"' in rest and len(structural_quotes(rest, _DELIMITER)) % 2:
+                for block in RowCutter(Input(io.BytesIO(rest), self._where), _DELIMITER):
+                    if block.reason is None:
+                        pieces.append((self._parser, block.data))
+                    else:
+                        wrong.append(_Wrong(len(pieces), block.reason, block.data.rstrip(b"\r\n")))
+            else:
+                pieces.append((self._parser, rest))
+        batches, bad = [self._parser.nothing], []
+        n_rows = 0
+        for parser, run in itertools.groupby(pieces, key=lambda piece: piece[0]):
+            data = b"\n".join(piece for _, piece in run)
+            if data.strip(b"\r\n"):
+                batch, found = parser.parse(data, n_rows)
+                batches.append(batch)
+                bad += found
+                n_rows += batch.num_rows + len(found)
+        counts = [_n_lines(piece) for _, piece in pieces] if wrong else []
+        return _numbered(_joined(batches), bad, wrong, counts, first_row)
+
+    def _without_header(self, value: bytes) -> bytes | str:
+        """Learn from the header what the fields are; give the rest, or why it can't be."""
+        if self._head is not None and value.startswith(self._head):
+            return value[len(self._head) :]
+        start = 0
+        for end in row_ends(value, _DELIMITER).tolist():
+            if value[start:end].strip(b"\r\n"):
+                break
+            start = end
+        try:
+            text = io.StringIO(value[start:end].decode(), newline="")
+            names = tuple(next(csv.reader(text)))
+        except (UnicodeDecodeError, csv.Error):
+            return "its first line isn't a header in UTF-8"
+        if missing := [name for name in self._columns if name not in names]:
+            return f"its header has no column {' and no column '.join(missing)}"
+        if len(set(names)) < len(names):
+            return "two columns of its header have the same name"
+        if names != self._names:
+            self._names = names
+            self._parser = CsvParser(names, self._columns, _DELIMITER.decode(), self._where)
+        # Only with its newline is it known to be all of the header.
+        self._head = value[:end] if value[end - 1 : end] == b"\n" else None
+        return value[end:]
+
+
+def _n_lines(data: bytes) -> int:
+    start, n_lines = 0, 0
+    for end in row_ends(data, _DELIMITER).tolist():
+        n_lines += bool(data[start:end].rstrip(b"\r\n"))
+        start = end
+    return n_lines
+
+
+class ArrowValues(Values):
+    """Arrow: a message is a whole IPC stream, in types of its own."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.names = tuple(columns)
+        self._types = pa.schema([(name, pa.null()) for name in columns])
+
+    def read(self, values: Sequence[bytes | None], first_row: int) -> Rows:
+        """Give the rows of messages; columns that differ in type meet in a wider one, or in text.
+
+        What the batch's types are is a matter of these messages alone.
+        """
+        try:
+            return self._read(values, first_row, careful=False)
+        except (pa.ArrowException, OSError):
+            # A message is damaged inside, which only a look at each one can tell.
+            return self._read(values, first_row, careful=True)
+
+    def _read(self, values: Sequence[bytes | None], first_row: int, *, careful: bool) -> Rows:
+        batches: list[pa.RecordBatch] = []
+        wrong: list[_Wrong] = []
+        for value in values:
+            batch = self._one(value, careful) if value else EMPTY
+            if isinstance(batch, str):
+                wrong.append(_Wrong(len(batches), batch, value or b""))
+            else:
+                batches.append(batch)
+        counts = [batch.num_rows for batch in batches]
+        batch = _joined(batches) if batches else pa.RecordBatch.from_pylist([], schema=self._types)
+        broken = _broken(batch)
+        if broken:
+            batch = batch.filter(pa.array([row not in broken for row in range(batch.num_rows)]))
+        bad = [BadRow(row, broken[row]) for row in sorted(broken)]
+        return _numbered(batch, bad, wrong, counts, first_row)
+
+    def _one(self, value: bytes, careful: bool) -> pa.RecordBatch | str:
+        """Give the asked columns of a message, without dictionaries; or why it can't be."""
+        try:
+            with pa.ipc.open_stream(value) as reader:
+                names = reader.schema.names
+                if missing := [name for name in self.names if name not in names]:
+                    return f"it has no column {' and no column '.join(missing)}"
+                if len(set(names)) < len(names):
+                    return "two of its columns have the same name"
+                for name in self.names:
+                    if pa.types.is_nested(reader.schema.field(name).type):
+                        return f"column {name} holds nested values"
+                batches = [batch.select(list(self.names)) for batch in reader]
+                schema = reader.schema
+            for batch in batches:
+                batch.validate()
+                if careful:
+                    _broken(batch)
+            if any(pa.types.is_dictionary(schema.field(name).type) for name in self.names):
+                batches = [_decoded(batch) for batch in batches]
+            if not batches:
+                kinds = [(name, schema.field(name).type) for name in self.names]
+                return _decoded(pa.RecordBatch.from_pylist([], schema=pa.schema(kinds)))
+            return _joined(batches)
+        except (pa.ArrowException, OSError):
+            return "not a whole Arrow stream"
+
+
+def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Give a batch without dictionaries; what they say is looked at before it is used."""
+    _broken(batch)
+    arrays = [
+        plain_array(array, array.type.value_type) if pa.types.is_dictionary(array.type) else array
+        for array in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def _broken(batch: pa.RecordBatch) -> dict[int, str]:
+    broken: dict[int, str] = {}
+    for name, array in zip(batch.schema.names, batch.columns, strict=True):
+        for row in broken_rows(array):
+            broken.setdefault(row, f"broken UTF-8 in column {name}")
+    return broken
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Put batches with the same columns together; types that differ are made to agree."""
+    if len(batches) == 1:
+        return batches[0]
+    arrays = []
+    for place in range(batches[0].num_columns):
+        columns = [batch.column(place) for batch in batches]
+        if len({column.type for column in columns}) > 1:
+            columns = _agreeing(columns)
+        arrays.append(pa.concat_arrays(columns))
+    return pa.RecordBatch.from_arrays(arrays, names=batches[0].schema.names)
+
+
+def _agreeing(columns: list[pa.Array]) -> list[pa.Array]:
+    fields = [pa.schema([("x", column.type)]) for column in columns]
+    try:
+        kind = pa.unify_schemas(fields, promote_options="permissive").field("x").type
+        return [column.cast(kind) for column in columns]
+    except pa.ArrowException:
+        return [column.cast(pa.string()) for column in columns]
+
+
+def _numbered(
+    batch: pa.RecordBatch,
+    bad: list[BadRow],
+    wrong: list[_Wrong],
+    counts: Sequence[int],
+    first_row: int,
+) -> Rows:
+    """Number rows, good and bad, with what couldn't be read at its place among them.
+
+    ``counts`` says how many rows each piece has; it is needed only if something is wrong.
+    """
+    places = np.arange(batch.num_rows + len(bad), dtype=np.int64)
+    before = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+    at = before[[item.n_pieces for item in wrong]] if wrong else np.empty(0, np.int64)
+    numbers = first_row + places + np.searchsorted(at, places, side="right")
+    found = [BadRow(int(numbers[row.row]), row.reason, row.raw) for row in bad]
+    rows = np.delete(numbers, [row.row for row in bad]) if bad else numbers
+    for place, item in enumerate(wrong):
+        found.append(BadRow(first_row + int(at[place]) + place, item.reason, item.raw))
+    return Rows(batch, rows, sorted(found, key=lambda row: row.row))

@@ -1,0 +1,316 @@
+"""The job file: TOML to objects. A wrong job reports all of its problems at once.
+
+>>> job = Job.parse('''
+... [schema]
+... subject = "person"
+... [schema.quasi]
+... age = { range = [0, 120], step = 1 }
+... [policy]
+... k = 10
+... delay = { rows = 1000 }
+... [algorithm]
+... name = "castle"
+... ''')
+>>> job.policy.k, job.anonymizer.name
+(10, 'castle')
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
+
+import pydantic
+
+from shoal import algorithms
+from shoal.algorithms._support import check_able
+from shoal.arrow.labels import Labels
+from shoal.arrow.pseudonyms import Pseudonym
+from shoal.arrow.release import Publish
+from shoal.engine.base import Anonymizer
+from shoal.engine.space import Loss
+from shoal.errors import JobError, Problem, did_you_mean
+from shoal.io.formats.names import tell_format
+from shoal.job.domains import Files, quasi_domain, sensitive_domain
+from shoal.job.endpoints import (
+    Checkpoints,
+    Cluster,
+    Input,
+    Output,
+    checkpoints_of,
+    cluster_of,
+    digests,
+    input_of,
+    name_of,
+    output_of,
+)
+from shoal.job.form import (
+    REQUIRED,
+    SECTIONS,
+    BadRowsForm,
+    DomainForm,
+    Form,
+    InputForm,
+    OutputForm,
+    PolicyForm,
+    PublishForm,
+    QuasiForm,
+    RunForm,
+    SchemaForm,
+    SparkForm,
+    keyed,
+    problems_of,
+    shown,
+)
+from shoal.job.policy import check_policy, parts_of, policy_of
+from shoal.job.warnings import warnings_of
+from shoal.run.pipeline import Pipeline
+from shoal.spec.hierarchy import Domain
+from shoal.spec.ladder import AnyDomain
+from shoal.spec.policy import Policy
+from shoal.spec.schema import Quasi, Schema, Sensitive
+
+__all__ = ["BadRows", "Job"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class BadRows:
+    """What happens to rows that can't be used, and where they go."""
+
+    action: Literal["quarantine", "stop"]
+    file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All that a run needs to know.
+
+    ``digests`` stand for the sections that a checkpoint depends on; ``warnings`` are sentences
+    about choices that are allowed but weaken something.
+    """
+
+    schema: Schema
+    policy: Policy
+    anonymizer: Anonymizer
+    publish: Publish
+    input: Input
+    output: Output
+    bad_rows: BadRows
+    seed: int | None
+    name: str
+    checkpoints: Checkpoints | None
+    spark: Cluster
+    digests: Mapping[str, str] = dataclasses.field(repr=False)
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Job:
+        """Read a job file; paths in it are relative to it."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            mend = "`shoal init DATA -o job.toml` drafts one" if not path.exists() else None
+            what = f"can't be read: {error.strerror}"
+            raise JobError(Problem("job", what, None, mend), where=str(path)) from None
+        except UnicodeDecodeError:
+            raise JobError(Problem("job", "isn't UTF-8 text"), where=str(path)) from None
+        return cls.parse(text, folder=path.parent, where=str(path))
+
+    @classmethod
+    def parse(cls, text: str, *, folder: Path | None = None, where: str | None = None) -> Job:
+        """Read a job from text."""
+        try:
+            raw = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise JobError(Problem("job", f"isn't TOML: {error}"), where=where) from None
+        reader = _Reader(raw, folder or Path(), where)
+        job = reader.job()
+        if job is None:
+            raise JobError(reader.problems, where=where)
+        return job
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline of this job."""
+        seed = None if self.seed is None else self.seed.to_bytes(16, "big", signed=True)
+        return Pipeline(self.schema, self.policy, self.anonymizer, self.publish, seed)
+
+
+class _Reader:
+    """Builds the parts of a job and collects what is wrong with them."""
+
+    def __init__(self, raw: dict[str, Any], folder: Path, where: str | None) -> None:
+        self._raw = raw
+        self._folder = folder
+        self._where = where
+        self._files = Files(folder)
+        self.problems: list[Problem] = []
+
+    def job(self) -> Job | None:
+        """The job, or None if there are problems."""
+        for section in self._raw:
+            if section not in SECTIONS:
+                mend = did_you_mean(section, SECTIONS)
+                self.problems.append(Problem(section, "is an unknown section", None, mend))
+        schema = self._section("schema", SchemaForm, self._schema)
+        policy = self._section("policy", PolicyForm, policy_of)
+        anonymizer = self._attempt("algorithm", self._anonymizer)
+        publish = self._section("publish", PublishForm, self._publish)
+        source = self._section("input", InputForm, lambda raw: input_of(raw, self._folder))
+        sink = self._section("output", OutputForm, lambda raw: output_of(raw, self._folder))
+        run = self._section("run", RunForm, self._run)
+        bad_rows = self._section("bad_rows", BadRowsForm, self._bad_rows)
+        cluster = self._section("spark", SparkForm, cluster_of)
+        if policy is not None and schema is not None:
+            self._attempt("policy", lambda: check_policy(policy, schema))
+        if policy is not None and anonymizer is not None:
+            self._attempt("algorithm", lambda: check_able(anonymizer, policy))
+        if publish is not None and schema is not None and policy is not None:
+            self._attempt("publish", lambda: publish.check(policy, schema))
+            if all(quasi.has_sides for quasi in schema.quasi):
+                self._attempt("publish", lambda: Labels(schema, publish.numeric))
+        if self.problems:
+            return None
+        assert schema is not None
+        assert policy is not None
+        assert anonymizer is not None
+        assert publish is not None
+        assert source is not None
+        assert sink is not None
+        assert run is not None
+        assert bad_rows is not None
+        assert cluster is not None
+        seed, name, checkpoints = run
+        return Job(
+            schema, policy, anonymizer, publish, source, sink, bad_rows, seed, name, checkpoints,
+            cluster, digests(self._raw, self._files.read),
+            tuple(warnings_of(schema, policy, anonymizer, publish, seed)),
+        )  # fmt: skip
+
+    def _publish(self, raw: PublishForm) -> Publish:
+        told = raw.model_dump() | {"pseudonym": None}
+        if (asked := raw.pseudonym) is None:
+            return Publish(**told)
+        pseudonym = self._attempt("publish.pseudonym", lambda: Pseudonym(asked.rotate))
+        return Publish(**told | {"pseudonym": pseudonym})
+
+    def _run(self, raw: RunForm) -> tuple[int | None, str, Checkpoints | None]:
+        return raw.seed, name_of(raw, self._where), checkpoints_of(raw, self._folder)
+
+    def _section(self, name: str, model: type[Form], build: Callable[[Any], T]) -> T | None:
+        if name not in self._raw and name in REQUIRED:
+            self.problems.append(Problem(name, "is missing", None, f"Add a section [{name}]"))
+            return None
+        if not isinstance(self._raw.get(name, {}), dict):
+            self.problems.append(Problem(name, "must be a section", None, f"Write [{name}]"))
+            return None
+        try:
+            checked = model.model_validate(self._raw.get(name, {}))
+        except pydantic.ValidationError as error:
+            self.problems += problems_of(name, model, error)
+            self._look_further(name, model, build, error)
+            return None
+        return self._attempt(name, lambda: build(checked))
+
+    def _look_further(
+        self, name: str, model: type[Form], build: Callable[[Any], T],
+        error: pydantic.ValidationError,
+    ) -> None:  # fmt: skip
+        """Without what has the wrong form, does the rest of the section make sense?"""
+        rest = copy.deepcopy(self._raw[name])
+        wrong: set[int | str] = set()
+        for found in error.errors():
+            place = list(found["loc"][: 2 if found["loc"][0] in ("quasi", "sensitive") else 1])
+            wrong.add(place[0])
+            table = rest
+            for part in place[:-1]:
+                table = table.get(part, {})
+            table.pop(place[-1], None)
+        if model is SchemaForm:
+            rest.setdefault("subject", {"each_row": True})
+            if "quasi" in wrong and not rest.get("quasi"):
+                return
+        try:
+            checked = model.model_validate(rest)
+        except pydantic.ValidationError:
+            return
+        if isinstance(checked, PolicyForm):
+            self._attempt(name, lambda: parts_of(checked, {str(key) for key in wrong}))
+        elif rest:
+            self._attempt(name, lambda: build(checked))
+
+    def _attempt(self, key: str, build: Callable[[], T]) -> T | None:
+        """Build something; what goes wrong is collected under a key of the job file."""
+        try:
+            return build()
+        except JobError as error:
+            self.problems += [keyed(key, problem) for problem in error.problems]
+            return None
+
+    def _schema(self, raw: SchemaForm) -> Schema:
+        before = len(self.problems)
+        quasi = [
+            Quasi(name, domain, float(spec.weight))
+            for name, spec in raw.quasi.items()
+            if (domain := self._domain(f"schema.quasi.{name}", spec)) is not None
+        ]
+        sensitive = [
+            Sensitive(name, self._known(f"schema.sensitive.{name}", spec))
+            for name, spec in raw.sensitive.items()
+        ]
+        if len(self.problems) > before:
+            raise JobError(())
+        return Schema(
+            subject=raw.subject if isinstance(raw.subject, str) else None,
+            quasi=quasi,
+            sensitive=sensitive,
+            keep=raw.keep.columns,
+            time=raw.time,
+        )
+
+    def _domain(self, key: str, spec: QuasiForm) -> AnyDomain | None:
+        return self._attempt(key, lambda: quasi_domain(key, spec, self._files))
+
+    def _known(self, key: str, spec: DomainForm) -> Domain | None:
+        return self._attempt(key, lambda: sensitive_domain(key, spec, self._files))
+
+    def _anonymizer(self) -> Anonymizer:
+        raw = self._raw.get("algorithm")
+        if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
+            mend = f"Add [algorithm] with one of: {', '.join(algorithms.names())}"
+            raise JobError(Problem("algorithm.name", "is missing", None, mend))
+        knobs = dict(raw)
+        recipe = algorithms.find(knobs.pop("name"))
+        fields = [field.name for field in dataclasses.fields(recipe)]
+        problems = [
+            Problem(f"algorithm.{knob}", f"isn't a knob of '{recipe.name}'", None,
+                    did_you_mean(knob, fields))
+            for knob in knobs
+            if knob not in fields
+        ]  # fmt: skip
+        measures = get_args(Loss)
+        if (loss := knobs.get("loss", measures[0])) not in measures:
+            what = f"must be one of {', '.join(measures)}"
+            problems.append(
+                Problem("algorithm.loss", what, shown(loss), did_you_mean(str(loss), measures))
+            )
+        if problems:
+            raise JobError(problems)
+        return recipe(**knobs)
+
+    def _bad_rows(self, raw: BadRowsForm) -> BadRows:
+        try:
+            # Told now, and not when the first bad row comes.
+            tell_format(raw.file)
+        except JobError as error:
+            problem = error.problems[0]
+            raise JobError(dataclasses.replace(problem, key="bad_rows.file")) from None
+        return BadRows(raw.action, self._folder / raw.file)

@@ -1,0 +1,279 @@
+"""The form of a job file: which keys there are and what type each has.
+
+What a key means, and whether its values make sense together, is the business of `shoal.job.file`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic import BaseModel, ConfigDict
+
+from shoal.errors import Problem, did_you_mean
+
+__all__ = [
+    "REQUIRED",
+    "SECTIONS",
+    "WAYS",
+    "BadRowsForm",
+    "DomainForm",
+    "Form",
+    "InputForm",
+    "OutputForm",
+    "PolicyForm",
+    "PublishForm",
+    "RunForm",
+    "SchemaForm",
+    "SparkForm",
+    "WindowForm",
+    "keyed",
+    "problems_of",
+    "shown",
+]
+
+SECTIONS = (
+    "schema", "policy", "algorithm", "publish", "input", "output", "run", "bad_rows", "spark",
+)  # fmt: skip
+REQUIRED = ("schema", "policy")
+WAYS = ("range", "hierarchy", "values", "mask", "path", "grid")
+EXAMPLES = {
+    "schema.subject": "Name the column that tells people apart, or say { each_row = true }",
+    "schema.quasi": "Name at least one column that an outsider may know",
+    "policy.delay": "For example delay = { rows = 10000 }",
+    "policy.t": "For example t = 0.2",
+    "policy.beta": "For example beta = 2",
+    "policy.disclosure": "For example disclosure = 0.7",
+    "policy.window": 'For example window = { rows = 20000, advance = 5000 }, or window = "all"',
+    "publish.pseudonym": "For example pseudonym = { rotate = 3600 }",
+    "publish.pseudonym.rotate": "For example rotate = 3600",
+    "run.checkpoint": 'For example checkpoint = { folder = "state", every = 10 }',
+    "run.checkpoint.folder": 'For example folder = "state"',
+}
+
+
+class Form(BaseModel):
+    """A table of the file; it has no keys but those named."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class EachRowForm(Form):
+    """``subject = { each_row = true }``."""
+
+    each_row: Literal[True]
+
+
+class DomainForm(Form):
+    """The ways to give a domain; exactly one of them for a quasi attribute."""
+
+    range: list[int | float] | None = None
+    step: int | float | None = None
+    hierarchy: str | None = None
+    values: list[str] | None = None
+    mask: int | list[str] | None = None
+
+
+class QuasiForm(DomainForm):
+    """A quasi attribute: a domain and a weight; without a way it is open, for z-anonymity."""
+
+    weight: int | float = 1.0
+    path: str | None = None
+    levels: int | None = None
+    grid: list[str | int] | None = None
+
+
+class KeepForm(Form):
+    """``[schema.keep]``."""
+
+    columns: list[str] = []
+
+
+class SchemaForm(Form):
+    """``[schema]``."""
+
+    subject: str | EachRowForm
+    time: str | None = None
+    quasi: dict[str, QuasiForm]
+    sensitive: dict[str, DomainForm] = {}
+    keep: KeepForm = KeepForm()
+
+
+class DelayForm(Form):
+    """``policy.delay``."""
+
+    rows: int | None = None
+    seconds: int | float | None = None
+    clock: Literal["stream", "wall"] | None = None
+
+
+class WindowForm(Form):
+    """``policy.window``, where it isn't ``"all"``."""
+
+    rows: int | None = None
+    advance: int | None = None
+    seconds: int | float | None = None
+
+
+class PolicyForm(Form):
+    """``[policy]``."""
+
+    k: int | None = None
+    z: int | None = None
+    l: int | dict[str, Any] | None = None  # noqa: E741
+    t: float | dict[str, Any] | None = None
+    beta: float | dict[str, Any] | None = None
+    disclosure: float | dict[str, Any] | None = None
+    window: WindowForm | Literal["all"] | None = None
+    delay: DelayForm | None = None
+    lateness: int | float | None = None
+    ahead: int | float | None = None
+    missing: str = "quarantine"
+
+
+class PseudonymForm(Form):
+    """``publish.pseudonym``."""
+
+    rotate: int | float
+
+
+class PublishForm(Form):
+    """``[publish]``."""
+
+    numeric: str = "range"
+    order: str = "released"
+    suppressed: str = "drop"
+    time: int | float | None = None
+    pseudonym: PseudonymForm | None = None
+
+
+class EndForm(Form):
+    """What ``[input]`` and ``[output]`` share: a path, or a topic of Kafka."""
+
+    path: str | None = None
+    format: str | None = None
+    kafka: str | list[str] | None = None
+    topic: str | None = None
+    table: str | None = None
+    settings: dict[str, str | int | float | bool] = {}
+
+
+class InputForm(EndForm):
+    """``[input]``."""
+
+    follow: bool = False
+    partitions: list[int] | None = None
+    columns: list[str] | None = None
+    start: Literal["earliest", "latest"] = "earliest"
+
+
+class OutputForm(EndForm):
+    """``[output]``."""
+
+    rows: int | None = None
+    seconds: int | float | None = None
+
+
+class CheckpointForm(Form):
+    """``run.checkpoint``."""
+
+    folder: str
+    every: int | float = 10
+    seal: str | None = None
+
+
+class RunForm(Form):
+    """``[run]``."""
+
+    name: str | None = None
+    checkpoint: CheckpointForm | None = None
+    seed: Annotated[int, pydantic.Field(ge=-(2**63), lt=2**63)] | None = None
+
+
+class BadRowsForm(Form):
+    """``[bad_rows]``."""
+
+    action: Literal["quarantine", "stop"] = "quarantine"
+    file: str = "quarantine.jsonl"
+
+
+class SparkForm(Form):
+    """``[spark]``."""
+
+    shards: int = 1
+    interval: int | float = 1
+    files: int | None = None
+    rows: int | None = None
+
+
+def problems_of(section: str, model: type[Form], error: pydantic.ValidationError) -> list[Problem]:
+    """Pydantic's findings in our words, one for each key."""
+    problems: dict[str, Problem] = {}
+    for found in error.errors():
+        # Where several types are possible pydantic names the one it tried last.
+        place = [str(part) for part in found["loc"] if not _is_type(part)]
+        key = ".".join([section, *place])
+        if found["type"] == "missing":
+            problem = Problem(key, "is missing", None, EXAMPLES.get(key))
+        elif found["type"] == "extra_forbidden":
+            problem = Problem(
+                key, "is unknown", None, did_you_mean(place[-1], _known(model, place))
+            )
+        elif found["type"] in ("model_type", "dict_type"):
+            problem = Problem(key, "must be a table", shown(found["input"]), EXAMPLES.get(key))
+        else:
+            what = found["msg"][:1].lower() + found["msg"][1:]
+            what = what.removeprefix("input ").replace("should be", "must be")
+            problem = Problem(key, what, shown(found["input"]), EXAMPLES.get(key))
+        problems.setdefault(key, problem)
+    # Of a table that has a wrong key, it needn't be said that it isn't a word either.
+    return [p for key, p in problems.items() if not any(k.startswith(f"{key}.") for k in problems)]
+
+
+def keyed(key: str, problem: Problem) -> Problem:
+    """The problem under its key in the job file: `Range.step` of an attribute is its `.step`."""
+    head, _, tail = problem.key.partition(".")
+    if head in SECTIONS:
+        return problem
+    if head[:1].isupper() and tail:
+        return dataclasses.replace(problem, key=f"{key}.{tail}")
+    if problem.key[:1].isupper() or problem.key in ("algorithm", "loss", "hierarchy"):
+        return dataclasses.replace(problem, key=key)
+    return dataclasses.replace(problem, key=key, what=f"{problem.key}: {problem.what}")
+
+
+def _is_type(part: object) -> bool:
+    """Whether a part of a place is the name of a type and not a key."""
+    return isinstance(part, str) and (
+        part in ("str", "int", "float", EachRowForm.__name__, WindowForm.__name__)
+        or part.startswith(("list[", "dict[", "literal["))
+    )
+
+
+def _known(model: type[BaseModel], place: list[str]) -> list[str]:
+    """The keys that are known where an unknown one was found."""
+    fields = model.model_fields
+    if model is SchemaForm and len(place) > 1:
+        inner: dict[str, type[BaseModel]] = {
+            "quasi": QuasiForm,
+            "sensitive": DomainForm,
+            "keep": KeepForm,
+            "subject": EachRowForm,
+        }
+        fields = inner[place[0]].model_fields if place[0] in inner else fields
+    if model is PolicyForm and place[0] == "delay" and len(place) > 1:
+        fields = DelayForm.model_fields
+    if model is PolicyForm and place[0] == "window" and len(place) > 1:
+        fields = WindowForm.model_fields
+    if model is PublishForm and place[0] == "pseudonym" and len(place) > 1:
+        fields = PseudonymForm.model_fields
+    if model is RunForm and place[0] == "checkpoint" and len(place) > 1:
+        fields = CheckpointForm.model_fields
+    return list(fields)
+
+
+def shown(value: object) -> str:
+    """A value of the job file for a message: short ones as they are."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,263 @@
+"""What ``[policy]`` of a job file promises: criteria, a window and a delay, in all their forms."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
+
+from shoal.errors import JobError, Problem, did_you_mean
+from shoal.job.form import PolicyForm, keyed, shown
+from shoal.spec.policy import (
+    BasicLikeness,
+    Criterion,
+    Delay,
+    DeltaDisclosure,
+    DistinctLDiversity,
+    EnhancedLikeness,
+    EntropyLDiversity,
+    KAnonymity,
+    Missing,
+    Policy,
+    RangeLikeness,
+    RecursiveLDiversity,
+    SemanticLikeness,
+    TCloseness,
+    Window,
+    ZAnonymity,
+)
+from shoal.spec.schema import Schema
+
+__all__ = ["Parts", "check_policy", "parts_of", "policy_of"]
+
+T = TypeVar("T")
+
+
+class Kind(NamedTuple):
+    """One form of a promise: ``{ recursive = 3, c = 2 }``, of which c is an option."""
+
+    make: Callable[..., Criterion]
+    options: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+
+
+class Promise(NamedTuple):
+    """A key of the policy: what a bare number means, the kinds by name, and an example of each."""
+
+    plain: Callable[..., Criterion]
+    kinds: Mapping[str, Kind]
+    examples: tuple[str, ...]
+
+    def example(self, attribute: str | None) -> str:
+        """How to mend what can't be read."""
+        key, _, number = self.examples[0].partition(" = ")
+        form = number if attribute is None else f"{{ {attribute} = {number} }}"
+        return f"For example {key} = {form}"
+
+    def near(self, word: str) -> str | None:
+        """The kind that may have been meant."""
+        told = did_you_mean(word, [*self.kinds])
+        return told if told is not None and told.startswith("Did") else None
+
+
+PROMISES = {
+    "l": Promise(
+        DistinctLDiversity,
+        {
+            "distinct": Kind(DistinctLDiversity),
+            "entropy": Kind(EntropyLDiversity),
+            "recursive": Kind(RecursiveLDiversity, ("c",)),
+        },
+        ("l = 3", "{ distinct = 3 }", "{ entropy = 3 }", "{ recursive = 3, c = 2 }"),
+    ),
+    "t": Promise(TCloseness, {}, ("t = 0.2",)),
+    "beta": Promise(
+        EnhancedLikeness,
+        {
+            "basic": Kind(BasicLikeness),
+            "enhanced": Kind(EnhancedLikeness),
+            "semantic": Kind(SemanticLikeness, ("level",)),
+            # Without a length only single values are protected, which is "enhanced" already.
+            "range": Kind(RangeLikeness, ("epsilon", "relative"), ("epsilon",)),
+        },
+        (
+            "beta = 2",
+            "{ basic = 2 }",
+            "{ enhanced = 2 }",
+            "{ semantic = 2, level = 1 }",
+            "{ range = 2, epsilon = 5000 }",
+        ),
+    ),
+    "disclosure": Promise(DeltaDisclosure, {}, ("disclosure = 0.7",)),
+}
+#: The keys of a policy that promise nothing by themselves.
+OTHERS = frozenset({"ahead", "delay", "lateness", "missing", "window"})
+
+
+class Parts(NamedTuple):
+    """The parts of a policy, each of which makes sense by itself."""
+
+    criteria: tuple[Criterion, ...]
+    delay: Delay | None
+    window: Window | Literal["all"] | None
+
+
+def policy_of(raw: PolicyForm) -> Policy:
+    """The policy of a job.
+
+    >>> policy_of(PolicyForm(k=5, t={"salary": 0.2}, beta={"basic": 2}, window="all")).criteria
+    ... # doctest: +NORMALIZE_WHITESPACE
+    (KAnonymity(k=5), TCloseness(attribute='salary', t=0.2),
+     BasicLikeness(attribute=None, beta=2))
+    """
+    parts = parts_of(raw)
+    missing: Missing = raw.missing  # type: ignore[assignment]
+    return Policy(
+        *parts.criteria,
+        delay=parts.delay,
+        lateness=raw.lateness,
+        ahead=raw.ahead,
+        missing=missing,
+        window=parts.window,
+    )
+
+
+def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> Parts:
+    """The parts of a job's policy, or all that is wrong with them.
+
+    ``without`` are keys that had to be taken out, for they are unknown or of the wrong form.
+    """
+    problems: list[Problem] = []
+
+    def attempt(key: str, build: Callable[[], T]) -> T | None:
+        try:
+            return build()
+        except JobError as error:
+            problems.extend(keyed(key, problem) for problem in error.problems)
+            return None
+
+    criteria: list[Criterion] = []
+    if (k := raw.k) is not None:
+        criteria += attempt("policy", lambda: [KAnonymity(k)]) or []
+    if (z := raw.z) is not None:
+        criteria += attempt("policy", lambda: [ZAnonymity(z)]) or []
+    asked = {key: given for key in PROMISES if (given := getattr(raw, key)) is not None}
+    for key, given in asked.items():
+        criteria += _criteria(key, given, None, problems)
+    # What was taken out may have been the promise.
+    if raw.k is None and raw.z is None and not asked and OTHERS.issuperset(without):
+        problems.append(
+            Problem("policy", "promises nothing", None, "Set k, for example k = 10, or z")
+        )
+    delay, window = raw.delay, raw.window
+    held = None
+    if delay is not None:
+        held = attempt("policy.delay", lambda: Delay(**delay.model_dump()))
+    against: Window | Literal["all"] | None = None
+    if window == "all":
+        against = "all"
+    elif window is not None:
+        told = {key: value for key, value in window.model_dump().items() if value is not None}
+        if told.keys() & {"rows", "seconds"} or "window" in without:
+            against = attempt("policy.window", lambda: Window(**told))
+        else:
+            example = "For example rows = 20000, or for z-anonymity seconds = 3600"
+            problems.append(Problem("policy.window.rows", "is missing", None, example))
+    meanings = get_args(Missing)
+    if raw.missing not in meanings:
+        what, mend = f"must be one of {', '.join(meanings)}", did_you_mean(raw.missing, meanings)
+        problems.append(Problem("policy.missing", what, shown(raw.missing), mend))
+    if problems:
+        raise JobError(problems)
+    return Parts(tuple(criteria), held, against)
+
+
+def check_policy(policy: Policy, schema: Schema) -> None:
+    """Refuse a policy that doesn't fit the schema; a kind that is misspelt is told from a name."""
+    try:
+        policy.check(schema)
+    except JobError as error:
+        raise JobError(_spelt(problem) for problem in error.problems) from None
+
+
+def _spelt(problem: Problem) -> Problem:
+    """The problem, with the kind that may have been meant by what was taken for an attribute."""
+    _, key, name = (*problem.key.split(".", 2), "", "")[:3]
+    near = PROMISES[key].near(name) if key in PROMISES else None
+    return problem if near is None else dataclasses.replace(problem, mend=f"{near} {problem.mend}")
+
+
+# -- one promise ----------------------------------------------------------------------------------
+
+
+def _criteria(
+    key: str, raw: object, attribute: str | None, problems: list[Problem]
+) -> list[Criterion]:
+    """The criteria of a key: a number, a kind, or one of these for each attribute by name."""
+    promise = PROMISES[key]
+    where = f"policy.{key}" if attribute is None else f"policy.{key}.{attribute}"
+    if not isinstance(raw, Mapping):
+        return _made(where, Kind(promise.plain), raw, {"attribute": attribute}, problems)
+    kinds = [kind for kind in promise.kinds if kind in raw]
+    if len(kinds) == 1:
+        return _of_kind(where, promise, kinds[0], raw, attribute, problems)
+    if kinds:
+        what = f"must be one of {', '.join(promise.examples[1:-1])} and {promise.examples[-1]}"
+        problems.append(Problem(where, what, f"the keys {', '.join(raw)}"))
+    elif attribute is not None or not raw:
+        near = next(filter(None, map(promise.near, raw)), None)
+        mend = near or promise.example(attribute)
+        problems.append(Problem(where, _without_kind(promise), None, mend))
+    else:
+        return [c for name, part in raw.items() for c in _criteria(key, part, name, problems)]
+    return []
+
+
+def _without_kind(promise: Promise) -> str:
+    if not promise.kinds:
+        return "must be a number, or one for each attribute by name"
+    *others, last = promise.kinds
+    return f"is a table without {', '.join(others)} or {last}"
+
+
+def _of_kind(
+    where: str,
+    promise: Promise,
+    name: str,
+    raw: Mapping[str, Any],
+    attribute: str | None,
+    problems: list[Problem],
+) -> list[Criterion]:
+    kind = promise.kinds[name]
+    found = [
+        Problem(f"{where}.{other}", f"doesn't go with {name}", None,
+                did_you_mean(other, kind.options))
+        for other in raw
+        if other not in (name, *kind.options)
+    ]  # fmt: skip
+    found += [
+        Problem(f"{where}.{option}", "is missing", None, f"For example {promise.examples[-1]}")
+        for option in kind.needed
+        if option not in raw
+    ]
+    if not isinstance(raw.get("relative", False), bool):
+        what = "must be true or false"
+        found.append(Problem(f"{where}.relative", what, shown(raw["relative"])))
+    problems += found
+    options = {option: raw[option] for option in kind.options if option in raw}
+    made = _made(where, kind, raw[name], options | {"attribute": attribute}, problems)
+    return [] if found else made
+
+
+def _made(
+    where: str, kind: Kind, value: object, options: dict[str, Any], problems: list[Problem]
+) -> list[Criterion]:
+    """The criterion, or none and what is wrong with its number or with an option."""
+    try:
+        return [kind.make(value, **options)]
+    except JobError as error:
+        for problem in error.problems:
+            field = problem.key.rpartition(".")[2]
+            key = f"{where}.{field}" if field in kind.options else where
+            problems.append(dataclasses.replace(problem, key=key))
+        return []

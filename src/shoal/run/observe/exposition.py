@@ -1,0 +1,112 @@
+"""The figures in Prometheus's text format. Needs `prometheus_client`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from shoal import __version__
+from shoal.run.observe.figures import Buckets, Figures
+from shoal.run.observe.health import Verdict
+
+__all__ = ["CONTENT_TYPE", "Exposition"]
+
+CONTENT_TYPE: str = CONTENT_TYPE_LATEST
+
+
+class Exposition(Collector):
+    """A registry of its own over what may be shown at the moment; no global state.
+
+    Parameters
+    ----------
+    shown
+        Gives the snapshot to show, None as long as there is none.
+    verdict
+        Tells whether the run is well.
+    """
+
+    def __init__(self, shown: Callable[[], Figures | None], verdict: Callable[[], Verdict]) -> None:
+        self._shown, self._verdict = shown, verdict
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+
+    def text(self) -> bytes:
+        """All metrics, as they are answered."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics, for the registry."""
+        verdict = self._verdict()
+        yield _gauge("shoal_up", "1 while /health answers 200, else 0.", int(verdict.ok))
+        if verdict.checkpoint_age is not None:
+            # Whole seconds, as in /health.
+            yield _gauge(
+                "shoal_checkpoint_age_seconds",
+                "How old the last checkpoint is, or the run before its first.",
+                int(verdict.checkpoint_age),
+            )
+        figures = self._shown()
+        if figures is not None:
+            yield from _of(figures)
+
+
+def _of(figures: Figures) -> Iterator[Metric]:
+    about = {"version": __version__, "algorithm": figures.algorithm}
+    # Where values are published one by one there is no k; the z in force is a figure of its own.
+    about |= {"k": str(figures.k)} if figures.z is None else {}
+    yield InfoMetricFamily("shoal", "Which Shoal, which algorithm, which k.", about)
+    for what, meaning, count in (
+        ("in", "Rows that came in, bad ones included.", figures.n_in),
+        ("published", "Rows that were published.", figures.n_published),
+        ("suppressed", "Rows that could not be published in time.", figures.n_suppressed),
+        ("quarantined", "Rows that could not be used.", figures.n_quarantined),
+        ("late", "Published rows that were held longer than promised.", figures.n_late),
+        ("reused", "Published rows that joined an earlier group.", figures.n_reused),
+    ):
+        yield CounterMetricFamily(f"shoal_rows_{what}", meaning, count)
+    for name, meaning, value in (
+        ("rows_held", "Rows that are held.", figures.n_held),
+        ("loss", "Mean information loss of published rows, from 0 to 1.", figures.loss),
+        ("source_lag", "What is known to wait unread: offsets or bytes.", figures.lag),
+        ("checkpoint_bytes", "How large the last checkpoint is.", figures.checkpoint_bytes),
+        ("checkpoint_seconds", "How long the last checkpoint took.", figures.checkpoint_seconds),
+        ("z", "The z in force.", figures.z),
+        (
+            "k_anonymous_share",
+            "Share of subjects at the latest look that can't be told from k - 1 others.",
+            figures.k_anonymous,
+        ),
+    ):
+        if value is not None:
+            yield _gauge(f"shoal_{name}", meaning, value)
+    yield _histogram("shoal_delay_rows", "For how many rows one was held.", figures.delay_rows)
+    if figures.delay_seconds is not None:
+        yield _histogram(
+            "shoal_delay_seconds", "For how many seconds a row was held.", figures.delay_seconds
+        )
+    yield _histogram(
+        "shoal_group_subjects", "Subjects of a group at its release.", figures.group_subjects
+    )
+
+
+def _gauge(name: str, meaning: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, meaning, value)
+
+
+def _histogram(name: str, meaning: str, buckets: Buckets) -> Metric:
+    told = [
+        ("+Inf" if math.isinf(bound) else str(float(bound)), float(count))
+        for bound, count in buckets
+    ]
+    return HistogramMetricFamily(name, meaning, told, sum_value=None)

@@ -1,0 +1,144 @@
+"""The folder that a job keeps its state in: what its files are called, and who may use it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from shoal.errors import ResourceError
+from shoal.io.files.atomic import ASIDE, sync_folder
+from shoal.io.streams import why
+
+__all__ = [
+    "CHECKPOINT",
+    "SEGMENT",
+    "drop",
+    "locked",
+    "make_folder",
+    "numbers_of",
+    "path_of",
+    "writing",
+]
+
+#: The kinds of numbered files. Segment n of the journal holds what came after checkpoint n.
+CHECKPOINT, SEGMENT = "checkpoint", "journal"
+LOCK = "lock"
+#: So many digits, so that a listing by name is one by age.
+DIGITS = 10
+#: Locks that this process holds. A forked child must not hold them too: it may outlive us.
+_locks: set[int] = set()
+
+
+def _let_go_in_child() -> None:
+    # Closed, not unlocked: unlocking would take the lock from the parent as well.
+    for number in _locks:
+        os.close(number)
+    _locks.clear()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say failures of writing as `ResourceError`."""
+    try:
+        yield
+    except OSError as error:
+        raise ResourceError(f"{path}: can't be written: {why(error)}.") from None
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder that only its owner can enter, unless it is there."""
+    with writing(folder):
+        try:
+            folder.mkdir(0o700)
+        except FileExistsError:
+            if not folder.is_dir():
+                raise NotADirectoryError(20, "") from None
+            return
+        sync_folder(folder.parent)
+
+
+def path_of(folder: Path, kind: str, number: int) -> Path:
+    """Where a numbered file is.
+
+    >>> path_of(Path("state"), CHECKPOINT, 7).as_posix()
+    'state/checkpoint-0000000007'
+    """
+    return folder / f"{kind}-{number:0{DIGITS}}"
+
+
+def numbers_of(folder: Path, kind: str, ending: str = "") -> list[int]:
+    """The numbers of all files of a kind, in order."""
+    name = re.compile(rf"{kind}-([0-9]{{{DIGITS},}}){re.escape(ending)}")
+    try:
+        found = [name.fullmatch(entry.name) for entry in folder.iterdir()]
+    except OSError as error:
+        raise ResourceError(f"{folder}: can't be read: {why(error)}.") from None
+    return sorted(int(match[1]) for match in found if match)
+
+
+def drop(folder: Path, kind: str, numbers: Iterable[int], ending: str = "") -> None:
+    """Remove numbered files; one that is gone already is no failure."""
+    for number in numbers:
+        path = path_of(folder, kind, number)
+        path = path.with_name(path.name + ending)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise ResourceError(f"{path}: can't be removed: {why(error)}.") from None
+
+
+def drop_leftovers(folder: Path, before: int) -> None:
+    """Remove what a crash left half-written. Later numbers may be in the making just now."""
+    for kind in (CHECKPOINT, SEGMENT):
+        drop(folder, kind, [n for n in numbers_of(folder, kind, ASIDE) if n < before], ASIDE)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Be the only one who uses the folder, until the end of the context or of the process.
+
+    The operating system lets go of the lock when the process ends, however it ends. Children,
+    forked or started, don't hold it.
+
+    Raises
+    ------
+    ResourceError
+        If somebody else has it.
+    """
+    path = folder / LOCK
+    with writing(path):
+        number = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        os.fchmod(number, 0o600)
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(number, 20, 0).decode("ascii", "replace").strip()
+        os.close(number)
+        who = f"another process (pid {holder})" if holder.isdigit() else "another process"
+        raise ResourceError(
+            f"{folder}: {who} runs this job with this folder, and two at once would publish rows "
+            "twice. End it first, or wait until it ends."
+        ) from None
+    except OSError as error:
+        os.close(number)
+        raise ResourceError(f"{path}: can't be locked: {why(error)}.") from None
+    _locks.add(number)
+    try:
+        # The number is for people only; a full disk is no reason to fail.
+        with suppress(OSError):
+            os.ftruncate(number, 0)
+            os.pwrite(number, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        if number in _locks:
+            _locks.discard(number)
+            with suppress(OSError):
+                os.ftruncate(number, 0)
+            os.close(number)

@@ -1,0 +1,234 @@
+"""The journal: what a replay can't see again.
+
+Which rows came in which order and when, and what the clock alone has caused. Fed with it, a
+restored run reaches the same decisions; without it, it would group rows anew and publish them in
+two boxes. So an entry is on the disk before anything that depends on it leaves.
+
+It is kept in segments. Segment n begins at checkpoint n, and is dropped with it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from shoal.errors import CheckpointError, ResourceError
+from shoal.io.files.atomic import sync_folder, written_aside
+from shoal.io.streams import why
+from shoal.run.state.folder import SEGMENT, drop, numbers_of, path_of, writing
+from shoal.run.state.heading import DamagedError, Heading
+from shoal.run.state.seal import Seal
+from shoal.run.state.segment import (
+    Entry,
+    Flush,
+    Read,
+    Segment,
+    Tick,
+    closing_record,
+    encode,
+    new_heading,
+    record,
+)
+
+__all__ = ["Entry", "Flush", "Journal", "Read", "Tick", "drop_segments", "read_journal"]
+
+# macOS has no fdatasync.
+_sync = getattr(os, "fdatasync", os.fsync)
+
+
+class Journal:
+    """The writing side. One thread appends and rolls, another may sync.
+
+    Parameters
+    ----------
+    folder
+        Where the segments are.
+    number
+        Of the segment to write: the last one that is there, which is gone on with, after what a
+        crash has left of a record is cut off; or any, if there is none.
+    seal
+        What each record is sealed with, if anything.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     journal = Journal(Path(name), 0, None)
+    ...     ticket = journal.append(Tick(until=20.0, now=19.5))
+    ...     journal.sync(ticket)  # from here on it may be published what the tick has released
+    ...     journal.close()
+    ...     list(read_journal(Path(name), 0, None))
+    [Tick(until=20.0, now=19.5)]
+    """
+
+    def __init__(self, folder: Path, number: int, seal: Seal | None) -> None:
+        self._folder, self._seal = folder, seal
+        self._pending: list[str] = []
+        self._n_appended = self._n_synced = 0
+        self._failure: ResourceError | None = None
+        #: The segment that is written, and where it stands; `_open` knows.
+        self.number: int
+        self._file: int
+        self._heading: Heading
+        self._index: int
+        self._n_bytes: int
+        self._appending = threading.Lock()
+        self._writing = threading.Lock()
+        there = numbers_of(folder, SEGMENT)
+        if not there:
+            self._begin(number, after="")
+        elif there[-1] == number:
+            self._go_on(number)
+        else:
+            raise CheckpointError(
+                f"{path_of(folder, SEGMENT, number)}: can't be written to: the journal ends with "
+                f"segment {there[-1]}. Go on with that one."
+            )
+
+    def __repr__(self) -> str:
+        return f"Journal(number={self.number}, n_appended={self._n_appended})"
+
+    def append(self, entry: Entry) -> int:
+        """Take an entry; give the ticket to have it synced by."""
+        text = encode(entry)
+        with self._appending:
+            self._check()
+            self._pending.append(text)
+            self._n_appended += 1
+            return self._n_appended
+
+    def sync(self, ticket: int | None = None) -> None:
+        """Have the disk keep everything up to the ticket, or all.
+
+        Raises
+        ------
+        ResourceError
+            If it can't. What was lost stays lost: from then on every entry is refused.
+        """
+        wanted = self._n_appended if ticket is None else ticket
+        if wanted <= self._n_synced and (ticket is not None or self._failure is None):
+            return
+        with self._writing:
+            if wanted > self._n_synced or self._failure is not None:
+                self._write_pending()
+
+    def roll(self, number: int) -> None:
+        """Sync what is pending, end this segment and begin the next one."""
+        if number != self.number + 1:
+            raise ValueError(f"segment {number} can't follow segment {self.number}")
+        with self._writing:
+            self._write_pending()
+            # On its own, after the sync: see what `segment` says about broken records.
+            self._write(closing_record(self._heading, self._index, self._seal))
+            name = str(self._heading.more["name"])
+            os.close(self._file)
+            self._file = -1
+            try:
+                self._begin(number, name)
+            except ResourceError as error:
+                self._failure = error
+                raise
+
+    def close(self) -> None:
+        """Sync what is pending and let go of the file. It can be gone on with."""
+        with self._writing:
+            if self._file < 0:
+                return
+            try:
+                if self._failure is None:
+                    self._write_pending()
+            finally:
+                os.close(self._file)
+                self._file = -1
+
+    def _begin(self, number: int, after: str) -> None:
+        heading = new_heading(number, time.time(), self._seal, secrets.token_hex(16), after)
+        path = path_of(self._folder, SEGMENT, number)
+        with writing(path):
+            with written_aside(path, private=True) as output:
+                output.write(heading.raw)
+            self._open(path, number, heading, 0, len(heading.raw))
+
+    def _go_on(self, number: int) -> None:
+        path = path_of(self._folder, SEGMENT, number)
+        segment = Segment(path, number)
+        for _ in segment.entries(self._seal):
+            pass
+        with writing(path):
+            self._open(path, number, segment.heading, segment.n_records, segment.end)
+            try:
+                os.ftruncate(self._file, segment.end)
+                # What was read may have been in memory only, and will be built upon now.
+                os.fsync(self._file)
+                sync_folder(self._folder)
+            except OSError:
+                os.close(self._file)
+                raise
+
+    def _open(self, path: Path, number: int, heading: Heading, index: int, n_bytes: int) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
+        self.number, self._heading = number, heading
+        self._index, self._n_bytes = index, n_bytes
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if self._file < 0:
+            raise ValueError("the journal is closed")
+
+    def _write_pending(self) -> None:
+        self._check()
+        with self._appending:
+            entries, self._pending = self._pending, []
+            upto = self._n_appended
+        if entries:
+            self._write(record(self._heading, self._index, entries, self._seal))
+            self._index += 1
+        self._n_synced = upto
+
+    def _write(self, data: bytes) -> None:
+        """Write and sync; after a failure the journal is of no use any more."""
+        try:
+            view = memoryview(data)
+            while view.nbytes:
+                view = view[os.write(self._file, view) :]
+            _sync(self._file)
+        except OSError as error:
+            # A record that may be lost must not be found by who reads the file from memory.
+            with suppress(OSError):
+                os.ftruncate(self._file, self._n_bytes)
+            path = path_of(self._folder, SEGMENT, self.number)
+            self._failure = ResourceError(f"{path}: can't be written: {why(error)}.")
+            raise self._failure from None
+        self._n_bytes += len(data)
+
+
+def read_journal(folder: Path, first: int, seal: Seal | None) -> Iterator[Entry]:
+    """Give all entries from a segment on, in order.
+
+    What a crash has left of a record at the very end is passed over: nothing depends on it.
+
+    Raises
+    ------
+    CheckpointError
+        If anything else is broken or missing: what came after can't be decided again as it was.
+    """
+    before: Segment | None = None
+    for number in numbers_of(folder, SEGMENT):
+        if number < first:
+            continue
+        segment = Segment(path_of(folder, SEGMENT, number), number)
+        if before is not None:
+            segment.check_follows(before)
+        elif number != first:
+            raise DamagedError(path_of(folder, SEGMENT, first), "it is missing, and others follow")
+        yield from segment.entries(seal)
+        before = segment
+
+
+def drop_segments(folder: Path, before: int) -> None:
+    """Remove the segments before a number."""
+    drop(folder, SEGMENT, [number for number in numbers_of(folder, SEGMENT) if number < before])

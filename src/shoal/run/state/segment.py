@@ -1,0 +1,276 @@
+"""One segment of the journal: what its entries are, how they lie in the file, and reading them.
+
+A segment is a heading and then records. A record is what one sync wrote: a mark, its length, its
+number in the segment, a checksum, and some entries as JSON, sealed or not. A record is begun only
+when the disk has the one before, which tells the two ways to be broken apart: a broken record with
+a whole one behind it had been on the disk, and is damage; at the end of the file it is what a crash
+left of a write that nobody had waited for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from shoal.errors import CheckpointError
+from shoal.io.base import Span
+from shoal.io.streams import reading
+from shoal.run.state.heading import DamagedError, Heading, check_seal, make_heading, read_heading
+from shoal.run.state.seal import Seal
+
+__all__ = [
+    "Entry",
+    "Flush",
+    "Read",
+    "Segment",
+    "Tick",
+    "closing_record",
+    "encode",
+    "new_heading",
+    "record",
+]
+
+MAGIC, FORMAT = b"\x89SHOALJ\n", 1
+#: Neither byte is in JSON, which is ASCII here; so entries can't look like a record.
+_MARK = b"\xf5\xfa"
+_FIXED = struct.Struct(">2sIQ16s")
+_CLOSING = b'"closed"'
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A chunk was taken in.
+
+    Parameters
+    ----------
+    spans
+        Where its rows lie.
+    at
+        When it arrived.
+    now
+        When it was decided upon.
+    secret
+        What new pseudonyms were made of, if they changed with it.
+    """
+
+    spans: tuple[Span, ...]
+    at: float
+    now: float
+    secret: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """The clock alone: deadlines up to ``until`` fired, at ``now``."""
+
+    until: float
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """All that was held was decided."""
+
+    now: float
+
+
+Entry: TypeAlias = Read | Tick | Flush
+
+
+def encode(entry: Entry) -> str:
+    """An entry as JSON.
+
+    >>> encode(Read((Span("people.csv", 0, 512),), 7.5, 7.75))
+    '["read",[["people.csv",0,512]],7.5,7.75]'
+    """
+    match entry:
+        case Read():
+            spans = [[span.stream, int(span.begin), int(span.end)] for span in entry.spans]
+            fields: list[Any] = ["read", spans, float(entry.at), float(entry.now)]
+            if entry.secret:
+                fields.append(entry.secret.hex())
+        case Tick():
+            fields = ["tick", float(entry.until), float(entry.now)]
+        case Flush():
+            fields = ["flush", float(entry.now)]
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def _decode(fields: Any) -> Entry:
+    match fields:
+        case ["read", [*spans], float(at), float(now)]:
+            return Read(tuple(_span(span) for span in spans), at, now)
+        case ["read", [*spans], float(at), float(now), str(secret)]:
+            return Read(tuple(_span(span) for span in spans), at, now, bytes.fromhex(secret))
+        case ["tick", float(until), float(now)]:
+            return Tick(until, now)
+        case ["flush", float(now)]:
+            return Flush(now)
+    raise ValueError("no entry")
+
+
+def _span(fields: Any) -> Span:
+    match fields:
+        case [str(stream), int(begin), int(end)]:
+            return Span(stream, begin, end)
+    raise ValueError("no span")
+
+
+def new_heading(number: int, time: float, seal: Seal | None, name: str, after: str) -> Heading:
+    """The heading of a new segment: its own random name, and that of the segment before it."""
+    return make_heading(MAGIC, FORMAT, number, time, seal, {"name": name, "after": after})
+
+
+def record(heading: Heading, index: int, entries: Sequence[str], seal: Seal | None) -> bytes:
+    """The bytes of a record."""
+    return _record(heading, index, b"[" + ",".join(entries).encode() + b"]", seal)
+
+
+def closing_record(heading: Heading, index: int, seal: Seal | None) -> bytes:
+    """The bytes of the record that ends a segment which another one follows."""
+    return _record(heading, index, _CLOSING, seal)
+
+
+def _record(heading: Heading, index: int, payload: bytes, seal: Seal | None) -> bytes:
+    if seal is not None:
+        payload = seal.close(payload, _context(heading, index))
+    checksum = _checksum(heading, index, len(payload), payload)
+    return _FIXED.pack(_MARK, len(payload), index, checksum) + payload
+
+
+def _context(heading: Heading, index: int) -> bytes:
+    """What a sealed record is bound to: this very segment, and its place in it."""
+    return b"journal\0" + heading.raw + struct.pack(">Q", index)
+
+
+def _checksum(heading: Heading, index: int, n_bytes: int, payload: bytes) -> bytes:
+    # With the segment's heading in it: a record of another segment doesn't fit.
+    digest = hashlib.blake2b(heading.raw, digest_size=16)
+    digest.update(struct.pack(">QQ", index, n_bytes))
+    digest.update(payload)
+    return digest.digest()
+
+
+class Segment:
+    """A segment that is read. When all entries have been given, it tells how it ends.
+
+    Parameters
+    ----------
+    path, number
+        The file, and its number.
+
+    Attributes
+    ----------
+    n_records
+        How many whole records there were, the closing one not counted.
+    closed
+        Whether it ends as one that another follows.
+    n_torn
+        How many bytes at the end a crash left of a record.
+    end
+        Where the last of the records ends; a closing one isn't counted.
+    """
+
+    def __init__(self, path: Path, number: int) -> None:
+        self._path, self.number = path, number
+        with reading(str(path), "the file is damaged"):
+            self._data = path.read_bytes()
+        self.heading = read_heading(path, self._data, MAGIC, FORMAT, number)
+        self.n_bytes = len(self._data)
+        self.end = len(self.heading.raw)
+        self.n_records = self.n_torn = 0
+        self.closed = False
+
+    @property
+    def name(self) -> str:
+        """The random name of the segment, which the next one has in its heading."""
+        return str(self.heading.more.get("name"))
+
+    @property
+    def after(self) -> str:
+        """The name of the segment before it; empty if there was none."""
+        return str(self.heading.more.get("after"))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was written to it yet."""
+        return self.n_bytes == len(self.heading.raw)
+
+    def check_follows(self, before: Segment) -> None:
+        """Refuse to be read after another one, read to its end, that it doesn't follow."""
+        if self.number != before.number + 1:
+            raise self._damaged(f"segment {self.number - 1}, which should come before, is missing")
+        if not before.closed:
+            raise before._damaged(f"it is cut off, and segment {self.number} follows")
+        if self.after != before.name:
+            raise self._damaged(f"it doesn't follow segment {before.number}, but another one")
+
+    def entries(self, seal: Seal | None) -> Iterator[Entry]:
+        """Give all entries.
+
+        Raises
+        ------
+        CheckpointError
+            At a record that is broken otherwise than by a crash, or can't be opened.
+        """
+        check_seal(self._path, self.heading, seal)
+        for index, (payload, end) in enumerate(self.records()):
+            if self.closed:
+                raise self._damaged("something follows its closing record")
+            plain = payload if seal is None else self._opened(payload, index, seal)
+            if plain == _CLOSING:
+                self.closed = True
+                continue
+            try:
+                entries = [_decode(fields) for fields in json.loads(plain)]
+            except (ValueError, TypeError, RecursionError):
+                raise self._damaged(f"record {index} has no entries in it") from None
+            self.n_records, self.end = index + 1, end
+            yield from entries
+        if self.closed and self.n_torn:
+            raise self._damaged("something follows its closing record")
+
+    def records(self) -> Iterator[tuple[bytes, int]]:
+        """Give what is in each whole record, sealed if it is, and where the record ends."""
+        at, index = len(self.heading.raw), 0
+        while at < len(self._data):
+            found = self._whole_at(at)
+            if found is None:
+                if self._any_whole_after(at):
+                    raise self._damaged(f"record {index} is broken, and others follow it")
+                self.n_torn = len(self._data) - at
+                return
+            if found[0] != index:
+                raise self._damaged(f"record {found[0]} stands where record {index} should")
+            at += _FIXED.size + len(found[1])
+            yield found[1], at
+            index += 1
+
+    def _whole_at(self, at: int) -> tuple[int, bytes] | None:
+        """The number and payload of the record that begins here, if one does."""
+        if at + _FIXED.size > len(self._data):
+            return None
+        mark, n_bytes, index, checksum = _FIXED.unpack_from(self._data, at)
+        payload = self._data[at + _FIXED.size : at + _FIXED.size + n_bytes]
+        whole = mark == _MARK and checksum == _checksum(self.heading, index, n_bytes, payload)
+        return (index, payload) if whole else None
+
+    def _any_whole_after(self, at: int) -> bool:
+        while (at := self._data.find(_MARK, at + 1)) >= 0:
+            if self._whole_at(at) is not None:
+                return True
+        return False
+
+    def _opened(self, payload: bytes, index: int, seal: Seal) -> bytes:
+        try:
+            return seal.open(payload, _context(self.heading, index))
+        except CheckpointError:
+            raise self._damaged(f"the seal of record {index} is broken") from None
+
+    def _damaged(self, what: str) -> DamagedError:
+        return DamagedError(self._path, what)

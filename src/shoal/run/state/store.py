@@ -1,0 +1,250 @@
+"""The store of checkpoints: the last two, each whole or not there at all."""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from shoal.errors import CheckpointError, ResourceError
+from shoal.io.files.atomic import written_aside
+from shoal.io.streams import why
+from shoal.run.state.checkpoint import (
+    Checkpoint,
+    job_of,
+    pieces,
+    read_body,
+    read_checkpoint_heading,
+)
+from shoal.run.state.folder import (
+    CHECKPOINT,
+    SEGMENT,
+    drop,
+    drop_leftovers,
+    locked,
+    make_folder,
+    numbers_of,
+    path_of,
+    writing,
+)
+from shoal.run.state.heading import DamagedError, Heading
+from shoal.run.state.seal import Seal
+from shoal.run.state.segment import Segment
+
+__all__ = ["Checkpoint", "Store", "read_checkpoint", "read_file", "when"]
+
+_ANEW = "Start anew with another folder: docs/checkpoints.md says from where."
+
+
+class Store:
+    """The checkpoints of one job, in one folder.
+
+    Parameters
+    ----------
+    folder
+        Where they are; created, with mode 0700, if it isn't there.
+    job
+        A digest of each section of the job that a checkpoint depends on.
+    seal
+        What they are sealed with, if anything.
+    clock
+        What tells when a checkpoint is taken.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     store = Store(Path(name) / "state", job={"policy": "ab12"}, seal=None)
+    ...     with store.lock():
+    ...         n_bytes = store.save(Checkpoint(0, {"seq": 12}))
+    ...         store.latest().facts
+    {'seq': 12}
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        job: Mapping[str, str],
+        seal: Seal | None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._folder, self._job, self._seal, self._clock = folder, dict(job), seal, clock
+        #: The newest checkpoint that is known to be whole, because it was read or written here.
+        self._whole: int | None = None
+        make_folder(folder)
+
+    def __repr__(self) -> str:
+        return f"Store({str(self._folder)!r}, numbers={self.numbers()})"
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Be the only process that runs this job, for as long as the context lasts.
+
+        Raises
+        ------
+        ResourceError
+            If another one runs it.
+        """
+        return locked(self._folder)
+
+    def numbers(self) -> list[int]:
+        """The numbers of the checkpoints that are there, the oldest first."""
+        return numbers_of(self._folder, CHECKPOINT)
+
+    def next_number(self) -> int:
+        """The number for the next checkpoint and its segment: one that nothing has had."""
+        return max([-1, *self.numbers(), *numbers_of(self._folder, SEGMENT)]) + 1
+
+    def save(self, checkpoint: Checkpoint) -> int:
+        """Write a checkpoint; give its length in bytes.
+
+        When it is on the disk, everything before the one before it is dropped, and so are the
+        segments of the journal that only those would need.
+
+        Raises
+        ------
+        ResourceError
+            If it can't be written. The older ones are as they were.
+        """
+        there = self.numbers()
+        if there and checkpoint.number <= there[-1]:
+            raise ValueError(f"checkpoint {checkpoint.number} is there, or a newer one")
+        path = path_of(self._folder, CHECKPOINT, checkpoint.number)
+        with writing(path), written_aside(path, private=True) as output:
+            n_bytes = sum(
+                output.write(piece)
+                for piece in pieces(checkpoint, self._job, self._clock(), self._seal)
+            )
+        self._drop_before(checkpoint.number, there)
+        self._whole = checkpoint.number
+        return n_bytes
+
+    def load(self, number: int) -> Checkpoint:
+        """Read one checkpoint.
+
+        Raises
+        ------
+        CheckpointError
+            If it must not be used: damaged, of a newer format, of another job, sealed otherwise.
+        """
+        return self._load(number)[1]
+
+    def latest(self, *, fall_back: bool = False) -> Checkpoint | None:
+        """Read the newest checkpoint; None if there is none.
+
+        Parameters
+        ----------
+        fall_back
+            Take the one before where the newest is damaged. The journal leads from there to where
+            the newest was, so nothing is lost or doubled.
+
+        Raises
+        ------
+        CheckpointError
+            If it must not be used; the message says what can be done.
+        """
+        numbers = self.numbers()
+        if not numbers:
+            self._check_no_journal()
+            return None
+        try:
+            checkpoint = self.load(numbers[-1])
+        except DamagedError as damage:
+            heading, checkpoint = self._before(numbers[:-1], damage)
+            if not fall_back:
+                raise CheckpointError(
+                    f"{damage} Checkpoint {heading.number}, of {when(heading.time)}, is whole: "
+                    "`shoal run … --fall-back` goes on from it, with nothing lost and nothing "
+                    "doubled."
+                ) from None
+        self._whole = checkpoint.number
+        return checkpoint
+
+    def _load(self, number: int) -> tuple[Heading, Checkpoint]:
+        path = path_of(self._folder, CHECKPOINT, number)
+        return read_checkpoint(path, number, self._job, self._seal)
+
+    def _before(self, numbers: list[int], damage: DamagedError) -> tuple[Heading, Checkpoint]:
+        """The newest of these that is whole and from which the journal leads on."""
+        segments = numbers_of(self._folder, SEGMENT)
+        for number in reversed(numbers):
+            if number not in segments:
+                break
+            try:
+                return self._load(number)
+            except DamagedError:
+                continue
+        raise CheckpointError(f"{damage} None before it can be gone on from. {_ANEW}")
+
+    def _check_no_journal(self) -> None:
+        """A journal with records and no checkpoint is what somebody left who removed those."""
+        for number in numbers_of(self._folder, SEGMENT):
+            if not Segment(path_of(self._folder, SEGMENT, number), number).is_empty:
+                raise CheckpointError(
+                    f"{self._folder}: has a journal, but no checkpoint to begin from; beginning "
+                    f"again could publish rows twice. {_ANEW}"
+                )
+
+    def _drop_before(self, number: int, there: list[int]) -> None:
+        """Keep the checkpoint and the one before it that is known, or else likely, to be whole."""
+        before = self._whole if self._whole in there else max(there, default=None)
+        keep = {number} if before is None else {before, number}
+        drop(self._folder, CHECKPOINT, [other for other in there if other not in keep])
+        segments = numbers_of(self._folder, SEGMENT)
+        drop(self._folder, SEGMENT, [other for other in segments if other < min(keep)])
+        drop_leftovers(self._folder, before=number)
+
+
+def read_checkpoint(
+    path: Path, number: int, job: Mapping[str, str], seal: Seal | None
+) -> tuple[Heading, Checkpoint]:
+    """Read a checkpoint that must be of this job.
+
+    Raises
+    ------
+    CheckpointError
+        If it must not be used: damaged, of a newer format, of another job, sealed otherwise.
+    """
+    data = read_file(path)
+    heading = read_checkpoint_heading(path, data, number)
+    then = job_of(heading)
+    changed = [
+        f"[{name}]" for name in sorted(then.keys() | job.keys()) if then.get(name) != job.get(name)
+    ]
+    checkpoint = read_body(path, data, heading, seal)
+    if changed:
+        what = f"{', '.join(changed[:-1])} and {changed[-1]}" if changed[1:] else changed[0]
+        raise CheckpointError(
+            f"{path}: was taken under another job: {what} {'are' if changed[1:] else 'is'} not "
+            "as it was then. Go back to that job, or drain with it first, or start anew with "
+            "another folder."
+        )
+    return heading, checkpoint
+
+
+def read_file(path: Path) -> bytes:
+    """All bytes of a file.
+
+    Raises
+    ------
+    DamagedError
+        If the disk can't read them any more.
+    ResourceError
+        If it can't be read for another reason.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        if error.errno == errno.EIO:
+            raise DamagedError(path, "the disk can't read it any more") from None
+        raise ResourceError(f"{path}: can't be read: {why(error)}.") from None
+
+
+def when(seconds: float) -> str:
+    """An instant in words.
+
+    >>> when(0)
+    '1970-01-01 00:00:00 UTC'
+    """
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,116 @@
+"""Checkpoints of one kind by number, each of which may be written again.
+
+What is computed anew after a failure is written anew, over what was there: the same bytes, but for
+the seal. Several processes may do so at once; each file is whole, whoever was last.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.io.files.atomic import ASIDE, written_aside
+from shoal.run.state.checkpoint import Checkpoint, pieces
+from shoal.run.state.folder import drop, numbers_of, path_of, writing
+from shoal.run.state.seal import Seal
+from shoal.run.state.store import read_checkpoint
+
+__all__ = ["Versions"]
+
+
+class Versions:
+    """The files of one kind in a folder.
+
+    Parameters
+    ----------
+    folder
+        Where they are; it must be there before one is written.
+    kind
+        What their names begin with.
+    job
+        A digest of each section of the job that they depend on.
+    seal
+        What they are sealed with, if anything.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     states = Versions(Path(name), "state", job={"policy": "ab12"}, seal=None)
+    ...     n_bytes = states.save(7, {"seq": 12})
+    ...     states.load(7).facts, states.numbers()
+    ({'seq': 12}, [7])
+    """
+
+    def __init__(
+        self, folder: Path, kind: str, *, job: Mapping[str, str], seal: Seal | None
+    ) -> None:
+        self._folder, self._kind, self._job, self._seal = folder, kind, dict(job), seal
+
+    def __repr__(self) -> str:
+        return f"Versions({str(self._folder)!r}, {self._kind!r})"
+
+    def numbers(self) -> list[int]:
+        """The numbers that are there, the smallest first."""
+        return numbers_of(self._folder, self._kind) if self._folder.is_dir() else []
+
+    def has(self, number: int) -> bool:
+        """Whether there is one of this number."""
+        return path_of(self._folder, self._kind, number).is_file()
+
+    def save(
+        self,
+        number: int,
+        facts: dict[str, Any],
+        arrays: Mapping[str, NDArray[Any]] | None = None,
+        batches: Mapping[str, pa.RecordBatch] | None = None,
+    ) -> int:
+        """Write one, over what may be there; give its length in bytes."""
+        checkpoint = Checkpoint(number, facts, dict(arrays or {}), dict(batches or {}))
+        path = path_of(self._folder, self._kind, number)
+        tag = f".{os.getpid()}-{secrets.token_hex(4)}"
+        with writing(path), written_aside(path, private=True, tag=tag) as output:
+            return sum(
+                output.write(piece)
+                for piece in pieces(checkpoint, self._job, time.time(), self._seal)
+            )
+
+    def load(self, number: int) -> Checkpoint:
+        """Read one.
+
+        Raises
+        ------
+        CheckpointError
+            If it must not be used: damaged, of a newer format, of another job, sealed otherwise.
+        ResourceError
+            If it can't be read.
+        """
+        path = path_of(self._folder, self._kind, number)
+        return read_checkpoint(path, number, self._job, self._seal)[1]
+
+    def stamp(self, number: int) -> tuple[int, ...]:
+        """What tells a file from any other that was written under its name, or will be.
+
+        It doesn't tell what is in it.
+        """
+        try:
+            found = path_of(self._folder, self._kind, number).stat()
+        except OSError:
+            return ()
+        return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+
+    def drop_before(self, number: int) -> None:
+        """Forget those before a number, and what a crash has left half-written of them."""
+        before = [other for other in self.numbers() if other < number]
+        drop(self._folder, self._kind, before)
+        if not self._folder.is_dir():
+            return
+        for left in self._folder.glob(f"{self._kind}-*{ASIDE}"):
+            digits = left.name.removeprefix(f"{self._kind}-").split(".")[0]
+            if digits.isdigit() and int(digits) < number:
+                left.unlink(missing_ok=True)

@@ -1,0 +1,121 @@
+"""What a shard must know of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+
+import pyarrow as pa
+
+from shoal import __version__
+from shoal.arrow.publishing import publisher_of
+from shoal.arrow.release import Publish, Publisher
+from shoal.arrow.z.release import CellPublisher
+from shoal.engine.base import Anonymizer
+from shoal.engine.jit import sources_digest
+from shoal.errors import CheckpointError
+from shoal.run.core import Decider
+from shoal.run.state.seal import Seal
+from shoal.spec.policy import Policy
+from shoal.spec.schema import Schema
+
+__all__ = ["Recipe", "own_code"]
+
+
+@cache
+def own_code() -> str:
+    """A digest of the code that decides here."""
+    return f"{__version__} {sources_digest()}"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that a shard must know of a job; it travels to wherever the shard runs.
+
+    Parameters
+    ----------
+    schema, policy, anonymizer, publish
+        The columns, the promise, what keeps it, and how a release looks.
+    columns
+        The Arrow schema of the rows.
+    folder, job, seal
+        Where the state is, the digests it depends on, and where the key of its seal is.
+    n_shards
+        How many shards there are.
+    quarantine
+        The folder for rows that can't be used; None: they end the job.
+    traced
+        Whether lines for a trace are written.
+    order
+        The columns of the order of rows, where somebody says that they are different in every row:
+        it is looked whether they are.
+    code
+        A digest of the code that decides, as the driver has it; empty: it isn't looked at.
+    """
+
+    schema: Schema
+    policy: Policy
+    anonymizer: Anonymizer
+    publish: Publish
+    columns: pa.Schema
+    folder: Path
+    job: Mapping[str, str] = field(repr=False)
+    seal: str | None = field(repr=False)
+    n_shards: int
+    quarantine: Path | None
+    traced: bool
+    order: tuple[str, ...] = ()
+    code: str = ""
+
+    @property
+    def by_wall(self) -> bool:
+        """Whether a clock, and not the stream, tells when rows are due."""
+        return self.policy.delay is not None and self.policy.delay.by_wall(self.schema)
+
+    @cached_property
+    def types(self) -> pa.Schema:
+        """The types of the payload, which follow from those of the columns."""
+        return self.decider(bytes(32)).codec.types
+
+    @property
+    def public(self) -> pa.Schema:
+        """The columns of the output."""
+        return self.publisher().schema
+
+    def decider(self, seed: bytes) -> Decider:
+        """A new decider, whose types are bound."""
+        decider = Decider(
+            self.schema, self.policy, self.anonymizer, self.publish, seed,
+            by_clock=self.by_wall, with_subject=self.traced,
+        )  # fmt: skip
+        # Every shard publishes in the same types, whatever its first row is like.
+        empty = pa.RecordBatch.from_pylist([], schema=self.columns)
+        decider.codec.encode(empty.select(self.schema.columns))
+        return decider
+
+    def publisher(self) -> Publisher | CellPublisher:
+        """What makes releases."""
+        return publisher_of(
+            self.schema, self.publish, self.types,
+            with_gaps=self.policy.missing == "maybe", one_by_one=bool(self.policy.z),
+        )  # fmt: skip
+
+    def check_code(self) -> None:
+        """Refuse to decide by other code than the driver has, here where this runs.
+
+        Raises
+        ------
+        CheckpointError
+            If it is another version: a repetition on another machine might decide otherwise.
+        """
+        if self.code and self.code != own_code():
+            raise CheckpointError(
+                "this machine has another version of Shoal than the driver, and might decide "
+                "otherwise about the same rows. Install the same version on all machines."
+            )
+
+    def open_seal(self) -> Seal | None:
+        """The seal, whose key is looked for where this runs: it doesn't travel."""
+        return None if self.seal is None else Seal.from_spec(self.seal)

@@ -1,0 +1,104 @@
+"""Rows whose cells several shards have decided, put together: an engine that is told what to say.
+
+So all that follows a decision is what it is with one engine: the last look at who stands behind a
+value, what becomes of rows and their payload, pseudonyms, figures.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.engine.base import Engine
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.space import Codes, Space
+from shoal.engine.z.base import Course, ExposingEngine
+from shoal.engine.z.window import DONE, Cells
+from shoal.spark.z.decide import Decided
+
+__all__ = ["Joining", "JoiningEngine", "Turn"]
+
+
+class Turn(NamedTuple):
+    """From which row on which z is in force."""
+
+    row: int
+    z: int
+
+
+class _Nothing(NamedTuple):
+    """The tables of an engine that counts nobody."""
+
+
+class JoiningEngine(ExposingEngine):
+    """One run of an engine that is told what others have decided.
+
+    Parameters
+    ----------
+    space, seed
+        As of any engine.
+    pieces
+        What shards have decided about the rows that will be pushed.
+    turns
+        Where z has changed, by row; before the first it is the policy's.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        seed: bytes,
+        pieces: Sequence[Decided],
+        turns: Sequence[Turn],
+    ) -> None:
+        super().__init__(space, _Nothing(), Course(False, 0.0, 2, 0), seed)
+        self._pieces, self._turns = pieces, turns
+
+    @property
+    def n_exposures(self) -> int:
+        """None are counted here."""
+        return 0
+
+    def _take(self, codes: Codes, cells: Cells, cursor: Ints) -> int:
+        place = self.state.place
+        first = int(place["upcoming"][0])
+        there = codes.cells[:, self._cuts[:-1]] != 0
+        _, cells.levels[:], cells.crowds[:] = Decided.joined(self._pieces, first, there)
+        n = len(codes.subjects)
+        cells.z[:] = self.space.z
+        for turn in self._turns:
+            cells.z[max(0, turn.row - first) :] = turn.z
+        cells.times[:] = codes.times
+        place["upcoming"] += n
+        return DONE
+
+    def _there(self) -> tuple[int, ...]:
+        return ()
+
+    def _needed(self) -> tuple[int, ...]:
+        return ()
+
+    def _move(self, room: Sequence[int]) -> None:
+        """There is nothing to move."""
+
+    def _subjects(self) -> Ints:
+        return np.empty(0, np.int64)
+
+    def _published(self, z: int) -> tuple[Ints, Ints]:
+        return self._subjects(), self._subjects()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Joining(ZAnonymous):
+    """The recipe of z-anonymity where shards have decided: see `JoiningEngine`."""
+
+    name: ClassVar[str] = ZAnonymous.name
+
+    pieces: Sequence[Decided] = dataclasses.field(default=(), repr=False)
+    turns: Sequence[Turn] = ()
+
+    def _start(self, space: Space, seed: bytes) -> Engine:
+        return JoiningEngine(space, seed, self.pieces, self.turns)

@@ -1,0 +1,208 @@
+"""What the tasks of a batch do where values are counted in several shards, one function each.
+
+A batch is cut into stretches of consecutive rows, one for each task. `CellTasks.survey` tells how
+long a stretch is, so that whoever sees all of them knows where each begins; `CellTasks.parts` takes
+its rows apart; a `CellShard` decides; `CellTasks.join` puts rows together again.
+How the batch is cut doesn't matter, and everything follows from what a function is given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.arrow.order import Arranged
+from shoal.arrow.release import Publish
+from shoal.engine.kernels.arrays import Any1, Floats
+from shoal.engine.z.window import FARTHEST
+from shoal.io.base import Chunk
+from shoal.run.core import Decider, State
+from shoal.run.intake import Intake, Taken
+from shoal.spark.z.decide import CellShard, Decided
+from shoal.spark.z.join import Joining, Turn
+from shoal.spark.z.split import Parts, Stretch, apart
+from shoal.spec.ladder import n_rungs
+from shoal.spec.policy import Policy, Window
+from shoal.spec.schema import Schema
+
+__all__ = ["Batch", "CellTasks", "Joined", "Moment"]
+
+
+class Batch(NamedTuple):
+    """What all tasks of a batch know.
+
+    Parameters
+    ----------
+    at
+        When its rows arrived, by the clock.
+    types
+        The types of the payload.
+    names
+        The pseudonyms before it: what `shoal.arrow.pseudonyms.Pseudonyms.snapshot` gives.
+    secret
+        What pseudonyms that change in it are made of.
+    turns
+        The z in force before its first row, and where that changes.
+    """
+
+    at: float
+    types: pa.Schema
+    names: dict[str, Any1] = {}  # noqa: RUF012 (nothing is ever put in)
+    secret: bytes = b""
+    turns: tuple[Turn, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Batch(at={self.at})"
+
+
+class Moment(NamedTuple):
+    """Before which row the window is looked at, for which time by counting; clock and time then."""
+
+    row: int
+    clock: float
+    slot: int
+    time: float
+
+
+class Joined(NamedTuple):
+    """What becomes of a stretch: its rows as they came in, as they leave (None: none do), figures.
+
+    ``figures`` is the state of a `shoal.metrics.Summary`.
+    """
+
+    taken: Taken
+    arranged: Arranged | None
+    figures: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"Joined({len(self.taken.inputs)} rows, {len(self.taken.bad)} bad)"
+
+
+@dataclasses.dataclass(frozen=True)
+class CellTasks:
+    """What the tasks of a job do.
+
+    Parameters
+    ----------
+    schema, policy, anonymizer, publishing
+        The parts of the job.
+    seed
+        Where its randomness comes from; the same as long as the job lives.
+    n_shards
+        How many engines count.
+    with_subject
+        Whether rows carry their subject, for a trace.
+    """
+
+    schema: Schema
+    policy: Policy
+    anonymizer: ZAnonymous
+    publishing: Publish
+    seed: bytes = dataclasses.field(repr=False)
+    n_shards: int
+    with_subject: bool = False
+
+    @property
+    def rungs(self) -> list[int]:
+        """How many rungs each attribute has."""
+        return [n_rungs(quasi.domain) for quasi in self.schema.quasi]
+
+    def shard(self) -> CellShard:
+        """A shard that has counted nobody."""
+        return CellShard(self.schema, self.policy, self.anonymizer, self.seed)
+
+    def survey(self, batch: Batch, chunk: Chunk, begin: Stretch) -> Stretch:
+        """Tell how long a stretch is that begins after another one.
+
+        Where rows may be too late, how many are valid depends on the latest time before them; all
+        else doesn't.
+        """
+        taken = self._taken(self._decider(), batch, chunk, begin)
+        times = taken.encoded.codes.times
+        found = Stretch(len(chunk.rows) + len(chunk.bad), len(times))
+        if not len(times) or self.schema.time is None:
+            return found
+        return found._replace(latest=float(times.max()), first=float(times[0]))
+
+    def parts(self, batch: Batch, chunk: Chunk, begin: Stretch) -> Parts:
+        """Take the rows of a stretch apart."""
+        codes = self._taken(self._decider(), batch, chunk, begin).encoded.codes
+        clock = self.clock(codes.times, begin)
+        return apart(codes, clock, begin.n_valid, self.rungs, self.n_shards)
+
+    def moments(self, batch: Batch, chunk: Chunk, begin: Stretch, origin: float) -> list[Moment]:
+        """Where in a stretch the window may have to be looked at.
+
+        ``origin`` is what the clock told when the first row of all came.
+        """
+        times = self._taken(self._decider(), batch, chunk, begin).encoded.codes.times
+        clock = self.clock(times, begin)
+        window = self.policy.window
+        assert isinstance(window, Window)
+        length = window.seconds or float(window.rows)
+        step = length / self.anonymizer.estimates
+        slots = np.floor(np.clip((clock - origin - length) / step, -1.0, FARTHEST))
+        new = np.flatnonzero(np.diff(slots, prepend=-1) > 0)
+        latest = np.maximum.accumulate(np.maximum(times, begin.latest))
+        return [
+            Moment(begin.n_valid + i, float(clock[i]), int(slots[i]), float(latest[i]))
+            for i in new.tolist()
+        ]
+
+    def clock(self, times: Floats, begin: Stretch) -> Floats:
+        """What the window counts: when rows have come, or how many have."""
+        if isinstance(self.policy.window, Window) and self.policy.window.seconds is None:
+            first = begin.n_valid
+            rows: Floats = np.arange(first, first + len(times), dtype=np.float64)
+            return rows
+        # A row that is stamped earlier than one before it has arrived no earlier.
+        return np.maximum.accumulate(np.maximum(times, begin.latest))
+
+    def join(
+        self,
+        batch: Batch,
+        chunk: Chunk,
+        begin: Stretch,
+        pieces: Sequence[Decided],
+        figures: Mapping[str, Any] | None = None,
+    ) -> Joined:
+        """Put the rows of a stretch together.
+
+        ``pieces`` is what shards have decided about them; ``figures`` are those before, to which
+        these are added.
+        """
+        decider = self._decider(pieces, batch.turns)
+        taken = self._taken(decider, batch, chunk, begin)
+        if figures is not None:
+            decider.summary.restore(figures)
+        arranged = decider.take_in(taken, batch.at, batch.secret)
+        return Joined(taken, arranged, decider.summary.state())
+
+    def _decider(self, pieces: Sequence[Decided] = (), turns: Sequence[Turn] = ()) -> Decider:
+        return Decider(
+            self.schema,
+            self.policy,
+            Joining(pieces=pieces, turns=turns),
+            self.publishing,
+            self.seed,
+            by_clock=False,
+            with_subject=self.with_subject,
+        )
+
+    def _taken(self, decider: Decider, batch: Batch, chunk: Chunk, begin: Stretch) -> Taken:
+        """Take a stretch in as if all before it had been."""
+        facts, arrays, batches = decider.snapshot()
+        facts["upcoming"] = begin.n_valid
+        facts["latest"] = begin.latest if np.isfinite(begin.latest) else None
+        arrays["engine.place"]["upcoming"] = begin.n_valid
+        arrays |= {f"names.{name}": array for name, array in batch.names.items()}
+        batches["types"] = pa.RecordBatch.from_pylist([], schema=batch.types)
+        decider.restore(State(facts, arrays, batches))
+        intake = Intake(decider.codec, self.schema, self.policy.lateness, self.policy.ahead)
+        intake.latest = begin.latest
+        return intake.take(chunk, batch.at)

@@ -1,0 +1,1 @@
+"""What is asked: schema, domains, criteria and policy. Plain values, no data and no algorithm."""

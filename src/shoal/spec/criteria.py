@@ -1,0 +1,287 @@
+"""The criteria: what can be promised about every group that is published, as plain values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from shoal.errors import ParameterError, Problem
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.schema import Sensitive
+
+__all__ = [
+    "BasicLikeness",
+    "BetaLikeness",
+    "Criterion",
+    "DeltaDisclosure",
+    "DistinctLDiversity",
+    "EnhancedLikeness",
+    "EntropyLDiversity",
+    "KAnonymity",
+    "LDiversity",
+    "Measured",
+    "RangeLikeness",
+    "RecursiveLDiversity",
+    "SemanticLikeness",
+    "TCloseness",
+    "ZAnonymity",
+]
+
+#: Nothing that is promised is larger than this, and nothing that is counted overflows.
+MOST = 10**9
+
+
+def whole(key: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ParameterError(key, f"must be a whole number of at least {least}", got=repr(value))
+    _not_too_much(key, value)
+
+
+def _not_too_much(key: str, value: float) -> None:
+    if value > MOST:
+        raise ParameterError(key, f"must be at most {MOST:,}", got=repr(value))
+
+
+def number(key: str, value: object, *, above: float | None = None, least: float = 0.0) -> None:
+    low = above if above is not None else least
+    good = (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and (value > low if above is not None else value >= low)
+    )
+    if not good:
+        bound = f"above {low:g}" if above is not None else f"of at least {low:g}"
+        raise ParameterError(key, f"must be a finite number {bound}", got=repr(value))
+    _not_too_much(key, value)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One promise about every group that is published."""
+
+    name: ClassVar[str]
+
+
+@dataclass(frozen=True, slots=True)
+class KAnonymity(Criterion):
+    """Every group has rows of at least k different subjects (thesis, Definition 5.1).
+
+    >>> KAnonymity(10)
+    KAnonymity(k=10)
+    """
+
+    name: ClassVar[str] = "k-anonymity"
+    k: int
+
+    def __post_init__(self) -> None:
+        whole("KAnonymity.k", self.k, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ZAnonymity(Criterion):
+    """Every value that is published was exposed by at least z subjects in the window before it.
+
+    Each value of a row is decided by itself and at once (Jha et al., Definitions 1 and 2). It says
+    nothing about how many people share all that is published about somebody; see
+    `shoal.models.z` for how likely that is.
+
+    >>> ZAnonymity(20)
+    ZAnonymity(z=20)
+    """
+
+    name: ClassVar[str] = "z-anonymity"
+    z: int
+
+    def __post_init__(self) -> None:
+        whole("ZAnonymity.z", self.z, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class LDiversity(Criterion):
+    """Base of the three forms. ``attribute`` names one sensitive column; None means every one.
+
+    All forms need l different subjects with l different values: a subject whose rows carry
+    many values can stand for one of them only.
+    """
+
+    key: ClassVar[str] = "l"
+    l: float  # noqa: E741 - the letter of the papers and of the job file
+    attribute: str | None = None
+
+    @property
+    def needed(self) -> int:
+        """How many different subjects with different values a group needs."""
+        return math.ceil(self.l)
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctLDiversity(LDiversity):
+    """Every group has l different subjects with l different sensitive values."""
+
+    name: ClassVar[str] = "distinct l-diversity"
+
+    def __post_init__(self) -> None:
+        whole("DistinctLDiversity.l", self.l, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class EntropyLDiversity(LDiversity):
+    """The entropy of a group's sensitive values is at least log(l), over rows and over people.
+
+    Over people means: over the different (subject, value) pairs, so that nobody's repetitions
+    make a group look even.
+    """
+
+    name: ClassVar[str] = "entropy l-diversity"
+
+    def __post_init__(self) -> None:
+        number("EntropyLDiversity.l", self.l, least=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RecursiveLDiversity(LDiversity):
+    """Counts r1 ≥ r2 ≥ … of a group obey r1 < c (r_l + r_(l+1) + …), over rows and over people."""
+
+    name: ClassVar[str] = "recursive (c, l)-diversity"
+    c: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole("RecursiveLDiversity.l", self.l, 1)
+        number("RecursiveLDiversity.c", self.c, above=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured(Criterion):
+    """Base of the promises about what a group tells of a sensitive value beyond its window.
+
+    ``attribute`` names one sensitive column; None means every one. Each compares the share q of a
+    value among the rows of a group with its share p among the rows of the window that the group is
+    measured against (see `Window`). The domain is that of the window, not of the world: a group
+    with a value that its window lacks keeps no such promise.
+    """
+
+    key: ClassVar[str]
+    attribute: str | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TCloseness(Measured):
+    """The values of a group are within t of those of its window, by the Earth Mover's Distance.
+
+    For numbers (a `Range`) the distance of two values is how many values of the window lie between
+    them; for categories it is the height of their lowest common ancestor; both are shares of the
+    largest distance there is (thesis, §3.2).
+
+    >>> TCloseness(0.2, attribute="salary")
+    TCloseness(attribute='salary', t=0.2)
+    """
+
+    name: ClassVar[str] = "t-closeness"
+    key: ClassVar[str] = "t"
+    t: float
+
+    def __post_init__(self) -> None:
+        number("TCloseness.t", self.t)
+
+
+@dataclass(frozen=True, slots=True)
+class BetaLikeness(Measured):
+    """Base of the four forms: no value is more frequent in a group than its window allows."""
+
+    key: ClassVar[str] = "beta"
+    beta: float
+
+    def __post_init__(self) -> None:
+        number(f"{type(self).__name__}.beta", self.beta, above=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class BasicLikeness(BetaLikeness):
+    """No value gains more than beta: q ≤ (1 + beta) p (thesis, Definition 4.2).
+
+    A value with p > 1 / (1 + beta) may fill a whole group; `EnhancedLikeness` doesn't allow that.
+    """
+
+    name: ClassVar[str] = "basic beta-likeness"
+
+
+@dataclass(frozen=True, slots=True)
+class EnhancedLikeness(BetaLikeness):
+    """No value gains more than beta or -ln p, whichever is less (thesis, Definition 4.3)."""
+
+    name: ClassVar[str] = "enhanced beta-likeness"
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticLikeness(BetaLikeness):
+    """Enhanced likeness for every value, and for every node of its hierarchy (Definition 4.4).
+
+    ``level`` is the highest level that is protected; the root is level 0, and says nothing.
+    """
+
+    name: ClassVar[str] = "semantic beta-likeness"
+    level: int = 1
+
+    def __post_init__(self) -> None:
+        # Without arguments `super` doesn't find the class of a dataclass with slots.
+        super(SemanticLikeness, self).__post_init__()
+        whole("SemanticLikeness.level", self.level, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeLikeness(BetaLikeness):
+    """Enhanced likeness for every interval of values that is no longer than epsilon (Def. 4.5).
+
+    An interval from a to b has the length b - a, or (b - a) / a where ``relative``.
+    """
+
+    name: ClassVar[str] = "range-based beta-likeness"
+    epsilon: float = 0.0
+    relative: bool = False
+
+    def __post_init__(self) -> None:
+        super(RangeLikeness, self).__post_init__()
+        number("RangeLikeness.epsilon", self.epsilon)
+        if not isinstance(self.relative, bool):
+            raise ParameterError(
+                "RangeLikeness.relative", "must be true or false", got=repr(self.relative)
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaDisclosure(Measured):
+    """Every value of the window is in the group, and |ln(q / p)| < delta for each of them."""
+
+    name: ClassVar[str] = "delta-disclosure"
+    key: ClassVar[str] = "disclosure"
+    delta: float
+
+    def __post_init__(self) -> None:
+        number("DeltaDisclosure.delta", self.delta, above=0.0)
+
+
+def misfits(criterion: Measured, attribute: Sensitive) -> list[Problem]:
+    """What a criterion needs of an attribute's domain and doesn't find."""
+    domain = attribute.domain
+    key = f"policy.{criterion.key}"
+    if isinstance(criterion, TCloseness) and domain is None:
+        what = f"needs an order or a hierarchy of {attribute.name}, and its domain is open"
+        mend = f"Give schema.sensitive.{attribute.name} a range, a hierarchy or values"
+    elif isinstance(criterion, SemanticLikeness) and not isinstance(domain, Hierarchy):
+        what = f"{criterion.name} needs a hierarchy of {attribute.name}"
+        mend = f'Set schema.sensitive.{attribute.name} = {{ hierarchy = "..." }}'
+    elif isinstance(criterion, RangeLikeness) and not isinstance(domain, Range):
+        what = f"{criterion.name} needs {attribute.name} to be a number"
+        mend = f"Set schema.sensitive.{attribute.name} = {{ range = [lowest, highest] }}"
+    elif isinstance(criterion, RangeLikeness) and criterion.relative and _begins_low(domain):
+        what = f"relative lengths need numbers above 0, and those of {attribute.name} begin lower"
+        mend = "Leave relative out, or begin the range above 0"
+    else:
+        return []
+    return [Problem(key, what, None, mend)]
+
+
+def _begins_low(domain: Domain | None) -> bool:
+    return isinstance(domain, Range) and domain.lo <= 0

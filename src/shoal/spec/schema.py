@@ -1,0 +1,177 @@
+"""Which columns there are, what role each plays, and what values each can have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shoal.errors import JobError, Problem
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.ladder import AnyDomain, Grid
+
+__all__ = ["Quasi", "Schema", "Sensitive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quasi:
+    """An attribute an outsider may know; it is published as a side of a box.
+
+    Under z-anonymity there are no boxes: it is published as a rung of a ladder, or not at all.
+
+    Parameters
+    ----------
+    name
+        The column; of a `Grid`, the name under which its cells are published.
+    domain
+        A `Range` for numbers, a `Hierarchy` for categories; under z-anonymity also `Open`, `Path`
+        or `Grid`.
+    weight
+        How much its loss matters, beside the other quasi attributes.
+    """
+
+    name: str
+    domain: AnyDomain
+    weight: float = 1.0
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether its values can be put in boxes."""
+        return isinstance(self.domain, Hierarchy | Range)
+
+    @property
+    def sided(self) -> Domain:
+        """The domain of an attribute that has sides; `Policy.check` has seen to it."""
+        assert isinstance(self.domain, Hierarchy | Range)
+        return self.domain
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it is read from."""
+        domain = self.domain
+        return (domain.latitude, domain.longitude) if isinstance(domain, Grid) else (self.name,)
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitive:
+    """An attribute nobody should learn about a subject; it is published as it is.
+
+    Without a domain the set of values is open.
+    """
+
+    name: str
+    domain: Domain | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a stream and their roles. What isn't named is never published.
+
+    Parameters
+    ----------
+    subject
+        The column that tells whom a row is about, or None: then each row is a subject of its own.
+    quasi
+        The attributes an outsider may know.
+    sensitive
+        The attributes nobody should learn.
+    keep
+        Columns published as they are.
+    time
+        The column with the time of arrival: seconds, or a timestamp. Never published,
+        unless it is a quasi attribute too.
+
+    >>> from shoal.spec.hierarchy import Hierarchy, Range
+    >>> schema = Schema(
+    ...     subject="person",
+    ...     quasi=[Quasi("age", Range(17, 90, step=1)), Quasi("sex", Hierarchy.flat(["F", "M"]))],
+    ...     sensitive=[Sensitive("diagnosis")],
+    ... )
+    >>> schema.columns
+    ('person', 'age', 'sex', 'diagnosis')
+    """
+
+    subject: str | None
+    quasi: Sequence[Quasi]
+    sensitive: Sequence[Sensitive] = ()
+    keep: Sequence[str] = ()
+    time: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("quasi", "sensitive", "keep"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        problems = list(self._problems())
+        if problems:
+            raise JobError(problems)
+
+    def _problems(self) -> list[Problem]:
+        problems: list[Problem] = []
+        if not self.quasi:
+            problems.append(
+                Problem("schema.quasi", "names no attribute", None, "Name at least one column")
+            )
+        roles: dict[str, str] = {}
+        if self.subject is not None:
+            roles[self.subject] = "subject"
+        named = [
+            *((name, "quasi") for attribute in self.quasi for name in attribute.columns),
+            *((attribute.name, "sensitive") for attribute in self.sensitive),
+            *((name, "keep") for name in self.keep),
+        ]
+        for name, role in named:
+            if name == self.time and role != "quasi":
+                problems.append(
+                    Problem(
+                        f"schema.{role}.{name}",
+                        "is the time column, which would tell when a subject came",
+                        None,
+                        "Leave it out, or make it a quasi attribute",
+                    )
+                )
+            if name in roles:
+                both = f"{roles[name]} and {role}" if roles[name] != role else f"{role} twice"
+                mend = (
+                    "A subject is never published: leave it out"
+                    if roles[name] == "subject"
+                    else "Give each column one role"
+                )
+                problems.append(Problem(f"schema.{role}.{name}", f"is named as {both}", None, mend))
+            roles[name] = role
+        grids = [a.name for a in self.quasi if isinstance(a.domain, Grid)]
+        problems += [
+            Problem(
+                f"schema.quasi.{name}",
+                "is published under the name of another column",
+                None,
+                "Give the grid a name of its own",
+            )
+            for name in dict.fromkeys(grids)
+            if name in (*roles, self.time) or grids.count(name) > 1
+        ]
+        if self.time is not None and self.time == self.subject:
+            problems.append(Problem("schema.time", "is the subject column too"))
+        problems.extend(
+            Problem(
+                f"schema.quasi.{a.name}.weight", "must be a finite number above 0", str(a.weight)
+            )
+            for a in self.quasi
+            if not (math.isfinite(a.weight) and a.weight > 0)
+        )
+        return problems
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that must be read, in a fixed order, without repetition."""
+        names = [self.subject, self.time, *(name for a in self.quasi for name in a.columns)]
+        names += [*(a.name for a in self.sensitive), *self.keep]
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+    @property
+    def payload(self) -> tuple[str, ...]:
+        """The columns that are published as they are: sensitive ones, then kept ones."""
+        return (*(a.name for a in self.sensitive), *self.keep)
+
+    @property
+    def each_row(self) -> bool:
+        """Whether each row is taken for a subject of its own."""
+        return self.subject is None

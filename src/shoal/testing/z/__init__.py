@@ -1,0 +1,1 @@
+"""Streams, strategies and checks for anonymizers that publish values one by one."""

@@ -1,0 +1,154 @@
+"""In which order decided rows leave."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.arrow.order import ByArrival, ByInstant, Ordering
+from shoal.engine.base import Decisions
+
+
+def decided(
+    rows: list[int],
+    published: int = 9,
+    instants: list[int] | None = None,
+    boxes: list[int] | None = None,
+    seconds: float = np.nan,
+) -> tuple[Decisions, pa.RecordBatch]:
+    """Rows decided at one moment; the payload of each is its own position."""
+    n = len(rows)
+    boxes = [0] * n if boxes is None else boxes
+    n_boxes = max(boxes, default=-1) + 1
+    # What is known of a box tells which one it is.
+    sides = np.array([[float(rows[boxes.index(box)])] for box in range(n_boxes)]).reshape(-1, 1)
+    decisions = Decisions(
+        np.array(rows, np.int64),
+        np.array([2 if box < 0 else 0 for box in boxes], np.int64),
+        np.array(boxes, np.int64),
+        np.full(n, published),
+        np.full(n, seconds),
+        np.array(instants or [0] * n, np.int64),
+        # What is known of a row tells which one it is.
+        np.array(rows, np.int64) + 100, np.array(rows, float) / 100,
+        sides, sides, sides[:, 0], sides[:, 0].astype(np.int64),
+        np.ones(n_boxes, np.int64), np.ones(n_boxes, np.int64), np.zeros(n_boxes, np.int64),
+        sides[:, 0].astype(np.int64) + 50,
+    )  # fmt: skip
+    return decisions, pa.record_batch({"own": pa.array(rows, pa.int64())})
+
+
+def test_as_decided():
+    arranged = Ordering().arrange(*decided([3, 1, 2]), 0)
+    assert arranged.rows.tolist() == [3, 1, 2]
+    assert arranged.payload["own"].to_pylist() == [3, 1, 2]
+    assert arranged.left.tolist() == arranged.published.tolist()
+    assert Ordering().n_waiting == 0
+    assert Ordering().rest() is None
+
+
+def test_instants_are_shuffled_each_by_itself():
+    rows = list(range(40))
+    instants = [0] * 20 + [1] * 20
+    one = ByInstant(b"seed")
+    arranged = one.arrange(*decided(rows, instants=instants), 40)
+    first, second = arranged.rows[:20].tolist(), arranged.rows[20:].tolist()
+    assert sorted(first) == rows[:20] != first
+    assert sorted(second) == rows[20:] != second
+    assert arranged.payload["own"].to_pylist() == arranged.rows.tolist()
+    again = ByInstant(b"seed").arrange(*decided(rows, instants=instants), 40)
+    assert again.rows.tolist() == arranged.rows.tolist()
+    other = ByInstant(b"other").arrange(*decided(rows, instants=instants), 40)
+    assert other.rows.tolist() != arranged.rows.tolist()
+
+
+def test_a_row_waits_for_those_before_it_and_keeps_its_box():
+    order = ByArrival()
+    arranged = order.arrange(*decided([1, 4, 0], published=4, boxes=[0, 1, 0]), 2)
+    assert arranged.rows.tolist() == [0, 1]
+    assert order.n_waiting == 1
+    arranged = order.arrange(*decided([2, 5], published=5, boxes=[0, -1]), 3)
+    assert arranged.rows.tolist() == [2]
+    assert order.n_waiting == 2
+    arranged = order.arrange(*decided([3], published=7), 6)
+    assert arranged.rows.tolist() == [3, 4, 5]
+    assert arranged.payload["own"].to_pylist() == [3, 4, 5]
+    assert arranged.boxes.tolist()[2] == -1
+    assert arranged.groups[arranged.boxes[:2]].tolist() == [3, 4]
+    assert arranged.lo[arranged.boxes[:2]].tolist() == [[3.0], [4.0]]
+    # Decided at 7, 4 and 5, but the later two had to wait for the first.
+    assert arranged.published.tolist() == [7, 4, 5]
+    assert arranged.left.tolist() == [7, 7, 7]
+    assert order.n_waiting == 0
+
+
+def test_seconds_of_leaving_never_go_back():
+    order = ByArrival()
+    assert order.arrange(*decided([1], seconds=2.0), 0).rows.tolist() == []
+    arranged = order.arrange(*decided([0], seconds=5.0), 2)
+    assert arranged.published_s.tolist() == [5.0, 2.0]
+    assert arranged.left_s.tolist() == [5.0, 5.0]
+    arranged = order.arrange(*decided([2]), 3)
+    assert np.isnan(arranged.left_s).all()
+
+
+def test_what_waits_can_be_had_in_order():
+    order = ByArrival()
+    assert order.rest() is None
+    order.arrange(*decided([5, 3], boxes=[0, 1]), 0)
+    rest = order.rest()
+    assert rest is not None
+    assert rest.rows.tolist() == [3, 5]
+    assert rest.groups[rest.boxes].tolist() == [3, 5]
+    assert order.n_waiting == 0
+
+
+@given(st.permutations(range(12)), st.lists(st.integers(1, 11), max_size=5))
+def test_all_rows_leave_once_and_in_order(rows, cuts):
+    order, left, held = ByArrival(), [], set(range(12))
+    borders = sorted({0, 12, *cuts})
+    for begin, end in itertools.pairwise(borders):
+        held -= set(rows[begin:end])
+        arranged = order.arrange(*decided(rows[begin:end]), min(held, default=12))
+        left += arranged.rows.tolist()
+        assert all(row < min(held, default=12) for row in left)
+        assert len(left) + order.n_waiting + len(held) == 12
+    assert left == list(range(12))
+
+
+@pytest.mark.parametrize("order", [Ordering(), ByInstant(b"x"), ByArrival()])
+def test_gaps_and_losses_stay_with_their_rows(order):
+    seen = []
+    for rows, oldest in (([3, 1, 5], 0), ([2, 7, 0], 4), ([6, 4], 8)):
+        arranged = order.arrange(*decided(rows, boxes=[0, -1, 1][: len(rows)]), oldest)
+        assert arranged.gaps.tolist() == [row + 100 for row in arranged.rows]
+        assert arranged.losses.tolist() == [row / 100 for row in arranged.rows]
+        seen += arranged.rows.tolist()
+    assert sorted(seen) == list(range(8))
+
+
+def test_rows_that_wait_keep_gaps_and_losses_in_a_snapshot():
+    order, other = ByArrival(), ByArrival()
+    order.arrange(*decided([5, 3], boxes=[0, -1]), 0)
+    arrays, payload = order.snapshot()
+    other.restore({name: array.copy() for name, array in arrays.items()}, payload)
+    rest = other.rest()
+    assert rest is not None
+    assert rest.gaps.tolist() == [103, 105]
+    assert rest.losses.tolist() == [0.03, 0.05]
+
+
+def test_values_of_people_are_not_shown():
+    decisions, _ = decided([1])
+    arranged = Ordering().arrange(decisions, pa.record_batch({"own": ["CANARY"]}), 0)
+    assert repr(arranged) == "Arranged(1 rows)"
+
+
+@pytest.mark.parametrize("order", [Ordering(), ByInstant(b"x"), ByArrival()])
+def test_nothing_decided(order):
+    assert len(order.arrange(*decided([]), 0).rows) == 0

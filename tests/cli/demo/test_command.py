@@ -1,0 +1,195 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from shoal.audit import Report, Verdict
+from shoal.cli.demo import command as demo_module
+from shoal.cli.demo.scene import Card, Figures, Followed, Scene
+from shoal.cli.demo.stream import CHUNKS_PER_SECOND, MOST_AT_ONCE, Paced, stream
+from shoal.cli.demo.words import tell
+from shoal.errors import ParameterError
+from shoal.metrics import Summary
+
+SUBJECT = re.compile(r"person-\d")
+
+
+def start(code: str) -> subprocess.Popen[str]:
+    """Run some Python beside, without a terminal and without compiling."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(code: str) -> tuple[int, str, str]:
+    beside = start(code)
+    out, err = beside.communicate(timeout=120)
+    return beside.returncode, out, err
+
+
+def test_plain_lines_then_the_verdict():
+    code, out, err = run(
+        "import sys; from shoal.cli.demo.command import demo;"
+        "sys.exit(demo(seconds=2.5, k=3, rate=60, seed=1))"
+    )
+    assert code == 0, err
+    assert "Every promise is kept." in out
+    assert re.search(r"kept  k-anonymity: rows of at least 3 different subjects", out)
+    assert "150 rows in, 150 published, 0 suppressed, 0 quarantined, 0 held" in out
+    assert "at least 3 people" in err
+    assert len(re.findall(r"^ +\d s: \d+ rows in", err, re.MULTILINE)) == 2
+    assert "\x1b" not in out + err
+
+
+def test_no_subject_is_printed():
+    schema, table = stream(1.0, rate=60, seed=1)
+    assert all(SUBJECT.match(person) for person in table[schema.subject].to_pylist())
+    _, out, err = run("from shoal.cli.demo.command import demo; demo(1.0, k=2, rate=60, seed=1)")
+    assert "came in as" in out
+    assert not SUBJECT.search(out + err)
+
+
+def test_ctrl_c_ends_it_with_the_verdict_on_what_was_published():
+    beside = start(
+        "import sys; from shoal.cli.demo.command import demo;"
+        "sys.exit(demo(seconds=100.0, k=2, rate=40, seed=1))"
+    )
+    assert beside.stderr is not None
+    # From the third second on, rows that came first have left.
+    while not beside.stderr.readline().startswith("  3 s"):
+        assert beside.poll() is None
+    beside.send_signal(signal.SIGINT)
+    out, err = beside.communicate(timeout=60)
+    assert beside.returncode == 0, err
+    assert "Every promise is kept." in out
+    counts = re.search(r"(\d+) rows in, (\d+) published, 0 suppressed, 0 quarantined, (\d+) h", out)
+    assert counts is not None
+    n_in, n_published, n_held = map(int, counts.groups())
+    assert n_in == n_published + n_held
+    assert n_published > 0
+    assert n_held > 0
+
+
+def test_the_exit_code_is_the_audits():
+    code, out, _ = run(
+        """if True:
+        import sys
+        from shoal.audit import Report, Verdict
+        from shoal.cli import demo_stream
+        from shoal.cli.demo.command import demo
+
+        broken = Report([Verdict("k-anonymity", "broken", "1 box is too small")], 7)
+        demo_stream.Story.judge = lambda self, pipeline, original: broken
+        sys.exit(demo(seconds=0.1, k=2, rate=60, seed=1))
+        """
+    )
+    assert code == 1
+    assert "A promise is broken." in out
+
+
+def test_importing_the_command_loads_nothing_heavy():
+    code, out, err = run(
+        "import sys, shoal.cli.demo.command;"
+        "print({'numba', 'numpy', 'pyarrow', 'rich'} & set(sys.modules))"
+    )
+    assert (code, out.strip()) == (0, "set()"), err
+
+
+@pytest.mark.parametrize(("seconds", "rate"), [(0, 10), (float("nan"), 10), (1e9, 10), (1, 0)])
+def test_what_makes_no_demo_is_refused(seconds: float, rate: int):
+    with pytest.raises(ParameterError, match=r"demo\."):
+        stream(seconds, rate, seed=1)
+
+
+class Terminal:
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, True),
+        ({"NO_COLOR": "1"}, False),
+        ({"TERM": "dumb"}, False),
+        ({"COLUMNS": "79"}, False),
+        ({"LINES": "23"}, False),
+    ],
+)
+def test_where_a_live_view_is_drawn(monkeypatch, environment, expected):
+    given = {"TERM": "xterm", "COLUMNS": "80", "LINES": "24", "NO_COLOR": "", **environment}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert demo_module._can_draw() is expected
+
+
+class Clock:
+    """Each look at it takes a while."""
+
+    def __init__(self, step: float) -> None:
+        self.now, self.step = 0.0, step
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def test_a_paced_source_gives_all_rows_in_their_time():
+    _, table = stream(0.5, rate=100, seed=1)
+    told: list[tuple[int, int]] = []
+    source = Paced(
+        table, 100, 0.5, lambda batch, first: told.append((first, batch.num_rows)), Clock(0.1)
+    )
+    chunks = list(source)
+    assert [len(chunk.rows) for chunk in chunks] == [10] * 5
+    assert [row for chunk in chunks for row in chunk.rows] == list(range(50))
+    assert told == [(first, 10) for first in range(0, 50, 10)]
+
+
+def test_after_a_hitch_a_paced_source_doesnt_make_up_for_all_of_it():
+    _, table = stream(3.0, rate=90, seed=1)
+    chunks = list(Paced(table, 90, 3.0, clock=Clock(1.0)))
+    assert [len(chunk.rows) for chunk in chunks] == [MOST_AT_ONCE * 90 // CHUNKS_PER_SECOND] * 3
+
+
+def test_a_closed_source_gives_nothing_more():
+    _, table = stream(3.0, rate=90, seed=1)
+    source = Paced(table, 90, 3.0, clock=Clock(0.1))
+    chunks = iter(source)
+    next(chunks)
+    source.close()
+    assert list(chunks) == []
+
+
+def test_the_end_tells_what_became_of_one_person(capsys):
+    box = ("[30, 40]", "Male", "Alone", "Working")
+    card = Card(4, box, ("Asthma", "Eczema", "Gout", "Shingles", "Stroke"), 6, (1,), 0.0)
+    followed = Followed(1, ("33", "Male", "Divorced", "Cook", "Gout"), 4, 0.0)
+    report = Report([Verdict("delay", "unverifiable", "no trace " * 20)], 3)
+    tell(Summary(), (followed, card), report, in_colour=False)
+    out = capsys.readouterr().out
+    assert "came in as   33, Male, Divorced, Cook: Gout" in out
+    assert "went out as  [30, 40], Male, Alone, Working" in out
+    assert "among 6 people with Asthma, Eczema, Gout, Shingles and 1 more" in out
+    assert "The audit can't tell" in out
+    assert all(len(line) <= 100 for line in out.splitlines())
+
+
+def test_a_line_has_the_figures():
+    from shoal.cli.demo.words import line
+
+    scene = Scene(3.2, Figures(6000, 4500, 0, 1500, 120, 20, 0.214, 900.0))
+    assert line(scene) == (
+        "  3 s: 6,000 rows in, 4,500 published in 120 groups, 1,500 held; "
+        "loss 21 %, smallest group 20 people"
+    )

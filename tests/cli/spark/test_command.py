@@ -1,0 +1,155 @@
+"""``shoal spark``: refusals before Spark is started, and real runs in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shoal.cli.spark import submit
+from tests.crashes.world import wait_until
+from tests.world import beside, people, shoal, write, write_job
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+STATE = "seed = 7\ncheckpoint = { folder = 'state' }"
+#: Spark's parts, on this machine alone.
+HERE = ("--master", "local[2]")
+
+
+class Cluster:
+    """A folder with a job for two shards, its input and its output."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch, self.path = monkeypatch, path
+        self.input, self.output, self.trace = path / "in", path / "out", path / "trace"
+        self.input.mkdir()
+        self.table = people(3000)
+        self.n_files = 0
+        self.job = write_job(path, run=STATE)
+
+    def say(self, more: str) -> None:
+        """Add something to the job."""
+        self.job.write_text(self.job.read_text() + more)
+
+    def add(self, n_rows: int) -> None:
+        """Put a file with the next rows into the folder that is read."""
+        done = self.n_files * 1500
+        write(self.table.slice(done, n_rows), self.input / f"{self.n_files}.csv")
+        self.n_files += 1
+
+    @property
+    def words(self) -> list[str]:
+        ends = ["-i", f"{self.input}/", "--from", "csv", "-o", f"{self.output}/", "--to", "csv"]
+        return ["spark", str(self.job), *ends, "--shards", "2", "--trace", f"{self.trace}/"]
+
+    def refused(self, *words: object) -> int:
+        return shoal(self._monkeypatch, *self.words, *words)
+
+    def judge(self) -> int:
+        return shoal(
+            self._monkeypatch, "audit", self.job, f"{self.output}/", "--original",
+            f"{self.input}/", "--trace", f"{self.trace}/", "--from", "csv",
+        )  # fmt: skip
+
+    @property
+    def is_at_work(self) -> bool:
+        return any((self.path / "state").glob("done-*"))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    return Cluster(tmp_path, monkeypatch)
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+
+def test_a_job_must_keep_its_state(cluster, capfd):
+    write_job(cluster.path)
+    assert cluster.refused() == 2
+    assert "run.checkpoint: is missing: shards keep their state" in capfd.readouterr().err
+
+
+def test_a_setting_is_a_key_and_a_value(cluster, capfd):
+    cluster.add(10)
+    assert cluster.refused("--conf", "spark.executor.memory") == 2
+    assert "--conf: must be KEY=VALUE" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("[spark]\nshards = 0", "spark.shards: must be at least 1; got 0"),
+        ("[spark]\ninterval = 0", "spark.interval: must be a number of seconds above 0; got 0"),
+        ("[spark]\nfiles = 0\nrows = -1", "spark.files: must be at least 1; got 0"),
+        ("[spark]\nshard = 2", "spark.shard: is unknown. Did you mean 'shards'?"),
+        ("[input]\ntable = 'a'\npath = 'b'", "input.path: doesn't go with table"),
+    ],
+)
+def test_a_wrong_job(cluster, capfd, more, said):
+    cluster.say(more)
+    assert cluster.refused() == 2
+    assert said in capfd.readouterr().err
+
+
+def test_spark_must_be_there(cluster, capfd, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    assert cluster.refused() == 2
+    assert "pip install 'shoal[spark]'" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("more", ["[input]\ntable = 'people'", "[output]\npath = 's3a://here/'"])
+def test_what_only_spark_reads_is_no_matter_of_the_embedded_runner(
+    cluster, capfd, monkeypatch, more
+):
+    cluster.say(more)
+    assert shoal(monkeypatch, "run", cluster.job) == 2
+    assert "Use `shoal spark`" in capfd.readouterr().err
+
+
+# -- runs ------------------------------------------------------------------------------------------
+
+
+def test_a_job_that_is_stopped_and_goes_on(cluster, capfd):
+    cluster.add(1500)
+    with beside(*cluster.words, *HERE, "--follow", "--json") as running:
+        wait_until(lambda: cluster.is_at_work or running.poll() is not None, seconds=180)
+        running.send_signal(signal.SIGTERM)
+        told, said = running.communicate(timeout=120)
+    assert running.returncode == 0, said.decode()
+    figures = json.loads(told)
+    assert figures["interrupted"] is True
+    assert figures["rows"]["in"] == 1500
+    assert figures["rows"]["held"] > 0
+    assert b"the next run goes on with them" in said
+    cluster.add(1500)
+    with beside(*cluster.words, *HERE) as running:
+        _, said = running.communicate(timeout=180)
+    assert running.returncode == 0, said.decode()
+    assert b"3,000 rows in, 3,000 published, 0 suppressed, 0 quarantined, 0 held" in said
+    assert cluster.judge() == 0
+    assert "kept: 9 of 9 promises, over 3,000 published rows" in capfd.readouterr().out
+
+
+def test_spark_submit(cluster, capfd):
+    cluster.add(1500)
+    script = Path(sys.executable).with_name("spark-submit")
+    said = subprocess.run(
+        [script, *HERE, submit.__file__, *cluster.words[1:], "--json"],
+        env={
+            **os.environ, "NUMBA_DISABLE_JIT": "1", "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+        },
+        capture_output=True, check=False, timeout=240,
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr.decode()
+    # Spark puts what goes to stderr there as well.
+    assert json.loads(said.stdout.splitlines()[-1])["rows"]["published"] == 1500
+    assert cluster.judge() == 0
+    capfd.readouterr()

@@ -1,0 +1,232 @@
+"""What FADS, IDEA, K-VARP and IoT have in common: one group around each row whose time is up."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shoal import (
+    Anonymizer,
+    Delay,
+    DistinctLDiversity,
+    EntropyLDiversity,
+    Fads,
+    Idea,
+    Iot,
+    KAnonymity,
+    KVarp,
+    Policy,
+)
+from shoal.engine.base import Outcome
+from shoal.errors import UnsupportedError
+from shoal.spec.policy import Missing
+from shoal.testing.streams import Stream, play, steps
+from tests.algorithms.rows import GAP, groups, outcomes, sides, stream
+
+WINDOW = pytest.mark.parametrize("kind", [Fads, Idea, KVarp, Iot])
+
+
+def policy(k: int, delay: int, *more: Any, missing: Missing = "quarantine") -> Policy:
+    return Policy(KAnonymity(k), *more, delay=Delay(rows=delay), missing=missing)
+
+
+def before_the_end(anonymizer: Anonymizer, rows: Stream, seed: bytes = b"1") -> Any:
+    """What is decided while rows come."""
+    return rows.start(anonymizer, seed).push(rows.codes)
+
+
+def crowd(n_rows: int, n_people: int, promise: Policy) -> Stream:
+    draw = random.Random(5)
+    rows = [(draw.uniform(0, 100), draw.randrange(n_people)) for _ in range(n_rows)]
+    return stream(rows, promise)
+
+
+# -- groups ----------------------------------------------------------------------------------------
+
+
+@WINDOW
+def test_without_diversity_a_group_has_exactly_k_rows_of_k_people(kind: Any) -> None:
+    many = crowd(800, 90, policy(6, 50))
+    decided = before_the_end(kind(kept=0), many)
+    formed = groups(decided)
+    assert len(formed) > 100
+    assert {len(rows) for rows in formed} == {6}
+    assert {len(set(many.codes.subjects[list(rows)].tolist())) for rows in formed} == {6}
+
+
+@WINDOW
+def test_further_rows_of_one_person_are_passed_over(kind: Any) -> None:
+    rows = [(20, "a"), (20, "a"), (20, "a"), (50, "b"), (51, "b"), (90, "c")]
+    assert groups(before_the_end(kind(), stream(rows, policy(3, 5)))) == [{0, 3, 5}]
+
+
+@WINDOW
+def test_of_each_person_the_nearest_row_is_taken_and_of_equal_ones_the_oldest(kind: Any) -> None:
+    rows = [(20, "a"), (60, "b"), (30, "b"), (30, "b"), (70, "c")]
+    assert groups(before_the_end(kind(), stream(rows, policy(2, 4)))) == [{0, 2}]
+
+
+@WINDOW
+def test_a_group_that_isnt_diverse_takes_in_an_eighth_more(kind: Any) -> None:
+    """Of 19 people the one who came 18th has another value; groups of 16, then of 18 are tried."""
+    rows = [(float(n), n, int(n == 17)) for n in range(19)]
+    promise = policy(16, 18, DistinctLDiversity(2))
+    assert groups(before_the_end(kind(), stream(rows, promise))) == [set(range(18))]
+    alike = [(float(n), n, 0) for n in range(19)]
+    assert outcomes(before_the_end(kind(), stream(alike, promise))) == {0: "suppressed"}
+
+
+@WINDOW
+def test_whoever_is_among_too_few_people_is_suppressed_alone(kind: Any) -> None:
+    rows = [(20, "a"), (20, "b"), (20, "a")]
+    assert outcomes(before_the_end(kind(), stream(rows, policy(3, 2)))) == {0: "suppressed"}
+
+
+@WINDOW
+def test_the_delay_is_counted_from_the_position_of_the_row(kind: Any) -> None:
+    """Groups, reuse and suppression drain the window: how much it holds isn't the delay."""
+    drained = crowd(120, 7, policy(4, 9))
+    decided: dict[int, int] = {}
+    for move, decisions in steps(drained.start(kind()), drained, drained.row_by_row()):
+        decided |= dict.fromkeys(decisions.rows.tolist(), move.begin)
+    waits = [at - row for row, at in decided.items()]
+    assert len(waits) == 120
+    assert max(waits) == 9
+
+
+@WINDOW
+def test_a_row_is_due_when_its_seconds_are_over(kind: Any) -> None:
+    promise = Policy(KAnonymity(2), delay=Delay(seconds=5.0))
+    rows = stream([(20, "a"), (30, "a")], promise)
+    engine = rows.start(kind())
+    engine.push(rows.codes._replace(times=np.array([3.0, 4.0])))
+    assert engine.next_deadline == 8.0
+    assert len(engine.advance(7.9).rows) == 0
+    decided = engine.advance(8.5)
+    assert outcomes(decided) == {0: "suppressed"}
+    assert decided.published_s.tolist() == [8.0]
+    assert engine.next_deadline == 9.0
+
+
+@WINDOW
+def test_the_end_takes_along_who_couldnt_stand_alone(kind: Any) -> None:
+    rows = [(20, "a"), (20, "b"), (90, "c"), (91, "d"), (92, "e")]
+    decided = play(kind(), stream(rows, policy(2, 100)))
+    assert sorted(map(sorted, groups(decided))) == [[0, 1], [2, 3, 4]]
+    assert len(set(decided.instants.tolist())) == 1
+    alone = play(kind(), stream(rows[:2], policy(3, 100)))
+    assert set(outcomes(alone).values()) == {"suppressed"}
+
+
+@WINDOW
+def test_a_delay_is_needed(kind: Any) -> None:
+    with pytest.raises(UnsupportedError, match=rf"'{kind.name}' holds rows and the policy sets no"):
+        stream([(20, "a")], Policy(KAnonymity(2))).start(kind())
+
+
+# -- reuse -----------------------------------------------------------------------------------------
+
+#: Two people each in [45, 55], [40, 60] and [35, 65], one group after the other.
+NESTED = [(45, "a"), (55, "b"), (40, "c"), (60, "d"), (35, "e"), (65, "f")]
+
+
+@WINDOW
+def test_each_covering_group_is_equally_likely(kind: Any) -> None:
+    lonely = stream(NESTED + [(50, "g")] * 601, policy(2, 1))
+    decided = before_the_end(kind(), lonely)
+    reused = decided.groups[decided.boxes[decided.outcomes == Outcome.reuse]]
+    counts = np.bincount(reused, minlength=3)
+    assert counts.sum() == 600
+    # Chi-square with two degrees of freedom: above 13.8 in one of a thousand fair draws.
+    assert float(((counts - 200) ** 2 / 200).sum()) < 13.8
+
+
+@WINDOW
+def test_the_best_covering_group_is_always_the_same_one(kind: Any) -> None:
+    lonely = stream(NESTED + [(50, "g")] * 20, policy(2, 1))
+    decided = before_the_end(kind(reuse="best"), lonely)
+    reused = decided.boxes[decided.outcomes == Outcome.reuse]
+    assert len(reused) == 19
+    assert set(decided.lo[reused, 0].tolist()) == {45.0}
+
+
+@WINDOW
+def test_a_covered_row_never_forms_a_group_unless_losses_are_compared(kind: Any) -> None:
+    """Somebody of the very same age is about, and yet the row leaves alone."""
+    rows = stream([(20, "a"), (40, "b"), (30, "t"), (30, "n"), (30, "m")], policy(2, 1))
+    assert outcomes(before_the_end(kind(), rows)) == {
+        0: "group", 1: "group", 2: "reuse", 3: "reuse",
+    }  # fmt: skip
+    compared = before_the_end(kind(reuse="best"), rows)
+    assert groups(compared) == [{0, 1}, {2, 3}]
+
+
+@WINDOW
+def test_a_kept_group_that_is_no_better_isnt_reused_under_best(kind: Any) -> None:
+    rows = stream([(20, "a"), (20, "b"), (20, "c"), (20, "d")], policy(2, 1))
+    assert groups(before_the_end(kind(reuse="best"), rows)) == [{0, 1}, {2, 3}]
+
+
+@WINDOW
+@pytest.mark.parametrize(("kept", "outcome"), [(3, "reuse"), (2, "suppressed"), (0, "suppressed")])
+def test_only_the_latest_groups_are_kept(kind: Any, kept: int, outcome: str) -> None:
+    places = [(10, "a"), (10, "b"), (50, "c"), (50, "d"), (90, "e"), (90, "f")]
+    rows = stream([*places, (10, "g"), (10, "g")], policy(2, 1))
+    assert outcomes(before_the_end(kind(kept=kept), rows))[6] == outcome
+
+
+@WINDOW
+def test_evenness_is_asked_again_before_a_row_joins(kind: Any) -> None:
+    promise = policy(2, 1, EntropyLDiversity(2))
+    rows = [(20, "a", 0), (20, "b", 1), (20, "c", 0), (20, "c", 0)]
+    assert outcomes(before_the_end(kind(), stream(rows, promise)))[2] == "suppressed"
+    plain = stream(rows, policy(2, 1, DistinctLDiversity(2)))
+    assert outcomes(before_the_end(kind(), plain))[2] == "reuse"
+
+
+# -- gaps ------------------------------------------------------------------------------------------
+
+
+@WINDOW
+def test_a_gap_widens_no_box_and_loses_nothing(kind: Any) -> None:
+    rows = stream([((20, GAP), "a"), ((30, 50), "b")], policy(2, 1, missing="maybe"))
+    decided = before_the_end(kind(), rows)
+    assert groups(decided) == [{0, 1}]
+    assert sides(decided, 0) == [(20.0, 30.0), (50.0, 50.0)]
+    assert dict(zip(decided.rows.tolist(), decided.gaps.tolist(), strict=True)) == {0: 2, 1: 0}
+    losses = dict(zip(decided.rows.tolist(), decided.losses.tolist(), strict=True))
+    assert losses == pytest.approx({0: 0.1, 1: 0.05})
+
+
+@WINDOW
+def test_extended_a_gap_is_everything(kind: Any) -> None:
+    rows = stream([((20, GAP), "a"), ((30, 50), "b")], policy(2, 1, missing="extended"))
+    decided = before_the_end(kind(), rows)
+    assert sides(decided, 1) == [(20.0, 30.0), (0.0, 100.0)]
+
+
+@WINDOW
+def test_a_row_without_any_value(kind: Any) -> None:
+    nothing = (GAP, GAP)
+    alone = stream([(nothing, "a"), (nothing, "b")], policy(2, 1, missing="maybe"))
+    decided = before_the_end(kind(), alone)
+    assert groups(decided) == [{0, 1}]
+    assert sides(decided, 0) == [(np.inf, -np.inf)] * 2
+    assert decided.losses.tolist() == [0.0, 0.0]
+    # With somebody else it takes their box, and goes with any group there is.
+    rows = [(nothing, "a"), ((20, 50), "b"), (nothing, "c"), (nothing, "c")]
+    decided = before_the_end(kind(), stream(rows, policy(2, 1, missing="maybe")))
+    assert outcomes(decided) == {0: "group", 1: "group", 2: "reuse"}
+    assert sides(decided, 2) == [(20.0, 20.0), (50.0, 50.0)]
+
+
+@WINDOW
+def test_a_side_that_a_whole_group_lacks_covers_only_a_gap(kind: Any) -> None:
+    base = [((20, GAP), "a"), ((30, GAP), "b")]
+    for value, outcome in ((GAP, "reuse"), (50.0, "suppressed")):
+        rows = [*base, ((25, value), "c"), ((25, value), "c")]
+        decided = before_the_end(kind(), stream(rows, policy(2, 1, missing="maybe")))
+        assert outcomes(decided)[2] == outcome

@@ -1,0 +1,172 @@
+"""Brokers that go away and come back, and brokers that want a password."""
+
+import json
+import threading
+import time
+
+import pytest
+
+from shoal.errors import ResourceError
+from shoal.io.kafka.settings import KafkaSettings
+from shoal.io.kafka.sink import KafkaSink
+from shoal.io.kafka.source import KafkaSource
+from shoal.testing.broker import Broker, NoBrokerError, create_topics
+from tests.io.kafka.world import SCHEMA, fill, numbers, read, rows
+
+
+@pytest.fixture(scope="module")
+def own():
+    """A broker that may be killed."""
+    try:
+        with Broker() as own:
+            yield own
+    except NoBrokerError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def broker(own):
+    """The same, and running."""
+    own.start()
+    return own
+
+
+def settings(broker, name, **keys):
+    create_topics(broker.client, [name])
+    return KafkaSettings(broker.address, name, **keys)
+
+
+def test_a_source_waits_for_its_broker(broker, caplog):
+    away = settings(broker, "waits")
+    fill(broker.address, "waits", [b'{"n": 0}'])
+    source = KafkaSource(away, ["n"])
+    first = read(source, 1)
+    broker.kill()
+    quiet = threading.Timer(3, source.stop)
+    quiet.start()
+    assert list(source) == []
+    assert caplog.text.count("no broker answers; waiting") == 1
+    broker.start()
+    source._stopped.clear()
+    fill(broker.address, "waits", [b'{"n": 1}'])
+    [chunk] = read(source, 1)
+    assert chunk.batch["n"].to_pylist() == [1]
+    assert caplog.text.count("the broker is back") == 1
+    assert first[0].position["streams"] == {"0": 1}
+    source.close()
+
+
+def test_a_broker_that_is_back_is_noticed_in_silence(broker, caplog):
+    source = KafkaSource(settings(broker, "silent"), ["n"])
+    broker.kill()
+    threading.Timer(3, source.stop).start()
+    assert list(source) == []
+    broker.start()
+    source._stopped.clear()
+    end = time.monotonic() + 30
+    while "the broker is back" not in caplog.text:
+        source._reader.take(1)
+        assert time.monotonic() < end
+    source.close()
+
+
+def test_a_sink_goes_on_where_its_broker_was(broker, caplog):
+    sink = KafkaSink(settings(broker, "goes-on", rows=3), SCHEMA, None, job="goes-on")
+    for begin in (0, 20):
+        sink.write(rows(begin, begin + 10))
+        sink.commit()
+        sink.write(rows(begin + 10, begin + 20))
+        broker.kill()
+        back = threading.Timer(2, broker.start)
+        back.start()
+        assert sink.commit() == {"rows": begin + 20}
+        back.join()
+    sink.close()
+    assert numbers(broker.address, "goes-on") == list(range(40))
+    assert caplog.text.count("no broker answers; waiting") == 2
+    assert caplog.text.count("the broker is back") == 2
+
+
+def test_a_transaction_that_took_too_long_is_made_again(broker, caplog):
+    keys = {"rows": 3, "settings": {"transaction.timeout.ms": 1000}}
+    sink = KafkaSink(
+        settings(broker, "slow", **keys), SCHEMA, None, job="slow", commit_seconds=None
+    )
+    sink.write(rows(0, 10))
+    sink.commit()
+    sink.write(rows(10, 20))
+    sink._transactions._producer.flush(10)
+    # The broker takes it back by itself, about when it is a second old.
+    end = time.monotonic() + 30
+    while True:
+        fill(broker.address, "slow", [json.dumps({"n": -1}).encode()])
+        if numbers(broker.address, "slow")[-1] == -1:
+            break
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    assert sink.commit() == {"rows": 20}
+    sink.close()
+    assert [n for n in numbers(broker.address, "slow") if n >= 0] == list(range(20))
+    seen = [n for n in numbers(broker.address, "slow", "read_uncommitted") if n >= 0]
+    assert seen == [*range(20), *range(10, 20)]
+    assert "a transaction failed and was made again" in caplog.text
+
+
+def test_a_sink_that_is_told_to_stop_waiting(broker):
+    chosen = settings(broker, "stops", rows=3)
+    sink = KafkaSink(chosen, SCHEMA, None, job="stops", commit_seconds=None)
+    sink.write(rows(0, 5))
+    mark = sink.commit()
+    broker.kill()
+    sink.write(rows(5, 9))
+    threading.Timer(1, sink.stop).start()
+    with pytest.raises(ResourceError, match="4 rows wait to be published"):
+        sink.commit()
+    sink.close()
+    broker.start()
+    again = KafkaSink(chosen, SCHEMA, mark, job="stops")
+    again.write(rows(5, 9))
+    again.close()
+    assert numbers(broker.address, "stops") == list(range(9))
+
+
+def test_a_paused_broker_is_waited_for(broker):
+    sink = KafkaSink(settings(broker, "paused"), SCHEMA, None, job="paused", commit_seconds=None)
+    sink.write(rows(0, 5))
+    broker.pause()
+    threading.Timer(2, broker.resume).start()
+    sink.close()
+    assert numbers(broker.address, "paused") == list(range(5))
+
+
+def test_a_wrong_password_is_an_error_at_once(own, monkeypatch):
+    with Broker(users={"shoal": "right word"}) as guarded:
+        create_topics(guarded.client, ["people"])
+
+        def chosen():
+            return KafkaSettings(
+                guarded.address,
+                "people",
+                settings={
+                    "security.protocol": "SASL_PLAINTEXT",
+                    "sasl.mechanism": "PLAIN",
+                    "sasl.username": "shoal",
+                    "sasl.password": "env:KAFKA_WORD",
+                },
+            )
+
+        monkeypatch.setenv("KAFKA_WORD", "wrong word")
+        for opening in (
+            lambda: KafkaSource(chosen(), ["n"]),
+            lambda: KafkaSink(chosen(), SCHEMA, None, job="people"),
+        ):
+            with pytest.raises(ResourceError, match="refuses the connection") as caught:
+                opening()
+            assert "wrong word" not in str(caught.value)
+        monkeypatch.setenv("KAFKA_WORD", "right word")
+        sink = KafkaSink(chosen(), SCHEMA, None, job="people")
+        sink.write(rows(0, 3))
+        sink.close()
+        source = KafkaSource(chosen(), ["n"])
+        assert read(source, 3)[0].batch["n"].to_pylist() == [0, 1, 2]
+        source.close()

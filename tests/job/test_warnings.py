@@ -1,0 +1,71 @@
+"""What a job allows, and is warned about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shoal.algorithms.mondrian import Mondrian
+from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.arrow.pseudonyms import Pseudonym
+from shoal.arrow.release import Publish
+from shoal.job.warnings import warnings_of
+from shoal.spec.hierarchy import Range
+from shoal.spec.ladder import Open
+from shoal.spec.policy import Policy, TCloseness, Window, ZAnonymity
+from shoal.spec.schema import Quasi, Schema, Sensitive
+
+
+def warned(
+    *,
+    z: int = 20,
+    window: Window | None = None,
+    keep: tuple[str, ...] = (),
+    seed: int | None = None,
+    publish: Publish | None = None,
+    missing: Any = "quarantine",
+    **knobs: Any,
+) -> list[str]:
+    schema = Schema("who", [Quasi("page", Open())], keep=keep, time="at")
+    policy = Policy(ZAnonymity(z), window=window or Window(seconds=3600), missing=missing)
+    return list(warnings_of(schema, policy, ZAnonymous(**knobs), publish or Publish(), seed))
+
+
+def test_a_plain_promise_of_z_is_nothing_to_warn_of():
+    assert warned() == []
+    # A value that is missing exposes nothing and tells nobody apart in a group.
+    assert warned(missing="maybe") == []
+    assert warned(publish=Publish(pseudonym=Pseudonym(3600), time=60)) == []
+    assert warned(window=Window(rows=100), publish=Publish(pseudonym=Pseudonym(100))) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"z": 1}, "policy.z = 1 promises nothing"),
+        ({"keep": ("note", "ward")}, "schema.keep publishes note, ward as it is"),
+        ({"count": "plain"}, 'algorithm.count = "plain" publishes a general value'),
+        ({"seed": 7}, "run.seed makes every random choice predictable"),
+        (
+            {"publish": Publish(pseudonym=Pseudonym(3601))},
+            "publish.pseudonym.rotate is longer than policy.window",
+        ),
+        (
+            {"publish": Publish(pseudonym=Pseudonym(101)), "window": Window(rows=100)},
+            "publish.pseudonym.rotate is longer than policy.window",
+        ),
+    ],
+)
+def test_one_thing_one_warning(given, says):
+    (warning,) = warned(**given)
+    assert warning.startswith(says)
+
+
+@pytest.mark.parametrize(("t", "n"), [(0.2, 0), (1, 1), (20, 1)])
+def test_a_t_that_allows_everything(t, n):
+    domain = Range(0, 9, step=1)
+    schema = Schema("who", [Quasi("age", domain)], [Sensitive("pay", domain)])
+    policy = Policy(TCloseness(t), window="all")
+    found = list(warnings_of(schema, policy, Mondrian(), Publish(), None))
+    assert [warning.startswith("policy.t promises nothing") for warning in found] == [True] * n

@@ -1,0 +1,806 @@
+"""Runs that are cut off anywhere and go on: what was published is what one run would publish.
+
+Source and sinks are in memory here and outlive the run, as files and topics do; journal and
+checkpoints are real. What a run has written and not committed may be lost or not, as it falls.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.algorithms.castle import Castle
+from shoal.arrow.release import Publish
+from shoal.audit import audit
+from shoal.errors import CheckpointError, JobError, ParameterError, ResourceError
+from shoal.io.base import BadRow, Chunk, Mark, Position, Span
+from shoal.run.intake import AHEAD
+from shoal.run.pipeline import Pipeline, Run
+from shoal.run.recovery import Recorder, Recovery
+from shoal.run.state.folder import SEGMENT, numbers_of, path_of
+from shoal.run.state.journal import Flush, Journal, Read, Tick, read_journal
+from shoal.run.state.store import Store
+from shoal.spec.policy import Delay, DistinctLDiversity, KAnonymity, Policy
+from shoal.spec.schema import Quasi, Schema, Sensitive
+from shoal.testing.clocks import ManualClock
+from tests.run.test_pipeline import TOWN, policy_of, schema_of
+from tests.world import people, with_gaps
+
+
+class Cut(BaseException):
+    """The end of a process, as far as a test in one process can have it."""
+
+
+class Again:
+    """Rows in memory that can be read again, in parts of given lengths, of some partitions.
+
+    ``after`` chunks it ends the run by `Cut`, or stops it in good order.
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        columns: Sequence[str],
+        lengths: Iterator[int],
+        n_partitions: int = 1,
+        after: int | None = None,
+        on_chunk: Callable[[int], None] | None = None,
+    ) -> None:
+        self.schema_names = tuple(columns)
+        whole = table.select(columns).combine_chunks()
+        self._parts = [
+            whole.take(np.arange(p, len(whole), n_partitions)) for p in range(n_partitions)
+        ]
+        self._lengths, self._after, self._on_chunk = lengths, after, on_chunk
+        self._at = [0] * n_partitions
+        self._n_rows = 0
+        self._draw = random.Random(5 if after is None else after)
+        self.n_chunks = 0
+
+    def __iter__(self) -> Iterator[Chunk]:
+        while any(at < len(part) for at, part in zip(self._at, self._parts, strict=True)):
+            if self._after is not None and self.n_chunks >= self._after:
+                raise Cut
+            n = next(self._lengths)
+            # Which partition has something first is chance, as it is at a broker.
+            ready = [p for p, at in enumerate(self._at) if at < len(self._parts[p])]
+            chosen = sorted(self._draw.sample(ready, self._draw.randint(1, len(ready))))
+            spans = [
+                Span(str(p), self._at[p], min(self._at[p] + n, len(self._parts[p]))) for p in chosen
+            ]
+            self.n_chunks += 1
+            if self._on_chunk is not None:
+                self._on_chunk(self.n_chunks)
+            yield self.replay(spans)
+
+    def replay(self, spans: Sequence[Span]) -> Chunk:
+        pieces = []
+        for span in spans:
+            p = int(span.stream)
+            assert span.begin == self._at[p]
+            pieces.append(self._parts[p].slice(span.begin, span.end - span.begin))
+            self._at[p] = span.end
+        table = pa.concat_tables(pieces).combine_chunks()
+        batch = table.to_batches()[0]
+        rows = np.arange(self._n_rows, self._n_rows + len(table))
+        self._n_rows += len(table)
+        position: Position = {"at": list(self._at), "rows": self._n_rows}
+        return Chunk(batch, rows, [], tuple(spans), position)
+
+    def begins_at(self) -> Position | None:
+        return None
+
+    def seek(self, position: Position) -> None:
+        self._at, self._n_rows = list(position["at"]), position["rows"]
+
+    def stop(self) -> None:
+        pass
+
+    def lag(self) -> int | None:
+        return sum(len(part) for part in self._parts) - sum(self._at)
+
+    def describe(self) -> str:
+        return "rows in memory"
+
+    def close(self) -> None:
+        pass
+
+
+class Shelf:
+    """What outlives a run: the rows that a sink has, and how many of them are committed."""
+
+    def __init__(self, *, forgets: bool) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.n_committed = 0
+        self._forgets = forgets
+
+    def check(self) -> None:
+        if self.rows:
+            raise JobError(())
+
+    def open(self, schema: pa.Schema, mark: Mark | None) -> Sheet:
+        if self._forgets:
+            # What wasn't committed is gone, as in an aborted transaction.
+            del self.rows[self.n_committed :]
+        assert mark is not None
+        assert len(self.rows) >= mark.get("rows", 0)
+        return Sheet(self, mark.get("rows", 0))
+
+
+class Sheet:
+    """A durable sink onto a shelf; what is there already must be what is written again."""
+
+    def __init__(self, shelf: Shelf, at: int) -> None:
+        self._shelf, self._at = shelf, at
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        for row in batch.to_pylist():
+            if self._at < len(self._shelf.rows):
+                assert self._shelf.rows[self._at] == row, "a row was published in two ways"
+            else:
+                self._shelf.rows.append(row)
+            self._at += 1
+
+    def flush(self) -> None:
+        pass
+
+    def commit(self) -> Mark:
+        self._shelf.n_committed = max(self._shelf.n_committed, self._at)
+        return {"rows": self._at}
+
+    @property
+    def n_ahead(self) -> int:
+        return max(0, len(self._shelf.rows) - self._at)
+
+    def abandon(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.commit()
+
+
+class Bin:
+    """A quarantine that outlives a run."""
+
+    def __init__(self) -> None:
+        self.rows: list[BadRow] = []
+        self._at = 0
+
+    def __call__(self, bad: list[BadRow]) -> None:
+        for row in bad:
+            if self._at < len(self.rows):
+                assert self.rows[self._at] == row
+            else:
+                self.rows.append(row)
+            self._at += 1
+
+    def check(self) -> None:
+        if self.rows:
+            raise JobError(())
+
+    def go_on(self, mark: Mark) -> None:
+        self._at = mark.get("rows", 0)
+
+    def commit(self) -> Mark:
+        return {"rows": self._at}
+
+    @property
+    def n_ahead(self) -> int:
+        return len(self.rows) - self._at
+
+
+class World:
+    """A job whose process ends again and again."""
+
+    def __init__(
+        self,
+        folder: Path,
+        table: pa.Table,
+        *,
+        schema: Schema | None = None,
+        policy: Policy | None = None,
+        publish: Publish | None = None,
+        clock: Callable[[], float] | None = None,
+        every: float = 1e-9,
+        n_partitions: int = 1,
+        forgets: bool = False,
+        lengths: Callable[[], Iterator[int]] | None = None,
+    ) -> None:
+        self.folder, self.table = folder, table
+        self.schema = schema or schema_of()
+        self.policy = policy or policy_of(Delay(rows=20))
+        options = {} if clock is None else {"clock": clock}
+        self.pipeline = Pipeline(
+            self.schema, self.policy, Castle(), publish or Publish(), b"seed", **options
+        )
+        self.output, self.trace, self.bin = Shelf(forgets=forgets), Shelf(forgets=forgets), Bin()
+        self._every, self._n_partitions = every, n_partitions
+        self._lengths = lengths or (lambda: iter(lambda: 7, 0))
+        self.code = "1"
+
+    def run(self, after: int | None = None, **options: Any) -> Run:
+        """Prepare a run; ``after`` so many chunks its process ends."""
+        on_chunk = options.pop("on_chunk", None)
+        source = Again(
+            self.table, self.schema.columns, self._lengths(), self._n_partitions, after, on_chunk
+        )
+        recovery = Recovery(self.folder, {"policy": "1"}, code=self.code, every=self._every)
+        return self.pipeline.run(
+            source, self.output, on_bad=self.bin, open_trace=self.trace,
+            recovery=options.pop("recovery", recovery), **options,
+        )  # fmt: skip
+
+    def cut(self, after: int) -> bool:
+        """Run until the process ends; whether it did before the rows did."""
+        try:
+            self.run(after).go()
+        except Cut:
+            return True
+        return False
+
+    def judge(self, *, late: bool = False) -> None:
+        """All rows are accounted for, once, and the promise holds, but maybe for the delay."""
+        lines = pa.Table.from_pylist(self.trace.rows)
+        assert sorted(lines["row"].to_pylist()) == list(range(len(self.table)))
+        if self._n_partitions > 1:
+            return
+        published = pa.Table.from_pylist(self.output.rows)
+        original = self.table.select(self.schema.columns)
+        report = audit(
+            self.schema, self.policy, published, trace=lines, original=original,
+            suppressed=self.pipeline.publish.suppressed,
+        )  # fmt: skip
+        broken = {verdict.name for verdict in report.verdicts if verdict.verdict != "kept"}
+        assert broken <= ({"delay"} if late else set()), str(report)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    n_rows=st.integers(1, 120),
+    seed=st.integers(0, 99),
+    cuts=st.lists(st.integers(0, 6), max_size=6),
+    length=st.integers(1, 40),
+    order=st.sampled_from(["released", "shuffled", "arrival"]),
+    forgets=st.booleans(),
+    often=st.booleans(),
+    missing=st.sampled_from(["quarantine", "maybe", "extended"]),
+)
+def test_a_run_cut_off_anywhere_publishes_what_one_run_would(
+    tmp_path_factory, n_rows, seed, cuts, length, order, forgets, often, missing
+):
+    table = people(n_rows, seed, n_people=max(1, n_rows // 3))
+    if missing != "quarantine":
+        table = with_gaps(table)
+    promised = policy_of(Delay(rows=20))
+    policy = Policy(*promised.criteria, delay=promised.delay, missing=missing)
+    publish = Publish(order=order, suppressed="root")
+    lengths = {"lengths": lambda: iter(lambda: length, 0)}
+    whole = World(tmp_path_factory.mktemp("whole"), table, policy=policy, publish=publish)
+    whole.run().go()
+    world = World(
+        tmp_path_factory.mktemp("cut"), table, policy=policy, publish=publish, forgets=forgets,
+        every=1e-9 if often else 1e6, **lengths,
+    )  # fmt: skip
+    for after in cuts:
+        world.cut(after)
+    run = world.run()
+    summary = run.go()
+    assert world.output.rows == whole.output.rows
+    assert sorted(map(str, world.trace.rows)) == sorted(map(str, whole.trace.rows))
+    assert summary.n_in == n_rows
+    assert summary.n_held == 0
+    world.judge()
+
+
+def test_bad_rows_are_set_apart_once(tmp_path):
+    table = people(200)
+    ages = pa.array([None if i % 9 == 4 else a for i, a in enumerate(table["age"].to_pylist())])
+    table = table.set_column(1, "age", ages)
+    world = World(tmp_path, table)
+    for after in (3, 0, 5, 8, 1):
+        assert world.cut(after)
+    world.run().go()
+    assert [row.row for row in world.bin.rows] == list(range(4, 200, 9))
+    world.judge()
+
+
+def seconds(delay: float, **options: Any) -> Policy:
+    return Policy(KAnonymity(3), DistinctLDiversity(2), delay=Delay(seconds=delay, **options))
+
+
+class Ticking:
+    """A clock that goes on by a random step whenever it is asked, and now and then goes back."""
+
+    def __init__(self, seed: int, begin: float) -> None:
+        self._draw, self._now = random.Random(seed), begin
+
+    def __call__(self) -> float:
+        self._now += self._draw.choice([0.01, 0.3, 0.5, -5.0 if self._draw.random() < 0.05 else 0])
+        return self._now
+
+
+@pytest.mark.parametrize("n_chunks", [9, 10, 12])
+def test_rows_that_come_too_late_are_too_late_after_a_crash_as_well(tmp_path, n_chunks):
+    # The clock tells when rows leave, and their stamps which of them come too late.
+    stamps = [float(i) if i < 60 else i - 50.0 for i in range(200)]
+    table = people(200)
+    table = table.set_column(table.schema.get_field_index("at"), "at", pa.array(stamps))
+    policy = Policy(
+        KAnonymity(3), DistinctLDiversity(2),
+        delay=Delay(rows=20, seconds=1e6, clock="wall"), lateness=5.0,
+    )  # fmt: skip
+    world = World(
+        tmp_path, table, schema=schema_of(time="at"), policy=policy, clock=ManualClock(0.0)
+    )
+    for after in (n_chunks, 1, 1):
+        assert world.cut(after)
+    world.run().go()
+    assert [row.row for row in world.bin.rows] == list(range(60, 104))
+    world.judge()
+
+
+@pytest.mark.parametrize("n_partitions", [1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_with_a_clock_the_output_is_that_of_the_journal(tmp_path, monkeypatch, seed, n_partitions):
+    monkeypatch.setattr(Store, "_drop_before", lambda *_: None)
+    draw = random.Random(seed)
+    world = World(
+        tmp_path / "state", people(300, seed, 80), policy=seconds(6), n_partitions=n_partitions,
+        clock=Ticking(seed, 1000.0), every=1e6, forgets=seed % 2 == 0,
+    )  # fmt: skip
+    for _ in range(5):
+        world.cut(draw.randint(0, 12))
+    world.run().go()
+    # The clock goes on whatever happens, and an outage is an outage.
+    world.judge(late=True)
+    # The journal since the start, lived through by a run of its own, gives the same rows.
+    entries = list(read_journal(tmp_path / "state", 0, None))
+    assert {type(entry) for entry in entries} == {Read, Tick, Flush}
+    other = World(
+        tmp_path / "other", world.table, policy=world.policy, n_partitions=n_partitions, every=1e6
+    )
+    run = other.run()
+    run._recover(run._recorder)
+    run._live_again(entries)
+    run._close(failed=False)
+    assert other.output.rows == world.output.rows
+
+
+def test_a_clock_that_goes_back_holds_nothing_longer(tmp_path):
+    clock = ManualClock(1000.0)
+
+    def on_chunk(n: int) -> None:
+        clock.set(1000.0 + n if n < 10 else 500.0 + n)
+
+    world = World(
+        tmp_path, people(300), policy=seconds(5), clock=clock,
+        lengths=lambda: iter(lambda: 10, 0),
+    )  # fmt: skip
+    world.run(on_chunk=on_chunk).go()
+    assert numbers_of(tmp_path, SEGMENT)
+    waits = [line["published_s"] - line["arrived_s"] for line in world.trace.rows]
+    assert min(waits) >= 0
+
+
+def test_rows_overdue_after_an_outage_leave_first_and_are_counted_as_late(tmp_path):
+    clock = ManualClock(1000.0)
+    world = World(
+        tmp_path, people(60, n_people=60), policy=seconds(5), clock=clock,
+        lengths=lambda: iter(lambda: 20, 0),
+    )  # fmt: skip
+    assert world.cut(1)
+    assert world.output.rows == []
+    clock.set(5000.0)
+    summary = world.run().go()
+    late = [line for line in world.trace.rows if line["published_s"] - line["arrived_s"] > 5]
+    assert len(late) == summary.n_late == 20
+    assert {line["arrived"] for line in late} == set(range(20))
+    seqs = [line["seq"] for line in late if line["seq"] is not None]
+    assert sorted(seqs) == list(range(len(seqs)))
+    assert summary.as_dict()["rows"]["late"] == 20
+
+
+def stopping_after(world: World, n_turns: int, **options: Any) -> Run:
+    """A run that is stopped when its loop has turned over so many times."""
+    turns = iter(range(1, 10**6))
+
+    def watch(summary: Any) -> None:
+        if next(turns) == n_turns:
+            run.stop()
+
+    run = world.run(watch=watch, **options)
+    return run
+
+
+def test_a_stop_leaves_held_rows_held_and_the_next_run_goes_on(tmp_path):
+    table = people(200)
+    whole = World(tmp_path / "whole", table)
+    whole.run().go()
+    world = World(tmp_path / "state", table)
+    for _ in range(3):
+        run = stopping_after(world, 4)
+        summary = run.go()
+        assert run.interrupted
+        assert summary.n_held > 0
+        assert run.saved is not None
+        assert list(read_journal(tmp_path / "state", run.saved.number, None)) == []
+    world.run().go()
+    assert world.output.rows == whole.output.rows
+
+
+def test_draining_publishes_what_is_held_under_the_promise(tmp_path):
+    world = World(tmp_path, people(200))
+    run = stopping_after(world, 4, drain=True)
+    summary = run.go()
+    assert run.interrupted
+    assert summary.n_held == 0
+    assert summary.n_in == summary.n_published + summary.suppression.count > 0
+    world.run().go()
+    world.judge()
+
+
+def test_a_stop_while_the_journal_is_lived_through_changes_nothing(tmp_path):
+    table = people(200)
+    whole = World(tmp_path / "whole", table)
+    whole.run().go()
+    world = World(tmp_path / "state", table, every=1e6)
+    world.cut(9)
+    run = stopping_after(world, 3, drain=True)
+    run.go()
+    assert run.interrupted
+    world.run().go()
+    assert world.output.rows == whole.output.rows
+
+
+def test_another_version_goes_on_only_after_an_orderly_stop(tmp_path):
+    world = World(tmp_path, people(200), every=1e6)
+    world.cut(5)
+    world.code = "2"
+    with pytest.raises(CheckpointError, match="another version"):
+        world.run().go()
+    world.code = "1"
+    run = world.run()
+    run.stop()
+    run.go()
+    # Stopped at once it hasn't caught up: the refusal stands until a run has come to an end.
+    world.code = "2"
+    with pytest.raises(CheckpointError, match="another version"):
+        world.run().go()
+    world.code = "1"
+    world.run().go()
+    world.code = "2"
+    world.run().go()
+    world.judge()
+
+
+def test_a_journal_that_is_gone_is_noticed(tmp_path):
+    world = World(tmp_path, people(200), every=1e6)
+    world.cut(8)
+    path_of(tmp_path, SEGMENT, 0).unlink()
+    with pytest.raises(CheckpointError, match="journal that followed checkpoint 0 is missing"):
+        world.run().go()
+
+
+def test_a_journal_cut_short_is_noticed_by_what_is_published(tmp_path):
+    world = World(tmp_path, people(200), every=1e6)
+    world.cut(8)
+    assert len(world.output.rows) > 0
+    segment = path_of(tmp_path, SEGMENT, 0)
+    data = segment.read_bytes()
+    segment.write_bytes(data[: len(data) // 2])
+    with pytest.raises(CheckpointError, match="neither the checkpoint nor the journal"):
+        world.run().go()
+
+
+def test_an_output_with_rows_isnt_begun_anew(tmp_path):
+    world = World(tmp_path / "one", people(100))
+    world.run().go()
+    world.folder = tmp_path / "two"
+    with pytest.raises(JobError):
+        world.run().go()
+
+
+def test_a_checkpoint_that_cant_be_saved_is_told_and_the_run_goes_on(tmp_path, monkeypatch, caplog):
+    world = World(tmp_path, people(200))
+    run = world.run()
+    assert run._recorder is not None
+    store = run._recorder._store
+    real, n_tries = store.save, 0
+
+    def full(checkpoint: Any) -> int:
+        nonlocal n_tries
+        n_tries += 1
+        if n_tries in (3, 4):
+            raise ResourceError("state: can't be written: the disk is full.")
+        return real(checkpoint)
+
+    monkeypatch.setattr(store, "save", full)
+    run.go()
+    assert n_tries > 4
+    assert [r.message for r in caplog.records].count("checkpoint failed") == 2
+    world.judge()
+
+
+def test_a_last_checkpoint_that_cant_be_saved_is_an_error(tmp_path, monkeypatch):
+    world = World(tmp_path, people(200), every=1e6)
+    run = world.run()
+    assert run._recorder is not None
+    store = run._recorder._store
+    real = store.save
+
+    def full(checkpoint: Any) -> int:
+        if checkpoint.number:
+            raise ResourceError("state: can't be written: the disk is full.")
+        return real(checkpoint)
+
+    monkeypatch.setattr(store, "save", full)
+    with pytest.raises(ResourceError, match="disk is full"):
+        run.go()
+    world.run().go()
+    world.judge()
+
+
+def test_what_cant_be_recovered_is_refused_before_anything_is_read(tmp_path):
+    world = World(tmp_path, people(10))
+    recovery = Recovery(tmp_path, {})
+    with pytest.raises(ParameterError, match="on_bad"):
+        world.pipeline.run(
+            Again(world.table, world.schema.columns, iter([1])), world.output,
+            on_bad=[].extend, recovery=recovery,
+        )  # fmt: skip
+    with pytest.raises(ParameterError, match="source"):
+        world.pipeline.run([], world.output, on_bad=world.bin, recovery=recovery)  # type: ignore
+    with pytest.raises(ParameterError, match="every"):
+        Recovery(tmp_path, {}, every=0)
+
+
+def test_late_rows_are_set_apart_alike_after_a_cut(tmp_path):
+    draw = random.Random(3)
+    table = people(300)
+    at = [i - (40.0 if draw.random() < 0.1 else draw.random() * 5) for i in range(300)]
+    table = table.set_column(5, "at", pa.array(at))
+    schema = Schema(
+        subject="person", quasi=[Quasi("town", TOWN)], sensitive=[Sensitive("illness", None)],
+        time="at",
+    )  # fmt: skip
+    policy = Policy(KAnonymity(3), delay=Delay(seconds=30), lateness=10)
+    whole = World(tmp_path / "whole", table, schema=schema, policy=policy)
+    whole.run().go()
+    world = World(tmp_path / "cut", table, schema=schema, policy=policy)
+    for after in (2, 9, 5):
+        world.cut(after)
+    world.run().go()
+    assert world.output.rows == whole.output.rows
+    assert world.bin.rows == whole.bin.rows
+    latest = np.maximum.accumulate(at)
+    expected = [i for i in range(1, 300) if at[i] < latest[i - 1] - 10]
+    assert [row.row for row in world.bin.rows] == expected
+    assert {row.reason for row in world.bin.rows} == {"it comes later than the allowed lateness"}
+
+
+def test_rows_from_the_future_are_set_apart_alike_after_a_cut(tmp_path):
+    draw = random.Random(4)
+    table = people(300)
+    at = [1000.0 + (50.0 if draw.random() < 0.1 else draw.random() * 5) for _ in range(300)]
+    table = table.set_column(5, "at", pa.array(at))
+    schema = Schema(
+        subject="person", quasi=[Quasi("town", TOWN)], sensitive=[Sensitive("illness", None)],
+        time="at",
+    )  # fmt: skip
+    policy = Policy(KAnonymity(3), delay=Delay(rows=30), ahead=20)
+    clock = ManualClock(1000.0)
+    world = World(tmp_path, table, schema=schema, policy=policy, clock=clock, every=1e6)
+    assert world.cut(20)
+    # By now nothing lies ahead, but what was set apart stays so: the journal says when it came.
+    clock.advance(100.0)
+    world.run().go()
+    expected = [i for i in range(20 * 7) if at[i] > 1020.0]
+    assert expected
+    assert [row.row for row in world.bin.rows] == expected
+    assert {row.reason for row in world.bin.rows} == {AHEAD}
+    world.judge()
+
+
+def test_a_stop_after_a_replay_spares_the_next_run_the_replay(tmp_path):
+    world = World(tmp_path, people(200), every=1e6)
+    assert world.cut(5)
+    stopped = world.run(on_chunk=lambda _: stopped.stop())
+    stopped.go()
+    assert stopped.interrupted
+    # Another version may go on from a checkpoint, and from nothing else.
+    world.code = "2"
+    world.run().go()
+    world.judge()
+
+
+def test_a_source_that_gives_up_when_it_is_stopped_ends_a_replay_in_good_order(tmp_path):
+    world = World(tmp_path, people(200), every=1e6)
+    assert world.cut(5)
+    run = world.run()
+    source = run._reader.source
+
+    def give_up(spans: Sequence[Span]) -> Chunk:
+        run.stop()
+        raise ResourceError("stopped while reading again")
+
+    source.replay = give_up
+    run.go()
+    assert run.interrupted
+    world.run().go()
+    world.judge()
+
+
+def test_a_source_that_fails_in_a_replay_ends_the_run(tmp_path):
+    world = World(tmp_path, people(200), every=1e6)
+    assert world.cut(5)
+    run = world.run()
+
+    def fail(spans: Sequence[Span]) -> Chunk:
+        raise ResourceError("the disk is gone")
+
+    run._reader.source.replay = fail
+    with pytest.raises(ResourceError, match="the disk is gone"):
+        run.go()
+
+
+def test_the_age_of_a_checkpoint_tells_nothing_about_rows(tmp_path, monkeypatch):
+    clock = ManualClock(0.0)
+    monkeypatch.setattr("shoal.run.recovery.time.monotonic", clock)
+    ages = []
+    for n_rows in (0, 1):
+        folder = tmp_path / str(n_rows)
+        recorder = Recorder(Recovery(folder, {}, every=10.0))
+        assert recorder.begin() is None
+        recorder.go_on()
+        recorder.save(0, {}, {}, {})
+        found = []
+        for second in range(45):
+            clock.advance(1.0)
+            if second == 33 and n_rows:
+                recorder.note(Flush(0.0))
+            if recorder.is_due():
+                recorder.save(recorder.cut(), {}, {}, {})
+            found.append(recorder.age)
+        recorder.close()
+        ages.append(found)
+    assert ages[0] == ages[1]
+    assert max(ages[0]) < 10.0
+
+
+def test_a_checkpoint_that_cant_be_saved_is_old_and_asked_for_again(tmp_path, monkeypatch):
+    clock = ManualClock(0.0)
+    monkeypatch.setattr("shoal.run.recovery.time.monotonic", clock)
+    recorder = Recorder(Recovery(tmp_path, {}, every=10.0))
+    recorder.begin()
+    recorder.go_on()
+    recorder.save(0, {}, {}, {})
+    recorder.note(Flush(0.0))
+    save = Store.save
+
+    def fail(*_: object) -> int:
+        raise ResourceError("the disk is full")
+
+    monkeypatch.setattr(Store, "save", fail)
+    for _ in range(3):
+        clock.advance(10.0)
+        assert recorder.is_due()
+        with pytest.raises(ResourceError):
+            recorder.save(recorder.cut(), {}, {}, {})
+    assert recorder.age == 30.0
+    assert recorder.has_news
+    monkeypatch.setattr(Store, "save", save)
+    recorder.save(recorder.cut(), {}, {}, {})
+    assert recorder.age == 0.0
+    assert not recorder.has_news
+    recorder.close()
+
+
+class Slow(Shelf):
+    """A sink that takes ten seconds for everything that it is given."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__(forgets=False)
+        self._clock = clock
+
+    def open(self, schema: pa.Schema, mark: Mark | None) -> Sheet:
+        sheet = super().open(schema, mark)
+        write = sheet.write
+
+        def slowly(batch: pa.RecordBatch) -> None:
+            self._clock.advance(10.0)
+            write(batch)
+
+        sheet.write = slowly  # type: ignore[method-assign]
+        return sheet
+
+
+def test_rows_that_a_slow_sink_is_handed_too_late_are_counted_as_late(tmp_path):
+    clock = ManualClock(0.0)
+    policy = Policy(
+        KAnonymity(3), DistinctLDiversity(2), delay=Delay(rows=20, seconds=5.0, clock="wall")
+    )
+    world = World(tmp_path, people(60), policy=policy, clock=clock, every=1e6)
+    world.output = Slow(clock)
+    # All rows come, and are decided, at one instant; they are handed over seconds later.
+    world._lengths = lambda: iter(lambda: 60, 0)
+    summary = world.run().go()
+    assert clock() >= 10.0
+    assert summary.n_late > 0
+
+
+class Waiting(Shelf):
+    """A sink whose broker is away until it is told to stop."""
+
+    def __init__(self) -> None:
+        super().__init__(forgets=False)
+        self.waits, self.told = threading.Event(), threading.Event()
+
+    def open(self, schema: pa.Schema, mark: Mark | None) -> Any:
+        sheet: Any = super().open(schema, mark)
+
+        def wait(batch: pa.RecordBatch) -> None:
+            self.waits.set()
+            assert self.told.wait(60)
+            raise OSError
+
+        sheet.write, sheet.stop = wait, self.told.set
+        return sheet
+
+
+def test_a_stop_reaches_a_sink_that_waits_for_its_broker(tmp_path, monkeypatch):
+    monkeypatch.setattr("shoal.run.runner.GRACE", 0.2)
+    world = World(tmp_path, people(60), every=1e6)
+    world.output = Waiting()
+    run = world.run()
+
+    def go() -> None:
+        try:
+            run.go()
+        except OSError:
+            return
+
+    thread = threading.Thread(target=go, daemon=True)
+    thread.start()
+    assert world.output.waits.wait(20)
+    run.stop()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_a_journal_that_begins_with_many_ticks_is_lived_through(tmp_path, monkeypatch):
+    # Room for one task only, so that a writer that isn't at work yet is noticed.
+    monkeypatch.setattr("shoal.run.writer.QUEUE", 1)
+    clock = ManualClock(0.0)
+    world = World(
+        tmp_path, people(600, n_people=600), policy=seconds(100), clock=clock,
+        lengths=lambda: iter(lambda: 10, 0),
+    )  # fmt: skip
+    turns = iter(range(1, 10**6))
+
+    def watch(summary: Any) -> None:
+        clock.advance(1.0)
+        if next(turns) == 50:
+            run.stop()
+
+    run = world.run(watch=watch)
+    assert run.go().n_held > 80
+    # Several of these release something, before any row comes again.
+    journal = Journal(tmp_path, numbers_of(tmp_path, SEGMENT)[-1], None)
+    for i in range(50):
+        journal.append(Tick(until=101.0 + i, now=101.0 + i))
+    journal.close()
+    run = world.run()
+    thread = threading.Thread(target=run.go, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()
+    world.judge(late=True)

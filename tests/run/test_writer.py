@@ -1,0 +1,74 @@
+"""The writing thread: what it does when an output or a trace fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+from shoal.arrow.release import Publish
+from shoal.errors import ResourceError
+from shoal.run.writer import Plain, Writer
+from shoal.spec.hierarchy import Range
+from shoal.spec.schema import Quasi, Schema
+from tests.world import Kept
+
+SCHEMA = Schema(subject="person", quasi=[Quasi("age", Range(0, 9))], keep=["ward"])
+TYPES = pa.schema([("person", pa.int64()), ("ward", pa.string())])
+
+
+class Closing(Kept):
+    """A sink that tells when it is closed."""
+
+    n_closed = 0
+
+    def close(self) -> None:
+        self.n_closed += 1
+
+
+class Full(Kept):
+    """A sink that can't be finished."""
+
+    def close(self) -> None:
+        raise ResourceError("out: the disk is full.")
+
+
+def refuse(schema: pa.Schema) -> Kept:
+    raise ResourceError("out: can't be written.")
+
+
+def opening(sinks: list[Closing]) -> Callable[[pa.Schema], Closing]:
+    def opened(schema: pa.Schema) -> Closing:
+        sinks.append(Closing(schema))
+        return sinks[-1]
+
+    return opened
+
+
+@pytest.mark.parametrize("open_sink", [Full, refuse])
+def test_a_failure_at_the_end_is_told_and_the_trace_is_finished(open_sink):
+    traces: list[Closing] = []
+    writer = Writer(SCHEMA, Publish(), Plain(open_sink), Plain(opening(traces)), None)
+    with pytest.raises(ResourceError, match="out: "):
+        writer.close(TYPES)
+    assert [trace.n_closed for trace in traces] == [1]
+
+
+def test_a_failed_opening_leaves_nothing_open():
+    traces: list[Closing] = []
+    writer = Writer(SCHEMA, Publish(), Plain(refuse), Plain(opening(traces)), None)
+    with pytest.raises(ResourceError):
+        writer.open(TYPES)
+    writer.close(TYPES)
+    assert [trace.n_closed for trace in traces] == [1]
+
+
+def test_a_subject_that_does_not_fit_its_column_is_traced_as_missing():
+    traces: list[Closing] = []
+    writer = Writer(SCHEMA, Publish(), Plain(Kept), Plain(opening(traces)), None)
+    writer.open(TYPES)
+    writer.quarantined([3, 4, 5, 6], [17, "CANARY", None, 2**70])
+    writer.close(TYPES)
+    assert traces[0].table["row"].to_pylist() == [3, 4, 5, 6]
+    assert traces[0].table["subject"].to_pylist() == [17, None, None, None]

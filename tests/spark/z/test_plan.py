@@ -1,0 +1,141 @@
+"""z-anonymity in several shards on Spark: what comes out is what one engine gives."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal.arrow.pseudonyms import Pseudonym
+from shoal.arrow.release import Publish
+from shoal.run.core import summary_of
+from shoal.spark.columns import TICK, order_column
+from shoal.spark.ledger import Done, Turn
+from shoal.spark.trace import gather_lines
+from shoal.spec.policy import Policy, Window, ZAnonymity
+from tests.spark.z.world import Case, one_engine, settled, story, tidy
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+N_SHARDS = 3
+ORDER = [order_column(0), order_column(1)]
+
+
+class Cluster:
+    """The turns of a job, one after another."""
+
+    def __init__(self, spark: SparkSession, folder: File, case: Case, *, traced: bool) -> None:
+        self._spark, self._case, self._folder = spark, case, folder
+        self.ledger, self.recipe, self.plan = settled(folder, case, N_SHARDS, traced=traced)
+        self.public: list[dict[str, Any]] = []
+        self.n_out = self.n_in = 0
+        self.figures: list[dict[str, Any]] = []
+
+    def run(self, *, repeat: bool = False) -> None:
+        for number, rows in enumerate(self._case.batches()):
+            turn = Turn(
+                2 * number, 2 * number - 2 if number else None, 0, False, self._case.at(number),
+                self._case.at(number), None, self.n_in, self.n_out, self._case.secret(number).hex(),
+            )  # fmt: skip
+            found = self.live(turn, rows)
+            if repeat:
+                assert self.live(turn, rows) == found
+            self.public += found
+            self.figures = self.ledger.figures(turn, self.plan)
+            if self.recipe.traced:
+                gather_lines(
+                    self._folder / "trace", self.ledger.folder, turn, self.plan, self.figures
+                )
+            self.n_out += sum(shard["n_out"] for shard in self.figures)
+            self.n_in += rows.num_rows
+            self.ledger.finish(turn, Done(turn.at, None, None, 0, self.n_in, self.n_out, {}))
+
+    def live(self, turn: Turn, rows: pa.RecordBatch) -> list[dict[str, Any]]:
+        from shoal.spark.z.plan import live_cells
+
+        found: list[dict[str, Any]] = []
+
+        def write(public: DataFrame, name: str) -> None:
+            assert name == turn.name
+            found.extend(public.toArrow().to_pylist())
+
+        live_cells(
+            self._spark, self.recipe, turn, self.plan, self._frame(rows), ORDER, write
+        )  # fmt: skip
+        return found
+
+    def _frame(self, rows: pa.RecordBatch) -> DataFrame:
+        """Rows in any order, with what tells theirs."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        n = rows.num_rows
+        table = pa.table(rows)
+        table = table.append_column(ORDER[0], pa.array([f"file-{i // 10}" for i in range(n)]))
+        table = table.append_column(ORDER[1], pa.array(range(n), pa.int64()))
+        shuffled = random.Random(5).sample(range(n), n)
+        frame = self._spark.createDataFrame(table.take(pa.array(shuffled, pa.int64())))
+        return frame.withColumn(TICK, F.lit(None).cast("boolean"))
+
+    def lines(self) -> list[dict[str, Any]]:
+        files = sorted((self._folder / "trace").iterdir())
+        found = pa.concat_tables(pq.read_table(file) for file in files).to_pylist()
+        return sorted(found, key=lambda line: line["row"])
+
+
+def summed(cluster: Cluster) -> dict[str, Any]:
+    total = summary_of(cluster.recipe.schema, cluster.recipe.policy)
+    for shard in cluster.figures:
+        part = summary_of(cluster.recipe.schema, cluster.recipe.policy)
+        part.restore(shard["summary"])
+        total.merge(part)
+    return total.as_dict()
+
+
+def test_shards_publish_what_one_engine_does_and_a_repetition_the_same(spark, tmp_path):
+    case = story(75, cuts=(40,))
+    cluster = Cluster(spark, tmp_path, case, traced=True)
+    cluster.run(repeat=True)
+    one = one_engine(case)
+    assert cluster.public == one.public
+    assert len(cluster.public) > 20
+    assert tidy(cluster.lines()) == tidy(one.lines())
+    assert any(line["outcome"] == "quarantined" for line in one.trace)
+    told = summed(cluster)
+    assert told["rows"]["in"] == 75
+    assert told["rows"]["quarantined"] == len(one.bad)
+    # Files of turns that nobody will live through again are gone.
+    state = cluster.ledger.folder
+    assert len(list(state.glob("head-*"))) == 2
+    assert all(len(list(folder.glob("state-*"))) == 2 for folder in state.glob("shard-*"))
+
+
+def test_z_follows_the_stream_and_pseudonyms_change(spark, tmp_path):
+    policy = Policy(ZAnonymity(2), window=Window(rows=25), missing="maybe")
+    publish = Publish(suppressed="root", pseudonym=Pseudonym(20), time=5)
+    knobs = {"probability": 0.7, "estimates": 1}
+    case = story(60, policy=policy, publish=publish, knobs=knobs, cuts=(28,))
+    cluster = Cluster(spark, tmp_path, case, traced=False)
+    cluster.run()
+    one = one_engine(case)
+    assert tidy(cluster.public) == tidy(one.public)
+    values: Any = summed(cluster)["values"]
+    assert len({line["z"] for line in one.trace if line["z"]}) > 1
+    assert values["z"]["now"] == one.estimates[-1][3]
+    assert values["window"]["subjects"] == one.estimates[-1][4]
+    assert values["window"]["k_anonymous"] == one.estimates[-1][5]
+    looks = list(cluster.ledger.folder.glob("shard-*/look-*"))
+    assert {int(file.name[5:]) >> 20 for file in looks} == {2}
+
+
+def test_a_batch_without_rows_leaves_all_states(spark, tmp_path):
+    case = dataclasses.replace(story(0), cuts=())
+    cluster = Cluster(spark, tmp_path, case, traced=True)
+    cluster.run()
+    assert cluster.public == []
+    assert [shard["n_out"] for shard in cluster.figures] == [0] * N_SHARDS
+    assert cluster.figures[0]["latest"] is None

@@ -1,0 +1,140 @@
+"""The criteria as values: what they take, what they refuse, and what they need of a domain."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from shoal.errors import ParameterError
+from shoal.spec.criteria import (
+    BasicLikeness,
+    BetaLikeness,
+    Criterion,
+    DeltaDisclosure,
+    EnhancedLikeness,
+    KAnonymity,
+    LDiversity,
+    Measured,
+    RangeLikeness,
+    SemanticLikeness,
+    TCloseness,
+    misfits,
+)
+from shoal.spec.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.schema import Sensitive
+
+TREE = Hierarchy.from_dict({"any": {"A": ["a", "b"], "C": ["c"]}})
+MEASURED: list[Measured] = [
+    TCloseness(0.2),
+    BasicLikeness(0.5, attribute="pay"),
+    EnhancedLikeness(1),
+    SemanticLikeness(2.0, level=3),
+    RangeLikeness(0.5, epsilon=10.0, relative=True),
+    DeltaDisclosure(0.7, attribute="ill"),
+]
+
+
+@pytest.mark.parametrize("criterion", MEASURED, ids=lambda criterion: criterion.name)
+def test_a_measured_criterion_is_a_value(criterion: Measured) -> None:
+    assert eval(repr(criterion)) == criterion
+    assert pickle.loads(pickle.dumps(criterion)) == criterion
+    assert hash(criterion) == hash(pickle.loads(pickle.dumps(criterion)))
+    with pytest.raises(AttributeError):
+        criterion.attribute = "other"  # type: ignore[misc]
+
+
+def test_names_and_keys() -> None:
+    assert [criterion.name for criterion in MEASURED] == [
+        "t-closeness", "basic beta-likeness", "enhanced beta-likeness", "semantic beta-likeness",
+        "range-based beta-likeness", "delta-disclosure",
+    ]  # fmt: skip
+    assert [criterion.key for criterion in MEASURED] == ["t", *["beta"] * 4, "disclosure"]
+    assert [isinstance(criterion, BetaLikeness) for criterion in MEASURED] == [
+        False, True, True, True, True, False,
+    ]  # fmt: skip
+    assert not any(isinstance(criterion, LDiversity | KAnonymity) for criterion in MEASURED)
+    assert all(isinstance(criterion, Criterion) for criterion in MEASURED)
+
+
+def test_what_is_left_out() -> None:
+    assert TCloseness(0.2).attribute is None
+    assert SemanticLikeness(1.0).level == 1
+    assert (RangeLikeness(1.0).epsilon, RangeLikeness(1.0).relative) == (0.0, False)
+
+
+def test_the_attribute_is_named() -> None:
+    with pytest.raises(TypeError):
+        TCloseness(0.2, "pay")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("t", [0, 0.0, 1, 1.5, 7.0])
+def test_t_may_be_nothing_and_more_than_all(t: float) -> None:
+    assert TCloseness(t).t == t
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: TCloseness(-0.1), r"TCloseness\.t: must be a finite number of at least 0"),
+        (lambda: TCloseness(float("nan")), r"TCloseness\.t"),
+        (lambda: TCloseness(float("inf")), r"TCloseness\.t"),
+        (lambda: TCloseness(True), r"TCloseness\.t"),
+        (lambda: TCloseness("0.2"), r"TCloseness\.t"),
+        (lambda: BasicLikeness(0.0), r"BasicLikeness\.beta: must be a finite number above 0"),
+        (lambda: EnhancedLikeness(-1.0), r"EnhancedLikeness\.beta"),
+        (lambda: EnhancedLikeness(2e9), r"EnhancedLikeness\.beta: must be at most 1,000,000,000"),
+        (lambda: SemanticLikeness(0.0), r"SemanticLikeness\.beta"),
+        (lambda: SemanticLikeness(1.0, level=0), r"SemanticLikeness\.level: .* at least 1"),
+        (lambda: SemanticLikeness(1.0, level=1.5), r"SemanticLikeness\.level"),
+        (lambda: RangeLikeness(-2.0, epsilon=1.0), r"RangeLikeness\.beta"),
+        (lambda: RangeLikeness(1.0, epsilon=-1.0), r"RangeLikeness\.epsilon: .* at least 0"),
+        (lambda: DeltaDisclosure(0.0), r"DeltaDisclosure\.delta: must be a finite number above 0"),
+    ],
+)
+def test_what_cannot_be_promised_is_refused(make: Any, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("criterion", "domain", "says"),
+    [
+        (TCloseness(0.2), None, "needs an order or a hierarchy of pay, and its domain is open"),
+        (SemanticLikeness(1.0), None, "needs a hierarchy of pay"),
+        (SemanticLikeness(1.0), Range(0, 9), "needs a hierarchy of pay"),
+        (RangeLikeness(1.0), TREE, "needs pay to be a number"),
+        (RangeLikeness(1.0), None, "needs pay to be a number"),
+        (
+            RangeLikeness(1.0, relative=True),
+            Range(0, 9),
+            "relative lengths need numbers above 0, and those of pay begin lower",
+        ),
+        (RangeLikeness(1.0, relative=True), Range(-3, 9), "begin lower"),
+    ],
+)
+def test_a_domain_that_does_not_do_is_named(
+    criterion: Measured, domain: Domain | None, says: str
+) -> None:
+    (problem,) = misfits(criterion, Sensitive("pay", domain))
+    assert says in str(problem)
+    assert problem.key == f"policy.{criterion.key}"
+    assert problem.mend is not None
+
+
+@pytest.mark.parametrize(
+    ("criterion", "domain"),
+    [
+        (TCloseness(0.2), TREE),
+        (TCloseness(0.2), Range(0, 9)),
+        (BasicLikeness(1.0), None),
+        (EnhancedLikeness(1.0), Range(-1, 1)),
+        (SemanticLikeness(1.0), TREE),
+        (RangeLikeness(1.0), Range(-1, 1)),
+        (RangeLikeness(1.0, relative=True), Range(1, 2)),
+        (DeltaDisclosure(1.0), None),
+    ],
+)
+def test_a_domain_that_does(criterion: Measured, domain: Domain | None) -> None:
+    assert misfits(criterion, Sensitive("pay", domain)) == []
