@@ -24,7 +24,7 @@ from benchmarks.events_runs import publish
 from benchmarks.growth import BOUNDED, LINEAR
 from benchmarks.measure import Sample
 from benchmarks.workloads import ROOT
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.engine.base import Engine
 from shoal.engine.space import Space
 from shoal.spec.policy import Window
@@ -104,7 +104,7 @@ def _call(stream: Stream, folder: Path, *, z: int, window: float, warm: int) -> 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watched(ZAnonymous):
+class Watched(ZAnonymizer):
     """z-anonymity whose engine can be looked at while it runs."""
 
     engines: list[Engine] = field(default_factory=list, repr=False, compare=False)

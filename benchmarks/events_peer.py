@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.events_data import LEVELS, Stream, as_codes, as_tuples
 from benchmarks.measure import Sample, interleaved
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.engine.base import Engine
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.space import Codes
@@ -105,7 +105,7 @@ class _Ours:
         self._levels: list[Ints] = []
 
     def __call__(self) -> None:
-        engine: Engine = ZAnonymous(estimates=0).start(self._schema, self._policy, seed=SEED)
+        engine: Engine = ZAnonymizer(estimates=0).start(self._schema, self._policy, seed=SEED)
         self._levels = [engine.push(codes).levels[:, 0] for codes in self._batches]
 
     def published(self) -> Ints:

@@ -13,7 +13,7 @@ from benchmarks import runs
 from benchmarks.events_data import LEVELS, Case, Stream, paths, plain
 from benchmarks.measure import interleaved
 from benchmarks.passthrough import PassThroughCells, cell_by_cell
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
 from shoal.audit import audit
@@ -42,7 +42,7 @@ def publish(
 ) -> Summary:
     """Publish a file, and say what came of it."""
     policy = Policy(ZAnonymity(z), window=case.window)
-    return _run(case, anonymizer or ZAnonymous(), policy, output, pseudonyms, trace, watch)
+    return _run(case, anonymizer or ZAnonymizer(), policy, output, pseudonyms, trace, watch)
 
 
 def pass_through(case: Case, output: Path, *, pseudonyms: bool = False) -> Summary:

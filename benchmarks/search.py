@@ -25,7 +25,7 @@ from shoal.algorithms.fads import Fads, FadsEngine
 from shoal.engine.base import Decisions, Out
 from shoal.engine.deadlines import Batch
 from shoal.engine.jit import kernel
-from shoal.engine.on_deadline import Rules, State, neighbours, next_row, settle
+from shoal.engine.on_deadline import OnDeadlineState, Rules, neighbours, next_row, settle
 from shoal.engine.space import Codes, Space
 from shoal.spec.policy import Delay, KAnonymity, Policy
 from shoal.spec.schema import Schema
@@ -61,7 +61,7 @@ class LookingAtAll(FadsEngine):
 
 
 @kernel
-def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
+def _run(rules: Rules, state: OnDeadlineState, batch: Batch, out: Out) -> None:
     due = next_row(rules, state, batch, out)
     while due >= 0:
         settle(rules, state, due, neighbours(rules, state, due), out)

@@ -26,7 +26,7 @@ from shoal.spark import query
 from shoal.spark.columns import SHARD
 from shoal.spark.driver import Driver
 from shoal.spark.ledger import Turn, shard_folder
-from shoal.spark.shard_job import Recipe
+from shoal.spark.shard_job import ShardJob
 from shoal.spec.policy import Delay, KAnonymity, Policy
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ KINDS: dict[str, type[Driver]] = {OURS: Driver, PASSED: _Passing, BARE: _Bare}
 
 
 def _passed(
-    recipe: Recipe,
+    recipe: ShardJob,
     turn: Turn,
     first_shard: int,
     names: list[str],

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal import Grid, Path, Policy, Quasi, Schema, Window, ZAnonymity, ZAnonymous
+from shoal import Grid, Path, Policy, Quasi, Schema, Window, ZAnonymity, ZAnonymizer
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
 from shoal.audit import Report, audit
@@ -115,7 +115,7 @@ def refuse(bad: list[BadRow]) -> None:
 def main(rows: int = 2000) -> Found:
     events = purchases(rows)
     sinks: dict[str, MemorySink] = {}
-    run = Pipeline(SCHEMA, POLICY, ZAnonymous(), PUBLISH).run(
+    run = Pipeline(SCHEMA, POLICY, ZAnonymizer(), PUBLISH).run(
         TableSource(events),
         lambda schema: sinks.setdefault("published", MemorySink(schema)),
         on_bad=refuse,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from shoal.algorithms.tree_basic import TreeBasic as TreeBasic
     from shoal.algorithms.tree_density import TreeDensity as TreeDensity
     from shoal.algorithms.tree_full import TreeFull as TreeFull
-    from shoal.algorithms.z_anonymity import ZAnonymous as ZAnonymous
+    from shoal.algorithms.z_anonymity import ZAnonymizer as ZAnonymizer
     from shoal.engine.base import Anonymizer as Anonymizer
     from shoal.engine.base import BoxEngine as BoxEngine
     from shoal.engine.base import Decisions as Decisions
@@ -120,7 +120,7 @@ _HOMES = {
     "TreeFull": "shoal.algorithms.tree_full",
     "Window": "shoal.spec.policy",
     "ZAnonymity": "shoal.spec.policy",
-    "ZAnonymous": "shoal.algorithms.z_anonymity",
+    "ZAnonymizer": "shoal.algorithms.z_anonymity",
     "anonymize": "shoal.run.frame",
 }
 

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from shoal import algorithms
-from shoal.algorithms._support import check_able
+from shoal.algorithms._support import check_support
 from shoal.algorithms.castle import Castle
 from shoal.algorithms.fast import Fast
 from shoal.errors import UnsupportedError
@@ -24,7 +24,7 @@ class Luck(Criterion):
 def test_an_anonymizer_refuses_what_it_can_not_enforce(monkeypatch):
     policy = Policy(KAnonymity(2), Luck(), delay=Delay(rows=5))
     with pytest.raises(UnsupportedError, match=r"'castle' can't enforce luck. No anonymizer can"):
-        check_able(Castle(), policy)
+        check_support(Castle(), policy)
 
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class Lucky(Castle):
@@ -35,7 +35,7 @@ def test_an_anonymizer_refuses_what_it_can_not_enforce(monkeypatch):
     monkeypatch.setattr(algorithms, "names", lambda: ["castle", "lucky"])
     monkeypatch.setattr(algorithms, "find", lambda name: Lucky if name == "lucky" else find(name))
     with pytest.raises(UnsupportedError, match=r"can't enforce luck. These can: lucky"):
-        check_able(Castle(), policy)
+        check_support(Castle(), policy)
 
 
 def test_who_would_refuse_for_another_reason_is_not_named(monkeypatch):
@@ -51,13 +51,13 @@ def test_who_would_refuse_for_another_reason_is_not_named(monkeypatch):
     monkeypatch.setattr(algorithms, "find", lambda name: Picky if name == "picky" else find(name))
     policy = Policy(EntropyLDiversity(3), delay=Delay(rows=5))
     with pytest.raises(UnsupportedError, match=r"'fast' can't enforce entropy.* can: castle\.$"):
-        check_able(Fast(), policy)
+        check_support(Fast(), policy)
 
 
 def test_a_refusal_that_says_how_to_mend_it_stays():
     with pytest.raises(UnsupportedError, match=r"no bound on it\. Set policy\.delay"):
-        check_able(Castle(), Policy(KAnonymity(2)))
+        check_support(Castle(), Policy(KAnonymity(2)))
 
 
 def test_who_can_is_not_refused():
-    check_able(Castle(), Policy(KAnonymity(2), delay=Delay(rows=5)))
+    check_support(Castle(), Policy(KAnonymity(2), delay=Delay(rows=5)))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema, Sensitive, Window
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.engine.base import Decisions
 from shoal.engine.space import Codes
 from shoal.errors import JobError, ParameterError, UnsupportedError
@@ -46,7 +46,7 @@ def stream_of(
 def decided(
     rows: Sequence[Row], z: int, window: Window, *domains: AnyDomain, **knobs: Any
 ) -> Decisions:
-    return play(ZAnonymous(**knobs), stream_of(rows, z, window, *domains))
+    return play(ZAnonymizer(**knobs), stream_of(rows, z, window, *domains))
 
 
 def levels(rows: Sequence[Row], z: int, window: Window, domain: AnyDomain = PLACE) -> list[int]:
@@ -77,8 +77,8 @@ def drawn(seed: int, n: int, n_subjects: int, *, gaps: float = 0.0) -> list[Row]
 
 
 def test_it_says_what_its_knobs_are() -> None:
-    recipe = ZAnonymous(probability=0.9, k=3)
-    assert repr(recipe).startswith("ZAnonymous(")
+    recipe = ZAnonymizer(probability=0.9, k=3)
+    assert repr(recipe).startswith("ZAnonymizer(")
     assert "count='residual', probability=0.9, k=3" in repr(recipe)
     assert recipe == eval(repr(recipe))
 
@@ -104,7 +104,7 @@ def test_it_says_what_its_knobs_are() -> None:
 )
 def test_knobs_that_are_refused(knobs: dict[str, Any], says: str) -> None:
     with pytest.raises(ParameterError, match=says):
-        ZAnonymous(**knobs)
+        ZAnonymizer(**knobs)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_knobs_that_are_refused(knobs: dict[str, Any], says: str) -> None:
 )
 def test_policies_that_are_refused(policy: Policy, says: str) -> None:
     with pytest.raises(UnsupportedError, match=says):
-        ZAnonymous().start(Schema("person", [Quasi("x", Open())]), policy)
+        ZAnonymizer().start(Schema("person", [Quasi("x", Open())]), policy)
 
 
 @pytest.mark.parametrize(
@@ -137,14 +137,14 @@ def test_policies_that_are_refused(policy: Policy, says: str) -> None:
 )
 def test_schemas_that_are_refused(schema: Schema, says: str) -> None:
     with pytest.raises(JobError, match=says):
-        ZAnonymous().start(schema, Policy(ZAnonymity(3), window=Window(seconds=9)))
+        ZAnonymizer().start(schema, Policy(ZAnonymity(3), window=Window(seconds=9)))
 
 
 @pytest.mark.parametrize("domain", LADDERS)
 def test_inputs_that_are_refused(domain: AnyDomain) -> None:
     rows: list[Row] = [(0.0, 424_242, "a*b")]
     stream = stream_of(rows, 2, Window(seconds=5), domain, missing="quarantine")
-    engine, codes = stream.start(ZAnonymous()), stream.codes
+    engine, codes = stream.start(ZAnonymizer()), stream.codes
     for bad, says in (
         (codes._replace(cells=codes.cells[:, :0]), "must have a key for each rung"),
         (codes._replace(cells=np.zeros_like(codes.cells)), "1 that are missing"),
@@ -224,7 +224,7 @@ def test_who_could_be_told_apart_stands_behind_no_parent(
 @pytest.mark.parametrize("seed", range(4))
 def test_a_published_parent_stands_for_two_children_that_cant_be(seed: int) -> None:
     stream = stream_of(drawn(seed, 200, 12), 3, Window(rows=25), PLACE, Open())
-    done, windows = play(ZAnonymous(), stream), Windows(stream)
+    done, windows = play(ZAnonymizer(), stream), Windows(stream)
     published = dict(enumerate(done.levels.tolist()))
     n_parents = 0
     for row, level in enumerate(done.levels[:, 0].tolist()):
@@ -254,7 +254,7 @@ def test_the_largest_and_smallest_subjects_and_keys(domain: AnyDomain) -> None:
     width = stream.codes.cells.shape[1]
     keys = np.array([[2**63 - 1, -(2**63)], [-1, 1]])[:, :width]
     codes = stream.codes._replace(cells=np.repeat(keys, 5, axis=0))
-    done = stream.start(ZAnonymous()).push(codes)
+    done = stream.start(ZAnonymizer()).push(codes)
     assert done.crowds[:, 0].tolist()[4::5] == [5, 5]
     assert (done.levels[:, 0] >= 0).tolist()[4::5] == [True, True]
     assert done.levels[:4, 0].tolist() == [HIDDEN] * 4
@@ -292,7 +292,7 @@ def test_a_longer_stream_with_gaps_is_judged(
 ) -> None:
     stream = stream_of(drawn(5, 250, 15, gaps=0.2), 4, window, *domains)
     for knobs in ({}, {"probability": 0.8, "estimates": 3}, {"count": "plain"}):
-        recipe = ZAnonymous(**knobs)
+        recipe = ZAnonymizer(**knobs)
         judge_cells(recipe, stream, play(recipe, stream))
 
 
@@ -305,7 +305,7 @@ def test_z_is_moved_as_far_as_is_needed_and_never_below_the_policys(
     domains: tuple[AnyDomain, ...], probability: float
 ) -> None:
     stream = stream_of(drawn(8, 300, 15), 3, Window(rows=40), *domains)
-    done, windows = play(ZAnonymous(probability=probability, estimates=4), stream), Windows(stream)
+    done, windows = play(ZAnonymizer(probability=probability, estimates=4), stream), Windows(stream)
     assert len(done.estimates) == 26  # of 300 rows the first 40 fill the window, then every tenth
     assert done.z.min() >= 3
     assert done.z[:40].tolist() == [3] * 40
@@ -358,7 +358,7 @@ def test_memory_follows_the_window_and_not_the_stream(
 ) -> None:
     schema = Schema("person", [Quasi("q0", domain)], time="at")
     policy = Policy(ZAnonymity(3), window=Window(seconds=10))
-    engine: Any = ZAnonymous(probability=probability).start(schema, policy, seed=b"")
+    engine: Any = ZAnonymizer(probability=probability).start(schema, policy, seed=b"")
     fresh = n_bytes(engine)
     steady = []
     for begin in range(0, 600, 20):
@@ -379,7 +379,7 @@ def test_memory_follows_the_window_and_not_the_stream(
 @pytest.mark.parametrize("domain", LADDERS)
 def test_one_exposure_again_and_again_is_one(domain: AnyDomain) -> None:
     stream = stream_of([(0.0, 1, "a*b")] * 50, 2, Window(rows=5), domain)
-    engine: Any = stream.start(ZAnonymous())
+    engine: Any = stream.start(ZAnonymizer())
     before = n_bytes(engine)
     for _ in range(20):
         engine.push(stream.codes)
@@ -391,7 +391,7 @@ def test_one_exposure_again_and_again_is_one(domain: AnyDomain) -> None:
 @pytest.mark.parametrize("cut", [0, 1, 77, 120, 200])
 def test_resumed_in_the_midst_it_decides_on(domains: tuple[AnyDomain, ...], cut: int) -> None:
     stream = stream_of(drawn(3, 200, 10, gaps=0.1), 3, Window(seconds=30), *domains)
-    recipe = ZAnonymous(probability=0.7, estimates=3)
+    recipe = ZAnonymizer(probability=0.7, estimates=3)
     whole = play(recipe, stream)
     first, codes = stream.start(recipe), stream.codes
     first.push(Codes(*(array[:cut] for array in codes)))

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.engine.space import Codes
 from shoal.spec.criteria import ZAnonymity
 from shoal.spec.ladder import Open, Path
@@ -77,7 +77,7 @@ class Case:
         window = Window(**{key.removeprefix("window_"): n for key, n in self.window.items()})
         policy = Policy(ZAnonymity(self.z), window=window, missing="maybe")
         schema = Schema("person", quasi, time="at")
-        return ZAnonymous(**self.knobs).start(schema, policy, seed=bytes(32))
+        return ZAnonymizer(**self.knobs).start(schema, policy, seed=bytes(32))
 
 
 def key_of(attribute: int, level: int, labels: Sequence[str]) -> int:

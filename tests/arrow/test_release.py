@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.arrow.order import Arranged, ByArrival, ByInstant, Ordering
+from shoal.arrow.order import ByArrival, ByInstant, Departures, Ordering
 from shoal.arrow.release import Publish, Publisher, Release
 from shoal.engine.space import NO_CELLS
 from shoal.errors import JobError
@@ -23,7 +23,7 @@ PAYLOAD = pa.schema([("illness", pa.string()), ("ward", pa.int64())])
 SUPPRESSED = 2
 
 
-def arranged(outcomes: list[int], gaps: list[int] | None = None) -> Arranged:
+def arranged(outcomes: list[int], gaps: list[int] | None = None) -> Departures:
     """Rows of which the suppressed have no box; the others share one."""
     n = len(outcomes)
     payload = {
@@ -32,7 +32,7 @@ def arranged(outcomes: list[int], gaps: list[int] | None = None) -> Arranged:
         "person": ["CANARY"] * n,
     }
     boxes = np.array([-1 if outcome == SUPPRESSED else 0 for outcome in outcomes])
-    return Arranged(
+    return Departures(
         np.arange(n), np.array(outcomes), boxes, np.arange(n), np.full(n, np.nan),
         np.array(gaps or [0] * n), np.full(n, 0.1),
         np.arange(n), np.full(n, np.nan), np.array([[20.0, 0.0]]), np.array([[29.0, 0.0]]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrow.order import Arranged
+from shoal.arrow.order import Departures
 from shoal.arrow.trace import Tracer, trace_schema
 from shoal.engine.space import NO_CELLS
 from tests.world import Kept
@@ -22,7 +22,7 @@ def tracer_of(shard: tuple[int, int] | None = None) -> tuple[Tracer, Kept]:
 
 
 def decide_three(tracer: Tracer) -> None:
-    arranged = Arranged(
+    arranged = Departures(
         np.array([4, 5, 6]), np.array([0, 1, 2]), np.array([1, 0, -1]), np.array([7, 7, 8]),
         np.array([70.0, 70.0, np.nan]), np.array([0, 1, 0]), np.array([0.2, 0.1, 1.0]),
         np.array([9, 9, 9]), np.array([90.0] * 3),

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from shoal.cli.run.command import Ask, run
+from shoal.cli.run.command import RunOptions, run
 from shoal.testing.faults import counted, killed_at
 from tests.crashes.world import FilesJob, crowd
 
 
 def action(job: FilesJob) -> None:
     """The run, in this process."""
-    ask = Ask(
+    ask = RunOptions(
         source=str(job.folder / job.input), sink=f"{job.folder}/{job.output}",
         trace=f"{job.folder}/trace/", to_format=job.form, quiet=True,
     )  # fmt: skip

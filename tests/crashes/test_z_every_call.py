@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shoal.arrow.pseudonyms import KEY
-from shoal.cli.run.command import Ask, run
+from shoal.cli.run.command import RunOptions, run
 from shoal.testing.faults import counted, killed_at
 from tests.crashes.test_kills import Feeder
 from tests.crashes.z_world import ROTATE, EventsJob, bytes_under, events
@@ -20,7 +20,7 @@ from tests.crashes.z_world import ROTATE, EventsJob, bytes_under, events
 
 def action(job: EventsJob) -> None:
     """The run, in this process."""
-    ask = Ask(
+    ask = RunOptions(
         source=str(job.folder / job.input), sink=f"{job.folder}/{job.output}",
         trace=None if job.named else f"{job.folder}/trace/", to_format=job.form, quiet=True,
     )  # fmt: skip

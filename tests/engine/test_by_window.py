@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shoal import Codes, Decisions, Hierarchy, Policy
 from shoal.algorithms import find, names
 from shoal.engine.base import Out, Outcome
-from shoal.engine.by_window import ForWindows, SlidingEngine
+from shoal.engine.by_window import ByWindow, ByWindowEngine
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import Rows
 from shoal.engine.kernels.parts import Parts, parts_of
@@ -36,7 +36,7 @@ AB = Hierarchy.flat("ab")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Whole(ForWindows):
+class Whole(ByWindow):
     """All rows are one part."""
 
     name = "whole"
@@ -48,7 +48,7 @@ class Whole(ForWindows):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Apart(ForWindows):
+class Apart(ByWindow):
     """Every row is a part of its own."""
 
     name = "apart"
@@ -59,10 +59,10 @@ class Apart(ForWindows):
         return parts_of(space.sides, rows, np.arange(n), np.arange(n + 1))
 
 
-class Noting(SlidingEngine):
+class Noting(ByWindowEngine):
     """Notes each window: its rows, and those that expire."""
 
-    def __init__(self, space: Space, seed: bytes, recipe: ForWindows) -> None:
+    def __init__(self, space: Space, seed: bytes, recipe: ByWindow) -> None:
         super().__init__(space, seed, recipe)
         self.noted: list[tuple[tuple[int, int], tuple[int, int]]] = []
 
@@ -76,7 +76,7 @@ def noting(
     rows: int,
     advance: int,
     seconds: float | None = None,
-    kind: type[ForWindows] = Apart,
+    kind: type[ByWindow] = Apart,
     k: int = 1,
 ) -> Noting:
     delay = None if seconds is None else Delay(seconds=seconds)

@@ -23,7 +23,7 @@ from shoal import (
     TCloseness,
 )
 from shoal.algorithms import find
-from shoal.algorithms._support import check_able
+from shoal.algorithms._support import check_support
 from shoal.engine.groups import may_be_group
 from shoal.engine.kernels import held
 from shoal.engine.space import Space
@@ -77,7 +77,7 @@ def test_what_is_measured_is_refused_and_others_are_named(name: str) -> None:
     with pytest.raises(
         UnsupportedError, match=r"can't enforce t-closeness.*These can: castle"
     ) as no:
-        check_able(recipe(name), policy)
+        check_support(recipe(name), policy)
     assert not any(other in str(no.value).split("These can")[1] for other in NAMES)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shoal.algorithms.mondrian import Mondrian
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
 from shoal.job.warnings import warnings_of
@@ -29,7 +29,7 @@ def warned(
 ) -> list[str]:
     schema = Schema("who", [Quasi("page", Open())], keep=keep, time="at")
     policy = Policy(ZAnonymity(z), window=window or Window(seconds=3600), missing=missing)
-    return list(warnings_of(schema, policy, ZAnonymous(**knobs), publish or Publish(), seed))
+    return list(warnings_of(schema, policy, ZAnonymizer(**knobs), publish or Publish(), seed))
 
 
 def test_a_plain_promise_of_z_is_nothing_to_warn_of():

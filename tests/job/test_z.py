@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
 from shoal.errors import JobError
@@ -69,7 +69,7 @@ def test_every_key_of_z():
     assert job.policy == Policy(
         ZAnonymity(20), window=Window(seconds=3600), lateness=60, missing="maybe"
     )
-    assert job.anonymizer == ZAnonymous(probability=0.9, k=3, estimates=4)
+    assert job.anonymizer == ZAnonymizer(probability=0.9, k=3, estimates=4)
     assert job.publish == Publish(suppressed="root", time=60, pseudonym=Pseudonym(600))
     assert job.warnings == ()
     by_rows = Job.parse(events("{ seconds = 3600 }", "{ rows = 500000 }"))

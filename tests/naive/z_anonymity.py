@@ -68,7 +68,7 @@ class Estimate:
 
 
 class NaiveZAnonymity:
-    """One run; for the parameters see the recipe ``shoal.algorithms.z_anonymity.ZAnonymous``."""
+    """One run; for the parameters see the recipe ``shoal.algorithms.z_anonymity.ZAnonymizer``."""
 
     def __init__(
         self,

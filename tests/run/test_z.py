@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
 from shoal.audit import Report, audit
@@ -58,7 +58,7 @@ class Story:
         self._trace = folder / "trace.parquet"
         self._write(table)
         self._publish = publish or Publish()
-        self._pipeline = Pipeline(schema, policy, ZAnonymous(**knobs), self._publish, seed, clock)
+        self._pipeline = Pipeline(schema, policy, ZAnonymizer(**knobs), self._publish, seed, clock)
         self.bad: list[BadRow] = []
         # Chunks of a few rows, so that what is decided together changes.
         source = open_source(self._input, schema.columns, batch_rows=7)
@@ -417,7 +417,7 @@ def test_a_row_of_which_nothing_is_published_has_no_pseudonym(suppressed, tmp_pa
 
 
 def test_a_trace_would_undo_pseudonyms_and_is_refused():
-    pipeline = Pipeline(SCHEMA, MINUTE, ZAnonymous(), Publish(pseudonym=Pseudonym(60)), bytes(16))
+    pipeline = Pipeline(SCHEMA, MINUTE, ZAnonymizer(), Publish(pseudonym=Pseudonym(60)), bytes(16))
     table = pa.Table.from_pylist(stream(1, 10))
 
     def prepare(**options: Any) -> None:
@@ -433,7 +433,7 @@ def test_a_trace_would_undo_pseudonyms_and_is_refused():
 
 def test_what_doesnt_go_with_z_is_refused_before_a_run():
     for publish in (Publish(order="arrival"), Publish(numeric="midpoint")):
-        pipeline = Pipeline(SCHEMA, MINUTE, ZAnonymous(), publish, bytes(16))
+        pipeline = Pipeline(SCHEMA, MINUTE, ZAnonymizer(), publish, bytes(16))
         with pytest.raises(JobError, match="isn't used by z-anonymity"):
             pipeline.run(
                 Rows(pa.Table.from_pylist(stream(1, 5)), SCHEMA.columns, []), Kept, on_bad=[].extend
@@ -496,15 +496,15 @@ def test_figures_count_what_the_trace_tells(tmp_path):
 
 
 def test_an_engine_that_breaks_the_promise_publishes_nothing(tmp_path, monkeypatch):
-    from shoal.engine.z.base import ExposingEngine
+    from shoal.engine.z.base import ZEngine
 
-    push = ExposingEngine.push
+    push = ZEngine.push
 
     def careless(self: Any, codes: Any) -> Any:
         decisions = push(self, codes)
         return decisions._replace(levels=np.where(decisions.levels == -1, 0, decisions.levels))
 
-    monkeypatch.setattr(ExposingEngine, "push", careless)
+    monkeypatch.setattr(ZEngine, "push", careless)
     with pytest.raises(PromiseError, match="fewer than 2 subjects behind it"):
         Story(tmp_path, stream(1, 30))
     assert json.dumps((tmp_path / "out.jsonl").read_text()) == '""'

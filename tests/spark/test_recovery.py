@@ -20,7 +20,7 @@ from shoal.spark.driver import Driver, StoppedError
 from shoal.spark.ledger import Done, Ledger, Plan, Turn, shard_folder
 from shoal.spark.order import Ordered
 from shoal.spark.query import _digests
-from shoal.spark.shard_io import Desk
+from shoal.spark.shard_io import ShardIO
 from shoal.spark.shard_job import own_code
 from tests.spark.world import COLUMNS, Life, job_of, recipe_of
 from tests.world import SCHEMA, people
@@ -264,7 +264,7 @@ def test_two_machines_with_processes_of_one_number_set_rows_apart(tmp_path, monk
     job = job_of(tmp_path)
     life = Life(recipe_of(job, TABLE.schema, traced=False, quarantine=tmp_path / "bad"))
     turn = life.next()
-    desks = [Desk(life.recipe, 0, shard_folder(life.recipe.folder, 0), turn) for _ in range(2)]
+    desks = [ShardIO(life.recipe, 0, shard_folder(life.recipe.folder, 0), turn) for _ in range(2)]
     for desk in desks:
         desk.quarantine([BadRow(0, "age is missing", b"{}")], [None])
     for desk in desks:

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 
 from shoal.errors import CheckpointError, DataError, ResourceError, ShoalError
-from shoal.run.core import Decider
+from shoal.run.core import RunCore
 from shoal.run.state.folder import path_of
 from shoal.spark import shard
 from shoal.spark.ledger import Turn
 from shoal.spark.shard import Shard, shard_seed, step
 from shoal.spark.shard_io import drop_unfinished
-from shoal.spark.shard_job import Recipe
+from shoal.spark.shard_job import ShardJob
 from tests.run.test_pipeline import Story
 from tests.spark.world import (
     COLUMNS,
@@ -198,8 +198,8 @@ def test_a_state_at_hand_is_of_this_very_file(tmp_path):
 
 def test_a_state_at_hand_serves_the_next_turn_alone(tmp_path, monkeypatch):
     life, loads = life_of(tmp_path), []
-    restore = Decider.restore
-    monkeypatch.setattr(Decider, "restore", lambda *all: loads.append(1) or restore(*all))
+    restore = RunCore.restore
+    monkeypatch.setattr(RunCore, "restore", lambda *all: loads.append(1) or restore(*all))
     life.take(TABLE.slice(0, 80))
     life.take(TABLE.slice(80, 80))
     assert not loads
@@ -458,7 +458,7 @@ def test_no_failure_quotes_a_value(tmp_path, monkeypatch, fails, caplog):
 
     caplog.set_level(logging.DEBUG)
     life = life_of(tmp_path)
-    monkeypatch.setattr(Decider, "take_in", fails)
+    monkeypatch.setattr(RunCore, "take_in", fails)
     with pytest.raises(ShoalError) as raised:
         life.take(TABLE)
     # As Spark writes it to its logs: with all that has led to it.
@@ -471,7 +471,7 @@ def test_no_failure_quotes_a_value(tmp_path, monkeypatch, fails, caplog):
 
 def test_a_developer_may_see_all_of_a_failure(tmp_path, monkeypatch):
     life = life_of(tmp_path)
-    monkeypatch.setattr(Decider, "take_in", failing)
+    monkeypatch.setattr(RunCore, "take_in", failing)
     monkeypatch.setenv("SHOAL_DEBUG", "1")
     with pytest.raises(KeyError, match=CANARY):
         life.take(TABLE)
@@ -520,6 +520,6 @@ def test_a_turn_and_a_recipe_travel(tmp_path):
     from pyspark import cloudpickle
 
     recipe, turn = life_of(tmp_path).recipe, Turn(2, 0, 0, True, 1.5, 1.5, None)
-    there: tuple[Recipe, Turn] = cloudpickle.loads(cloudpickle.dumps((recipe, turn)))
+    there: tuple[ShardJob, Turn] = cloudpickle.loads(cloudpickle.dumps((recipe, turn)))
     assert there[1] == turn
     assert there[0].public == recipe.public

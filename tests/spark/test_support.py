@@ -6,7 +6,7 @@ import pytest
 
 from shoal.errors import JobError
 from shoal.spark.places import MOST_SHARDS
-from shoal.spark.support import check_able
+from shoal.spark.support import check_support
 from tests.spark.world import job_of
 
 EVENTS = "subject = 'person'\n[schema.quasi]\ntown = { hierarchy = 'town.csv' }\n"
@@ -14,14 +14,14 @@ EVENTS = "subject = 'person'\n[schema.quasi]\ntown = { hierarchy = 'town.csv' }\
 
 def problems(job, n_shards) -> dict[str, str]:
     with pytest.raises(JobError) as refused:
-        check_able(job, n_shards)
+        check_support(job, n_shards)
     return {problem.key: str(problem) for problem in refused.value.problems}
 
 
 def test_k_and_l_are_kept_by_any_number_of_shards(tmp_path):
     job = job_of(tmp_path)
     for n_shards in (1, 2, MOST_SHARDS):
-        check_able(job, n_shards)
+        check_support(job, n_shards)
 
 
 @pytest.mark.parametrize("n_shards", [0, -1, MOST_SHARDS + 1, 2.0, True, "2"])
@@ -53,7 +53,7 @@ def test_what_is_measured_against_all_rows_takes_one_shard(tmp_path, promise, na
         "[schema.sensitive]\nillness = { values = ['flu', 'gout', 'scurvy', 'measles'] }\n"
     )
     job = job_of(tmp_path, schema=schema, policy=policy, name=name)
-    check_able(job, 1)
+    check_support(job, 1)
     found = problems(job, 2)
     assert "is measured against all rows" in found["policy"]
     assert "spark.shards = 1" in found["policy"]
@@ -61,7 +61,7 @@ def test_what_is_measured_against_all_rows_takes_one_shard(tmp_path, promise, na
 
 def test_several_shards_dont_wait_for_each_other(tmp_path):
     job = job_of(tmp_path, publish="order = 'arrival'")
-    check_able(job, 1)
+    check_support(job, 1)
     assert problems(job, 2).keys() == {"publish.order"}
 
 

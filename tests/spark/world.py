@@ -20,7 +20,7 @@ from shoal.spark import shard
 from shoal.spark.columns import CORRUPT, ROW, SHARD, TICK, order_column
 from shoal.spark.ledger import Ledger, Plan, Turn, shard_folder
 from shoal.spark.shard import step
-from shoal.spark.shard_job import Recipe
+from shoal.spark.shard_job import ShardJob
 from shoal.spark.trace import gather_lines
 from tests.world import write_job
 
@@ -39,7 +39,7 @@ def job_of(
     return Job.load(path)
 
 
-def recipe_of(job: Job, columns: pa.Schema, **options: Any) -> Recipe:
+def recipe_of(job: Job, columns: pa.Schema, **options: Any) -> ShardJob:
     """What the driver sends to shards."""
     assert job.checkpoints is not None
     told = {
@@ -48,7 +48,7 @@ def recipe_of(job: Job, columns: pa.Schema, **options: Any) -> Recipe:
         "folder": job.checkpoints.folder, "job": dict(job.digests), "seal": job.checkpoints.seal,
         "n_shards": 1, "quarantine": job.bad_rows.file, "traced": True,
     }  # fmt: skip
-    return Recipe(**told | options)
+    return ShardJob(**told | options)
 
 
 def batches_of(
@@ -95,7 +95,7 @@ def batches_of(
 class Life:
     """The life of one shard, turn by turn, as the driver would have it."""
 
-    recipe: Recipe
+    recipe: ShardJob
     n_shards: int = 1
     number: int = 0
     is_fresh: bool = False
@@ -177,7 +177,7 @@ def rows_of(batches: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
 
 
 def judge(
-    job: Job | Recipe, public: list[dict[str, Any]], lines: list[dict[str, Any]], table: pa.Table
+    job: Job | ShardJob, public: list[dict[str, Any]], lines: list[dict[str, Any]], table: pa.Table
 ) -> Report:
     """What the audit says of a release."""
     columns = [name for name in table.schema.names if name in job.schema.columns]

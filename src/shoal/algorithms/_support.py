@@ -7,15 +7,15 @@ from shoal.engine.base import Anonymizer
 from shoal.errors import UnsupportedError
 from shoal.spec.policy import Policy
 
-__all__ = ["check_able"]
+__all__ = ["check_support"]
 
 
-def check_able(anonymizer: Anonymizer, policy: Policy) -> None:
+def check_support(anonymizer: Anonymizer, policy: Policy) -> None:
     """Refuse what the anonymizer can't enforce, and name those that can.
 
     >>> from shoal.algorithms.fast import Fast
     >>> from shoal.spec.policy import Delay, EntropyLDiversity
-    >>> check_able(Fast(), Policy(EntropyLDiversity(3), delay=Delay(rows=100)))
+    >>> check_support(Fast(), Policy(EntropyLDiversity(3), delay=Delay(rows=100)))
     Traceback (most recent call last):
     ...
     shoal.errors.UnsupportedError: algorithm: 'fast' can't enforce entropy l-diversity. ...

@@ -16,14 +16,14 @@ from shoal.engine.kernels.held import Rows
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
-from shoal.engine.whole_table import ForTables
+from shoal.engine.whole_table import WholeTable
 from shoal.spec.policy import BetaLikeness, Criterion, KAnonymity, LDiversity
 
 __all__ = ["Burel"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Burel(ForTables):
+class Burel(WholeTable):
     """BUREL, for whole tables.
 
     Of k and l, and of further attributes, is taken care by merging groups that break the promise

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.engine.buckets import burel_parts
-from shoal.engine.by_window import ForWindows
+from shoal.engine.by_window import ByWindow
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import Rows
 from shoal.engine.kernels.parts import Parts
@@ -22,7 +22,7 @@ __all__ = ["BurelW"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BurelW(ForWindows):
+class BurelW(ByWindow):
     """BUREL for windows of a stream.
 
     Of k and l, and of further attributes, is taken care by merging groups that break the promise

@@ -124,7 +124,7 @@ MARKS = np.dtype(
 )
 
 
-class Open(NamedTuple):
+class OpenClusters(NamedTuple):
     """The open clusters, each in a slot. Boxes have attributes along the first axis.
 
     The box of a free slot is empty and its loss is -infinity, so that nothing seems to enlarge it
@@ -139,11 +139,11 @@ class Open(NamedTuple):
     slots: Records
 
 
-class State(NamedTuple):
+class CastleState(NamedTuple):
     """All that a run of CASTLE remembers."""
 
     held: Held
-    open: Open
+    open: OpenClusters
     counter: Records
     kept: Kept
     recent: Floats
@@ -169,7 +169,7 @@ class Rules(NamedTuple):
 class CastleEngine(HoldingEngine):
     """One run of `Castle`."""
 
-    state: State
+    state: CastleState
 
     def __init__(self, recipe: Castle, space: Space, seed: bytes) -> None:
         d = space.n_quasi
@@ -178,9 +178,9 @@ class CastleEngine(HoldingEngine):
         self._rules = Rules(space.sides, space.shown, space.limits, space.deadlines, best, hopeless)
         slots = np.zeros(recipe.clusters, SLOT)
         slots["birth"] = slots["first"] = slots["last"] = -1
-        state = State(
+        state = CastleState(
             held=held.empty(d, space.n_sensitive, window=space.window.rows),
-            open=Open(
+            open=OpenClusters(
                 np.full((d, recipe.clusters), np.inf),
                 np.full((d, recipe.clusters), -np.inf),
                 np.full(recipe.clusters, -np.inf),
@@ -203,7 +203,7 @@ class CastleEngine(HoldingEngine):
 
 
 @kernel
-def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
+def _run(rules: Rules, state: CastleState, batch: Batch, out: Out) -> None:
     """Take in rows and fire deadlines, between the rows and after them."""
     joined = np.empty(len(state.open.slots))
     while True:
@@ -225,7 +225,9 @@ def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
 
 
 @kernel
-def _best_selection(rules: Rules, state: State, lo: Floats, hi: Floats, joined: Floats) -> int:
+def _best_selection(
+    rules: Rules, state: CastleState, lo: Floats, hi: Floats, joined: Floats
+) -> int:
     """The open cluster for a row, or -1 for a new one (thesis, bestSelection)."""
     clusters = state.open
     n = len(clusters.slots)
@@ -260,7 +262,7 @@ def _best_selection(rules: Rules, state: State, lo: Floats, hi: Floats, joined: 
 
 
 @kernel
-def _open_cluster(state: State) -> int:
+def _open_cluster(state: CastleState) -> int:
     clusters = state.open
     slot = 0
     while clusters.slots["birth"][slot] >= 0:
@@ -272,7 +274,7 @@ def _open_cluster(state: State) -> int:
 
 
 @kernel
-def _free_slot(state: State, slot: int) -> None:
+def _free_slot(state: CastleState, slot: int) -> None:
     clusters = state.open
     for d in range(len(clusters.lo)):
         clusters.lo[d, slot] = np.inf
@@ -286,7 +288,7 @@ def _free_slot(state: State, slot: int) -> None:
 
 
 @kernel
-def _join_cluster(rules: Rules, state: State, slot: int) -> None:
+def _join_cluster(rules: Rules, state: CastleState, slot: int) -> None:
     """The row that was just put joins a cluster."""
     clusters, rows = state.open, state.held
     mask = len(rows.rows) - 1
@@ -313,14 +315,14 @@ def _join_cluster(rules: Rules, state: State, slot: int) -> None:
 
 
 @kernel
-def _set_box(rules: Rules, state: State, slot: int, lo: Floats, hi: Floats) -> None:
+def _set_box(rules: Rules, state: CastleState, slot: int, lo: Floats, hi: Floats) -> None:
     set_box(state.open.lo, slot, lo)
     set_box(state.open.hi, slot, hi)
     state.open.loss[slot] = box_loss(rules.sides, lo, hi)
 
 
 @kernel
-def _leave_cluster(rules: Rules, state: State, position: int) -> None:
+def _leave_cluster(rules: Rules, state: CastleState, position: int) -> None:
     """The oldest row of a cluster leaves it alone; the cluster's box shrinks to the others."""
     clusters, rows = state.open, state.held
     mask = len(rows.rows) - 1
@@ -355,7 +357,7 @@ def _leave_cluster(rules: Rules, state: State, position: int) -> None:
 
 
 @kernel
-def _members(state: State, slots: Ints) -> Ints:
+def _members(state: CastleState, slots: Ints) -> Ints:
     """The positions of the rows of some clusters, in order of arrival."""
     mask = len(state.held.rows) - 1
     n = 0
@@ -376,7 +378,7 @@ def _members(state: State, slots: Ints) -> Ints:
 
 
 @kernel
-def _open_slots(state: State) -> Ints:
+def _open_slots(state: CastleState) -> Ints:
     slots = np.empty(state.marks["n_open"][0], np.int64)
     n = 0
     for slot in range(len(state.open.slots)):
@@ -390,7 +392,7 @@ def _open_slots(state: State) -> Ints:
 
 
 @kernel
-def _expire(rules: Rules, state: State, position: int, at_end: bool, out: Out) -> None:
+def _expire(rules: Rules, state: CastleState, position: int, at_end: bool, out: Out) -> None:
     """Decide a row whose time is up (thesis, delayConstraint)."""
     rows = state.held
     slot = rows.rows["cluster"][position & (len(rows.rows) - 1)]
@@ -409,7 +411,7 @@ def _expire(rules: Rules, state: State, position: int, at_end: bool, out: Out) -
 
 
 @kernel
-def _reuse(rules: Rules, state: State, position: int, out: Out) -> bool:
+def _reuse(rules: Rules, state: CastleState, position: int, out: Out) -> bool:
     rows = state.held
     at = position & (len(rows.rows) - 1)
     covering = reusable(
@@ -436,7 +438,7 @@ def _reuse(rules: Rules, state: State, position: int, out: Out) -> bool:
 
 
 @kernel
-def _merge(rules: Rules, state: State, slot: int) -> Ints:
+def _merge(rules: Rules, state: CastleState, slot: int) -> Ints:
     """The clusters that together may be a group: one, and its nearest ones. Empty if none may."""
     clusters = state.open
     n = len(clusters.slots)
@@ -485,7 +487,7 @@ def _merge(rules: Rules, state: State, slot: int) -> Ints:
 
 
 @kernel
-def _take_out(rules: Rules, state: State, slots: Ints, at_end: bool) -> Ints:
+def _take_out(rules: Rules, state: CastleState, slots: Ints, at_end: bool) -> Ints:
     """Close clusters and give their rows.
 
     At the end of a stream a remainder that can't be a group by itself comes along.
@@ -511,7 +513,7 @@ def _take_out(rules: Rules, state: State, slots: Ints, at_end: bool) -> Ints:
 
 
 @kernel
-def _close_clusters(state: State, slots: Ints, positions: Ints) -> None:
+def _close_clusters(state: CastleState, slots: Ints, positions: Ints) -> None:
     mask = len(state.held.rows) - 1
     for position in positions:
         at = position & mask
@@ -528,7 +530,7 @@ def _close_clusters(state: State, slots: Ints, positions: Ints) -> None:
 
 
 @kernel
-def _output(rules: Rules, state: State, positions: Ints, out: Out) -> None:
+def _output(rules: Rules, state: CastleState, positions: Ints, out: Out) -> None:
     """Publish rows as one group, or as several where there are enough (thesis, outputCluster)."""
     rows, limits = gather(state.held, positions), rules.limits
     part = np.zeros(len(positions), np.int64)
@@ -571,7 +573,7 @@ def _output(rules: Rules, state: State, positions: Ints, out: Out) -> None:
 
 
 @kernel
-def _move_threshold(state: State, loss: float) -> None:
+def _move_threshold(state: CastleState, loss: float) -> None:
     """The threshold is the mean loss of the latest groups, summed from the oldest on."""
     recent, n = state.recent, state.marks["losses"][0]
     recent[n % len(recent)] = loss

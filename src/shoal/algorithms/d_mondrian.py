@@ -14,14 +14,14 @@ from shoal.engine.kernels.median import median_parts
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
-from shoal.engine.whole_table import ForTables
+from shoal.engine.whole_table import WholeTable
 from shoal.spec.policy import Criterion, DeltaDisclosure, KAnonymity, LDiversity
 
 __all__ = ["DMondrian"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DMondrian(ForTables):
+class DMondrian(WholeTable):
     """Mondrian for delta-disclosure privacy, for whole tables.
 
     Parameters

@@ -15,14 +15,14 @@ from shoal.engine.kernels.held import Rows
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
-from shoal.engine.whole_table import ForTables
+from shoal.engine.whole_table import WholeTable
 from shoal.spec.policy import Criterion, KAnonymity, LDiversity
 
 __all__ = ["DynamicGroup"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DynamicGroup(ForTables):
+class DynamicGroup(WholeTable):
     """Condensation for k-anonymity and l-diversity, for whole tables.
 
     Of l is taken care by merging groups that break the promise with near ones.

@@ -18,9 +18,9 @@ from shoal.engine.kernels.arrays import Any1
 from shoal.engine.kernels.held import Held
 from shoal.engine.kernels.index import Index
 from shoal.engine.on_deadline import (
+    OnDeadlineEngine,
+    OnDeadlineState,
     Rules,
-    State,
-    WindowEngine,
     neighbours_by_index,
     next_row,
     settle,
@@ -81,7 +81,7 @@ class Fads(Holding):
         return FadsEngine(space, seed, n_kept=self.kept, reuse=self.reuse, age=self.age)
 
 
-class FadsEngine(WindowEngine):
+class FadsEngine(OnDeadlineEngine):
     """One run of `Fads`."""
 
     def __init__(self, space: Space, seed: bytes, *, n_kept: int, reuse: str, age: int) -> None:
@@ -105,7 +105,7 @@ class FadsEngine(WindowEngine):
 
 
 @kernel
-def _run(rules: Rules, state: State, known: Index, batch: Batch, out: Out) -> None:
+def _run(rules: Rules, state: OnDeadlineState, known: Index, batch: Batch, out: Out) -> None:
     """Take in rows and decide those that are due, between the rows and after them."""
     due = next_row(rules, state, batch, out)
     while due >= 0:

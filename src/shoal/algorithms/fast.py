@@ -36,7 +36,7 @@ from shoal.engine.on_deadline import (
     neighbours_of,
     settle,
 )
-from shoal.engine.on_deadline import State as Window
+from shoal.engine.on_deadline import OnDeadlineState as Window
 from shoal.engine.space import Space
 from shoal.spec.policy import Criterion, DistinctLDiversity, KAnonymity
 
@@ -122,7 +122,7 @@ class Fast(Anonymizer):
 CLOCK = np.dtype([("dealt", "i8"), ("last_round", "f8"), ("estimate", "f8")])
 
 
-class State(NamedTuple):
+class FastState(NamedTuple):
     """All that a run of FAST remembers. Columns and draws have workers along the first axis."""
 
     held: Held
@@ -169,7 +169,7 @@ class Worker(NamedTuple):
 class FastEngine(HoldingEngine):
     """One run of `Fast`."""
 
-    state: State
+    state: FastState
 
     def __init__(self, recipe: Fast, space: Space, seed: bytes) -> None:
         n, rows = recipe.workers, space.deadlines.rows
@@ -187,7 +187,7 @@ class FastEngine(HoldingEngine):
         self._threads: ThreadPoolExecutor | None = None
         clock = np.zeros(1, CLOCK)
         clock["last_round"] = clock["estimate"] = np.nan
-        state = State(
+        state = FastState(
             held=held.empty(space.n_quasi, space.n_sensitive),
             columns=_stacked([columns.empty(space.n_quasi, self._room(held.SMALLEST, n))] * n),
             kept=kept.empty(recipe.kept, space.n_quasi, space.n_sensitive, space.limits),
@@ -263,14 +263,14 @@ def _stacked(each: list[Columns]) -> Columns:
 
 
 @kernel
-def _of(state: State, worker: int) -> Columns:
+def _of(state: FastState, worker: int) -> Columns:
     """The columns of a worker."""
     rows = state.columns
     return Columns(rows.lo[worker], rows.hi[worker], rows.slots[worker], rows.marks[worker])
 
 
 @kernel
-def _until_round(rules: Rules, state: State, block: int, batch: Batch, out: Out) -> int:
+def _until_round(rules: Rules, state: FastState, block: int, batch: Batch, out: Out) -> int:
     """Take in rows until a round is due; `DONE` if none is."""
     workers, marks = len(state.draws), state.held.marks
     while True:
@@ -294,7 +294,7 @@ def _ends_cycle(position: int, cycle: int) -> int:
 
 
 @kernel
-def _take_many(rules: Rules, state: State, block: int, batch: Batch) -> None:
+def _take_many(rules: Rules, state: FastState, block: int, batch: Batch) -> None:
     """Take in the rows with which nothing can become due by its position, nor a block be full.
 
     They needn't be asked about one by one, and what is left to do between rounds is done alone.
@@ -319,7 +319,7 @@ def _take_many(rules: Rules, state: State, block: int, batch: Batch) -> None:
 
 
 @kernel
-def _ask(rules: Rules, state: State, block: int, at_end: bool, out: Out) -> Round:
+def _ask(rules: Rules, state: FastState, block: int, at_end: bool, out: Out) -> Round:
     """What the round is about that is due now; the time between rounds is estimated anew."""
     clock, workers = state.clock, len(state.draws)
     if rules.deadlines.seconds > 0.0:
@@ -448,7 +448,7 @@ def _join(rules: Rules, rows: Held, ask: Round, worker: Worker, position: int, p
 
 
 @kernel
-def _put_together(rules: Rules, state: State, worker: Worker, out: Out) -> None:
+def _put_together(rules: Rules, state: FastState, worker: Worker, out: Out) -> None:
     """Take over what a worker decided: groups get their numbers and are kept."""
     boxes, first = worker.out.boxes, out.progress["n_boxes"][0]
     published = out.progress["published"][0]
@@ -478,7 +478,7 @@ def _put_together(rules: Rules, state: State, worker: Worker, out: Out) -> None:
 @kernel
 def _see_to(
     rules: Rules,
-    state: State,
+    state: FastState,
     everything: Columns,
     subjects: Records,
     ask: Round,

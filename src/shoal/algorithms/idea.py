@@ -14,7 +14,7 @@ from typing import ClassVar
 from shoal.engine.base import Engine, Out
 from shoal.engine.deadlines import Batch
 from shoal.engine.jit import kernel
-from shoal.engine.on_deadline import Rules, State, next_row, settle
+from shoal.engine.on_deadline import OnDeadlineState, Rules, next_row, settle
 from shoal.engine.partitioned import ByPartition, PartitionEngine, most_like
 from shoal.engine.space import Space
 
@@ -77,7 +77,7 @@ class IdeaEngine(PartitionEngine):
 
 
 @kernel
-def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
+def _run(rules: Rules, state: OnDeadlineState, batch: Batch, out: Out) -> None:
     """Take in rows and decide those that are due, between the rows and after them."""
     due = next_row(rules, state, batch, out)
     while due >= 0:

@@ -13,7 +13,7 @@ from typing import ClassVar
 from shoal.engine.base import Engine, Out
 from shoal.engine.deadlines import Batch
 from shoal.engine.jit import kernel
-from shoal.engine.on_deadline import Rules, State, next_row, settle
+from shoal.engine.on_deadline import OnDeadlineState, Rules, next_row, settle
 from shoal.engine.partitioned import ByPartition, PartitionEngine, whole_partitions
 from shoal.engine.space import Space
 
@@ -80,7 +80,7 @@ class KVarpEngine(PartitionEngine):
 
 
 @kernel
-def _run(rules: Rules, state: State, radius: float, batch: Batch, out: Out) -> None:
+def _run(rules: Rules, state: OnDeadlineState, radius: float, batch: Batch, out: Out) -> None:
     """Take in rows and decide those that are due, between the rows and after them."""
     due = next_row(rules, state, batch, out)
     while due >= 0:

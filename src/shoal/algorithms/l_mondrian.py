@@ -14,14 +14,14 @@ from shoal.engine.kernels.median import median_parts
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
-from shoal.engine.whole_table import ForTables
+from shoal.engine.whole_table import WholeTable
 from shoal.spec.policy import BetaLikeness, Criterion, KAnonymity, LDiversity
 
 __all__ = ["LMondrian"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LMondrian(ForTables):
+class LMondrian(WholeTable):
     """Mondrian for beta-likeness in all of its forms, for whole tables.
 
     Parameters

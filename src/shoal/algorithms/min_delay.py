@@ -76,7 +76,7 @@ MARKS = np.dtype(
 )
 
 
-class State(NamedTuple):
+class MinDelayState(NamedTuple):
     """All that a run remembers: ``listed`` is a ring, the list of classes by number.
 
     The rows of a subject lie in the first classes of the list, one in each. So how many there are
@@ -103,14 +103,14 @@ class Rules(NamedTuple):
 class MinDelayEngine(HoldingEngine):
     """One run of `MinDelay`."""
 
-    state: State
+    state: MinDelayState
 
     def __init__(self, recipe: MinDelay, space: Space, seed: bytes) -> None:
         room = held.SMALLEST
         self._rules = Rules(space.sides, space.limits, recipe._deadlines(space), recipe.capacity)
         marks = np.zeros(1, MARKS)
         marks["free"] = room
-        state = State(
+        state = MinDelayState(
             held=held.empty(space.n_quasi, space.n_sensitive),
             classes=np.zeros(room, CLASS),
             listed=np.zeros(room, np.int64),
@@ -141,7 +141,7 @@ class MinDelayEngine(HoldingEngine):
 
 
 @kernel
-def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
+def _run(rules: Rules, state: MinDelayState, batch: Batch, out: Out) -> None:
     """Take in rows and fire deadlines, between the rows and after them."""
     rows, marks = state.held, state.marks
     while True:
@@ -159,7 +159,7 @@ def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
 
 
 @kernel
-def _take_in(rules: Rules, state: State, batch: Batch, out: Out) -> None:
+def _take_in(rules: Rules, state: MinDelayState, batch: Batch, out: Out) -> None:
     """A row comes and joins the first class without its subject, which leaves if it may."""
     rows, marks = state.held, state.marks
     row = arrival(rows, batch)
@@ -188,13 +188,13 @@ def _take_in(rules: Rules, state: State, batch: Batch, out: Out) -> None:
 
 
 @kernel
-def _listed(state: State, rank: int) -> int:
+def _listed(state: MinDelayState, rank: int) -> int:
     """The number of the class at a place of the list."""
     return state.listed[(state.marks["begin"][0] + rank) & (len(state.listed) - 1)]
 
 
 @kernel
-def _close(state: State, rank: int) -> None:
+def _close(state: MinDelayState, rank: int) -> None:
     """Take a class off the list. Those before it move up: mostly it is the first."""
     marks, mask = state.marks, len(state.listed) - 1
     state.free[marks["free"][0]] = _listed(state, rank)
@@ -210,7 +210,7 @@ def _close(state: State, rank: int) -> None:
 
 
 @kernel
-def _force(rules: Rules, state: State, position: int, out: Out) -> None:
+def _force(rules: Rules, state: MinDelayState, position: int, out: Out) -> None:
     """A row has to leave: with its class and as many others as it takes, or not at all."""
     rows = state.held
     rank = _rank_of(state, position)
@@ -220,7 +220,7 @@ def _force(rules: Rules, state: State, position: int, out: Out) -> None:
 
 
 @kernel
-def _rank_of(state: State, position: int) -> int:
+def _rank_of(state: MinDelayState, position: int) -> int:
     """Where in the list the class of a row is: mostly near its beginning."""
     number = state.held.rows["cluster"][position & (len(state.held.rows) - 1)]
     rank = 0
@@ -230,7 +230,7 @@ def _rank_of(state: State, position: int) -> int:
 
 
 @kernel
-def _publish_merged(rules: Rules, state: State, rank: int, out: Out) -> bool:
+def _publish_merged(rules: Rules, state: MinDelayState, rank: int, out: Out) -> bool:
     """Publish a class with the first others that make it a group; whether there are such."""
     rows, n = state.held, state.marks["n_listed"][0]
     if nobody_can(rules.limits, rows):
@@ -263,7 +263,7 @@ def _publish_merged(rules: Rules, state: State, rank: int, out: Out) -> bool:
 
 
 @kernel
-def _leave(state: State, rank: int, position: int) -> None:
+def _leave(state: MinDelayState, rank: int, position: int) -> None:
     """A row leaves its class alone.
 
     The last row of the same subject takes its place, so that its rows are in the first classes.

@@ -14,14 +14,14 @@ from shoal.engine.kernels.median import median_parts
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
-from shoal.engine.whole_table import ForTables
+from shoal.engine.whole_table import WholeTable
 from shoal.spec.policy import Criterion, KAnonymity, LDiversity
 
 __all__ = ["Mondrian"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mondrian(ForTables):
+class Mondrian(WholeTable):
     """Strict multidimensional Mondrian for k-anonymity and l-diversity, for whole tables.
 
     Parameters

@@ -16,14 +16,14 @@ from shoal.engine.kernels.held import Rows
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
-from shoal.engine.whole_table import ForTables
+from shoal.engine.whole_table import WholeTable
 from shoal.spec.policy import Criterion, KAnonymity, LDiversity, TCloseness
 
 __all__ = ["SabreAk"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SabreAk(ForTables):
+class SabreAk(WholeTable):
     """SABRE with approximate neighbours, for whole tables.
 
     Of k and l, and of further attributes, is taken care by merging groups that break the promise

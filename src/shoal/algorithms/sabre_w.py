@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.engine.buckets import sabre_parts
-from shoal.engine.by_window import ForWindows
+from shoal.engine.by_window import ByWindow
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import Rows
 from shoal.engine.kernels.parts import Parts
@@ -23,7 +23,7 @@ __all__ = ["SabreW"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SabreW(ForWindows):
+class SabreW(ByWindow):
     """SABRE for windows of a stream.
 
     Of k and l, and of further attributes, is taken care by merging groups that break the promise

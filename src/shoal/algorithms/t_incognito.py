@@ -15,14 +15,14 @@ from shoal.engine.kernels.lattice import MOST_LEVELS, check_lattice, lattice_par
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
-from shoal.engine.whole_table import ForTables
+from shoal.engine.whole_table import WholeTable
 from shoal.spec.policy import Criterion, KAnonymity, LDiversity, TCloseness
 
 __all__ = ["TIncognito"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TIncognito(ForTables):
+class TIncognito(WholeTable):
     """Full-domain generalization for t-closeness, for whole tables.
 
     Parameters

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.engine.base import Engine
-from shoal.engine.by_window import ForWindows
+from shoal.engine.by_window import ByWindow
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import Rows
 from shoal.engine.kernels.lattice import MOST_LEVELS, check_lattice, lattice_parts
@@ -23,7 +23,7 @@ __all__ = ["TIncognitoW"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TIncognitoW(ForWindows):
+class TIncognitoW(ByWindow):
     """Full-domain generalization for (omega, t)-closeness, for streams.
 
     Parameters

@@ -14,14 +14,14 @@ from shoal.engine.kernels.median import median_parts
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
-from shoal.engine.whole_table import ForTables
+from shoal.engine.whole_table import WholeTable
 from shoal.spec.policy import Criterion, KAnonymity, LDiversity, TCloseness
 
 __all__ = ["TMondrian"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TMondrian(ForTables):
+class TMondrian(WholeTable):
     """Mondrian for t-closeness, for whole tables.
 
     Parameters

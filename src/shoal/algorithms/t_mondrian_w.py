@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.engine.by_window import ForWindows
+from shoal.engine.by_window import ByWindow
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import Rows
 from shoal.engine.kernels.median import median_parts
@@ -21,7 +21,7 @@ __all__ = ["TMondrianW"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TMondrianW(ForWindows):
+class TMondrianW(ByWindow):
     """Mondrian for (omega, t)-closeness, for streams.
 
     Parameters

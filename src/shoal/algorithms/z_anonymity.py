@@ -7,17 +7,17 @@ from typing import ClassVar, Literal
 
 from shoal.engine.base import Anonymizer, Engine
 from shoal.engine.space import Space
-from shoal.engine.z.base import Course
+from shoal.engine.z.base import ZKnobs
 from shoal.engine.z.flat import FlatEngine
 from shoal.engine.z.ladders import LadderEngine
 from shoal.errors import ParameterError
 from shoal.spec.policy import Criterion, Missing, ZAnonymity
 
-__all__ = ["ZAnonymous"]
+__all__ = ["ZAnonymizer"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ZAnonymous(Anonymizer):
+class ZAnonymizer(Anonymizer):
     """Publish a value if at least z subjects have exposed it in the window that ends with it.
 
     Nothing is held: every value is decided when it comes, by itself, whatever else its row has. A
@@ -44,7 +44,7 @@ class ZAnonymous(Anonymizer):
     >>> from shoal.spec.ladder import Open
     >>> schema = Schema("user", [Quasi("site", Open())], time="at")
     >>> policy = Policy(ZAnonymity(3), window=Window(seconds=60))
-    >>> engine = ZAnonymous().start(schema, policy, seed=bytes(32))
+    >>> engine = ZAnonymizer().start(schema, policy, seed=bytes(32))
     >>> none = np.empty((4, 0))
     >>> users, sites = np.array([1, 2, 2, 3]), np.full((4, 1), 7)
     >>> codes = Codes(none, users, none.astype(np.int64), np.array([0.0, 1, 2, 3]), sites)
@@ -75,18 +75,18 @@ class ZAnonymous(Anonymizer):
         self._between(0.0, 1.0, "probability")
         if self.probability and not self.estimates:
             raise ParameterError(
-                "ZAnonymous.estimates",
+                "ZAnonymizer.estimates",
                 "must be at least 1, since z follows them",
                 got=repr(self.estimates),
             )
         if self.probability and self.count == "plain":
             raise ParameterError(
-                "ZAnonymous.probability",
+                "ZAnonymizer.probability",
                 'goes with count = "residual" only',
                 mend='Leave one of the two out: what "plain" publishes isn\'t estimated',
             )
 
     def _start(self, space: Space, seed: bytes) -> Engine:
-        course = Course(self.count == "plain", float(self.probability), self.k, self.estimates)
+        course = ZKnobs(self.count == "plain", float(self.probability), self.k, self.estimates)
         engine = FlatEngine if max(space.rungs) == 1 else LadderEngine
         return engine(space, course, seed)

@@ -19,10 +19,10 @@ from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Any1, Floats, Ints
 from shoal.engine.kernels.rng import seeded, shuffle
 
-__all__ = ["Arranged", "ByArrival", "ByInstant", "Ordering"]
+__all__ = ["ByArrival", "ByInstant", "Departures", "Ordering"]
 
 
-class Arranged(NamedTuple):
+class Departures(NamedTuple):
     """Decided rows in the order in which they leave, with their payload and their boxes.
 
     The arrays are those of `Decisions`; ``groups`` and ``windows`` are by box, ``gaps`` and
@@ -50,13 +50,15 @@ class Arranged(NamedTuple):
     payload: pa.RecordBatch
 
     def __repr__(self) -> str:
-        return f"Arranged({len(self.rows)} rows)"
+        return f"Departures({len(self.rows)} rows)"
 
 
 class Ordering:
     """Let rows leave as they were decided."""
 
-    def arrange(self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int) -> Arranged:
+    def arrange(
+        self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int
+    ) -> Departures:
         """Give the rows that leave now.
 
         Parameters
@@ -66,7 +68,7 @@ class Ordering:
         oldest_held
             The position of the oldest row that isn't decided.
         """
-        return Arranged(
+        return Departures(
             decisions.rows, decisions.outcomes, decisions.boxes,
             decisions.published, decisions.published_s, decisions.gaps, decisions.losses,
             decisions.published, decisions.published_s,
@@ -79,7 +81,7 @@ class Ordering:
         """How many decided rows have not left yet."""
         return 0
 
-    def rest(self) -> Arranged | None:
+    def rest(self) -> Departures | None:
         """Give the rows that wait, because those they wait for will never leave."""
         return None
 
@@ -97,7 +99,9 @@ class ByInstant(Ordering):
     def __init__(self, seed: bytes) -> None:
         self._random = seeded(seed, "order")
 
-    def arrange(self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int) -> Arranged:
+    def arrange(
+        self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int
+    ) -> Departures:
         """Give all rows, shuffled inside each instant."""
         order = np.arange(len(decisions.rows))
         _shuffle_instants(self._random, order, decisions.instants)
@@ -117,11 +121,13 @@ class ByArrival(Ordering):
     """Keep rows back until all that came before them have left."""
 
     def __init__(self) -> None:
-        self._waiting: Arranged | None = None
+        self._waiting: Departures | None = None
         self._latest = 0
         self._latest_s = -np.inf
 
-    def arrange(self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int) -> Arranged:
+    def arrange(
+        self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int
+    ) -> Departures:
         """Give the rows that came before the oldest held one."""
         arranged = _with_own_boxes(super().arrange(decisions, payload, oldest_held))
         if self._waiting is not None:
@@ -144,7 +150,7 @@ class ByArrival(Ordering):
         """How many decided rows wait for earlier ones."""
         return 0 if self._waiting is None else len(self._waiting.rows)
 
-    def rest(self) -> Arranged | None:
+    def rest(self) -> Departures | None:
         """Give the rows that wait, still in the order in which they came."""
         waiting, self._waiting = self._waiting, None
         return waiting
@@ -157,7 +163,7 @@ class ByArrival(Ordering):
         }
         if self._waiting is None:
             return latest, None
-        waiting = {n: getattr(self._waiting, n) for n in Arranged._fields if n != "payload"}
+        waiting = {n: getattr(self._waiting, n) for n in Departures._fields if n != "payload"}
         return latest | waiting, self._waiting.payload
 
     def restore(self, arrays: Mapping[str, Any1], payload: pa.RecordBatch | None) -> None:
@@ -166,11 +172,11 @@ class ByArrival(Ordering):
         if payload is None:
             self._waiting = None
         else:
-            parts = {n: arrays[n] for n in Arranged._fields if n != "payload"}
-            self._waiting = Arranged(**parts, payload=payload)
+            parts = {n: arrays[n] for n in Departures._fields if n != "payload"}
+            self._waiting = Departures(**parts, payload=payload)
 
 
-def _picked(arranged: Arranged, order: Ints) -> Arranged:
+def _picked(arranged: Departures, order: Ints) -> Departures:
     return arranged._replace(
         rows=arranged.rows[order],
         outcomes=arranged.outcomes[order],
@@ -185,7 +191,7 @@ def _picked(arranged: Arranged, order: Ints) -> Arranged:
     )
 
 
-def _with_own_boxes(arranged: Arranged) -> Arranged:
+def _with_own_boxes(arranged: Departures) -> Departures:
     """Give each row a box of its own, so that rows can be kept without those they came with."""
     has_box = arranged.boxes >= 0
     chosen = arranged.boxes[has_box]
@@ -197,15 +203,15 @@ def _with_own_boxes(arranged: Arranged) -> Arranged:
     )  # fmt: skip
 
 
-def _joined(first: Arranged, second: Arranged) -> Arranged:
+def _joined(first: Departures, second: Departures) -> Departures:
     shifted = np.where(second.boxes < 0, -1, second.boxes + len(first.lo))
     second = second._replace(boxes=shifted)
     arrays = {
         name: np.concatenate((getattr(first, name), getattr(second, name)))
-        for name in Arranged._fields
+        for name in Departures._fields
         if name != "payload"
     }
-    return Arranged(**arrays, payload=pa.concat_batches([first.payload, second.payload]))
+    return Departures(**arrays, payload=pa.concat_batches([first.payload, second.payload]))
 
 
 @kernel

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.arrow.labels import Labels, Numeric, whole
-from shoal.arrow.order import Arranged, ByArrival, ByInstant, Ordering
+from shoal.arrow.order import ByArrival, ByInstant, Departures, Ordering
 from shoal.arrow.pseudonyms import COLUMN, Pseudonym
 from shoal.engine.base import Outcome
 from shoal.engine.kernels.arrays import Ints
@@ -208,7 +208,7 @@ class Publisher:
         """The place in the output of the next row."""
         return self._next
 
-    def release(self, arranged: Arranged) -> tuple[Release, Ints]:
+    def release(self, arranged: Departures) -> tuple[Release, Ints]:
         """Give a release, and the place in the output of each row (-1: it isn't in it)."""
         suppressed = arranged.outcomes == Outcome.suppressed
         boxes, lo, hi, gaps = arranged.boxes, arranged.lo, arranged.hi, arranged.gaps

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrow.order import Arranged
+from shoal.arrow.order import Departures
 from shoal.engine.base import Outcome
 from shoal.engine.kernels.arrays import Floats, Ints
 
@@ -72,7 +72,7 @@ class Tracer:
         self.subject = subject
 
     def decided(
-        self, arranged: Arranged, inputs: Ints, arrived_s: Floats, subjects: Any, seq: Ints
+        self, arranged: Departures, inputs: Ints, arrived_s: Floats, subjects: Any, seq: Ints
     ) -> None:
         """Rows leave: ``inputs`` are their positions in the input, ``seq`` in the output."""
         has_box = arranged.boxes >= 0

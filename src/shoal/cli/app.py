@@ -104,13 +104,13 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Anonymize a stream: the main job."""
-    from shoal.cli.run.command import Ask
+    from shoal.cli.run.command import RunOptions
     from shoal.cli.run.command import run as command
 
     raise typer.Exit(
         command(
             job,
-            Ask(
+            RunOptions(
                 source, sink, trace, from_format, to_format, follow, drain, fall_back,
                 undo_pseudonyms, metrics, log, json, quiet,
             ),
@@ -176,13 +176,13 @@ def spark(
     quiet: Quiet = False,
 ) -> None:
     """Anonymize a stream on Apache Spark: the main job, on many machines."""
-    from shoal.cli.spark.command import Ask
+    from shoal.cli.spark.command import SparkOptions
     from shoal.cli.spark.command import spark as command
 
     raise typer.Exit(
         command(
             job,
-            Ask(
+            SparkOptions(
                 source, sink, from_format, to_format, shards, follow, master, tuple(conf or ()),
                 sample, trace, migrate, drain, metrics, log, json, quiet,
             ),
@@ -338,11 +338,11 @@ def z_anonymity(
     json: Json = False,
 ) -> None:
     """Tell how likely k-anonymity is under z-anonymity, and which z makes it so."""
-    from shoal.cli.model.command import Ask, model_z
+    from shoal.cli.model.command import ModelOptions, model_z
 
     raise typer.Exit(
         model_z(
-            Ask(
+            ModelOptions(
                 data, job, subject, tuple(attribute or ()), time, from_format, rows, window,
                 window_rows, k, probability, z, users, attributes, rate, exponent, curve,
                 simulate, plot, json,

@@ -22,9 +22,9 @@ from shoal.engine.kernels.parts import Parts, in_parts, mended
 from shoal.engine.kernels.predicate import Limits, meets, needed
 from shoal.engine.kernels.window_counts import baseline_of
 from shoal.engine.space import Deadlines, Space, Span
-from shoal.engine.whole_table import Cutting, Shown, publish_parts, suppress
+from shoal.engine.whole_table import Partitioner, Shown, publish_parts, suppress
 
-__all__ = ["ForWindows", "SlidingEngine", "State"]
+__all__ = ["ByWindow", "ByWindowEngine", "ByWindowState"]
 
 #: The window is full and further rows have come: it advances.
 ADVANCES = 0
@@ -43,7 +43,7 @@ MARKS = np.dtype(
 )
 
 
-class State(NamedTuple):
+class ByWindowState(NamedTuple):
     """All that a run remembers.
 
     ``latest`` are the sensitive codes of the latest rows, decided or not, by position. The boxes of
@@ -60,25 +60,25 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForWindows(Cutting):
+class ByWindow(Partitioner):
     """A recipe that cuts the rows of a window into parts."""
 
     publishes: ClassVar[Literal["rows", "windows", "table"]] = "windows"
 
     def _start(self, space: Space, seed: bytes) -> Engine:
-        return SlidingEngine(space, seed, self)
+        return ByWindowEngine(space, seed, self)
 
 
-class SlidingEngine(HoldingEngine):
+class ByWindowEngine(HoldingEngine):
     """One run of such an algorithm."""
 
-    state: State
+    state: ByWindowState
 
-    def __init__(self, space: Space, seed: bytes, recipe: Cutting) -> None:
+    def __init__(self, space: Space, seed: bytes, recipe: Partitioner) -> None:
         self._recipe = recipe
         span = space.window
         most = span.rows // int(needed(space.limits))
-        state = State(
+        state = ByWindowState(
             held=held.empty(space.n_quasi, space.n_sensitive),
             latest=np.zeros((power_of_two(span.rows + span.advance), space.n_sensitive), np.int64),
             lo=np.zeros((most, space.n_quasi)),
@@ -193,7 +193,9 @@ class SlidingEngine(HoldingEngine):
 
 
 @kernel
-def _next_event(state: State, span: Span, deadlines: Deadlines, batch: Batch, out: Out) -> int:
+def _next_event(
+    state: ByWindowState, span: Span, deadlines: Deadlines, batch: Batch, out: Out
+) -> int:
     """Take in rows until the window advances, a row is due, or there is nothing more."""
     rows = state.held
     while True:

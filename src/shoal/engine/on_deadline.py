@@ -28,9 +28,9 @@ from shoal.engine.space import Deadlines, Space
 __all__ = [
     "MARKS",
     "NEVER",
+    "OnDeadlineEngine",
+    "OnDeadlineState",
     "Rules",
-    "State",
-    "WindowEngine",
     "covering",
     "find_place",
     "neighbours",
@@ -49,7 +49,7 @@ AMPLE = 2
 NEVER = 1 << 62
 
 
-class State(NamedTuple):
+class OnDeadlineState(NamedTuple):
     """All that a run remembers."""
 
     held: Held
@@ -79,10 +79,10 @@ class Rules(NamedTuple):
     renews: bool
 
 
-class WindowEngine(HoldingEngine):
+class OnDeadlineEngine(HoldingEngine):
     """One run of such an algorithm."""
 
-    state: State
+    state: OnDeadlineState
 
     def __init__(
         self, space: Space, seed: bytes, *, n_kept: int, reuse: str,
@@ -92,7 +92,7 @@ class WindowEngine(HoldingEngine):
             space.sides, space.shown, space.limits, space.deadlines,
             reuse == "best", threshold, age, False,
         )  # fmt: skip
-        state = State(
+        state = OnDeadlineState(
             held=held.empty(space.n_quasi, space.n_sensitive, window=space.window.rows),
             columns=columns.empty(space.n_quasi, 2 * held.SMALLEST),
             counter=counter.empty(2 * held.SMALLEST),
@@ -123,7 +123,7 @@ class WindowEngine(HoldingEngine):
 
 
 @kernel
-def take_in(state: State, batch: Batch) -> None:
+def take_in(state: OnDeadlineState, batch: Batch) -> None:
     """Hold the row that comes."""
     position = put(state.held, arrival(state.held, batch), 0)
     columns.append(state.columns, state.held, position)
@@ -133,7 +133,7 @@ def take_in(state: State, batch: Batch) -> None:
 
 
 @kernel
-def leave(state: State, position: int) -> None:
+def leave(state: OnDeadlineState, position: int) -> None:
     """A row is decided."""
     subject = state.held.rows["subject"][position & (len(state.held.rows) - 1)]
     if counter.remove(state.counter, counter.EVERYWHERE, subject):
@@ -143,14 +143,14 @@ def leave(state: State, position: int) -> None:
 
 
 @kernel
-def slot_of(state: State, position: int) -> int:
+def slot_of(state: OnDeadlineState, position: int) -> int:
     """Where a row lies in the columns, once they have few holes."""
     columns.close_holes(state.columns, state.held, columns.DENSE)
     return state.held.rows["following"][position & (len(state.held.rows) - 1)]
 
 
 @kernel
-def neighbours(rules: Rules, state: State, position: int) -> Ints:
+def neighbours(rules: Rules, state: OnDeadlineState, position: int) -> Ints:
     """A row and its nearest neighbours in the whole window; none if there are too few."""
     slot = slot_of(state, position)
     return neighbours_of(rules, state.held, state.columns, slot)
@@ -168,7 +168,7 @@ def neighbours_of(rules: Rules, rows: Held, among: Columns, slot: int) -> Ints:
 
 
 @kernel
-def neighbours_by_index(rules: Rules, state: State, known: Index, position: int) -> Ints:
+def neighbours_by_index(rules: Rules, state: OnDeadlineState, known: Index, position: int) -> Ints:
     """The same as `neighbours`, quicker in a large window.
 
     Only the nearest rows are looked at. If the group takes in all people among them, it might have
@@ -186,7 +186,7 @@ def neighbours_by_index(rules: Rules, state: State, known: Index, position: int)
 
 
 @kernel
-def _few(rules: Rules, state: State, known: Index, slot: int) -> tuple[Columns, Floats]:
+def _few(rules: Rules, state: OnDeadlineState, known: Index, slot: int) -> tuple[Columns, Floats]:
     """A row, in the first slot, and its nearest ones in columns of their own; their distances."""
     rows = state.columns
     near, far = index.nearest(
@@ -202,7 +202,7 @@ def _few(rules: Rules, state: State, known: Index, slot: int) -> tuple[Columns, 
 
 
 @kernel
-def everybody(rules: Rules, state: State) -> Ints:
+def everybody(rules: Rules, state: OnDeadlineState) -> Ints:
     """All held rows, if they can be a group and are too few for two; else none.
 
     At the end of a stream the last few would otherwise be suppressed.
@@ -224,7 +224,7 @@ def everybody(rules: Rules, state: State) -> Ints:
 
 
 @kernel
-def covering(rules: Rules, state: State, position: int, out: Out) -> Ints:
+def covering(rules: Rules, state: OnDeadlineState, position: int, out: Out) -> Ints:
     """The kept groups, oldest first, that a row may join."""
     at = position & (len(state.held.rows) - 1)
     return reusable(
@@ -239,7 +239,7 @@ def covering(rules: Rules, state: State, position: int, out: Out) -> Ints:
 
 
 @kernel
-def _join(rules: Rules, state: State, position: int, group: int, out: Out) -> None:
+def _join(rules: Rules, state: OnDeadlineState, position: int, group: int, out: Out) -> None:
     at, groups = position & (len(state.held.rows) - 1), state.kept.groups
     reuse(state.kept, group, state.held.rows["subject"][at], state.held.sensitive[at])
     shown, lo, hi = used_again(state.kept, group, window_of(state.held))
@@ -254,7 +254,7 @@ def _join(rules: Rules, state: State, position: int, group: int, out: Out) -> No
 
 
 @kernel
-def next_row(rules: Rules, state: State, batch: Batch, out: Out) -> int:
+def next_row(rules: Rules, state: OnDeadlineState, batch: Batch, out: Out) -> int:
     """Go on until a row is due that needs a new group: its position, or `DONE`.
 
     Whoever is told of a row settles it, and asks again.
@@ -273,7 +273,7 @@ def next_row(rules: Rules, state: State, batch: Batch, out: Out) -> int:
 
 
 @kernel
-def find_place(rules: Rules, state: State, position: int, at_end: bool, out: Out) -> bool:
+def find_place(rules: Rules, state: OnDeadlineState, position: int, at_end: bool, out: Out) -> bool:
     """Whether a row could be decided without a new group around it.
 
     If kept groups cover it, it joins one of them, each equally likely. Nothing is compared: that a
@@ -292,7 +292,7 @@ def find_place(rules: Rules, state: State, position: int, at_end: bool, out: Out
 
 
 @kernel
-def settle(rules: Rules, state: State, position: int, members: Ints, out: Out) -> None:
+def settle(rules: Rules, state: OnDeadlineState, position: int, members: Ints, out: Out) -> None:
     """Decide a row, given the members of a new group around it.
 
     With reuse of the best group, whichever loses less: a kept one only if it is better. Without
@@ -313,7 +313,13 @@ def settle(rules: Rules, state: State, position: int, members: Ints, out: Out) -
 
 @kernel
 def _publish(
-    rules: Rules, state: State, members: Ints, shown: Box, lo: Floats, hi: Floats, out: Out
+    rules: Rules,
+    state: OnDeadlineState,
+    members: Ints,
+    shown: Box,
+    lo: Floats,
+    hi: Floats,
+    out: Out,
 ) -> None:
     """Publish rows as a group, and keep it if it is good enough."""
     rows, mask = state.held.rows, len(state.held.rows) - 1

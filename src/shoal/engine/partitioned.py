@@ -20,7 +20,7 @@ from shoal.engine.kernels.held import people
 from shoal.engine.kernels.neighbours import group_around, none
 from shoal.engine.kernels.partitions import Partitions, partitions, spread, united
 from shoal.engine.kernels.predicate import meets, needed
-from shoal.engine.on_deadline import NEVER, Rules, State, WindowEngine, slot_of
+from shoal.engine.on_deadline import NEVER, OnDeadlineEngine, OnDeadlineState, Rules, slot_of
 from shoal.engine.space import Space
 
 __all__ = ["ByPartition", "PartitionEngine", "most_like", "whole_partitions"]
@@ -55,7 +55,7 @@ class ByPartition(Holding):
         self._one_of("reuse", ("random", "best"))
 
 
-class PartitionEngine(WindowEngine):
+class PartitionEngine(OnDeadlineEngine):
     """One run of such a recipe."""
 
     def __init__(self, recipe: ByPartition, space: Space, seed: bytes) -> None:
@@ -66,7 +66,7 @@ class PartitionEngine(WindowEngine):
 
 
 @kernel
-def _distances(rules: Rules, state: State, position: int) -> tuple[int, Floats]:
+def _distances(rules: Rules, state: OnDeadlineState, position: int) -> tuple[int, Floats]:
     """The slot of a row, and its distance to each other one over the attributes both have."""
     slot, rows = slot_of(state, position), state.columns
     distance = np.empty(rows.marks["n"][0])
@@ -76,7 +76,7 @@ def _distances(rules: Rules, state: State, position: int) -> tuple[int, Floats]:
 
 
 @kernel
-def most_like(rules: Rules, state: State, position: int) -> Ints:
+def most_like(rules: Rules, state: OnDeadlineState, position: int) -> Ints:
     """A row and its nearest neighbours in the nearest partitions that have enough of them.
 
     (IDEA's clusteringInPartition is the case that the row's own partition has enough.)
@@ -101,7 +101,7 @@ def most_like(rules: Rules, state: State, position: int) -> Ints:
 
 @kernel
 def whole_partitions(
-    rules: Rules, state: State, position: int, radius: float, at_random: bool
+    rules: Rules, state: OnDeadlineState, position: int, radius: float, at_random: bool
 ) -> Ints:
     """A row and its nearest neighbours in its partition; else all rows of it and of others.
 
@@ -123,7 +123,12 @@ def whole_partitions(
 
 @kernel
 def _merged(
-    rules: Rules, state: State, slot: int, found: Partitions, n_near: Ints, at_random: bool
+    rules: Rules,
+    state: OnDeadlineState,
+    slot: int,
+    found: Partitions,
+    n_near: Ints,
+    at_random: bool,
 ) -> Ints:
     """All rows of the partition of a row and of others, put together until they can be a group.
 
@@ -147,7 +152,7 @@ def _merged(
 
 @kernel
 def _following(
-    state: State, found: Partitions, n_near: Ints, chosen: Bools, at_random: bool
+    state: OnDeadlineState, found: Partitions, n_near: Ints, chosen: Bools, at_random: bool
 ) -> int:
     """Which of the partitions that aren't chosen is the next to be."""
     equal = np.empty(len(chosen), np.int64)

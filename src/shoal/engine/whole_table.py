@@ -26,7 +26,15 @@ from shoal.engine.space import Codes, Space
 from shoal.errors import ParameterError
 from shoal.spec.policy import Missing
 
-__all__ = ["Cutting", "ForTables", "Shown", "Table", "TableEngine", "publish_parts", "suppress"]
+__all__ = [
+    "Partitioner",
+    "Shown",
+    "Table",
+    "TableEngine",
+    "WholeTable",
+    "publish_parts",
+    "suppress",
+]
 
 SMALLEST = 256
 #: How many rows are held, whether the table has ended, and the latest time.
@@ -46,7 +54,7 @@ class Table(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cutting(Anonymizer):
+class Partitioner(Anonymizer):
     """A recipe that cuts rows into parts, each of which becomes a group."""
 
     needs_delay: ClassVar[bool] = False
@@ -58,7 +66,7 @@ class Cutting(Anonymizer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForTables(Cutting):
+class WholeTable(Partitioner):
     """Such a recipe for whole tables."""
 
     publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
@@ -72,7 +80,7 @@ class TableEngine(BoxEngine):
 
     state: Table
 
-    def __init__(self, space: Space, seed: bytes, recipe: Cutting) -> None:
+    def __init__(self, space: Space, seed: bytes, recipe: Partitioner) -> None:
         self._recipe = recipe
         state = Table(
             np.zeros((space.n_quasi, SMALLEST)),

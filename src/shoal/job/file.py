@@ -28,7 +28,7 @@ from typing import Any, Literal, TypeVar, get_args
 import pydantic
 
 from shoal import algorithms
-from shoal.algorithms._support import check_able
+from shoal.algorithms._support import check_support
 from shoal.arrow.labels import Labels
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
@@ -172,7 +172,7 @@ class _Reader:
         if policy is not None and schema is not None:
             self._attempt("policy", lambda: check_policy(policy, schema))
         if policy is not None and anonymizer is not None:
-            self._attempt("algorithm", lambda: check_able(anonymizer, policy))
+            self._attempt("algorithm", lambda: check_support(anonymizer, policy))
         if publish is not None and schema is not None and policy is not None:
             self._attempt("publish", lambda: publish.check(policy, schema))
             if all(quasi.has_sides for quasi in schema.quasi):

@@ -28,7 +28,7 @@ from shoal.spec.policy import (
 )
 from shoal.spec.schema import Schema
 
-__all__ = ["Parts", "check_policy", "parts_of", "policy_of"]
+__all__ = ["PolicyParts", "check_policy", "parts_of", "policy_of"]
 
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ PROMISES = {
 OTHERS = frozenset({"ahead", "delay", "lateness", "missing", "window"})
 
 
-class Parts(NamedTuple):
+class PolicyParts(NamedTuple):
     """The parts of a policy, each of which makes sense by itself."""
 
     criteria: tuple[Criterion, ...]
@@ -122,7 +122,7 @@ def policy_of(raw: PolicyForm) -> Policy:
     )
 
 
-def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> Parts:
+def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> PolicyParts:
     """The parts of a job's policy, or all that is wrong with them.
 
     ``without`` are keys that had to be taken out, for they are unknown or of the wrong form.
@@ -169,7 +169,7 @@ def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> Parts:
         problems.append(Problem("policy.missing", what, shown(raw.missing), mend))
     if problems:
         raise JobError(problems)
-    return Parts(tuple(criteria), held, against)
+    return PolicyParts(tuple(criteria), held, against)
 
 
 def check_policy(policy: Policy, schema: Schema) -> None:

@@ -17,7 +17,7 @@ from shoal.metrics.loss import Loss
 from shoal.metrics.pollution import Pollution
 from shoal.metrics.reuse import Reuse
 from shoal.metrics.suppression import Suppression
-from shoal.metrics.z.counts import Cells
+from shoal.metrics.z.counts import CellCounts
 
 __all__ = ["GROUP", "REUSE", "SUPPRESSED", "Summary", "summarize"]
 
@@ -61,7 +61,7 @@ class Summary:
     suppression: 1 rows, 25.0 % of those decided
     """
 
-    def __init__(self, n_quasi: int | None = None, cells: Cells | None = None) -> None:
+    def __init__(self, n_quasi: int | None = None, cells: CellCounts | None = None) -> None:
         self.n_in = 0
         self.n_quarantined = 0
         self.n_held = 0

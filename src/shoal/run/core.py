@@ -1,6 +1,6 @@
 """The heart of a run: all that what is published depends on, free of threads, files and clocks.
 
-A `Decider` is driven by three verbs, each told what time it is. Given the same verbs it decides
+A `RunCore` is driven by three verbs, each told what time it is. Given the same verbs it decides
 alike, to the last bit; its snapshot, restored, goes on as if nothing had happened. So a run can
 be lived through again from a checkpoint and a journal of the verbs that came after it.
 """
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from shoal.arrow.codec import NAMED, Codec
 from shoal.arrow.hold import ARRIVED_S, ROW, Hold
-from shoal.arrow.order import Arranged, Ordering
+from shoal.arrow.order import Departures, Ordering
 from shoal.arrow.pseudonyms import COLUMN, Pseudonyms
 from shoal.arrow.release import Publish
 from shoal.engine.base import Anonymizer, Decisions, Engine
@@ -25,13 +25,13 @@ from shoal.engine.kernels.arrays import Any1, Floats, Ints
 from shoal.errors import PromiseError
 from shoal.events import event
 from shoal.metrics import Summary
-from shoal.metrics.z.counts import Cells
-from shoal.run.intake import Taken
+from shoal.metrics.z.counts import CellCounts
+from shoal.run.intake import EncodedChunk
 from shoal.spec.ladder import n_rungs
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Schema
 
-__all__ = ["Decider", "State", "summary_of"]
+__all__ = ["CoreState", "RunCore", "summary_of"]
 
 log = logging.getLogger("shoal.run.core")
 
@@ -40,7 +40,7 @@ NO_GROUPS = np.empty(0, np.int64)
 ROUNDING = 1e-6
 
 
-class State(NamedTuple):
+class CoreState(NamedTuple):
     """A snapshot: plain values, arrays by name, and batches of payload by name."""
 
     facts: dict[str, Any]
@@ -48,10 +48,10 @@ class State(NamedTuple):
     batches: dict[str, pa.RecordBatch]
 
     def __repr__(self) -> str:
-        return f"State({len(self.arrays)} arrays, {len(self.batches)} batches)"
+        return f"CoreState({len(self.arrays)} arrays, {len(self.batches)} batches)"
 
 
-class Decider:
+class RunCore:
     """Take rows in, fire deadlines, give what leaves, in order.
 
     Parameters
@@ -118,13 +118,13 @@ class Decider:
 
     # -- the three verbs -------------------------------------------------------------------------
 
-    def needs_secret(self, taken: Taken) -> bool:
+    def needs_secret(self, taken: EncodedChunk) -> bool:
         """Whether pseudonyms change with these rows, and so a new secret is needed."""
         if self._pseudonyms is None:
             return False
         return self._pseudonyms.begins(self._clock_of(self._times(taken)))
 
-    def take_in(self, taken: Taken, now: float, secret: bytes = b"") -> Arranged | None:
+    def take_in(self, taken: EncodedChunk, now: float, secret: bytes = b"") -> Departures | None:
         """Rows have come, and it is ``now``; give what leaves.
 
         ``secret`` is what new pseudonyms are made of, where they are needed.
@@ -153,17 +153,17 @@ class Decider:
         self._n_encoded, self._types = taken.n_rows, taken.types
         return self._leaving(self._engine.push(codes), now)
 
-    def tick(self, until: float, now: float) -> Arranged | None:
+    def tick(self, until: float, now: float) -> Departures | None:
         """Nothing came: fire deadlines until some time; give what leaves ``now``."""
         return self._leaving(self._engine.advance(until), now)
 
-    def flush(self, now: float) -> Arranged | None:
+    def flush(self, now: float) -> Departures | None:
         """Decide all that is held, under the promise; give what leaves."""
         return self._leaving(self._engine.flush(), now)
 
     # -- at a stop -------------------------------------------------------------------------------
 
-    def let_go(self, now: float) -> Arranged | None:
+    def let_go(self, now: float) -> Departures | None:
         """Give the rows that wait for earlier ones: without it, groups would be cut in two."""
         waiting = self._ordering.rest()
         if waiting is None or not len(waiting.rows):
@@ -184,7 +184,7 @@ class Decider:
 
     # -- snapshots -------------------------------------------------------------------------------
 
-    def snapshot(self) -> State:
+    def snapshot(self) -> CoreState:
         """All that later decisions depend on, as a copy."""
         rows, held = self._hold.rest()
         order, waiting = self._ordering.snapshot()
@@ -203,9 +203,9 @@ class Decider:
             "encoded": self._n_encoded,
             "latest": self.latest if np.isfinite(self.latest) else None,
         }
-        return State(facts, arrays, {n: b for n, b in batches.items() if b is not None})
+        return CoreState(facts, arrays, {n: b for n, b in batches.items() if b is not None})
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: CoreState) -> None:
         """Go back to a snapshot of the same recipe."""
         facts, arrays, batches = state
         self._engine.restore(_under("engine.", arrays))
@@ -227,7 +227,7 @@ class Decider:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _times(self, taken: Taken) -> Floats:
+    def _times(self, taken: EncodedChunk) -> Floats:
         """When rows have come: no earlier than the latest before them."""
         times: Floats = np.maximum(taken.encoded.codes.times, self.latest)
         return np.maximum.accumulate(times)
@@ -238,7 +238,7 @@ class Decider:
         rows: Floats = np.arange(first, first + len(times), dtype=np.float64)
         return rows if self._counts_rows else times
 
-    def _leaving(self, decisions: Decisions, now: float) -> Arranged | None:
+    def _leaving(self, decisions: Decisions, now: float) -> Departures | None:
         arranged = None
         if len(decisions.rows):
             self._guard(decisions)
@@ -282,7 +282,7 @@ class Decider:
                 "released; nothing of it was published. This is a bug: please report it."
             )
 
-    def _count(self, arranged: Arranged) -> None:
+    def _count(self, arranged: Departures) -> None:
         """Count rows that leave; groups are counted when they are formed."""
         waited_s = arranged.left_s - np.asarray(arranged.payload.column(ARRIVED_S))
         self.summary.add(
@@ -301,7 +301,7 @@ def summary_of(schema: Schema, policy: Policy) -> Summary:
     with_gaps = policy.missing != "quarantine" and not policy.z
     rungs = [n_rungs(quasi.domain) for quasi in schema.quasi]
     return Summary(
-        len(schema.quasi) if with_gaps else None, Cells(rungs, policy.z) if policy.z else None
+        len(schema.quasi) if with_gaps else None, CellCounts(rungs, policy.z) if policy.z else None
     )
 
 

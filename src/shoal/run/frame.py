@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import algorithms
-from shoal.algorithms._support import check_able
+from shoal.algorithms._support import check_support
 from shoal.arrow.labels import Numeric
 from shoal.arrow.release import Publish, Suppressed
 from shoal.engine.base import Anonymizer
@@ -151,7 +151,7 @@ def anonymize(
     ['[31, 33]', '[31, 33]', '[64, 68]', '[64, 68]']
     """
     anonymizer = _recipe(algorithm)
-    check_able(anonymizer, policy)
+    check_support(anonymizer, policy)
     _check_choices(schema, policy, bad_rows, seed)
     publish = Publish(numeric=numeric, suppressed=suppressed)
     table, as_given = _arrow(frame, schema)

@@ -14,13 +14,13 @@ from shoal.engine.space import Codes
 from shoal.io.base import BadRow, Chunk, Position, Span
 from shoal.spec.schema import Schema
 
-__all__ = ["Intake", "Taken"]
+__all__ = ["EncodedChunk", "Intake"]
 
 LATE = "it comes later than the allowed lateness"
 AHEAD = "it comes from the future: its time lies further ahead than is allowed"
 
 
-class Taken(NamedTuple):
+class EncodedChunk(NamedTuple):
     """A chunk, encoded: good rows with their positions in the input, bad rows with reasons.
 
     ``at`` is when it arrived; ``n_rows`` and ``types`` are what the codec knew after it; ``spans``
@@ -38,7 +38,7 @@ class Taken(NamedTuple):
     position: Position | None
 
     def __repr__(self) -> str:
-        return f"Taken({len(self.inputs)} rows, {len(self.bad)} bad)"
+        return f"EncodedChunk({len(self.inputs)} rows, {len(self.bad)} bad)"
 
 
 class Intake:
@@ -62,7 +62,7 @@ class Intake:
         #: The latest time that a row has had.
         self.latest = -np.inf
 
-    def take(self, chunk: Chunk, at: float) -> Taken:
+    def take(self, chunk: Chunk, at: float) -> EncodedChunk:
         """Encode a chunk that arrived at some time."""
         encoded = self._codec.encode(chunk.batch)
         if self._ahead is not None:
@@ -76,7 +76,7 @@ class Intake:
             bad += _bad_rows(chunk.batch, chunk.rows, encoded.reasons)
             subjects += self._subjects_of(chunk.batch, list(encoded.reasons))
         order = sorted(range(len(bad)), key=lambda i: bad[i].row)
-        return Taken(
+        return EncodedChunk(
             encoded,
             chunk.rows[encoded.good],
             [bad[i] for i in order],

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shoal.errors import ShoalError
 from shoal.io.base import Replayable, Source, Span
-from shoal.run.intake import Intake, Taken
+from shoal.run.intake import EncodedChunk, Intake
 
 __all__ = ["Reader"]
 
@@ -33,7 +33,7 @@ class Reader:
 
     def __init__(self, source: Source, intake: Intake, clock: Callable[[], float]) -> None:
         self._source, self._intake, self._clock = source, intake, clock
-        self._queue: queue.Queue[Taken | BaseException | None] = queue.Queue(QUEUE)
+        self._queue: queue.Queue[EncodedChunk | BaseException | None] = queue.Queue(QUEUE)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._read, name="shoal-reader", daemon=True)
 
@@ -47,7 +47,7 @@ class Reader:
         if isinstance(self._source, Replayable):
             self._source.stop()
 
-    def get(self, timeout: float) -> Taken | BaseException | None:
+    def get(self, timeout: float) -> EncodedChunk | BaseException | None:
         """The next chunk; None at the end, or the error that reading ended with.
 
         Raises
@@ -57,7 +57,7 @@ class Reader:
         """
         return self._queue.get(timeout=timeout)
 
-    def again(self, source: Replayable, spans: Sequence[Span], at: float) -> Taken:
+    def again(self, source: Replayable, spans: Sequence[Span], at: float) -> EncodedChunk:
         """Take once more what was taken before; before `start` only."""
         return self._intake.take(source.replay(spans), at)
 
@@ -83,7 +83,7 @@ class Reader:
         except BaseException as error:
             self._offer(error)
 
-    def _offer(self, item: Taken | BaseException | None) -> bool:
+    def _offer(self, item: EncodedChunk | BaseException | None) -> bool:
         """Put something in the queue unless the run is being stopped."""
         while not self._stopped.is_set():
             try:

@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import pyarrow.compute as pc
 
-from shoal.arrow.order import Arranged
+from shoal.arrow.order import Departures
 from shoal.arrow.release import Publish
 from shoal.engine.base import Anonymizer
 from shoal.errors import CheckpointError, ParameterError, ResourceError
@@ -26,8 +26,8 @@ from shoal.events import event
 from shoal.io.base import BadRow, Mark, Position, Replayable, Source
 from shoal.metrics import Summary
 from shoal.run.clock import Clock
-from shoal.run.core import Decider, State
-from shoal.run.intake import Intake, Taken
+from shoal.run.core import CoreState, RunCore
+from shoal.run.intake import EncodedChunk, Intake
 from shoal.run.reader import LOOK, Reader
 from shoal.run.recovery import Recorder, Recovery, Saved
 from shoal.run.state.journal import Entry, Flush, Read, Tick
@@ -130,7 +130,7 @@ class Run:
         self._ticks = delay is not None and delay.by_wall(schema)
         self._lead = min(LEAD_MOST, LEAD_SHARE * (seconds or 0.0))
         self._schema = schema
-        self._decider = Decider(
+        self._decider = RunCore(
             schema,
             policy,
             pipeline.anonymizer,
@@ -283,7 +283,7 @@ class Run:
             before = self._note(Flush(now))
             self._leave(self._decider.flush(now), before)
 
-    def _next(self) -> Taken | BaseException | None:
+    def _next(self) -> EncodedChunk | BaseException | None:
         """The next batch; None at the end, or if the run is to stop. Meanwhile the clock ticks."""
         while not self._stop.is_set():
             if self._recorder is not None and self._recorder.is_due():
@@ -307,7 +307,7 @@ class Run:
 
     def _take_in(
         self,
-        item: Taken,
+        item: EncodedChunk,
         now: float,
         before: Callable[[], None] | None,
         secret: bytes,
@@ -330,7 +330,7 @@ class Run:
 
     def _leave(
         self,
-        arranged: Arranged | None,
+        arranged: Departures | None,
         before: Callable[[], None] | None,
         *,
         is_replay: bool = False,
@@ -405,7 +405,7 @@ class Run:
 
     def _restore(self, found: Checkpoint, quarantine: Quarantine) -> None:
         facts = found.facts
-        self._decider.restore(State(facts, found.arrays, found.batches))
+        self._decider.restore(CoreState(facts, found.arrays, found.batches))
         self._reader.go_on(self._decider.latest)
         self._n_before = self.summary.n_in
         marks = facts["marks"]

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.arrow.hold import ARRIVED_S, ROW
-from shoal.arrow.order import Arranged
+from shoal.arrow.order import Departures
 from shoal.arrow.publishing import fitting, publisher_of, subject_type, subjects_in, tracer_of
 from shoal.arrow.release import Publish, Publisher, Release
 from shoal.arrow.trace import Tracer, trace_schema
@@ -161,7 +161,7 @@ class Writer:
 
     def leaving(
         self,
-        arranged: Arranged,
+        arranged: Departures,
         before: Callable[[], None] | None = None,
         *,
         is_replay: bool = False,
@@ -280,7 +280,7 @@ class Writer:
         sinks = {"output": self._sink, "trace": self._lines}
         return {name: s.commit() for name, s in sinks.items() if isinstance(s, Durable)}
 
-    def _write(self, arranged: Arranged, *, is_replay: bool) -> None:
+    def _write(self, arranged: Departures, *, is_replay: bool) -> None:
         assert self._publisher is not None
         assert self._sink is not None
         release, seq = self._publisher.release(arranged)
@@ -298,7 +298,7 @@ class Writer:
         if self._on_release is not None:
             self._on_release(release)
 
-    def _count_late(self, arranged: Arranged, now: float) -> None:
+    def _count_late(self, arranged: Departures, now: float) -> None:
         arrived_s = np.asarray(arranged.payload.column(ARRIVED_S))
         in_time = arranged.left_s - arrived_s <= self._patience
         self.n_late += int(np.count_nonzero(in_time & (now - arrived_s > self._patience)))

@@ -35,7 +35,7 @@ from shoal.spark.places import Places
 from shoal.spark.routing import shard_of
 from shoal.spark.shard import step
 from shoal.spark.shard_io import drop_unfinished
-from shoal.spark.shard_job import Recipe
+from shoal.spark.shard_job import ShardJob
 from shoal.spark.trace import gather_lines
 from shoal.spark.z.plan import live_cells
 
@@ -90,7 +90,7 @@ class Driver:
     def __init__(
         self,
         spark: SparkSession,
-        recipe: Recipe,
+        recipe: ShardJob,
         ledger: Ledger,
         *,
         ordered: Ordered,

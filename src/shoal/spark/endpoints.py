@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
 from shoal.errors import JobError, Problem, ResourceError
-from shoal.io.files.atomic import written_aside
+from shoal.io.files.atomic import atomic_write
 from shoal.io.formats.names import tell_format
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.job import Job
@@ -109,7 +109,7 @@ def _columns(spark: SparkSession, job: Job, source: Input, name: str) -> StructT
             "Check path and format; a first file must be there before the job begins."
         ) from None
     make_folder(kept.parent)
-    with written_aside(kept, private=True) as output:
+    with atomic_write(kept, private=True) as output:
         output.write(found.json().encode())
     return found
 

@@ -24,8 +24,8 @@ from shoal.spark.endpoints import writer_of
 from shoal.spark.failures import retold
 from shoal.spark.ledger import Ledger
 from shoal.spark.order import with_order
-from shoal.spark.shard_job import Recipe, own_code
-from shoal.spark.support import check_able
+from shoal.spark.shard_job import ShardJob, own_code
+from shoal.spark.support import check_support
 
 __all__ = ["Publishing", "publish"]
 
@@ -73,7 +73,7 @@ def publish(
         Called with the figures after each turn.
     """
     n_shards = job.spark.shards if shards is None else shards
-    check_able(job, n_shards)
+    check_support(job, n_shards)
     assert job.checkpoints is not None
     if not stream_df.isStreaming:
         raise ParameterError(
@@ -93,7 +93,7 @@ def publish(
         rows.select(*(f"`{name}`" for name in job.schema.columns)).schema, timezone="UTC"
     )
     by = ordered.n_columns if order is None else order
-    recipe = Recipe(
+    recipe = ShardJob(
         job.schema,
         job.policy,
         job.anonymizer,

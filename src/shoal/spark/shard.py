@@ -13,20 +13,20 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from shoal.run.core import Decider, State
+from shoal.run.core import CoreState, RunCore
 from shoal.run.intake import Intake
 from shoal.run.state.versions import Versions
 from shoal.spark.columns import SHARD
 from shoal.spark.failures import quietly
 from shoal.spark.ledger import Plan, Turn, shard_folder
-from shoal.spark.shard_io import Desk
-from shoal.spark.shard_job import Recipe
+from shoal.spark.shard_io import ShardIO
+from shoal.spark.shard_job import ShardJob
 
 __all__ = ["Shard", "shard_seed", "step"]
 
 #: States of shards that this process has at hand, with what tells the file that each was written
 #: to. Spark keeps its workers, so that most turns find their state here.
-_at_hand: dict[tuple[str, int], tuple[tuple[int, ...], Decider]] = {}
+_at_hand: dict[tuple[str, int], tuple[tuple[int, ...], RunCore]] = {}
 #: A worker that has served more shards than this forgets the others.
 MOST_AT_HAND = 16
 
@@ -42,7 +42,7 @@ class Shard:
         Which shard it is, of all that the job has ever had.
     """
 
-    def __init__(self, recipe: Recipe, number: int) -> None:
+    def __init__(self, recipe: ShardJob, number: int) -> None:
         self._recipe, self.number = recipe, number
         self.folder = shard_folder(recipe.folder, number)
         seal = recipe.open_seal()
@@ -50,7 +50,7 @@ class Shard:
             Versions(self.folder, kind, job=recipe.job, seal=seal) for kind in ("state", "figures")
         )
         self._plans = Versions(recipe.folder, "plan", job=recipe.job, seal=seal)
-        self._decider: Decider | None = None
+        self._decider: RunCore | None = None
 
     def load(self, turn: Turn) -> None:
         """Stand where the turn before left off, or begin.
@@ -66,7 +66,7 @@ class Shard:
         self._decider = self._recipe.decider(shard_seed(plan, self.number))
         if turn.parent is not None:
             kept = self._states.load(turn.parent)
-            self._decider.restore(State(kept.facts, kept.arrays, kept.batches))
+            self._decider.restore(CoreState(kept.facts, kept.arrays, kept.batches))
 
     def stay_at_hand(self, turn: Turn) -> None:
         """Have this process keep the state for the turn that comes after one."""
@@ -80,7 +80,7 @@ class Shard:
         """Live through a turn: give what is published, then keep the state."""
         recipe, decider = self._recipe, self._decider
         assert decider is not None
-        with Desk(recipe, self.number, self.folder, turn) as desk:
+        with ShardIO(recipe, self.number, self.folder, turn) as desk:
             yield from self._decided(decider, desk, turn, batches)
             desk.close()
         facts, arrays, held = decider.snapshot()
@@ -98,7 +98,7 @@ class Shard:
         )
 
     def _decided(
-        self, decider: Decider, desk: Desk, turn: Turn, batches: Iterator[pa.RecordBatch]
+        self, decider: RunCore, desk: ShardIO, turn: Turn, batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         """All that happens in a turn, one thing after the other: give what is published."""
         recipe = self._recipe
@@ -126,7 +126,7 @@ class Shard:
 
 
 def step(
-    recipe: Recipe, turn: Turn, first_shard: int, batches: Iterator[pa.RecordBatch]
+    recipe: ShardJob, turn: Turn, first_shard: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Live through a turn with the rows of one shard: what Spark runs.
 
@@ -136,7 +136,7 @@ def step(
 
 
 def _lived(
-    recipe: Recipe, turn: Turn, first_shard: int, batches: Iterator[pa.RecordBatch]
+    recipe: ShardJob, turn: Turn, first_shard: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     recipe.check_code()
     first = next(batches)

@@ -13,27 +13,27 @@ import pyarrow as pa
 
 from shoal.arrow.hold import ARRIVED_S
 from shoal.arrow.hold import ROW as HELD_ROW
-from shoal.arrow.order import Arranged
+from shoal.arrow.order import Departures
 from shoal.arrow.publishing import fitting, subject_type, subjects_in, tracer_of
 from shoal.errors import DataError
 from shoal.io.base import BadRow, Chunk
-from shoal.io.files.atomic import put_in_place, written_aside
+from shoal.io.files.atomic import atomic_write, put_in_place
 from shoal.io.files.private import QuarantineWriter
 from shoal.spark.columns import CORRUPT, ROW, TICK
 from shoal.spark.ledger import Turn
-from shoal.spark.shard_job import Recipe
+from shoal.spark.shard_job import ShardJob
 from shoal.spec.hierarchy import Hierarchy
 
-__all__ = ["MOST_SHARDS", "Desk", "drop_unfinished", "lines_path"]
+__all__ = ["MOST_SHARDS", "ShardIO", "drop_unfinished", "lines_path"]
 
 #: Groups of different shards, of all plans, are told apart by so many.
 MOST_SHARDS = 1 << 20
 
 
-class Desk:
+class ShardIO:
     """Where rows come in and go out: the shape that Spark gives them, and the one it takes."""
 
-    def __init__(self, recipe: Recipe, number: int, folder: Path, turn: Turn) -> None:
+    def __init__(self, recipe: ShardJob, number: int, folder: Path, turn: Turn) -> None:
         self._recipe, self._folder, self._turn = recipe, folder, turn
         self._publisher = recipe.publisher()
         self._categories = [
@@ -114,7 +114,7 @@ class Desk:
                 "otherwise. Name columns that together are different in every row."
             )
 
-    def leaving(self, arranged: Arranged | None) -> Iterator[pa.RecordBatch]:
+    def leaving(self, arranged: Departures | None) -> Iterator[pa.RecordBatch]:
         """Give what is public of rows that leave, as Spark takes it."""
         if arranged is None:
             return
@@ -148,7 +148,7 @@ class Desk:
                              self._tracer.subject)  # fmt: skip
             self._tracer.quarantined(np.array([row.row for row in bad]), lines)
 
-    def __enter__(self) -> Desk:
+    def __enter__(self) -> ShardIO:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -186,7 +186,7 @@ def write_lines(path: Path, lines: list[pa.RecordBatch]) -> None:
             for batch in lines:
                 writer.write_batch(batch)
     tag = f".{os.getpid()}-{secrets.token_hex(4)}"
-    with written_aside(path, private=True, tag=tag) as file:
+    with atomic_write(path, private=True, tag=tag) as file:
         file.write(memoryview(output.getvalue()))
 
 

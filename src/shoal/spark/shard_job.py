@@ -16,12 +16,12 @@ from shoal.arrow.z.release import CellPublisher
 from shoal.engine.base import Anonymizer
 from shoal.engine.jit import sources_digest
 from shoal.errors import CheckpointError
-from shoal.run.core import Decider
+from shoal.run.core import RunCore
 from shoal.run.state.seal import Seal
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
-__all__ = ["Recipe", "own_code"]
+__all__ = ["ShardJob", "own_code"]
 
 
 @cache
@@ -31,7 +31,7 @@ def own_code() -> str:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ShardJob:
     """All that a shard must know of a job; it travels to wherever the shard runs.
 
     Parameters
@@ -84,9 +84,9 @@ class Recipe:
         """The columns of the output."""
         return self.publisher().schema
 
-    def decider(self, seed: bytes) -> Decider:
+    def decider(self, seed: bytes) -> RunCore:
         """A new decider, whose types are bound."""
-        decider = Decider(
+        decider = RunCore(
             self.schema, self.policy, self.anonymizer, self.publish, seed,
             by_clock=self.by_wall, with_subject=self.traced,
         )  # fmt: skip

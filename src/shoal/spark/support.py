@@ -6,10 +6,10 @@ from shoal.errors import JobError, Problem
 from shoal.job import Job
 from shoal.spark.places import MOST_SHARDS
 
-__all__ = ["check_able"]
+__all__ = ["check_support"]
 
 
-def check_able(job: Job, n_shards: int) -> None:
+def check_support(job: Job, n_shards: int) -> None:
     """Refuse what several shards, or a cluster at all, can't keep.
 
     Raises

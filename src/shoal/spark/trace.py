@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shoal.io.files.atomic import written_aside
+from shoal.io.files.atomic import atomic_write
 from shoal.spark.ledger import Plan, Turn, shard_folder
 from shoal.spark.shard_io import lines_path
 
@@ -47,7 +47,7 @@ def gather_lines(
     if tables:
         output = pa.BufferOutputStream()
         pq.write_table(pa.concat_tables(tables), output)
-        with written_aside(trace / f"{turn.name}.parquet", private=True) as file:
+        with atomic_write(trace / f"{turn.name}.parquet", private=True) as file:
             file.write(memoryview(output.getvalue()))
     for path in paths:
         path.unlink()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.arrow.ladders import Ladders
-from shoal.arrow.order import Arranged
+from shoal.arrow.order import Departures
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
 from shoal.arrow.z.release import CellPublisher, _used
@@ -33,7 +33,7 @@ PAYLOAD = pa.schema([("note", pa.string()), ("at", pa.float64())])
 NAMES = ["p0", "p1", "p2", "p3"]
 
 
-def arranged(levels: list[list[int]], rows: dict[str, Any] = ROWS) -> Arranged:
+def arranged(levels: list[list[int]], rows: dict[str, Any] = ROWS) -> Departures:
     """Rows with the rungs at which each of their values is published."""
     n = len(levels)
     batch = pa.record_batch({name: pa.array(column[:n]) for name, column in rows.items()})
@@ -43,7 +43,7 @@ def arranged(levels: list[list[int]], rows: dict[str, Any] = ROWS) -> Arranged:
     found = np.array(levels, np.int64).reshape(n, 2)
     outcomes = np.where((found >= 0).any(axis=1), 0, 2)
     none, whole = np.full(n, np.nan), np.arange(n)
-    return Arranged(
+    return Departures(
         whole, outcomes, np.full(n, -1), whole, none, np.zeros(n, np.int64), np.zeros(n), whole,
         none, np.empty((0, 0)), np.empty((0, 0)), np.empty(0, np.int64), np.empty(0, np.int64),
         found, np.full(n, 2), pa.record_batch(payload),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrow.order import Arranged
+from shoal.arrow.order import Departures
 from shoal.arrow.z.trace import CellTracer, cell_trace_schema
 from shoal.spec.ladder import Open, Path
 from shoal.spec.schema import Quasi, Schema
@@ -26,7 +26,7 @@ def tracer_of() -> tuple[CellTracer, Kept]:
 def test_a_line_for_each_cell():
     tracer, lines = tracer_of()
     none = np.empty(0, np.int64)
-    arranged = Arranged(
+    arranged = Departures(
         np.array([4, 5, 6]), np.array([0, 0, 2]), np.full(3, -1), np.array([4, 5, 6]),
         np.array([40.0, 41.0, np.nan]), np.zeros(3, np.int64), np.array([0.5, 0.0, 1.0]),
         np.array([4, 5, 6]), np.array([40.0, 41.0, np.nan]), np.empty((0, 0)), np.empty((0, 0)),

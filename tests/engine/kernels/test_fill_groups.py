@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import KAnonymity, Policy, Quasi, Range, Schema, Space
-from shoal.engine.kernels.fill_groups import Shelves, along_curve, by_distance, shelved
+from shoal.engine.kernels.fill_groups import BucketOrder, along_curve, by_distance, shelved
 from shoal.engine.kernels.hilbert import centres, hilbert
 from shoal.engine.kernels.rng import below, seeded
 from tests.naive.space import Row
@@ -35,7 +35,7 @@ def test_shelves_are_in_the_order_of_the_curve_and_then_of_arrival() -> None:
     assert shelves.keys.tolist() == [9, 9, 2, 5, 5]
 
 
-def placed(points: list[tuple[int, int]], buckets: list[int]) -> tuple[Shelves, np.ndarray]:
+def placed(points: list[tuple[int, int]], buckets: list[int]) -> tuple[BucketOrder, np.ndarray]:
     """The shelves of some points, and their centres."""
     values = np.array(points, float).T.copy()
     middle = centres(SPACE.sides, values, values)
@@ -53,7 +53,7 @@ def cut(points: list[tuple[int, int]], buckets: list[int], n_groups: int, seed: 
 
 
 def taken(
-    shelves: Shelves, sizes: np.ndarray, middle: np.ndarray, look: int | None
+    shelves: BucketOrder, sizes: np.ndarray, middle: np.ndarray, look: int | None
 ) -> list[list[int]]:
     """The rows of each group; look = None: at all rows."""
     random_state = seeded(b"take", "test")

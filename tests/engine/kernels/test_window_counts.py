@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.engine.kernels.window_counts import (
-    Baseline,
+    WindowCounts,
     baseline_of,
     counted,
     enter,
@@ -29,7 +29,7 @@ def array(rows: list[tuple[int, int]]) -> np.ndarray:
     return np.array(rows, np.int64).reshape(len(rows), 2)
 
 
-def told(window: Baseline) -> list[list[tuple[int, int]]]:
+def told(window: WindowCounts) -> list[list[tuple[int, int]]]:
     """The values of each attribute with their counts, in their order."""
     return [
         list(zip(window.values[j, :n].tolist(), window.counts[j, :n].tolist(), strict=True))

@@ -17,7 +17,7 @@ from shoal.engine.z.pairs import (
     room,
     take,
 )
-from shoal.engine.z.window import DONE, LOOK, PLACE, ROOM, Cells, Reach
+from shoal.engine.z.window import DONE, LOOK, PLACE, ROOM, ZCells, ZWindow
 
 #: Many keys and subjects of which few are different, some of them huge or below 0.
 NUMBERS = [1, 2, 3, -1, -(2**63), 2**63 - 1, 2**32, 12345678901234567]
@@ -29,9 +29,9 @@ def place(z: int = 2) -> np.ndarray:
     return marks
 
 
-def cells(n: int, n_cells: int = 1) -> Cells:
+def cells(n: int, n_cells: int = 1) -> ZCells:
     shape = n, n_cells
-    return Cells(np.full(shape, -1), np.zeros(shape, np.int64), np.zeros(n, np.int64),
+    return ZCells(np.full(shape, -1), np.zeros(shape, np.int64), np.zeros(n, np.int64),
                  np.full(n, np.nan))  # fmt: skip
 
 
@@ -47,7 +47,7 @@ class World:
     def take(self, key: int, subject: int) -> tuple[int, int]:
         """Take in a row; give its rung and how many stand behind it."""
         out, cursor = cells(1), np.zeros(1, np.int64)
-        reach = Reach(False, float(self.rows), self.rows - 1.0, 0.0)
+        reach = ZWindow(False, float(self.rows), self.rows - 1.0, 0.0)
         given = np.array([subject]), np.array([np.nan]), np.array([[key]])
         while (why := take(self.table, self.place, reach, *given, out, cursor)) == ROOM:
             wanted = [
@@ -98,7 +98,7 @@ def test_what_leaves_the_window_leaves_no_line_behind() -> None:
 
 def test_it_stops_where_the_window_is_looked_at_and_goes_on() -> None:
     table, marks, cursor, out = empty(), place(1), np.zeros(1, np.int64), cells(4)
-    reach = Reach(True, 2.0, 2.0, 2.0)
+    reach = ZWindow(True, 2.0, 2.0, 2.0)
     given = np.arange(4), np.array([0.0, 1.0, 2.0, 3.0]), np.ones((4, 1), np.int64)
     assert take(table, marks, reach, *given, out, cursor) == LOOK
     assert cursor[0] == 2

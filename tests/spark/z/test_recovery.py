@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
 from shoal.errors import DataError, ShoalError
 from shoal.run.state.versions import Versions
 from shoal.spark.columns import TICK, order_column
 from shoal.spark.ledger import Ledger, Plan, Turn, shard_folder
-from shoal.spark.shard_job import Recipe
+from shoal.spark.shard_job import ShardJob
 from shoal.spark.z.head import CellHead
 from shoal.spark.z.shard import STRETCH, CellTurn, _whole, tasks_of
 from shoal.spark.z.split import Stretch
@@ -34,8 +34,8 @@ def turn_of(folder: Path, case: Case, **options: Any) -> CellTurn:
     job = {"policy": "ab"}
     ledger, plan = Ledger(folder / "state", job=job, seal=None), Plan(N_SHARDS, None, SEED.hex())
     ledger.add_plan(plan)
-    recipe = Recipe(
-        case.schema, case.policy, ZAnonymous(**case.knobs), case.publish, case.table().schema,
+    recipe = ShardJob(
+        case.schema, case.policy, ZAnonymizer(**case.knobs), case.publish, case.table().schema,
         ledger.folder, job, None, N_SHARDS, folder / "bad", traced=False, **options,
     )  # fmt: skip
     batch = CellHead(tasks_of(recipe, plan)).batch(0.0, recipe.types)

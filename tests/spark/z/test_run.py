@@ -16,7 +16,7 @@ from shoal.run.core import summary_of
 from shoal.spark.z.decide import Decided
 from shoal.spark.z.head import CellHead
 from shoal.spark.z.join import Joining, JoiningEngine
-from shoal.spark.z.split import Parts, Stretch, apart, shards_of
+from shoal.spark.z.split import SplitRows, Stretch, apart, shards_of
 from shoal.spec.ladder import Path
 from shoal.spec.policy import Policy, Window, ZAnonymity
 from shoal.spec.schema import Quasi, Schema
@@ -126,17 +126,17 @@ def test_a_missing_value_is_no_cell():
     parts = apart(codes, clock, 10, [2], 3)
     assert parts.rows.tolist() == [10, 12]
     assert parts.clock.tolist() == [0.0, 2.0]
-    assert repr(parts) == "Parts(2 parts)"
+    assert repr(parts) == "SplitRows(2 parts)"
 
 
 def test_parts_and_what_is_decided_travel_as_batches():
     codes, clock = sites("a/b", "c/d")
     parts = apart(codes, clock, 0, [2], 3)
-    for here, there in zip(parts, Parts.of_batch(parts.to_batch()), strict=True):
+    for here, there in zip(parts, SplitRows.of_batch(parts.to_batch()), strict=True):
         assert np.array_equal(here, there)
         assert there.flags.writeable
     nothing = parts.of_shard(7)
-    assert Parts.of_batch(nothing.to_batch()).cells.shape == (0, 2)
+    assert SplitRows.of_batch(nothing.to_batch()).cells.shape == (0, 2)
     decided = Decided(np.array([4, 9]), np.array([[0, -2], [1, -1]]), np.array([[5, 0], [3, 0]]))
     for here, there in zip(decided, Decided.of_batch(decided.to_batch()), strict=True):
         assert np.array_equal(here, there)

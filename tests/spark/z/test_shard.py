@@ -16,7 +16,7 @@ from shoal.spark.columns import CORRUPT, TICK
 from shoal.spark.ledger import Turn, shard_folder
 from shoal.spark.shard_io import lines_path
 from shoal.spark.z.head import CellHead
-from shoal.spark.z.join import Turn as ZTurn
+from shoal.spark.z.join import JoinedTurn as ZTurn
 from shoal.spark.z.shard import PART, STRETCH, CellTurn, Kept, Segment, tasks_of
 from shoal.spark.z.split import Stretch
 from shoal.spark.z.tasks import Moment

@@ -17,22 +17,22 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.arrow.hold import ARRIVED_S, ROW
-from shoal.arrow.order import Arranged
+from shoal.arrow.order import Departures
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.publishing import publisher_of, subject_type, subjects_in
 from shoal.arrow.release import Publish
 from shoal.arrow.z.trace import CellTracer
 from shoal.io.base import Chunk
-from shoal.run.core import Decider
-from shoal.run.intake import Intake, Taken
+from shoal.run.core import RunCore
+from shoal.run.intake import EncodedChunk, Intake
 from shoal.spark.ledger import Ledger, Plan
-from shoal.spark.shard_job import Recipe
+from shoal.spark.shard_job import ShardJob
 from shoal.spark.z.decide import CellShard, Decided
 from shoal.spark.z.head import CellHead
-from shoal.spark.z.join import Turn
-from shoal.spark.z.split import Parts, Stretch
+from shoal.spark.z.join import JoinedTurn
+from shoal.spark.z.split import SplitRows, Stretch
 from shoal.spark.z.tasks import CellTasks
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import Grid, Open, Path
@@ -82,7 +82,7 @@ class Case:
 
     def tasks(self, n_shards: int) -> CellTasks:
         return CellTasks(
-            self.schema, self.policy, ZAnonymous(**self.knobs), self.publish, SEED, n_shards, True
+            self.schema, self.policy, ZAnonymizer(**self.knobs), self.publish, SEED, n_shards, True
         )
 
 
@@ -185,7 +185,7 @@ class Books:
         self._publisher = publisher_of(case.schema, case.publish, kind, one_by_one=True)
         self._tracer = CellTracer(_Lines(found), subject_type(case.schema, kind), case.schema)
 
-    def write(self, taken: Taken, arranged: Arranged | None) -> None:
+    def write(self, taken: EncodedChunk, arranged: Departures | None) -> None:
         self._found.bad += [(row.row, row.reason, row.raw) for row in taken.bad]
         if taken.bad:
             inputs = np.array([row.row for row in taken.bad])
@@ -199,9 +199,9 @@ class Books:
             self._tracer.decided(arranged, inputs, arrived_s, subjects, seq)
 
 
-def decider_of(case: Case) -> Decider:
-    return Decider(
-        case.schema, case.policy, ZAnonymous(**case.knobs), case.publish, SEED,
+def decider_of(case: Case) -> RunCore:
+    return RunCore(
+        case.schema, case.policy, ZAnonymizer(**case.knobs), case.publish, SEED,
         by_clock=False, with_subject=True,
     )  # fmt: skip
 
@@ -285,7 +285,7 @@ class Shards:
             stretches = [tasks.survey(batch, *both) for both in zip(pieces, begins, strict=True)]
         begins = head.begins(stretches)
         parts = [
-            Parts.of_batch(tasks.parts(batch, *both).to_batch())
+            SplitRows.of_batch(tasks.parts(batch, *both).to_batch())
             for both in zip(pieces, begins, strict=True)
         ]
         shards = []
@@ -300,7 +300,7 @@ class Shards:
             ]
             looks = head.due(chain.from_iterable(moments))
         decided: list[Decided] = []
-        turns: list[Turn] = []
+        turns: list[JoinedTurn] = []
         first = 0
         for look in looks:
             decided += _decide(shards, parts, first, look.row)
@@ -309,7 +309,7 @@ class Shards:
             self.found.estimates.append(head.look(look, lambda z: [s.shown(z) for s in shards]))
             for shard in shards:
                 shard.follow(head.z)
-            turns.append(Turn(look.row, head.z))
+            turns.append(JoinedTurn(look.row, head.z))
             first = look.row
         decided += _decide(shards, parts, first, 2**62)
         batch = batch._replace(turns=(*batch.turns, *turns))
@@ -323,15 +323,15 @@ class Shards:
 
 
 def _decide(
-    shards: list[CellShard], parts: list[Parts], first: int, after: int
+    shards: list[CellShard], parts: list[SplitRows], first: int, after: int
 ) -> list[Decided]:  # fmt: skip
     """Let each shard decide its parts of the rows from one row to before another."""
     found = []
     for number, shard in enumerate(shards):
         mine = [piece.of_shard(number) for piece in parts]
-        whole = Parts(*map(np.concatenate, zip(*mine, strict=True)))
+        whole = SplitRows(*map(np.concatenate, zip(*mine, strict=True)))
         here = (whole.rows >= first) & (whole.rows < after)
-        decided = shard.decide(Parts(*(column[here] for column in whole)))
+        decided = shard.decide(SplitRows(*(column[here] for column in whole)))
         found.append(Decided.of_batch(decided.to_batch()))
     return found
 
@@ -367,12 +367,12 @@ def story(n_rows: int, **more: Any) -> Case:
 
 def settled(
     folder: File, case: Case, n_shards: int, *, traced: bool
-) -> tuple[Ledger, Recipe, Plan]:
+) -> tuple[Ledger, ShardJob, Plan]:
     """A job that is about to begin."""
     job = {"policy": "ab"}
     ledger, plan = Ledger(folder / "state", job=job, seal=None), Plan(n_shards, None, SEED.hex())
-    recipe = Recipe(
-        case.schema, case.policy, ZAnonymous(**case.knobs), case.publish, case.table().schema,
+    recipe = ShardJob(
+        case.schema, case.policy, ZAnonymizer(**case.knobs), case.publish, case.table().schema,
         ledger.folder, job, None, n_shards, folder / "bad", traced,
     )  # fmt: skip
     ledger.add_plan(plan)

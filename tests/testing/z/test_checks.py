@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.engine.base import Codes, Decisions, Engine
 from shoal.engine.space import Space
 from shoal.engine.z.climbing import Rule, rebuild
@@ -21,7 +21,7 @@ from shoal.testing.streams import Stream
 from shoal.testing.z.hostile import flood
 
 
-class Faulty(ZAnonymous):
+class Faulty(ZAnonymizer):
     """z-anonymity with an engine that is spoilt on purpose."""
 
     engine: type[LadderEngine] = LadderEngine
@@ -229,8 +229,8 @@ LATE = "times that go back, window in seconds"
     ],
 )
 def test_a_check_catches(check: Check, engine: type[LadderEngine], name: str, says: str) -> None:
-    stream = hostile_streams(ZAnonymous)[name]
-    check(ZAnonymous(), stream)
+    stream = hostile_streams(ZAnonymizer)[name]
+    check(ZAnonymizer(), stream)
     with pytest.raises(AssertionError, match=says):
         check(faulty(engine), stream)
 
@@ -256,8 +256,8 @@ class LiesInEstimates(Spoilt):
     ],
 )
 def test_an_estimate_that_isnt_true_is_caught(field: str, by: float, says: str) -> None:
-    stream = hostile_streams(ZAnonymous)["rare values beside a popular one, window in seconds"]
-    checks.check_promise(ZAnonymous(probability=0.9), stream)
+    stream = hostile_streams(ZAnonymizer)["rare values beside a popular one, window in seconds"]
+    checks.check_promise(ZAnonymizer(probability=0.9), stream)
     lies = type("Lies", (LiesInEstimates,), {"field": field, "by": by})
     with pytest.raises(AssertionError, match=says):
         checks.check_promise(faulty(lies, probability=0.9), stream)
@@ -268,7 +268,7 @@ def test_two_estimates_before_one_row_are_caught() -> None:
         def spoil(self, d: Decisions) -> Decisions:
             return d._replace(estimates=np.repeat(d.estimates, 2))
 
-    stream = hostile_streams(ZAnonymous)[RARE]
+    stream = hostile_streams(ZAnonymizer)[RARE]
     with pytest.raises(AssertionError, match="two estimates before row"):
         checks.check_promise(faulty(Repeats), stream)
 
@@ -290,7 +290,7 @@ def test_memory_that_isnt_given_back_is_caught(engine: type[LadderEngine]) -> No
 
 
 def test_one_that_accepts_what_it_doesnt_know_is_caught() -> None:
-    class Accepts(ZAnonymous):
+    class Accepts(ZAnonymizer):
         missing = ("quarantine", "extended", "maybe")
 
     with pytest.raises(AssertionError, match="starts with"):
@@ -298,13 +298,13 @@ def test_one_that_accepts_what_it_doesnt_know_is_caught() -> None:
 
 
 def test_what_counts_as_the_peer_does_is_judged_so() -> None:
-    stream = hostile_streams(ZAnonymous)[RARE]
-    checks.check_promise(ZAnonymous(count="plain"), stream)
-    checks.check_cover(ZAnonymous(count="plain"), stream)
+    stream = hostile_streams(ZAnonymizer)[RARE]
+    checks.check_promise(ZAnonymizer(count="plain"), stream)
+    checks.check_cover(ZAnonymizer(count="plain"), stream)
 
 
 def test_a_flood_is_one_window() -> None:
-    stream, quiet = flood(ZAnonymous, 50, 10)
+    stream, quiet = flood(ZAnonymizer, 50, 10)
     times = stream.codes.times
     assert times[quiet - 1] - times[0] < 10.0
     assert (np.diff(times[quiet:]) >= 10.0).all()
@@ -312,8 +312,8 @@ def test_a_flood_is_one_window() -> None:
 
 
 def test_every_kind_of_ladder_window_and_gap_is_drawn() -> None:
-    drawn: list[tuple[ZAnonymous, Stream]] = []
-    run_check(lambda recipe, stream: drawn.append((recipe, stream)), ZAnonymous, examples=80)  # type: ignore[arg-type]
+    drawn: list[tuple[ZAnonymizer, Stream]] = []
+    run_check(lambda recipe, stream: drawn.append((recipe, stream)), ZAnonymizer, examples=80)  # type: ignore[arg-type]
     drawn = [(recipe, stream) for recipe, stream in drawn if stream.schema.quasi[0].name == "q0"]
     streams = [stream for _, stream in drawn]
     kinds = {type(quasi.domain).__name__ for stream in streams for quasi in stream.schema.quasi}
@@ -328,7 +328,7 @@ def test_every_kind_of_ladder_window_and_gap_is_drawn() -> None:
 
 
 def test_hostile_streams_have_ladders_of_each_kind() -> None:
-    streams = hostile_streams(ZAnonymous).values()
+    streams = hostile_streams(ZAnonymizer).values()
     kinds = {type(quasi.domain) for stream in streams for quasi in stream.schema.quasi}
     assert kinds > {Open, Path}
     assert Grid not in kinds

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from shoal.arrow.columns import dictionary_indices
 from shoal.arrow.ladders import rung_column
-from shoal.arrow.order import Arranged
+from shoal.arrow.order import Departures
 from shoal.arrow.pseudonyms import COLUMN
 from shoal.arrow.release import Publish, Release
 from shoal.engine.base import Outcome
@@ -57,7 +57,7 @@ class CellPublisher:
         """The place in the output of the next row."""
         return self._next
 
-    def release(self, arranged: Arranged) -> tuple[Release, Ints]:
+    def release(self, arranged: Departures) -> tuple[Release, Ints]:
         """Give a release, and the place in the output of each row (-1: it isn't in it)."""
         is_out = arranged.outcomes != Outcome.suppressed
         levels, payload = arranged.levels, arranged.payload

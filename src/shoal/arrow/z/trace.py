@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrow.order import Arranged
+from shoal.arrow.order import Departures
 from shoal.arrow.trace import Lines, finite, known
 from shoal.engine.decisions import MISSING
 from shoal.engine.kernels.arrays import Floats, Ints
@@ -64,7 +64,7 @@ class CellTracer:
         self._rungs = np.array([n_rungs(quasi.domain) for quasi in schema.quasi])
 
     def decided(
-        self, arranged: Arranged, inputs: Ints, arrived_s: Floats, subjects: Any, seq: Ints
+        self, arranged: Departures, inputs: Ints, arrived_s: Floats, subjects: Any, seq: Ints
     ) -> None:
         """Rows leave: ``inputs`` are their positions in the input, ``seq`` in the output."""
         n, n_cells = arranged.levels.shape

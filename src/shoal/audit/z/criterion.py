@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shoal.audit.report import Figure, Verdict, decide
 from shoal.audit.z.crowds import decided_again
-from shoal.audit.z.evidence import Cells
+from shoal.audit.z.evidence import CellEvidence
 from shoal.audit.z.trace import QUARANTINED, SUPPRESSED, CellTrace
 from shoal.spec.ladder import n_rungs
 
@@ -45,7 +45,7 @@ class _Found:
         )
 
 
-def check(cells: Cells) -> Verdict:
+def check(cells: CellEvidence) -> Verdict:
     """Decide each cell again, from the original, and count who was behind what was published.
 
     z is the one that the trace says was in force, which may not be below the promised one. A cell
@@ -94,12 +94,12 @@ def check(cells: Cells) -> Verdict:
     return decide(_NAME, flaws, kept=kept, doubt=cells.doubt, figures=figures)
 
 
-def _too_small(cells: Cells, trace: CellTrace) -> list[str]:
+def _too_small(cells: CellEvidence, trace: CellTrace) -> list[str]:
     n = int(np.count_nonzero((trace.outcome != QUARANTINED) & (trace.z < cells.policy.z)))
     return [f"{n:,} cells were decided with a z below {cells.policy.z}"] if n else []
 
 
-def _behind(cells: Cells, trace: CellTrace, a: int) -> _Found:
+def _behind(cells: CellEvidence, trace: CellTrace, a: int) -> _Found:
     """Decide the cells of an attribute again, and count who is behind those that are published."""
     ladders = cells.ladders[a]
     n_levels = ladders.nodes.shape[1]

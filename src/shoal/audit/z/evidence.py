@@ -1,8 +1,8 @@
 """All that the audit of z-anonymity was given, joined: which cell is whose, and when it came.
 
 A row of the output and its lines in the trace are joined by ``seq``, a line and its row of the
-original by ``row``. Where the trace isn't sound (see `Cells.doubt`) no promise that needs it is
-called kept.
+original by ``row``. Where the trace isn't sound (see `CellEvidence.doubt`) no promise that needs it
+is called kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from shoal.audit.z.values import Ladders, read_ladders
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Schema
 
-__all__ = ["Cells", "Count", "Rows"]
+__all__ = ["CellEvidence", "Count", "RowEvidence"]
 
 #: Who counts as behind a parent: those whose finer value is neither public nor one subject short of
 #: it, or all under it.
@@ -41,7 +41,7 @@ Count = Literal["residual", "plain"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Rows:
+class RowEvidence:
     """The rows that the trace calls decided, in the order of arrival.
 
     Parameters
@@ -62,7 +62,7 @@ class Rows:
         return len(self.number)
 
 
-class Cells:
+class CellEvidence:
     """The output, the trace and the original of a run with z, and what follows from them."""
 
     def __init__(
@@ -120,7 +120,7 @@ class Cells:
         return column(self.published, name)
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> RowEvidence:
         """The rows that were decided, by the trace, which must be given."""
         trace = self.trace
         assert trace is not None
@@ -133,7 +133,7 @@ class Cells:
         line = np.full((len(number), len(self.schema.quasi)), -1, dtype=np.int64)
         of_cell = trace.attribute[lines] >= 0
         line[place[which[of_cell]], trace.attribute[lines[of_cell]]] = lines[of_cell]
-        return Rows(number[order], first[order], line)
+        return RowEvidence(number[order], first[order], line)
 
     @cached_property
     def doubt(self) -> str | None:

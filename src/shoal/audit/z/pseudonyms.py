@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from shoal.audit.columns import counted, encoded, mask, spelled, take
 from shoal.audit.report import Verdict, decide
-from shoal.audit.z.evidence import Cells
+from shoal.audit.z.evidence import CellEvidence
 from shoal.audit.z.trace import CellTrace
 
 __all__ = ["check"]
 
 
-def check(cells: Cells) -> Verdict | None:
+def check(cells: CellEvidence) -> Verdict | None:
     """Check who has which pseudonym in which period, if pseudonyms are published."""
     if not cells.pseudonym:
         return None
@@ -69,7 +69,7 @@ def _mixed(
 
 
 def _periods(
-    cells: Cells, trace: CellTrace, rows: NDArray[np.int64]
+    cells: CellEvidence, trace: CellTrace, rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64] | None, str | None]:
     """The period of each row, or why it can't be told."""
     if cells.rotate is None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from shoal.audit.columns import Array, column, encoded, is_number, is_text, numbers, take
 from shoal.audit.times import seconds
-from shoal.audit.z.evidence import Cells
+from shoal.audit.z.evidence import CellEvidence
 from shoal.audit.z.trace import QUARANTINED, CellTrace
 from shoal.audit.z.values import FARTHEST
 from shoal.spec.hierarchy import Hierarchy, Range
@@ -55,7 +55,7 @@ class Unexplained:
     n_doubtful: int
 
 
-def unexplained(cells: Cells, trace: CellTrace) -> Unexplained:
+def unexplained(cells: CellEvidence, trace: CellTrace) -> Unexplained:
     """Look for what is wrong with the quarantined rows that the original has."""
     numbered = np.unique(trace.row[trace.outcome == QUARANTINED])
     places = cells.places(numbered)
@@ -80,7 +80,7 @@ def unexplained(cells: Cells, trace: CellTrace) -> Unexplained:
     )
 
 
-def _subject(cells: Cells, places: NDArray[np.int64]) -> tuple[Mask, Mask]:
+def _subject(cells: CellEvidence, places: NDArray[np.int64]) -> tuple[Mask, Mask]:
     assert cells.schema.subject is not None
     bad = cells.subject_of_input[places] < 0
     array = take(column(cells.original, cells.schema.subject), places)
@@ -90,7 +90,7 @@ def _subject(cells: Cells, places: NDArray[np.int64]) -> tuple[Mask, Mask]:
 
 
 def _time(
-    cells: Cells, numbered: NDArray[np.int64], places: NDArray[np.int64]
+    cells: CellEvidence, numbered: NDArray[np.int64], places: NDArray[np.int64]
 ) -> tuple[Mask, Mask]:
     """Rows without a time, or that come too late; and those whose time is hard to read."""
     if cells.schema.time is None:
@@ -111,7 +111,7 @@ def _time(
     return bad, _is_unclear(array, _MOMENT, _NUMBER) | has_limit
 
 
-def _quasi(cells: Cells, places: NDArray[np.int64]) -> list[tuple[Mask, Mask]]:
+def _quasi(cells: CellEvidence, places: NDArray[np.int64]) -> list[tuple[Mask, Mask]]:
     """Rows with a value that is missing, or that its domain doesn't have, by attribute."""
     found = []
     for attribute, ladders in zip(cells.schema.quasi, cells.ladders, strict=True):

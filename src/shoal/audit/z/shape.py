@@ -10,7 +10,7 @@ from shoal.audit.columns import encoded, is_text, same, take
 from shoal.audit.report import Verdict
 from shoal.audit.secrecy import judged_secrecy
 from shoal.audit.shape import judged_columns
-from shoal.audit.z.evidence import Cells
+from shoal.audit.z.evidence import CellEvidence
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import AnyDomain, Grid, rungs
 
@@ -20,7 +20,7 @@ _INTERVAL = re.compile(r"\[([^\s,\[\]()]+), [^\s,\[\]()]+\)")
 _CELL = re.compile(r"([^\s,/]+),([^\s,/]+)/[0-9]+")
 
 
-def check(cells: Cells) -> Verdict:
+def check(cells: CellEvidence) -> Verdict:
     """Check that the public columns are there once and in order, and their labels in the domain.
 
     Columns that are there beyond these are a matter of secrecy, not of shape.
@@ -30,7 +30,7 @@ def check(cells: Cells) -> Verdict:
     return judged_columns(names, cells.public_columns, order, _labels(cells))
 
 
-def _labels(cells: Cells) -> list[str]:
+def _labels(cells: CellEvidence) -> list[str]:
     flaws = []
     for attribute in cells.schema.quasi:
         domain, array = attribute.domain, cells.shown(attribute.name)
@@ -60,12 +60,12 @@ def _is_label(domain: AnyDomain, label: str) -> bool:
         return False
 
 
-def secrecy(cells: Cells) -> Verdict:
+def secrecy(cells: CellEvidence) -> Verdict:
     """Look for columns that nobody asked to publish, and for the subject under another name."""
     return judged_secrecy(cells.published, cells.schema, cells.public_columns, _disguised(cells))
 
 
-def _disguised(cells: Cells) -> list[str]:
+def _disguised(cells: CellEvidence) -> list[str]:
     """Columns that are published and whose values are those of the subject."""
     if cells.trace is None:
         return []

@@ -30,7 +30,7 @@ from shoal.models.z import (
     simulated_shares,
 )
 
-__all__ = ["Ask", "model_z"]
+__all__ = ["ModelOptions", "model_z"]
 
 #: The seeds of the simulation.
 SEEDS = tuple(range(10))
@@ -41,7 +41,7 @@ PROBABILITY = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ModelOptions:
     """What the command line asks for; None is what wasn't said."""
 
     data: str | None
@@ -66,7 +66,7 @@ class Ask:
     as_json: bool
 
 
-def model_z(ask: Ask) -> int:
+def model_z(ask: ModelOptions) -> int:
     """Tell what the model says; give the exit code."""
     _check(ask)
     if ask.data is None:
@@ -74,7 +74,7 @@ def model_z(ask: Ask) -> int:
     return _of_data(ask, ask.data)
 
 
-def _check(ask: Ask) -> None:
+def _check(ask: ModelOptions) -> None:
     """Refuse what makes no sense, all at once."""
     problems = []
     if ask.probability is not None and not 0.0 < ask.probability <= 1.0:
@@ -111,7 +111,7 @@ def _check(ask: Ask) -> None:
 # -- parameters on the command line -------------------------------------------------------------
 
 
-def _of_parameters(ask: Ask) -> int:
+def _of_parameters(ask: ModelOptions) -> int:
     scenario = _scenario(ask)
     points = curve(scenario) if ask.curve or ask.plot or ask.probability else ()
     reached = None if ask.probability is None else _least(scenario, points, ask.probability)
@@ -160,7 +160,7 @@ def _of_parameters(ask: Ask) -> int:
     return 0
 
 
-def _scenario(ask: Ask) -> Scenario:
+def _scenario(ask: ModelOptions) -> Scenario:
     problems = [
         Problem(f"--{name}", "must be a finite number of at least 0", f"{value:g}")
         for name, value in (("rate", ask.rate), ("exponent", ask.exponent))
@@ -215,7 +215,7 @@ def _least(scenario: Scenario, points: tuple[Point, ...], probability: float) ->
 # -- data ---------------------------------------------------------------------------------------
 
 
-def _of_data(ask: Ask, data: str) -> int:
+def _of_data(ask: ModelOptions, data: str) -> int:
     columns = columns_of(ask.job, ask.subject, ask.attribute, ask.time, data, ask.from_format)
     given = ask.window if ask.window_rows is None else float(ask.window_rows)
     in_rows = ask.window_rows is not None or columns.time is None
@@ -254,7 +254,7 @@ def _of_data(ask: Ask, data: str) -> int:
     return 0
 
 
-def _check_time(ask: Ask, columns: Columns) -> None:
+def _check_time(ask: ModelOptions, columns: Columns) -> None:
     if ask.window is not None and columns.time is None:
         raise JobError(
             Problem(
@@ -264,7 +264,7 @@ def _check_time(ask: Ask, columns: Columns) -> None:
         )  # fmt: skip
 
 
-def _tell_sample(data: str, sample: Sample, ask: Ask) -> None:
+def _tell_sample(data: str, sample: Sample, ask: ModelOptions) -> None:
     """What the figures rest on, aloud."""
     rest = "" if sample.is_whole else f", the first ones: --rows {ask.rows} bounds the sample"
     say(f"{data}: {sample.n_rows:,} rows, {len(sample.events):,} events{rest}")
@@ -275,7 +275,7 @@ def _tell_sample(data: str, sample: Sample, ask: Ask) -> None:
 
 
 def _choices_json(
-    ask: Ask, sample: Sample, choices: list[Choice], chosen: Choice, probability: float
+    ask: ModelOptions, sample: Sample, choices: list[Choice], chosen: Choice, probability: float
 ) -> dict[str, Any]:
     def told(choice: Choice) -> dict[str, Any]:
         found = choice.estimate
@@ -304,7 +304,7 @@ def _choices_json(
     }
 
 
-def _draw(ask: Ask, path: Path, points: tuple[Point, ...], title: str) -> None:
+def _draw(ask: ModelOptions, path: Path, points: tuple[Point, ...], title: str) -> None:
     text = svg(rising(points), k=ask.k, probability=ask.probability, title=title)
     try:
         path.write_text(text, encoding="utf-8")

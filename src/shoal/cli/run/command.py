@@ -22,7 +22,7 @@ from shoal.cli.run.endpoints import (
     output_of,
     trace_outlet,
 )
-from shoal.cli.run.monitor import Eyes
+from shoal.cli.run.monitor import Monitor
 from shoal.cli.signals import ended_by_signals
 from shoal.cli.terminal import Progress, say, tell
 from shoal.engine.jit import is_cold, sources_digest
@@ -35,13 +35,13 @@ from shoal.run.pipeline import Run
 from shoal.run.recovery import Recovery
 from shoal.run.state.seal import Seal
 
-__all__ = ["Ask", "refuse_overwriting", "run", "warn_of"]
+__all__ = ["RunOptions", "refuse_overwriting", "run", "warn_of"]
 
 log = logging.getLogger("shoal.run")
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RunOptions:
     """What the command line says beside the job; None where it says nothing."""
 
     source: str | None = None
@@ -59,7 +59,7 @@ class Ask:
     quiet: bool = False
 
 
-def run(job_path: Path, ask: Ask) -> int:
+def run(job_path: Path, ask: RunOptions) -> int:
     """Anonymize a stream; give the exit code."""
     configure_logs(ask.log)
     job = Job.load(job_path)
@@ -83,7 +83,7 @@ def run(job_path: Path, ask: Ask) -> int:
         stack.callback(bad_rows.close)
         # Lines for programs and a line that is drawn anew don't go together.
         progress = stack.enter_context(Progress(quiet=ask.quiet or ask.log is not None))
-        eyes = Eyes(job, progress, ask.metrics, stack, quiet=ask.quiet)
+        eyes = Monitor(job, progress, ask.metrics, stack, quiet=ask.quiet)
         if is_cold():
             progress.note("compiling, once for this version …")
         running = job.pipeline.run(
@@ -112,7 +112,7 @@ def run(job_path: Path, ask: Ask) -> int:
     return _finish(job, running, caught, seconds, sink_spec, ask)
 
 
-def _recovery(job: Job, source: Input, sink: Output, ask: Ask) -> Recovery | None:
+def _recovery(job: Job, source: Input, sink: Output, ask: RunOptions) -> Recovery | None:
     if job.checkpoints is None:
         if ask.fall_back:
             what = "goes back to a checkpoint, and the job takes none"
@@ -157,7 +157,7 @@ def warn_of(text: str, progress: Progress | None = None) -> None:
 
 
 def _finish(
-    job: Job, running: Run, caught: list[int], seconds: float, sink: Output, ask: Ask
+    job: Job, running: Run, caught: list[int], seconds: float, sink: Output, ask: RunOptions
 ) -> int:
     summary = running.summary
     if ask.as_json:
@@ -211,7 +211,7 @@ def _refuse_foreign(source: Input, sink: Output) -> None:
             raise JobError(Problem(f"{name}.path", what, None, "Use `shoal spark`"))
 
 
-def _refuse_forgetting(job: Job, source: Input, sink: Output, ask: Ask) -> None:
+def _refuse_forgetting(job: Job, source: Input, sink: Output, ask: RunOptions) -> None:
     """Refuse what a restart would publish twice."""
     if job.checkpoints is not None:
         if source.path == "-" and source.kafka is None:
@@ -226,7 +226,7 @@ def _refuse_forgetting(job: Job, source: Input, sink: Output, ask: Ask) -> None:
             raise JobError(Problem(name, what, None, mend))
 
 
-def _refuse_endless_tables(job: Job, source: Input, ask: Ask) -> None:
+def _refuse_endless_tables(job: Job, source: Input, ask: RunOptions) -> None:
     """Refuse to publish a table that hasn't ended: it is measured against all of its rows."""
     if job.anonymizer.publishes != "table":
         return
@@ -244,7 +244,7 @@ def _refuse_endless_tables(job: Job, source: Input, ask: Ask) -> None:
     )
 
 
-def _refuse_undoing(job: Job, ask: Ask) -> None:
+def _refuse_undoing(job: Job, ask: RunOptions) -> None:
     """Refuse a trace that tells whom each pseudonym stands for, unless that is wanted."""
     if job.publish.pseudonym is not None and ask.trace is not None and not ask.undo_pseudonyms:
         raise JobError(

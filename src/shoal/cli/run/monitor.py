@@ -11,7 +11,7 @@ from shoal.job import Job
 from shoal.metrics import Summary
 from shoal.run.recovery import Saved
 
-__all__ = ["Eyes", "Seen"]
+__all__ = ["Monitor", "Seen"]
 
 #: How often, in seconds, figures are offered to whoever collects them.
 EVERY = 0.5
@@ -51,7 +51,7 @@ class Seen(Protocol):
         ...
 
 
-class Eyes:
+class Monitor:
     """Pass the figures of a run on.
 
     Parameters

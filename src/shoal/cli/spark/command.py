@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.cli.logs import configure_logs, is_logging, say_or_log
 from shoal.cli.run.command import refuse_overwriting, warn_of
 from shoal.cli.run.endpoints import input_of, output_of
-from shoal.cli.run.monitor import Eyes
+from shoal.cli.run.monitor import Monitor
 from shoal.cli.signals import ended_by_signals
 from shoal.cli.terminal import Progress, say, tell
 from shoal.errors import JobError, Problem, ResourceError, ShoalError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-__all__ = ["Ask", "spark"]
+__all__ = ["SparkOptions", "spark"]
 
 log = logging.getLogger("shoal.spark")
 
@@ -48,7 +48,7 @@ LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class SparkOptions:
     """What the command line says beside the job; None where it says nothing."""
 
     source: str | None = None
@@ -69,7 +69,7 @@ class Ask:
     quiet: bool = False
 
 
-def spark(job_path: Path, ask: Ask) -> int:
+def spark(job_path: Path, ask: SparkOptions) -> int:
     """Anonymize a stream of Spark's; give the exit code."""
     configure_logs(ask.log)
     job = Job.load(job_path)
@@ -77,15 +77,15 @@ def spark(job_path: Path, ask: Ask) -> int:
     sink = output_of(job, ask.sink, ask.to_format)
     refuse_overwriting(job, job_path, source, sink, ask.trace)
     _need_spark()
-    from shoal.spark.support import check_able
+    from shoal.spark.support import check_support
 
-    check_able(job, job.spark.shards if ask.shards is None else ask.shards)
+    check_support(job, job.spark.shards if ask.shards is None else ask.shards)
     if not ask.quiet:
         for warning in job.warnings:
             warn_of(warning)
     with contextlib.ExitStack() as stack:
         progress = stack.enter_context(Progress(quiet=ask.quiet or ask.log is not None))
-        eyes = Eyes(job, progress, ask.metrics, stack, quiet=ask.quiet)
+        eyes = Monitor(job, progress, ask.metrics, stack, quiet=ask.quiet)
         progress.note("starting Spark …")
         session = _session(job, ask)
         stack.callback(session.stop)
@@ -129,7 +129,7 @@ def _need_spark() -> None:
         raise JobError(Problem("pyspark", what, None, mend)) from None
 
 
-def _session(job: Job, ask: Ask) -> SparkSession:
+def _session(job: Job, ask: SparkOptions) -> SparkSession:
     """A session as `spark-submit` has set it up, or one of our own."""
     # It warns of versions that work, and of nothing that a user could mend.
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
@@ -165,7 +165,9 @@ def _setting(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _finish(summary: Summary, n_read: int, seconds: float, caught: list[int], ask: Ask) -> int:
+def _finish(
+    summary: Summary, n_read: int, seconds: float, caught: list[int], ask: SparkOptions
+) -> int:
     if ask.as_json:
         more = {"seconds": round(seconds, 3), "interrupted": bool(caught)}
         tell(json.dumps(summary.as_dict() | more))

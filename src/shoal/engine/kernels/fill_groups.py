@@ -17,10 +17,10 @@ from shoal.engine.kernels.nearest import keep_nearest
 from shoal.engine.kernels.parts import in_parts
 from shoal.engine.kernels.rng import below
 
-__all__ = ["Shelves", "along_curve", "by_distance", "shelved"]
+__all__ = ["BucketOrder", "along_curve", "by_distance", "shelved"]
 
 
-class Shelves(NamedTuple):
+class BucketOrder(NamedTuple):
     """Rows bucket by bucket, along the curve in each; where each bucket begins (and the end)."""
 
     rows: Ints
@@ -29,12 +29,12 @@ class Shelves(NamedTuple):
 
 
 @kernel
-def shelved(bucket: Ints, n_buckets: int, keys: Ints) -> Shelves:
+def shelved(bucket: Ints, n_buckets: int, keys: Ints) -> BucketOrder:
     """Put rows on shelves, given the bucket and the key of each."""
     order = np.argsort(keys, kind="mergesort")
     places, starts = in_parts(picked(bucket, order), n_buckets)
     rows = picked(order, places)
-    return Shelves(rows, starts, picked(keys, rows))
+    return BucketOrder(rows, starts, picked(keys, rows))
 
 
 @kernel
@@ -86,7 +86,7 @@ def _random_shelf(left: Ints, random: Ints) -> int:
 
 
 @kernel
-def _random_place(shelves: Shelves, left: Ints, behind: Ints, random: Ints) -> int:
+def _random_place(shelves: BucketOrder, left: Ints, behind: Ints, random: Ints) -> int:
     """A place that isn't empty: from any place of any such shelf the next one, round the end."""
     b = _random_shelf(left, random)
     begin, end = shelves.starts[b], shelves.starts[b + 1]
@@ -95,7 +95,7 @@ def _random_place(shelves: Shelves, left: Ints, behind: Ints, random: Ints) -> i
 
 
 @kernel
-def _seen(shelves: Shelves, b: int, key: int, most: int, behind: Ints, before: Ints) -> Ints:
+def _seen(shelves: BucketOrder, b: int, key: int, most: int, behind: Ints, before: Ints) -> Ints:
     """The places of a shelf that are nearest along the curve to a key, nearest first.
 
     At the same distance the one before goes first.
@@ -124,7 +124,7 @@ def _seen(shelves: Shelves, b: int, key: int, most: int, behind: Ints, before: I
 
 @kernel
 def along_curve(
-    shelves: Shelves, sizes: Ints, centres: Floats, look: int, random: Ints
+    shelves: BucketOrder, sizes: Ints, centres: Floats, look: int, random: Ints
 ) -> tuple[Ints, Ints]:
     """Each group takes rows of every shelf that are near a random row.
 
@@ -175,7 +175,9 @@ def _apart(points: Floats, one: int, other: int) -> float:
 
 
 @kernel
-def by_distance(shelves: Shelves, sizes: Ints, centres: Floats, random: Ints) -> tuple[Ints, Ints]:
+def by_distance(
+    shelves: BucketOrder, sizes: Ints, centres: Floats, random: Ints
+) -> tuple[Ints, Ints]:
     """Each group takes the rows of every shelf that are nearest to a random row.
 
     Centres have attributes along the first axis; at the same distance the first along the curve

@@ -21,7 +21,7 @@ from shoal.engine.kernels.likeness import (
     numbers_of,
     undisclosed,
 )
-from shoal.engine.kernels.window_counts import Baseline, counted
+from shoal.engine.kernels.window_counts import WindowCounts, counted
 
 __all__ = ["MEASURE", "Measures", "all_measured", "emd_of", "keeps"]
 
@@ -58,7 +58,7 @@ def _emd(
 
 
 @kernel
-def emd_of(measures: Measures, window: Baseline, i: int, sensitive: Ints) -> float:
+def emd_of(measures: Measures, window: WindowCounts, i: int, sensitive: Ints) -> float:
     """How far some rows are from the window, for the i-th measure, which must be a closeness."""
     j = measures.asked["attribute"][i]
     counts = counted(window, j, sensitive)
@@ -70,7 +70,7 @@ def emd_of(measures: Measures, window: Baseline, i: int, sensitive: Ints) -> flo
 
 
 @kernel
-def keeps(measures: Measures, window: Baseline, i: int, counts: Ints, n: int) -> bool:
+def keeps(measures: Measures, window: WindowCounts, i: int, counts: Ints, n: int) -> bool:
     """Whether n rows, given how often they have each value of the window, keep the i-th measure."""
     asked = measures.asked[i]
     kind, j, bound = asked["kind"], asked["attribute"], asked["bound"]
@@ -92,7 +92,7 @@ def keeps(measures: Measures, window: Baseline, i: int, counts: Ints, n: int) ->
 
 
 @kernel
-def all_measured(measures: Measures, window: Baseline, sensitive: Ints) -> bool:
+def all_measured(measures: Measures, window: WindowCounts, sensitive: Ints) -> bool:
     """Whether rows, given their sensitive codes, keep all measures."""
     before, counts = -1, np.empty(0, np.int64)
     for i in range(len(measures.asked)):

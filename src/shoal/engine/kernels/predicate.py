@@ -14,7 +14,7 @@ from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Ints, Records
 from shoal.engine.kernels.lists import by_first, column, distinct, tally
 from shoal.engine.kernels.measured import Measures, all_measured
-from shoal.engine.kernels.window_counts import Baseline
+from shoal.engine.kernels.window_counts import WindowCounts
 
 __all__ = [
     "Limits",
@@ -44,7 +44,7 @@ class Limits(NamedTuple):
     k: int
     diversity: Records
     measures: Measures
-    window: Baseline
+    window: WindowCounts
 
 
 @kernel

@@ -1,7 +1,7 @@
 """The latest rows of a stream, held or not: the window that groups are measured against.
 
 A ring of their sensitive codes, so that the oldest can be taken out when a new one comes, and the
-`Baseline` of all that are in it. Where nothing is measured the ring has no places, and costs
+`WindowCounts` of all that are in it. Where nothing is measured the ring has no places, and costs
 nothing.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Ints, power_of_two
-from shoal.engine.kernels.window_counts import Baseline, enter, nothing, quit_by, room_for
+from shoal.engine.kernels.window_counts import WindowCounts, enter, nothing, quit_by, room_for
 
 __all__ = ["Recent", "empty", "note", "roomy"]
 
@@ -24,7 +24,7 @@ class Recent(NamedTuple):
     """
 
     sensitive: Ints
-    window: Baseline
+    window: WindowCounts
     span: Ints
 
 

@@ -39,7 +39,7 @@ from shoal.engine.kernels.rng import below
 __all__ = ["by_subjects", "by_values", "mend_parts"]
 
 
-class Parts(NamedTuple):
+class SplitGroups(NamedTuple):
     """The boxes of parts, attributes along the first axis, and their losses."""
 
     lo: Floats
@@ -48,9 +48,9 @@ class Parts(NamedTuple):
 
 
 @kernel
-def _boxes(sides: Sides, rows: Rows, part: Ints, n_parts: int) -> Parts:
+def _boxes(sides: Sides, rows: Rows, part: Ints, n_parts: int) -> SplitGroups:
     los, his = rows.lo, rows.hi
-    parts = Parts(
+    parts = SplitGroups(
         np.full((los.shape[0], n_parts), np.inf),
         np.full((los.shape[0], n_parts), -np.inf),
         np.empty(n_parts),
@@ -67,7 +67,7 @@ def _boxes(sides: Sides, rows: Rows, part: Ints, n_parts: int) -> Parts:
 
 
 @kernel
-def _widen(sides: Sides, parts: Parts, p: int, lo: Floats, hi: Floats) -> None:
+def _widen(sides: Sides, parts: SplitGroups, p: int, lo: Floats, hi: Floats) -> None:
     """Let a part take in a box."""
     part_lo, part_hi = box_of(parts.lo, p), box_of(parts.hi, p)
     join(sides, part_lo, part_hi, lo, hi)
@@ -121,7 +121,7 @@ def mend_parts(sides: Sides, limits: Limits, rows: Rows, part: Ints, n_parts: in
             if part[i] > p:
                 part[i] -= 1
         n_parts -= 1
-        # Parts before this one were fine, unless it was one of them that took it in.
+        # SplitGroups before this one were fine, unless it was one of them that took it in.
         p = min(p, nearest)
     return n_parts
 

@@ -12,10 +12,10 @@ import numpy as np
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Ints
 
-__all__ = ["Baseline", "baseline_of", "counted", "enter", "nothing", "quit_by", "room_for"]
+__all__ = ["WindowCounts", "baseline_of", "counted", "enter", "nothing", "quit_by", "room_for"]
 
 
-class Baseline(NamedTuple):
+class WindowCounts(NamedTuple):
     """How often each value occurs, attributes along the first axis; behind the first ``n[j]``
     values of attribute j there is room for more. ``n_rows`` has one entry.
     """
@@ -26,9 +26,9 @@ class Baseline(NamedTuple):
     n_rows: Ints
 
 
-def nothing(n_sensitive: int, room: int = 0) -> Baseline:
+def nothing(n_sensitive: int, room: int = 0) -> WindowCounts:
     """A window without rows, with room for so many different values."""
-    return Baseline(
+    return WindowCounts(
         np.zeros((n_sensitive, room), np.int64),
         np.zeros((n_sensitive, room), np.int64),
         np.zeros(n_sensitive, np.int64),
@@ -36,7 +36,7 @@ def nothing(n_sensitive: int, room: int = 0) -> Baseline:
     )
 
 
-def room_for(window: Baseline, values: int) -> Baseline:
+def room_for(window: WindowCounts, values: int) -> WindowCounts:
     """The same window with room for so many different values."""
     larger = nothing(len(window.n), values)
     used = window.values.shape[1]
@@ -46,7 +46,7 @@ def room_for(window: Baseline, values: int) -> Baseline:
 
 
 @kernel
-def baseline_of(sensitive: Ints) -> Baseline:
+def baseline_of(sensitive: Ints) -> WindowCounts:
     """The window of some rows, given their sensitive codes row by row."""
     n_rows, n_sensitive = sensitive.shape
     values = np.zeros((n_sensitive, n_rows), np.int64)
@@ -62,11 +62,11 @@ def baseline_of(sensitive: Ints) -> Baseline:
                 values[j, n[j]] = code
                 n[j] += 1
             counts[j, n[j] - 1] += 1
-    return Baseline(values, counts, n, np.array([n_rows], np.int64))
+    return WindowCounts(values, counts, n, np.array([n_rows], np.int64))
 
 
 @kernel
-def place_of(window: Baseline, j: int, code: int) -> int:
+def place_of(window: WindowCounts, j: int, code: int) -> int:
     """Where a value is, or would have to be."""
     low, high = 0, window.n[j]
     while low < high:
@@ -79,7 +79,7 @@ def place_of(window: Baseline, j: int, code: int) -> int:
 
 
 @kernel
-def enter(window: Baseline, sensitive: Ints) -> None:
+def enter(window: WindowCounts, sensitive: Ints) -> None:
     """A row comes into the window."""
     window.n_rows[0] += 1
     for j in range(len(sensitive)):
@@ -95,7 +95,7 @@ def enter(window: Baseline, sensitive: Ints) -> None:
 
 
 @kernel
-def quit_by(window: Baseline, sensitive: Ints) -> None:
+def quit_by(window: WindowCounts, sensitive: Ints) -> None:
     """A row leaves the window."""
     window.n_rows[0] -= 1
     for j in range(len(sensitive)):
@@ -109,7 +109,7 @@ def quit_by(window: Baseline, sensitive: Ints) -> None:
 
 
 @kernel
-def counted(window: Baseline, j: int, sensitive: Ints) -> Ints:
+def counted(window: WindowCounts, j: int, sensitive: Ints) -> Ints:
     """How often each value of the window occurs in some rows; nothing if it lacks one of theirs."""
     counts = np.zeros(window.n[j], np.int64)
     for i in range(len(sensitive)):

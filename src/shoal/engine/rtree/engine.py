@@ -24,7 +24,7 @@ from shoal.engine.kernels.predicate import any_diversity, needed
 from shoal.engine.rtree import chain_sampling as chains
 from shoal.engine.rtree import queue
 from shoal.engine.rtree import tree as rtree
-from shoal.engine.rtree.leaves import MARKS, Odds, Rules, State, move_samples, place, weigh_all
+from shoal.engine.rtree.leaves import MARKS, Odds, Rules, TreeState, move_samples, place, weigh_all
 from shoal.engine.rtree.release import force, gather_unmature, publish_leaf
 from shoal.engine.space import Codes, Space
 from shoal.engine.waiting import Waiting
@@ -138,7 +138,7 @@ class Dense(Active):
 class ActiveEngine(HoldingEngine):
     """One run of such a recipe."""
 
-    state: State
+    state: TreeState
 
     def __init__(self, space: Space, seed: bytes, rules: Rules) -> None:
         self._rules = rules
@@ -147,7 +147,7 @@ class ActiveEngine(HoldingEngine):
         scale = chains.scale_of(numbers["lowest"], numbers["highest"], trees)
         marks = np.zeros(1, MARKS)
         marks["now"], marks["due"], marks["before"] = -np.inf, np.inf, np.nan
-        state = State(
+        state = TreeState(
             held=held.empty(d, space.n_sensitive),
             until=np.full(room, np.inf),
             tree=rtree.empty(d, room),
@@ -197,7 +197,7 @@ class ActiveEngine(HoldingEngine):
 
 
 @kernel
-def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
+def _run(rules: Rules, state: TreeState, batch: Batch, out: Out) -> None:
     """Take in rows, flip coins and fire deadlines, between the rows and after them."""
     rows, settled = state.held, False
     timed = rules.odds.instant > 0.0
@@ -231,7 +231,7 @@ def _run(rules: Rules, state: State, batch: Batch, out: Out) -> None:
 
 
 @inlined
-def _take_in(rules: Rules, state: State, batch: Batch, out: Out) -> None:
+def _take_in(rules: Rules, state: TreeState, batch: Batch, out: Out) -> None:
     """A row comes; with instants of rows, a coin is flipped for each leaf."""
     rows, marks, timed = state.held, state.marks, rules.odds.instant > 0.0
     row = arrival(rows, batch)
@@ -258,7 +258,7 @@ def _take_in(rules: Rules, state: State, batch: Batch, out: Out) -> None:
 
 
 @inlined
-def _flip(rules: Rules, state: State, now: float, out: Out) -> None:
+def _flip(rules: Rules, state: TreeState, now: float, out: Out) -> None:
     """Publish the leaf whose coin shows heads at this instant, if any does.
 
     One draw decides for all leaves. The expected number of rows is 1, as many as have come: each
@@ -277,7 +277,7 @@ def _flip(rules: Rules, state: State, now: float, out: Out) -> None:
 
 
 @kernel
-def _meet(rules: Rules, state: State, position: int, time: float) -> None:
+def _meet(rules: Rules, state: TreeState, position: int, time: float) -> None:
     """Learn from a row how long it takes until the next one comes."""
     marks = state.marks
     if position > 0:
@@ -287,7 +287,7 @@ def _meet(rules: Rules, state: State, position: int, time: float) -> None:
 
 
 @kernel
-def _draw_due(rules: Rules, state: State) -> None:
+def _draw_due(rules: Rules, state: TreeState) -> None:
     """Say when the next leaf is due, since the tree has changed.
 
     Leaves go at the rate at which rows come. As coins have no memory, the time that has gone by
@@ -305,7 +305,7 @@ def _draw_due(rules: Rules, state: State) -> None:
 
 
 @kernel
-def _leaf_is_first(rules: Rules, state: State, batch: Batch) -> bool:
+def _leaf_is_first(rules: Rules, state: TreeState, batch: Batch) -> bool:
     """Whether a leaf is due before anything else happens."""
     due, cursor, times = state.marks["due"][0], batch.cursor, batch.codes.times
     marks = state.held.marks
@@ -326,7 +326,7 @@ def _leaf_is_first(rules: Rules, state: State, batch: Batch) -> bool:
 
 
 @kernel
-def _on_time(rules: Rules, state: State, out: Out) -> None:
+def _on_time(rules: Rules, state: TreeState, out: Out) -> None:
     """Publish the leaf that is due."""
     marks = state.marks
     marks["now"][0] = marks["due"][0]

@@ -30,7 +30,7 @@ from shoal.engine.rtree.tree import Tree, Wanted
 from shoal.engine.space import Deadlines
 from shoal.engine.waiting import uncount
 
-__all__ = ["MARKS", "Odds", "Rules", "State", "close_leaf", "leave_leaf",
+__all__ = ["MARKS", "Odds", "Rules", "TreeState", "close_leaf", "leave_leaf",
            "move_samples", "place", "weigh_all"]  # fmt: skip
 
 #: A leaf has at most so many times the rows that a group needs: one that can't be cut, though it
@@ -59,7 +59,7 @@ MARKS = np.dtype(
 )
 
 
-class State(NamedTuple):
+class TreeState(NamedTuple):
     """All that a run remembers. ``until`` says until when a row that was held may be held again."""
 
     held: Held
@@ -116,7 +116,7 @@ class Rules(NamedTuple):
 
 
 @kernel
-def place(rules: Rules, state: State, position: int) -> None:
+def place(rules: Rules, state: TreeState, position: int) -> None:
     """Let a row that is in no leaf join one, which is cut if that makes it large enough."""
     tree, rows = state.tree, state.held
     at = position & (len(rows.rows) - 1)
@@ -150,14 +150,14 @@ def place(rules: Rules, state: State, position: int) -> None:
 
 
 @kernel
-def _may_leave(rules: Rules, state: State, leaf: int) -> bool:
+def _may_leave(rules: Rules, state: TreeState, leaf: int) -> bool:
     """Whether a leaf keeps the promise."""
     positions = members(state.held.rows, state.tree.leaves, leaf)
     return len(positions) >= rules.odds.needed and may_be_group(rules.limits, state.held, positions)
 
 
 @kernel
-def _cut(rules: Rules, state: State, leaf: int) -> bool:
+def _cut(rules: Rules, state: TreeState, leaf: int) -> bool:
     """Make two leaves of one, if both may be published; whether that was done."""
     tree, rows = state.tree, state.held
     positions = members(rows.rows, tree.leaves, leaf)
@@ -184,7 +184,7 @@ def _cut(rules: Rules, state: State, leaf: int) -> bool:
 
 
 @kernel
-def _begin(rules: Rules, state: State, leaf: int) -> None:
+def _begin(rules: Rules, state: TreeState, leaf: int) -> None:
     """See to a leaf whose rows and box are new: what lies in it, and may it be published?"""
     tree = state.tree
     if rules.odds.samples > 0:
@@ -194,7 +194,7 @@ def _begin(rules: Rules, state: State, leaf: int) -> None:
 
 
 @kernel
-def _dissolve(state: State, leaf: int, positions: Ints) -> int:
+def _dissolve(state: TreeState, leaf: int, positions: Ints) -> int:
     """Take a leaf away from its rows; give its node, which is left as it is."""
     mask, subjects = len(state.held.rows) - 1, state.held.rows["subject"]
     for position in positions:
@@ -204,7 +204,7 @@ def _dissolve(state: State, leaf: int, positions: Ints) -> int:
 
 
 @kernel
-def close_leaf(rules: Rules, state: State, leaf: int) -> Ints:
+def close_leaf(rules: Rules, state: TreeState, leaf: int) -> Ints:
     """Take a leaf out of the tree, and give its rows, which are held but in no leaf then."""
     positions = members(state.held.rows, state.tree.leaves, leaf)
     rtree.tidy_node(rules.sides, state.tree, _dissolve(state, leaf, positions))
@@ -213,7 +213,7 @@ def close_leaf(rules: Rules, state: State, leaf: int) -> Ints:
 
 
 @kernel
-def leave_leaf(rules: Rules, state: State, position: int) -> None:
+def leave_leaf(rules: Rules, state: TreeState, position: int) -> None:
     """One row leaves its leaf, whose box shrinks to the others."""
     tree, rows = state.tree, state.held
     mask = len(rows.rows) - 1
@@ -267,7 +267,7 @@ def _weigh(
 
 
 @kernel
-def weigh_all(rules: Rules, state: State) -> None:
+def weigh_all(rules: Rules, state: TreeState) -> None:
     """Bring all chances up to date, where they depend on what time it is."""
     tree = state.tree
     for leaf in range(tree.marks["leaf_numbers"][0]):
@@ -279,7 +279,7 @@ def weigh_all(rules: Rules, state: State) -> None:
 
 
 @inlined
-def move_samples(rules: Rules, state: State, position: int, lo: Floats, hi: Floats) -> None:
+def move_samples(rules: Rules, state: TreeState, position: int, lo: Floats, hi: Floats) -> None:
     """A row comes: samples that leave the window make room, and leaves count those they cover."""
     tree = state.tree
     changed = np.empty(rules.odds.samples, np.int64)

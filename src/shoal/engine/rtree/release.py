@@ -19,7 +19,7 @@ from shoal.engine.kernels.linked_lists import members
 from shoal.engine.kernels.lists import in_order, order_of, picked, where
 from shoal.engine.kernels.predicate import count_subjects
 from shoal.engine.rtree import chain_sampling as chains
-from shoal.engine.rtree.leaves import Rules, State, close_leaf, leave_leaf, place
+from shoal.engine.rtree.leaves import Rules, TreeState, close_leaf, leave_leaf, place
 from shoal.engine.rtree.node_split import halves
 from shoal.engine.rtree.tree import nearest_leaf
 from shoal.engine.waiting import MANY, nobody_can
@@ -28,7 +28,7 @@ __all__ = ["force", "gather_unmature", "publish_leaf"]
 
 
 @kernel
-def publish_leaf(rules: Rules, state: State, leaf: int, now: float, out: Out) -> None:
+def publish_leaf(rules: Rules, state: TreeState, leaf: int, now: float, out: Out) -> None:
     """Publish a leaf that is due, without those of its rows that had better wait."""
     positions = members(state.held.rows, state.tree.leaves, leaf)
     stays = np.zeros(len(positions), np.bool_)
@@ -51,7 +51,7 @@ def publish_leaf(rules: Rules, state: State, leaf: int, now: float, out: Out) ->
 
 @kernel
 def _hold_back(
-    rules: Rules, state: State, leaf: int, positions: Ints, now: float, stays: Bools
+    rules: Rules, state: TreeState, leaf: int, positions: Ints, now: float, stays: Bools
 ) -> None:
     """Say which rows of a leaf will be better off with others that are still to come.
 
@@ -87,7 +87,7 @@ def _hold_back(
 
 
 @kernel
-def _losses_alone(rules: Rules, state: State, leaf: int, positions: Ints) -> Floats:
+def _losses_alone(rules: Rules, state: TreeState, leaf: int, positions: Ints) -> Floats:
     """For each row what it would lose with the nearest samples in the leaf (the paper's SC).
 
     Infinite where there aren't enough. A row is no neighbour of itself.
@@ -126,7 +126,7 @@ def _losses_alone(rules: Rules, state: State, leaf: int, positions: Ints) -> Flo
 
 
 @kernel
-def force(rules: Rules, state: State, position: int, out: Out) -> None:
+def force(rules: Rules, state: TreeState, position: int, out: Out) -> None:
     """A row has to leave: with its leaf, with that and its nearest ones, or not at all."""
     rows = state.held
     leaf = rows.rows["cluster"][position & (len(rows.rows) - 1)]
@@ -138,7 +138,7 @@ def force(rules: Rules, state: State, position: int, out: Out) -> None:
 
 
 @kernel
-def gather_unmature(rules: Rules, state: State, out: Out) -> None:
+def gather_unmature(rules: Rules, state: TreeState, out: Out) -> None:
     """The stream has ended: leaves that can't leave alone go first, while there are others."""
     leaves = state.tree.leaves
     while True:
@@ -153,7 +153,7 @@ def gather_unmature(rules: Rules, state: State, out: Out) -> None:
 
 
 @kernel
-def _publish_merged(rules: Rules, state: State, leaf: int, out: Out) -> bool:
+def _publish_merged(rules: Rules, state: TreeState, leaf: int, out: Out) -> bool:
     """Publish a leaf that isn't mature with its nearest ones; whether they could be a group."""
     tree = state.tree
     if nobody_can(rules.limits, state.held):
@@ -185,7 +185,7 @@ def _publish_merged(rules: Rules, state: State, leaf: int, out: Out) -> bool:
 
 @kernel
 def _with_far_ones(
-    rules: Rules, state: State, union: Ints, lo: Floats, hi: Floats, taken: Ints
+    rules: Rules, state: TreeState, union: Ints, lo: Floats, hi: Floats, taken: Ints
 ) -> Ints:
     """Add further leaves, by what they lose with the box so far, until all may be a group.
 
@@ -217,7 +217,7 @@ def _with_far_ones(
 
 
 @kernel
-def _publish_in_parts(rules: Rules, state: State, positions: Ints, out: Out) -> None:
+def _publish_in_parts(rules: Rules, state: TreeState, positions: Ints, out: Out) -> None:
     """Publish rows as two groups if there are enough of them and both may be, else as one."""
     rows = gather(state.held, positions)
     if count_subjects(rows.subjects) >= 2 * rules.odds.needed:

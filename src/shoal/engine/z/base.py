@@ -19,16 +19,16 @@ from shoal.engine.decisions import ESTIMATE, HIDDEN, MISSING, Decisions, Out, Ou
 from shoal.engine.kernels.arrays import Ints, Records
 from shoal.engine.space import Codes, Space
 from shoal.engine.z.set_fingerprints import distinct, sets_of
-from shoal.engine.z.window import DONE, LEAST, PLACE, ROOM, Cells, Reach
+from shoal.engine.z.window import DONE, LEAST, PLACE, ROOM, ZCells, ZWindow
 from shoal.errors import ParameterError
 
-__all__ = ["Course", "ExposingEngine", "State", "alike", "least_z"]
+__all__ = ["ZEngine", "ZKnobs", "ZState", "alike", "least_z"]
 
 #: Tables are made smaller when they are filled to less than one in so many.
 SPARSE = 8
 
 
-class Course(NamedTuple):
+class ZKnobs(NamedTuple):
     """The knobs: how subjects are counted, and how z follows the stream."""
 
     plain: bool
@@ -37,29 +37,29 @@ class Course(NamedTuple):
     estimates: int
 
 
-class State(NamedTuple):
+class ZState(NamedTuple):
     """All that decisions depend on."""
 
     table: Any
     place: Records
 
 
-class ExposingEngine(Engine):
+class ZEngine(Engine):
     """One run. Every row is decided when it is pushed; time alone decides nothing."""
 
-    state: State
+    state: ZState
 
-    def __init__(self, space: Space, table: Any, course: Course, seed: bytes) -> None:
+    def __init__(self, space: Space, table: Any, course: ZKnobs, seed: bytes) -> None:
         place = np.zeros(1, PLACE)
         place["now"], place["slot"], place["z"] = -np.inf, -1, space.z
-        super().__init__(space, State(table, place), seed)
+        super().__init__(space, ZState(table, place), seed)
         self._course = course
         self._cuts = np.cumsum([0, *space.rungs])
         seconds, rows = space.window.seconds, space.window.rows
         length = seconds or float(rows)
         # What "plain" shows isn't estimated: there a subject stands behind rungs it isn't shown at.
         step = 0.0 if course.plain or not course.estimates else length / course.estimates
-        self._reach = Reach(seconds > 0, length, seconds or rows - 1.0, step)
+        self._reach = ZWindow(seconds > 0, length, seconds or rows - 1.0, step)
 
     def be_a_shard(self) -> None:
         """Count some of the values of a stream, and leave others to other engines.
@@ -84,7 +84,7 @@ class ExposingEngine(Engine):
     # -- what a subclass brings --------------------------------------------------------------------
 
     @abstractmethod
-    def _take(self, codes: Codes, cells: Cells, cursor: Ints) -> int:
+    def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
         """Take in rows from the cursor on; say why it has stopped."""
 
     @abstractmethod
@@ -119,7 +119,7 @@ class ExposingEngine(Engine):
         """Take in a batch; every row of it is decided."""
         self._check(codes)
         n, n_cells = len(codes.subjects), len(self.space.rungs)
-        cells = Cells(
+        cells = ZCells(
             np.full((n, n_cells), HIDDEN), np.zeros((n, n_cells), np.int64),
             np.empty(n, np.int64), np.full(n, np.nan),
         )  # fmt: skip
@@ -169,7 +169,7 @@ class ExposingEngine(Engine):
                 mend='Set policy.missing to "maybe"',
             )
 
-    def _decisions(self, first: int, cells: Cells, estimates: list[Any]) -> Decisions:
+    def _decisions(self, first: int, cells: ZCells, estimates: list[Any]) -> Decisions:
         n = len(cells.z)
         rows = np.arange(first, first + n)
         rungs = np.array(self.space.rungs)

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.space import Codes, Space
-from shoal.engine.z.base import Course, ExposingEngine
+from shoal.engine.z.base import ZEngine, ZKnobs
 from shoal.engine.z.pairs import N_PAIRS, empty, moved, needed, published, room, take
-from shoal.engine.z.window import Cells
+from shoal.engine.z.window import ZCells
 
 __all__ = ["FlatEngine"]
 
 
-class FlatEngine(ExposingEngine):
+class FlatEngine(ZEngine):
     """One run on attributes that have one rung each."""
 
-    def __init__(self, space: Space, course: Course, seed: bytes) -> None:
+    def __init__(self, space: Space, course: ZKnobs, seed: bytes) -> None:
         super().__init__(space, empty(), course, seed)
 
     @property
@@ -27,7 +27,7 @@ class FlatEngine(ExposingEngine):
         """How many different exposures (a subject, a value) are in the window."""
         return int(self.state.table.marks[N_PAIRS])
 
-    def _take(self, codes: Codes, cells: Cells, cursor: Ints) -> int:
+    def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
         state = self.state
         why = take(
             state.table, state.place, self._reach, codes.subjects, codes.times, codes.cells,

@@ -14,7 +14,7 @@ from shoal.engine.decisions import MISSING
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.space import Codes, Space
-from shoal.engine.z.base import Course, ExposingEngine, State
+from shoal.engine.z.base import ZEngine, ZKnobs, ZState
 from shoal.engine.z.climbing import Rule, climb, expose, forget, rebuild, rung_of, show
 from shoal.engine.z.exposures import (
     KEY,
@@ -33,15 +33,15 @@ from shoal.engine.z.exposures import (
     moved,
 )
 from shoal.engine.z.set_fingerprints import first_of_pairs
-from shoal.engine.z.window import DONE, LEAST, LOOK, ROOM, Cells, Reach, slot_of
+from shoal.engine.z.window import DONE, LEAST, LOOK, ROOM, ZCells, ZWindow, slot_of
 
 __all__ = ["LadderEngine"]
 
 
-class LadderEngine(ExposingEngine):
+class LadderEngine(ZEngine):
     """One run on attributes of which at least one has several rungs."""
 
-    def __init__(self, space: Space, course: Course, seed: bytes) -> None:
+    def __init__(self, space: Space, course: ZKnobs, seed: bytes) -> None:
         super().__init__(space, empty(), course, seed)
         self._n_rungs = max(space.rungs)
 
@@ -50,7 +50,7 @@ class LadderEngine(ExposingEngine):
         """How many different exposures (a subject, a value) are in the window."""
         return int(self.state.table.marks[N_LEAVES])
 
-    def _take(self, codes: Codes, cells: Cells, cursor: Ints) -> int:
+    def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
         state = self.state
         # A rung that reaches z - 1 or sinks below it moves fewer than z subjects.
         most = min(int(state.place["z"][0]), len(state.table.entries)) + 1
@@ -143,8 +143,8 @@ def _has_room(table: Exposures, z: int, n_rungs: int, n_cells: int) -> bool:
 
 @kernel
 def _take(
-    state: State, rule: Rule, reach: Reach, cuts: Ints, codes: Codes, cells: Cells, cursor: Ints,
-    changed: Ints,
+    state: ZState, rule: Rule, reach: ZWindow, cuts: Ints, codes: Codes, cells: ZCells,
+    cursor: Ints, changed: Ints,
 ) -> int:  # fmt: skip
     """Take in rows from the cursor on, until all are decided or something else has to be done.
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Floats, Ints, Records, power_of_two
-from shoal.engine.z.window import DONE, LEAST, LOOK, MISSING, ROOM, Cells, Reach, slot_of
+from shoal.engine.z.window import DONE, LEAST, LOOK, MISSING, ROOM, ZCells, ZWindow, slot_of
 
 __all__ = ["N_PAIRS", "Pairs", "empty", "hash_of", "moved", "needed", "published", "room", "take"]
 
@@ -97,8 +97,8 @@ def find_count(counts: Ints, key: int) -> int:
 
 @kernel
 def take(
-    table: Pairs, place: Records, reach: Reach, subjects: Ints, times: Floats, values: Ints,
-    cells: Cells, cursor: Ints,
+    table: Pairs, place: Records, reach: ZWindow, subjects: Ints, times: Floats, values: Ints,
+    cells: ZCells, cursor: Ints,
 ) -> int:  # fmt: skip
     """Take in rows from the cursor on, until all are decided or something else has to be done.
 

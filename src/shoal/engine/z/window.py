@@ -19,8 +19,8 @@ __all__ = [
     "MISSING",
     "PLACE",
     "ROOM",
-    "Cells",
-    "Reach",
+    "ZCells",
+    "ZWindow",
     "slot_of",
 ]
 
@@ -46,7 +46,7 @@ PLACE = np.dtype(
 )
 
 
-class Reach(NamedTuple):
+class ZWindow(NamedTuple):
     """The window: how far it goes back, in seconds or rows, and how often it is looked at.
 
     ``back`` is how much older than the latest an exposure may be: of so many rows the row itself is
@@ -59,7 +59,7 @@ class Reach(NamedTuple):
     step: float
 
 
-class Cells(NamedTuple):
+class ZCells(NamedTuple):
     """What is decided about a batch: for each cell its rung and those behind it; z by row."""
 
     levels: Ints
@@ -69,7 +69,7 @@ class Cells(NamedTuple):
 
 
 @kernel
-def slot_of(clock: float, begin: float, reach: Reach) -> int:
+def slot_of(clock: float, begin: float, reach: ZWindow) -> int:
     """Which look at the window a time belongs to; below 0: none yet."""
     if reach.step == 0.0:
         return -1

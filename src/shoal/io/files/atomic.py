@@ -10,14 +10,14 @@ from pathlib import Path
 from shoal.errors import ResourceError
 from shoal.io.streams import Output, open_output, why
 
-__all__ = ["ASIDE", "put_in_place", "sync_folder", "written_aside"]
+__all__ = ["ASIDE", "atomic_write", "put_in_place", "sync_folder"]
 
 #: The ending of files that aren't whole yet; whoever reads a folder leaves them alone.
 ASIDE = ".partial"
 
 
 @contextmanager
-def written_aside(path: Path, *, private: bool = False, tag: str = "") -> Iterator[Output]:
+def atomic_write(path: Path, *, private: bool = False, tag: str = "") -> Iterator[Output]:
     """Write a file that appears under its name when it is whole and on the disk, or never.
 
     What stood under the name before stays there until then. After a failure nothing is left
@@ -26,7 +26,7 @@ def written_aside(path: Path, *, private: bool = False, tag: str = "") -> Iterat
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with written_aside(Path(folder) / "state") as output:
+    ...     with atomic_write(Path(folder) / "state") as output:
     ...         n = output.write(b"whole")
     ...     [file.name for file in Path(folder).iterdir()]
     ['state']

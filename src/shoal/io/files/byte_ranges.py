@@ -12,9 +12,9 @@ from shoal.errors import JobError, Problem
 from shoal.io.streams import Input, open_input, reading
 
 __all__ = [
+    "ByteRanges",
     "Growing",
     "Inflated",
-    "Octets",
     "Plain",
     "Truncated",
     "before",
@@ -34,7 +34,7 @@ class Truncated(Exception):  # noqa: N818 - it is news, not a failure
     """A file that grows has become shorter, or is another one under the same inode."""
 
 
-class Octets(Protocol):
+class ByteRanges(Protocol):
     """Bytes that can be read from a place on."""
 
     name: str

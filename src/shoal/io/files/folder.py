@@ -15,7 +15,7 @@ from shoal.io.base import Position, Span
 from shoal.io.files.atomic import ASIDE
 from shoal.io.files.byte_ranges import Plain, print_of_whole
 from shoal.io.files.replay import Replaying, is_plain_text, open_rows
-from shoal.io.files.row_blocks import FileRows, Piece
+from shoal.io.files.row_blocks import FileRows, RowBlock
 from shoal.io.formats.names import Format, tell_format
 from shoal.io.streams import reading
 
@@ -131,7 +131,7 @@ class FolderSource(Replaying):
 
     # -- reading ---------------------------------------------------------------------------------
 
-    def _next(self) -> Piece | None:
+    def _next(self) -> RowBlock | None:
         while True:
             if self._rows is None and not self._open_next():
                 if self._empty and not (self._follow or self._done or self._is_complete()):
@@ -251,7 +251,7 @@ class FolderSource(Replaying):
 
     # -- going on and reading again --------------------------------------------------------------
 
-    def _span(self, piece: Piece) -> Span:
+    def _span(self, piece: RowBlock) -> Span:
         return Span(self._stream, piece.begin, piece.end)
 
     def _state(self) -> dict[str, Any]:

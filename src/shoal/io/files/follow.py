@@ -14,7 +14,7 @@ from shoal.io.base import Position, Span
 from shoal.io.files.byte_ranges import Growing, Truncated, before, begins_as, print_of_beginning
 from shoal.io.files.replay import Replaying
 from shoal.io.files.rotation import generations, heirs
-from shoal.io.files.row_blocks import FileRows, Piece
+from shoal.io.files.row_blocks import FileRows, RowBlock
 from shoal.io.files.text_rows import TextRows
 from shoal.io.formats.names import Format
 
@@ -81,7 +81,7 @@ class FollowedFile(Replaying):
 
     # -- reading ---------------------------------------------------------------------------------
 
-    def _next(self) -> Piece | None:
+    def _next(self) -> RowBlock | None:
         while True:
             if self._octets is None and not self._appeared():
                 return None
@@ -111,7 +111,7 @@ class FollowedFile(Replaying):
             self._told = True
         return False
 
-    def _read(self) -> Piece | None:
+    def _read(self) -> RowBlock | None:
         text, octets, is_old = self._text, self._octets, self._heir is not None
         assert text is not None
         assert octets is not None
@@ -190,7 +190,7 @@ class FollowedFile(Replaying):
         known = print_of_beginning(self._octets, end)
         return f"{self._path.name}:{self._octets.inode:x}:{known}"
 
-    def _span(self, piece: Piece) -> Span:
+    def _span(self, piece: RowBlock) -> Span:
         return Span(self._stream(piece.end), piece.begin, piece.end)
 
     def _state(self) -> dict[str, Any]:

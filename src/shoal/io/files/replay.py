@@ -10,8 +10,8 @@ from typing import Any
 
 from shoal.errors import CheckpointError, ShoalError
 from shoal.io.base import Chunk, Position, Span
-from shoal.io.files.byte_ranges import Inflated, Octets, Plain
-from shoal.io.files.row_blocks import FileRows, Piece, chunk_of, join
+from shoal.io.files.byte_ranges import ByteRanges, Inflated, Plain
+from shoal.io.files.row_blocks import FileRows, RowBlock, chunk_of, join
 from shoal.io.files.text_rows import TextRows
 from shoal.io.files.typed_rows import TypedRows
 from shoal.io.formats.names import Format
@@ -79,7 +79,7 @@ class Replaying(ABC):
 
     def replay(self, spans: Sequence[Span]) -> Chunk:
         """Give once more the rows of these spans, which come next."""
-        pieces: list[Piece] = []
+        pieces: list[RowBlock] = []
         n_rows = self._n_rows
         for span in spans:
             rows = self._find(span)
@@ -104,7 +104,7 @@ class Replaying(ABC):
         if self._rows is not None:
             self._rows.close()
 
-    def _chunk(self, pieces: list[Piece], spans: tuple[Span, ...]) -> Chunk:
+    def _chunk(self, pieces: list[RowBlock], spans: tuple[Span, ...]) -> Chunk:
         bad = [row for piece in pieces for row in piece.bad]
         chunk = chunk_of(join(pieces), bad, self._n_rows)
         self._n_rows += sum(piece.n_rows for piece in pieces)
@@ -127,11 +127,11 @@ class Replaying(ABC):
         """What is read, for a message: the name and the format."""
 
     @abstractmethod
-    def _next(self) -> Piece | None:
+    def _next(self) -> RowBlock | None:
         """Give the next rows; None if there are none, for now or, if ``_ended``, for good."""
 
     @abstractmethod
-    def _span(self, piece: Piece) -> Span:
+    def _span(self, piece: RowBlock) -> Span:
         """Say where the rows lie that were just read."""
 
     @abstractmethod
@@ -172,7 +172,9 @@ def open_rows(
     """Open a complete file; ``known`` and ``kinds`` are those of the files before it."""
     if not is_text(kind):
         return TypedRows(path, kind, known if asked is None else asked)
-    octets: Octets = Plain(path) if kind.compression is None else Inflated(path, kind.compression)
+    octets: ByteRanges = (
+        Plain(path) if kind.compression is None else Inflated(path, kind.compression)
+    )
     rows = TextRows(octets, kind.name, asked, known=known, kinds=kinds)
     try:
         rows.begin(final=True)

@@ -20,10 +20,10 @@ from shoal.io.files.byte_ranges import (
 from shoal.io.files.folder import FolderSource
 from shoal.io.files.follow import FollowedFile
 from shoal.io.files.replay import Replaying, is_plain_text, open_rows
-from shoal.io.files.row_blocks import FileRows, Piece
+from shoal.io.files.row_blocks import FileRows, RowBlock
 from shoal.io.formats.names import STDIO, Format, tell_format
 
-__all__ = ["FileAgain", "open_replayable"]
+__all__ = ["ReplayableFile", "open_replayable"]
 
 #: After how many seconds to look again whether there is more.
 POLL = 0.2
@@ -76,7 +76,7 @@ def open_replayable(
         return FolderSource(path, columns, format=format, follow=follow, poll=poll)
     kind = tell_format(path, format)
     if not follow:
-        return FileAgain(path, columns, kind)
+        return ReplayableFile(path, columns, kind)
     if not is_plain_text(kind):
         raise JobError(
             Problem(
@@ -89,7 +89,7 @@ def open_replayable(
     return FollowedFile(path, columns, kind, poll=poll)
 
 
-class FileAgain(Replaying):
+class ReplayableFile(Replaying):
     """One file of any format, read to the end that it has when it is reached.
 
     Positions are bytes in text, of what is inside where it is compressed, and rows in Parquet and
@@ -126,7 +126,7 @@ class FileAgain(Replaying):
         assert self._rows is not None, "it is opened at the beginning"
         return self._rows
 
-    def _next(self) -> Piece | None:
+    def _next(self) -> RowBlock | None:
         piece = self._current.read(self._n_rows, final=True)
         self._ended = piece is None
         return piece
@@ -135,7 +135,7 @@ class FileAgain(Replaying):
         known = print_of_beginning(self._raw, end) if self._may_grow else print_of_whole(self._raw)
         return f"{self._file.name}:{known}"
 
-    def _span(self, piece: Piece) -> Span:
+    def _span(self, piece: RowBlock) -> Span:
         return Span(self._stream(piece.end), piece.begin, piece.end)
 
     def _state(self) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from shoal.errors import CheckpointError
 from shoal.io.base import BadRow, Chunk
 from shoal.io.formats.plain import plain_array
 
-__all__ = ["FileRows", "Piece", "chunk_of", "join", "too_short"]
+__all__ = ["FileRows", "RowBlock", "chunk_of", "join", "too_short"]
 
 
-class Piece(NamedTuple):
+class RowBlock(NamedTuple):
     """Some consecutive rows of one file, and where they lie in it."""
 
     batch: pa.RecordBatch
@@ -45,14 +45,14 @@ class FileRows(Protocol):
         """Go on from a place where a piece has ended."""
         ...
 
-    def read(self, first_row: int, *, final: bool) -> Piece | None:
+    def read(self, first_row: int, *, final: bool) -> RowBlock | None:
         """Give the next rows, numbered from there on; None if there is no whole row.
 
         If ``final`` the file is complete, and its last row needs no end.
         """
         ...
 
-    def read_span(self, begin: int, end: int, first_row: int) -> Piece:
+    def read_span(self, begin: int, end: int, first_row: int) -> RowBlock:
         """Give once more the rows of a piece; `CheckpointError` if the file is too short."""
         ...
 
@@ -65,7 +65,7 @@ class FileRows(Protocol):
         ...
 
 
-def join(pieces: Sequence[Piece]) -> pa.RecordBatch:
+def join(pieces: Sequence[RowBlock]) -> pa.RecordBatch:
     """Put the rows of pieces one after the other, in the types of the last."""
     if len(pieces) == 1:
         return pieces[0].batch

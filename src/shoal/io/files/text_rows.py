@@ -8,8 +8,8 @@ from typing import Any
 
 from shoal.errors import CheckpointError, ResourceError
 from shoal.io.base import BadRow, choose_columns
-from shoal.io.files.byte_ranges import Octets
-from shoal.io.files.row_blocks import Piece, join, too_short
+from shoal.io.files.byte_ranges import ByteRanges
+from shoal.io.files.row_blocks import RowBlock, join, too_short
 from shoal.io.formats.csv_rows import CsvParser, parse_header
 from shoal.io.formats.jsonl_rows import JsonParser, lines_of, load
 from shoal.io.formats.row_cutter import BOM, CHUNK_BYTES, MAX_ROW_BYTES, Block, Splitter, row_ends
@@ -44,7 +44,7 @@ class TextRows:
 
     def __init__(
         self,
-        octets: Octets,
+        octets: ByteRanges,
         form: str,
         columns: Sequence[str] | None,
         *,
@@ -191,7 +191,7 @@ class TextRows:
         self._cutter = self._splitter()
         self._finished = False
 
-    def read(self, first_row: int, *, final: bool) -> Piece | None:
+    def read(self, first_row: int, *, final: bool) -> RowBlock | None:
         """Give the next rows; None if there is no whole row (as yet)."""
         while True:
             while not self._whole:
@@ -214,7 +214,7 @@ class TextRows:
             if piece.n_rows:
                 return piece
 
-    def read_span(self, begin: int, end: int, first_row: int) -> Piece:
+    def read_span(self, begin: int, end: int, first_row: int) -> RowBlock:
         """Give once more the rows of a piece."""
         self.go_to(begin)
         data = self._octets.read_at(begin, end - begin)
@@ -227,7 +227,7 @@ class TextRows:
             self.at = pieces[-1].end
             first_row += pieces[-1].n_rows
         self._go(end)
-        return Piece(join(pieces), [bad for piece in pieces for bad in piece.bad], begin, end)
+        return RowBlock(join(pieces), [bad for piece in pieces for bad in piece.bad], begin, end)
 
     def left(self) -> int | None:
         """How many bytes come after ``at``, if that can be told."""
@@ -238,13 +238,13 @@ class TextRows:
         """Let go of the file."""
         self._octets.close()
 
-    def _parse(self, block: Block, begin: int, first_row: int) -> Piece:
+    def _parse(self, block: Block, begin: int, first_row: int) -> RowBlock:
         assert self._parser is not None, "the columns are known"
         end = begin + block.n_bytes
         if block.reason is not None:
             bad = [BadRow(first_row, block.reason, block.data.rstrip(b"\r\n"))]
-            return Piece(self._parser.nothing, bad, begin, end)
-        return Piece(*self._parser.parse(block.data, first_row), begin, end)
+            return RowBlock(self._parser.nothing, bad, begin, end)
+        return RowBlock(*self._parser.parse(block.data, first_row), begin, end)
 
     def _splitter(self) -> Splitter:
         delimiter = None if self._delimiter is None else self._delimiter.encode()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from shoal.io.base import BadRow, Chunk
-from shoal.io.files.row_blocks import Piece, join, too_short
+from shoal.io.files.row_blocks import RowBlock, join, too_short
 from shoal.io.formats.arrow import ArrowSource
 from shoal.io.formats.names import Format
 from shoal.io.formats.parquet import ParquetSource
@@ -50,7 +50,7 @@ class TypedRows:
             raise
         self._chunks: Iterator[Chunk] | None = None
         # What is left of a chunk of which a part has been given.
-        self._rest: Piece | None = None
+        self._rest: RowBlock | None = None
 
     def go_to(self, at: int) -> None:
         """Go on from a row."""
@@ -60,7 +60,7 @@ class TypedRows:
         self._source.skip(at)
         self.at = at
 
-    def read(self, first_row: int, *, final: bool) -> Piece | None:
+    def read(self, first_row: int, *, final: bool) -> RowBlock | None:
         """Give the next rows; None at the end. A typed file is always complete."""
         assert final, "a typed file is complete"
         piece, self._rest = self._rest, None
@@ -70,16 +70,16 @@ class TypedRows:
             chunk = next(self._chunks, None)
             if chunk is None:
                 return None
-            piece = Piece(chunk.batch, chunk.bad, self.at, self.at)
+            piece = RowBlock(chunk.batch, chunk.bad, self.at, self.at)
         self.at += piece.n_rows
         bad = [BadRow(first_row + row.row - piece.begin, row.reason) for row in piece.bad]
-        return Piece(piece.batch, bad, piece.begin, self.at)
+        return RowBlock(piece.batch, bad, piece.begin, self.at)
 
-    def read_span(self, begin: int, end: int, first_row: int) -> Piece:
+    def read_span(self, begin: int, end: int, first_row: int) -> RowBlock:
         """Give once more the rows of a piece, however the file would be cut now."""
         if begin != self.at:
             self.go_to(begin)
-        pieces: list[Piece] = []
+        pieces: list[RowBlock] = []
         while self.at < end:
             # Numbered as in the file, so that what is cut off can be kept.
             piece = self.read(self.at, final=True)
@@ -92,7 +92,7 @@ class TypedRows:
         bad = [
             BadRow(first_row + row.row - begin, row.reason) for piece in pieces for row in piece.bad
         ]
-        return Piece(join(pieces), bad, begin, end)
+        return RowBlock(join(pieces), bad, begin, end)
 
     def left(self) -> int | None:
         """How many rows come after ``at``; None where only reading tells."""
@@ -105,12 +105,12 @@ class TypedRows:
         self._source.close()
 
 
-def _split(piece: Piece, place: int) -> tuple[Piece, Piece]:
+def _split(piece: RowBlock, place: int) -> tuple[RowBlock, RowBlock]:
     """Cut a piece, numbered as in its file, before a row."""
     head = [row for row in piece.bad if row.row < place]
     tail = piece.bad[len(head) :]
     n_good = place - piece.begin - len(head)
     return (
-        Piece(piece.batch.slice(0, n_good), head, piece.begin, place),
-        Piece(piece.batch.slice(n_good), tail, place, piece.end),
+        RowBlock(piece.batch.slice(0, n_good), head, piece.begin, place),
+        RowBlock(piece.batch.slice(n_good), tail, place, piece.end),
     )

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from shoal.engine.decisions import MISSING
 from shoal.errors import ParameterError
 
-__all__ = ["Cells"]
+__all__ = ["CellCounts"]
 
 #: What the latest look tells.
 _LOOKED = ("n_subjects", "share", "entropy")
 
 
-class Cells:
+class CellCounts:
     """Count cells by attribute and rung, and keep the latest look at the window.
 
     Parameters
@@ -27,7 +27,7 @@ class Cells:
     z
         The z that is promised; the one in force may be larger.
 
-    >>> cells = Cells([2], z=20)
+    >>> cells = CellCounts([2], z=20)
     >>> cells.add(np.array([[0], [1], [-1], [-1]]))
     >>> cells.shares()
     [[0.25, 0.25]]
@@ -63,19 +63,19 @@ class Cells:
             self.share = float(estimate["share"])
             self.entropy = float(estimate["entropy"])
 
-    def merge(self, other: Cells) -> None:
+    def merge(self, other: CellCounts) -> None:
         """Count the cells of another run of the recipe too.
 
-        Cells are dealt to the runs, and add up. Looks aren't: each is one look at the people of all
-        runs together, and the z that it finds holds in all of them. So they don't add up either:
-        what was seen is what the run that has seen the most looks knows.
+        Cells are dealt to the runs, and add up. Looks aren't: each is one look at the people of
+        all runs together, and the z that it finds holds in all of them. So they don't add up
+        either: what was seen is what the run that has seen the most looks knows.
 
         Raises
         ------
         ParameterError
             If the other one has other attributes.
 
-        >>> some, others = Cells([1], z=2), Cells([1], z=2)
+        >>> some, others = CellCounts([1], z=2), CellCounts([1], z=2)
         >>> some.add(np.array([[0], [-1]]))
         >>> others.add(np.array([[0]]))
         >>> some.merge(others)
@@ -83,7 +83,7 @@ class Cells:
         (2, 3, 2)
         """
         if [len(counts) for counts in other._counts] != [len(counts) for counts in self._counts]:
-            raise ParameterError("Cells.rungs", "must be those of the other run")
+            raise ParameterError("CellCounts.rungs", "must be those of the other run")
         for own, theirs in zip(self._counts, other._counts, strict=True):
             own += theirs
         self.z_least = min(self.z_least, other.z_least)

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from shoal.errors import CheckpointError, ResourceError
-from shoal.io.files.atomic import sync_folder, written_aside
+from shoal.io.files.atomic import atomic_write, sync_folder
 from shoal.io.streams import why
 from shoal.run.state.folder import SEGMENT, drop, numbers_of, path_of, writing
 from shoal.run.state.heading import DamagedError, Heading
@@ -148,7 +148,7 @@ class Journal:
         heading = new_heading(number, time.time(), self._seal, secrets.token_hex(16), after)
         path = path_of(self._folder, SEGMENT, number)
         with writing(path):
-            with written_aside(path, private=True) as output:
+            with atomic_write(path, private=True) as output:
                 output.write(heading.raw)
             self._open(path, number, heading, 0, len(heading.raw))
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from shoal.errors import CheckpointError, ResourceError
-from shoal.io.files.atomic import written_aside
+from shoal.io.files.atomic import atomic_write
 from shoal.io.streams import why
 from shoal.run.state.checkpoint import (
     Checkpoint,
@@ -111,7 +111,7 @@ class Store:
         if there and checkpoint.number <= there[-1]:
             raise ValueError(f"checkpoint {checkpoint.number} is there, or a newer one")
         path = path_of(self._folder, CHECKPOINT, checkpoint.number)
-        with writing(path), written_aside(path, private=True) as output:
+        with writing(path), atomic_write(path, private=True) as output:
             n_bytes = sum(
                 output.write(piece)
                 for piece in pieces(checkpoint, self._job, self._clock(), self._seal)

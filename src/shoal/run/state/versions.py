@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.io.files.atomic import ASIDE, written_aside
+from shoal.io.files.atomic import ASIDE, atomic_write
 from shoal.run.state.checkpoint import Checkpoint, pieces
 from shoal.run.state.folder import drop, numbers_of, path_of, writing
 from shoal.run.state.seal import Seal
@@ -74,7 +74,7 @@ class Versions:
         checkpoint = Checkpoint(number, facts, dict(arrays or {}), dict(batches or {}))
         path = path_of(self._folder, self._kind, number)
         tag = f".{os.getpid()}-{secrets.token_hex(4)}"
-        with writing(path), written_aside(path, private=True, tag=tag) as output:
+        with writing(path), atomic_write(path, private=True, tag=tag) as output:
             return sum(
                 output.write(piece)
                 for piece in pieces(checkpoint, self._job, time.time(), self._seal)

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.engine.decisions import HIDDEN, MISSING
 from shoal.engine.kernels.arrays import Any1, Bools, Ints
 from shoal.engine.space import Codes
-from shoal.engine.z.base import ExposingEngine
+from shoal.engine.z.base import ZEngine
 from shoal.errors import PromiseError
-from shoal.spark.z.split import Parts
+from shoal.spark.z.split import SplitRows
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
@@ -100,9 +100,11 @@ class CellShard:
         Those of the job.
     """
 
-    def __init__(self, schema: Schema, policy: Policy, anonymizer: ZAnonymous, seed: bytes) -> None:
+    def __init__(
+        self, schema: Schema, policy: Policy, anonymizer: ZAnonymizer, seed: bytes
+    ) -> None:
         engine = anonymizer.start(schema, policy, seed=seed)
-        assert isinstance(engine, ExposingEngine)
+        assert isinstance(engine, ZEngine)
         engine.be_a_shard()
         self._engine = engine
 
@@ -114,7 +116,7 @@ class CellShard:
         """How many different exposures (a subject, a value) are in the window of this shard."""
         return self._engine.n_exposures
 
-    def decide(self, parts: Parts) -> Decided:
+    def decide(self, parts: SplitRows) -> Decided:
         """Decide parts of rows, which come in the order of their rows."""
         n = len(parts.rows)
         codes = Codes(
@@ -127,7 +129,7 @@ class CellShard:
         """Let go of what is in the window no more at some time, as a row then would."""
         nothing = np.zeros((1, sum(self._engine.space.rungs)), np.int64)
         one = np.zeros(1, np.int64)
-        self.decide(Parts(one, one, one, np.array([clock]), nothing))
+        self.decide(SplitRows(one, one, one, np.array([clock]), nothing))
 
     def shown(self, z: int) -> tuple[Ints, Ints]:
         """Who is in the window, and a number for what would be published of each under some z."""

@@ -17,8 +17,8 @@ import pyarrow as pa
 from shoal.arrow.pseudonyms import Pseudonyms
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.z.base import alike, least_z
-from shoal.run.core import State
-from shoal.spark.z.join import Turn
+from shoal.run.core import CoreState
+from shoal.spark.z.join import JoinedTurn
 from shoal.spark.z.split import Stretch
 from shoal.spark.z.tasks import Batch, CellTasks, Moment
 from shoal.spec.policy import Window
@@ -61,7 +61,7 @@ class CellHead:
     def batch(self, at: float, types: pa.Schema, secret: bytes = b"") -> Batch:
         """What the tasks of the next batch know, before the window is looked at in it."""
         names = {} if self._pseudonyms is None else self._pseudonyms.snapshot()
-        turns = (Turn(self.before.n_valid, self.z),)
+        turns = (JoinedTurn(self.before.n_valid, self.z),)
         return Batch(at, types, names, secret, turns)
 
     def begins(self, stretches: Sequence[Stretch]) -> list[Stretch]:
@@ -135,16 +135,16 @@ class CellHead:
         pseudonym = self._tasks.publishing.pseudonym
         self._pseudonyms = None if pseudonym is None else Pseudonyms(pseudonym.rotate)
 
-    def snapshot(self) -> State:
+    def snapshot(self) -> CoreState:
         """All that later batches depend on."""
         facts: dict[str, Any] = {"z": self.z, "slot": self._slot}
         counts = np.array(self.before[:2], np.int64)
         arrays = {"counts": counts, "times": np.array(self.before[2:], np.float64)}
         if self._pseudonyms is not None:
             arrays |= {f"names.{name}": a for name, a in self._pseudonyms.snapshot().items()}
-        return State(facts, arrays, {})
+        return CoreState(facts, arrays, {})
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: CoreState) -> None:
         """Go back to a snapshot of the same job."""
         facts, arrays, _ = state
         self.z, self._slot = int(facts["z"]), int(facts["slot"])

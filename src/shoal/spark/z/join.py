@@ -12,18 +12,18 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.engine.base import Engine
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.space import Codes, Space
-from shoal.engine.z.base import Course, ExposingEngine
-from shoal.engine.z.window import DONE, Cells
+from shoal.engine.z.base import ZEngine, ZKnobs
+from shoal.engine.z.window import DONE, ZCells
 from shoal.spark.z.decide import Decided
 
-__all__ = ["Joining", "JoiningEngine", "Turn"]
+__all__ = ["JoinedTurn", "Joining", "JoiningEngine"]
 
 
-class Turn(NamedTuple):
+class JoinedTurn(NamedTuple):
     """From which row on which z is in force."""
 
     row: int
@@ -34,7 +34,7 @@ class _Nothing(NamedTuple):
     """The tables of an engine that counts nobody."""
 
 
-class JoiningEngine(ExposingEngine):
+class JoiningEngine(ZEngine):
     """One run of an engine that is told what others have decided.
 
     Parameters
@@ -52,9 +52,9 @@ class JoiningEngine(ExposingEngine):
         space: Space,
         seed: bytes,
         pieces: Sequence[Decided],
-        turns: Sequence[Turn],
+        turns: Sequence[JoinedTurn],
     ) -> None:
-        super().__init__(space, _Nothing(), Course(False, 0.0, 2, 0), seed)
+        super().__init__(space, _Nothing(), ZKnobs(False, 0.0, 2, 0), seed)
         self._pieces, self._turns = pieces, turns
 
     @property
@@ -62,7 +62,7 @@ class JoiningEngine(ExposingEngine):
         """None are counted here."""
         return 0
 
-    def _take(self, codes: Codes, cells: Cells, cursor: Ints) -> int:
+    def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
         place = self.state.place
         first = int(place["upcoming"][0])
         there = codes.cells[:, self._cuts[:-1]] != 0
@@ -92,13 +92,13 @@ class JoiningEngine(ExposingEngine):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Joining(ZAnonymous):
+class Joining(ZAnonymizer):
     """The recipe of z-anonymity where shards have decided: see `JoiningEngine`."""
 
-    name: ClassVar[str] = ZAnonymous.name
+    name: ClassVar[str] = ZAnonymizer.name
 
     pieces: Sequence[Decided] = dataclasses.field(default=(), repr=False)
-    turns: Sequence[Turn] = ()
+    turns: Sequence[JoinedTurn] = ()
 
     def _start(self, space: Space, seed: bytes) -> Engine:
         return JoiningEngine(space, seed, self.pieces, self.turns)

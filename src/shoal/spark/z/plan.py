@@ -22,13 +22,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from shoal.engine.kernels.arrays import Ints
 from shoal.events import event
-from shoal.run.core import State
+from shoal.run.core import CoreState
 from shoal.run.state.versions import Versions
 from shoal.spark.columns import TICK
 from shoal.spark.ledger import Plan, Turn, shard_folder
-from shoal.spark.shard_job import Recipe
+from shoal.spark.shard_job import ShardJob
 from shoal.spark.z.head import CellHead, Estimate
-from shoal.spark.z.join import Turn as ZTurn
+from shoal.spark.z.join import JoinedTurn as ZTurn
 from shoal.spark.z.shard import PART, STRETCH, CellTurn, Kept, Segment, tasks_of
 from shoal.spark.z.split import Stretch
 from shoal.spark.z.tasks import Moment
@@ -43,7 +43,7 @@ MOST_LOOKS = 1 << 20
 
 def live_cells(
     spark: SparkSession,
-    recipe: Recipe,
+    recipe: ShardJob,
     turn: Turn,
     plan: Plan,
     rows: DataFrame,
@@ -69,7 +69,7 @@ def live_cells(
 class _Turn:
     """One turn, in the driver."""
 
-    def __init__(self, spark: SparkSession, recipe: Recipe, turn: Turn, plan: Plan) -> None:
+    def __init__(self, spark: SparkSession, recipe: ShardJob, turn: Turn, plan: Plan) -> None:
         self._spark, self._recipe, self._turn, self._plan = spark, recipe, turn, plan
         self._heads = Versions(recipe.folder, "head", job=recipe.job, seal=recipe.open_seal())
         self._secret = bytes.fromhex(turn.secret)
@@ -78,7 +78,7 @@ class _Turn:
         if self._before:
             # Another plan counts anew, but rows are numbered and named as before.
             found = self._heads.load(self._before[-1])
-            self._head.restore(State(found.facts, found.arrays, found.batches))
+            self._head.restore(CoreState(found.facts, found.arrays, found.batches))
         if self._head.before.n_inputs != turn.n_in:
             self._head.go_beyond(turn.n_in, turn.latest)
         self._kept: list[DataFrame] = []

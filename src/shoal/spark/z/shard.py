@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal.algorithms.z_anonymity import ZAnonymous
+from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.engine.decisions import ESTIMATE
 from shoal.io.base import Chunk
 from shoal.run.core import summary_of
@@ -24,11 +24,11 @@ from shoal.run.state.versions import Versions
 from shoal.spark.columns import CORRUPT, PREFIX, ROW, TICK
 from shoal.spark.failures import quietly
 from shoal.spark.ledger import Plan, Turn, shard_folder
-from shoal.spark.shard_io import Desk
-from shoal.spark.shard_job import Recipe
+from shoal.spark.shard_io import ShardIO
+from shoal.spark.shard_job import ShardJob
 from shoal.spark.z.decide import CellShard, Decided
 from shoal.spark.z.head import Estimate
-from shoal.spark.z.split import Parts, Stretch
+from shoal.spark.z.split import SplitRows, Stretch
 from shoal.spark.z.tasks import Batch, CellTasks
 
 __all__ = ["PART", "STRETCH", "CellTurn", "Kept", "Segment", "tasks_of"]
@@ -65,9 +65,9 @@ class Segment(NamedTuple):
     clock: float | None = None
 
 
-def tasks_of(recipe: Recipe, plan: Plan) -> CellTasks:
+def tasks_of(recipe: ShardJob, plan: Plan) -> CellTasks:
     """What the tasks of a job do."""
-    assert isinstance(recipe.anonymizer, ZAnonymous)
+    assert isinstance(recipe.anonymizer, ZAnonymizer)
     return CellTasks(
         recipe.schema, recipe.policy, recipe.anonymizer, recipe.publish,
         bytes.fromhex(plan.seed), plan.n_shards, recipe.traced,
@@ -90,7 +90,7 @@ class CellTurn:
         The looks that were taken at the window.
     """
 
-    recipe: Recipe
+    recipe: ShardJob
     turn: Turn
     plan: Plan
     batch: Batch
@@ -120,7 +120,7 @@ class CellTurn:
     @property
     def parts_schema(self) -> pa.Schema:
         """Of `parts`."""
-        return Parts.schema(sum(self.tasks.rungs))
+        return SplitRows.schema(sum(self.tasks.rungs))
 
     @property
     def decided_schema(self) -> pa.Schema:
@@ -165,7 +165,7 @@ class CellTurn:
         shard = self._shard(int(lines.column("shard")[0].as_py()), segment.before)
         if segment.z is not None:
             shard.follow(segment.z)
-        decided = shard.decide(Parts.of_batch(lines.filter(lines.column("row").is_valid())))
+        decided = shard.decide(SplitRows.of_batch(lines.filter(lines.column("row").is_valid())))
         if segment.clock is not None:
             shard.forget(segment.clock)
         states.save(segment.after.number, {}, shard.snapshot())
@@ -244,7 +244,7 @@ class CellTurn:
             begin = self.begins[stretch] if self.begins else Stretch()
             yield stretch, self._chunk(self._desk(stretch), begin, rows)
 
-    def _chunk(self, desk: Desk, begin: Stretch, rows: pa.RecordBatch) -> Chunk:
+    def _chunk(self, desk: ShardIO, begin: Stretch, rows: pa.RecordBatch) -> Chunk:
         """The rows of a stretch, with the columns of the job alone."""
         more = [name for name in (CORRUPT, TICK, *self.recipe.order) if name in rows.schema.names]
         told = rows.select([*self.recipe.schema.columns, *more])
@@ -256,9 +256,9 @@ class CellTurn:
             told = told.append_column(ROW, places)
         return desk.chunk(told)
 
-    def _desk(self, stretch: int) -> Desk:
+    def _desk(self, stretch: int) -> ShardIO:
         number = self.plan.first_shard + stretch
-        return Desk(self.recipe, number, shard_folder(self.recipe.folder, number), self.turn)
+        return ShardIO(self.recipe, number, shard_folder(self.recipe.folder, number), self.turn)
 
     def _states(self, shard: int, kind: str) -> Versions:
         folder = shard_folder(self.recipe.folder, self.plan.first_shard + shard)

@@ -17,7 +17,7 @@ from shoal.engine.kernels.arrays import Floats, Ints
 from shoal.engine.kernels.hashing import scattered
 from shoal.engine.space import Codes
 
-__all__ = ["Parts", "Stretch", "apart", "shards_of"]
+__all__ = ["SplitRows", "Stretch", "apart", "shards_of"]
 
 #: Added to keys before they are scattered: shards must not follow what tables are hashed by.
 ASIDE = np.uint64(0x5348_4F41_4C5F_5348)
@@ -54,8 +54,8 @@ class Stretch(NamedTuple):
         )
 
 
-class Parts(NamedTuple):
-    """Parts of rows, in their order: of each row one part for each shard that has cells of it.
+class SplitRows(NamedTuple):
+    """SplitRows of rows, in their order: of each row one part for each shard that has cells of it.
 
     ``rows`` are positions among the valid rows, ``clock`` is that of the whole stream, and
     ``cells`` are those of `Codes` with 0 for what is in other shards.
@@ -68,7 +68,7 @@ class Parts(NamedTuple):
     cells: Ints
 
     def __repr__(self) -> str:
-        return f"Parts({len(self.rows)} parts)"
+        return f"SplitRows({len(self.rows)} parts)"
 
     @staticmethod
     def schema(n_keys: int) -> pa.Schema:
@@ -86,16 +86,16 @@ class Parts(NamedTuple):
         )
 
     @classmethod
-    def of_batch(cls, batch: pa.RecordBatch) -> Parts:
+    def of_batch(cls, batch: pa.RecordBatch) -> SplitRows:
         """From a batch; arrays are writable and contiguous."""
         shards, rows, subjects, clock, *keys = (np.array(column) for column in batch.columns)
         cells = np.column_stack(keys) if len(rows) else np.empty((0, len(keys)), np.int64)
         return cls(shards.astype(np.int64), rows, subjects, clock, np.ascontiguousarray(cells))
 
-    def of_shard(self, shard: int) -> Parts:
+    def of_shard(self, shard: int) -> SplitRows:
         """Those of one shard."""
         here = self.shards == shard
-        return Parts(*(column[here] for column in self))
+        return SplitRows(*(column[here] for column in self))
 
 
 def shards_of(cells: Ints, rungs: Sequence[int], n_shards: int) -> Ints:
@@ -113,7 +113,9 @@ def shards_of(cells: Ints, rungs: Sequence[int], n_shards: int) -> Ints:
     return np.where(tops == 0, -1, homes.astype(np.int64))
 
 
-def apart(codes: Codes, clock: Floats, first: int, rungs: Sequence[int], n_shards: int) -> Parts:
+def apart(
+    codes: Codes, clock: Floats, first: int, rungs: Sequence[int], n_shards: int
+) -> SplitRows:
     """Take rows apart, the first of which is valid row ``first`` of the stream.
 
     A row of which all values are missing has no part.
@@ -129,4 +131,4 @@ def apart(codes: Codes, clock: Floats, first: int, rungs: Sequence[int], n_shard
         keys = slice(begin, begin + n_rungs)
         cells[places.reshape(-1)[here], keys] = codes.cells[of_row[here], keys]
         begin += n_rungs
-    return Parts(shards, first + of_line, codes.subjects[of_line], clock[of_line], cells)
+    return SplitRows(shards, first + of_line, codes.subjects[of_line], clock[of_line], cells)

@@ -15,17 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal.algorithms.z_anonymity import ZAnonymous
-from shoal.arrow.order import Arranged
+from shoal.algorithms.z_anonymity import ZAnonymizer
+from shoal.arrow.order import Departures
 from shoal.arrow.release import Publish
 from shoal.engine.kernels.arrays import Any1, Floats
 from shoal.engine.z.window import FARTHEST
 from shoal.io.base import Chunk
-from shoal.run.core import Decider, State
-from shoal.run.intake import Intake, Taken
+from shoal.run.core import CoreState, RunCore
+from shoal.run.intake import EncodedChunk, Intake
 from shoal.spark.z.decide import CellShard, Decided
-from shoal.spark.z.join import Joining, Turn
-from shoal.spark.z.split import Parts, Stretch, apart
+from shoal.spark.z.join import JoinedTurn, Joining
+from shoal.spark.z.split import SplitRows, Stretch, apart
 from shoal.spec.ladder import n_rungs
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Schema
@@ -54,7 +54,7 @@ class Batch(NamedTuple):
     types: pa.Schema
     names: dict[str, Any1] = {}  # noqa: RUF012 (nothing is ever put in)
     secret: bytes = b""
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[JoinedTurn, ...] = ()
 
     def __repr__(self) -> str:
         return f"Batch(at={self.at})"
@@ -75,8 +75,8 @@ class Joined(NamedTuple):
     ``figures`` is the state of a `shoal.metrics.Summary`.
     """
 
-    taken: Taken
-    arranged: Arranged | None
+    taken: EncodedChunk
+    arranged: Departures | None
     figures: dict[str, Any]
 
     def __repr__(self) -> str:
@@ -101,7 +101,7 @@ class CellTasks:
 
     schema: Schema
     policy: Policy
-    anonymizer: ZAnonymous
+    anonymizer: ZAnonymizer
     publishing: Publish
     seed: bytes = dataclasses.field(repr=False)
     n_shards: int
@@ -129,7 +129,7 @@ class CellTasks:
             return found
         return found._replace(latest=float(times.max()), first=float(times[0]))
 
-    def parts(self, batch: Batch, chunk: Chunk, begin: Stretch) -> Parts:
+    def parts(self, batch: Batch, chunk: Chunk, begin: Stretch) -> SplitRows:
         """Take the rows of a stretch apart."""
         codes = self._taken(self._decider(), batch, chunk, begin).encoded.codes
         clock = self.clock(codes.times, begin)
@@ -183,8 +183,8 @@ class CellTasks:
         arranged = decider.take_in(taken, batch.at, batch.secret)
         return Joined(taken, arranged, decider.summary.state())
 
-    def _decider(self, pieces: Sequence[Decided] = (), turns: Sequence[Turn] = ()) -> Decider:
-        return Decider(
+    def _decider(self, pieces: Sequence[Decided] = (), turns: Sequence[JoinedTurn] = ()) -> RunCore:
+        return RunCore(
             self.schema,
             self.policy,
             Joining(pieces=pieces, turns=turns),
@@ -194,7 +194,7 @@ class CellTasks:
             with_subject=self.with_subject,
         )
 
-    def _taken(self, decider: Decider, batch: Batch, chunk: Chunk, begin: Stretch) -> Taken:
+    def _taken(self, decider: RunCore, batch: Batch, chunk: Chunk, begin: Stretch) -> EncodedChunk:
         """Take a stretch in as if all before it had been."""
         facts, arrays, batches = decider.snapshot()
         facts["upcoming"] = begin.n_valid
@@ -202,7 +202,7 @@ class CellTasks:
         arrays["engine.place"]["upcoming"] = begin.n_valid
         arrays |= {f"names.{name}": array for name, array in batch.names.items()}
         batches["types"] = pa.RecordBatch.from_pylist([], schema=batch.types)
-        decider.restore(State(facts, arrays, batches))
+        decider.restore(CoreState(facts, arrays, batches))
         intake = Intake(decider.codec, self.schema, self.policy.lateness, self.policy.ahead)
         intake.latest = begin.latest
         return intake.take(chunk, batch.at)
