@@ -158,15 +158,15 @@ class _Stopwatch:
 
     def __init__(self, running: Run) -> None:
         assert running._recorder is not None
-        self._recorder, self._decider = running._recorder, running._decider
+        self._recorder, self._core = running._recorder, running._core
         self._cut, self._save = self._recorder.cut, self._recorder.save
-        self._snapshot = self._decider.snapshot
+        self._snapshot = self._core.snapshot
         self.saved: list[tuple[int, float]] = []
         self.stopped: list[float] = []
         self.rolled: list[float] = []
         self._recorder.cut = self.cut  # type: ignore[method-assign]
         self._recorder.save = self.save  # type: ignore[method-assign]
-        self._decider.snapshot = self.snapshot  # type: ignore[method-assign]
+        self._core.snapshot = self.snapshot  # type: ignore[method-assign]
 
     def cut(self) -> int:
         begin = time.perf_counter()
@@ -213,7 +213,7 @@ class _Refuse:
     def check(self) -> None:
         """There is nothing."""
 
-    def go_on(self, mark: Mark) -> None:
+    def resume(self, mark: Mark) -> None:
         """There is nothing."""
 
     def commit(self) -> Mark:

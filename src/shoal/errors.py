@@ -12,7 +12,7 @@
     ├── CheckpointError              5   a checkpoint that must not be used
     └── PromiseError                70   a group that would break the policy reached the exit: a bug
 
-Messages have one shape: *what* is wrong, what was *got*, how to *mend* it. They name columns,
+Messages have one shape: *what* is wrong, what was *got*, how to *fix* it. They name columns,
 keys and counts, never a value of a person.
 """
 
@@ -45,7 +45,7 @@ class ShoalError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a job: where, what, and how to mend it.
+    """One thing that is wrong with a job: where, what, and how to fix it.
 
     >>> print(Problem("policy.k", "must be a whole number of at least 1", "0", "Try k = 10"))
     policy.k: must be a whole number of at least 1; got 0. Try k = 10.
@@ -54,14 +54,14 @@ class Problem:
     key: str
     what: str
     got: str | None = None
-    mend: str | None = None
+    fix: str | None = None
 
     def __str__(self) -> str:
         text = f"{self.key}: {self.what}"
         if self.got is not None:
             text += f"; got {self.got}"
-        if self.mend is not None:
-            text += f". {self.mend}"
+        if self.fix is not None:
+            text += f". {self.fix}"
         return text if text.endswith((".", "?", "!")) else text + "."
 
 
@@ -96,23 +96,23 @@ class ParameterError(JobError):
     """
 
     def __init__(
-        self, key: str, what: str, *, got: object | None = None, mend: str | None = None
+        self, key: str, what: str, *, got: object | None = None, fix: str | None = None
     ) -> None:
-        super().__init__(Problem(key, what, None if got is None else str(got), mend))
+        super().__init__(Problem(key, what, None if got is None else str(got), fix))
 
 
 class HierarchyError(JobError):
     """A hierarchy isn't a tree whose leaves can be told apart."""
 
-    def __init__(self, what: str, *, where: str = "hierarchy", mend: str | None = None) -> None:
-        super().__init__(Problem(where, what, None, mend))
+    def __init__(self, what: str, *, where: str = "hierarchy", fix: str | None = None) -> None:
+        super().__init__(Problem(where, what, None, fix))
 
 
 class UnsupportedError(JobError):
     """The chosen anonymizer can't enforce the policy; the message names those that can."""
 
-    def __init__(self, what: str, *, mend: str | None = None) -> None:
-        super().__init__(Problem("algorithm", what, None, mend))
+    def __init__(self, what: str, *, fix: str | None = None) -> None:
+        super().__init__(Problem("algorithm", what, None, fix))
 
 
 class DataError(ShoalError):

@@ -44,10 +44,10 @@ def decided(
 
 
 def test_as_decided():
-    arranged = Ordering().arrange(*decided([3, 1, 2]), 0)
-    assert arranged.rows.tolist() == [3, 1, 2]
-    assert arranged.payload["own"].to_pylist() == [3, 1, 2]
-    assert arranged.left.tolist() == arranged.published.tolist()
+    departures = Ordering().arrange(*decided([3, 1, 2]), 0)
+    assert departures.rows.tolist() == [3, 1, 2]
+    assert departures.payload["own"].to_pylist() == [3, 1, 2]
+    assert departures.left.tolist() == departures.published.tolist()
     assert Ordering().n_waiting == 0
     assert Ordering().rest() is None
 
@@ -56,45 +56,45 @@ def test_instants_are_shuffled_each_by_itself():
     rows = list(range(40))
     instants = [0] * 20 + [1] * 20
     one = ByInstant(b"seed")
-    arranged = one.arrange(*decided(rows, instants=instants), 40)
-    first, second = arranged.rows[:20].tolist(), arranged.rows[20:].tolist()
+    departures = one.arrange(*decided(rows, instants=instants), 40)
+    first, second = departures.rows[:20].tolist(), departures.rows[20:].tolist()
     assert sorted(first) == rows[:20] != first
     assert sorted(second) == rows[20:] != second
-    assert arranged.payload["own"].to_pylist() == arranged.rows.tolist()
+    assert departures.payload["own"].to_pylist() == departures.rows.tolist()
     again = ByInstant(b"seed").arrange(*decided(rows, instants=instants), 40)
-    assert again.rows.tolist() == arranged.rows.tolist()
+    assert again.rows.tolist() == departures.rows.tolist()
     other = ByInstant(b"other").arrange(*decided(rows, instants=instants), 40)
-    assert other.rows.tolist() != arranged.rows.tolist()
+    assert other.rows.tolist() != departures.rows.tolist()
 
 
 def test_a_row_waits_for_those_before_it_and_keeps_its_box():
     order = ByArrival()
-    arranged = order.arrange(*decided([1, 4, 0], published=4, boxes=[0, 1, 0]), 2)
-    assert arranged.rows.tolist() == [0, 1]
+    departures = order.arrange(*decided([1, 4, 0], published=4, boxes=[0, 1, 0]), 2)
+    assert departures.rows.tolist() == [0, 1]
     assert order.n_waiting == 1
-    arranged = order.arrange(*decided([2, 5], published=5, boxes=[0, -1]), 3)
-    assert arranged.rows.tolist() == [2]
+    departures = order.arrange(*decided([2, 5], published=5, boxes=[0, -1]), 3)
+    assert departures.rows.tolist() == [2]
     assert order.n_waiting == 2
-    arranged = order.arrange(*decided([3], published=7), 6)
-    assert arranged.rows.tolist() == [3, 4, 5]
-    assert arranged.payload["own"].to_pylist() == [3, 4, 5]
-    assert arranged.boxes.tolist()[2] == -1
-    assert arranged.groups[arranged.boxes[:2]].tolist() == [3, 4]
-    assert arranged.lo[arranged.boxes[:2]].tolist() == [[3.0], [4.0]]
+    departures = order.arrange(*decided([3], published=7), 6)
+    assert departures.rows.tolist() == [3, 4, 5]
+    assert departures.payload["own"].to_pylist() == [3, 4, 5]
+    assert departures.boxes.tolist()[2] == -1
+    assert departures.groups[departures.boxes[:2]].tolist() == [3, 4]
+    assert departures.lo[departures.boxes[:2]].tolist() == [[3.0], [4.0]]
     # Decided at 7, 4 and 5, but the later two had to wait for the first.
-    assert arranged.published.tolist() == [7, 4, 5]
-    assert arranged.left.tolist() == [7, 7, 7]
+    assert departures.published.tolist() == [7, 4, 5]
+    assert departures.left.tolist() == [7, 7, 7]
     assert order.n_waiting == 0
 
 
 def test_seconds_of_leaving_never_go_back():
     order = ByArrival()
     assert order.arrange(*decided([1], seconds=2.0), 0).rows.tolist() == []
-    arranged = order.arrange(*decided([0], seconds=5.0), 2)
-    assert arranged.published_s.tolist() == [5.0, 2.0]
-    assert arranged.left_s.tolist() == [5.0, 5.0]
-    arranged = order.arrange(*decided([2]), 3)
-    assert np.isnan(arranged.left_s).all()
+    departures = order.arrange(*decided([0], seconds=5.0), 2)
+    assert departures.published_s.tolist() == [5.0, 2.0]
+    assert departures.left_s.tolist() == [5.0, 5.0]
+    departures = order.arrange(*decided([2]), 3)
+    assert np.isnan(departures.left_s).all()
 
 
 def test_what_waits_can_be_had_in_order():
@@ -114,8 +114,8 @@ def test_all_rows_leave_once_and_in_order(rows, cuts):
     borders = sorted({0, 12, *cuts})
     for begin, end in itertools.pairwise(borders):
         held -= set(rows[begin:end])
-        arranged = order.arrange(*decided(rows[begin:end]), min(held, default=12))
-        left += arranged.rows.tolist()
+        departures = order.arrange(*decided(rows[begin:end]), min(held, default=12))
+        left += departures.rows.tolist()
         assert all(row < min(held, default=12) for row in left)
         assert len(left) + order.n_waiting + len(held) == 12
     assert left == list(range(12))
@@ -125,10 +125,10 @@ def test_all_rows_leave_once_and_in_order(rows, cuts):
 def test_gaps_and_losses_stay_with_their_rows(order):
     seen = []
     for rows, oldest in (([3, 1, 5], 0), ([2, 7, 0], 4), ([6, 4], 8)):
-        arranged = order.arrange(*decided(rows, boxes=[0, -1, 1][: len(rows)]), oldest)
-        assert arranged.gaps.tolist() == [row + 100 for row in arranged.rows]
-        assert arranged.losses.tolist() == [row / 100 for row in arranged.rows]
-        seen += arranged.rows.tolist()
+        departures = order.arrange(*decided(rows, boxes=[0, -1, 1][: len(rows)]), oldest)
+        assert departures.gaps.tolist() == [row + 100 for row in departures.rows]
+        assert departures.losses.tolist() == [row / 100 for row in departures.rows]
+        seen += departures.rows.tolist()
     assert sorted(seen) == list(range(8))
 
 
@@ -145,8 +145,8 @@ def test_rows_that_wait_keep_gaps_and_losses_in_a_snapshot():
 
 def test_values_of_people_are_not_shown():
     decisions, _ = decided([1])
-    arranged = Ordering().arrange(decisions, pa.record_batch({"own": ["CANARY"]}), 0)
-    assert repr(arranged) == "Arranged(1 rows)"
+    departures = Ordering().arrange(decisions, pa.record_batch({"own": ["CANARY"]}), 0)
+    assert repr(departures) == "Arranged(1 rows)"
 
 
 @pytest.mark.parametrize("order", [Ordering(), ByInstant(b"x"), ByArrival()])

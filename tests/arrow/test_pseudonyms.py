@@ -126,7 +126,9 @@ def test_a_period_is_a_number_above_0(rotate):
 
 def test_only_the_names_of_a_period_are_hashed(monkeypatch):
     hashed = []
-    monkeypatch.setattr("shoal.arrow.pseudonyms._octets", lambda name: hashed.append(name) or b"x")
+    monkeypatch.setattr(
+        "shoal.arrow.pseudonyms._bytes_of", lambda name: hashed.append(name) or b"x"
+    )
     names = pa.array([f"p{i}" for i in range(100)]).dictionary_encode()
     Pseudonyms(rotate=1).give(names, np.arange(100.0), bytes(32))
     assert len(hashed) == 100

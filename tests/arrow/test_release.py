@@ -23,7 +23,7 @@ PAYLOAD = pa.schema([("illness", pa.string()), ("ward", pa.int64())])
 SUPPRESSED = 2
 
 
-def arranged(outcomes: list[int], gaps: list[int] | None = None) -> Departures:
+def departures(outcomes: list[int], gaps: list[int] | None = None) -> Departures:
     """Rows of which the suppressed have no box; the others share one."""
     n = len(outcomes)
     payload = {
@@ -41,7 +41,7 @@ def arranged(outcomes: list[int], gaps: list[int] | None = None) -> Departures:
 
 
 def test_rows_have_public_columns_only():
-    release, seq = Publisher(SCHEMA, Publish(), PAYLOAD).release(arranged([0, 1]))
+    release, seq = Publisher(SCHEMA, Publish(), PAYLOAD).release(departures([0, 1]))
     assert release.batch.to_pydict() == {
         "age": ["[20, 29]"] * 2, "sex": ["f"] * 2, "illness": ["ill-0", "ill-1"], "ward": [0, 1],
     }  # fmt: skip
@@ -51,18 +51,18 @@ def test_rows_have_public_columns_only():
 
 def test_suppressed_rows_are_left_out():
     publisher = Publisher(SCHEMA, Publish(suppressed="drop"), PAYLOAD)
-    release, seq = publisher.release(arranged([2, 0, 2, 0]))
+    release, seq = publisher.release(departures([2, 0, 2, 0]))
     assert release.batch["illness"].to_pylist() == ["ill-1", "ill-3"]
     assert seq.tolist() == [-1, 0, -1, 1]
-    release, seq = publisher.release(arranged([2]))
+    release, seq = publisher.release(departures([2]))
     assert (release.n_rows, seq.tolist()) == (0, [-1])
-    release, seq = publisher.release(arranged([0, 2]))
+    release, seq = publisher.release(departures([0, 2]))
     assert (release.first, seq.tolist()) == (2, [2, -1])
 
 
 def test_suppressed_rows_at_the_root_have_nothing_of_their_own():
     publisher = Publisher(SCHEMA, Publish(suppressed="root"), PAYLOAD)
-    release, seq = publisher.release(arranged([0, 2, 0]))
+    release, seq = publisher.release(departures([0, 2, 0]))
     assert release.batch.to_pylist()[1] == {
         "age": "[0, 120]", "sex": "*", "illness": None, "ward": None,
     }  # fmt: skip
@@ -75,7 +75,7 @@ def test_suppressed_rows_where_there_is_no_payload():
     bare = Schema(subject="person", quasi=SCHEMA.quasi)
     for suppressed, n_rows in (("drop", 1), ("root", 2)):
         publisher = Publisher(bare, Publish(suppressed=suppressed), pa.schema([]))
-        release, _ = publisher.release(arranged([0, 2]))
+        release, _ = publisher.release(departures([0, 2]))
         assert release.n_rows == n_rows
         assert release.batch.schema.names == ["age", "sex"]
 
@@ -86,14 +86,14 @@ def test_suppressed_rows_where_there_is_no_payload():
 )
 def test_gaps_are_those_of_their_rows_and_never_of_a_suppressed_one(suppressed, ages):
     publisher = Publisher(SCHEMA, Publish(suppressed=suppressed), PAYLOAD, with_gaps=True)
-    release, _ = publisher.release(arranged([2, 0, 2, 0], gaps=[3, 1, 1, 2]))
+    release, _ = publisher.release(departures([2, 0, 2, 0], gaps=[3, 1, 1, 2]))
     assert release.batch["age"].to_pylist() == ages
     shown = ["*", "f", "*", None] if suppressed == "root" else ["f", None]
     assert release.batch["sex"].to_pylist() == shown
 
 
 def test_without_gaps_everybody_has_the_label_of_the_box():
-    release, _ = Publisher(SCHEMA, Publish(), PAYLOAD).release(arranged([0, 0], gaps=[1, 3]))
+    release, _ = Publisher(SCHEMA, Publish(), PAYLOAD).release(departures([0, 0], gaps=[1, 3]))
     assert release.batch["age"].to_pylist() == ["[20, 29]"] * 2
     assert release.batch["sex"].to_pylist() == ["f"] * 2
 
@@ -101,7 +101,7 @@ def test_without_gaps_everybody_has_the_label_of_the_box():
 def test_the_columns_that_are_told_are_those_that_come():
     for numeric in ("range", "bounds", "midpoint"):
         publisher = Publisher(SCHEMA, Publish(numeric=numeric), PAYLOAD)
-        release, _ = publisher.release(arranged([0, 2]))
+        release, _ = publisher.release(departures([0, 2]))
         assert release.batch.schema.names == publisher.schema.names
 
 

@@ -22,7 +22,7 @@ def tracer_of(shard: tuple[int, int] | None = None) -> tuple[Tracer, Kept]:
 
 
 def decide_three(tracer: Tracer) -> None:
-    arranged = Departures(
+    departures = Departures(
         np.array([4, 5, 6]), np.array([0, 1, 2]), np.array([1, 0, -1]), np.array([7, 7, 8]),
         np.array([70.0, 70.0, np.nan]), np.array([0, 1, 0]), np.array([0.2, 0.1, 1.0]),
         np.array([9, 9, 9]), np.array([90.0] * 3),
@@ -31,7 +31,7 @@ def decide_three(tracer: Tracer) -> None:
     )  # fmt: skip
     subjects = pa.array(["a", "b", "c"])
     arrived_s = np.array([40.0, 50.0, np.nan])
-    tracer.decided(arranged, np.array([14, 15, 16]), arrived_s, subjects, np.array([2, 3, -1]))
+    tracer.decided(departures, np.array([14, 15, 16]), arrived_s, subjects, np.array([2, 3, -1]))
 
 
 def test_decided_rows_tell_when_they_were_decided_and_not_when_they_left():

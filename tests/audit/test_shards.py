@@ -39,7 +39,7 @@ def count_anew(w: World) -> None:
                 line["published"] = max(earlier)
 
 
-def go_on(w: World, shard: int, n: int) -> None:
+def resume(w: World, shard: int, n: int) -> None:
     """A shard decides so many rows more, at once."""
     for _ in range(n):
         arrived = sum(x["shard"] == shard and x["arrived"] is not None for x in w.trace)
@@ -79,9 +79,9 @@ def test_one_shard_is_a_run_on_its_own(world: World) -> None:
 def test_what_another_shard_has_reached_proves_nothing(shards: World, delay: Delay) -> None:
     """Row 8 is held in the north; the south alone goes on beyond all it may wait for."""
     shards.delay = delay
-    go_on(shards, 1, 6)
+    resume(shards, 1, 6)
     assert shards.report().verdict == "kept"
-    go_on(shards, 0, 6)
+    resume(shards, 0, 6)
     assert shards.broken() == {"delay"}
 
 
@@ -90,14 +90,14 @@ def test_what_another_shard_has_reached_proves_nothing(shards: World, delay: Del
 
 def late_in_its_shard(w: World) -> None:
     """Row 3 waited for five rows of its own shard; the limit is 4."""
-    go_on(w, 1, 1)
+    resume(w, 1, 1)
     for row in (3, 4):
         w.line(row)["published"] = 5
     w.delay = Delay(rows=4)
 
 
 def held_too_long_in_its_shard(w: World) -> None:
-    go_on(w, 0, 5)
+    resume(w, 0, 5)
     w.delay = Delay(rows=4)
 
 
@@ -111,7 +111,7 @@ def said_to_be_in_another_shard(w: World) -> None:
 
 
 def in_no_shard(w: World) -> None:
-    go_on(w, 1, 1)
+    resume(w, 1, 1)
     w.trace[-1].update(shard=None, arrived=0, published=0, outcome="suppressed", group=None)
     w.trace[-1]["seq"] = None
     w.published.pop()
@@ -143,7 +143,7 @@ def groups_numbered_alike(w: World) -> None:
 
 
 def a_reuse_of_another_shard(w: World) -> None:
-    go_on(w, 1, 1)
+    resume(w, 1, 1)
     w.published[-1].update(age="[20, 30]", city="North")
     w.original[-1].update(age="21", city="Oslo")
     w.trace[-1]["group"] = 0

@@ -187,7 +187,7 @@ class Bin:
         if self.rows:
             raise JobError(())
 
-    def go_on(self, mark: Mark) -> None:
+    def resume(self, mark: Mark) -> None:
         self._at = mark.get("rows", 0)
 
     def commit(self) -> Mark:
@@ -660,7 +660,7 @@ def test_the_age_of_a_checkpoint_tells_nothing_about_rows(tmp_path, monkeypatch)
         folder = tmp_path / str(n_rows)
         recorder = Recorder(Recovery(folder, {}, every=10.0))
         assert recorder.begin() is None
-        recorder.go_on()
+        recorder.resume()
         recorder.save(0, {}, {}, {})
         found = []
         for second in range(45):
@@ -681,7 +681,7 @@ def test_a_checkpoint_that_cant_be_saved_is_old_and_asked_for_again(tmp_path, mo
     monkeypatch.setattr("shoal.run.recovery.time.monotonic", clock)
     recorder = Recorder(Recovery(tmp_path, {}, every=10.0))
     recorder.begin()
-    recorder.go_on()
+    recorder.resume()
     recorder.save(0, {}, {}, {})
     recorder.note(Flush(0.0))
     save = Store.save

@@ -53,7 +53,7 @@ def test_lines_of_text_that_cant_be_used_are_set_apart_and_all_others_published(
     job = job_of(tmp_path, policy=POLICY, more=more)
     (tmp_path / "in").mkdir()
 
-    def go_on():
+    def resume():
         stream = read_stream(spark, job, job.input)
         publishing = publish(stream, job, until_end=True, trace=tmp_path / "trace")
         publishing.wait()
@@ -62,11 +62,11 @@ def test_lines_of_text_that_cant_be_used_are_set_apart_and_all_others_published(
     # No good row at all: nothing tells yet how rows are to be dealt out.
     unknown = [f"person-{i},unknown,bonn,flu,A" for i in range(3)]
     (tmp_path / "in" / "0.csv").write_text("\n".join([HEAD, *unknown]) + "\n")
-    assert told(go_on()) | {"n_in": 3, "quarantined": 3} == told(go_on())
+    assert told(resume()) | {"n_in": 3, "quarantined": 3} == told(resume())
     good = lines_of(TABLE)
     text = [HEAD, *good[:50], "person-1,41", *good[50:], 'person-2,20,"bonn,flu,A']
     (tmp_path / "in" / "1.csv").write_text("\n".join(text) + "\n")
-    summary = go_on()
+    summary = resume()
     assert summary.n_in == 305
     assert summary.n_quarantined == 5
     quarantined = [

@@ -38,7 +38,7 @@ def test_an_error_of_a_shard_is_itself_again(kind):
 
 
 def test_one_that_is_made_of_problems_keeps_its_words_and_its_exit_code():
-    told = ParameterError("run.checkpoint.seal", "must say where the key is", mend="Say it")
+    told = ParameterError("run.checkpoint.seal", "must say where the key is", fix="Say it")
     found = retold(carried(f"shoal.errors.ParameterError: {told}"))
     assert isinstance(found, JobError)
     assert str(found) == str(told)

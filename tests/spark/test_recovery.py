@@ -265,10 +265,10 @@ def test_two_machines_with_processes_of_one_number_set_rows_apart(tmp_path, monk
     life = Life(recipe_of(job, TABLE.schema, traced=False, quarantine=tmp_path / "bad"))
     turn = life.next()
     desks = [ShardIO(life.recipe, 0, shard_folder(life.recipe.folder, 0), turn) for _ in range(2)]
-    for desk in desks:
-        desk.quarantine([BadRow(0, "age is missing", b"{}")], [None])
-    for desk in desks:
-        desk.close()
+    for shard_io in desks:
+        shard_io.quarantine([BadRow(0, "age is missing", b"{}")], [None])
+    for shard_io in desks:
+        shard_io.close()
     (path,) = (tmp_path / "bad").iterdir()
     assert len(path.read_text().splitlines()) == 1
 

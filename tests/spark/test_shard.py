@@ -371,7 +371,7 @@ def test_time_goes_on_where_nobody_is_seen(tmp_path):
     assert figures["latest"] == 45.0
 
 
-def test_at_the_end_all_is_decided_and_the_stream_may_go_on(tmp_path):
+def test_at_the_end_all_is_decided_and_the_stream_may_resume(tmp_path):
     life = life_of(tmp_path, policy="k = 3\ndelay = { rows = 200 }", publish="suppressed = 'root'")
     life.take(TABLE.slice(0, 80))
     assert len(life.public) < 80

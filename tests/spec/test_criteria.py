@@ -120,7 +120,7 @@ def test_a_domain_that_does_not_do_is_named(
     (problem,) = misfits(criterion, Sensitive("pay", domain))
     assert says in str(problem)
     assert problem.key == f"policy.{criterion.key}"
-    assert problem.mend is not None
+    assert problem.fix is not None
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def find(name: str) -> type[Anonymizer]:
     if name not in names():
         raise ParameterError(
             "algorithm.name", "isn't the name of an anonymizer", got=repr(name),
-            mend=did_you_mean(name, names()),
+            fix=did_you_mean(name, names()),
         )  # fmt: skip
     module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
     return next(

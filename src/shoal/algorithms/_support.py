@@ -23,16 +23,16 @@ def check_support(anonymizer: Anonymizer, policy: Policy) -> None:
     try:
         anonymizer.check(policy)
     except UnsupportedError as error:
-        if error.problems[0].mend is not None:
+        if error.problems[0].fix is not None:
             raise
         able = [name for name in algorithms.names() if _can(name, policy)]
         could = [name for name in algorithms.names() if _could(name, policy)]
-        mend = "No anonymizer can"
+        fix = "No anonymizer can"
         if able:
-            mend = f"These can: {', '.join(able)}"
+            fix = f"These can: {', '.join(able)}"
         elif could:
-            mend = f"With another window or delay these can: {', '.join(could)}"
-        raise UnsupportedError(error.problems[0].what, mend=mend) from None
+            fix = f"With another window or delay these can: {', '.join(could)}"
+        raise UnsupportedError(error.problems[0].what, fix=fix) from None
 
 
 def _can(name: str, policy: Policy) -> bool:

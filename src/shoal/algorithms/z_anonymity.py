@@ -83,7 +83,7 @@ class ZAnonymizer(Anonymizer):
             raise ParameterError(
                 "ZAnonymizer.probability",
                 'goes with count = "residual" only',
-                mend='Leave one of the two out: what "plain" publishes isn\'t estimated',
+                fix='Leave one of the two out: what "plain" publishes isn\'t estimated',
             )
 
     def _start(self, space: Space, seed: bytes) -> Engine:

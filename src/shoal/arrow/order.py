@@ -105,8 +105,8 @@ class ByInstant(Ordering):
         """Give all rows, shuffled inside each instant."""
         order = np.arange(len(decisions.rows))
         _shuffle_instants(self._random, order, decisions.instants)
-        arranged = super().arrange(decisions, payload, oldest_held)
-        return _picked(arranged, order)
+        departures = super().arrange(decisions, payload, oldest_held)
+        return _picked(departures, order)
 
     def snapshot(self) -> tuple[dict[str, Any1], pa.RecordBatch | None]:
         """The random state."""
@@ -129,13 +129,13 @@ class ByArrival(Ordering):
         self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int
     ) -> Departures:
         """Give the rows that came before the oldest held one."""
-        arranged = _with_own_boxes(super().arrange(decisions, payload, oldest_held))
+        departures = _with_own_boxes(super().arrange(decisions, payload, oldest_held))
         if self._waiting is not None:
-            arranged = _joined(self._waiting, arranged)
-        arranged = _picked(arranged, np.argsort(arranged.rows))
-        n = int(np.searchsorted(arranged.rows, oldest_held))
-        self._waiting = _with_own_boxes(_picked(arranged, np.arange(n, len(arranged.rows))))
-        leaving = _picked(arranged, np.arange(n))
+            departures = _joined(self._waiting, departures)
+        departures = _picked(departures, np.argsort(departures.rows))
+        n = int(np.searchsorted(departures.rows, oldest_held))
+        self._waiting = _with_own_boxes(_picked(departures, np.arange(n, len(departures.rows))))
+        leaving = _picked(departures, np.arange(n))
         # A row leaves when the last of those before it is decided.
         left = np.maximum.accumulate(np.append(self._latest, leaving.published))[1:]
         timed = np.where(np.isnan(leaving.published_s), -np.inf, leaving.published_s)
@@ -176,30 +176,30 @@ class ByArrival(Ordering):
             self._waiting = Departures(**parts, payload=payload)
 
 
-def _picked(arranged: Departures, order: Ints) -> Departures:
-    return arranged._replace(
-        rows=arranged.rows[order],
-        outcomes=arranged.outcomes[order],
-        boxes=arranged.boxes[order],
-        published=arranged.published[order],
-        published_s=arranged.published_s[order],
-        gaps=arranged.gaps[order],
-        losses=arranged.losses[order],
-        left=arranged.left[order],
-        left_s=arranged.left_s[order],
-        payload=arranged.payload.take(pa.array(order)),
+def _picked(departures: Departures, order: Ints) -> Departures:
+    return departures._replace(
+        rows=departures.rows[order],
+        outcomes=departures.outcomes[order],
+        boxes=departures.boxes[order],
+        published=departures.published[order],
+        published_s=departures.published_s[order],
+        gaps=departures.gaps[order],
+        losses=departures.losses[order],
+        left=departures.left[order],
+        left_s=departures.left_s[order],
+        payload=departures.payload.take(pa.array(order)),
     )
 
 
-def _with_own_boxes(arranged: Departures) -> Departures:
+def _with_own_boxes(departures: Departures) -> Departures:
     """Give each row a box of its own, so that rows can be kept without those they came with."""
-    has_box = arranged.boxes >= 0
-    chosen = arranged.boxes[has_box]
-    boxes = np.full(len(arranged.boxes), -1, np.int64)
+    has_box = departures.boxes >= 0
+    chosen = departures.boxes[has_box]
+    boxes = np.full(len(departures.boxes), -1, np.int64)
     boxes[has_box] = np.arange(len(chosen))
-    return arranged._replace(
-        boxes=boxes, lo=arranged.lo[chosen], hi=arranged.hi[chosen],
-        groups=arranged.groups[chosen], windows=arranged.windows[chosen],
+    return departures._replace(
+        boxes=boxes, lo=departures.lo[chosen], hi=departures.hi[chosen],
+        groups=departures.groups[chosen], windows=departures.windows[chosen],
     )  # fmt: skip
 
 

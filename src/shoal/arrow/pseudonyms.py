@@ -114,7 +114,7 @@ class Pseudonyms:
         names = names.dictionary_encode()
         key = self._key.tobytes()
         texts = [
-            hashlib.blake2b(_octets(name), digest_size=DIGEST, key=key).hexdigest()
+            hashlib.blake2b(_bytes_of(name), digest_size=DIGEST, key=key).hexdigest()
             for name in names.dictionary.to_pylist()
         ]
         return pa.array(texts, pa.string()).take(pa.array(dictionary_indices(names)))
@@ -129,5 +129,5 @@ class Pseudonyms:
         self._key = arrays["key"].copy()
 
 
-def _octets(name: str | bytes | None) -> bytes:
+def _bytes_of(name: str | bytes | None) -> bytes:
     return name if isinstance(name, bytes) else (name or "").encode()

@@ -117,8 +117,8 @@ class Publish:
             if getattr(self, name) != usual
         ]
         if self.time is not None and schema.time is None:
-            mend = "Name the column under schema.time"
-            problems.append(Problem("publish.time", "needs rows that have a time", None, mend))
+            fix = "Name the column under schema.time"
+            problems.append(Problem("publish.time", "needs rows that have a time", None, fix))
         if self.time is not None and schema.time in [quasi.name for quasi in schema.quasi]:
             problems.append(
                 Problem(
@@ -208,11 +208,11 @@ class Publisher:
         """The place in the output of the next row."""
         return self._next
 
-    def release(self, arranged: Departures) -> tuple[Release, Ints]:
+    def release(self, departures: Departures) -> tuple[Release, Ints]:
         """Give a release, and the place in the output of each row (-1: it isn't in it)."""
-        suppressed = arranged.outcomes == Outcome.suppressed
-        boxes, lo, hi, gaps = arranged.boxes, arranged.lo, arranged.hi, arranged.gaps
-        payload = arranged.payload.select(self._payload.names)
+        suppressed = departures.outcomes == Outcome.suppressed
+        boxes, lo, hi, gaps = departures.boxes, departures.lo, departures.hi, departures.gaps
+        payload = departures.payload.select(self._payload.names)
         seq = np.arange(self._next, self._next + len(boxes))
         if suppressed.any():
             if self._root:

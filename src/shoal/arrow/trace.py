@@ -72,16 +72,16 @@ class Tracer:
         self.subject = subject
 
     def decided(
-        self, arranged: Departures, inputs: Ints, arrived_s: Floats, subjects: Any, seq: Ints
+        self, departures: Departures, inputs: Ints, arrived_s: Floats, subjects: Any, seq: Ints
     ) -> None:
         """Rows leave: ``inputs`` are their positions in the input, ``seq`` in the output."""
-        has_box = arranged.boxes >= 0
+        has_box = departures.boxes >= 0
         group, window = np.full(len(has_box), -1, np.int64), np.full(len(has_box), -1, np.int64)
-        group[has_box] = self._unique(arranged.groups[arranged.boxes[has_box]])
-        window[has_box] = arranged.windows[arranged.boxes[has_box]]
+        group[has_box] = self._unique(departures.groups[departures.boxes[has_box]])
+        window[has_box] = departures.windows[departures.boxes[has_box]]
         self._write(
-            inputs, subjects, arranged.outcomes, arranged.rows, arranged.published,
-            arrived_s, arranged.published_s, group, window, arranged.losses, seq,
+            inputs, subjects, departures.outcomes, departures.rows, departures.published,
+            arrived_s, departures.published_s, group, window, departures.losses, seq,
         )  # fmt: skip
 
     def quarantined(self, inputs: Ints, subjects: Any) -> None:

@@ -151,7 +151,7 @@ def _check_cells(
         raise ParameterError(
             "pseudonym" if pseudonym else "time",
             "can be published under z-anonymity alone",
-            mend="Leave it out, or give a policy that promises z",
+            fix="Leave it out, or give a policy that promises z",
         )
     if rotate is not None and not (pseudonym and math.isfinite(rotate) and rotate > 0):
         raise ParameterError("rotate", "must be above 0, for pseudonyms that are published")
@@ -167,7 +167,7 @@ def _check_original(
         raise ParameterError(
             "original",
             f"lacks the columns {', '.join(missing)}",
-            mend="Give the input that the run has read",
+            fix="Give the input that the run has read",
         )
     if original_rows is not None and len(original_rows) != original.num_rows:
         raise ParameterError(

@@ -69,13 +69,13 @@ def read_trace(table: pa.Table) -> Trace:
         raise ParameterError(
             "trace",
             f"lacks the columns {', '.join(missing)}",
-            mend="Give the file that the run wrote with --trace",
+            fix="Give the file that the run wrote with --trace",
         )
     if "attribute" in table.schema.names:
         raise ParameterError(
             "trace",
             "has one line for each cell, as that of a run which promises z",
-            mend="Give the job of that run, or a trace with one line for each row",
+            fix="Give the job of that run, or a trace with one line for each row",
         )
     found: dict[str, Array] = {name: column(table, name) for name in _COLUMNS}
     return Trace(

@@ -38,7 +38,7 @@ def configure_logs(kind: str | None) -> None:
     """
     if kind not in (None, *KINDS):
         raise ParameterError(
-            "--log", "must be text or json", got=kind, mend=did_you_mean(str(kind), KINDS)
+            "--log", "must be text or json", got=kind, fix=did_you_mean(str(kind), KINDS)
         )
     logger = logging.getLogger(_ROOT)
     for handler in [handler for handler in logger.handlers if isinstance(handler, _Stderr)]:

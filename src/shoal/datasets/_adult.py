@@ -50,7 +50,7 @@ def adult(
     for key, name in [("quasi", name) for name in quasi] + [("sensitive", sensitive)]:
         if name is not None and name not in known:
             raise ParameterError(
-                f"adult.{key}", "isn't a column", got=name, mend=did_you_mean(name, COLUMNS)
+                f"adult.{key}", "isn't a column", got=name, fix=did_you_mean(name, COLUMNS)
             )
     schema = Schema(
         subject=None,

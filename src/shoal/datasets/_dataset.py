@@ -78,7 +78,7 @@ class Dataset:
             raise ParameterError(
                 "Dataset.from_table",
                 f"the table lacks columns of the schema: {', '.join(lacking)}",
-                mend="Leave them out of the schema or add them to the table",
+                fix="Leave them out of the schema or add them to the table",
             )
         return cls(name, schema, description, table.num_rows, table.to_batches, batch_rows)
 

@@ -86,10 +86,10 @@ def transactions(
         raise ParameterError(
             "transactions.people",
             f"has quasi attributes with names that the stream needs: {', '.join(taken)}",
-            mend="Rename them",
+            fix="Rename them",
         )
     if not people.n_rows:
-        raise ParameterError("transactions.people", "has no rows", mend="Give at least one person")
+        raise ParameterError("transactions.people", "has no rows", fix="Give at least one person")
     labels = [f"item-{number:04d}" for number in range(N_ITEMS)]
     schema = Schema(
         subject="person",

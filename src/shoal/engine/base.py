@@ -134,7 +134,7 @@ class BoxEngine(Engine):
                 "Codes.values",
                 "must be there, since the policy doesn't say what a missing one means",
                 got=f"{np.count_nonzero(np.isnan(codes.values))} that are missing",
-                mend='Set policy.missing to "extended" or "maybe"',
+                fix='Set policy.missing to "extended" or "maybe"',
             )
         if self.space.deadlines.seconds and not np.isfinite(codes.times).all():
             raise ParameterError(
@@ -240,12 +240,12 @@ class Anonymizer(ABC):
         if self.needs_delay and policy.delay is None:
             raise UnsupportedError(
                 f"'{self.name}' holds rows and the policy sets no bound on it",
-                mend="Set policy.delay, for example { rows = 10000 }",
+                fix="Set policy.delay, for example { rows = 10000 }",
             )
         if policy.missing not in self.missing:
             raise UnsupportedError(
                 f"'{self.name}' doesn't know missing values that are \"{policy.missing}\"",
-                mend=f"Set policy.missing to one of {', '.join(self.missing)}",
+                fix=f"Set policy.missing to one of {', '.join(self.missing)}",
             )
 
     def _check_window(self, policy: Policy) -> None:
@@ -255,13 +255,13 @@ class Anonymizer(ABC):
             if window != "all":
                 raise UnsupportedError(
                     f"'{self.name}' publishes a whole table at once",
-                    mend='Set policy.window = "all" and no delay, or choose one for streams',
+                    fix='Set policy.window = "all" and no delay, or choose one for streams',
                 )
             return
         if window == "all":
             raise UnsupportedError(
                 f"'{self.name}' publishes a stream and never knows all of its rows",
-                mend="Set policy.window to { rows = ..., advance = ... } and a delay, or choose an "
+                fix="Set policy.window to { rows = ..., advance = ... } and a delay, or choose an "
                 "algorithm for whole tables",
             )
         if self.publishes != "windows":
@@ -269,25 +269,25 @@ class Anonymizer(ABC):
         if not policy.measured:
             raise UnsupportedError(
                 f"'{self.name}' publishes what is measured against windows, and nothing is",
-                mend="Promise t, beta or disclosure, or choose one that publishes row by row",
+                fix="Promise t, beta or disclosure, or choose one that publishes row by row",
             )
         if window is None or window.advance is None:
             raise UnsupportedError(
                 f"'{self.name}' publishes window by window, and the policy doesn't say by how much "
                 "a window advances",
-                mend="Set policy.window, for example { rows = 20000, advance = 5000 }",
+                fix="Set policy.window, for example { rows = 20000, advance = 5000 }",
             )
         if window.rows > MOST:
             raise UnsupportedError(
                 f"'{self.name}' keeps a window in memory, and {window.rows:,} rows are too many",
-                mend=f"Set policy.window.rows to at most {MOST}",
+                fix=f"Set policy.window.rows to at most {MOST}",
             )
         longest = window.rows + window.advance
         if delay is not None and delay.rows is not None and delay.rows < longest:
             raise UnsupportedError(
                 f"'{self.name}' holds rows for up to window + advance = {longest:,} rows and the "
                 f"delay is {delay.rows:,} (thesis, Lemma 6.1)",
-                mend=f"Set policy.delay.rows to at least {longest}, or make the window smaller",
+                fix=f"Set policy.delay.rows to at least {longest}, or make the window smaller",
             )
 
     @abstractmethod

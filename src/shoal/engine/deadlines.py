@@ -55,7 +55,7 @@ class Holding(Anonymizer):
                 f"'{self.name}' measures a row against the window of the moment at which it "
                 f"leaves: with a window of {window.rows:,} rows and a delay of {delay.rows:,} it "
                 "could be older than that; the window must be larger than the delay",
-                mend=f"Set policy.window.rows to at least {delay.rows + 1}, or shorten the delay",
+                fix=f"Set policy.window.rows to at least {delay.rows + 1}, or shorten the delay",
             )
 
 

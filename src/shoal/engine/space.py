@@ -144,7 +144,7 @@ class Space:
                 "loss",
                 f"must be one of {', '.join(get_args(Loss))}",
                 got=repr(loss),
-                mend=did_you_mean(str(loss), get_args(Loss)),
+                fix=did_you_mean(str(loss), get_args(Loss)),
             )
         policy.check(schema)
         self.measure = loss
@@ -155,7 +155,7 @@ class Space:
                 "policy.missing",
                 f'other than "quarantine" works with at most {MOST_WITH_GAPS} quasi attributes',
                 got=str(self.n_quasi),
-                mend='Name fewer, or set missing = "quarantine"',
+                fix='Name fewer, or set missing = "quarantine"',
             )
         self.n_sensitive = len(schema.sensitive)
         self.z = policy.z

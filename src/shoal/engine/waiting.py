@@ -64,14 +64,14 @@ class Waiting(Holding):
             raise UnsupportedError(
                 f"'{self.name}' lets rows wait as long as it pays, and nothing bounds it: neither "
                 "a delay of the policy nor a capacity is set",
-                mend="Set policy.delay, for example { rows = 10000 }, or algorithm.capacity",
+                fix="Set policy.delay, for example { rows = 10000 }, or algorithm.capacity",
             )
         fewest = max(policy.k, *(criterion.needed for criterion in policy.diversity), 1)
         if self.capacity and self.capacity + 1 < fewest:
             raise UnsupportedError(
                 f"'{self.name}' with a capacity of {self.capacity:,} rows never has the "
                 f"{fewest:,} people that a group needs",
-                mend=f"Set algorithm.capacity to at least {fewest - 1}, better to many times that",
+                fix=f"Set algorithm.capacity to at least {fewest - 1}, better to many times that",
             )
 
     def _deadlines(self, space: Space) -> Deadlines:

@@ -120,7 +120,7 @@ class TableEngine(BoxEngine):
                 "Codes",
                 "come after the end of the table, which is published already",
                 got=f"{n} rows",
-                mend="What is measured against all rows has to be published with all of them",
+                fix="What is measured against all rows has to be published with all of them",
             )
         begin = self.n_held
         lo, hi = self.space.points(codes.values)

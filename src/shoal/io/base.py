@@ -250,8 +250,8 @@ def choose_columns(have: Sequence[str], asked: Sequence[str] | None, where: str)
         problems = []
         for name in missing:
             known = have if is_header else difflib.get_close_matches(name, have, n=1)
-            mend = did_you_mean(name, known) if known else lost
-            problems.append(Problem(f"column {name}", "isn't in the input", None, mend))
+            fix = did_you_mean(name, known) if known else lost
+            problems.append(Problem(f"column {name}", "isn't in the input", None, fix))
         raise JobError(problems, where=where)
     return tuple(dict.fromkeys(asked))
 

@@ -51,8 +51,8 @@ def sensitive_domain(key: str, spec: DomainForm, files: Files) -> Domain | None:
         known = [way for way in WAYS if way in type(spec).model_fields]
         choice = f"{', '.join(known[:-1])} and {known[-1]}"
         what = f"needs one of {choice}, or none if its values are open"
-        mend = "For example { range = [0, 120], step = 1 }"
-        raise JobError(Problem(key, what, ", ".join(ways), mend))
+        fix = "For example { range = [0, 120], step = 1 }"
+        raise JobError(Problem(key, what, ", ".join(ways), fix))
     if spec.range is None:
         _refuse_step(key, spec)
     elif len(spec.range) != 2:

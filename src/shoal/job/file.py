@@ -117,9 +117,9 @@ class Job:
         try:
             text = path.read_text(encoding="utf-8-sig")
         except OSError as error:
-            mend = "`shoal init DATA -o job.toml` drafts one" if not path.exists() else None
+            fix = "`shoal init DATA -o job.toml` drafts one" if not path.exists() else None
             what = f"can't be read: {error.strerror}"
-            raise JobError(Problem("job", what, None, mend), where=str(path)) from None
+            raise JobError(Problem("job", what, None, fix), where=str(path)) from None
         except UnicodeDecodeError:
             raise JobError(Problem("job", "isn't UTF-8 text"), where=str(path)) from None
         return cls.parse(text, folder=path.parent, where=str(path))
@@ -158,8 +158,8 @@ class _Reader:
         """The job, or None if there are problems."""
         for section in self._raw:
             if section not in SECTIONS:
-                mend = did_you_mean(section, SECTIONS)
-                self.problems.append(Problem(section, "is an unknown section", None, mend))
+                fix = did_you_mean(section, SECTIONS)
+                self.problems.append(Problem(section, "is an unknown section", None, fix))
         schema = self._section("schema", SchemaForm, self._schema)
         policy = self._section("policy", PolicyForm, policy_of)
         anonymizer = self._attempt("algorithm", self._anonymizer)
@@ -285,8 +285,8 @@ class _Reader:
     def _anonymizer(self) -> Anonymizer:
         raw = self._raw.get("algorithm")
         if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
-            mend = f"Add [algorithm] with one of: {', '.join(algorithms.names())}"
-            raise JobError(Problem("algorithm.name", "is missing", None, mend))
+            fix = f"Add [algorithm] with one of: {', '.join(algorithms.names())}"
+            raise JobError(Problem("algorithm.name", "is missing", None, fix))
         knobs = dict(raw)
         recipe = algorithms.find(knobs.pop("name"))
         fields = [field.name for field in dataclasses.fields(recipe)]

@@ -49,7 +49,7 @@ class Promise(NamedTuple):
     examples: tuple[str, ...]
 
     def example(self, attribute: str | None) -> str:
-        """How to mend what can't be read."""
+        """How to fix what can't be read."""
         key, _, number = self.examples[0].partition(" = ")
         form = number if attribute is None else f"{{ {attribute} = {number} }}"
         return f"For example {key} = {form}"
@@ -165,8 +165,8 @@ def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> PolicyParts:
             problems.append(Problem("policy.window.rows", "is missing", None, example))
     meanings = get_args(Missing)
     if raw.missing not in meanings:
-        what, mend = f"must be one of {', '.join(meanings)}", did_you_mean(raw.missing, meanings)
-        problems.append(Problem("policy.missing", what, shown(raw.missing), mend))
+        what, fix = f"must be one of {', '.join(meanings)}", did_you_mean(raw.missing, meanings)
+        problems.append(Problem("policy.missing", what, shown(raw.missing), fix))
     if problems:
         raise JobError(problems)
     return PolicyParts(tuple(criteria), held, against)
@@ -184,7 +184,7 @@ def _spelt(problem: Problem) -> Problem:
     """The problem, with the kind that may have been meant by what was taken for an attribute."""
     _, key, name = (*problem.key.split(".", 2), "", "")[:3]
     near = PROMISES[key].near(name) if key in PROMISES else None
-    return problem if near is None else dataclasses.replace(problem, mend=f"{near} {problem.mend}")
+    return problem if near is None else dataclasses.replace(problem, fix=f"{near} {problem.fix}")
 
 
 # -- one promise ----------------------------------------------------------------------------------
@@ -206,8 +206,8 @@ def _criteria(
         problems.append(Problem(where, what, f"the keys {', '.join(raw)}"))
     elif attribute is not None or not raw:
         near = next(filter(None, map(promise.near, raw)), None)
-        mend = near or promise.example(attribute)
-        problems.append(Problem(where, _without_kind(promise), None, mend))
+        fix = near or promise.example(attribute)
+        problems.append(Problem(where, _without_kind(promise), None, fix))
     else:
         return [c for name, part in raw.items() for c in _criteria(key, part, name, problems)]
     return []

@@ -135,7 +135,7 @@ def exposure(
         raise ParameterError(
             "trace",
             "is of several shards, which have no order of arrival, and so no window, in common",
-            mend="Give the trace of a run on its own",
+            fix="Give the trace of a run on its own",
         )
     # What is still held is in the windows of others.
     good_lines = trace.filter(trace.column("arrived").is_valid())
@@ -145,7 +145,7 @@ def exposure(
             "trace",
             "has lines of rows that the input doesn't have",
             got=f"rows up to {rows.max()} of {original.num_rows:,}",
-            mend="Give the input and the trace of one run",
+            fix="Give the input and the trace of one run",
         )
     codes, good = read_codes(schema, original)
     coded = np.full((original.num_rows, len(schema.sensitive)), MISSING)
@@ -193,7 +193,7 @@ def _events(lines: pa.Table, window: Window | Literal["all"], n_rows: int) -> _E
                 "trace",
                 "doesn't say which windows groups were measured against",
                 got=f"{np.count_nonzero(np.isnan(windows)):,} lines without a window",
-                mend='Compare with all rows: window="all"',
+                fix='Compare with all rows: window="all"',
             )
     table = np.stack([groups, windows, moments, arrived]).astype(np.int64)
     table = table[:, np.lexsort(table[2::-1])]

@@ -219,6 +219,6 @@ def _chosen(schema: Schema, sensitive: str | None) -> int | None:
             "sensitive",
             "isn't a sensitive attribute of the schema",
             got=repr(sensitive),
-            mend=did_you_mean(sensitive, names),
+            fix=did_you_mean(sensitive, names),
         )
     return names.index(sensitive)

@@ -23,7 +23,7 @@ def decided_lines(trace: pa.Table, *names: str) -> pa.Table:
         raise ParameterError(
             "trace",
             f"lacks the columns {', '.join(missing)}",
-            mend="Give the file that the run wrote with --trace",
+            fix="Give the file that the run wrote with --trace",
         )
     outcome: Any = trace.column("outcome").cast(pa.string())
     return trace.filter(pc.is_in(outcome, value_set=pa.array(_DECIDED)))

@@ -103,5 +103,5 @@ class Pollution:
 
 def _n_bits(masks: NDArray[np.int64]) -> int:
     """How many bits are set in all numbers together (NumPy counts them itself only from 2.0 on)."""
-    octets = np.ascontiguousarray(masks, dtype=np.int64).view(np.uint8)
-    return int(np.unpackbits(octets).sum())
+    byte_ranges = np.ascontiguousarray(masks, dtype=np.int64).view(np.uint8)
+    return int(np.unpackbits(byte_ranges).sum())

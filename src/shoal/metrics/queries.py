@@ -197,7 +197,7 @@ def windowed_query_error(
             "rows",
             "must be at most the rows of the input",
             got=f"{rows:,} of {compared.n_rows:,}",
-            mend="Choose a shorter window",
+            fix="Choose a shorter window",
         )
     queries = draw(
         compared, n_queries=n_queries, selectivity=selectivity, n_quasi=n_quasi, seed=seed

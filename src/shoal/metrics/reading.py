@@ -47,7 +47,7 @@ def read_sensitive(attribute: Sensitive, table: pa.Table) -> Ints:
             "published",
             f"the column {attribute.name} has values that its domain lacks",
             got=f"{len(encoded.reasons):,} rows",
-            mend="Give the output of a run with this schema",
+            fix="Give the output of a run with this schema",
         )
     return encoded.codes.sensitive[:, 0]
 
@@ -91,7 +91,7 @@ def _side(quasi: Quasi, table: pa.Table) -> tuple[Floats, Floats]:
             "published",
             f"the column {quasi.name} has labels that aren't sides of a box",
             got=f"{np.count_nonzero(wrong):,} rows",
-            mend=f"Give the output of a run with this schema{_FORMS if is_range else ''}",
+            fix=f"Give the output of a run with this schema{_FORMS if is_range else ''}",
         )
     return np.where(gap, np.inf, lo), np.where(gap, -np.inf, hi)
 
@@ -164,5 +164,5 @@ def _need(table: pa.Table, key: str, names: Any) -> None:
         raise ParameterError(
             key,
             f"lacks the columns {', '.join(lacking)}",
-            mend="Give the table that belongs to the schema",
+            fix="Give the table that belongs to the schema",
         )

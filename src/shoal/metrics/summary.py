@@ -291,7 +291,7 @@ def summarize(trace: pa.Table) -> Summary:
         raise ParameterError(
             "trace",
             f"lacks the columns {', '.join(missing)}",
-            mend="Give the file that the run wrote with --trace",
+            fix="Give the file that the run wrote with --trace",
         )
     outcomes = np.asarray(trace.column("outcome").to_numpy(), dtype=object)
     outcome = np.full(len(outcomes), -1, dtype=np.int8)

@@ -42,7 +42,7 @@ class Clock:
             self._latest = max(self._latest, self._inner() + self._ahead)
             return self._latest
 
-    def go_on(self, latest: float) -> None:
+    def resume(self, latest: float) -> None:
         """Go on from what a run before took for the time; where it was ahead, stay ahead."""
         with self._lock:
             self._ahead = max(0.0, latest - self._inner())

@@ -239,14 +239,14 @@ class RunCore:
         return rows if self._counts_rows else times
 
     def _leaving(self, decisions: Decisions, now: float) -> Departures | None:
-        arranged = None
+        departures = None
         if len(decisions.rows):
             self._guard(decisions)
             if self._by_clock:
                 decisions = decisions._replace(published_s=np.full(len(decisions.rows), now))
             payload = self._hold.take(decisions.rows)
-            arranged = self._ordering.arrange(decisions, payload, self._hold.oldest)
-            self._count(arranged)
+            departures = self._ordering.arrange(decisions, payload, self._hold.oldest)
+            self._count(departures)
             new = decisions.n_rows > 0
             self.summary.groups.add(decisions.n_rows[new], decisions.n_subjects[new])
             self._count_missing(decisions)
@@ -255,7 +255,7 @@ class RunCore:
             self.summary.cells.look(decisions.estimates)
             _tell_changes(decisions)
         self.summary.n_held = self._engine.n_held + self._ordering.n_waiting
-        return arranged if arranged is not None and len(arranged.rows) else None
+        return departures if departures is not None and len(departures.rows) else None
 
     def _count_missing(self, decisions: Decisions) -> None:
         """Count the values that published rows lack, and those that they show as if they did."""
@@ -282,13 +282,13 @@ class RunCore:
                 "released; nothing of it was published. This is a bug: please report it."
             )
 
-    def _count(self, arranged: Departures) -> None:
+    def _count(self, departures: Departures) -> None:
         """Count rows that leave; groups are counted when they are formed."""
-        waited_s = arranged.left_s - np.asarray(arranged.payload.column(ARRIVED_S))
+        waited_s = departures.left_s - np.asarray(departures.payload.column(ARRIVED_S))
         self.summary.add(
-            arranged.outcomes.astype(np.int8),
-            arranged.losses,
-            arranged.left - arranged.rows,
+            departures.outcomes.astype(np.int8),
+            departures.losses,
+            departures.left - departures.rows,
             None if np.isnan(waited_s).any() else waited_s,
             NO_GROUPS,
             NO_GROUPS,

@@ -186,7 +186,7 @@ def _recipe(algorithm: object) -> Anonymizer:
             "algorithm",
             "must be an anonymizer or the name of one",
             got="a class" if is_class else type(algorithm).__name__,
-            mend="Call it, for example Castle()" if is_class else 'For example "castle"',
+            fix="Call it, for example Castle()" if is_class else 'For example "castle"',
         )
     return algorithm
 
@@ -198,7 +198,7 @@ def _check_choices(schema: Schema, policy: Policy, bad_rows: str, seed: object) 
             "bad_rows",
             f"must be one of {', '.join(known)}",
             got=repr(bad_rows),
-            mend=did_you_mean(str(bad_rows), known),
+            fix=did_you_mean(str(bad_rows), known),
         )
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
         raise ParameterError("seed", "must be a whole number", got=type(seed).__name__)
@@ -206,7 +206,7 @@ def _check_choices(schema: Schema, policy: Policy, bad_rows: str, seed: object) 
         raise ParameterError(
             "policy.delay.seconds",
             "are those of the wall's clock, by which a table doesn't come",
-            mend="Give the delay in rows, or name the column with the times as Schema.time",
+            fix="Give the delay in rows, or name the column with the times as Schema.time",
         )
 
 
@@ -310,7 +310,7 @@ def _arrow(frame: Any, schema: Schema) -> tuple[Any, Callable[[Any], Any]]:
             "frame",
             "must be a DataFrame of pandas or polars, or a Table or RecordBatch of Arrow",
             got=f"{type(frame).__module__}.{type(frame).__qualname__}",
-            mend="Call collect() first" if hasattr(frame, "collect") else None,
+            fix="Call collect() first" if hasattr(frame, "collect") else None,
         )
     return table.replace_schema_metadata(None), as_given
 
@@ -332,8 +332,8 @@ def _from_pandas(frame: Any, schema: Schema) -> Any:
     names = [str(name) for name in frame.columns]
     lost = [name for name in schema.columns if name not in names and name in frame.index.names]
     if lost:
-        mend = "Make it a column, with frame.reset_index()"
-        problems = [Problem(f"column {name}", "is the index", None, mend) for name in lost]
+        fix = "Make it a column, with frame.reset_index()"
+        problems = [Problem(f"column {name}", "is the index", None, fix) for name in lost]
         raise JobError(problems, where="frame")
     places = {name: names.index(name) for name in choose_columns(names, schema.columns, "frame")}
     return pa.table({name: _column(frame.iloc[:, at], name) for name, at in places.items()})

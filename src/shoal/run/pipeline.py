@@ -91,7 +91,7 @@ class Pipeline:
             raise ParameterError(
                 "open_trace",
                 "would undo the pseudonyms: it tells the subject of every published row",
-                mend="Leave the trace or the pseudonyms out, or say undo_pseudonyms = True",
+                fix="Leave the trace or the pseudonyms out, or say undo_pseudonyms = True",
             )
         writer = Writer(
             self.schema,

@@ -61,7 +61,7 @@ class Reader:
         """Take once more what was taken before; before `start` only."""
         return self._intake.take(source.replay(spans), at)
 
-    def go_on(self, latest: float) -> None:
+    def resume(self, latest: float) -> None:
         """Go on after rows of which the latest had this time."""
         self._intake.latest = latest
 

@@ -126,7 +126,7 @@ class Recorder:
         self._n_noted = len(entries)
         return iter(entries)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Begin to note what happens, after all that the journal has."""
         numbers = numbers_of(self._recovery.folder, SEGMENT)
         self._journal = Journal(

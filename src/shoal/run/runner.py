@@ -60,7 +60,7 @@ class Quarantine(Protocol):
         """Refuse if there are rows already: a job that starts anew mustn't add to them."""
         ...
 
-    def go_on(self, mark: Mark) -> None:
+    def resume(self, mark: Mark) -> None:
         """Go on from a mark; before any row is taken."""
         ...
 
@@ -130,7 +130,7 @@ class Run:
         self._ticks = delay is not None and delay.by_wall(schema)
         self._lead = min(LEAD_MOST, LEAD_SHARE * (seconds or 0.0))
         self._schema = schema
-        self._decider = RunCore(
+        self._core = RunCore(
             schema,
             policy,
             pipeline.anonymizer,
@@ -140,11 +140,11 @@ class Run:
             with_subject=with_subject,
         )
         self._clock = Clock(pipeline.clock)
-        intake = Intake(self._decider.codec, schema, policy.lateness, policy.ahead)
+        intake = Intake(self._core.codec, schema, policy.lateness, policy.ahead)
         self._reader = Reader(source, intake, self._clock)
         self._writer = writer
         if self._ticks:
-            writer.keep_time(self._clock, self._decider.patience)
+            writer.keep_time(self._clock, self._core.patience)
         self._on_bad, self._watch, self._warn = on_bad, watch, warn
         self._drain = drain
         self._stop = threading.Event()
@@ -160,7 +160,7 @@ class Run:
     @property
     def summary(self) -> Summary:
         """The figures so far; of a job that was recovered, since it began."""
-        return self._decider.summary
+        return self._core.summary
 
     @property
     def saved(self) -> Saved | None:
@@ -238,12 +238,12 @@ class Run:
         """Let the writer finish what was decided; say what is held."""
         try:
             if self._recorder is None:
-                if (waiting := self._decider.let_go(self._clock())) is not None:
+                if (waiting := self._core.let_go(self._clock())) is not None:
                     self._writer.leaving(waiting)
-                rows, payload = self._decider.held()
+                rows, payload = self._core.held()
                 if payload is not None:
                     self._writer.held(rows, payload)
-            self._writer.close(self._decider.codec.types, failed=failed)
+            self._writer.close(self._core.codec.types, failed=failed)
         except BaseException:
             # The first failure is the one to tell.
             if not failed:
@@ -274,14 +274,14 @@ class Run:
                 break
             now = self._clock()
             # Never of the job's seed: who knows that could undo the pseudonyms.
-            secret = secrets.token_bytes(32) if self._decider.needs_secret(item) else b""
+            secret = secrets.token_bytes(32) if self._core.needs_secret(item) else b""
             self._take_in(item, now, self._note(Read(item.spans, item.at, now, secret)), secret)
             self._show()
         self.interrupted = self._stop.is_set()
         if not self.interrupted or self._drain:
             now = self._clock()
             before = self._note(Flush(now))
-            self._leave(self._decider.flush(now), before)
+            self._leave(self._core.flush(now), before)
 
     def _next(self) -> EncodedChunk | BaseException | None:
         """The next batch; None at the end, or if the run is to stop. Meanwhile the clock ticks."""
@@ -289,13 +289,13 @@ class Run:
             if self._recorder is not None and self._recorder.is_due():
                 self._checkpoint(self._recorder, is_last=False)
             wait = LOOK
-            deadline = self._decider.next_deadline if self._ticks else None
+            deadline = self._core.next_deadline if self._ticks else None
             if deadline is not None:
                 now = self._clock()
                 until = now + self._lead
                 if until >= deadline:
                     before = self._note(Tick(until, now))
-                    self._leave(self._decider.tick(until, now), before)
+                    self._leave(self._core.tick(until, now), before)
                     continue
                 wait = min(wait, deadline - until)
             try:
@@ -326,17 +326,17 @@ class Run:
             self._warn_of_unique(item.encoded.payload, self._warn)
             self._warn = None
         self._position = item.position
-        self._leave(self._decider.take_in(item, now, secret), before, is_replay=is_replay)
+        self._leave(self._core.take_in(item, now, secret), before, is_replay=is_replay)
 
     def _leave(
         self,
-        arranged: Departures | None,
+        departures: Departures | None,
         before: Callable[[], None] | None,
         *,
         is_replay: bool = False,
     ) -> None:
-        if arranged is not None:
-            self._writer.leaving(arranged, before, is_replay=is_replay)
+        if departures is not None:
+            self._writer.leaving(departures, before, is_replay=is_replay)
 
     def _warn_of_unique(self, payload: dict[str, Any], warn: Callable[[str], None]) -> None:
         """A kept column with a value of its own in nearly every row tells people apart."""
@@ -361,7 +361,7 @@ class Run:
         if not self._writer.is_open or (is_last and not recorder.has_news):
             return
         number = recorder.cut()
-        facts, arrays, batches = self._decider.snapshot()
+        facts, arrays, batches = self._core.snapshot()
         facts |= {"position": self._position, "clock": self._clock()}
         bad = self._on_bad.commit() if isinstance(self._on_bad, Quarantine) else {}
 
@@ -386,17 +386,17 @@ class Run:
         if found is None:
             self._writer.check_new()
             self._on_bad.check()
-            recorder.go_on()
-            facts, arrays, batches = self._decider.snapshot()
+            recorder.resume()
+            facts, arrays, batches = self._core.snapshot()
             assert isinstance(self._reader.source, Replayable)
             begin = self._reader.source.begins_at()
             facts |= {"position": begin, "clock": None, "seq": 0, "marks": {}}
             recorder.save(0, facts, arrays, batches)
-            self._writer.go_on(0, {})
-            self._on_bad.go_on({})
+            self._writer.resume(0, {})
+            self._on_bad.resume({})
             return
         entries = recorder.entries(found)
-        recorder.go_on()
+        recorder.resume()
         self._restore(found, self._on_bad)
         self._live_again(entries)
         if not self._is_behind:
@@ -405,22 +405,22 @@ class Run:
 
     def _restore(self, found: Checkpoint, quarantine: Quarantine) -> None:
         facts = found.facts
-        self._decider.restore(CoreState(facts, found.arrays, found.batches))
-        self._reader.go_on(self._decider.latest)
+        self._core.restore(CoreState(facts, found.arrays, found.batches))
+        self._reader.resume(self._core.latest)
         self._n_before = self.summary.n_in
         marks = facts["marks"]
-        self._writer.go_on(facts["seq"], marks)
-        quarantine.go_on(marks.get("quarantine", {}))
+        self._writer.resume(facts["seq"], marks)
+        quarantine.resume(marks.get("quarantine", {}))
         self._position = facts["position"]
         if self._position is not None:
             assert isinstance(self._reader.source, Replayable)
             self._reader.source.seek(self._position)
         if facts["clock"] is not None:
-            self._clock.go_on(facts["clock"])
+            self._clock.resume(facts["clock"])
         # Ticks may come before any chunk does, and what they release is to be written. Last of
         # all: opening a topic fences off whoever else runs the job.
-        if self._decider.types is not None:
-            self._writer.open(self._decider.types)
+        if self._core.types is not None:
+            self._writer.open(self._core.types)
 
     def _live_again(self, entries: Iterable[Entry]) -> None:
         """Do once more what the journal tells; a stop meanwhile leaves all as it was."""
@@ -444,21 +444,21 @@ class Run:
                         return
                     self._take_in(taken, now, None, secret, is_replay=True)
                 case Tick(until, now):
-                    self._leave(self._decider.tick(until, now), None, is_replay=True)
+                    self._leave(self._core.tick(until, now), None, is_replay=True)
                 case Flush(now):
-                    self._leave(self._decider.flush(now), None, is_replay=True)
+                    self._leave(self._core.flush(now), None, is_replay=True)
             latest = max(latest, entry.now)
             self._show()
         if np.isfinite(latest):
-            self._clock.go_on(latest)
+            self._clock.resume(latest)
 
     def _check_accounts(self, quarantine: Quarantine) -> None:
         """Refuse if the sinks have more than the checkpoint and the journal account for."""
-        if self._decider.types is None:
+        if self._core.types is None:
             self._writer.check_new()
             quarantine.check()
             return
-        self._writer.open(self._decider.types)
+        self._writer.open(self._core.types)
         if self._writer.n_ahead or quarantine.n_ahead:
             raise CheckpointError(
                 "the output has rows that neither the checkpoint nor the journal accounts for: "

@@ -155,19 +155,19 @@ class Writer:
             if outlet is not None:
                 outlet.check()
 
-    def go_on(self, seq: int, marks: dict[str, Mark]) -> None:
+    def resume(self, seq: int, marks: dict[str, Mark]) -> None:
         """Go on with row ``seq`` of the output, the sinks being at their marks; before `open`."""
         self._seq, self._marks = seq, marks
 
     def leaving(
         self,
-        arranged: Departures,
+        departures: Departures,
         before: Callable[[], None] | None = None,
         *,
         is_replay: bool = False,
     ) -> None:
         """Rows leave, after ``before`` has been called in the writing thread."""
-        self._put(lambda: self._write(arranged, is_replay=is_replay), before)
+        self._put(lambda: self._write(departures, is_replay=is_replay), before)
 
     def keep_time(self, clock: Callable[[], float], patience: float) -> None:
         """Count rows that were decided in time, but are handed over after so many seconds."""
@@ -280,25 +280,25 @@ class Writer:
         sinks = {"output": self._sink, "trace": self._lines}
         return {name: s.commit() for name, s in sinks.items() if isinstance(s, Durable)}
 
-    def _write(self, arranged: Departures, *, is_replay: bool) -> None:
+    def _write(self, departures: Departures, *, is_replay: bool) -> None:
         assert self._publisher is not None
         assert self._sink is not None
-        release, seq = self._publisher.release(arranged)
+        release, seq = self._publisher.release(departures)
         if release.n_rows:
             self._sink.write(release.batch)
             self._sink.flush()
             self.n_written += release.n_rows
         if self._clock is not None and not is_replay:
-            self._count_late(arranged, self._clock())
+            self._count_late(departures, self._clock())
         if self._tracer is not None:
-            payload = arranged.payload
+            payload = departures.payload
             inputs, arrived_s = (np.asarray(payload.column(name)) for name in (ROW, ARRIVED_S))
             subjects = subjects_in(self._schema, payload)
-            self._tracer.decided(arranged, inputs, arrived_s, subjects, seq)
+            self._tracer.decided(departures, inputs, arrived_s, subjects, seq)
         if self._on_release is not None:
             self._on_release(release)
 
-    def _count_late(self, arranged: Departures, now: float) -> None:
-        arrived_s = np.asarray(arranged.payload.column(ARRIVED_S))
-        in_time = arranged.left_s - arrived_s <= self._patience
+    def _count_late(self, departures: Departures, now: float) -> None:
+        arrived_s = np.asarray(departures.payload.column(ARRIVED_S))
+        in_time = departures.left_s - arrived_s <= self._patience
         self.n_late += int(np.count_nonzero(in_time & (now - arrived_s > self._patience)))

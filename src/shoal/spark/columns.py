@@ -31,5 +31,5 @@ def refuse_clashes(names: Iterable[str]) -> None:
         raise ParameterError(
             "stream_df",
             f"has columns whose names begin with {PREFIX}: {', '.join(clash)}",
-            mend="Rename them",
+            fix="Rename them",
         )

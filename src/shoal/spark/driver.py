@@ -121,7 +121,7 @@ class Driver:
         self.saved: Saved | None = None
         if (last := ledger.last_done) is not None:
             done = ledger.done(last)
-            self._clock.go_on(done.at)
+            self._clock.resume(done.at)
             self.summary.restore(done.summary)
             self.n_written = done.n_out
 
@@ -274,7 +274,7 @@ class Driver:
         else:
             some = self._sample.select(*columns, F.rand(SAMPLE_SEED).alias(SHARD)).orderBy(SHARD)
         found = some.limit(SAMPLE).drop(SHARD).toArrow()
-        codec = recipe.decider(bytes(32)).codec
+        codec = recipe.core(bytes(32)).codec
         if self._sample is None:
             found = found.cast(recipe.columns)
         values = [codec.encode(batch).codes.values for batch in found.to_batches()]
@@ -296,7 +296,7 @@ class Driver:
             )
         if turn.at > self._clock():
             # Whoever noted it had a clock that is ahead of ours.
-            self._clock.go_on(turn.at)
+            self._clock.resume(turn.at)
         plan = self._ledger.plan(turn.plan)
         if self._recipe.policy.z and plan.n_shards > 1:
             assert rows is not None

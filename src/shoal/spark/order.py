@@ -67,7 +67,7 @@ def with_order(stream: DataFrame, columns: Sequence[str], order: Sequence[str] |
             "stream_df",
             f"lacks the columns {', '.join(missing)}",
             got=f"columns {', '.join(stream.columns)}",
-            mend="Name them as the job does",
+            fix="Name them as the job does",
         )
     by, as_read = _told(stream, order)
     # A column may be asked for as it is, and tell the order as well.
@@ -95,6 +95,6 @@ def _told(stream: DataFrame, order: Sequence[str] | None) -> tuple[list[Column],
         raise ParameterError(
             "order",
             "must be given: nothing tells in which order the rows of this stream have come",
-            mend="Name the columns that do, and are different in every row: an offset, a number",
+            fix="Name the columns that do, and are different in every row: an offset, a number",
         ) from None
     return of_files(), True

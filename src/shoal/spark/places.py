@@ -111,14 +111,14 @@ class Places:
             raise ParameterError(
                 "Places.learn",
                 "cuts a space of boxes, and z-anonymity has none",
-                mend="Route each value by the top of its ladder",
+                fix="Route each value by the top of its ladder",
             )
         n_quasi = len(space.sides.attributes)
         _check_width(values, n_quasi)
         if n_shards > 1 and len(values) == 0:
             raise ParameterError(
                 "Places.learn", "needs rows to learn where to cut", got="none",
-                mend="Wait for the first rows, or give others that are like them",
+                fix="Wait for the first rows, or give others that are like them",
             )  # fmt: skip
         # In an order of their own, so that the map depends on which rows these are and not on how
         # they came, and then in a random one, so that neighbours are any two rows.

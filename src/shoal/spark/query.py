@@ -79,10 +79,10 @@ def publish(
         raise ParameterError(
             "stream_df",
             "must be a streaming DataFrame",
-            mend="Read it with spark.readStream; for a table that is complete, use `shoal run`",
+            fix="Read it with spark.readStream; for a table that is complete, use `shoal run`",
         )
     if job.publish.pseudonym is not None and trace is not None:
-        raise ParameterError("trace", "would undo the pseudonyms", mend="Leave one of the two out")
+        raise ParameterError("trace", "would undo the pseudonyms", fix="Leave one of the two out")
     names = [*job.schema.columns, *([CORRUPT] if CORRUPT in stream_df.columns else [])]
     ordered = with_order(stream_df, names, order)
     rows = ordered.stream

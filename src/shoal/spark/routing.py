@@ -74,7 +74,7 @@ def shard_sql(places: Places, schema: Schema, fields: StructType) -> str:
             raise ParameterError(
                 f"schema.quasi.{quasi.name}",
                 "isn't a column of the stream",
-                mend=f"Its columns are {', '.join(kinds)}",
+                fix=f"Its columns are {', '.join(kinds)}",
             )
         values[d] = _value(quasi, kinds[quasi.name], is_time=quasi.name == schema.time)
     return _case(places.root, schema, values, {})

@@ -32,7 +32,7 @@ MOST_AT_HAND = 16
 
 
 class Shard:
-    """One shard: its decider, and where its state is kept.
+    """One shard: its core, and where its state is kept.
 
     Parameters
     ----------
@@ -50,40 +50,40 @@ class Shard:
             Versions(self.folder, kind, job=recipe.job, seal=seal) for kind in ("state", "figures")
         )
         self._plans = Versions(recipe.folder, "plan", job=recipe.job, seal=seal)
-        self._decider: RunCore | None = None
+        self._core: RunCore | None = None
 
     def load(self, turn: Turn) -> None:
         """Stand where the turn before left off, or begin.
 
         What is at hand is so again only once this turn is through.
         """
-        stamp, decider = _at_hand.pop((str(self._recipe.folder), self.number), ((), None))
+        stamp, core = _at_hand.pop((str(self._recipe.folder), self.number), ((), None))
         # Of this very file: there may have been another job in this folder before.
         if stamp and turn.parent is not None and stamp == self._states.stamp(turn.parent):
-            self._decider = decider
+            self._core = core
             return
         plan = Plan(**self._plans.load(turn.plan).facts)
-        self._decider = self._recipe.decider(shard_seed(plan, self.number))
+        self._core = self._recipe.core(shard_seed(plan, self.number))
         if turn.parent is not None:
             kept = self._states.load(turn.parent)
-            self._decider.restore(CoreState(kept.facts, kept.arrays, kept.batches))
+            self._core.restore(CoreState(kept.facts, kept.arrays, kept.batches))
 
     def stay_at_hand(self, turn: Turn) -> None:
         """Have this process keep the state for the turn that comes after one."""
-        assert self._decider is not None
+        assert self._core is not None
         stamp = self._states.stamp(turn.number)
-        _at_hand[str(self._recipe.folder), self.number] = stamp, self._decider
+        _at_hand[str(self._recipe.folder), self.number] = stamp, self._core
         while len(_at_hand) > MOST_AT_HAND:
             _at_hand.pop(next(iter(_at_hand)))
 
     def live(self, turn: Turn, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Live through a turn: give what is published, then keep the state."""
-        recipe, decider = self._recipe, self._decider
-        assert decider is not None
-        with ShardIO(recipe, self.number, self.folder, turn) as desk:
-            yield from self._decided(decider, desk, turn, batches)
-            desk.close()
-        facts, arrays, held = decider.snapshot()
+        recipe, core = self._recipe, self._core
+        assert core is not None
+        with ShardIO(recipe, self.number, self.folder, turn) as shard_io:
+            yield from self._decided(core, shard_io, turn, batches)
+            shard_io.close()
+        facts, arrays, held = core.snapshot()
         n_bytes = self._states.save(turn.number, facts, arrays, held)
         # Last of all: that it is there says that all else is.
         self._figures.save(
@@ -91,38 +91,38 @@ class Shard:
             {
                 "summary": facts["summary"],
                 "latest": facts["latest"],
-                "deadline": decider.next_deadline,
-                "n_out": desk.n_out,
+                "deadline": core.next_deadline,
+                "n_out": shard_io.n_out,
                 "n_bytes": n_bytes,
             },
         )
 
     def _decided(
-        self, decider: RunCore, desk: ShardIO, turn: Turn, batches: Iterator[pa.RecordBatch]
+        self, core: RunCore, shard_io: ShardIO, turn: Turn, batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         """All that happens in a turn, one thing after the other: give what is published."""
         recipe = self._recipe
         policy = recipe.policy
-        intake = Intake(decider.codec, recipe.schema, policy.lateness, policy.ahead)
-        if turn.latest is not None and turn.latest > decider.latest:
+        intake = Intake(core.codec, recipe.schema, policy.lateness, policy.ahead)
+        if turn.latest is not None and turn.latest > core.latest:
             # Time goes on in places where nobody is seen, too.
-            decider.latest = turn.latest
+            core.latest = turn.latest
             if not recipe.by_wall:
-                yield from desk.leaving(decider.tick(turn.latest, turn.at))
-        intake.latest = decider.latest
+                yield from shard_io.leaving(core.tick(turn.latest, turn.at))
+        intake.latest = core.latest
         for batch in batches:
-            taken = intake.take(desk.chunk(batch), turn.at)
+            taken = intake.take(shard_io.chunk(batch), turn.at)
             if taken.bad:
-                desk.quarantine(taken.bad, taken.bad_subjects)
+                shard_io.quarantine(taken.bad, taken.bad_subjects)
             # One for the whole turn, however Spark cuts its rows: a period makes its own key of it.
-            secret = bytes.fromhex(turn.secret) if decider.needs_secret(taken) else b""
-            yield from desk.leaving(decider.take_in(taken, turn.at, secret))
+            secret = bytes.fromhex(turn.secret) if core.needs_secret(taken) else b""
+            yield from shard_io.leaving(core.take_in(taken, turn.at, secret))
         if recipe.by_wall:
-            deadline = decider.next_deadline
+            deadline = core.next_deadline
             if deadline is not None and turn.until >= deadline:
-                yield from desk.leaving(decider.tick(turn.until, turn.at))
+                yield from shard_io.leaving(core.tick(turn.until, turn.at))
         if turn.is_end:
-            yield from desk.leaving(decider.flush(turn.at))
+            yield from shard_io.leaving(core.flush(turn.at))
 
 
 def step(

@@ -114,16 +114,16 @@ class ShardIO:
                 "otherwise. Name columns that together are different in every row."
             )
 
-    def leaving(self, arranged: Departures | None) -> Iterator[pa.RecordBatch]:
+    def leaving(self, departures: Departures | None) -> Iterator[pa.RecordBatch]:
         """Give what is public of rows that leave, as Spark takes it."""
-        if arranged is None:
+        if departures is None:
             return
-        release, seq = self._publisher.release(arranged)
+        release, seq = self._publisher.release(departures)
         if self._tracer is not None:
-            payload = arranged.payload
+            payload = departures.payload
             inputs, arrived_s = (np.asarray(payload.column(name)) for name in (HELD_ROW, ARRIVED_S))
             subjects = subjects_in(self._recipe.schema, payload)
-            self._tracer.decided(arranged, inputs, arrived_s, subjects, seq)
+            self._tracer.decided(departures, inputs, arrived_s, subjects, seq)
         if release.n_rows:
             yield _plain(release.batch, self._publisher.schema)
 

@@ -77,23 +77,23 @@ class ShardJob:
     @cached_property
     def types(self) -> pa.Schema:
         """The types of the payload, which follow from those of the columns."""
-        return self.decider(bytes(32)).codec.types
+        return self.core(bytes(32)).codec.types
 
     @property
     def public(self) -> pa.Schema:
         """The columns of the output."""
         return self.publisher().schema
 
-    def decider(self, seed: bytes) -> RunCore:
-        """A new decider, whose types are bound."""
-        decider = RunCore(
+    def core(self, seed: bytes) -> RunCore:
+        """A new core, whose types are bound."""
+        core = RunCore(
             self.schema, self.policy, self.anonymizer, self.publish, seed,
             by_clock=self.by_wall, with_subject=self.traced,
         )  # fmt: skip
         # Every shard publishes in the same types, whatever its first row is like.
         empty = pa.RecordBatch.from_pylist([], schema=self.columns)
-        decider.codec.encode(empty.select(self.schema.columns))
-        return decider
+        core.codec.encode(empty.select(self.schema.columns))
+        return core
 
     def publisher(self) -> Publisher | CellPublisher:
         """What makes releases."""

@@ -24,9 +24,9 @@ def check_support(job: Job, n_shards: int) -> None:
         what = f"must be a whole number from 1 to {MOST_SHARDS:,}"
         problems.append(Problem("spark.shards", what, repr(n_shards)))
     if job.checkpoints is None:
-        mend = 'Set run.checkpoint, for example { folder = "/shared/state" }'
+        fix = 'Set run.checkpoint, for example { folder = "/shared/state" }'
         what = "is missing: shards keep their state in a folder that all machines reach"
-        problems.append(Problem("run.checkpoint", what, None, mend))
+        problems.append(Problem("run.checkpoint", what, None, fix))
     if job.anonymizer.publishes == "table":
         problems.append(
             Problem(

@@ -268,19 +268,19 @@ def misfits(criterion: Measured, attribute: Sensitive) -> list[Problem]:
     key = f"policy.{criterion.key}"
     if isinstance(criterion, TCloseness) and domain is None:
         what = f"needs an order or a hierarchy of {attribute.name}, and its domain is open"
-        mend = f"Give schema.sensitive.{attribute.name} a range, a hierarchy or values"
+        fix = f"Give schema.sensitive.{attribute.name} a range, a hierarchy or values"
     elif isinstance(criterion, SemanticLikeness) and not isinstance(domain, Hierarchy):
         what = f"{criterion.name} needs a hierarchy of {attribute.name}"
-        mend = f'Set schema.sensitive.{attribute.name} = {{ hierarchy = "..." }}'
+        fix = f'Set schema.sensitive.{attribute.name} = {{ hierarchy = "..." }}'
     elif isinstance(criterion, RangeLikeness) and not isinstance(domain, Range):
         what = f"{criterion.name} needs {attribute.name} to be a number"
-        mend = f"Set schema.sensitive.{attribute.name} = {{ range = [lowest, highest] }}"
+        fix = f"Set schema.sensitive.{attribute.name} = {{ range = [lowest, highest] }}"
     elif isinstance(criterion, RangeLikeness) and criterion.relative and _begins_low(domain):
         what = f"relative lengths need numbers above 0, and those of {attribute.name} begin lower"
-        mend = "Leave relative out, or begin the range above 0"
+        fix = "Leave relative out, or begin the range above 0"
     else:
         return []
-    return [Problem(key, what, None, mend)]
+    return [Problem(key, what, None, fix)]
 
 
 def _begins_low(domain: Domain | None) -> bool:

@@ -105,13 +105,13 @@ class Hierarchy:
             path = [label for label, _ in itertools.groupby(text.strip() for text in raw)]
             at = f"{where}, line {line}"
             if not path or any(label == "" for label in path):
-                raise HierarchyError("has an empty label", where=at, mend="Give every node a name")
+                raise HierarchyError("has an empty label", where=at, fix="Give every node a name")
             if len(set(path)) != len(path):
                 twice = next(label for label in path if path.count(label) > 1)
                 raise HierarchyError(
                     f"has a cycle: '{twice}' is above itself",
                     where=at,
-                    mend="A path goes from the leaf to the root and names each node once",
+                    fix="A path goes from the leaf to the root and names each node once",
                 )
             leaf = path[0]
             if leaf in seen:
@@ -120,19 +120,19 @@ class Hierarchy:
                     raise HierarchyError(
                         f"repeats the leaf '{leaf}' of line {seen[leaf]}",
                         where=at,
-                        mend="Delete one of the two lines",
+                        fix="Delete one of the two lines",
                     )
                 raise HierarchyError(
                     f"gives the leaf '{leaf}' a second parent, '{mine}' beside '{first}' "
                     f"of line {seen[leaf]}",
                     where=at,
-                    mend="Decide on one parent",
+                    fix="Decide on one parent",
                 )
             if leaf in parent:
                 raise HierarchyError(
                     f"has the leaf '{leaf}', which is an inner node elsewhere",
                     where=at,
-                    mend="Rename one of the two",
+                    fix="Rename one of the two",
                 )
             seen[leaf] = line
             for node, above in itertools.zip_longest(path, path[1:]):
@@ -141,7 +141,7 @@ class Hierarchy:
                         raise HierarchyError(
                             f"gives '{node}' a second parent, '{above}' beside '{parent[node]}'",
                             where=at,
-                            mend="A label stands for one node: use different names for two",
+                            fix="A label stands for one node: use different names for two",
                         )
                     break
                 parent[node] = above
@@ -152,7 +152,7 @@ class Hierarchy:
                         raise HierarchyError(
                             f"puts '{node}' under '{above}', which is a leaf in line {seen[above]}",
                             where=at,
-                            mend="Rename one of the two",
+                            fix="Rename one of the two",
                         )
                     children.setdefault(above, []).append(node)
         return cls._from_children(tops, children, where)
@@ -170,7 +170,7 @@ class Hierarchy:
             raise HierarchyError(
                 "the file doesn't exist",
                 where=str(path),
-                mend="Paths in a job are relative to the job file",
+                fix="Paths in a job are relative to the job file",
             ) from None
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it isn't UTF-8"
@@ -235,13 +235,13 @@ class Hierarchy:
             raise HierarchyError(
                 f"has codes of different length, from {min(widths)} to {max(widths)} places",
                 where=where,
-                mend="Pad them to one length",
+                fix="Pad them to one length",
             )
         if any(mask in code for code in sorted_codes):
             raise HierarchyError(
                 f"has a code that contains the mask '{mask}'",
                 where=where,
-                mend="Choose another mask",
+                fix="Choose another mask",
             )
         rows = [
             [code[: len(code) - level] + mask * level for level in range(len(code) + 1)]
@@ -258,7 +258,7 @@ class Hierarchy:
         """
         if not 1 <= places <= MAX_DIGITS:
             raise ParameterError(
-                where, f"must have 1 to {MAX_DIGITS} places", got=places, mend="List the codes"
+                where, f"must have 1 to {MAX_DIGITS} places", got=places, fix="List the codes"
             )
         return cls.masked((f"{code:0{places}d}" for code in range(10**places)), where=where)
 
@@ -273,7 +273,7 @@ class Hierarchy:
                 raise HierarchyError(
                     f"has {len(tops)} roots, and one of them holds '{ROOT}'",
                     where=where,
-                    mend=f"End every line with the same root, such as '{ROOT}'",
+                    fix=f"End every line with the same root, such as '{ROOT}'",
                 )
             children = {**children, ROOT: tops}
             tops = [ROOT]
@@ -358,7 +358,7 @@ class Range:
         if max(abs(lo), abs(hi)) > LARGEST:
             raise ParameterError(
                 "Range", "must lie between -1e300 and 1e300", got=f"[{lo}, {hi}]",
-                mend="Choose another unit",
+                fix="Choose another unit",
             )  # fmt: skip
         if not lo < hi:
             raise ParameterError(
@@ -376,7 +376,7 @@ class Range:
                     "Range.step",
                     "is too fine for so large a range: its multiples aren't exact numbers",
                     got=step,
-                    mend="Choose a larger step",
+                    fix="Choose a larger step",
                 )
         self.lo, self.hi = float(lo), float(hi)
         self.step = None if step is None else float(step)

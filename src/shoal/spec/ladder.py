@@ -149,7 +149,7 @@ class Grid:
         if not cells or len(cells) > MOST_RUNGS:
             raise ParameterError(
                 "Grid.cells", f"must be 1 to {MOST_RUNGS} sides in metres", got=f"{len(cells)}",
-                mend="For example 500, 1000, 5000",
+                fix="For example 500, 1000, 5000",
             )  # fmt: skip
         for side in cells:
             if isinstance(side, bool) or not isinstance(side, int):
@@ -167,7 +167,7 @@ class Grid:
                     "must go from fine to coarse, each a multiple of the one before, so that a "
                     "cell lies in one cell of the next grid",
                     got=f"{coarse} after {fine}",
-                    mend=f"For example {fine}, {fine * max(2, round(coarse / fine))}",
+                    fix=f"For example {fine}, {fine * max(2, round(coarse / fine))}",
                 )
         self.latitude, self.longitude, self.cells = latitude, longitude, tuple(cells)
 

@@ -84,7 +84,7 @@ class Window:
             number("Window.seconds", self.seconds, above=0.0)
             if self.rows or self.advance is not None:
                 raise ParameterError(
-                    "Window.seconds", "doesn't go with rows or an advance", mend="Keep one of them"
+                    "Window.seconds", "doesn't go with rows or an advance", fix="Keep one of them"
                 )
             return
         whole("Window.rows", self.rows, 1)
@@ -95,7 +95,7 @@ class Window:
                     "Window.rows",
                     "must be a multiple of the advance, else rows fall between two windows",
                     got=f"{self.rows} rows and an advance of {self.advance}",
-                    mend=f"For example rows = {(self.rows // self.advance + 1) * self.advance}",
+                    fix=f"For example rows = {(self.rows // self.advance + 1) * self.advance}",
                 )
 
 
@@ -117,7 +117,7 @@ class Delay:
     def __post_init__(self) -> None:
         if self.rows is None and self.seconds is None:
             raise ParameterError(
-                "Delay", "needs rows, seconds or both", mend="For example rows = 10000"
+                "Delay", "needs rows, seconds or both", fix="For example rows = 10000"
             )
         if self.rows is not None:
             whole("Delay.rows", self.rows, 1)
@@ -129,7 +129,7 @@ class Delay:
             )
         if self.clock is not None and self.seconds is None:
             raise ParameterError(
-                "Delay.clock", "tells whose seconds", got="no seconds", mend="Set seconds too"
+                "Delay.clock", "tells whose seconds", got="no seconds", fix="Set seconds too"
             )
 
     def by_wall(self, schema: Schema) -> bool:
@@ -187,18 +187,18 @@ class Policy:
     ) -> None:
         if not criteria:
             raise ParameterError(
-                "Policy", "promises nothing", mend="Give a criterion, such as KAnonymity(10)"
+                "Policy", "promises nothing", fix="Give a criterion, such as KAnonymity(10)"
             )
         for criterion in criteria:
             if not isinstance(criterion, Criterion):
                 raise ParameterError("Policy", "takes criteria", got=type(criterion).__name__)
         if sum(isinstance(criterion, KAnonymity) for criterion in criteria) > 1:
-            raise ParameterError("Policy", "has two values of k", mend="Keep the larger one")
+            raise ParameterError("Policy", "has two values of k", fix="Keep the larger one")
         if len(criteria) > 1 and any(isinstance(c, ZAnonymity) for c in criteria):
             raise ParameterError(
                 "Policy.z",
                 "goes with no other promise: values that leave one by one are in no group",
-                mend="Promise z alone, or leave it out",
+                fix="Promise z alone, or leave it out",
             )
         if lateness is not None:
             number("Policy.lateness", lateness)
@@ -209,7 +209,7 @@ class Policy:
                 "Policy.missing",
                 f"must be one of {', '.join(get_args(Missing))}",
                 got=repr(missing),
-                mend=did_you_mean(str(missing), get_args(Missing)),
+                fix=did_you_mean(str(missing), get_args(Missing)),
             )
         self.criteria = tuple(criteria)
         self.delay = delay
@@ -229,7 +229,7 @@ class Policy:
             raise ParameterError(
                 "Policy.window",
                 f"is missing: {self.measured[0].name} is measured against it",
-                mend='Set it, for example { rows = 20000, advance = 5000 }, or "all" for a table',
+                fix='Set it, for example { rows = 20000, advance = 5000 }, or "all" for a table',
             )
         if self.z:
             self._check_at_once()
@@ -237,19 +237,19 @@ class Policy:
             raise ParameterError(
                 "Policy.window.seconds",
                 "is for z-anonymity only",
-                mend="Count the window in rows, for example { rows = 20000, advance = 5000 }",
+                fix="Count the window in rows, for example { rows = 20000, advance = 5000 }",
             )
         if isinstance(self.window, Window) and not self.measured and not self.z:
             raise ParameterError(
                 "Policy.window",
                 "isn't used: no promise is measured against it",
-                mend="Promise z, t, beta or disclosure, or leave the window out",
+                fix="Promise z, t, beta or disclosure, or leave the window out",
             )
         if self.window == "all" and self.delay is not None:
             raise ParameterError(
                 "Policy.delay",
                 "can't be kept for a table that is published at once",
-                mend='Leave the delay out, or set a window other than "all"',
+                fix='Leave the delay out, or set a window other than "all"',
             )
 
     def _check_at_once(self) -> None:
@@ -260,19 +260,19 @@ class Policy:
                 "is missing: z-anonymity counts who exposed a value in it"
                 if self.window is None
                 else "never ends: z-anonymity counts who exposed a value in the latest one",
-                mend="Set it, for example { seconds = 3600 }, or { rows = 500000 }",
+                fix="Set it, for example { seconds = 3600 }, or { rows = 500000 }",
             )
         if self.window.advance is not None:
             raise ParameterError(
                 "Policy.window.advance",
                 "isn't used: a value is decided against the window that ends with it",
-                mend="Leave it out",
+                fix="Leave it out",
             )
         if self.delay is not None:
             raise ParameterError(
                 "Policy.delay",
                 "can't be given: under z-anonymity no row is held",
-                mend="Leave the delay out",
+                fix="Leave the delay out",
             )
 
     def __repr__(self) -> str:
@@ -389,7 +389,7 @@ class Policy:
 
     def _need_time(self) -> list[Problem]:
         """What is promised and needs rows that have a time."""
-        mend = "Name the column under schema.time"
+        fix = "Name the column under schema.time"
         asked = {
             "policy.delay.clock": self.delay is not None and self.delay.clock == "stream",
             "policy.lateness": self.lateness is not None,
@@ -398,7 +398,7 @@ class Policy:
             and self.window.seconds is not None,
         }
         return [
-            Problem(key, "needs rows that have a time", None, mend)
+            Problem(key, "needs rows that have a time", None, fix)
             for key, is_asked in asked.items()
             if is_asked
         ]

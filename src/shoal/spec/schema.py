@@ -130,12 +130,12 @@ class Schema:
                 )
             if name in roles:
                 both = f"{roles[name]} and {role}" if roles[name] != role else f"{role} twice"
-                mend = (
+                fix = (
                     "A subject is never published: leave it out"
                     if roles[name] == "subject"
                     else "Give each column one role"
                 )
-                problems.append(Problem(f"schema.{role}.{name}", f"is named as {both}", None, mend))
+                problems.append(Problem(f"schema.{role}.{name}", f"is named as {both}", None, fix))
             roles[name] = role
         grids = [a.name for a in self.quasi if isinstance(a.domain, Grid)]
         problems += [

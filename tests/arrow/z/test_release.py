@@ -33,7 +33,7 @@ PAYLOAD = pa.schema([("note", pa.string()), ("at", pa.float64())])
 NAMES = ["p0", "p1", "p2", "p3"]
 
 
-def arranged(levels: list[list[int]], rows: dict[str, Any] = ROWS) -> Departures:
+def departures(levels: list[list[int]], rows: dict[str, Any] = ROWS) -> Departures:
     """Rows with the rungs at which each of their values is published."""
     n = len(levels)
     batch = pa.record_batch({name: pa.array(column[:n]) for name, column in rows.items()})
@@ -55,7 +55,7 @@ def publisher(payload: pa.Schema = PAYLOAD, *, first: int = 0, **how: Any) -> Ce
 
 
 def test_each_value_is_published_at_its_rung_or_not_at_all():
-    release, seq = publisher().release(arranged([[0, -1], [1, 0], [-1, 0], [-2, 0]]))
+    release, seq = publisher().release(departures([[0, -1], [1, 0], [-1, 0], [-2, 0]]))
     assert release.batch.to_pydict() == {
         "area": ["it/to", "it", None, None],
         "page": [None, "b", "c", "a"],
@@ -68,7 +68,7 @@ def test_each_value_is_published_at_its_rung_or_not_at_all():
 @pytest.mark.parametrize("suppressed", ["drop", "root"])
 def test_rows_of_which_nothing_is_published(suppressed):
     makes = publisher(suppressed=suppressed, pseudonym=Pseudonym(60))
-    release, seq = makes.release(arranged([[0, 0], [-1, -1], [-2, -1], [1, -1]]))
+    release, seq = makes.release(departures([[0, 0], [-1, -1], [-2, -1], [1, -1]]))
     shown = release.batch.to_pylist()
     first = {"pseudonym": "p0", "area": "it/to", "page": "a", "note": "n0", "at": 0.0}
     last = {"pseudonym": "p3", "area": "it", "page": None, "note": "n3", "at": 3.0}
@@ -85,7 +85,7 @@ def test_rows_of_which_nothing_is_published(suppressed):
 @pytest.mark.parametrize("suppressed", ["drop", "root"])
 def test_no_buffer_of_a_release_has_what_is_hidden(suppressed):
     levels = [[1, -1], [-1, -1], [-1, 0], [-1, -1]]
-    release, _ = publisher(suppressed=suppressed).release(arranged(levels))
+    release, _ = publisher(suppressed=suppressed).release(departures(levels))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, release.batch.schema) as stream:
         stream.write_batch(release.batch)
@@ -97,7 +97,7 @@ def test_no_buffer_of_a_release_has_what_is_hidden(suppressed):
 
 
 def test_a_dictionary_has_each_label_once_and_those_alone_that_are_published():
-    release, _ = publisher().release(arranged([[1, -1], [1, -1], [0, -1], [0, -1]]))
+    release, _ = publisher().release(departures([[1, -1], [1, -1], [0, -1], [0, -1]]))
     area, page = release.batch.columns[:2]
     assert sorted(area.dictionary.to_pylist()) == ["fr/ly", "it", "it/to"]
     assert page.dictionary.to_pylist() == []
@@ -105,11 +105,11 @@ def test_a_dictionary_has_each_label_once_and_those_alone_that_are_published():
 
 def test_places_go_on_from_release_to_release_and_from_run_to_run():
     makes = publisher(first=7)
-    first, seq = makes.release(arranged([[0, 0], [-1, -1]]))
+    first, seq = makes.release(departures([[0, 0], [-1, -1]]))
     assert (first.first, seq.tolist(), makes.upcoming) == (7, [7, -1], 8)
-    second, seq = makes.release(arranged([[-1, -1]]))
+    second, seq = makes.release(departures([[-1, -1]]))
     assert (second.n_rows, seq.tolist(), makes.upcoming) == (0, [-1], 8)
-    third, seq = makes.release(arranged([[0, 0]]))
+    third, seq = makes.release(departures([[0, 0]]))
     assert (third.first, seq.tolist()) == (8, [8])
 
 
@@ -119,14 +119,14 @@ def test_columns_are_the_pseudonym_the_attributes_what_is_kept_and_the_time():
     ]  # fmt: skip
     bare = publisher(pa.schema([]))
     assert bare.schema.names == ["area", "page"]
-    release, _ = bare.release(arranged([[0, 0], [-1, -1]]))
+    release, _ = bare.release(departures([[0, 0], [-1, -1]]))
     assert release.batch.to_pylist() == [{"area": "it/to", "page": "a"}]
     assert release.batch.schema.names == bare.schema.names
 
 
 def test_values_that_are_missing_everywhere():
     rows = ROWS | {"page": pa.nulls(2, pa.string())}
-    release, _ = publisher().release(arranged([[0, -2], [1, -2]], rows))
+    release, _ = publisher().release(departures([[0, -2], [1, -2]], rows))
     assert release.batch["page"].to_pylist() == [None, None]
 
 

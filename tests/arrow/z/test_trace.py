@@ -26,7 +26,7 @@ def tracer_of() -> tuple[CellTracer, Kept]:
 def test_a_line_for_each_cell():
     tracer, lines = tracer_of()
     none = np.empty(0, np.int64)
-    arranged = Departures(
+    departures = Departures(
         np.array([4, 5, 6]), np.array([0, 0, 2]), np.full(3, -1), np.array([4, 5, 6]),
         np.array([40.0, 41.0, np.nan]), np.zeros(3, np.int64), np.array([0.5, 0.0, 1.0]),
         np.array([4, 5, 6]), np.array([40.0, 41.0, np.nan]), np.empty((0, 0)), np.empty((0, 0)),
@@ -34,7 +34,7 @@ def test_a_line_for_each_cell():
         pa.record_batch({"x": [0, 0, 0]}),
     )  # fmt: skip
     subjects, arrived_s = pa.array(["a", "b", "c"]), np.array([40.0, 41.0, np.nan])
-    tracer.decided(arranged, np.array([14, 15, 17]), arrived_s, subjects, np.array([2, 3, -1]))
+    tracer.decided(departures, np.array([14, 15, 17]), arrived_s, subjects, np.array([2, 3, -1]))
     assert lines.table.schema.names == COLUMNS
     none_yet = (None, None)
     assert [tuple(line.values()) for line in lines.table.to_pylist()] == [

@@ -32,7 +32,7 @@ def members(parts: Parts) -> list[list[int]]:
     return [parts.rows[a:b].tolist() for a, b in itertools.pairwise(parts.starts.tolist())]
 
 
-def mend(table: Table, groups: Sequence[Sequence[int]]) -> tuple[Parts, list[int]]:
+def fix(table: Table, groups: Sequence[Sequence[int]]) -> tuple[Parts, list[int]]:
     order = np.array([row for group in groups for row in group], np.int64)
     starts = np.array([0, *itertools.accumulate(len(group) for group in groups)])
     parts = parts_of(table.space.sides, table.rows, order, starts)
@@ -75,7 +75,7 @@ def test_mended_parts_keep_the_promise_and_no_row_is_lost_or_doubled(
     part = [draw.randrange(n_parts) for _ in points]
     groups = [[i for i, p in enumerate(part) if p == n] for n in range(n_parts)]
     groups = [group for group in groups if group]
-    good, lost = mend(table, groups)
+    good, lost = fix(table, groups)
     found = members(good)
     assert sorted([*itertools.chain(*found), *lost]) == list(range(len(points)))
     assert all(table.keeps(group) for group in found)
@@ -125,7 +125,7 @@ def test_good_parts_stay_where_the_rest_cannot_be_helped() -> None:
 def test_the_nearest_part_is_the_one_with_which_least_is_lost() -> None:
     # Of equals the first. The part that fails stays in its place.
     table = Table([(x, x, 0) for x in (0, 40, 50, 60, 100)], KAnonymity(2), domains=[RAGGED])
-    good, lost = mend(table, [[0, 1], [2], [3, 4]])
+    good, lost = fix(table, [[0, 1], [2], [3, 4]])
     assert (members(good), lost) == ([[2, 0, 1], [3, 4]], [])
 
 
@@ -134,7 +134,7 @@ def test_parts_farther_than_a_part_looks_are_reached_in_the_end() -> None:
     n = 2 * module.NEAR + 20
     points = [(0, 1 if i == n - 1 else 0, 0) for i in range(n)]
     table = Table(points, KAnonymity(2), domains=[RAGGED])
-    good, lost = mend(table, [[i] for i in range(n)])
+    good, lost = fix(table, [[i] for i in range(n)])
     assert lost == []
     assert all(table.keeps(group) for group in members(good))
 
@@ -145,7 +145,7 @@ def test_large_parts_are_looked_at_now_and_then_and_at_last(n_others: int) -> No
     n, each = module.MANY + 300, module.MANY // module.GROWTH // 4
     points = [(0, max(0, i - n + 1 + n_others), 0) for i in range(n)]
     table = Table(points, KAnonymity(3), domains=[RAGGED])
-    good, lost = mend(table, [range(i, min(n, i + each)) for i in range(0, n, each)])
+    good, lost = fix(table, [range(i, min(n, i + each)) for i in range(0, n, each)])
     found = members(good)
     assert [sorted(group) for group in found] == ([list(range(n))] if n_others else [])
     assert lost == ([] if n_others else list(range(n)))

@@ -195,18 +195,18 @@ def test_a_file_that_is_emptied_begins_anew_with_a_warning(path, caplog):
 
 
 def test_a_file_that_was_emptied_and_has_grown_since_is_noticed(path):
-    octets = Growing(path)
-    with contextlib.closing(octets):
-        assert octets.read_at(0, 6) == b"a,b\n1,"
-        assert octets.read_at(6, 100) == b"x\n"
+    byte_ranges = Growing(path)
+    with contextlib.closing(byte_ranges):
+        assert byte_ranges.read_at(0, 6) == b"a,b\n1,"
+        assert byte_ranges.read_at(6, 100) == b"x\n"
         path.write_text("a,b\n" + "9,y\n" * 10)
         with pytest.raises(Truncated):
-            octets.read_at(8, 100)
-        octets.forget()
-        assert len(octets.read_at(0, 100)) == 44
+            byte_ranges.read_at(8, 100)
+        byte_ranges.forget()
+        assert len(byte_ranges.read_at(0, 100)) == 44
         os.truncate(path, 10)
         with pytest.raises(Truncated):
-            octets.read_at(20, 1)
+            byte_ranges.read_at(20, 1)
 
 
 def test_a_generation_that_cant_be_told_from_another_is_refused(path):

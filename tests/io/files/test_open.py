@@ -419,8 +419,8 @@ def test_an_arrow_input_that_is_cut_off(tmp_path, is_file):
 @pytest.mark.parametrize("name", ["parquet", "arrow"])
 @pytest.mark.parametrize("as_dictionary", [False, True])
 def test_text_that_isnt_utf8_costs_its_own_row_only(tmp_path, name, as_dictionary):
-    octets = pa.array([b"good", b"\xff\xfe", None, b"fine"] * 2)
-    array = pa.Array.from_buffers(pa.string(), len(octets), octets.buffers())
+    byte_ranges = pa.array([b"good", b"\xff\xfe", None, b"fine"] * 2)
+    array = pa.Array.from_buffers(pa.string(), len(byte_ranges), byte_ranges.buffers())
     if as_dictionary:
         codes = pa.array([0, 1, None, 2] * 2, pa.int32())
         array = pa.DictionaryArray.from_arrays(codes, array.take(pa.array([0, 1, 3])))

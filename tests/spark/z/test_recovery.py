@@ -94,7 +94,7 @@ def test_lines_that_dont_fit_into_one_batch_are_never_left_out():
 def test_rows_that_a_single_shard_has_counted_are_gone_beyond():
     case = story(30, publish=Publish(pseudonym=Pseudonym(5)), cuts=())
     head = CellHead(case.tasks(N_SHARDS))
-    head.go_on([Stretch(10, 9, 4.0, 1.0)], bytes(32))
+    head.resume([Stretch(10, 9, 4.0, 1.0)], bytes(32))
     key = head.snapshot().arrays["names.key"]
     head.go_beyond(25, 9.5)
     assert head.before == Stretch(25, 25, 9.5, 9.5)

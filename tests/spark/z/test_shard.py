@@ -84,7 +84,7 @@ class Turns:
             if data := lines_path(folder, turn).read_bytes():
                 self.found.trace += pa.ipc.open_stream(data).read_all().to_pylist()
         self.found.figures = self.ledger.figures(turn, self.plan)
-        head.go_on(surveyed)
+        head.resume(surveyed)
 
     def _decided(
         self, at: CellTurn, stretches: list[pa.Table], parts: pa.Table, surveyed: list[Stretch]

@@ -185,18 +185,18 @@ class Books:
         self._publisher = publisher_of(case.schema, case.publish, kind, one_by_one=True)
         self._tracer = CellTracer(_Lines(found), subject_type(case.schema, kind), case.schema)
 
-    def write(self, taken: EncodedChunk, arranged: Departures | None) -> None:
+    def write(self, taken: EncodedChunk, departures: Departures | None) -> None:
         self._found.bad += [(row.row, row.reason, row.raw) for row in taken.bad]
         if taken.bad:
             inputs = np.array([row.row for row in taken.bad])
             self._tracer.quarantined(inputs, pa.array(taken.bad_subjects, pa.string()))
-        if arranged is not None:
-            release, seq = self._publisher.release(arranged)
+        if departures is not None:
+            release, seq = self._publisher.release(departures)
             self._found.public += release.batch.to_pylist()
-            payload = arranged.payload
+            payload = departures.payload
             inputs, arrived_s = (np.asarray(payload.column(name)) for name in (ROW, ARRIVED_S))
             subjects = subjects_in(self._schema, payload)
-            self._tracer.decided(arranged, inputs, arrived_s, subjects, seq)
+            self._tracer.decided(departures, inputs, arrived_s, subjects, seq)
 
 
 def decider_of(case: Case) -> RunCore:
@@ -215,24 +215,24 @@ def types_of(case: Case) -> pa.Schema:
 def one_engine(case: Case) -> Found:
     """Decide as the embedded runner does."""
     found = Found()
-    decider = decider_of(case)
-    intake = Intake(decider.codec, case.schema, case.policy.lateness, case.policy.ahead)
+    core = decider_of(case)
+    intake = Intake(core.codec, case.schema, case.policy.lateness, case.policy.ahead)
     books = Books(case, found)
     n_inputs = 0
-    looked = decider._engine.push
+    looked = core._engine.push
 
     def push(codes: Any) -> Any:
         decisions = looked(codes)
         found.estimates += [tuple(look) for look in decisions.estimates.tolist()]
         return decisions
 
-    decider._engine.push = push  # type: ignore[method-assign]
+    core._engine.push = push  # type: ignore[method-assign]
     for number, batch in enumerate(case.batches()):
         rows = np.arange(n_inputs, n_inputs + batch.num_rows)
         n_inputs += batch.num_rows
         taken = intake.take(Chunk(batch, rows, []), case.at(number))
-        books.write(taken, decider.take_in(taken, case.at(number), case.secret(number)))
-    found.figures.append(decider.summary.state())
+        books.write(taken, core.take_in(taken, case.at(number), case.secret(number)))
+    found.figures.append(core.summary.state())
     return found
 
 
@@ -316,9 +316,9 @@ class Shards:
         for piece, begin, stretch in zip(pieces, begins, stretches, strict=True):
             mine = [_within(d, begin.n_valid, begin.n_valid + stretch.n_valid) for d in decided]
             joined = tasks.join(batch, piece, begin, mine)
-            self._books.write(joined.taken, joined.arranged)
+            self._books.write(joined.taken, joined.departures)
             self.found.figures.append(joined.figures)
-        head.go_on(stretches, secret)
+        head.resume(stretches, secret)
         self._head, self._blobs = head.snapshot(), [shard.snapshot() for shard in shards]
 
 

@@ -57,10 +57,10 @@ class CellPublisher:
         """The place in the output of the next row."""
         return self._next
 
-    def release(self, arranged: Departures) -> tuple[Release, Ints]:
+    def release(self, departures: Departures) -> tuple[Release, Ints]:
         """Give a release, and the place in the output of each row (-1: it isn't in it)."""
-        is_out = arranged.outcomes != Outcome.suppressed
-        levels, payload = arranged.levels, arranged.payload
+        is_out = departures.outcomes != Outcome.suppressed
+        levels, payload = departures.levels, departures.payload
         n = len(is_out)
         seq = np.arange(self._next, self._next + n)
         rows: Any = None

@@ -64,13 +64,13 @@ class CellTracer:
         self._rungs = np.array([n_rungs(quasi.domain) for quasi in schema.quasi])
 
     def decided(
-        self, arranged: Departures, inputs: Ints, arrived_s: Floats, subjects: Any, seq: Ints
+        self, departures: Departures, inputs: Ints, arrived_s: Floats, subjects: Any, seq: Ints
     ) -> None:
         """Rows leave: ``inputs`` are their positions in the input, ``seq`` in the output."""
-        n, n_cells = arranged.levels.shape
+        n, n_cells = departures.levels.shape
         of_row = np.repeat(np.arange(n), n_cells)
         of_cell = np.tile(np.arange(n_cells), n)
-        levels = arranged.levels.reshape(-1)
+        levels = departures.levels.reshape(-1)
         outcomes = np.where(levels >= 0, GROUP, SUPPRESSED)
         outcomes[levels == MISSING] = LACKING
         loss = np.where(levels >= 0, levels / self._rungs[of_cell], 1.0)
@@ -83,14 +83,14 @@ class CellTracer:
                     subjects.take(pa.array(of_row)),
                     self._names.take(pa.array(of_cell)),
                     OUTCOMES.take(pa.array(outcomes)),
-                    known(arranged.rows[of_row]),
-                    known(arranged.published[of_row]),
+                    known(departures.rows[of_row]),
+                    known(departures.published[of_row]),
                     finite(arrived_s[of_row]),
-                    finite(arranged.published_s[of_row]),
+                    finite(departures.published_s[of_row]),
                     known(none),
                     known(none),
                     known(levels),
-                    known(arranged.z[of_row]),
+                    known(departures.z[of_row]),
                     finite(loss),
                     known(seq[of_row]),
                 ],

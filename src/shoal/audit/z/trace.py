@@ -67,7 +67,7 @@ def read_cell_trace(table: pa.Table, attributes: Sequence[str]) -> CellTrace:
         raise ParameterError(
             "trace",
             f"lacks the columns {', '.join(missing)} of a trace with one line for each cell",
-            mend="Give the file that a run which promised z wrote with --trace",
+            fix="Give the file that a run which promised z wrote with --trace",
         )
     found: dict[str, Array] = {name: column(table, name) for name in _COLUMNS}
     return CellTrace(

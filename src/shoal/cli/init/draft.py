@@ -84,12 +84,12 @@ def draft(sample: pa.Table, *, name: str, total_rows: int | None = None) -> Draf
 
 def _check(sample: pa.Table) -> None:
     if sample.num_rows == 0:
-        raise ParameterError("sample", "has no rows", mend="Give a file with data")
+        raise ParameterError("sample", "has no rows", fix="Give a file with data")
     names = sample.column_names
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ParameterError(
-            "sample", f"has columns of the same name: {_list(twice)}", mend="Rename them"
+            "sample", f"has columns of the same name: {_list(twice)}", fix="Rename them"
         )
 
 

@@ -216,14 +216,14 @@ def _refuse_forgetting(job: Job, source: Input, sink: Output, ask: RunOptions) -
     if job.checkpoints is not None:
         if source.path == "-" and source.kafka is None:
             what = "is a pipe, which can't be read again after a crash"
-            mend = "Read a file or a topic, or leave run.checkpoint out"
-            raise JobError(Problem("input", what, None, mend))
+            fix = "Read a file or a topic, or leave run.checkpoint out"
+            raise JobError(Problem("input", what, None, fix))
         return
     for name, end in (("input", source), ("output", sink)):
         if end.kafka is not None:
             what = "is a topic, and without checkpoints a restart would publish rows twice"
-            mend = 'Set run.checkpoint, for example { folder = "state", every = 10 }'
-            raise JobError(Problem(name, what, None, mend))
+            fix = 'Set run.checkpoint, for example { folder = "state", every = 10 }'
+            raise JobError(Problem(name, what, None, fix))
 
 
 def _refuse_endless_tables(job: Job, source: Input, ask: RunOptions) -> None:

@@ -157,7 +157,7 @@ class BadRowsOutlet:
         """Refuse if there are rows already."""
         check_new(self._job.bad_rows.file)
 
-    def go_on(self, mark: Mark) -> None:
+    def resume(self, mark: Mark) -> None:
         """Go on from a mark."""
         self._mark = mark
         # One that isn't there any more is told now, and not when the next bad row comes.

@@ -125,13 +125,13 @@ def _need_spark() -> None:
     try:
         import pyspark  # noqa: F401
     except ImportError:
-        what, mend = "isn't installed", "Install it: pip install 'shoal[spark]'"
-        raise JobError(Problem("pyspark", what, None, mend)) from None
+        what, fix = "isn't installed", "Install it: pip install 'shoal[spark]'"
+        raise JobError(Problem("pyspark", what, None, fix)) from None
 
 
 def _session(job: Job, ask: SparkOptions) -> SparkSession:
     """A session as `spark-submit` has set it up, or one of our own."""
-    # It warns of versions that work, and of nothing that a user could mend.
+    # It warns of versions that work, and of nothing that a user could fix.
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     from pyspark.sql import SparkSession
 

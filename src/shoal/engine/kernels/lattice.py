@@ -80,7 +80,7 @@ def check_lattice(name: str, sides: Sides, levels: int) -> None:
         raise UnsupportedError(
             f"'{name}' searches all combinations of levels of the {len(sides.attributes)} quasi "
             f"attributes; there are {n_nodes:,} of them, and it takes at most {MOST_NODES:,}",
-            mend="Name fewer quasi attributes, set fewer levels, or choose another algorithm",
+            fix="Name fewer quasi attributes, set fewer levels, or choose another algorithm",
         )
 
 

@@ -70,7 +70,7 @@ class Active(Waiting):
             raise UnsupportedError(
                 f"'{self.name}' with instants of {self.instant:g} seconds needs to know when rows "
                 "come, and nothing tells it: neither a time column nor a delay in seconds is set",
-                mend="Set schema.time or policy.delay.seconds, or leave algorithm.instant out",
+                fix="Set schema.time or policy.delay.seconds, or leave algorithm.instant out",
             )
         return super().start(schema, policy, seed=seed)
 

@@ -166,7 +166,7 @@ class ZEngine(Engine):
                 "Codes.cells",
                 "must be there, since the policy doesn't say what a missing one means",
                 got=f"{np.count_nonzero(missing)} that are missing",
-                mend='Set policy.missing to "maybe"',
+                fix='Set policy.missing to "maybe"',
             )
 
     def _decisions(self, first: int, cells: ZCells, estimates: list[Any]) -> Decisions:

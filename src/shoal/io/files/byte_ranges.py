@@ -166,27 +166,27 @@ def not_again(name: str) -> JobError:
     )
 
 
-def print_of_beginning(octets: Plain, n_bytes: int) -> str:
+def print_of_beginning(byte_ranges: Plain, n_bytes: int) -> str:
     """Give what tells a growing file from others: a checksum of at most 4 KiB of its beginning."""
-    data = octets.look_at(0, min(n_bytes, KNOWN_BYTES))
+    data = byte_ranges.look_at(0, min(n_bytes, KNOWN_BYTES))
     return f"{len(data)}-{zlib.crc32(data):08x}"
 
 
-def begins_as(octets: Plain, known: str) -> bool:
+def begins_as(byte_ranges: Plain, known: str) -> bool:
     """Whether a file begins with the bytes of which `print_of_beginning` was made."""
     n_bytes = int(known.partition("-")[0])
-    return print_of_beginning(octets, n_bytes) == known
+    return print_of_beginning(byte_ranges, n_bytes) == known
 
 
-def print_of_whole(octets: Plain) -> str:
+def print_of_whole(byte_ranges: Plain) -> str:
     """Give what tells a complete file from others: its length, and checksums of both ends."""
-    n_bytes = octets.n_bytes()
-    crc = zlib.crc32(octets.look_at(0, KNOWN_BYTES))
-    crc = zlib.crc32(octets.look_at(max(0, n_bytes - KNOWN_BYTES), KNOWN_BYTES), crc)
+    n_bytes = byte_ranges.n_bytes()
+    crc = zlib.crc32(byte_ranges.look_at(0, KNOWN_BYTES))
+    crc = zlib.crc32(byte_ranges.look_at(max(0, n_bytes - KNOWN_BYTES), KNOWN_BYTES), crc)
     return f"{n_bytes}-{crc:08x}"
 
 
-def before(octets: Plain, offset: int) -> list[int]:
+def before(byte_ranges: Plain, offset: int) -> list[int]:
     """Give how many bytes before a place are known, at most 4 KiB, and their checksum."""
     n_bytes = min(offset, KNOWN_BYTES)
-    return [n_bytes, zlib.crc32(octets.look_at(offset - n_bytes, n_bytes))]
+    return [n_bytes, zlib.crc32(byte_ranges.look_at(offset - n_bytes, n_bytes))]

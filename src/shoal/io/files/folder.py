@@ -237,11 +237,11 @@ class FolderSource(Replaying):
         self._rows = None
 
     def _print(self, name: str) -> str:
-        octets = Plain(self._folder / name)
+        byte_ranges = Plain(self._folder / name)
         try:
-            return print_of_whole(octets)
+            return print_of_whole(byte_ranges)
         finally:
-            octets.close()
+            byte_ranges.close()
 
     def _changed(self, name: str) -> ResourceError:
         return ResourceError(

@@ -57,7 +57,7 @@ class FollowedFile(Replaying):
         super().__init__(path, columns, poll)
         self._path = Path(path)
         self._kind = kind
-        self._octets: Growing | None = None
+        self._bytes: Growing | None = None
         self._text: TextRows | None = None
         # What comes after the file that is being read to its end, if it has been rotated.
         self._heir: Growing | None = None
@@ -75,15 +75,15 @@ class FollowedFile(Replaying):
 
     def close(self) -> None:
         """Let go of the file."""
-        for octets in (self._octets, self._heir):
-            if octets is not None:
-                octets.close()
+        for byte_ranges in (self._bytes, self._heir):
+            if byte_ranges is not None:
+                byte_ranges.close()
 
     # -- reading ---------------------------------------------------------------------------------
 
     def _next(self) -> RowBlock | None:
         while True:
-            if self._octets is None and not self._appeared():
+            if self._bytes is None and not self._appeared():
                 return None
             try:
                 piece = self._read()
@@ -101,9 +101,9 @@ class FollowedFile(Replaying):
                 return None
 
     def _appeared(self) -> bool:
-        octets = self._open(self._path.name)
-        if octets is not None:
-            self._take(octets)
+        byte_ranges = self._open(self._path.name)
+        if byte_ranges is not None:
+            self._take(byte_ranges)
             return True
         if not self._told:
             text = f"{self._name}: doesn't exist yet; waiting for it"
@@ -112,10 +112,10 @@ class FollowedFile(Replaying):
         return False
 
     def _read(self) -> RowBlock | None:
-        text, octets, is_old = self._text, self._octets, self._heir is not None
+        text, byte_ranges, is_old = self._text, self._bytes, self._heir is not None
         assert text is not None
-        assert octets is not None
-        if is_old and not octets.n_bytes():
+        assert byte_ranges is not None
+        if is_old and not byte_ranges.n_bytes():
             return None
         return text.read(self._n_rows, final=is_old) if self._is_begun() else None
 
@@ -129,19 +129,19 @@ class FollowedFile(Replaying):
         self._note(text)
         return True
 
-    def _take(self, octets: Growing) -> None:
+    def _take(self, byte_ranges: Growing) -> None:
         """Go on with another file, from its beginning."""
-        if self._octets is not None and self._octets is not octets:
-            self._octets.close()
+        if self._bytes is not None and self._bytes is not byte_ranges:
+            self._bytes.close()
         if self._text is not None and self._text.begun:
             self._kinds = self._text.kinds
-        self._octets = octets
+        self._bytes = byte_ranges
         self._text = TextRows(
-            octets, self._kind.name, self._asked, known=self._columns, kinds=self._kinds
+            byte_ranges, self._kind.name, self._asked, known=self._columns, kinds=self._kinds
         )
 
     def _begin_again(self) -> None:
-        assert self._octets is not None
+        assert self._bytes is not None
         sentence(
             logger,
             logging.WARNING,
@@ -150,22 +150,22 @@ class FollowedFile(Replaying):
             "that had been written but not read are lost. Rotate it by renaming, not by "
             "copytruncate",
         )
-        self._octets.forget()
-        self._take(self._octets)
+        self._bytes.forget()
+        self._take(self._bytes)
 
     def _find_heir(self) -> Growing | None:
         """Open what comes after the file that is being read, if it has been rotated."""
-        assert self._octets is not None
+        assert self._bytes is not None
         found = generations(self._path)
-        younger = heirs(self._path, found, self._octets.inode)
-        octets = self._open(younger[0]) if younger else None
-        if octets is None:
+        younger = heirs(self._path, found, self._bytes.inode)
+        byte_ranges = self._open(younger[0]) if younger else None
+        if byte_ranges is None:
             return None
         # Renamed again in between: it is looked for once more later.
-        is_it = octets.inode == found[younger[0]]
-        if is_it and (octets.n_bytes() or younger[0] != self._path.name):
-            return octets
-        octets.close()
+        is_it = byte_ranges.inode == found[younger[0]]
+        if is_it and (byte_ranges.n_bytes() or younger[0] != self._path.name):
+            return byte_ranges
+        byte_ranges.close()
         return None
 
     def _open(self, name: str) -> Growing | None:
@@ -186,26 +186,26 @@ class FollowedFile(Replaying):
         return {"rows": 0, **self._state()}
 
     def _stream(self, end: int) -> str:
-        assert self._octets is not None
-        known = print_of_beginning(self._octets, end)
-        return f"{self._path.name}:{self._octets.inode:x}:{known}"
+        assert self._bytes is not None
+        known = print_of_beginning(self._bytes, end)
+        return f"{self._path.name}:{self._bytes.inode:x}:{known}"
 
     def _span(self, piece: RowBlock) -> Span:
         return Span(self._stream(piece.end), piece.begin, piece.end)
 
     def _state(self) -> dict[str, Any]:
-        assert self._octets is not None
+        assert self._bytes is not None
         assert self._text is not None
         at = self._text.at
-        return {"streams": {self._stream(at): at}, "before": before(self._octets, at)}
+        return {"streams": {self._stream(at): at}, "before": before(self._bytes, at)}
 
     def _seek(self, position: Position, stream: str | None, at: int) -> None:
         if stream is None:
             raise KeyError("streams")
         known = position["before"]
         self._go_to_generation(stream, at)
-        assert self._octets is not None
-        if before(self._octets, at) != known:
+        assert self._bytes is not None
+        if before(self._bytes, at) != known:
             raise self._gone()
         assert self._text is not None
         self._kinds = position.get("kinds")
@@ -221,19 +221,19 @@ class FollowedFile(Replaying):
         """Make the file current that a stream names, whatever it is called now."""
         _, inode_text, known = stream.rsplit(":", 2)
         inode = int(inode_text, 16)
-        if self._octets is not None and self._fits(self._octets, known, end, inode):
+        if self._bytes is not None and self._fits(self._bytes, known, end, inode):
             return
         fitting: list[Growing] = []
-        for octets in self._open_generations():
-            if self._fits(octets, known, end):
-                fitting.append(octets)
+        for byte_ranges in self._open_generations():
+            if self._fits(byte_ranges, known, end):
+                fitting.append(byte_ranges)
             else:
-                octets.close()
+                byte_ranges.close()
         # A file that was copied back, or by copytruncate, has another inode.
-        chosen = [octets for octets in fitting if octets.inode == inode] or fitting
-        for octets in fitting:
-            if octets is not chosen[0] or len(chosen) > 1:
-                octets.close()
+        chosen = [byte_ranges for byte_ranges in fitting if byte_ranges.inode == inode] or fitting
+        for byte_ranges in fitting:
+            if byte_ranges is not chosen[0] or len(chosen) > 1:
+                byte_ranges.close()
         if len(chosen) != 1:
             raise self._gone()
         self._take(chosen[0])
@@ -245,17 +245,17 @@ class FollowedFile(Replaying):
         while True:
             found = generations(self._path)
             opened = {name: self._open(name) for name in found}
-            there = [octets for octets in opened.values() if octets is not None]
-            if [octets.inode for octets in there] == list(found.values()):
+            there = [byte_ranges for byte_ranges in opened.values() if byte_ranges is not None]
+            if [byte_ranges.inode for byte_ranges in there] == list(found.values()):
                 return there
-            for octets in there:
-                octets.close()
+            for byte_ranges in there:
+                byte_ranges.close()
 
     @staticmethod
-    def _fits(octets: Growing, known: str, end: int, inode: int | None = None) -> bool:
-        if inode is not None and octets.inode != inode:
+    def _fits(byte_ranges: Growing, known: str, end: int, inode: int | None = None) -> bool:
+        if inode is not None and byte_ranges.inode != inode:
             return False
-        return octets.n_bytes() >= end and begins_as(octets, known)
+        return byte_ranges.n_bytes() >= end and begins_as(byte_ranges, known)
 
     def _gone(self) -> CheckpointError:
         return CheckpointError(
@@ -266,11 +266,11 @@ class FollowedFile(Replaying):
         )
 
     def _lag(self) -> int | None:
-        octets, text = self._octets, self._text
-        if octets is None or text is None:
+        byte_ranges, text = self._bytes, self._text
+        if byte_ranges is None or text is None:
             return 0
         left = text.left() or 0
         if not self._path.exists():
             return left
         now = self._path.stat()
-        return left if now.st_ino == octets.inode else left + now.st_size
+        return left if now.st_ino == byte_ranges.inode else left + now.st_size

@@ -172,10 +172,10 @@ def open_rows(
     """Open a complete file; ``known`` and ``kinds`` are those of the files before it."""
     if not is_text(kind):
         return TypedRows(path, kind, known if asked is None else asked)
-    octets: ByteRanges = (
+    byte_ranges: ByteRanges = (
         Plain(path) if kind.compression is None else Inflated(path, kind.compression)
     )
-    rows = TextRows(octets, kind.name, asked, known=known, kinds=kinds)
+    rows = TextRows(byte_ranges, kind.name, asked, known=known, kinds=kinds)
     try:
         rows.begin(final=True)
     except BaseException:

@@ -29,7 +29,7 @@ class TextRows:
 
     Parameters
     ----------
-    octets
+    byte_ranges
         The bytes, which are closed with the rows.
     form
         ``csv``, ``tsv`` or ``jsonl``.
@@ -44,14 +44,14 @@ class TextRows:
 
     def __init__(
         self,
-        octets: ByteRanges,
+        byte_ranges: ByteRanges,
         form: str,
         columns: Sequence[str] | None,
         *,
         known: tuple[str, ...] | None = None,
         kinds: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self._octets = octets
+        self._bytes = byte_ranges
         self._delimiter = _DELIMITERS.get(form)
         self._asked, self._known, self._learned = columns, known, kinds
         self.names: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class TextRows:
         ResourceError
             If the file is complete and has no header, or no object of JSON.
         """
-        first = self._octets.read_at(0, len(BOM))
+        first = self._bytes.read_at(0, len(BOM))
         if not final and len(first) < len(BOM) and BOM.startswith(first):
             return False
         if self._delimiter is None:
@@ -88,11 +88,11 @@ class TextRows:
             start = 0
             for end in row_ends(block.data, self._delimiter.encode()).tolist():
                 if line := block.data[start:end].rstrip(b"\r\n"):
-                    self.names = tuple(parse_header(line, self._delimiter, self._octets.name))
+                    self.names = tuple(parse_header(line, self._delimiter, self._bytes.name))
                     wanted = self._known if self._asked is None else self._asked
-                    self.columns = choose_columns(self.names, wanted, self._octets.name)
+                    self.columns = choose_columns(self.names, wanted, self._bytes.name)
                     self._parser = CsvParser(
-                        self.names, self.columns, self._delimiter, self._octets.name
+                        self.names, self.columns, self._delimiter, self._bytes.name
                     )
                     self._start = begin + end
                     self._go(self._start)
@@ -102,7 +102,7 @@ class TextRows:
             if not final:
                 return False
         raise ResourceError(
-            f"{self._octets.name}: can't be read: it has no header. The first line of a CSV file "
+            f"{self._bytes.name}: can't be read: it has no header. The first line of a CSV file "
             "names its columns."
         )
 
@@ -113,18 +113,18 @@ class TextRows:
                 return False
             if not rows:
                 raise ResourceError(
-                    f"{self._octets.name}: can't be read: it has no line with a JSON object. "
+                    f"{self._bytes.name}: can't be read: it has no line with a JSON object. "
                     "JSON lines have one object a line."
                 )
             self.names = tuple(dict.fromkeys(key for row in rows for key in row))
-            self.columns = choose_columns(self.names, self._asked, self._octets.name)
+            self.columns = choose_columns(self.names, self._asked, self._bytes.name)
         else:
             self.names = self.columns = self._known
         # Types are learned from what has been given, not from what has been looked at: who reads
         # again looks at a file that has grown.
         self._parser = JsonParser(self.columns)
         self._parser.kinds = self._learned or {}
-        self._start = len(BOM) if self._octets.read_at(0, len(BOM)) == BOM else 0
+        self._start = len(BOM) if self._bytes.read_at(0, len(BOM)) == BOM else 0
         self._go(self._start)
         return True
 
@@ -141,9 +141,9 @@ class TextRows:
 
     def _blocks(self, *, final: bool) -> Iterator[tuple[Block, int]]:
         """The blocks from the beginning of the file, and where each begins."""
-        at = len(BOM) if self._octets.read_at(0, len(BOM)) == BOM else 0
+        at = len(BOM) if self._bytes.read_at(0, len(BOM)) == BOM else 0
         read_to, splitter = at, self._splitter()
-        while data := self._octets.read_at(read_to, CHUNK_BYTES):
+        while data := self._bytes.read_at(read_to, CHUNK_BYTES):
             read_to += len(data)
             for block in splitter.feed(data):
                 yield block, at
@@ -173,13 +173,13 @@ class TextRows:
             If a row that was taken for the last one has since been written on.
         """
         # A compressed file is complete, and going back in it is dear.
-        if at > self._start and self._octets.n_bytes() is not None:
-            around = self._octets.read_at(at - 1, 2)
+        if at > self._start and self._bytes.n_bytes() is not None:
+            around = self._bytes.read_at(at - 1, 2)
             if not around:
-                raise too_short(self._octets.name)
+                raise too_short(self._bytes.name)
             if around[:1] != b"\n" and around[1:] not in (b"", b"\n", b"\r"):
                 raise CheckpointError(
-                    f"{self._octets.name}: its last line had no newline when it was read, and has "
+                    f"{self._bytes.name}: its last line had no newline when it was read, and has "
                     "been written on since. End every line with a newline, and start anew with an "
                     "empty checkpoint folder and an empty output."
                 )
@@ -199,7 +199,7 @@ class TextRows:
                     return None
                 # Up to the next multiple: pieces end in the same places wherever reading began.
                 n_bytes = CHUNK_BYTES - self._read_to % CHUNK_BYTES
-                data = self._octets.read_at(self._read_to, n_bytes)
+                data = self._bytes.read_at(self._read_to, n_bytes)
                 self._read_to += len(data)
                 if data:
                     self._whole.extend(self._cutter.feed(data))
@@ -217,9 +217,9 @@ class TextRows:
     def read_span(self, begin: int, end: int, first_row: int) -> RowBlock:
         """Give once more the rows of a piece."""
         self.go_to(begin)
-        data = self._octets.read_at(begin, end - begin)
+        data = self._bytes.read_at(begin, end - begin)
         if len(data) < end - begin:
-            raise too_short(self._octets.name)
+            raise too_short(self._bytes.name)
         splitter = self._splitter()
         pieces = []
         for block in splitter.feed(data) + splitter.finish():
@@ -231,12 +231,12 @@ class TextRows:
 
     def left(self) -> int | None:
         """How many bytes come after ``at``, if that can be told."""
-        n_bytes = self._octets.n_bytes()
+        n_bytes = self._bytes.n_bytes()
         return None if n_bytes is None else max(0, n_bytes - self.at)
 
     def close(self) -> None:
         """Let go of the file."""
-        self._octets.close()
+        self._bytes.close()
 
     def _parse(self, block: Block, begin: int, first_row: int) -> RowBlock:
         assert self._parser is not None, "the columns are known"

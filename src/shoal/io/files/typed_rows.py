@@ -41,12 +41,12 @@ class TypedRows:
         self.columns = self._source.columns
 
     def _open(self) -> None:
-        octets = open_input(self._path, self._kind.compression)
+        byte_ranges = open_input(self._path, self._kind.compression)
         opening = ParquetSource if self._kind.name == "parquet" else ArrowSource
         try:
-            self._source: ParquetSource | ArrowSource = opening(octets, self._asked)
+            self._source: ParquetSource | ArrowSource = opening(byte_ranges, self._asked)
         except BaseException:
-            octets.close()
+            byte_ranges.close()
             raise
         self._chunks: Iterator[Chunk] | None = None
         # What is left of a chunk of which a part has been given.

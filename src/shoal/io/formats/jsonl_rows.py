@@ -173,12 +173,12 @@ def _count_objects(data: bytes) -> int:
     Arrow doesn't care for newlines between or within objects. Lines of this shape can't be parts
     of objects that go over several lines, so its rows are the lines.
     """
-    octets = np.frombuffer(data, np.uint8)
+    byte_ranges = np.frombuffer(data, np.uint8)
     ends = row_ends(data)
     starts = np.concatenate(([0], ends[:-1]))
     last = ends - 1
-    last = last - (octets[last] == ord("\n"))
-    last = last - ((last >= starts) & (octets[last] == ord("\r")))
+    last = last - (byte_ranges[last] == ord("\n"))
+    last = last - ((last >= starts) & (byte_ranges[last] == ord("\r")))
     full = last >= starts
-    good = (octets[starts[full]] == ord("{")) & (octets[last[full]] == ord("}"))
+    good = (byte_ranges[starts[full]] == ord("{")) & (byte_ranges[last[full]] == ord("}"))
     return int(full.sum()) if bool(good.all()) else 0

@@ -59,6 +59,6 @@ def tell_format(path: str | os.PathLike[str], format: str | None = None) -> Form
             "format" if given else os.fspath(path),
             "isn't a known format" if given else "has an ending that stands for no known format",
             got=repr(format) if given else None,
-            mend=did_you_mean(endings[-1] if endings and given else "", list(_BY_ENDING)),
+            fix=did_you_mean(endings[-1] if endings and given else "", list(_BY_ENDING)),
         )
     return Format(name, compression)

@@ -68,10 +68,10 @@ def structural_quotes(data: bytes, delimiter: bytes) -> NDArray[np.int64]:
     >>> structural_quotes(b'5" pipe,"a ""b"" c"', b",").tolist()
     [8, 11, 12, 14, 15, 18]
     """
-    octets = np.frombuffer(data, np.uint8)
-    quotes = np.flatnonzero(octets == _QUOTE)
+    byte_ranges = np.frombuffer(data, np.uint8)
+    quotes = np.flatnonzero(byte_ranges == _QUOTE)
     opening = quotes[::2]
-    before = octets[np.maximum(opening, 1) - 1]
+    before = byte_ranges[np.maximum(opening, 1) - 1]
     # A quote right after a closing one is the second of a pair inside a field: it opens again.
     starts = (before == ord(delimiter)) | (before == _NEWLINE) | (before == _RETURN)
     if bool(np.all((opening == 0) | starts | (before == _QUOTE))):
@@ -99,11 +99,11 @@ def row_ends(data: bytes, delimiter: bytes | None = None) -> NDArray[np.int64]:
     >>> row_ends(b'a,"b\nc"\r\n\nd', b",").tolist()
     [9, 10, 11]
     """
-    octets = np.frombuffer(data, np.uint8)
-    is_end = octets == _NEWLINE
+    byte_ranges = np.frombuffer(data, np.uint8)
+    is_end = byte_ranges == _NEWLINE
     if delimiter is not None:
-        lone = octets == _RETURN
-        lone[:-1] &= octets[1:] != _NEWLINE
+        lone = byte_ranges == _RETURN
+        lone[:-1] &= byte_ranges[1:] != _NEWLINE
         is_end |= lone
     ends = np.flatnonzero(is_end)
     if delimiter is not None and b'"' in data:

@@ -61,9 +61,9 @@ class TextSink(ABC):
         ]
         lines = pc.binary_join_element_wise(*texts, self._separator)
         # With a newline at the end of each, the lines lie one after the other as they are written.
-        _, offsets, octets = lines.buffers()
+        _, offsets, byte_ranges = lines.buffers()
         n_bytes = int(np.frombuffer(offsets, np.int32)[len(lines)])
-        self._output.write(octets[:n_bytes])
+        self._output.write(byte_ranges[:n_bytes])
 
     def flush(self) -> None:
         """Hand all rows so far to the operating system."""

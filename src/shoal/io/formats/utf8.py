@@ -51,11 +51,11 @@ def broken_rows(array: pa.Array) -> Iterable[int]:
         if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
             raise
         plain = pa.binary() if pa.types.is_string(values.type) else pa.large_binary()
-        octets = values.view(plain)
-        octets.validate(full=True)
+        byte_ranges = values.view(plain)
+        byte_ranges.validate(full=True)
         broken = {
             place
-            for place, value in enumerate(octets)
+            for place, value in enumerate(byte_ranges)
             if value.is_valid and not is_utf8(value.as_py())
         }
         if not pa.types.is_dictionary(array.type):

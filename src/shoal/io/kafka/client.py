@@ -129,7 +129,7 @@ class Link:
             sentence(LOG, logging.WARNING, "broker back", text)
 
     def check(self) -> None:
-        """Raise `ResourceError` if the broker refuses us, which waiting doesn't mend."""
+        """Raise `ResourceError` if the broker refuses us, which waiting doesn't fix."""
         if self._refused is not None:
             raise ResourceError(
                 f"{self._settings.where}: the broker refuses the connection: "

@@ -158,8 +158,8 @@ rebalanced: a row that is held must not change its owner.
         if not self.servers.strip():
             problems.append(Problem("kafka", "names no broker", None, "Write host:port"))
         if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", self.topic):
-            mend = "A name has letters, digits, dots, dashes and underscores, 249 at most"
-            problems.append(Problem("topic", "isn't a name of a topic", repr(self.topic), mend))
+            fix = "A name has letters, digits, dots, dashes and underscores, 249 at most"
+            problems.append(Problem("topic", "isn't a name of a topic", repr(self.topic), fix))
         for key, value, known in (("format", self.format, FORMATS), ("start", self.start, STARTS)):
             if value not in known:
                 near = did_you_mean(value, known)
@@ -168,8 +168,8 @@ rebalanced: a row that is held must not change its owner.
             problems.append(Problem("rows", "must be at least 1", str(self.rows)))
         if self.partitions is not None:
             if not self.partitions:
-                mend = "Leave it out to own all partitions"
-                problems.append(Problem("partitions", "is empty", None, mend))
+                fix = "Leave it out to own all partitions"
+                problems.append(Problem("partitions", "is empty", None, fix))
             if (
                 len(set(self.partitions)) < len(self.partitions)
                 or min(self.partitions, default=0) < 0
@@ -196,8 +196,8 @@ rebalanced: a row that is held must not change its owner.
                 only, reason = _FIXED[name]
                 problems.append(Problem(key, f"must be {only[0]}: {reason}"))
             elif _SECRET.search(name) and not is_reference:
-                mend = 'Write "env:NAME" or "file:PATH", and keep the secret there'
-                problems.append(Problem(key, "is a secret and stands in clear", None, mend))
+                fix = 'Write "env:NAME" or "file:PATH", and keep the secret there'
+                problems.append(Problem(key, "is a secret and stands in clear", None, fix))
             elif not isinstance(value, str | int | float | bool):
                 problems.append(Problem(key, "must be a text, a number, true or false"))
         return problems

@@ -187,14 +187,14 @@ class Transactions:
                     # Without waiting for a transaction to end, since it may be ours.
                     self._check_owner(self._read("read_uncommitted"))
                 self._take_over()
-                self._go_on(self._check_owner(self._read()).n_rows)
+                self._resume(self._check_owner(self._read()).n_rows)
                 text = f"{self._settings.where}: a transaction failed and was made again"
                 sentence(LOG, logging.WARNING, "transaction made again", text)
                 return
             except self._library.KafkaException as next_error:
                 error = next_error.args[0]
 
-    def _go_on(self, n_rows: int) -> None:
+    def _resume(self, n_rows: int) -> None:
         """Find out whether the kept messages are among the committed rows; else send them."""
         n_after = self.n_rows + sum(payload.n_rows for payload in self._kept)
         if n_rows == n_after:

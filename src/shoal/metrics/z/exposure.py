@@ -179,7 +179,7 @@ def cell_exposure(
     entropy: 0.637 nats of 0.637 that were exposed
     """
     if not policy.z or not isinstance(policy.window, Window):
-        raise ParameterError("policy", "doesn't promise z", mend="Give the policy of the run")
+        raise ParameterError("policy", "doesn't promise z", fix="Give the policy of the run")
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise ParameterError("k", "must be a whole number of at least 1", got=repr(k))
     cells = _read(schema, policy.window, original, trace)
@@ -215,7 +215,7 @@ def _read(schema: Schema, window: Window, original: pa.Table, trace: pa.Table) -
             "trace",
             "has lines of rows that the input doesn't have",
             got=f"rows up to {rows.max()} of {original.num_rows:,}",
-            mend="Give the input and the trace of one run",
+            fix="Give the input and the trace of one run",
         )
     names = np.asarray(lines.column("attribute").to_numpy(), dtype=object)
     told = numbers(lines, "level")
@@ -232,7 +232,7 @@ def _read(schema: Schema, window: Window, original: pa.Table, trace: pa.Table) -
                 "trace",
                 f"has cells of {quasi.name} whose values or levels the input doesn't have",
                 got=f"{n_wrong:,} cells",
-                mend="Give the input and the trace of one run",
+                fix="Give the input and the trace of one run",
             )
         attribute[chosen] = a
         exposed[chosen] = found.labels[value, 0] + n_before
@@ -244,7 +244,7 @@ def _read(schema: Schema, window: Window, original: pa.Table, trace: pa.Table) -
             "trace",
             "has cells of attributes that the schema doesn't have",
             got=f"{np.count_nonzero(attribute < 0):,} cells",
-            mend="Give the schema and the trace of one run",
+            fix="Give the schema and the trace of one run",
         )
     subject = one_text(lines.column("subject").combine_chunks()).dictionary_encode()
     people = np.asarray(subject.indices).astype(np.int64)

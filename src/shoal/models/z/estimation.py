@@ -77,7 +77,7 @@ def estimate(events: Events, window: float) -> Estimate:
         unit = "rows" if events.in_rows else "seconds"
         raise ParameterError(
             "window", f"is longer than the sample, which spans {events.span:,.12g} {unit}",
-            got=f"{window:,.12g}", mend="Take a shorter window, or a larger sample",
+            got=f"{window:,.12g}", fix="Take a shorter window, or a larger sample",
         )  # fmt: skip
     kept = windows < n_windows
     windows, subjects = windows[kept], events.subjects[kept]
@@ -86,7 +86,7 @@ def estimate(events: Events, window: float) -> Estimate:
     if not n_active:
         raise ParameterError(
             "window", "has nothing to count: nobody exposes anything in a complete one",
-            got=f"{window:,.12g}", mend="Take a shorter window, or a larger sample",
+            got=f"{window:,.12g}", fix="Take a shorter window, or a larger sample",
         )  # fmt: skip
     once = _first(windows, subjects, attributes)
     exposures = np.sort(np.bincount(attributes[once]))[::-1]

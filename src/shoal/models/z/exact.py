@@ -57,7 +57,7 @@ def realizations(publication: Floats) -> Iterator[Floats]:
             "exact",
             f"takes at most {MOST_ATTRIBUTES} attributes, since it looks at all their sets",
             got=len(publication),
-            mend="Use bounds, or approximate",
+            fix="Use bounds, or approximate",
         )
     inner, outer = publication[:AT_ONCE], publication[AT_ONCE:]
     block = _products(inner)

@@ -136,7 +136,7 @@ def windows_of(events: Events, window: float) -> tuple[Ints, int]:
         raise ParameterError(
             "window", f"is too short for the sample, which spans {events.span:,.12g} {unit}",
             got=f"{window:,.12g}",
-            mend="Take a longer window, and look for times that are far from all others",
+            fix="Take a longer window, and look for times that are far from all others",
         )  # fmt: skip
     passed: Floats = np.floor((events.clock - events.start) / window)
     return passed.astype(np.int64), int(events.span // window)

@@ -86,8 +86,8 @@ class MetricsServer:
         except ModuleNotFoundError as error:
             if error.name is None or not error.name.startswith("prometheus_client"):
                 raise
-            what, mend = "needs prometheus_client", "pip install 'shoal[metrics]'"
-            raise JobError(Problem(_KEY, what, None, mend)) from None
+            what, fix = "needs prometheus_client", "pip install 'shoal[metrics]'"
+            raise JobError(Problem(_KEY, what, None, fix)) from None
         self._interval, self._clock = interval, clock
         self._lock = threading.Lock()
         self._shown: Figures | None = None
@@ -173,7 +173,7 @@ def _loopback(address: str) -> tuple[str, int]:
     number = int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else -1
     if not colon or not host or not 0 <= number <= 65535 or (":" in host and not bracketed):
         raise ParameterError(
-            _KEY, "must be a host and a port", got=address, mend="Try 127.0.0.1:9464"
+            _KEY, "must be a host and a port", got=address, fix="Try 127.0.0.1:9464"
         )
     host = host[1:-1] if bracketed else host
     if host.lower() == "localhost":
@@ -184,7 +184,7 @@ def _loopback(address: str) -> tuple[str, int]:
             _KEY,
             "is on loopback only, because figures tell about people in small numbers",
             got=address,
-            mend="Use 127.0.0.1 or [::1], and let a collector on the machine fetch them",
+            fix="Use 127.0.0.1 or [::1], and let a collector on the machine fetch them",
         )
     return host, number
 

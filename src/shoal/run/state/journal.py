@@ -81,7 +81,7 @@ class Journal:
         if not there:
             self._begin(number, after="")
         elif there[-1] == number:
-            self._go_on(number)
+            self._resume(number)
         else:
             raise CheckpointError(
                 f"{path_of(folder, SEGMENT, number)}: can't be written to: the journal ends with "
@@ -152,7 +152,7 @@ class Journal:
                 output.write(heading.raw)
             self._open(path, number, heading, 0, len(heading.raw))
 
-    def _go_on(self, number: int) -> None:
+    def _resume(self, number: int) -> None:
         path = path_of(self._folder, SEGMENT, number)
         segment = Segment(path, number)
         for _ in segment.entries(self._seal):

@@ -111,7 +111,7 @@ class CellHead:
 
     # -- going on ----------------------------------------------------------------------------------
 
-    def go_on(self, stretches: Iterable[Stretch], secret: bytes = b"") -> None:
+    def resume(self, stretches: Iterable[Stretch], secret: bytes = b"") -> None:
         """A batch is done: these were its stretches, and the secret of its pseudonyms."""
         n_before = self.before.n_valid
         for stretch in stretches:

@@ -204,7 +204,7 @@ class _Turn:
     def _finish(self, stretches: list[Stretch]) -> None:
         """Keep what later turns depend on, and forget what no repetition needs."""
         recipe, number = self._recipe, self._turn.number
-        self._head.go_on(stretches, self._secret)
+        self._head.resume(stretches, self._secret)
         state = self._head.snapshot()
         self._heads.save(number, state.facts, state.arrays, state.batches)
         if self._before:

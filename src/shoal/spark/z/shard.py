@@ -195,14 +195,14 @@ class CellTurn:
         of_cells = lines.column(PART).is_valid()
         names = self.decided_schema.names[1:]
         decided = Decided.of_batch(lines.filter(of_cells).select(names))
-        desk = self._desk(stretch)
+        shard_io = self._shard_io(stretch)
         begin = self.begins[stretch]
-        chunk = self._chunk(desk, begin, lines.filter(lines.column(PART).is_null()))
+        chunk = self._chunk(shard_io, begin, lines.filter(lines.column(PART).is_null()))
         joined = self.tasks.join(self.batch, chunk, begin, [decided], self._figures(stretch))
         if joined.taken.bad:
-            desk.quarantine(joined.taken.bad, joined.taken.bad_subjects)
-        yield from desk.leaving(joined.arranged)
-        desk.close()
+            shard_io.quarantine(joined.taken.bad, joined.taken.bad_subjects)
+        yield from shard_io.leaving(joined.departures)
+        shard_io.close()
         summary = summary_of(self.recipe.schema, self.recipe.policy)
         summary.restore(joined.figures)
         if stretch == 0 and summary.cells is not None:
@@ -217,7 +217,7 @@ class CellTurn:
             {
                 "summary": summary.state(),
                 "latest": latest if np.isfinite(latest) else None,
-                "n_out": desk.n_out,
+                "n_out": shard_io.n_out,
                 "n_bytes": path_of(folder, "state", self.turn.number).stat().st_size,
             },
         )
@@ -242,9 +242,9 @@ class CellTurn:
             rows = _whole(there)
             stretch = int(rows.column(STRETCH)[0].as_py())
             begin = self.begins[stretch] if self.begins else Stretch()
-            yield stretch, self._chunk(self._desk(stretch), begin, rows)
+            yield stretch, self._chunk(self._shard_io(stretch), begin, rows)
 
-    def _chunk(self, desk: ShardIO, begin: Stretch, rows: pa.RecordBatch) -> Chunk:
+    def _chunk(self, shard_io: ShardIO, begin: Stretch, rows: pa.RecordBatch) -> Chunk:
         """The rows of a stretch, with the columns of the job alone."""
         more = [name for name in (CORRUPT, TICK, *self.recipe.order) if name in rows.schema.names]
         told = rows.select([*self.recipe.schema.columns, *more])
@@ -254,9 +254,9 @@ class CellTurn:
             first = begin.n_inputs - (rows.num_rows - n_rows)
             places = pa.array(np.arange(first, first + rows.num_rows))
             told = told.append_column(ROW, places)
-        return desk.chunk(told)
+        return shard_io.chunk(told)
 
-    def _desk(self, stretch: int) -> ShardIO:
+    def _shard_io(self, stretch: int) -> ShardIO:
         number = self.plan.first_shard + stretch
         return ShardIO(self.recipe, number, shard_folder(self.recipe.folder, number), self.turn)
 

@@ -76,7 +76,7 @@ class Joined(NamedTuple):
     """
 
     taken: EncodedChunk
-    arranged: Departures | None
+    departures: Departures | None
     figures: dict[str, Any]
 
     def __repr__(self) -> str:
@@ -122,7 +122,7 @@ class CellTasks:
         Where rows may be too late, how many are valid depends on the latest time before them; all
         else doesn't.
         """
-        taken = self._taken(self._decider(), batch, chunk, begin)
+        taken = self._taken(self._core(), batch, chunk, begin)
         times = taken.encoded.codes.times
         found = Stretch(len(chunk.rows) + len(chunk.bad), len(times))
         if not len(times) or self.schema.time is None:
@@ -131,7 +131,7 @@ class CellTasks:
 
     def parts(self, batch: Batch, chunk: Chunk, begin: Stretch) -> SplitRows:
         """Take the rows of a stretch apart."""
-        codes = self._taken(self._decider(), batch, chunk, begin).encoded.codes
+        codes = self._taken(self._core(), batch, chunk, begin).encoded.codes
         clock = self.clock(codes.times, begin)
         return apart(codes, clock, begin.n_valid, self.rungs, self.n_shards)
 
@@ -140,7 +140,7 @@ class CellTasks:
 
         ``origin`` is what the clock told when the first row of all came.
         """
-        times = self._taken(self._decider(), batch, chunk, begin).encoded.codes.times
+        times = self._taken(self._core(), batch, chunk, begin).encoded.codes.times
         clock = self.clock(times, begin)
         window = self.policy.window
         assert isinstance(window, Window)
@@ -176,14 +176,14 @@ class CellTasks:
         ``pieces`` is what shards have decided about them; ``figures`` are those before, to which
         these are added.
         """
-        decider = self._decider(pieces, batch.turns)
-        taken = self._taken(decider, batch, chunk, begin)
+        core = self._core(pieces, batch.turns)
+        taken = self._taken(core, batch, chunk, begin)
         if figures is not None:
-            decider.summary.restore(figures)
-        arranged = decider.take_in(taken, batch.at, batch.secret)
-        return Joined(taken, arranged, decider.summary.state())
+            core.summary.restore(figures)
+        departures = core.take_in(taken, batch.at, batch.secret)
+        return Joined(taken, departures, core.summary.state())
 
-    def _decider(self, pieces: Sequence[Decided] = (), turns: Sequence[JoinedTurn] = ()) -> RunCore:
+    def _core(self, pieces: Sequence[Decided] = (), turns: Sequence[JoinedTurn] = ()) -> RunCore:
         return RunCore(
             self.schema,
             self.policy,
@@ -194,15 +194,15 @@ class CellTasks:
             with_subject=self.with_subject,
         )
 
-    def _taken(self, decider: RunCore, batch: Batch, chunk: Chunk, begin: Stretch) -> EncodedChunk:
+    def _taken(self, core: RunCore, batch: Batch, chunk: Chunk, begin: Stretch) -> EncodedChunk:
         """Take a stretch in as if all before it had been."""
-        facts, arrays, batches = decider.snapshot()
+        facts, arrays, batches = core.snapshot()
         facts["upcoming"] = begin.n_valid
         facts["latest"] = begin.latest if np.isfinite(begin.latest) else None
         arrays["engine.place"]["upcoming"] = begin.n_valid
         arrays |= {f"names.{name}": array for name, array in batch.names.items()}
         batches["types"] = pa.RecordBatch.from_pylist([], schema=batch.types)
-        decider.restore(CoreState(facts, arrays, batches))
-        intake = Intake(decider.codec, self.schema, self.policy.lateness, self.policy.ahead)
+        core.restore(CoreState(facts, arrays, batches))
+        intake = Intake(core.codec, self.schema, self.policy.lateness, self.policy.ahead)
         intake.latest = begin.latest
         return intake.take(chunk, batch.at)
