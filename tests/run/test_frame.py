@@ -21,7 +21,7 @@ from shoal import (
     EnhancedLikeness,
     Hierarchy,
     KAnonymity,
-    OpenClusters,
+    Open,
     Policy,
     Quasi,
     Range,
@@ -374,7 +374,7 @@ def test_every_algorithm_keeps_its_promise_on_a_frame(name: str) -> None:
     table = people(150)
     schema = SCHEMA
     if policy.z:
-        quasi = [Quasi("town", OpenClusters()), Quasi("age", Range(0, 120, step=10))]
+        quasi = [Quasi("town", Open()), Quasi("age", Range(0, 120, step=10))]
         schema = Schema(SCHEMA.subject, quasi)
     published, trace = anonymize(table, schema, policy, name, seed=1, trace=True)
     report = audit(schema, policy, published, trace=trace, original=table)
