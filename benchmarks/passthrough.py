@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal.engine.base import Anonymizer, BoxEngine, Decisions, Engine, Out, Outcome
+from shoal.engine.base import Anonymizer, BoxEngine, Decisions, Engine, Out, Outcome, Publishes
 from shoal.engine.decisions import MISSING
 from shoal.engine.kernels.arrays import Floats, Ints
 from shoal.engine.space import Codes, Space
@@ -126,7 +126,7 @@ class PassThroughCells(Anonymizer):
     enforces: ClassVar[tuple[type[Criterion], ...]] = (ZAnonymity,)
     reference: ClassVar[str] = "none: it is a yardstick"
     needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table", "cells"]] = "cells"
+    publishes: ClassVar[Publishes] = "values"
     missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "maybe")
 
     def _start(self, space: Space, seed: bytes) -> Engine:
@@ -148,7 +148,7 @@ class _PassThroughCellsEngine(Engine):
         self.state.n_rows[0] += n
         rows = np.arange(first, first + n)
         leaves = np.cumsum([0, *self.space.rungs])[:-1]
-        is_there = codes.cells[:, leaves] != 0
+        is_there = codes.keys[:, leaves] != 0
         has_some = is_there.any(axis=1)
         return Out.room(0, 0).decisions()._replace(
             rows=rows, outcomes=np.where(has_some, Outcome.group.value, Outcome.suppressed.value),
@@ -165,4 +165,4 @@ class _PassThroughCellsEngine(Engine):
     def flush(self) -> Decisions:
         """Nothing is ever held."""
         n_keys = sum(self.space.rungs)
-        return self.push(Codes.empty(0, 0)._replace(cells=np.empty((0, n_keys), np.int64)))
+        return self.push(Codes.empty(0, 0)._replace(keys=np.empty((0, n_keys), np.int64)))

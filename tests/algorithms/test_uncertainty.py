@@ -17,7 +17,7 @@ from shoal.testing.checks import check_cover, check_gaps, check_promise
 from shoal.testing.strategies import streams
 from shoal.testing.streams import joined
 
-NAMES = [name for name in names() if find(name).publishes != "cells"]
+NAMES = [name for name in names() if find(name).publishes != "values"]
 EXAMPLES = 5 if numba.config.DISABLE_JIT else 40
 TREE = Hierarchy.from_dict(
     {"*": {"Mammal": ["Cat", "Dog"], "Bird": ["Owl", "Jay"], "Fish": ["Eel", "Ray", "Cod"]}}

@@ -146,8 +146,8 @@ def test_inputs_that_are_refused(domain: AnyDomain) -> None:
     stream = stream_of(rows, 2, Window(seconds=5), domain, missing="quarantine")
     engine, codes = stream.start(ZAnonymizer()), stream.codes
     for bad, says in (
-        (codes._replace(cells=codes.cells[:, :0]), "must have a key for each rung"),
-        (codes._replace(cells=np.zeros_like(codes.cells)), "1 that are missing"),
+        (codes._replace(keys=codes.keys[:, :0]), "must have a key for each rung"),
+        (codes._replace(keys=np.zeros_like(codes.keys)), "1 that are missing"),
         (codes._replace(times=np.array([np.nan])), "must be finite.*1 that aren't"),
     ):
         with pytest.raises(ParameterError, match=says) as refusal:
@@ -251,9 +251,9 @@ def test_the_largest_and_smallest_subjects_and_keys(domain: AnyDomain) -> None:
     extremes = [-(2**63), 2**63 - 1, 0, -1, 1]
     rows = numbered(*[(subject, value) for value in "xy" for subject in extremes])
     stream = stream_of(rows, 5, Window(rows=10), domain)
-    width = stream.codes.cells.shape[1]
+    width = stream.codes.keys.shape[1]
     keys = np.array([[2**63 - 1, -(2**63)], [-1, 1]])[:, :width]
-    codes = stream.codes._replace(cells=np.repeat(keys, 5, axis=0))
+    codes = stream.codes._replace(keys=np.repeat(keys, 5, axis=0))
     done = stream.start(ZAnonymizer()).push(codes)
     assert done.crowds[:, 0].tolist()[4::5] == [5, 5]
     assert (done.levels[:, 0] >= 0).tolist()[4::5] == [True, True]

@@ -105,7 +105,7 @@ def codes_of(rows: Sequence[Row], rungs: Sequence[int] = RUNGS) -> Codes:
         subjects=np.array([subject for _, subject, _ in rows], np.int64) * 7_919_000_000_000 - 5,
         sensitive=np.empty((len(rows), 0), np.int64),
         times=np.array([math.nan if time is None else time for time, _, _ in rows]),
-        cells=np.array(keys, np.int64).reshape(len(rows), sum(rungs)),
+        keys=np.array(keys, np.int64).reshape(len(rows), sum(rungs)),
     )
 
 
@@ -213,4 +213,4 @@ def test_a_node_has_the_same_number_in_all_rows_and_no_other_has_it() -> None:
     numbers = {key_of(*node) for node in nodes}
     assert len(numbers) == len(nodes)
     assert 0 not in numbers
-    assert set(codes_of(rows).cells.ravel().tolist()) == numbers
+    assert set(codes_of(rows).keys.ravel().tolist()) == numbers

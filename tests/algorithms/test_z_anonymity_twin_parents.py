@@ -97,7 +97,7 @@ def as_stream(rows: Sequence[Row], z: int, window: dict[str, Any]) -> Stream:
         subjects=np.array([subject for _, subject, _ in rows], np.int64),
         sensitive=np.empty((len(rows), 0), np.int64),
         times=np.array([math.nan if time is None else time for time, _, _ in rows]),
-        cells=np.array(keys, np.int64),
+        keys=np.array(keys, np.int64),
     )
     reach = Window(**{name.removeprefix("window_"): n for name, n in window.items()})
     return Stream(schema, Policy(ZAnonymity(z), window=reach, missing="maybe"), codes)

@@ -8,7 +8,7 @@ import pytest
 
 from shoal.arrow.order import ByArrival, ByInstant, Departures, Ordering
 from shoal.arrow.release import Publish, Publisher, Release
-from shoal.engine.space import NO_CELLS
+from shoal.engine.space import NO_TABLE
 from shoal.errors import JobError
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.schema import Quasi, Schema, Sensitive
@@ -36,7 +36,7 @@ def departures(outcomes: list[int], gaps: list[int] | None = None) -> Departures
         np.arange(n), np.array(outcomes), boxes, np.arange(n), np.full(n, np.nan),
         np.array(gaps or [0] * n), np.full(n, 0.1),
         np.arange(n), np.full(n, np.nan), np.array([[20.0, 0.0]]), np.array([[29.0, 0.0]]),
-        np.array([7]), np.array([-1]), NO_CELLS, np.empty(0, np.int64), pa.record_batch(payload),
+        np.array([7]), np.array([-1]), NO_TABLE, np.empty(0, np.int64), pa.record_batch(payload),
     )  # fmt: skip
 
 

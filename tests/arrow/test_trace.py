@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from shoal.arrow.order import Departures
 from shoal.arrow.trace import Tracer, trace_schema
-from shoal.engine.space import NO_CELLS
+from shoal.engine.space import NO_TABLE
 from tests.world import Kept
 
 COLUMNS = [
@@ -27,7 +27,7 @@ def decide_three(tracer: Tracer) -> None:
         np.array([70.0, 70.0, np.nan]), np.array([0, 1, 0]), np.array([0.2, 0.1, 1.0]),
         np.array([9, 9, 9]), np.array([90.0] * 3),
         np.zeros((2, 1)), np.ones((2, 1)), np.array([30, 31]), np.array([8, -1]),
-        NO_CELLS, np.empty(0, np.int64), pa.record_batch({"x": [0, 0, 0]}),
+        NO_TABLE, np.empty(0, np.int64), pa.record_batch({"x": [0, 0, 0]}),
     )  # fmt: skip
     subjects = pa.array(["a", "b", "c"])
     arrived_s = np.array([40.0, 50.0, np.nan])

@@ -50,7 +50,7 @@ def test_codes_tell_apart_what_the_texts_do():
     assert [len(one.subjects) for one in codes] == [40, 40, 10]
     told = zip(
         np.concatenate([one.subjects for one in codes]).tolist(),
-        np.concatenate([one.cells[:, 0] for one in codes]).tolist(),
+        np.concatenate([one.keys[:, 0] for one in codes]).tolist(),
         strict=True,
     )
     for (_, user, value), (subject, key) in zip(as_tuples(SMALL), told, strict=True):
@@ -62,9 +62,9 @@ def test_codes_tell_apart_what_the_texts_do():
 def test_rungs_of_codes_are_those_of_the_file(tmp_path):
     stream = Stream(n_rows=400, n_subjects=8, n_values=600)
     workload = events_data.paths(stream, tmp_path)
-    codec = Codec(workload.schema, key=bytes(8), one_by_one=True)
+    codec = Codec(workload.schema, key=bytes(8), per_value=True)
     (batch,) = pq.ParquetFile(workload.path).iter_batches()
-    of_file, ours = codec.encode(batch).codes.cells, as_codes(stream, 400, ladders=True)[0].cells
+    of_file, ours = codec.encode(batch).codes.keys, as_codes(stream, 400, ladders=True)[0].keys
     assert of_file.shape == ours.shape == (400, LEVELS)
     for of_rung, ours_of_rung in zip(of_file.T, ours.T, strict=True):
         first = np.unique(of_rung, return_inverse=True)[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -21,7 +21,16 @@ from shoal import (
     Sensitive,
     Space,
 )
-from shoal.engine.base import Anonymizer, BoxEngine, Engine, Out, Outcome, decide, write_box
+from shoal.engine.base import (
+    Anonymizer,
+    BoxEngine,
+    Engine,
+    Out,
+    Outcome,
+    Publishes,
+    decide,
+    write_box,
+)
 from shoal.engine.kernels.arrays import Floats, Ints
 from shoal.engine.kernels.boxes import Box
 from shoal.errors import CheckpointError, ParameterError, UnsupportedError
@@ -199,13 +208,13 @@ class Slides(Buffer):
     name: ClassVar[str] = "slides"
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, TCloseness)
     needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "windows"
+    publishes: ClassVar[Publishes] = "windows"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AtOnce(Slides):
     name: ClassVar[str] = "at-once"
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
+    publishes: ClassVar[Publishes] = "table"
 
 
 ILL = Schema("p", [Quasi("x", Range(0, 100))], [Sensitive("ill", Hierarchy.flat("abc"))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar, Literal
 
-from shoal.engine.base import Anonymizer, Engine
+from shoal.engine.base import Anonymizer, Engine, Publishes
 from shoal.engine.space import Space
 from shoal.engine.z.base import ZKnobs
 from shoal.engine.z.flat import FlatEngine
@@ -59,7 +59,7 @@ class ZAnonymizer(Anonymizer):
     enforces: ClassVar[tuple[type[Criterion], ...]] = (ZAnonymity,)
     reference: ClassVar[str] = "Jha et al. 2023, Algorithm 1"
     needs_delay: ClassVar[bool] = False
-    publishes: ClassVar[Literal["rows", "windows", "table", "cells"]] = "cells"
+    publishes: ClassVar[Publishes] = "values"
     missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "maybe")
 
     count: Literal["residual", "plain"] = "residual"

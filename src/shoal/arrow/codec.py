@@ -34,7 +34,7 @@ from shoal.arrow.columns import (
 )
 from shoal.arrow.ladders import Ladders
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
-from shoal.engine.space import NO_CELLS, Codes
+from shoal.engine.space import NO_TABLE, Codes
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from shoal.spec.schema import Schema
 
@@ -84,9 +84,9 @@ class Codec:
     compared
         The sensitive attributes whose values are published in one spelling each, since their shares
         are compared.
-    one_by_one
-        Whether values are published one by one: then there are cells instead of values, and the
-        payload has the labels of their rungs.
+    per_value
+        Whether each value is decided on its own: then there are keys of rungs instead of values,
+        and the payload has the labels of the rungs.
     time_step
         If the time is published, the seconds that it is rounded down to; 0: as it is.
     named
@@ -112,12 +112,12 @@ class Codec:
         with_gaps: bool = False,
         complete: frozenset[str] = frozenset(),
         compared: frozenset[str] = frozenset(),
-        one_by_one: bool = False,
+        per_value: bool = False,
         time_step: float | None = None,
         named: bool = False,
     ) -> None:
         self._schema = schema
-        self._ladders = Ladders(schema, key[:8]) if one_by_one else None
+        self._ladders = Ladders(schema, key[:8]) if per_value else None
         self._time_step = time_step
         self._named = named
         self._with_gaps = with_gaps
@@ -152,7 +152,7 @@ class Codec:
         times = np.full(n, np.nan)
         if schema.time is not None:
             times = as_times(batch.column(schema.time), schema.time, complain)
-        values, cells, labels = self._quasi(batch, times, complain)
+        values, keys, labels = self._quasi(batch, times, complain)
         # What is counted is what will be published: the payload in its final types.
         payload = self._fitted(batch, complain, times) | labels
         if self._named:
@@ -172,22 +172,22 @@ class Codec:
             payload = {name: column.take(pa.array(good)) for name, column in payload.items()}
             values, sensitive = values[good], sensitive[good]
             subjects, times = subjects[good], times[good]
-            cells = cells[good] if len(cells) else cells
+            keys = keys[good] if len(keys) else keys
         else:
             good = np.arange(n)
         if schema.subject is None:
             subjects = np.arange(self.n_rows, self.n_rows + len(good))
         self.n_rows += len(good)
-        codes = Codes(values, subjects, sensitive, times, cells)
+        codes = Codes(values, subjects, sensitive, times, keys)
         return Encoded(codes, payload, good, dict(sorted(reasons.items())))
 
     def _quasi(
         self, batch: pa.RecordBatch, times: Floats, complain: Complain
     ) -> tuple[Floats, Ints, dict[str, Any]]:
-        """The quasi attributes: as values, or as cells with their labels."""
+        """Encode the quasi attributes: as values, or as keys of rungs with their labels."""
         if self._ladders is not None:
-            cells, labels = self._ladders.encode(batch, self._with_gaps, complain)
-            return np.empty((batch.num_rows, 0)), cells, labels
+            keys, labels = self._ladders.encode(batch, self._with_gaps, complain)
+            return np.empty((batch.num_rows, 0)), keys, labels
         values = np.empty((batch.num_rows, len(self._schema.quasi)))
         for i, quasi in enumerate(self._schema.quasi):
             if quasi.name == self._schema.time and isinstance(quasi.sided, Range):
@@ -199,7 +199,7 @@ class Codec:
             if not self._with_gaps:
                 complain(missing, f"{quasi.name} is missing")
             values[:, i] = quasi_codes(column, quasi.name, quasi.sided, missing, complain)
-        return values, NO_CELLS, {}
+        return values, NO_TABLE, {}
 
     @property
     def key(self) -> Ints:

@@ -1,4 +1,4 @@
-"""What makes releases and lines of the trace: of groups, or of values one by one."""
+"""Choose the publisher and the tracer of a run: for groups, or for single values."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def publisher_of(
     *,
     first: int = 0,
     with_gaps: bool = False,
-    one_by_one: bool = False,
+    per_value: bool = False,
 ) -> Publisher | CellPublisher:
-    """What makes releases, given the types of the payload; see `Publisher` for the rest.
+    """Return what makes releases, given the types of the payload; see `Publisher` for the rest.
 
-    ``one_by_one`` says that values are published one by one.
+    ``per_value`` says whether each value is decided on its own (`Policy.per_value`).
     """
     names = [*schema.payload]
     if publish.time is not None and schema.time is not None:
         names.append(schema.time)
     payload = pa.schema([types.field(name) for name in names])
-    if one_by_one:
+    if per_value:
         return CellPublisher(schema, publish, payload, first=first)
     return Publisher(schema, publish, payload, first=first, with_gaps=with_gaps)
 
@@ -48,11 +48,11 @@ def tracer_of(
     lines: Lines,
     subject: Any,
     *,
-    one_by_one: bool = False,
+    per_value: bool = False,
     shard: tuple[int, int] | None = None,
 ) -> Tracer | CellTracer:
-    """What writes lines of the trace; see `Tracer`."""
-    if one_by_one:
+    """Return what writes lines of the trace; see `Tracer`."""
+    if per_value:
         return CellTracer(lines, subject, schema)
     return Tracer(lines, subject, shard=shard)
 

@@ -76,7 +76,7 @@ class Publish:
 
     def check(self, policy: Policy, schema: Schema) -> None:
         """Refuse what doesn't go with the way in which a policy is kept."""
-        problems = self._misfits_of_one(schema) if policy.z else self._misfits_of_groups()
+        problems = self._misfits_of_one(schema) if policy.per_value else self._misfits_of_groups()
         if problems:
             raise JobError(problems)
 

@@ -98,7 +98,7 @@ def audit(
     if original is not None:
         _check_original(schema, original, original_rows)
     _check_cells(policy, count, pseudonym, rotate, time)
-    if policy.z:
+    if policy.per_value:
         names = [attribute.name for attribute in schema.quasi]
         return judge(
             CellEvidence(
@@ -147,7 +147,7 @@ def _check_cells(
     """Refuse what doesn't go with each other, or with a policy without z."""
     if count not in get_args(Count):
         raise ParameterError("count", f"must be one of {', '.join(get_args(Count))}")
-    if not policy.z and (pseudonym or time is not None):
+    if not policy.per_value and (pseudonym or time is not None):
         raise ParameterError(
             "pseudonym" if pseudonym else "time",
             "can be published under z-anonymity alone",

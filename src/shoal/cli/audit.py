@@ -56,7 +56,7 @@ def audit(
 
 def _of_cells(job: Job) -> dict[str, Any]:
     """What a job with z says of how cells are counted and what is published beside them."""
-    if not job.policy.z:
+    if not job.policy.per_value:
         return {}
     pseudonym = job.publish.pseudonym
     return {
@@ -77,7 +77,7 @@ def _published(job: Job, path: str, from_format: str | None) -> pa.Table:
 
 
 def _public(job: Job) -> tuple[str, ...]:
-    if job.policy.z:
+    if job.policy.per_value:
         said = _of_cells(job)
         first = ["pseudonym"] if said["pseudonym"] else []
         last = [job.schema.time] if said["time"] is not None and job.schema.time else []

@@ -13,7 +13,7 @@ import math
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,12 +42,15 @@ __all__ = [
     "Engine",
     "Out",
     "Outcome",
+    "Publishes",
     "decide",
     "write_box",
 ]
 
 
-#: No knob counts more than this: memory that is set aside has an end.
+#: What is published at a time; see `Anonymizer`.
+Publishes: TypeAlias = Literal["rows", "windows", "table", "values"]
+#: No knob may count more than this: it bounds the memory that is allocated at the start.
 MOST = 10_000_000
 
 
@@ -190,8 +193,8 @@ class Anonymizer(ABC):
 
     ``name`` is the word for it in a job file and on the command line, ``enforces`` lists the
     criteria it can keep, ``reference`` says where it comes from; ``publishes`` says whether it
-    publishes a stream as it comes, a stream window by window, a whole table at its end, or the
-    cells of each row at once and one by one;
+    publishes rows of a stream in groups, a stream window by window, a whole table at its end, or
+    each value of a row on its own and at once;
     ``missing`` says which meanings of a missing value it knows. ``minds_gaps`` says that rows
     which lack the same values come together first, where missing values may match anything.
     """
@@ -200,7 +203,7 @@ class Anonymizer(ABC):
     enforces: ClassVar[tuple[type[Criterion], ...]]
     reference: ClassVar[str]
     needs_delay: ClassVar[bool] = True
-    publishes: ClassVar[Literal["rows", "windows", "table", "cells"]] = "rows"
+    publishes: ClassVar[Publishes] = "rows"
     missing: ClassVar[tuple[Missing, ...]] = get_args(Missing)
     minds_gaps: ClassVar[bool] = True
 

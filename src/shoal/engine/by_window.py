@@ -7,11 +7,11 @@ rows of that window; they differ in how they cut the rows into parts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal.engine.base import Engine, Out
+from shoal.engine.base import Engine, Out, Publishes
 from shoal.engine.deadlines import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import held, rng
@@ -63,7 +63,7 @@ class ByWindowState(NamedTuple):
 class ByWindow(Partitioner):
     """A recipe that cuts the rows of a window into parts."""
 
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "windows"
+    publishes: ClassVar[Publishes] = "windows"
 
     def _start(self, space: Space, seed: bytes) -> Engine:
         return ByWindowEngine(space, seed, self)

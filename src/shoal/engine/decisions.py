@@ -11,7 +11,7 @@ from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import Box, Sides, join, mean_loss, row_loss, set_row
 from shoal.engine.kernels.rng import shuffle
-from shoal.engine.space import NO_CELLS
+from shoal.engine.space import NO_TABLE
 from shoal.engine.z.window import HIDDEN, MISSING
 
 __all__ = [
@@ -90,8 +90,8 @@ class Decisions(NamedTuple):
     n_subjects: Ints
     box_gaps: Ints
     windows: Ints
-    levels: Ints = NO_CELLS
-    crowds: Ints = NO_CELLS
+    levels: Ints = NO_TABLE
+    crowds: Ints = NO_TABLE
     z: Ints = NO_ROWS
     estimates: Records = NO_ESTIMATES
 

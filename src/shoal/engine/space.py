@@ -51,7 +51,7 @@ __all__ = ["Codes", "Deadlines", "Loss", "Space", "Span"]
 Loss: TypeAlias = Literal["glm", "lm", "uncertainty"]
 #: Which values of a row are missing is kept in the bits of one number.
 MOST_WITH_GAPS = 63
-NO_CELLS = np.empty((0, 0), np.int64)
+NO_TABLE = np.empty((0, 0), np.int64)
 
 
 class Codes(NamedTuple):
@@ -60,15 +60,15 @@ class Codes(NamedTuple):
     ``values`` are numbers, or codes of leaves, by row and quasi attribute (NaN: missing);
     ``sensitive`` are codes by row and sensitive attribute; ``subjects`` are integers that only have
     to be told apart; ``times`` are arrival times in seconds, NaN where the stream has none.
-    Where values are published one by one there are ``cells`` instead of values: for each attribute
-    the keys of its rungs from fine to coarse, which are all 0 where the value is missing.
+    Where each value is decided on its own (`Policy.per_value`), ``keys`` stand in for ``values``:
+    for each attribute the keys of its rungs from fine to coarse, all 0 where the value is missing.
     """
 
     values: Floats
     subjects: Ints
     sensitive: Ints
     times: Floats
-    cells: Ints = NO_CELLS
+    keys: Ints = NO_TABLE
 
     def __repr__(self) -> str:
         return f"Codes({len(self.subjects)} rows)"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal.engine.base import Anonymizer, BoxEngine, Engine, Out, decide, write_box
+from shoal.engine.base import Anonymizer, BoxEngine, Engine, Out, Publishes, decide, write_box
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import rng
 from shoal.engine.kernels.arrays import Any1, Floats, Ints, Records
@@ -69,7 +69,7 @@ class Partitioner(Anonymizer):
 class WholeTable(Partitioner):
     """Such a recipe for whole tables."""
 
-    publishes: ClassVar[Literal["rows", "windows", "table"]] = "table"
+    publishes: ClassVar[Publishes] = "table"
 
     def _start(self, space: Space, seed: bytes) -> Engine:
         return TableEngine(space, seed, self)

@@ -16,14 +16,14 @@ def warnings_of(
     schema: Schema, policy: Policy, anonymizer: Anonymizer, publish: Publish, seed: int | None
 ) -> Iterator[str]:
     """What whoever runs a job should know, sentence by sentence."""
-    if policy.z:
-        yield from _of_one_by_one(schema, policy, anonymizer, publish)
+    if policy.per_value:
+        yield from _of_values(schema, policy, anonymizer, publish)
     if schema.each_row:
         yield (
             "each row is taken for a person of its own: if people come back, groups may have "
             "fewer people than rows (schema.subject)"
         )
-    if policy.missing == "maybe" and not policy.z:
+    if policy.missing == "maybe" and not policy.per_value:
         yield (
             'policy.missing = "maybe" leaves missing values missing: whoever knows which values of '
             'somebody are missing can tell them apart from others of their group; "extended" '
@@ -49,7 +49,7 @@ def warnings_of(
         yield 'algorithm.reuse = "best" narrows reused rows down; "random" doesn\'t'
 
 
-def _of_one_by_one(
+def _of_values(
     schema: Schema, policy: Policy, anonymizer: Anonymizer, publish: Publish
 ) -> Iterator[str]:
     if policy.z == 1:

@@ -93,7 +93,7 @@ class RunCore:
             with_gaps=policy.missing != "quarantine",
             complete=policy.in_place(schema),
             compared=policy.compared(schema),
-            one_by_one=bool(policy.z),
+            per_value=policy.per_value,
             time_step=publish.time,
             named=publish.pseudonym is not None,
         )
@@ -298,7 +298,7 @@ class RunCore:
 
 def summary_of(schema: Schema, policy: Policy) -> Summary:
     """The figures of a run, before it has begun."""
-    with_gaps = policy.missing != "quarantine" and not policy.z
+    with_gaps = policy.missing != "quarantine" and not policy.per_value
     rungs = [n_rungs(quasi.domain) for quasi in schema.quasi]
     return Summary(
         len(schema.quasi) if with_gaps else None, CellCounts(rungs, policy.z) if policy.z else None

@@ -117,7 +117,7 @@ def _without(encoded: Encoded, wrong: Bools, reason: str) -> Encoded:
             codes.subjects[right],
             codes.sensitive[right],
             codes.times[right],
-            codes.cells[right] if len(codes.cells) else codes.cells,
+            codes.keys[right] if len(codes.keys) else codes.keys,
         ),
         {name: column.take(pa.array(right)) for name, column in encoded.payload.items()},
         encoded.good[right],

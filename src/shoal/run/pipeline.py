@@ -100,7 +100,7 @@ class Pipeline:
             None if open_trace is None else _outlet(open_trace),
             on_release,
             with_gaps=self.policy.missing == "maybe",
-            one_by_one=bool(self.policy.z),
+            per_value=self.policy.per_value,
         )
         return Run(
             self, source, writer, on_bad, watch=watch, warn=warn,

@@ -69,8 +69,8 @@ class Writer:
         Called with each release after it was written, in the writing thread.
     with_gaps
         Whether what is missing of a row stays missing in the output.
-    one_by_one
-        Whether values are published one by one, and traced so.
+    per_value
+        Whether each value is decided and traced on its own (`Policy.per_value`).
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class Writer:
         on_release: Callable[[Release], None] | None,
         *,
         with_gaps: bool = False,
-        one_by_one: bool = False,
+        per_value: bool = False,
     ) -> None:
         self._schema, self._publish, self._with_gaps = schema, publish, with_gaps
-        self._one_by_one = one_by_one
+        self._per_value = per_value
         self._outlet, self._trace = outlet, trace
         #: Where the output and its sinks stand, for a run that goes on.
         self._seq = 0
@@ -112,17 +112,15 @@ class Writer:
             return
         self._publisher = publisher_of(
             self._schema, self._publish, types,
-            first=self._seq, with_gaps=self._with_gaps, one_by_one=self._one_by_one,
+            first=self._seq, with_gaps=self._with_gaps, per_value=self._per_value,
         )  # fmt: skip
         marks = self._marks
         if self._trace is not None:
             subject = subject_type(self._schema, types)
             mark = None if marks is None else marks.get("trace", {})
-            columns = cell_trace_schema if self._one_by_one else trace_schema
+            columns = cell_trace_schema if self._per_value else trace_schema
             self._lines = self._trace.open(columns(subject), mark)
-            self._tracer = tracer_of(
-                self._schema, self._lines, subject, one_by_one=self._one_by_one
-            )
+            self._tracer = tracer_of(self._schema, self._lines, subject, per_value=self._per_value)
         mark = None if marks is None else marks.get("output", {})
         self._sink = self._outlet.open(self._publisher.schema, mark)
         self._sink.flush()

@@ -158,7 +158,7 @@ class Driver:
         """The stream has ended: have all that is held decided, under the promise."""
         last = self._ledger.last_done
         # What is published value by value is never held.
-        if last is None or last % 2 or self._recipe.policy.z:
+        if last is None or last % 2 or self._recipe.policy.per_value:
             return
         turn = self._begin(last + 1, None)
         self._live(turn, None)
@@ -253,7 +253,7 @@ class Driver:
         number = self._ledger.newest_plan
         assert number is not None
         plan = self._ledger.plan(number)
-        if plan.n_shards == 1 or self._recipe.policy.z:
+        if plan.n_shards == 1 or self._recipe.policy.per_value:
             return number, False
         if plan.places is None and rows is not None:
             places = self._learned(rows, plan.n_shards)
@@ -298,7 +298,7 @@ class Driver:
             # Whoever noted it had a clock that is ahead of ours.
             self._clock.resume(turn.at)
         plan = self._ledger.plan(turn.plan)
-        if self._recipe.policy.z and plan.n_shards > 1:
+        if self._recipe.policy.per_value and plan.n_shards > 1:
             assert rows is not None
             live_cells(self._spark, self._recipe, turn, plan, rows, self._order, self._write)
         else:

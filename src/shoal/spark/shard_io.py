@@ -50,7 +50,7 @@ class ShardIO:
                 recipe.schema,
                 self,
                 subject_type(recipe.schema, recipe.types),
-                one_by_one=bool(recipe.policy.z),
+                per_value=recipe.policy.per_value,
                 # Also of a single shard: after a migration there may be others.
                 shard=(number, MOST_SHARDS),
             )

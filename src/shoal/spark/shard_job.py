@@ -99,7 +99,7 @@ class ShardJob:
         """What makes releases."""
         return publisher_of(
             self.schema, self.publish, self.types,
-            with_gaps=self.policy.missing == "maybe", one_by_one=bool(self.policy.z),
+            with_gaps=self.policy.missing == "maybe", per_value=self.policy.per_value,
         )  # fmt: skip
 
     def check_code(self) -> None:

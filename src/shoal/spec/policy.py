@@ -301,13 +301,18 @@ class Policy:
 
     @property
     def k(self) -> int:
-        """The k that is promised; 1 if none is."""
+        """The promised k; 1 if there is none."""
         return next((c.k for c in self.criteria if isinstance(c, KAnonymity)), 1)
 
     @property
     def z(self) -> int:
-        """The z that is promised; 0 if rows leave in groups instead."""
+        """The promised z; 0 if rows are published in groups instead."""
         return next((c.z for c in self.criteria if isinstance(c, ZAnonymity)), 0)
+
+    @property
+    def per_value(self) -> bool:
+        """Whether each value is decided on its own (z-anonymity), not rows in groups."""
+        return bool(self.z)
 
     @property
     def diversity(self) -> tuple[LDiversity, ...]:

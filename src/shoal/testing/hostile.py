@@ -77,7 +77,7 @@ def policy(
     row by row are always measured, and are given the window or the table that they want. Who
     publishes values one by one is given z = k, and a window as long as the delay.
     """
-    if anonymizer.publishes == "cells":
+    if anonymizer.publishes == "values":
         span = Window(seconds=delay.seconds) if delay.rows is None else Window(rows=delay.rows)
         return Policy(ZAnonymity(k), missing=missing, window=span)
     wanted: list[Criterion] = [KAnonymity(k), DistinctLDiversity(2)]

@@ -240,7 +240,7 @@ def streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MA
     means, some pools have missing ones in them, and some have nothing else. Who publishes values
     one by one is given cells.
     """
-    if anonymizer.publishes == "cells":
+    if anonymizer.publishes == "values":
         return draw(cell_streams(anonymizer, max_rows=max_rows))
     schema = draw(schemas())
     n_subjects = draw(st.sampled_from([6, 1, 2, 40]))

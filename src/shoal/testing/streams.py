@@ -39,7 +39,7 @@ def batch(codes: Codes, begin: int, end: int) -> Codes:
         codes.subjects[begin:end],
         codes.sensitive[begin:end],
         codes.times[begin:end],
-        codes.cells[begin:end],
+        codes.keys[begin:end],
     )
 
 

@@ -30,15 +30,15 @@ def batch(**changes: Any) -> pa.RecordBatch:
 
 
 def codec(**options: Any) -> Codec:
-    return Codec(SCHEMA, key=bytes(range(8)), one_by_one=True, **options)
+    return Codec(SCHEMA, key=bytes(range(8)), per_value=True, **options)
 
 
 def test_cells_stand_for_values():
     encoded = codec().encode(batch())
     codes = encoded.codes
     assert codes.values.shape == (3, 0)
-    assert codes.cells.shape == (3, 4)
-    same = [len(set(codes.cells[:, j].tolist())) for j in range(4)]
+    assert codes.keys.shape == (3, 4)
+    same = [len(set(codes.keys[:, j].tolist())) for j in range(4)]
     assert same == [2, 3, 2, 2]
     assert codes.subjects[0] == codes.subjects[2] != codes.subjects[1]
     assert not encoded.reasons
@@ -49,24 +49,24 @@ def test_cells_stand_for_values():
 def test_bad_rows_leave_no_cells():
     encoded = codec().encode(batch(who=["a", None, "c"], page=["p", "q", ""]))
     assert encoded.reasons == {1: "who is missing", 2: "page is missing"}
-    assert encoded.codes.cells.shape == (1, 4)
+    assert encoded.codes.keys.shape == (1, 4)
     assert all(len(column) == 1 for column in encoded.payload.values())
     none = codec().encode(batch(page=[None, None, None]))
-    assert none.codes.cells.shape == (0, 4)
+    assert none.codes.keys.shape == (0, 4)
     gaps = codec(with_gaps=True).encode(batch(page=["p", "q", ""], y=[45.0, None, 46.0]))
     assert not gaps.reasons
-    assert (gaps.codes.cells == 0).tolist() == [
+    assert (gaps.codes.keys == 0).tolist() == [
         [False] * 4, [False, False, False, True], [True, False, False, False],
     ]  # fmt: skip
 
 
 def test_a_codec_goes_on_with_the_key_of_another():
-    one, other = codec(named=True), Codec(SCHEMA, key=bytes(8), one_by_one=True, named=True)
+    one, other = codec(named=True), Codec(SCHEMA, key=bytes(8), per_value=True, named=True)
     before = one.encode(batch()).codes
-    assert not set(before.cells.flat) & set(other.encode(batch()).codes.cells.flat)
+    assert not set(before.keys.flat) & set(other.encode(batch()).codes.keys.flat)
     other.restore(3, one.key, one.types)
     after = other.encode(batch()).codes
-    assert (after.cells == before.cells).all()
+    assert (after.keys == before.keys).all()
     assert (after.subjects == before.subjects).all()
 
 

@@ -116,7 +116,7 @@ def sites(*values: str | None) -> tuple[np.ndarray, np.ndarray]:
 
 def test_what_is_below_one_label_is_in_one_shard():
     codes, _ = sites(*(f"{top}/{leaf}" for top in range(40) for leaf in range(5)))
-    homes = shards_of(codes.cells, [2], 4)[:, 0].reshape(40, 5)
+    homes = shards_of(codes.keys, [2], 4)[:, 0].reshape(40, 5)
     assert (homes == homes[:, :1]).all()
     assert set(homes[:, 0].tolist()) == {0, 1, 2, 3}
 

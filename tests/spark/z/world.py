@@ -182,7 +182,7 @@ class Books:
     def __init__(self, case: Case, found: Found) -> None:
         self._schema, self._found = case.schema, found
         kind = types_of(case)
-        self._publisher = publisher_of(case.schema, case.publish, kind, one_by_one=True)
+        self._publisher = publisher_of(case.schema, case.publish, kind, per_value=True)
         self._tracer = CellTracer(_Lines(found), subject_type(case.schema, kind), case.schema)
 
     def write(self, taken: EncodedChunk, departures: Departures | None) -> None:

@@ -164,13 +164,13 @@ class ForgetsState(LadderEngine):
 class ReadsKeys(Spoilt):
     def push(self, codes: Codes) -> Decisions:
         d = super().push(codes)
-        return d._replace(z=d.z + codes.cells[:, 0] % 2)
+        return d._replace(z=d.z + codes.keys[:, 0] % 2)
 
 
 class SpoilsInputs(LadderEngine):
     def push(self, codes: Codes) -> Decisions:
         d = super().push(codes)
-        codes.cells[:] = 1
+        codes.keys[:] = 1
         return d
 
 
@@ -186,7 +186,7 @@ class ShowsKeys(LadderEngine):
 
 class DecidesKeys(Spoilt):
     def push(self, codes: Codes) -> Decisions:
-        return super().push(codes)._replace(instants=codes.cells.max(axis=1, initial=0))
+        return super().push(codes)._replace(instants=codes.keys.max(axis=1, initial=0))
 
 
 GAPPY = "gaps that alternate, window in seconds"
@@ -308,7 +308,7 @@ def test_a_flood_is_one_window() -> None:
     times = stream.codes.times
     assert times[quiet - 1] - times[0] < 10.0
     assert (np.diff(times[quiet:]) >= 10.0).all()
-    assert len(np.unique(stream.codes.cells[:, 0])) == len(stream)
+    assert len(np.unique(stream.codes.keys[:, 0])) == len(stream)
 
 
 def test_every_kind_of_ladder_window_and_gap_is_drawn() -> None:
@@ -320,7 +320,7 @@ def test_every_kind_of_ladder_window_and_gap_is_drawn() -> None:
     assert kinds == {"Open", "Path", "Grid", "Hierarchy", "Range"}
     windows: list[Any] = [stream.policy.window for stream in streams]
     assert {window.seconds is None for window in windows} == {True, False}
-    gaps = {(s.policy.missing, bool((s.codes.cells == 0).any())) for s in streams}
+    gaps = {(s.policy.missing, bool((s.codes.keys == 0).any())) for s in streams}
     assert gaps == {("quarantine", False), ("maybe", False), ("maybe", True)}
     assert {recipe.count for recipe, _ in drawn} == {"residual", "plain"}
     assert {recipe.probability for recipe, _ in drawn} == {0.0, 0.6, 1.0}

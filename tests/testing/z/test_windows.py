@@ -131,7 +131,7 @@ def test_what_was_published_is_known_until_it_leaves_the_window(
 def test_cells_have_the_keys_of_their_ladders() -> None:
     schema = Schema("user", [Quasi("place", Path("*", levels=2)), Quasi("site", Open())])
     codes = cell_codes(schema, [["it*turin", None], [None, "it"]], np.arange(2), np.zeros(2))
-    assert codes.cells.shape == (2, 3)
+    assert codes.keys.shape == (2, 3)
     place, site = keys_of(0, ["it*turin", "it"]), keys_of(1, ["it"])
     assert cells_of(schema, codes) == [[place, None], [None, site]]
     assert len({*place, *site}) == 3

@@ -144,15 +144,15 @@ class ZEngine(Engine):
 
     def flush(self) -> Decisions:
         """Decide nothing: nothing is held."""
-        return self.push(Codes.empty(0, 0)._replace(cells=np.empty((0, self._cuts[-1]), np.int64)))
+        return self.push(Codes.empty(0, 0)._replace(keys=np.empty((0, self._cuts[-1]), np.int64)))
 
     def _check(self, codes: Codes) -> None:
         shape = len(codes.subjects), int(self._cuts[-1])
-        if codes.cells.shape != shape:
+        if codes.keys.shape != shape:
             raise ParameterError(
-                "Codes.cells",
+                "Codes.keys",
                 "must have a key for each rung of each attribute",
-                got=f"{codes.cells.shape} instead of {shape}",
+                got=f"{codes.keys.shape} instead of {shape}",
             )
         if self._reach.seconds and not np.isfinite(codes.times).all():
             raise ParameterError(
@@ -160,10 +160,10 @@ class ZEngine(Engine):
                 "must be finite, since the window is in seconds",
                 got=f"{np.count_nonzero(~np.isfinite(codes.times))} that aren't",
             )
-        missing = codes.cells[:, self._cuts[:-1]] == 0
+        missing = codes.keys[:, self._cuts[:-1]] == 0
         if self.space.missing == "quarantine" and missing.any():
             raise ParameterError(
-                "Codes.cells",
+                "Codes.keys",
                 "must be there, since the policy doesn't say what a missing one means",
                 got=f"{np.count_nonzero(missing)} that are missing",
                 fix='Set policy.missing to "maybe"',

@@ -30,7 +30,7 @@ class FlatEngine(ZEngine):
     def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
         state = self.state
         why = take(
-            state.table, state.place, self._reach, codes.subjects, codes.times, codes.cells,
+            state.table, state.place, self._reach, codes.subjects, codes.times, codes.keys,
             cells, cursor,
         )  # fmt: skip
         return int(why)

@@ -177,7 +177,7 @@ def _take(
             return ROOM
         subject = codes.subjects[i]
         for j in range(n_cells):
-            keys = codes.cells[i, cuts[j] : cuts[j + 1]]
+            keys = codes.keys[i, cuts[j] : cuts[j + 1]]
             if keys[0] == 0:
                 cells.levels[i, j] = MISSING
             else:
@@ -185,7 +185,7 @@ def _take(
                 cells.levels[i, j], cells.crowds[i, j] = level, n
         for j in range(n_cells):
             if cells.levels[i, j] != MISSING:
-                keys = codes.cells[i, cuts[j] : cuts[j + 1]]
+                keys = codes.keys[i, cuts[j] : cuts[j + 1]]
                 leaf = expose(table, rule, keys, subject, clock, changed)
                 if cells.levels[i, j] == 0:
                     show(table, leaf, subject)

@@ -65,7 +65,7 @@ class JoiningEngine(ZEngine):
     def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
         place = self.state.place
         first = int(place["upcoming"][0])
-        there = codes.cells[:, self._cuts[:-1]] != 0
+        there = codes.keys[:, self._cuts[:-1]] != 0
         _, cells.levels[:], cells.crowds[:] = Decided.joined(self._pieces, first, there)
         n = len(codes.subjects)
         cells.z[:] = self.space.z

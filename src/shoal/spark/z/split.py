@@ -120,15 +120,15 @@ def apart(
 
     A row of which all values are missing has no part.
     """
-    homes = shards_of(codes.cells, rungs, n_shards)
+    homes = shards_of(codes.keys, rungs, n_shards)
     of_row, of_cell = np.nonzero(homes >= 0)
     lines, places = np.unique(of_row * n_shards + homes[of_row, of_cell], return_inverse=True)
     of_line, shards = np.divmod(lines, n_shards)
-    cells = np.zeros((len(lines), codes.cells.shape[1]), np.int64)
+    cells = np.zeros((len(lines), codes.keys.shape[1]), np.int64)
     begin = 0
     for attribute, n_rungs in enumerate(rungs):
         here = of_cell == attribute
         keys = slice(begin, begin + n_rungs)
-        cells[places.reshape(-1)[here], keys] = codes.cells[of_row[here], keys]
+        cells[places.reshape(-1)[here], keys] = codes.keys[of_row[here], keys]
         begin += n_rungs
     return SplitRows(shards, first + of_line, codes.subjects[of_line], clock[of_line], cells)

@@ -98,7 +98,7 @@ FIXED_CHECKS: tuple[FixedCheck, ...] = (
 #: Checks by their name that make no sense for one way of publishing, see `Anonymizer.publishes`.
 NOT_ASKED: dict[tuple[str, str], str] = {
     ("check_memory", "table"): "a whole table is in memory until it is published",
-    ("check_order", "cells"): "there are no groups; every row leaves when it comes (check_delay)",
+    ("check_order", "values"): "there are no groups; every row leaves when it comes (check_delay)",
 }
 
 

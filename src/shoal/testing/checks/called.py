@@ -84,7 +84,7 @@ def check_seeded(anonymizer: Anonymizer, stream: Stream) -> None:
 def check_relabelled(anonymizer: Anonymizer, stream: Stream) -> None:
     """Subjects and open sensitive values only have to be told apart: other names change nothing.
 
-    Nor do other keys of cells.
+    Nor do other keys of values.
     """
     sensitive = stream.codes.sensitive.copy()
     for j, attribute in enumerate(stream.schema.sensitive):
@@ -93,7 +93,7 @@ def check_relabelled(anonymizer: Anonymizer, stream: Stream) -> None:
     codes = stream.codes._replace(
         subjects=_renamed(stream.codes.subjects),
         sensitive=sensitive,
-        cells=_with_keys(stream.codes.cells, _renamed),
+        keys=_with_keys(stream.codes.keys, _renamed),
     )
     renamed = Stream(stream.schema, stream.policy, codes, stream.ticks, stream.cuts)
     differs = difference(play(anonymizer, stream), play(anonymizer, renamed))
@@ -114,11 +114,11 @@ def _numbered(keys: Ints) -> Ints:
     return places + KEY
 
 
-def _with_keys(cells: Ints, name: Callable[[Ints], Ints]) -> Ints:
+def _with_keys(keys: Ints, name: Callable[[Ints], Ints]) -> Ints:
     """Cells with other keys, none of them 0; what is missing stays so."""
-    renamed = name(cells.reshape(-1)).reshape(cells.shape)
+    renamed = name(keys.reshape(-1)).reshape(keys.shape)
     renamed[renamed == 0] = 1
-    return np.where(cells == 0, 0, renamed)
+    return np.where(keys == 0, 0, renamed)
 
 
 def check_inputs(anonymizer: Anonymizer, stream: Stream) -> None:
@@ -156,8 +156,8 @@ def check_canary(anonymizer: Anonymizer, stream: Stream) -> None:
         # Of a hierarchy only its leaves have codes.
         if not isinstance(attribute.domain, Hierarchy):
             sensitive[:, j] = ILLNESS
-    cells = _with_keys(stream.codes.cells, _numbered)
-    codes = stream.codes._replace(subjects=people, sensitive=sensitive, cells=cells)
+    keys = _with_keys(stream.codes.keys, _numbered)
+    codes = stream.codes._replace(subjects=people, sensitive=sensitive, keys=keys)
     engine = stream.start(anonymizer)
     said, decisions = [], []
     for move in moves(stream, stream.cuts):
@@ -167,7 +167,7 @@ def check_canary(anonymizer: Anonymizer, stream: Stream) -> None:
     decided = repr([array.tolist() for array in joined(decisions)])
     for what, canaries in (
         ("a subject or a sensitive value", {*people.tolist(), ILLNESS}),
-        ("a key", {*cells[cells != 0].tolist()}),
+        ("a key", {*keys[keys != 0].tolist()}),
     ):
         for canary in map(str, canaries):
             require(canary not in text, f"{what} shows in a repr or error")

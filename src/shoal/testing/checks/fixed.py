@@ -37,7 +37,7 @@ def check_memory(anonymizer: Anonymizer) -> None:
     Where values are published one by one it isn't fed with new values only: after a flood it
     becomes small again. A whole table does grow, and isn't asked.
     """
-    if anonymizer.publishes == "cells":
+    if anonymizer.publishes == "values":
         _require_ebb(anonymizer)
     delays, measured = (Delay(rows=60), Delay(seconds=60.0)), {False, able(type(anonymizer))}
     for delay, against_a_window in product(delays, sorted(measured)):
@@ -120,7 +120,7 @@ def check_refuses(anonymizer: Anonymizer) -> None:
 def _refused(anonymizer: Anonymizer, promised: Policy) -> list[Policy]:
     """Policies beside one that an anonymizer can enforce."""
     criteria, delay, window = promised.criteria, promised.delay, promised.window
-    if anonymizer.publishes == "cells":
+    if anonymizer.publishes == "values":
         return [
             Policy(_UnheardOf()),
             Policy(KAnonymity(2), delay=Delay(rows=40)),

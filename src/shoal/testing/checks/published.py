@@ -45,7 +45,7 @@ def check_promise(anonymizer: Anonymizer, stream: Stream) -> None:
 
 def judge(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> None:
     """Everything that is published by these decisions keeps the policy."""
-    judge_all = judge_cells if anonymizer.publishes == "cells" else judge_groups
+    judge_all = judge_cells if anonymizer.publishes == "values" else judge_groups
     judge_all(anonymizer, stream, decided)
 
 
@@ -128,7 +128,7 @@ def check_conservation(anonymizer: Anonymizer, stream: Stream) -> None:
     engine = stream.start(anonymizer)
     fate: dict[int, int] = {}
     instant = -1
-    what = "a cell" if anonymizer.publishes == "cells" else "a box"
+    what = "a cell" if anonymizer.publishes == "values" else "a box"
     for move, decided in steps(engine, stream, stream.cuts):
         for i, row in enumerate(decided.rows.tolist()):
             require(0 <= row < move.end, f"row {row} is decided before it has arrived")
@@ -154,7 +154,7 @@ def check_conservation(anonymizer: Anonymizer, stream: Stream) -> None:
 
 def _is_shown(anonymizer: Anonymizer, decided: Decisions, i: int) -> bool:
     """Whether anything of a decided row is to be seen."""
-    if anonymizer.publishes == "cells":
+    if anonymizer.publishes == "values":
         return bool((decided.levels[i] >= 0).any())
     return bool(decided.boxes[i] >= 0)
 
@@ -166,7 +166,7 @@ def check_cover(anonymizer: Anonymizer, stream: Stream) -> None:
     a side that no row of a group has a value for is empty, and only such a side is. Where there are
     no boxes, a cell is published at the finest rung that may be.
     """
-    if anonymizer.publishes == "cells":
+    if anonymizer.publishes == "values":
         require_finest(anonymizer, stream)
         return
     decided = play(anonymizer, stream, cuts=stream.cuts)
@@ -215,7 +215,7 @@ def check_gaps(anonymizer: Anonymizer, stream: Stream) -> None:
 
     Also after rows were shuffled; and a box knows what any row of its group lacks.
     """
-    if anonymizer.publishes == "cells":
+    if anonymizer.publishes == "values":
         require_missing(anonymizer, stream)
         return
     decided = play(anonymizer, stream, cuts=stream.cuts)
@@ -285,7 +285,7 @@ def check_delay(anonymizer: Anonymizer, stream: Stream) -> None:
     The stream is played row by row, so that what an engine says about when it decided can be
     compared with when it did. Where values are published one by one, no row is held at all.
     """
-    if anonymizer.publishes == "cells":
+    if anonymizer.publishes == "values":
         require_at_once(anonymizer, stream)
         return
     delay = stream.policy.delay or Delay(rows=len(stream) + 1)

@@ -51,7 +51,7 @@ def cell_codes(
     >>> schema = Schema("user", [Quasi("site", Open())])
     >>> users, times = np.array([1, 2, 3]), np.zeros(3)
     >>> batch = cell_codes(schema, [["news"], ["news"], [None]], users, times)
-    >>> batch.cells[0] == batch.cells[1], batch.cells[2]
+    >>> batch.keys[0] == batch.keys[1], batch.keys[2]
     (array([ True]), array([0]))
     """
     domains = [quasi.domain for quasi in schema.quasi]
@@ -73,7 +73,7 @@ def cells_of(schema: Schema, codes: Codes) -> list[list[Keys]]:
     >>> from shoal import Quasi
     >>> from shoal.spec.ladder import Open, Path
     >>> schema = Schema("user", [Quasi("site", Path("/", levels=2)), Quasi("shop", Open())])
-    >>> batch = Codes.empty(0, 0)._replace(cells=np.array([[5, 7, 0]]))
+    >>> batch = Codes.empty(0, 0)._replace(keys=np.array([[5, 7, 0]]))
     >>> cells_of(schema, batch)
     [[(5, 7), None]]
     """
@@ -81,5 +81,5 @@ def cells_of(schema: Schema, codes: Codes) -> list[list[Keys]]:
     spans = list(zip([0, *ends], ends, strict=False))
     return [
         [tuple(row[begin:end]) if row[begin] else None for begin, end in spans]
-        for row in codes.cells.tolist()
+        for row in codes.keys.tolist()
     ]

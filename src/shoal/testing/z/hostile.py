@@ -64,7 +64,7 @@ def cell_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]
 
     Each comes with a window in rows and with one in seconds.
     """
-    if anonymizer.publishes != "cells":
+    if anonymizer.publishes != "values":
         return {}
     i = np.arange(n)
     town = [f"it*turin*{at % 2}" if at % 4 else f"it*aosta*{at}" for at in range(n)]
@@ -124,7 +124,7 @@ def flood(anonymizer: type[Anonymizer], n: int, n_quiet: int) -> tuple[Stream, i
     >>> len(stream), quiet
     (60, 50)
     """
-    assert anonymizer.publishes == "cells"
+    assert anonymizer.publishes == "values"
     i = np.arange(n + n_quiet)
     times = np.where(i < n, i * SECONDS / n, SECONDS * (i - n + 2))
     rows: list[list[Value]] = [[f"{at % 9}*{at % 50}*{at}", f"{at}"] for at in i.tolist()]
