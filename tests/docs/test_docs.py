@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import doctest
 import importlib
+import pkgutil
 import re
 import shlex
 import shutil
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +21,14 @@ import pydantic
 import pytest
 import typer
 
-from shoal import algorithms
+from shoal import algorithms, engine
 from shoal.cli.app import app
 from shoal.errors import JobError
 from shoal.job import Job
 from shoal.job import form as job_form
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(
     r"(?:<!-- (?P<mark>[^\n]*?) -->\s*\n)?^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S
 )
@@ -351,18 +353,19 @@ def test_the_knobs_of_an_algorithm_are_on_its_page_and_on_the_jobs(algorithm: st
     assert knobs_told(page, "default") == defaults
 
 
-#: Modules that pages name and that aren't kernels.
-ABOVE_KERNELS = (
-    "active", "active_leaves", "active_release", "bucketed", "engine", "exposing",
-    "exposing_ladders", "groups", "partitioned", "sliding", "table",
-    "turns", "waiting", "window",
-)  # fmt: skip
+@cache
+def engine_modules() -> dict[str, list[str]]:
+    """The modules of the engine package by their last name, as pages name them."""
+    found: dict[str, list[str]] = {}
+    for module in pkgutil.walk_packages(engine.__path__, "shoal.engine."):
+        found.setdefault(module.name.rpartition(".")[2], []).append(module.name)
+    return found
 
 
 @pytest.mark.parametrize("algorithm", algorithms.names())
 def test_the_functions_that_a_page_names_exist(algorithm: str) -> None:
     """The right column of the pseudo-code."""
-    home = importlib.import_module(f"shoal.algorithms.{algorithm.replace('-', '_')}")
+    home = sys.modules[algorithms.find(algorithm).__module__]
     page = ROOT / "docs" / "algorithms" / f"{algorithm}.md"
     code = section(page, "Step by step").partition("```text\n")[2].partition("\n```")[0]
     named = [
@@ -377,6 +380,5 @@ def test_the_functions_that_a_page_names_exist(algorithm: str) -> None:
         if not module:
             assert hasattr(home, function), word
             continue
-        above = module[0] in ABOVE_KERNELS
-        path = f"shoal.{module[0]}" if above else f"shoal.engine.kernels.{module[0]}"
-        assert hasattr(importlib.import_module(path), function), word
+        homes = map(importlib.import_module, engine_modules().get(module[-1], ()))
+        assert any(hasattr(home, function) for home in homes), word
