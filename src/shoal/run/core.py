@@ -184,6 +184,16 @@ class RunCore:
 
     # -- snapshots -------------------------------------------------------------------------------
 
+    def start_at(self, row: int, latest: float, pseudonyms: Mapping[str, Any1]) -> None:
+        """Start at a valid row of a stream whose earlier rows are taken in by other cores.
+
+        ``latest`` is the latest time before it, ``pseudonyms`` what `Pseudonyms.snapshot` returned.
+        """
+        self._hold.restore(row, NO_GROUPS, None)
+        self.latest = latest
+        if self._pseudonyms is not None:
+            self._pseudonyms.restore(pseudonyms)
+
     def snapshot(self) -> CoreState:
         """All that later decisions depend on, as a copy."""
         rows, held = self._hold.rest()

@@ -64,12 +64,19 @@ class Intake:
 
     def take(self, chunk: Chunk, at: float) -> EncodedChunk:
         """Encode a chunk that arrived at some time."""
+        return self.sort_out(chunk, self.encode(chunk, at), at)
+
+    def encode(self, chunk: Chunk, at: float) -> Encoded:
+        """Encode a chunk, without the rows from the future."""
         encoded = self._codec.encode(chunk.batch)
-        if self._ahead is not None:
-            # First of all: such a time must not become the latest, or every row after it is late.
-            encoded = _without(encoded, encoded.codes.times > at + self._ahead, AHEAD)
-        if self._lateness is not None:
-            encoded = self._without_late(encoded, self._lateness)
+        if self._ahead is None:
+            return encoded
+        # First of all: such a time must not become the latest, or every row after it is late.
+        return _without(encoded, encoded.codes.times > at + self._ahead, AHEAD)
+
+    def sort_out(self, chunk: Chunk, encoded: Encoded, at: float) -> EncodedChunk:
+        """Set apart the bad rows of an encoded chunk, and those that are too late."""
+        encoded = self.without_late(encoded)
         bad = list(chunk.bad)
         subjects: list[Any] = [None] * len(bad)
         if encoded.reasons:
@@ -88,14 +95,14 @@ class Intake:
             chunk.position,
         )
 
-    def _without_late(self, encoded: Encoded, lateness: float) -> Encoded:
-        """Set apart the rows that are too far behind the latest time."""
+    def without_late(self, encoded: Encoded) -> Encoded:
+        """Drop the rows whose time lies too far behind the latest one before them."""
         times = encoded.codes.times
-        if not len(times):
+        if self._lateness is None or not len(times):
             return encoded
         latest = np.maximum.accumulate(np.append(self.latest, times))
         self.latest = float(latest[-1])
-        return _without(encoded, times < latest[:-1] - lateness, LATE)
+        return _without(encoded, times < latest[:-1] - self._lateness, LATE)
 
     def _subjects_of(self, batch: pa.RecordBatch, rows: list[int]) -> list[Any]:
         name = self._schema.subject

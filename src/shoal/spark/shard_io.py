@@ -69,7 +69,7 @@ class ShardIO:
         ticks = batch.column(TICK)
         rows = batch if ticks.null_count == len(ticks) else batch.filter(ticks.is_null())
         n = rows.num_rows
-        if self._recipe.traced:
+        if ROW in rows.schema.names:
             places = np.asarray(rows.column(ROW)).astype(np.int64)
         else:
             places = np.arange(self._n_in, self._n_in + n)

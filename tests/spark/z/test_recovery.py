@@ -18,8 +18,9 @@ from shoal.run.state.versions import Versions
 from shoal.spark.columns import TICK, order_column
 from shoal.spark.ledger import Ledger, Plan, Turn, shard_folder
 from shoal.spark.shard_job import ShardJob
+from shoal.spark.z.encode import N_ROWS, SLICE
 from shoal.spark.z.head import CellHead
-from shoal.spark.z.shard import STRETCH, CellTurn, _whole, tasks_of
+from shoal.spark.z.shard import CellTurn, _whole, tasks_of
 from shoal.spark.z.split import Stretch
 from shoal.spec.policy import Policy, Window, ZAnonymity
 from tests.spark.z.test_plan import Cluster
@@ -46,7 +47,7 @@ def rows_of(case: Case, order: list[int]) -> pa.Table:
     """The rows of a stretch, with what tells their order."""
     rows = pa.table(case.table())
     rows = rows.append_column(TICK, pa.nulls(len(rows), pa.bool_()))
-    rows = rows.append_column(STRETCH, pa.array([0] * len(rows), pa.int32()))
+    rows = rows.append_column(SLICE, pa.array([0] * len(rows), pa.int32()))
     return rows.append_column(ORDER, pa.array(order, pa.int64()))
 
 
@@ -73,10 +74,10 @@ def test_other_code_than_the_drivers_decides_nothing(tmp_path):
 def test_columns_of_an_order_that_somebody_names(tmp_path):
     case = story(8, cuts=())
     at = turn_of(tmp_path, case, order=(ORDER,))
-    (line,) = pa.Table.from_batches(at.survey(rows_of(case, [*range(8)]).to_batches())).to_pylist()
-    assert line["n_inputs"] == 8
+    (line,) = pa.Table.from_batches(at.encode(rows_of(case, [*range(8)]).to_batches())).to_pylist()
+    assert line[N_ROWS] == 8
     with pytest.raises(DataError, match="1 rows stand at the same place"):
-        list(at.survey(rows_of(case, [0, 1, 2, 3, 3, 5, 6, 7]).to_batches()))
+        list(at.encode(rows_of(case, [0, 1, 2, 3, 3, 5, 6, 7]).to_batches()))
 
 
 def test_lines_that_dont_fit_into_one_batch_are_never_left_out():

@@ -14,6 +14,7 @@ from shoal.errors import CheckpointError, PromiseError
 from shoal.io.base import Chunk
 from shoal.run.core import summary_of
 from shoal.spark.z.decide import Decided
+from shoal.spark.z.encode import EncodedRows
 from shoal.spark.z.head import CellHead
 from shoal.spark.z.join import Joining, JoiningEngine
 from shoal.spark.z.split import SplitRows, Stretch, apart, shards_of
@@ -198,9 +199,11 @@ def test_nothing_that_is_printed_tells_a_value():
     head = CellHead(tasks)
     batch = head.batch(0.0, types_of(case), b"secret of a batch")
     chunk = Chunk(case.table().slice(0, 0), np.empty(0, np.int64), [])
-    joined = tasks.join(batch, chunk, Stretch(), [])
-    shown = f"{tasks!r} {head!r} {batch!r} {joined!r} {tasks.shard()!r}"
+    encoded = EncodedRows(chunk, tasks.intake(batch, Stretch()).encode(chunk, 0.0))
+    joined = tasks.join(batch, [encoded], Stretch(), [])
+    shown = f"{tasks!r} {head!r} {batch!r} {encoded!r} {joined!r} {tasks.shard()!r}"
     assert shown.endswith(
-        "CellHead(0 rows) Batch(at=0.0) Joined(0 rows, 0 bad) CellShard(0 exposures)"
+        "CellHead(0 rows) Batch(at=0.0) EncodedRows(0 good rows) Joined(0 rows, 0 bad) "
+        "CellShard(0 exposures)"
     )
     assert "secret" not in shown

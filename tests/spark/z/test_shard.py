@@ -11,13 +11,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from shoal.arrow.codec import Codec, Encoded
 from shoal.errors import ShoalError
 from shoal.spark.columns import CORRUPT, TICK
 from shoal.spark.ledger import Turn, shard_folder
 from shoal.spark.shard_io import lines_path
+from shoal.spark.z.encode import SLICE, EncodedRows
 from shoal.spark.z.head import CellHead
 from shoal.spark.z.join import JoinedTurn as ZTurn
-from shoal.spark.z.shard import PART, STRETCH, CellTurn, Kept, Segment, tasks_of
+from shoal.spark.z.shard import PART, CellTurn, Kept, Segment, tasks_of
 from shoal.spark.z.split import Stretch
 from shoal.spark.z.tasks import Moment
 from shoal.spec.policy import Policy, Window, ZAnonymity
@@ -44,7 +46,7 @@ def cut(case: Case, rows: pa.RecordBatch, at: int) -> list[pa.Table]:
         part = pa.table(rows.slice(a, b - a))
         part = part.append_column(TICK, pa.nulls(len(part), pa.bool_()))
         part = part.append_column(CORRUPT, pa.nulls(len(part), pa.string()))
-        found.append(part.append_column(STRETCH, pa.array([i] * len(part), pa.int32())))
+        found.append(part.append_column(SLICE, pa.array([i] * len(part), pa.int32())))
     return found
 
 
@@ -61,7 +63,10 @@ class Turns:
         head, parent = self._head, 2 * number - 2 if number else None
         turn = Turn(2 * number, parent, 0, False, self._case.at(number), 0.0, None)
         at = CellTurn(self.recipe, turn, self.plan, head.batch(turn.at, self.recipe.types))
-        stretches = cut(self._case, rows, rows.num_rows // 3)
+        stretches = [
+            table(at.encode(rows.to_batches(max_chunksize=7)), EncodedRows.schema())
+            for rows in cut(self._case, rows, rows.num_rows // 3)
+        ]
         for _ in range(2):
             surveyed = [Stretch()] * N_SHARDS
             for stretch in stretches:
@@ -74,9 +79,9 @@ class Turns:
         )
         decided, at = self._decided(at, stretches, parts, surveyed)
         for i, stretch in enumerate(stretches):
-            mine = decided.filter(pa.compute.equal(decided.column(STRETCH), i))
+            mine = decided.filter(pa.compute.equal(decided.column(SLICE), i))
             lines = control(
-                pa.concat_tables([mine, stretch], promote_options="permissive"), STRETCH, i
+                pa.concat_tables([mine, stretch], promote_options="permissive"), SLICE, i
             )
             public = table(at.publish(lines.to_batches()), self.recipe.public)
             self.found.public += public.to_pylist()
@@ -166,9 +171,29 @@ def test_a_line_that_cant_be_read_counts_as_a_row(tmp_path):
     torn = rows.set_column(
         rows.schema.get_field_index(CORRUPT), CORRUPT, pa.array([None] * 7 + ["{"], pa.string())
     )
-    (line,) = table(at.survey(torn.to_batches()), at.survey_schema).to_pylist()
-    (whole,) = table(at.survey(rows.to_batches()), at.survey_schema).to_pylist()
+    (line,), (whole,) = (
+        table(at.survey(at.encode(given.to_batches())), at.survey_schema).to_pylist()
+        for given in (torn, rows)
+    )
     assert (line["n_inputs"], line["n_valid"]) == (8, whole["n_valid"] - 1)
+    (packed,) = table(at.encode(torn.to_batches()), EncodedRows.schema()).to_pylist()
+    (bad,) = EncodedRows.of_line(packed).chunk.bad
+    assert (bad.row, bad.reason, bad.raw) == (7, "it can't be read as a row", b"{")
+
+
+def test_each_row_is_encoded_once(tmp_path, monkeypatch):
+    case = story(60, knobs={"probability": 0.5, "estimates": 2}, cuts=(35,))
+    turns, sizes = Turns(tmp_path, case), []
+    encode = Codec.encode
+
+    def counted(codec: Codec, batch: pa.RecordBatch) -> Encoded:
+        sizes.append(batch.num_rows)
+        return encode(codec, batch)
+
+    monkeypatch.setattr(Codec, "encode", counted)
+    for number, rows in enumerate(case.batches()):
+        turns.live(number, rows)
+    assert sum(sizes) == 60
 
 
 @pytest.mark.parametrize("debug", [False, True])
@@ -200,4 +225,4 @@ def test_an_error_of_ours_is_told_as_it_is(tmp_path):
 def test_decided_lines_are_told_from_rows(tmp_path):
     _, recipe, plan = settled(tmp_path, story(3), N_SHARDS, traced=False)
     at = CellTurn(recipe, Turn(0, None, 0, False, 0.0, 0.0, None), plan, None)  # type: ignore[arg-type]
-    assert at.decided_schema.names[:2] == [STRETCH, PART]
+    assert at.decided_schema.names[:2] == [SLICE, PART]

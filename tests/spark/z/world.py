@@ -30,10 +30,11 @@ from shoal.run.intake import EncodedChunk, Intake
 from shoal.spark.ledger import Ledger, Plan
 from shoal.spark.shard_job import ShardJob
 from shoal.spark.z.decide import CellShard, Decided
+from shoal.spark.z.encode import EncodedRows, joined_codes
 from shoal.spark.z.head import CellHead
 from shoal.spark.z.join import JoinedTurn
 from shoal.spark.z.split import SplitRows, Stretch
-from shoal.spark.z.tasks import CellTasks
+from shoal.spark.z.tasks import Batch, CellTasks
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import Grid, Open, Path
 from shoal.spec.policy import Policy, Window, ZAnonymity
@@ -276,17 +277,19 @@ class Shards:
         head.restore(self._head)
         secret = self._case.secret(number)
         batch = head.batch(self._case.at(number), self._types, secret)
-        places = np.arange(rows.num_rows) + head.before.n_inputs
         cuts = [0, *(c for c in self._cuts if c <= rows.num_rows), rows.num_rows]
-        pieces = [Chunk(rows.slice(a, b - a), places[a:b], []) for a, b in pairwise(cuts)]
-        stretches = [tasks.survey(batch, piece, Stretch()) for piece in pieces]
-        if self._case.policy.lateness is not None:
+        slices = [self._encoded(batch, rows.slice(a, b - a)) for a, b in pairwise(cuts)]
+        codes = [joined_codes(rows.encoded.codes for rows in lines) for lines in slices]
+        n_rows = [b - a for a, b in pairwise(cuts)]
+        begins = [Stretch()] * len(slices)
+        for _ in range(2):
+            stretches = [
+                tasks.survey(batch, *piece) for piece in zip(n_rows, codes, begins, strict=True)
+            ]
             begins = head.begins(stretches)
-            stretches = [tasks.survey(batch, *both) for both in zip(pieces, begins, strict=True)]
-        begins = head.begins(stretches)
         parts = [
             SplitRows.of_batch(tasks.parts(batch, *both).to_batch())
-            for both in zip(pieces, begins, strict=True)
+            for both in zip(codes, begins, strict=True)
         ]
         shards = []
         for blob in self._blobs:
@@ -296,7 +299,7 @@ class Shards:
         if head.looks:
             origin = head.origin(stretches)
             moments = [
-                tasks.moments(batch, *both, origin) for both in zip(pieces, begins, strict=True)
+                tasks.moments(batch, *both, origin) for both in zip(codes, begins, strict=True)
             ]
             looks = head.due(chain.from_iterable(moments))
         decided: list[Decided] = []
@@ -313,13 +316,24 @@ class Shards:
             first = look.row
         decided += _decide(shards, parts, first, 2**62)
         batch = batch._replace(turns=(*batch.turns, *turns))
-        for piece, begin, stretch in zip(pieces, begins, stretches, strict=True):
+        for lines, begin, stretch in zip(slices, begins, stretches, strict=True):
             mine = [_within(d, begin.n_valid, begin.n_valid + stretch.n_valid) for d in decided]
-            joined = tasks.join(batch, piece, begin, mine)
+            joined = tasks.join(batch, lines, begin, mine)
             self._books.write(joined.taken, joined.departures)
             self.found.figures.append(joined.figures)
         head.resume(stretches, secret)
         self._head, self._blobs = head.snapshot(), [shard.snapshot() for shard in shards]
+
+    def _encoded(self, batch: Batch, rows: pa.RecordBatch) -> list[EncodedRows]:
+        """The rows of a slice as two lines, packed and unpacked."""
+        intake, found = self._tasks.intake(batch, Stretch()), []
+        late = self._case.policy.lateness is not None
+        for a, b in pairwise([0, rows.num_rows // 3, rows.num_rows]):
+            chunk = Chunk(rows.slice(a, b - a), np.arange(a, b), [])
+            encoded = EncodedRows(chunk, intake.encode(chunk, batch.at))
+            (line,) = encoded.to_batch(0, len(found), with_source=late).to_pylist()
+            found.append(EncodedRows.of_line(line))
+        return found
 
 
 def _decide(

@@ -45,6 +45,8 @@ class JoiningEngine(ZEngine):
         What shards have decided about the rows that will be pushed.
     turns
         Where z has changed, by row; before the first it is the policy's.
+    first
+        The number of the first row that will be pushed.
     """
 
     def __init__(
@@ -53,8 +55,10 @@ class JoiningEngine(ZEngine):
         seed: bytes,
         pieces: Sequence[Decided],
         turns: Sequence[JoinedTurn],
+        first: int = 0,
     ) -> None:
         super().__init__(space, _Nothing(), ZKnobs(False, 0.0, 2, 0), seed)
+        self.state.place["upcoming"] = first
         self._pieces, self._turns = pieces, turns
 
     @property
@@ -99,6 +103,7 @@ class Joining(ZAnonymizer):
 
     pieces: Sequence[Decided] = dataclasses.field(default=(), repr=False)
     turns: Sequence[JoinedTurn] = ()
+    first: int = 0
 
     def _start(self, space: Space, seed: bytes) -> Engine:
-        return JoiningEngine(space, seed, self.pieces, self.turns)
+        return JoiningEngine(space, seed, self.pieces, self.turns, self.first)

@@ -27,9 +27,10 @@ from shoal.run.state.versions import Versions
 from shoal.spark.columns import TICK
 from shoal.spark.ledger import Plan, Turn, shard_folder
 from shoal.spark.shard_job import ShardJob
+from shoal.spark.z.encode import CODES, LINE, N_ROWS, SLICE, EncodedRows
 from shoal.spark.z.head import CellHead, Estimate
 from shoal.spark.z.join import JoinedTurn as ZTurn
-from shoal.spark.z.shard import PART, STRETCH, CellTurn, Kept, Segment, tasks_of
+from shoal.spark.z.shard import CellTurn, Kept, Segment, tasks_of
 from shoal.spark.z.split import Stretch
 from shoal.spark.z.tasks import Moment
 
@@ -93,29 +94,31 @@ class _Turn:
         try:
             # Which rows are one stretch doesn't matter, but all that follows must cut them alike.
             ranged = rows.repartitionByRange(n_stretches, *order).sortWithinPartitions(*order)
-            cut = self._keep(ranged.withColumn(STRETCH, F.spark_partition_id()))
-            stretches = self._surveyed(cut, at)
+            cut = ranged.withColumn(SLICE, F.spark_partition_id())
+            encoded = self._keep(self._mapped(cut, at, EncodedRows.schema(), at.encode))
+            # Payload and rows aren't needed before they are published.
+            codes = encoded.select(SLICE, LINE, N_ROWS, CODES)
+            stretches = self._surveyed(codes, at)
             if self._recipe.policy.lateness is not None:
                 # How many of them are too late is known once the latest time before them is.
-                stretches = self._surveyed(cut, replace(at, begins=head.begins(stretches)))
+                stretches = self._surveyed(codes, replace(at, begins=head.begins(stretches)))
             at = replace(at, begins=head.begins(stretches))
-            parts = self._mapped(cut, at, at.parts_schema, at.parts)
-            decided, at = self._decided(cut, parts, at, stretches)
-            told = cut.unionByName(decided, allowMissingColumns=True).unionByName(
-                self._control(STRETCH), allowMissingColumns=True
+            parts = self._mapped(codes, at, at.parts_schema, at.parts)
+            decided, at = self._decided(codes, parts, at, stretches)
+            told = encoded.unionByName(decided, allowMissingColumns=True).unionByName(
+                self._control(SLICE).drop(TICK), allowMissingColumns=True
             )
-            # What has no order comes first.
-            joined = told.repartitionById(n_stretches, STRETCH).sortWithinPartitions(*order, PART)
+            joined = told.repartitionById(n_stretches, SLICE)
             write(self._mapped(joined, at, self._recipe.public, at.publish), self._turn.name)
         finally:
             for kept in self._kept:
                 kept.unpersist()
         self._finish(stretches)
 
-    def _surveyed(self, cut: DataFrame, at: CellTurn) -> list[Stretch]:
+    def _surveyed(self, codes: DataFrame, at: CellTurn) -> list[Stretch]:
         """How long each stretch is."""
         found = [Stretch()] * self._plan.n_shards
-        for line in self._mapped(cut, at, at.survey_schema, at.survey).toArrow().to_pylist():
+        for line in self._mapped(codes, at, at.survey_schema, at.survey).toArrow().to_pylist():
             stretch = line.pop("stretch")
             found[stretch] = Stretch(**line)
         return found
@@ -123,12 +126,12 @@ class _Turn:
     # -- deciding --------------------------------------------------------------------------------
 
     def _decided(
-        self, cut: DataFrame, parts: DataFrame, at: CellTurn, stretches: list[Stretch]
+        self, codes: DataFrame, parts: DataFrame, at: CellTurn, stretches: list[Stretch]
     ) -> tuple[DataFrame, CellTurn]:
         """What shards decide, and the turn as it is known after all looks at the window."""
         turn = self._turn
         before = None if turn.parent is None else Kept("state", turn.parent)
-        looks = self._due(cut, at, stretches)
+        looks = self._due(codes, at, stretches)
         if looks:
             parts = self._keep(parts)
         found: list[DataFrame] = []
@@ -151,12 +154,12 @@ class _Turn:
         batch = at.batch._replace(turns=tuple(z_turns))
         return reduce(DataFrame.unionByName, found), replace(at, batch=batch, looks=estimates)
 
-    def _due(self, cut: DataFrame, at: CellTurn, stretches: list[Stretch]) -> list[Moment]:
+    def _due(self, codes: DataFrame, at: CellTurn, stretches: list[Stretch]) -> list[Moment]:
         """Before which rows the window is looked at."""
         if not self._head.looks:
             return []
         origin = self._head.origin(stretches)
-        told = self._mapped(cut, at, at.moments_schema, at.moments, origin).toArrow().to_pylist()
+        told = self._mapped(codes, at, at.moments_schema, at.moments, origin).toArrow().to_pylist()
         moments = sorted((Moment(**line) for line in told), key=lambda moment: moment.row)
         return self._head.due(moments)
 

@@ -17,24 +17,24 @@ import pyarrow as pa
 
 from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.engine.decisions import ESTIMATE
+from shoal.engine.space import Codes
 from shoal.io.base import Chunk
 from shoal.run.core import summary_of
 from shoal.run.state.folder import path_of
 from shoal.run.state.versions import Versions
-from shoal.spark.columns import CORRUPT, PREFIX, ROW, TICK
+from shoal.spark.columns import PREFIX
 from shoal.spark.failures import quietly
 from shoal.spark.ledger import Plan, Turn, shard_folder
 from shoal.spark.shard_io import ShardIO
 from shoal.spark.shard_job import ShardJob
 from shoal.spark.z.decide import CellShard, Decided
+from shoal.spark.z.encode import LINE, N_ROWS, SLICE, EncodedRows, codes_of, joined_codes
 from shoal.spark.z.head import Estimate
 from shoal.spark.z.split import SplitRows, Stretch
 from shoal.spark.z.tasks import Batch, CellTasks
 
-__all__ = ["PART", "STRETCH", "CellTurn", "Kept", "Segment", "tasks_of"]
+__all__ = ["PART", "SLICE", "CellTurn", "Kept", "Segment", "tasks_of"]
 
-#: The stretch that a row belongs to.
-STRETCH = f"{PREFIX}stretch"
 #: The row that something was decided about; missing in all other lines.
 PART = f"{PREFIX}decided_row"
 
@@ -129,7 +129,7 @@ class CellTurn:
             pa.field(f"{PREFIX}decided_{column.name}", column.type)
             for column in Decided.schema(len(self.recipe.schema.quasi))
         ]
-        return pa.schema([(STRETCH, pa.int32()), *names])
+        return pa.schema([(SLICE, pa.int32()), *names])
 
     @property
     def shown_schema(self) -> pa.Schema:
@@ -138,23 +138,35 @@ class CellTurn:
 
     # -- what Spark runs -------------------------------------------------------------------------
 
+    def encode(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Encode the rows of a stretch."""
+        intake = self.tasks.intake(self.batch, Stretch())
+        shard_io: ShardIO | None = None
+        for line, rows in enumerate(batch for batch in batches if batch.num_rows):
+            stretch = int(rows.column(SLICE)[0].as_py())
+            shard_io = shard_io or self._shard_io(stretch)
+            chunk = shard_io.chunk(rows)
+            encoded = EncodedRows(chunk, intake.encode(chunk, self.batch.at))
+            late = self.recipe.policy.lateness is not None
+            yield encoded.to_batch(stretch, line, with_source=late)
+
     def survey(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Tell how long a stretch is."""
-        for stretch, chunk in self._stretches(batches):
+        for stretch, n_rows, codes in self._codes(batches):
             begin = self.begins[stretch] if self.begins else Stretch()
-            found = self.tasks.survey(self.batch, chunk, begin)
+            found = self.tasks.survey(self.batch, n_rows, codes, begin)
             yield _line(self.survey_schema, (stretch, *found))
 
     def moments(self, origin: float, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Tell where in a stretch the window may have to be looked at."""
-        for stretch, chunk in self._stretches(batches):
-            for moment in self.tasks.moments(self.batch, chunk, self.begins[stretch], origin):
+        for stretch, _, codes in self._codes(batches):
+            for moment in self.tasks.moments(self.batch, codes, self.begins[stretch], origin):
                 yield _line(self.moments_schema, moment)
 
     def parts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the rows of a stretch apart."""
-        for stretch, chunk in self._stretches(batches):
-            yield self.tasks.parts(self.batch, chunk, self.begins[stretch]).to_batch()
+        for stretch, _, codes in self._codes(batches):
+            yield self.tasks.parts(self.batch, codes, self.begins[stretch]).to_batch()
 
     def decide(
         self, segment: Segment, batches: Iterable[pa.RecordBatch]
@@ -188,17 +200,21 @@ class CellTurn:
     def publish(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Put the rows of a stretch together, and give what is public of them.
 
-        What was decided and a line that names the stretch come before its rows.
+        There are a line that names the stretch, encoded rows, and what was decided, in any order.
         """
-        lines = _whole(batches)
-        stretch = int(lines.column(STRETCH)[0].as_py())
-        of_cells = lines.column(PART).is_valid()
         names = self.decided_schema.names[1:]
-        decided = Decided.of_batch(lines.filter(of_cells).select(names))
-        shard_io = self._shard_io(stretch)
-        begin = self.begins[stretch]
-        chunk = self._chunk(shard_io, begin, lines.filter(lines.column(PART).is_null()))
-        joined = self.tasks.join(self.batch, chunk, begin, [decided], self._figures(stretch))
+        stretch, encoded, decided = -1, [], []
+        for batch in batches:
+            stretch = int(batch.column(SLICE)[0].as_py())
+            decided.append(
+                Decided.of_batch(batch.select(names).filter(batch.column(PART).is_valid()))
+            )
+            encoded += batch.filter(batch.column(LINE).is_valid()).to_pylist()
+        rows = [EncodedRows.of_line(line) for line in sorted(encoded, key=lambda line: line[LINE])]
+        shard_io, begin = self._shard_io(stretch), self.begins[stretch]
+        joined = self.tasks.join(
+            self.batch, rows or [self._no_rows()], begin, decided, self._figures(stretch)
+        )
         if joined.taken.bad:
             shard_io.quarantine(joined.taken.bad, joined.taken.bad_subjects)
         yield from shard_io.leaving(joined.departures)
@@ -235,26 +251,17 @@ class CellTurn:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _stretches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Chunk]]:
-        """The rows of a task, if it has any, and the stretch that they are."""
-        there = [batch for batch in batches if batch.num_rows]
-        if there:
-            rows = _whole(there)
-            stretch = int(rows.column(STRETCH)[0].as_py())
-            begin = self.begins[stretch] if self.begins else Stretch()
-            yield stretch, self._chunk(self._shard_io(stretch), begin, rows)
+    def _codes(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, Codes]]:
+        """The stretch that the lines of a task are, how many rows it has, and their codes."""
+        if lines := [line for batch in batches for line in batch.to_pylist()]:
+            n_rows = sum(line[N_ROWS] for line in lines)
+            yield lines[0][SLICE], n_rows, joined_codes(map(codes_of, lines))
 
-    def _chunk(self, shard_io: ShardIO, begin: Stretch, rows: pa.RecordBatch) -> Chunk:
-        """The rows of a stretch, with the columns of the job alone."""
-        more = [name for name in (CORRUPT, TICK, *self.recipe.order) if name in rows.schema.names]
-        told = rows.select([*self.recipe.schema.columns, *more])
-        if self.recipe.traced:
-            # Lines that are no rows come first, and aren't counted.
-            n_rows = told.column(TICK).null_count
-            first = begin.n_inputs - (rows.num_rows - n_rows)
-            places = pa.array(np.arange(first, first + rows.num_rows))
-            told = told.append_column(ROW, places)
-        return shard_io.chunk(told)
+    def _no_rows(self) -> EncodedRows:
+        """A stretch without rows, encoded."""
+        empty = pa.RecordBatch.from_pylist([], schema=self.recipe.columns)
+        chunk = Chunk(empty, np.empty(0, np.int64), [])
+        return EncodedRows(chunk, self.tasks.intake(self.batch, Stretch()).encode(chunk, 0.0))
 
     def _shard_io(self, stretch: int) -> ShardIO:
         number = self.plan.first_shard + stretch

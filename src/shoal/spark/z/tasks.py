@@ -16,14 +16,17 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.algorithms.z_anonymity import ZAnonymizer
+from shoal.arrow.codec import Encoded
 from shoal.arrow.order import Departures
 from shoal.arrow.release import Publish
 from shoal.engine.kernels.arrays import Any1, Floats
+from shoal.engine.space import Codes
 from shoal.engine.z.window import FARTHEST
 from shoal.io.base import Chunk
-from shoal.run.core import CoreState, RunCore
+from shoal.run.core import RunCore
 from shoal.run.intake import EncodedChunk, Intake
 from shoal.spark.z.decide import CellShard, Decided
+from shoal.spark.z.encode import EncodedRows, joined_chunks
 from shoal.spark.z.join import JoinedTurn, Joining
 from shoal.spark.z.split import SplitRows, Stretch, apart
 from shoal.spec.ladder import n_rungs
@@ -116,31 +119,38 @@ class CellTasks:
         """A shard that has counted nobody."""
         return CellShard(self.schema, self.policy, self.anonymizer, self.seed)
 
-    def survey(self, batch: Batch, chunk: Chunk, begin: Stretch) -> Stretch:
+    def intake(self, batch: Batch, begin: Stretch) -> Intake:
+        """What encodes the rows after others, and tells which come too late."""
+        codec = self._core().codec
+        codec.restore(0, codec.key, batch.types)
+        intake = Intake(codec, self.schema, self.policy.lateness, self.policy.ahead)
+        intake.latest = begin.latest
+        return intake
+
+    def survey(self, batch: Batch, n_rows: int, codes: Codes, begin: Stretch) -> Stretch:
         """Tell how long a stretch is that begins after another one.
 
         Where rows may be too late, how many are valid depends on the latest time before them; all
         else doesn't.
         """
-        taken = self._taken(self._core(), batch, chunk, begin)
-        times = taken.encoded.codes.times
-        found = Stretch(len(chunk.rows) + len(chunk.bad), len(times))
+        times = self._on_time(batch, codes, begin).times
+        found = Stretch(n_rows, len(times))
         if not len(times) or self.schema.time is None:
             return found
         return found._replace(latest=float(times.max()), first=float(times[0]))
 
-    def parts(self, batch: Batch, chunk: Chunk, begin: Stretch) -> SplitRows:
+    def parts(self, batch: Batch, codes: Codes, begin: Stretch) -> SplitRows:
         """Take the rows of a stretch apart."""
-        codes = self._taken(self._core(), batch, chunk, begin).encoded.codes
+        codes = self._on_time(batch, codes, begin)
         clock = self.clock(codes.times, begin)
         return apart(codes, clock, begin.n_valid, self.rungs, self.n_shards)
 
-    def moments(self, batch: Batch, chunk: Chunk, begin: Stretch, origin: float) -> list[Moment]:
+    def moments(self, batch: Batch, codes: Codes, begin: Stretch, origin: float) -> list[Moment]:
         """Where in a stretch the window may have to be looked at.
 
         ``origin`` is what the clock told when the first row of all came.
         """
-        times = self._taken(self._core(), batch, chunk, begin).encoded.codes.times
+        times = self._on_time(batch, codes, begin).times
         clock = self.clock(times, begin)
         window = self.policy.window
         assert isinstance(window, Window)
@@ -166,7 +176,7 @@ class CellTasks:
     def join(
         self,
         batch: Batch,
-        chunk: Chunk,
+        rows: Sequence[EncodedRows],
         begin: Stretch,
         pieces: Sequence[Decided],
         figures: Mapping[str, Any] | None = None,
@@ -176,33 +186,38 @@ class CellTasks:
         ``pieces`` is what shards have decided about them; ``figures`` are those before, to which
         these are added.
         """
-        core = self._core(pieces, batch.turns)
-        taken = self._taken(core, batch, chunk, begin)
+        core = self._core(pieces, batch.turns, begin.n_valid)
+        core.start_at(begin.n_valid, begin.latest, batch.names)
         if figures is not None:
             core.summary.restore(figures)
+        intake = self.intake(batch, begin)
+        first = begin.n_inputs if self.with_subject else 0
+        taken = joined_chunks(
+            [intake.sort_out(_moved(chunk, first), encoded, batch.at) for chunk, encoded in rows]
+        )
         departures = core.take_in(taken, batch.at, batch.secret)
         return Joined(taken, departures, core.summary.state())
 
-    def _core(self, pieces: Sequence[Decided] = (), turns: Sequence[JoinedTurn] = ()) -> RunCore:
+    def _on_time(self, batch: Batch, codes: Codes, begin: Stretch) -> Codes:
+        """The codes of rows that don't come too late."""
+        encoded = Encoded(codes, {}, np.arange(len(codes.times)), {})
+        return self.intake(batch, begin).without_late(encoded).codes
+
+    def _core(
+        self, pieces: Sequence[Decided] = (), turns: Sequence[JoinedTurn] = (), first: int = 0
+    ) -> RunCore:
         return RunCore(
             self.schema,
             self.policy,
-            Joining(pieces=pieces, turns=turns),
+            Joining(pieces=pieces, turns=turns, first=first),
             self.publishing,
             self.seed,
             by_clock=False,
             with_subject=self.with_subject,
         )
 
-    def _taken(self, core: RunCore, batch: Batch, chunk: Chunk, begin: Stretch) -> EncodedChunk:
-        """Take a stretch in as if all before it had been."""
-        facts, arrays, batches = core.snapshot()
-        facts["upcoming"] = begin.n_valid
-        facts["latest"] = begin.latest if np.isfinite(begin.latest) else None
-        arrays["engine.place"]["upcoming"] = begin.n_valid
-        arrays |= {f"names.{name}": array for name, array in batch.names.items()}
-        batches["types"] = pa.RecordBatch.from_pylist([], schema=batch.types)
-        core.restore(CoreState(facts, arrays, batches))
-        intake = Intake(core.codec, self.schema, self.policy.lateness, self.policy.ahead)
-        intake.latest = begin.latest
-        return intake.take(chunk, batch.at)
+
+def _moved(chunk: Chunk, by: int) -> Chunk:
+    """A chunk whose rows lie further on in the input."""
+    bad = [dataclasses.replace(row, row=row.row + by) for row in chunk.bad]
+    return dataclasses.replace(chunk, rows=chunk.rows + by, bad=bad)
