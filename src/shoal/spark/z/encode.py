@@ -78,7 +78,7 @@ class EncodedRows(NamedTuple):
         parts = (
             pa.record_batch(
                 {"subject": codes.subjects, "time": codes.times}
-                | {f"key{i}": keys for i, keys in enumerate(codes.cells.T)}
+                | {f"key{i}": column for i, column in enumerate(codes.keys.T)}
             ),
             pa.record_batch(payload),
             rows,
@@ -108,10 +108,10 @@ class EncodedRows(NamedTuple):
 
 def codes_of(line: dict[str, Any]) -> Codes:
     """Unpack the codes of a line; arrays are writable and contiguous."""
-    subjects, times, *keys = (np.array(column) for column in _unpacked(line[CODES]).columns)
+    subjects, times, *columns = (np.array(column) for column in _unpacked(line[CODES]).columns)
     n = len(subjects)
-    cells = np.ascontiguousarray(np.column_stack(keys))
-    return Codes(np.empty((n, 0)), subjects, np.empty((n, 0), np.int64), times, cells)
+    keys = np.ascontiguousarray(np.column_stack(columns))
+    return Codes(np.empty((n, 0)), subjects, np.empty((n, 0), np.int64), times, keys)
 
 
 def joined_codes(codes: Iterable[Codes]) -> Codes:
