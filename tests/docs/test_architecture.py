@@ -1,4 +1,4 @@
-"""The page on the architecture is true of the code: its picture, its layers, its names."""
+"""The page on the architecture matches the code: its picture, its layers, its names."""
 
 from __future__ import annotations
 

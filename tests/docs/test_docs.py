@@ -1,4 +1,4 @@
-"""The documentation is true of the code: jobs are read, examples run, options and keys compared."""
+"""The documentation matches the code: jobs are read, examples run, options and keys compared."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def folder(tmp_path: Path) -> Path:
 # -- blocks -------------------------------------------------------------------------------------
 
 
-def test_every_block_is_of_a_kind_that_is_looked_at() -> None:
+def test_every_block_is_of_a_known_kind() -> None:
     known = {"toml", "toml wrong", "python", "python notest", "sh", "console", "text"}
     assert {block.kind for block in BLOCKS} <= known
 
@@ -97,8 +97,8 @@ def test_a_job_is_a_job(block: Block, folder: Path) -> None:
 def test_a_wrong_job_is_wrong_as_the_page_says(block: Block, folder: Path) -> None:
     with pytest.raises(JobError) as caught:
         Job.parse(block.text, folder=folder, where="wrong.toml")
-    said = str(caught.value).replace(f"{folder}/", "")
-    assert f"shoal: {said}\n" in (ROOT / block.page).read_text(encoding="utf-8")
+    message = str(caught.value).replace(f"{folder}/", "")
+    assert f"shoal: {message}\n" in (ROOT / block.page).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -112,10 +112,10 @@ def test_python_runs(page: Path) -> None:
             block.text, scope, str(block), block.page, block.line
         )
         assert examples.examples, f"{block}: a block of Python without a prompt isn't tested"
-        said: list[str] = []
+        failures: list[str] = []
         runner = doctest.DocTestRunner(verbose=False)
-        runner.run(examples, out=said.append, clear_globs=False)
-        assert not runner.failures, "".join(said)
+        runner.run(examples, out=failures.append, clear_globs=False)
+        assert not runner.failures, "".join(failures)
         scope = examples.globs
 
 
@@ -127,7 +127,7 @@ def test_a_quoted_piece_is_in_its_file(block: Block) -> None:
 
 @pytest.mark.parametrize("block", [b for b in of_kind("sh") if b.mark == "tested"], ids=str)
 def test_commands_run(block: Block, tmp_path: Path) -> None:
-    """Each line that we know of a block that is marked as tested, beside the examples."""
+    """Run the known commands of a block that is marked as tested, next to the examples."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     folder, n_run = tmp_path, 0
     for line in block.text.replace("\\\n", " ").splitlines():
@@ -142,7 +142,7 @@ def test_commands_run(block: Block, tmp_path: Path) -> None:
                 )
                 assert done.returncode == 0, f"shoal {shlex.join(arguments)}: {done.stderr}"
                 n_run += 1
-    assert n_run, f"{block}: is marked as tested, and has no command of ours"
+    assert n_run, f"{block}: is marked as tested, but has no command of Shoal"
 
 
 # -- links --------------------------------------------------------------------------------------
@@ -230,18 +230,18 @@ LEAVES = {
 @pytest.mark.parametrize("command", sorted(LEAVES))
 def test_the_options_of_a_command_are_those_of_its_page(command: str) -> None:
     table = re.findall(r"^\| (`-.*?) \|", section(CLI, f"shoal {command}"), re.M)
-    told = {option for cell in table for option in re.findall(r"`(-[-\w]+)`", cell)}
-    assert told == options_of(LEAVES[command])
+    documented = {option for cell in table for option in re.findall(r"`(-[-\w]+)`", cell)}
+    assert documented == options_of(LEAVES[command])
 
 
 @pytest.mark.parametrize("command", sorted(LEAVES))
 def test_the_defaults_of_a_command_are_those_of_its_page(command: str) -> None:
     rows = re.findall(r"^\| (`-.*?) \| (.*?) \|", section(CLI, f"shoal {command}"), re.M)
-    told = {re.findall(r"`(-[-\w]+)`", cell)[0]: default for cell, default in rows}
+    documented = {re.findall(r"`(-[-\w]+)`", cell)[0]: default for cell, default in rows}
     for parameter in LEAVES[command].params:
-        if parameter.param_type_name != "option" or parameter.opts[0] not in told:
+        if parameter.param_type_name != "option" or parameter.opts[0] not in documented:
             continue
-        shown = told[parameter.opts[0]].strip("`")
+        shown = documented[parameter.opts[0]].strip("`")
         if parameter.default is None:
             assert shown in ("none", "by the name", "as the job says, or `-")
         elif isinstance(parameter.default, bool):
@@ -253,8 +253,8 @@ def test_the_defaults_of_a_command_are_those_of_its_page(command: str) -> None:
 
 
 def test_every_command_of_the_page_exists() -> None:
-    told = set(re.findall(r"^## shoal ([\w ]+)$", CLI.read_text(encoding="utf-8"), re.M))
-    assert told == set(LEAVES)
+    documented = set(re.findall(r"^## shoal ([\w ]+)$", CLI.read_text(encoding="utf-8"), re.M))
+    assert documented == set(LEAVES)
 
 
 def test_the_options_of_the_program_are_on_the_page() -> None:
@@ -270,8 +270,8 @@ def test_no_page_names_an_unknown_command(page: Path) -> None:
 
 
 def test_the_exit_codes_of_the_page_are_those_that_exist() -> None:
-    told = re.findall(r"^\| (\d+) \|", section(CLI, "Exit codes"), re.M)
-    assert told == ["0", "1", "2", "3", "4", "5", "6", "70", "130", "143"]
+    documented = re.findall(r"^\| (\d+) \|", section(CLI, "Exit codes"), re.M)
+    assert documented == ["0", "1", "2", "3", "4", "5", "6", "70", "130", "143"]
 
 
 # -- the job file -------------------------------------------------------------------------------
@@ -296,8 +296,8 @@ def keys() -> Iterator[str]:
 
 
 def test_the_keys_of_the_job_are_those_of_its_page() -> None:
-    told = re.findall(r"^### (\w+\.[\w.]+)$", JOB.read_text(encoding="utf-8"), re.M)
-    assert sorted(told) == sorted(keys())
+    documented = re.findall(r"^### (\w+\.[\w.]+)$", JOB.read_text(encoding="utf-8"), re.M)
+    assert sorted(documented) == sorted(keys())
 
 
 def test_the_sections_of_the_job_are_those_of_its_page() -> None:
@@ -329,9 +329,9 @@ def test_the_defaults_of_the_job_are_those_of_its_page() -> None:
     for heading, model in MODELS.items():
         for key, field in model.model_fields.items():
             if isinstance(field.default, str):
-                told = text.partition(f"\n### {heading}.{key}\n")[2].partition("\n#")[0]
-                assert re.search(rf"[Dd]efault[^.]*`\"{re.escape(field.default)}\"`", told) or (
-                    f'`"{field.default}"`' in told and "the default" in told
+                entry = text.partition(f"\n### {heading}.{key}\n")[2].partition("\n#")[0]
+                assert re.search(rf"[Dd]efault[^.]*`\"{re.escape(field.default)}\"`", entry) or (
+                    f'`"{field.default}"`' in entry and "the default" in entry
                 ), f"{heading}.{key}"
 
 

@@ -1,4 +1,4 @@
-"""Every example runs by itself and does what it says."""
+"""Every example runs on its own and does what it says."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> object:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """A copy of the examples, so that nothing is left behind."""
+    """A copy of the examples, so that the tests leave nothing in the original."""
     return Path(shutil.copytree(EXAMPLES, tmp_path / "examples"))
 
 
@@ -142,7 +142,7 @@ def test_a_table_whose_groups_tell_little(load) -> None:
 
 
 def test_the_job_of_the_page_is_that_of_the_example() -> None:
-    """But for comments."""
+    """Comments may differ."""
 
     def bare(text: str) -> list[str]:
         lines = (line.partition("#")[0].rstrip() for line in text.splitlines())

@@ -1,4 +1,4 @@
-"""The walk of docs/kafka.md, and runs whose broker goes away: the real program, a real broker."""
+"""The steps of docs/kafka.md, and runs whose broker goes away: the real program, a real broker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def walk(folder: Path, address: str, source: str, sink: str) -> Path:
-    """A copy of the example, for a broker and topics of the test's own."""
+    """Copy the example, with the broker and the topics of the test."""
     shutil.copytree(ROOT / "examples", folder / "examples")
     here = folder / "examples" / "kafka_to_kafka"
     job = (here / "job.toml").read_text()
@@ -44,7 +44,7 @@ def run(folder: Path, *command: str) -> str:
 
 
 def finish(folder: Path, words: list[str]) -> None:
-    """Go on from a checkpoint, take in all that there is, and stop in good order."""
+    """Resume from a checkpoint, read all that there is, and stop cleanly."""
     with started([*words, "--log", "text"]) as process:
         wait_until_it_listens(process)
         wait_until(lambda: n_taken_in(folder) == 500)
@@ -62,8 +62,8 @@ def test_from_an_empty_topic_to_an_audited_output(tmp_path, kafka, topic, monkey
         wait_until(lambda: n_taken_in(here) > 0)
         process.kill()
     finish(here, words)
-    told = run(here, sys.executable, "receive.py", sink, "published.jsonl", kafka)
-    assert int(told.split()[0]) > 400
+    received = run(here, sys.executable, "receive.py", sink, "published.jsonl", kafka)
+    assert int(received.split()[0]) > 400
     verdict = run(
         here, *COMMAND, "audit", "job.toml", "published.jsonl",
         "--original", "../anonymize_a_csv/people.csv", "--trace", "trace/",
@@ -73,7 +73,7 @@ def test_from_an_empty_topic_to_an_audited_output(tmp_path, kafka, topic, monkey
 
 @pytest.fixture
 def broker(tmp_path):
-    """A broker of one's own, to be killed."""
+    """A broker that the test may kill."""
     try:
         with Broker() as broker:
             yield broker
