@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.audit import conservation, cover, delay, grouping, missing, secrecy, shape, suppression
-from shoal.audit.criteria import CHECKERS
+from shoal.audit.criteria import checker_of
 from shoal.audit.evidence import Evidence, Suppressed
 from shoal.audit.labels import Numeric
 from shoal.audit.report import Report, Verdict
@@ -129,8 +129,7 @@ def audit(
     )
     verdicts = [check(evidence) for check in _BEFORE]
     for criterion in policy.criteria:
-        # The exact type: a checker may not know what a subclass promises beyond its base.
-        checker = CHECKERS.get(type(criterion))
+        checker = checker_of(criterion)
         if checker is None:
             doubt = "the audit has no check of this criterion"
             verdicts.append(Verdict(criterion.name, "unverifiable", doubt))

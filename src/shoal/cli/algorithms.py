@@ -8,7 +8,7 @@ import json
 
 from shoal import algorithms as registry
 from shoal.cli.terminal import tell
-from shoal.spec.policy import BetaLikeness, Criterion, LDiversity, Measured
+from shoal.spec.criteria import described
 
 __all__ = ["algorithms"]
 
@@ -22,7 +22,7 @@ def algorithms(*, as_json: bool) -> int:
             {
                 "name": name,
                 "summary": (inspect.getdoc(recipe) or "").partition("\n")[0],
-                "enforces": [_word(criterion) for criterion in recipe.enforces],
+                "enforces": [described(criterion) for criterion in recipe.enforces],
                 "needs_delay": recipe.needs_delay,
                 "knobs": {field.name: field.default for field in dataclasses.fields(recipe)},
                 "reference": recipe.reference,
@@ -38,19 +38,6 @@ def algorithms(*, as_json: bool) -> int:
         tell(f"  knobs      {', '.join(_toml(knob, value) for knob, value in knobs)}")
         tell(f"  reference  {entry['reference']}")
     return 0
-
-
-#: Criteria with several forms, by the base of these.
-FORMS: dict[type[Criterion], str] = {
-    LDiversity: "l-diversity (distinct, entropy, recursive)",
-    BetaLikeness: "beta-likeness (basic, enhanced, semantic, range)",
-    Measured: "t-closeness, beta-likeness (basic, enhanced, semantic, range), delta-disclosure",
-}
-
-
-def _word(criterion: type[Criterion]) -> str:
-    # Only forms have a name of their own.
-    return FORMS[criterion] if criterion in FORMS else criterion.name  # noqa: SIM401
 
 
 def _toml(knob: str, value: object) -> str:

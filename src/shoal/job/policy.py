@@ -8,24 +8,8 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from shoal.errors import JobError, Problem, did_you_mean
 from shoal.job.form import PolicyForm, keyed, shown
-from shoal.spec.policy import (
-    BasicLikeness,
-    Criterion,
-    Delay,
-    DeltaDisclosure,
-    DistinctLDiversity,
-    EnhancedLikeness,
-    EntropyLDiversity,
-    KAnonymity,
-    Missing,
-    Policy,
-    RangeLikeness,
-    RecursiveLDiversity,
-    SemanticLikeness,
-    TCloseness,
-    Window,
-    ZAnonymity,
-)
+from shoal.spec.criteria import Criterion, criteria
+from shoal.spec.policy import Delay, Missing, Policy, Window
 from shoal.spec.schema import Schema
 
 __all__ = ["PolicyParts", "check_policy", "parts_of", "policy_of"]
@@ -33,20 +17,17 @@ __all__ = ["PolicyParts", "check_policy", "parts_of", "policy_of"]
 T = TypeVar("T")
 
 
-class Kind(NamedTuple):
-    """One form of a promise: ``{ recursive = 3, c = 2 }``, of which c is an option."""
-
-    make: Callable[..., Criterion]
-    options: tuple[str, ...] = ()
-    needed: tuple[str, ...] = ()
-
-
 class Promise(NamedTuple):
-    """A key of the policy: what a bare number means, the kinds by name, and an example of each."""
+    """A key of the policy: what a bare number means, and the forms by name."""
 
-    plain: Callable[..., Criterion]
-    kinds: Mapping[str, Kind]
-    examples: tuple[str, ...]
+    plain: type[Criterion]
+    forms: Mapping[str, type[Criterion]]
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        """The key with a bare number, and each form."""
+        forms = (f"{{ {name} = {form.example} }}" for name, form in self.forms.items())
+        return f"{self.plain.key} = {self.plain.example}", *forms
 
     def example(self, attribute: str | None) -> str:
         """How to fix what can't be read."""
@@ -55,41 +36,26 @@ class Promise(NamedTuple):
         return f"For example {key} = {form}"
 
     def near(self, word: str) -> str | None:
-        """The kind that may have been meant."""
-        told = did_you_mean(word, [*self.kinds])
+        """The form that may have been meant."""
+        told = did_you_mean(word, [*self.forms])
         return told if told is not None and told.startswith("Did") else None
 
 
-PROMISES = {
-    "l": Promise(
-        DistinctLDiversity,
-        {
-            "distinct": Kind(DistinctLDiversity),
-            "entropy": Kind(EntropyLDiversity),
-            "recursive": Kind(RecursiveLDiversity, ("c",)),
-        },
-        ("l = 3", "{ distinct = 3 }", "{ entropy = 3 }", "{ recursive = 3, c = 2 }"),
-    ),
-    "t": Promise(TCloseness, {}, ("t = 0.2",)),
-    "beta": Promise(
-        EnhancedLikeness,
-        {
-            "basic": Kind(BasicLikeness),
-            "enhanced": Kind(EnhancedLikeness),
-            "semantic": Kind(SemanticLikeness, ("level",)),
-            # Without a length only single values are protected, which is "enhanced" already.
-            "range": Kind(RangeLikeness, ("epsilon", "relative"), ("epsilon",)),
-        },
-        (
-            "beta = 2",
-            "{ basic = 2 }",
-            "{ enhanced = 2 }",
-            "{ semantic = 2, level = 1 }",
-            "{ range = 2, epsilon = 5000 }",
-        ),
-    ),
-    "disclosure": Promise(DeltaDisclosure, {}, ("disclosure = 0.7",)),
-}
+def _promises() -> dict[str, Promise]:
+    """The keys that promise something, from what each criterion says of itself."""
+    kinds: dict[str, list[type[Criterion]]] = {}
+    for criterion in criteria():
+        kinds.setdefault(criterion.key, []).append(criterion)
+    return {
+        key: Promise(
+            next((each for each in found if each.default), found[0]),
+            {each.form: each for each in found if each.form},
+        )
+        for key, found in kinds.items()
+    }
+
+
+PROMISES = _promises()
 #: The keys of a policy that promise nothing by themselves.
 OTHERS = frozenset({"ahead", "delay", "lateness", "missing", "window"})
 
@@ -136,16 +102,12 @@ def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> PolicyParts:
             problems.extend(keyed(key, problem) for problem in error.problems)
             return None
 
-    criteria: list[Criterion] = []
-    if (k := raw.k) is not None:
-        criteria += attempt("policy", lambda: [KAnonymity(k)]) or []
-    if (z := raw.z) is not None:
-        criteria += attempt("policy", lambda: [ZAnonymity(z)]) or []
+    promised: list[Criterion] = []
     asked = {key: given for key in PROMISES if (given := getattr(raw, key)) is not None}
     for key, given in asked.items():
-        criteria += _criteria(key, given, None, problems)
+        promised += _criteria(key, given, None, problems)
     # What was taken out may have been the promise.
-    if raw.k is None and raw.z is None and not asked and OTHERS.issuperset(without):
+    if not asked and OTHERS.issuperset(without):
         problems.append(
             Problem("policy", "promises nothing", None, "Set k, for example k = 10, or z")
         )
@@ -169,7 +131,7 @@ def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> PolicyParts:
         problems.append(Problem("policy.missing", what, shown(raw.missing), fix))
     if problems:
         raise JobError(problems)
-    return PolicyParts(tuple(criteria), held, against)
+    return PolicyParts(tuple(promised), held, against)
 
 
 def check_policy(policy: Policy, schema: Schema) -> None:
@@ -197,30 +159,30 @@ def _criteria(
     promise = PROMISES[key]
     where = f"policy.{key}" if attribute is None else f"policy.{key}.{attribute}"
     if not isinstance(raw, Mapping):
-        return _made(where, Kind(promise.plain), raw, {"attribute": attribute}, problems)
-    kinds = [kind for kind in promise.kinds if kind in raw]
-    if len(kinds) == 1:
-        return _of_kind(where, promise, kinds[0], raw, attribute, problems)
-    if kinds:
+        return _made(where, promise.plain, raw, {}, attribute, problems)
+    forms = [form for form in promise.forms if form in raw]
+    if len(forms) == 1:
+        return _of_form(where, promise, forms[0], raw, attribute, problems)
+    if forms:
         what = f"must be one of {', '.join(promise.examples[1:-1])} and {promise.examples[-1]}"
         problems.append(Problem(where, what, f"the keys {', '.join(raw)}"))
     elif attribute is not None or not raw:
         near = next(filter(None, map(promise.near, raw)), None)
         fix = near or promise.example(attribute)
-        problems.append(Problem(where, _without_kind(promise), None, fix))
+        problems.append(Problem(where, _without_form(promise), None, fix))
     else:
         return [c for name, part in raw.items() for c in _criteria(key, part, name, problems)]
     return []
 
 
-def _without_kind(promise: Promise) -> str:
-    if not promise.kinds:
+def _without_form(promise: Promise) -> str:
+    if not promise.forms:
         return "must be a number, or one for each attribute by name"
-    *others, last = promise.kinds
+    *others, last = promise.forms
     return f"is a table without {', '.join(others)} or {last}"
 
 
-def _of_kind(
+def _of_form(
     where: str,
     promise: Promise,
     name: str,
@@ -228,36 +190,50 @@ def _of_kind(
     attribute: str | None,
     problems: list[Problem],
 ) -> list[Criterion]:
-    kind = promise.kinds[name]
+    form = promise.forms[name]
+    known = _options(form)
     found = [
-        Problem(f"{where}.{other}", f"doesn't go with {name}", None,
-                did_you_mean(other, kind.options))
+        Problem(f"{where}.{other}", f"doesn't go with {name}", None, did_you_mean(other, known))
         for other in raw
-        if other not in (name, *kind.options)
-    ]  # fmt: skip
+        if other not in (name, *known)
+    ]
     found += [
         Problem(f"{where}.{option}", "is missing", None, f"For example {promise.examples[-1]}")
-        for option in kind.needed
+        for option in form.needs
         if option not in raw
     ]
     if not isinstance(raw.get("relative", False), bool):
         what = "must be true or false"
         found.append(Problem(f"{where}.relative", what, shown(raw["relative"])))
     problems += found
-    options = {option: raw[option] for option in kind.options if option in raw}
-    made = _made(where, kind, raw[name], options | {"attribute": attribute}, problems)
+    options = {option: raw[option] for option in known if option in raw}
+    made = _made(where, form, raw[name], options, attribute, problems)
     return [] if found else made
 
 
+def _options(criterion: type[Criterion]) -> list[str]:
+    """The fields of a criterion beside its number and its attribute."""
+    names = [field.name for field in dataclasses.fields(criterion) if field.name != "attribute"]
+    return names[1:]
+
+
 def _made(
-    where: str, kind: Kind, value: object, options: dict[str, Any], problems: list[Problem]
+    where: str,
+    criterion: type[Criterion],
+    value: object,
+    options: dict[str, Any],
+    attribute: str | None,
+    problems: list[Problem],
 ) -> list[Criterion]:
     """The criterion, or none and what is wrong with its number or with an option."""
+    if attribute is not None:
+        options = options | {"attribute": attribute}
+    make: Callable[..., Criterion] = criterion
     try:
-        return [kind.make(value, **options)]
+        return [make(value, **options)]
     except JobError as error:
         for problem in error.problems:
             field = problem.key.rpartition(".")[2]
-            key = f"{where}.{field}" if field in kind.options else where
+            key = f"{where}.{field}" if field in options else where
             problems.append(dataclasses.replace(problem, key=key))
         return []

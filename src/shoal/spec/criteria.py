@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -26,6 +27,8 @@ __all__ = [
     "SemanticLikeness",
     "TCloseness",
     "ZAnonymity",
+    "criteria",
+    "described",
 ]
 
 #: Nothing that is promised is larger than this, and nothing that is counted overflows.
@@ -59,9 +62,21 @@ def number(key: str, value: object, *, above: float | None = None, least: float 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One promise about every group that is published."""
+    """One promise about every group that is published.
+
+    Job files and listings are made from what a class says of itself: its ``name`` in reports, its
+    ``key`` in the ``[policy]`` of a job, and what stands behind the key in an ``example``. Where a
+    ``family`` has several forms, each has a ``form``, and one is the ``default`` that a bare number
+    means. ``needs`` are the options that a job must give, though Python has a default.
+    """
 
     name: ClassVar[str]
+    key: ClassVar[str]
+    example: ClassVar[str]
+    family: ClassVar[str] = ""
+    form: ClassVar[str] = ""
+    default: ClassVar[bool] = False
+    needs: ClassVar[Sequence[str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +88,8 @@ class KAnonymity(Criterion):
     """
 
     name: ClassVar[str] = "k-anonymity"
+    key: ClassVar[str] = "k"
+    example: ClassVar[str] = "10"
     k: int
 
     def __post_init__(self) -> None:
@@ -92,6 +109,8 @@ class ZAnonymity(Criterion):
     """
 
     name: ClassVar[str] = "z-anonymity"
+    key: ClassVar[str] = "z"
+    example: ClassVar[str] = "20"
     z: int
 
     def __post_init__(self) -> None:
@@ -107,6 +126,7 @@ class LDiversity(Criterion):
     """
 
     key: ClassVar[str] = "l"
+    family: ClassVar[str] = "l-diversity"
     l: float  # noqa: E741 - the letter of the papers and of the job file
     attribute: str | None = None
 
@@ -121,6 +141,9 @@ class DistinctLDiversity(LDiversity):
     """Every group has l different subjects with l different sensitive values."""
 
     name: ClassVar[str] = "distinct l-diversity"
+    form: ClassVar[str] = "distinct"
+    example: ClassVar[str] = "3"
+    default: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         whole("DistinctLDiversity.l", self.l, 1)
@@ -135,6 +158,8 @@ class EntropyLDiversity(LDiversity):
     """
 
     name: ClassVar[str] = "entropy l-diversity"
+    form: ClassVar[str] = "entropy"
+    example: ClassVar[str] = "3"
 
     def __post_init__(self) -> None:
         number("EntropyLDiversity.l", self.l, least=1.0)
@@ -145,6 +170,8 @@ class RecursiveLDiversity(LDiversity):
     """Counts r1 ≥ r2 ≥ … of a group obey r1 < c (r_l + r_(l+1) + …), over rows and over people."""
 
     name: ClassVar[str] = "recursive (c, l)-diversity"
+    form: ClassVar[str] = "recursive"
+    example: ClassVar[str] = "3, c = 2"
     c: float = 1.0
 
     def __post_init__(self) -> None:
@@ -159,10 +186,12 @@ class Measured(Criterion):
     ``attribute`` names one sensitive column; None means every one. Each compares the share q of a
     value among the rows of a group with its share p among the rows of the window that the group is
     measured against (see `Window`). The domain is that of the window, not of the world: a group
-    with a value that its window lacks keeps no such promise.
+    with a value that its window lacks keeps no such promise. Where a criterion needs the ``places``
+    of values in their domain, none may be missing.
     """
 
-    key: ClassVar[str]
+    places: ClassVar[bool] = False
+
     attribute: str | None = field(default=None, kw_only=True)
 
 
@@ -180,6 +209,8 @@ class TCloseness(Measured):
 
     name: ClassVar[str] = "t-closeness"
     key: ClassVar[str] = "t"
+    places: ClassVar[bool] = True
+    example: ClassVar[str] = "0.2"
     t: float
 
     def __post_init__(self) -> None:
@@ -191,6 +222,7 @@ class BetaLikeness(Measured):
     """Base of the four forms: no value is more frequent in a group than its window allows."""
 
     key: ClassVar[str] = "beta"
+    family: ClassVar[str] = "beta-likeness"
     beta: float
 
     def __post_init__(self) -> None:
@@ -205,6 +237,8 @@ class BasicLikeness(BetaLikeness):
     """
 
     name: ClassVar[str] = "basic beta-likeness"
+    form: ClassVar[str] = "basic"
+    example: ClassVar[str] = "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +246,9 @@ class EnhancedLikeness(BetaLikeness):
     """No value gains more than beta or -ln p, whichever is less (thesis, Definition 4.3)."""
 
     name: ClassVar[str] = "enhanced beta-likeness"
+    form: ClassVar[str] = "enhanced"
+    example: ClassVar[str] = "2"
+    default: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +259,9 @@ class SemanticLikeness(BetaLikeness):
     """
 
     name: ClassVar[str] = "semantic beta-likeness"
+    form: ClassVar[str] = "semantic"
+    places: ClassVar[bool] = True
+    example: ClassVar[str] = "2, level = 1"
     level: int = 1
 
     def __post_init__(self) -> None:
@@ -238,6 +278,11 @@ class RangeLikeness(BetaLikeness):
     """
 
     name: ClassVar[str] = "range-based beta-likeness"
+    form: ClassVar[str] = "range"
+    places: ClassVar[bool] = True
+    example: ClassVar[str] = "2, epsilon = 5000"
+    # Without a length only single values are protected, which is the enhanced form already.
+    needs: ClassVar[Sequence[str]] = ("epsilon",)
     epsilon: float = 0.0
     relative: bool = False
 
@@ -256,10 +301,37 @@ class DeltaDisclosure(Measured):
 
     name: ClassVar[str] = "delta-disclosure"
     key: ClassVar[str] = "disclosure"
+    example: ClassVar[str] = "0.7"
     delta: float
 
     def __post_init__(self) -> None:
         number("DeltaDisclosure.delta", self.delta, above=0.0)
+
+
+def criteria(base: type[Criterion] = Criterion) -> list[type[Criterion]]:
+    """Return the criteria of this module that are of one base, in the order of their definition."""
+    return [
+        found
+        for found in globals().values()
+        if isinstance(found, type) and issubclass(found, base) and hasattr(found, "name")
+    ]
+
+
+def described(kind: type[Criterion]) -> str:
+    """Return the name of a criterion, or what a base has: its families and their forms.
+
+    >>> described(KAnonymity), described(LDiversity)
+    ('k-anonymity', 'l-diversity (distinct, entropy, recursive)')
+    """
+    if hasattr(kind, "name"):
+        return kind.name
+    forms: dict[str, list[str]] = {}
+    for each in criteria(kind):
+        forms.setdefault(each.family or each.name, []).append(each.form)
+    return ", ".join(
+        f"{family} ({', '.join(found)})" if any(found) else family
+        for family, found in forms.items()
+    )
 
 
 def misfits(criterion: Measured, attribute: Sensitive) -> list[Problem]:

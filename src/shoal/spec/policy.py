@@ -342,8 +342,7 @@ class Policy:
             attribute.name
             for attribute in schema.sensitive
             for criterion in self.measured
-            if criterion.attribute in (None, attribute.name)
-            and isinstance(criterion, TCloseness | SemanticLikeness | RangeLikeness)
+            if criterion.places and criterion.attribute in (None, attribute.name)
         )
 
     def check(self, schema: Schema) -> None:

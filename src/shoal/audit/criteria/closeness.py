@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.audit.criteria.measured import SLACK, Counts, Judge, Measure, check_attributes
+from shoal.audit.criteria.registry import checks
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
 from shoal.spec.hierarchy import Domain, Hierarchy
@@ -21,6 +22,7 @@ _Wholes: TypeAlias = NDArray[Any]
 _ROOM = 2**62
 
 
+@checks(TCloseness)
 def check(evidence: Evidence, criterion: TCloseness) -> list[Verdict]:
     """Compare the distance of every group from its window with t."""
     t = criterion.t

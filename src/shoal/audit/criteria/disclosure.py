@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.audit.criteria.measured import SLACK, Counts, Judge, Measure, check_attributes
+from shoal.audit.criteria.registry import checks
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
 from shoal.spec.hierarchy import Domain
@@ -14,6 +15,7 @@ from shoal.spec.policy import DeltaDisclosure
 __all__ = ["check", "disclosed"]
 
 
+@checks(DeltaDisclosure)
 def check(evidence: Evidence, criterion: DeltaDisclosure) -> list[Verdict]:
     """Compare |ln(q / p)| of every value of the window with delta; a value may not be absent."""
     delta = criterion.delta

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from shoal.audit.criteria.diversity import Measure, Tally, check_attributes
+from shoal.audit.criteria.registry import checks
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
 from shoal.spec.policy import EntropyLDiversity
@@ -15,6 +16,7 @@ __all__ = ["check"]
 _SLACK = 1e-9
 
 
+@checks(EntropyLDiversity)
 def check(evidence: Evidence, criterion: EntropyLDiversity) -> list[Verdict]:
     """Measure the entropy of every box, and of every group whenever rows were added to it."""
     least = math.log(criterion.l) - _SLACK

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.audit.criteria.registry import checks
 from shoal.audit.criteria.words import below, plural
 from shoal.audit.evidence import Crowds, Evidence
 from shoal.audit.maybe import n_matching
@@ -14,6 +15,7 @@ from shoal.spec.policy import KAnonymity
 __all__ = ["check"]
 
 
+@checks(KAnonymity)
 def check(evidence: Evidence, criterion: KAnonymity) -> list[Verdict]:
     """Count the different subjects of each box, and of each group at the moment of its release.
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.audit.criteria.measured import SLACK, Counts, Judge, Measure, check_attributes
+from shoal.audit.criteria.registry import checks
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
 from shoal.spec.hierarchy import Domain, Hierarchy
@@ -31,6 +32,7 @@ _Ints: TypeAlias = NDArray[np.int64]
 _Judged: TypeAlias = tuple[NDArray[np.bool_], _Floats]
 
 
+@checks(BasicLikeness)
 def check_basic(evidence: Evidence, criterion: BasicLikeness) -> list[Verdict]:
     """Compare the gain of every value with beta."""
 
@@ -41,6 +43,7 @@ def check_basic(evidence: Evidence, criterion: BasicLikeness) -> list[Verdict]:
     return _check(evidence, criterion, lambda domain, places: judge, or_less="")
 
 
+@checks(EnhancedLikeness)
 def check_enhanced(evidence: Evidence, criterion: EnhancedLikeness) -> list[Verdict]:
     """Compare the gain of every value with beta and -ln p."""
 
@@ -50,6 +53,7 @@ def check_enhanced(evidence: Evidence, criterion: EnhancedLikeness) -> list[Verd
     return _check(evidence, criterion, lambda domain, places: judge)
 
 
+@checks(SemanticLikeness)
 def check_semantic(evidence: Evidence, criterion: SemanticLikeness) -> list[Verdict]:
     """The same for every value, and for every node from the level downwards."""
 
@@ -73,6 +77,7 @@ def check_semantic(evidence: Evidence, criterion: SemanticLikeness) -> list[Verd
     return _check(evidence, criterion, judge_of)
 
 
+@checks(RangeLikeness)
 def check_range(evidence: Evidence, criterion: RangeLikeness) -> list[Verdict]:
     """The same for every run of neighbouring values that isn't longer than epsilon."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from shoal.audit.criteria.diversity import Measure, Tally, check_attributes
+from shoal.audit.criteria.registry import checks
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
 from shoal.spec.policy import RecursiveLDiversity
@@ -12,6 +13,7 @@ from shoal.spec.policy import RecursiveLDiversity
 __all__ = ["check"]
 
 
+@checks(RecursiveLDiversity)
 def check(evidence: Evidence, criterion: RecursiveLDiversity) -> list[Verdict]:
     """Compare the counts of every box, and of every group whenever rows were added to it."""
     level = int(criterion.l)
