@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup --durations 25
 
-.PHONY: help setup demo broker test lint types layers unit coverage benchtest torture soak bench figures clean
+.PHONY: help setup demo broker test lint types layers compiled plain nightly torture soak bench figures clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## / - /' | sed 's/^/make /'
@@ -24,7 +25,7 @@ demo: $(STAMP)  ## a live stream, anonymized before your eyes
 broker: $(STAMP)  ## a real Kafka broker on 127.0.0.1:9092, with the topics people and public
 	@$(BIN)/python -m shoal.testing.broker --port 9092 --topics people,public
 
-test: lint types layers unit coverage  ## all tests, as the CI runs them
+test: lint types layers compiled plain  ## the tests that the CI runs, in less than 15 minutes
 
 lint: $(STAMP)
 	@echo "==> lint"
@@ -39,17 +40,20 @@ layers: $(STAMP)
 	@echo "==> layers"
 	@$(BIN)/lint-imports --no-cache
 
-unit: $(STAMP)
-	@echo "==> tests and doctests, compiled (the first time compiles the kernels: a minute or two)"
-	@$(BIN)/python -m pytest -q tests src --doctest-modules -m 'not plain and not long' -n 2 --dist loadgroup
+compiled: $(STAMP)
+	@echo "==> engines and algorithms, compiled (from an empty cache it takes minutes to compile the kernels)"
+	@$(PYTEST) tests -m 'compiled and not nightly'
 
-coverage: $(STAMP)
-	@echo "==> the same tests and those with a broker and with crashes, in plain Python, with coverage"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests src --doctest-modules -m 'not long and not compiled' -n 2 --dist loadgroup \
+plain: $(STAMP)
+	@echo "==> everything else, in plain Python, with coverage"
+	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests src --doctest-modules -m 'not compiled and not nightly' \
 		--cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
-benchtest: $(STAMP)  ## that benchmarks and figures run from end to end, on little data
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/benchmarks -m long -n 2
+nightly: lint types layers  ## every test there is, compiled and in plain Python (hours)
+	@echo "==> all tests, compiled"
+	@$(PYTEST) tests src --doctest-modules
+	@echo "==> all tests, in plain Python"
+	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests src --doctest-modules
 
 torture: $(STAMP)  ## jobs on files and on Kafka, killed 500 times each, and at every call to the disk
 	@SHOAL_KILLS=500 SHOAL_CRASH_STEP=1 $(BIN)/python -m pytest -q tests/crashes -n 2

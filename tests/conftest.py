@@ -17,50 +17,50 @@ import pytest
 
 from shoal.testing.broker import NoBrokerError, create_topics, find_broker
 
-#: Folders whose tests use compiled code and run both ways; all others run once, in plain Python.
-BOTH_WAYS = ("algorithms", "engine")
-#: Tests of algorithms and kernels whose compiled code is compared with twins elsewhere.
-COMPARED = (
-    "test_tree_basic", "test_tree_density", "test_tree_full", "test_min_delay", "test_rtree",
-    "test_halves", "test_queue", "test_reuse_is_of_what_is_seen",
-)  # fmt: skip
+#: How the tests of a folder run in `make test`, the longest prefix first; all others run in plain
+#: Python with coverage. Nightly tests run in `make nightly` only, which runs everything both ways.
+FOLDERS = {
+    "algorithms": pytest.mark.compiled,
+    "engine": pytest.mark.compiled,
+    "engine/kernels": None,
+    "naive": pytest.mark.nightly,
+    "benchmarks": pytest.mark.nightly,
+    "crashes": pytest.mark.nightly,
+}
+#: Tests that use one of these take seconds each; one story of each is part of `make test`.
+SERVERS = {"kafka", "broker", "own", "spark"}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needn't run twice, compiled and not."""
+    """Mark tests by folder and by what they start, and say which ones share a worker."""
     here = Path(__file__).parent
     for item in items:
-        inside = (
-            item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] not in BOTH_WAYS
-        )
-        uses_broker = "kafka" in item.name or "broker" in item.path.name
-        # Twins are slow Python by themselves; beside their kernels they run both ways.
-        of_twins = "_twin" in item.path.stem and "equals" not in item.path.stem
-        of_twins = of_twins or item.path.stem in COMPARED
-        if inside or uses_broker or of_twins or "kafka" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.plain)
-        # Benchmarks and figures have a target of their own.
-        if item.path.parent.name == "benchmarks":
-            item.add_marker(pytest.mark.long)
-        if item.path.stem == "test_contract":
-            item.add_marker(pytest.mark.compiled)
-        item.add_marker(pytest.mark.xdist_group(_together(item)))
+        folder = item.path.parent.relative_to(here) if item.path.is_relative_to(here) else Path()
+        for path in (folder, *folder.parents):
+            if str(path) in FOLDERS:
+                _mark(item, FOLDERS[str(path)])
+                break
+        if SERVERS & set(getattr(item, "fixturenames", ())):
+            _mark(item, pytest.mark.nightly)
+        item.add_marker(pytest.mark.xdist_group(_worker_group(item)))
 
 
-def _together(item: pytest.Item) -> str:
-    """What one worker runs, so that no two compile the same: a file; of the contract, a recipe.
+def _mark(item: pytest.Item, mark: pytest.MarkDecorator | None) -> None:
+    """Mark a test, unless it says by itself how it runs."""
+    if mark is not None and not any(map(item.get_closest_marker, ("story", "plain"))):
+        item.add_marker(mark)
 
-    The R-tree family is one engine, which takes minutes to compile.
+
+def _worker_group(item: pytest.Item) -> str:
+    """Name the tests that one worker runs: those that share a server or a file.
+
+    The contract is spread by anonymizer: it is the longest file by far.
     """
-    params = getattr(getattr(item, "callspec", None), "params", {})
-    recipe = params.get("name", "") if item.path.stem == "test_contract" else ""
-    if str(recipe).startswith("tree-") or item.path.stem == "test_tree_equals_twin":
-        return "trees"
     if "spark" in getattr(item, "fixturenames", ()):
-        # One worker runs all that needs a cluster, so that there is one.
         return "spark"
-    return f"{item.path.stem}-{recipe}"
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    return f"{item.path}-{params.get('name', '') if item.path.stem == 'test_contract' else ''}"
 
 
 @pytest.fixture(autouse=True)

@@ -156,7 +156,6 @@ def test_a_child_that_fails_is_told(tmp_path):
         events_growth._call(SMALL, tmp_path, z=0, window=20.0, warm=30)
 
 
-@pytest.mark.long
 def test_what_is_not_there_is_left_out(tmp_path, monkeypatch, capsys):
     for name in ("RETAIL", "MSNBC"):
         monkeypatch.setattr(events_data, name, tmp_path / "nothing")
@@ -171,7 +170,6 @@ def test_what_is_not_there_is_left_out(tmp_path, monkeypatch, capsys):
 
 @needs_data
 @needs_peer
-@pytest.mark.long
 def test_events(tmp_path):
     page, values = tmp_path / "page.md", tmp_path / "values.json"
     page.write_text("# Page\n<!-- events:begin -->\n<!-- events:end -->\nend\n")

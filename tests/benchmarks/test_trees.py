@@ -312,7 +312,6 @@ def test_who_decides_otherwise_is_told():
 
 
 @needs_employees
-@pytest.mark.long
 def test_the_page(tmp_path):
     done = run("benchmarks.figures", "trees", "--quick", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -329,7 +328,6 @@ def test_the_page(tmp_path):
 
 @needs_employees
 @needs_adult
-@pytest.mark.long
 def test_trees(tmp_path):
     page, values = tmp_path / "page.md", tmp_path / "values.json"
     page.write_text("# Page\n<!-- trees:begin -->\n<!-- trees:end -->\nend\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 
-import pytest
 from benchmarks.figures.model import Reading
 from benchmarks.figures.z import settings
 from benchmarks.figures.z.classes import figure_8
@@ -47,7 +46,6 @@ def test_claims_are_computed():
     assert len(figure_2(sizes).panels[0].curves) == 4
 
 
-@pytest.mark.long
 def test_the_page(tmp_path):
     done = run("benchmarks.figures", "z", "--quick", "--out", tmp_path)
     assert done.returncode == 0, done.stderr

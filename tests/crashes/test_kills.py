@@ -57,7 +57,12 @@ def finish(job: FilesJob) -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "delay"), [("out.jsonl", "rows"), ("out/", "stream"), ("out/", "wall")]
+    ("output", "delay"),
+    [
+        ("out.jsonl", "rows"),
+        pytest.param("out/", "stream", marks=pytest.mark.story),
+        ("out/", "wall"),
+    ],
 )
 def test_killed_again_and_again_it_publishes_every_row_once(tmp_path, output, delay):
     draw = random.Random(output + delay)

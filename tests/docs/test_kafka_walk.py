@@ -52,6 +52,7 @@ def finish(folder: Path, words: list[str]) -> None:
         assert process.wait(60) == 0
 
 
+@pytest.mark.story
 def test_from_an_empty_topic_to_an_audited_output(tmp_path, kafka, topic, monkeypatch):
     source, sink = topic(), topic()
     here = walk(tmp_path, kafka, source, sink)

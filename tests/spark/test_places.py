@@ -18,8 +18,6 @@ from shoal.errors import CheckpointError, ParameterError
 from shoal.spark.places import MOST_SHARDS, Cut, Places
 from shoal.spec.policy import Window, ZAnonymity
 
-pytestmark = pytest.mark.plain
-
 PETS = Hierarchy.from_dict(
     {"*": {"Mammal": ["Cat", "Dog", "Rat"], "Bird": ["Owl", "Jay"], "Fish": ["Eel", "Cod", "Ide"]}}
 )

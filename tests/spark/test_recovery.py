@@ -25,8 +25,6 @@ from shoal.spark.shard_job import own_code
 from tests.spark.world import COLUMNS, Life, job_of, recipe_of
 from tests.world import SCHEMA, people
 
-pytestmark = pytest.mark.plain
-
 TABLE = people(60).select(COLUMNS)
 
 

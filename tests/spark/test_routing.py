@@ -20,8 +20,6 @@ from shoal.errors import ParameterError
 from shoal.spark.places import Cut, Places, Tree
 from shoal.spark.routing import shard_of, shard_sql
 
-pytestmark = pytest.mark.plain
-
 DATA = Path(__file__).parents[3] / "shared" / "data"
 PETS = Hierarchy.from_dict(
     {"*": {"Mammal": ["Cat", "Dog", "Rat"], "Bird": ["Owl", "Jay"], "Fish": ["Eel", "Cod", "Ide"]}}

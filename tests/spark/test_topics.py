@@ -10,7 +10,7 @@ from shoal.errors import JobError
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.spark.columns import CORRUPT
 
-pytestmark = [pytest.mark.plain, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.xdist_group("spark")
 
 COLUMNS = ("person", "age")
 

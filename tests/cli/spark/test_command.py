@@ -116,6 +116,7 @@ def test_what_only_spark_reads_is_no_matter_of_the_embedded_runner(
 # -- runs ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_a_job_that_is_stopped_and_goes_on(cluster, capfd):
     cluster.add(1500)
     with beside(*cluster.words, *HERE, "--follow", "--json") as running:
@@ -137,6 +138,7 @@ def test_a_job_that_is_stopped_and_goes_on(cluster, capfd):
     assert "kept: 9 of 9 promises, over 3,000 published rows" in capfd.readouterr().out
 
 
+@pytest.mark.nightly
 def test_spark_submit(cluster, capfd):
     cluster.add(1500)
     script = Path(sys.executable).with_name("spark-submit")
