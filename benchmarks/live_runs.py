@@ -18,7 +18,7 @@ from benchmarks.workloads import Workload
 from shoal.algorithms.castle import Castle
 from shoal.engine.base import Anonymizer
 from shoal.io import BadRow
-from shoal.io.base import Mark, Sink
+from shoal.io.base import CommitMark, Sink
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.io.kafka.sink import KafkaSink, refuse_started
 from shoal.io.kafka.source import KafkaSource
@@ -198,7 +198,7 @@ class _Topic:
     def check(self) -> None:
         refuse_started(self.settings, self.job)
 
-    def open(self, schema: pa.Schema, mark: Mark | None) -> Sink:
+    def open(self, schema: pa.Schema, mark: CommitMark | None) -> Sink:
         return KafkaSink(self.settings, schema, mark, job=self.job)
 
 
@@ -213,10 +213,10 @@ class _Refuse:
     def check(self) -> None:
         """There is nothing."""
 
-    def resume(self, mark: Mark) -> None:
+    def resume(self, mark: CommitMark) -> None:
         """There is nothing."""
 
-    def commit(self) -> Mark:
+    def commit(self) -> CommitMark:
         return {}
 
 

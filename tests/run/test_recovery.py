@@ -22,7 +22,7 @@ from shoal.algorithms.castle import Castle
 from shoal.arrow.release import Publish
 from shoal.audit import audit
 from shoal.errors import CheckpointError, JobError, ParameterError, ResourceError
-from shoal.io.base import BadRow, Chunk, Mark, Position, Span
+from shoal.io.base import BadRow, Chunk, CommitMark, Position, Span
 from shoal.run.intake import AHEAD
 from shoal.run.pipeline import Pipeline, Run
 from shoal.run.recovery import Recorder, Recovery
@@ -127,7 +127,7 @@ class Shelf:
         if self.rows:
             raise JobError(())
 
-    def open(self, schema: pa.Schema, mark: Mark | None) -> Sheet:
+    def open(self, schema: pa.Schema, mark: CommitMark | None) -> Sheet:
         if self._forgets:
             # What wasn't committed is gone, as in an aborted transaction.
             del self.rows[self.n_committed :]
@@ -153,7 +153,7 @@ class Sheet:
     def flush(self) -> None:
         pass
 
-    def commit(self) -> Mark:
+    def commit(self) -> CommitMark:
         self._shelf.n_committed = max(self._shelf.n_committed, self._at)
         return {"rows": self._at}
 
@@ -187,10 +187,10 @@ class Bin:
         if self.rows:
             raise JobError(())
 
-    def resume(self, mark: Mark) -> None:
+    def resume(self, mark: CommitMark) -> None:
         self._at = mark.get("rows", 0)
 
-    def commit(self) -> Mark:
+    def commit(self) -> CommitMark:
         return {"rows": self._at}
 
     @property
@@ -711,7 +711,7 @@ class Slow(Shelf):
         super().__init__(forgets=False)
         self._clock = clock
 
-    def open(self, schema: pa.Schema, mark: Mark | None) -> Sheet:
+    def open(self, schema: pa.Schema, mark: CommitMark | None) -> Sheet:
         sheet = super().open(schema, mark)
         write = sheet.write
 
@@ -744,7 +744,7 @@ class Waiting(Shelf):
         super().__init__(forgets=False)
         self.waits, self.told = threading.Event(), threading.Event()
 
-    def open(self, schema: pa.Schema, mark: Mark | None) -> Any:
+    def open(self, schema: pa.Schema, mark: CommitMark | None) -> Any:
         sheet: Any = super().open(schema, mark)
 
         def wait(batch: pa.RecordBatch) -> None:

@@ -1,8 +1,12 @@
-"""Sources and sinks: CSV, JSON lines, Parquet and Arrow, from and to files, pipes and stdio.
+"""Sources and sinks: where rows come from and go to.
 
-`open_source` and `open_sink` choose by the ending of the name; the classes behind them are here
-for those who want to be explicit. `open_replayable` and `open_durable` are for what must survive
-the end of its process. Nothing of Arrow is imported before it is used.
+`open_source` and `open_sink` choose the format by the ending of the name; the classes behind them
+are exported for explicit use. `open_replayable` and `open_durable` open files that a job can resume
+after a stop. Arrow isn't imported before it is used.
+
+The layers: `base` (the contract) and `connector` (what a connector registers), `streams` (bytes),
+`typed` and `text` (columns and lines), `formats` (one module for each file format), `files`,
+`kafka` and further connectors, `registry` (finds connectors).
 """
 
 from __future__ import annotations
@@ -11,35 +15,44 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal.io.base import BadRow, Chunk, Durable, Mark, Position, Replayable, Sink, Source, Span
+    from shoal.io.base import (
+        BadRow,
+        Chunk,
+        CommitMark,
+        DurableSink,
+        Position,
+        ReplayableSource,
+        Sink,
+        Source,
+        Span,
+    )
     from shoal.io.files.durable import open_durable
     from shoal.io.files.open import open_sink, open_source
     from shoal.io.files.private import QuarantineWriter, open_private
     from shoal.io.files.replayable import open_replayable
+    from shoal.io.formats import Format
     from shoal.io.formats.arrow import ArrowSink, ArrowSource
     from shoal.io.formats.csv import CsvSink, CsvSource
     from shoal.io.formats.jsonl import JsonSink, JsonSource
-    from shoal.io.formats.names import FORMATS, Format
     from shoal.io.formats.parquet import ParquetSink, ParquetSource
 
 __all__ = [
-    "FORMATS",
     "ArrowSink",
     "ArrowSource",
     "BadRow",
     "Chunk",
+    "CommitMark",
     "CsvSink",
     "CsvSource",
-    "Durable",
+    "DurableSink",
     "Format",
     "JsonSink",
     "JsonSource",
-    "Mark",
     "ParquetSink",
     "ParquetSource",
     "Position",
     "QuarantineWriter",
-    "Replayable",
+    "ReplayableSource",
     "Sink",
     "Source",
     "Span",
@@ -55,10 +68,9 @@ _HOMES = {
     "base": (
         "BadRow",
         "Chunk",
-        "Durable",
-        "Mark",
+        "DurableSink",
         "Position",
-        "Replayable",
+        "ReplayableSource",
         "Sink",
         "Source",
         "Span",
@@ -66,7 +78,7 @@ _HOMES = {
     "formats.csv": ("CsvSink", "CsvSource"),
     "files.durable": ("open_durable",),
     "files.open": ("open_sink", "open_source"),
-    "formats.names": ("FORMATS", "Format"),
+    "formats": ("Format",),
     "formats.arrow": ("ArrowSink", "ArrowSource"),
     "formats.jsonl": ("JsonSink", "JsonSource"),
     "formats.parquet": ("ParquetSink", "ParquetSource"),

@@ -1,4 +1,15 @@
-"""What every source gives and every sink takes."""
+"""The contract of sources and sinks.
+
+A connector implements four roles. A `Source` is read once, from its beginning. A
+`ReplayableSource` is one that a job with checkpoints can read: each chunk says where its rows lie
+(spans) and where to resume (a position), and the source can read both again: byte offsets of a
+file, offsets of a Kafka partition, a log sequence number of a change stream, a snapshot of a table
+format. A source that can't (a pipe, an unacknowledged queue) is refused where there are
+checkpoints. A `Sink` takes public rows. A `DurableSink` is one that a job with checkpoints can
+write: after a commit rows survive any crash, the commit returns a mark, and a sink opened at a mark
+takes no row twice. Positions and marks are plain JSON values of the connector's own choosing,
+without a value of a person; recovery stores them and returns them unchanged.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +31,11 @@ __all__ = [
     "BATCH_ROWS",
     "BadRow",
     "Chunk",
-    "Durable",
-    "Mark",
+    "CommitMark",
+    "DurableSink",
+    "Outlet",
     "Position",
-    "Replayable",
+    "ReplayableSource",
     "Sink",
     "Source",
     "Span",
@@ -31,22 +43,22 @@ __all__ = [
     "chunks",
 ]
 
-#: How many rows a chunk has at most, unless asked otherwise.
+#: The default maximum number of rows in a chunk.
 BATCH_ROWS = 65536
 
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that can't be read, and why.
+    """A row that can't be read, and the reason.
 
     Parameters
     ----------
     row
-        Its position in the input, from 0.
+        Its number in the input, from 0.
     reason
         What is wrong with it, without any value of it.
     raw
-        The row as it was, for the quarantine file; None where the format has no such thing.
+        The row as it was, for the quarantine file; None where the format has no raw rows.
         It is personal data, so the repr doesn't show it.
 
     >>> BadRow(7, "3 fields where 15 are expected", b"39,State-gov,77516")
@@ -58,22 +70,22 @@ class BadRow:
     raw: bytes | None = field(default=None, repr=False)
 
 
-#: Where a source stands, in its own words: plain values that JSON can carry. It holds no value of
-#: a person.
+#: Where a source resumes: plain values that JSON can carry, defined by the source. It holds no
+#: value of a person.
 Position: TypeAlias = dict[str, Any]
-#: How far an output has come, in the sink's own words: plain values that JSON can carry.
-Mark: TypeAlias = dict[str, Any]
+#: How much a sink has committed: plain values that JSON can carry, defined by the sink.
+CommitMark: TypeAlias = dict[str, Any]
 
 
 class Span(NamedTuple):
-    """Where rows lie in the input: of one stream (a file, a partition), from here to there.
+    """A range of positions in one stream of an input, such as a file or a partition.
 
     Parameters
     ----------
     stream
         The name of the stream inside its source.
     begin, end
-        The first position, and the one after the last; what they count is the source's business.
+        The first position, and the one after the last; the source defines what they count.
     """
 
     stream: str
@@ -83,20 +95,20 @@ class Span(NamedTuple):
 
 @dataclass(slots=True)
 class Chunk:
-    """Some consecutive rows of an input: those that could be read, and those that couldn't.
+    """Consecutive rows of an input: those that could be read, and those that couldn't.
 
     Parameters
     ----------
     batch
-        The rows that could be read, with the columns that were asked for, in that order.
+        The rows that could be read, with the requested columns, in that order.
     rows
-        The position in the input of each row of the batch, from 0; bad rows are counted.
+        The number of each row of the batch in the input, from 0; bad rows are counted.
     bad
-        The rows that couldn't be read, by position.
+        The rows that couldn't be read, in order.
     spans
-        Where the rows lie, if the source can give them again.
+        Where the rows lie, if the source is replayable.
     position
-        Where the source stands after these rows, if it can go on from there.
+        Where the source resumes after these rows, if it is replayable.
     """
 
     batch: pa.RecordBatch
@@ -113,112 +125,122 @@ class Chunk:
 class Source(Protocol):
     """An input that can be read once, from its beginning.
 
-    Iterating gives chunks in the order of the input. Where the input breaks off, everything
-    before the break has been given when `ResourceError` is raised.
+    Iteration yields chunks in the order of the input. Where the input breaks off, everything
+    before the break is yielded before `ResourceError` is raised.
     """
 
     @property
     def schema_names(self) -> tuple[str, ...]:
-        """The columns that the input has, asked for or not."""
+        """The columns that the input has, requested or not."""
         ...
 
     def __iter__(self) -> Iterator[Chunk]: ...
 
     def describe(self) -> str:
-        """What is read, for a message: the name and the format."""
+        """Return the name and the format, for messages."""
         ...
 
     def close(self) -> None:
-        """Let go of the file. Standard input stays open."""
+        """Close the input. Standard input stays open."""
         ...
 
 
 @runtime_checkable
-class Replayable(Source, Protocol):
-    """A source that can be read again, and go on where it was: what recovery needs.
+class ReplayableSource(Source, Protocol):
+    """A source that can be read again and resumed, as recovery needs.
 
-    Every chunk it gives has spans and a position. The order of events is: `seek` or not, then
-    `replay` any number of times, then iteration. What `replay` gives is, row by row and bad row by
-    bad row, what iteration gave under the same spans.
+    Every chunk has spans and a position. The order of calls is: `seek` or not, then `replay` any
+    number of times, then iteration. `replay` returns, row by row and bad row by bad row, what
+    iteration yielded with the same spans.
     """
 
     def begins_at(self) -> Position | None:
-        """The position before the first chunk; None if it is the beginning of all there is."""
+        """Return the position before the first chunk; None if it is the very beginning."""
         ...
 
     def seek(self, position: Position) -> None:
-        """Go on from a position that one of this source's chunks had, or from `begins_at`."""
+        """Continue from a position that a chunk of this source had, or from `begins_at`."""
         ...
 
     def replay(self, spans: Sequence[Span]) -> Chunk:
-        """Give once more the rows of these spans, which come next.
+        """Read the rows of these spans again, which come next.
 
         Raises
         ------
         CheckpointError
-            If they are gone or have changed.
+            If the rows are gone or have changed.
         """
         ...
 
     def stop(self) -> None:
-        """End the iteration soon, also one that waits for rows. May be called by any thread."""
+        """End the iteration soon, even while it waits for rows. Any thread may call this."""
         ...
 
     def lag(self) -> int | None:
-        """How much is known to wait unread, in whatever the spans count; None if unknown."""
+        """Return how much is unread, in the unit of the spans; None if unknown."""
         ...
 
 
 class Sink(Protocol):
     """An output that takes batches of public rows, in order.
 
-    Columns of labels may be dictionaries that differ from batch to batch; what is written is
-    plain, so nothing that a dictionary holds beside the rows gets out.
+    Columns of labels may be dictionaries that differ from batch to batch. They are written as plain
+    values, so that no value of a dictionary that the rows don't use is published.
     """
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take some rows; when they are visible to a reader depends on the format."""
+        """Write some rows; when a reader sees them depends on the sink."""
         ...
 
     def flush(self) -> None:
-        """Hand to the operating system whatever the format lets be read already."""
+        """Make visible to readers what the format allows to be read already."""
         ...
 
     def close(self) -> None:
-        """Finish the output. Every row written is then in it. Closing twice does no harm."""
+        """Finish the output, with every row written. Closing twice does no harm."""
         ...
 
 
 @runtime_checkable
-class Durable(Sink, Protocol):
-    """A sink that survives the end of its process: it knows what it has, and takes no row twice.
+class DurableSink(Sink, Protocol):
+    """A sink that a run can resume: it knows which rows it has, and takes no row twice.
 
-    It is opened at a mark, and given all rows from that mark on, though it may have some of them
-    already: from a run that was killed after it had handed them over. Those it drops.
+    It is opened at a mark, and all rows from that mark on are written to it, though it may have
+    some of them already, from a run that was killed. Those it drops.
     """
 
-    def commit(self) -> Mark:
-        """Make all rows so far durable, and give the mark to go on from.
+    def commit(self) -> CommitMark:
+        """Make all rows so far durable; return the mark to resume from.
 
-        Once it has returned, no crash takes them back, and a reader has or will have them.
+        Once it has returned, the rows survive any crash, and readers see them sooner or later.
         """
         ...
 
     def abandon(self) -> None:
-        """Let go of it as a crash would: nothing more becomes durable, nothing is finished."""
+        """Release resources as a crash would: nothing more becomes durable, nothing is finished."""
         ...
 
     @property
     def n_ahead(self) -> int:
-        """How much it has of what it hasn't been given yet; 0 once it has all been given again.
+        """How much it has that hasn't been written again, in rows or bytes."""
+        ...
 
-        In rows or in bytes, as the sink likes.
-        """
+
+@runtime_checkable
+class Outlet(Protocol):
+    """Opens a sink when a run knows the columns of its output."""
+
+    def check(self) -> None:
+        """Raise an error if there are rows already, to which a new job would add."""
+        ...
+
+    def open(self, schema: pa.Schema, mark: CommitMark | None) -> Sink:
+        """Open the sink at the mark from which a job resumes; None for a new job."""
         ...
 
 
 def choose_columns(have: Sequence[str], asked: Sequence[str] | None, where: str) -> tuple[str, ...]:
-    """Check that the columns asked for exist; without any asked for, give all.
+    """Check that the requested columns exist; if none are requested, return all.
 
     Raises
     ------
@@ -234,19 +256,19 @@ def choose_columns(have: Sequence[str], asked: Sequence[str] | None, where: str)
     """
     twice = [name for name, count in Counter(have).items() if count > 1]
     if twice:
-        # A file without a header has a person's values here, so columns are named by place.
+        # Without a header these are values of a person, so the columns are named by number.
         places = [str(place) for place, name in enumerate(have, 1) if name == twice[0]]
         raise ResourceError(
             f"{where}: columns {' and '.join(places)} have the same name. "
-            "Give each column a name of its own, in a header line."
+            "Give each column its own name, in a header line."
         )
     if asked is None:
         return tuple(have)
     missing = [name for name in asked if name not in have]
     if missing:
-        # Where nothing fits, the "header" may be a person's row: then it isn't listed.
+        # Where no column fits, the "header" may be a person's row: then it isn't shown.
         is_header = len(missing) < len(asked)
-        lost = f"None of the columns asked for is among its {len(have)}: has it a header?"
+        lost = f"None of the requested columns is among its {len(have)}: does it have a header?"
         problems = []
         for name in missing:
             known = have if is_header else difflib.get_close_matches(name, have, n=1)
@@ -259,9 +281,9 @@ def choose_columns(have: Sequence[str], asked: Sequence[str] | None, where: str)
 def chunks(
     batch: pa.RecordBatch, first_row: int, bad: list[BadRow], batch_rows: int
 ) -> Iterator[Chunk]:
-    """Give a batch as chunks of at most so many rows, each with its positions and bad rows.
+    """Yield a batch as chunks of at most ``batch_rows`` rows, each with row numbers and bad rows.
 
-    ``first_row`` is the position of the first row, good or bad; together they are consecutive.
+    ``first_row`` is the number of the first row, good or bad; together they are consecutive.
     """
     n_rows = batch.num_rows + len(bad)
     rows = np.arange(first_row, first_row + n_rows, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Bytes in and out, with every failure of the environment said in one sentence."""
+"""Bytes in and out, compressed or not; every failure of the environment is one clear sentence."""
 
 from __future__ import annotations
 
@@ -16,9 +16,24 @@ from typing import IO, Any
 import pyarrow as pa
 
 from shoal.errors import ResourceError
-from shoal.io.formats.names import STDIO
 
-__all__ = ["Exact", "Input", "Output", "compressed", "open_input", "open_output", "reading", "why"]
+__all__ = [
+    "COMPRESSIONS",
+    "STDIO",
+    "ExactReader",
+    "Input",
+    "Output",
+    "compressed",
+    "open_input",
+    "open_output",
+    "os_reason",
+    "read_errors",
+]
+
+#: The name that stands for standard input or output.
+STDIO = "-"
+#: The compressions, by the ending that means each.
+COMPRESSIONS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd", "lz4": "lz4"}
 
 _WRITE_BYTES = 1 << 20
 _REASONS = {
@@ -34,8 +49,8 @@ _REASONS = {
 }
 
 
-def why(error: OSError) -> str:
-    """Say in words why the operating system refused."""
+def os_reason(error: OSError) -> str:
+    """Return in words why the operating system refused."""
     code = error.errno
     if code is None:
         # Arrow raises OSError with a text of its own, which might quote the data.
@@ -44,22 +59,22 @@ def why(error: OSError) -> str:
 
 
 @contextmanager
-def reading(name: str, otherwise: str) -> Iterator[None]:
-    """Say failures of reading as `ResourceError`; ``otherwise`` is what broken data means.
+def read_errors(name: str, otherwise: str) -> Iterator[None]:
+    """Turn failures of reading into `ResourceError`; ``otherwise`` is the reason for broken data.
 
     Arrow's own messages quote values, so they are neither shown nor chained.
     """
     try:
         yield
     except OSError as error:
-        reason = otherwise if error.errno is None else why(error)
+        reason = otherwise if error.errno is None else os_reason(error)
         raise ResourceError(f"{name}: can't be read: {reason}.") from None
     except (pa.ArrowException, UnicodeError):
         raise ResourceError(f"{name}: can't be read: {otherwise}.") from None
 
 
 class Input:
-    """The bytes of a file, pipe or standard input, as they come."""
+    """The bytes of a file, pipe or standard input, as they arrive."""
 
     def __init__(self, raw: IO[bytes], name: str, *, owned: bool = True) -> None:
         self.name = name
@@ -70,17 +85,17 @@ class Input:
 
     @property
     def seekable_file(self) -> IO[bytes] | None:
-        """The file itself, where it can be read in any order."""
+        """The file itself if it can be read in any order, else None."""
         return None if self._live else self._raw
 
     @property
     def live(self) -> bool:
-        """Whether bytes come from somebody who may still be writing."""
+        """Whether the bytes come from a process that may still be writing."""
         return self._live
 
     def read(self, n_bytes: int) -> bytes:
-        """Give at most so many bytes: of a pipe what is there; nothing only at the end."""
-        with reading(self.name, "the file is damaged or cut off"):
+        """Read at most ``n_bytes``: of a pipe what has arrived; nothing only at the end."""
+        with read_errors(self.name, "the file is damaged or cut off"):
             data = self._read(n_bytes)
             if not self._live or not data:
                 return data
@@ -104,14 +119,14 @@ class Input:
             return False
 
     def close(self) -> None:
-        """Let go of the file; standard input stays open."""
+        """Close the file; standard input stays open."""
         if not self.closed and self._owned:
             self._raw.close()
         self.closed = True
 
 
-class _Inflated(Input):
-    """The bytes inside a compressed file. They come in blocks of the compression."""
+class _DecompressedInput(Input):
+    """The content of a compressed file. It arrives in the blocks of the compression."""
 
     def __init__(self, inner: Input, compression: str) -> None:
         self.name = inner.name
@@ -129,7 +144,7 @@ class _Inflated(Input):
         return self._inner.live
 
     def read(self, n_bytes: int) -> bytes:
-        with reading(self.name, "the compressed data is damaged or cut off"):
+        with read_errors(self.name, "the compressed data is damaged or cut off"):
             data: bytes = self._raw.read(n_bytes)
             return data
 
@@ -138,8 +153,8 @@ class _Inflated(Input):
         self.closed = True
 
 
-class Exact:
-    """An input from which a reader gets exactly as many bytes as it asks for, but for the end."""
+class ExactReader:
+    """Reads exactly as many bytes from an input as are asked for, except at the end."""
 
     def __init__(self, source: Input) -> None:
         self._source = source
@@ -147,12 +162,12 @@ class Exact:
         self.closed = False
 
     def peek(self, n_bytes: int) -> bytes:
-        """Look at the next bytes without taking them."""
+        """Return the next bytes without consuming them."""
         self._ahead = self.read(n_bytes)
         return self._ahead
 
     def read(self, n_bytes: int) -> bytes:
-        """Take the next bytes; fewer than asked for only at the end."""
+        """Read the next bytes; fewer than asked for only at the end."""
         parts = [self._ahead[:n_bytes]]
         self._ahead = self._ahead[n_bytes:]
         missing = n_bytes - len(parts[0])
@@ -162,15 +177,15 @@ class Exact:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def close(self) -> None:
-        """Nothing is to be let go of here: the input is closed by whoever opened it."""
+        """Do nothing but note it: the input is closed by its opener."""
         self.closed = True
 
 
 class Output:
     """Bytes to a file, pipe or standard output, gathered into large writes until `flush`.
 
-    After a failure it is broken: what was gathered is dropped, writing fails again, and closing is
-    silent, so that the first error is the one that is told.
+    After a failure it is broken: gathered bytes are dropped, writing fails again, and closing is
+    silent, so that the first error is the one reported.
     """
 
     def __init__(self, raw: IO[bytes], name: str, *, owned: bool = True) -> None:
@@ -188,7 +203,7 @@ class Output:
         return self._error is not None
 
     def write(self, data: Any) -> int:
-        """Take bytes, or anything that has the buffer interface."""
+        """Write bytes, or anything that has the buffer interface."""
         view = memoryview(data)
         if self._error is not None:
             raise self._error
@@ -199,7 +214,7 @@ class Output:
         return view.nbytes
 
     def flush(self) -> None:
-        """Hand everything to the operating system."""
+        """Pass everything to the operating system."""
         pending, self._pending, self._n_pending = self._pending, [], 0
         if not pending or self.broken:
             return
@@ -214,29 +229,29 @@ class Output:
             self._raw.flush()
         except OSError as error:
             gone = error.errno in (errno.EPIPE, errno.ECONNRESET)
-            what = f"can't be written: {why(error)}."
+            what = f"can't be written: {os_reason(error)}."
             what = "the reader of the output went away." if gone else what
             self._error = ResourceError(f"{self.name}: {what}")
             raise self._error from None
 
     def sync(self) -> None:
-        """Have the disk keep everything so far: it survives a loss of power."""
+        """Sync everything so far to the disk, so that it survives a loss of power."""
         self.flush()
         if self._error is not None:
             raise self._error
         try:
             os.fsync(self._raw.fileno())
         except OSError as error:
-            self._error = ResourceError(f"{self.name}: can't be written: {why(error)}.")
+            self._error = ResourceError(f"{self.name}: can't be written: {os_reason(error)}.")
             raise self._error from None
 
     def drop(self) -> None:
-        """Write nothing more, and let go of the file."""
+        """Write nothing more, and close the file."""
         self._error = self._error or ResourceError(f"{self.name}: was given up.")
         self.close()
 
     def close(self) -> None:
-        """Hand over what is left and let go of the file; standard output stays open."""
+        """Write what is left and close the file; standard output stays open."""
         if self.closed:
             return
         self.closed = True
@@ -252,15 +267,15 @@ def open_input(path: str | os.PathLike[str], compression: str | None = None) -> 
     if os.fspath(path) == STDIO:
         source = Input(_stdio(sys.stdin, "rb"), "standard input", owned=False)
     else:
-        with reading(os.fspath(path), "the file is damaged"):
+        with read_errors(os.fspath(path), "the file is damaged"):
             source = Input(io.FileIO(path, "rb"), os.fspath(path))
-    return source if compression is None else _Inflated(source, compression)
+    return source if compression is None else _DecompressedInput(source, compression)
 
 
 def open_output(path: str | os.PathLike[str], *, private: bool = False) -> Output:
-    """Create or empty a file, or take standard output for ``-``.
+    """Create or empty a file, or use standard output for ``-``.
 
-    A private file can be read and written by its owner only, also if it was there before.
+    A private file can be read and written by its owner only, even if it existed before.
     """
     name = os.fspath(path)
     if name == STDIO:
@@ -274,14 +289,14 @@ def open_output(path: str | os.PathLike[str], *, private: bool = False) -> Outpu
         os.fchmod(number, 0o600)
         return Output(raw, name)
     except OSError as error:
-        reason = why(error)
+        reason = os_reason(error)
         if error.errno == errno.ENOENT:
             reason = f"the folder {Path(path).parent} doesn't exist. Create it first"
         raise ResourceError(f"{name}: can't be written: {reason}.") from None
 
 
-class _Deflated:
-    """A compression before an output, with the face of an `Output`."""
+class _CompressedOutput:
+    """Compresses what is written to an output; has the methods of `Output` that sinks use."""
 
     def __init__(self, output: Output, compression: str) -> None:
         self._output = output
@@ -314,13 +329,13 @@ class _Deflated:
             self._output.close()
 
 
-def compressed(output: Output, compression: str | None) -> Output | _Deflated:
-    """Put a compression before an output, if there is one."""
-    return output if compression is None else _Deflated(output, compression)
+def compressed(output: Output, compression: str | None) -> Output | _CompressedOutput:
+    """Return an output that compresses, or the output itself if there is no compression."""
+    return output if compression is None else _CompressedOutput(output, compression)
 
 
 def is_regular(raw: IO[bytes]) -> bool:
-    """Whether a file is one on a disk, or bytes in memory, rather than a pipe or a terminal."""
+    """Return whether a file is on a disk or in memory, rather than a pipe or a terminal."""
     try:
         return stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
     except (OSError, AttributeError):
@@ -328,8 +343,8 @@ def is_regular(raw: IO[bytes]) -> bool:
 
 
 def _stdio(stream: Any, mode: str) -> IO[bytes]:
-    # Beneath Python's own buffering: what it holds back after a failure would be tried again,
-    # and complained about, when the interpreter ends.
+    # Below Python's own buffering: what it buffers after a failure would be written again, and
+    # fail again, when the interpreter exits.
     try:
         return io.FileIO(stream.fileno(), mode, closefd=False)
     except (OSError, AttributeError):

@@ -35,7 +35,7 @@ from shoal.arrow.release import Publish
 from shoal.engine.base import Anonymizer
 from shoal.engine.space import Loss
 from shoal.errors import JobError, Problem, did_you_mean
-from shoal.io.formats.names import tell_format
+from shoal.io.formats import file_type
 from shoal.job.domains import Files, quasi_domain, sensitive_domain
 from shoal.job.endpoints import (
     Checkpoints,
@@ -309,7 +309,7 @@ class _Reader:
     def _bad_rows(self, raw: BadRowsForm) -> BadRows:
         try:
             # Told now, and not when the first bad row comes.
-            tell_format(raw.file)
+            file_type(raw.file)
         except JobError as error:
             problem = error.problems[0]
             raise JobError(dataclasses.replace(problem, key="bad_rows.file")) from None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from shoal.errors import ShoalError
-from shoal.io.base import Replayable, Source, Span
+from shoal.io.base import ReplayableSource, Source, Span
 from shoal.run.intake import EncodedChunk, Intake
 
 __all__ = ["Reader"]
@@ -44,7 +44,7 @@ class Reader:
     def stop(self) -> None:
         """End soon; a source that can be told is told. May be called by a signal."""
         self._stopped.set()
-        if isinstance(self._source, Replayable):
+        if isinstance(self._source, ReplayableSource):
             self._source.stop()
 
     def get(self, timeout: float) -> EncodedChunk | BaseException | None:
@@ -57,7 +57,7 @@ class Reader:
         """
         return self._queue.get(timeout=timeout)
 
-    def again(self, source: Replayable, spans: Sequence[Span], at: float) -> EncodedChunk:
+    def again(self, source: ReplayableSource, spans: Sequence[Span], at: float) -> EncodedChunk:
         """Take once more what was taken before; before `start` only."""
         return self._intake.take(source.replay(spans), at)
 

@@ -23,7 +23,7 @@ from shoal.arrow.release import Publish
 from shoal.engine.base import Anonymizer
 from shoal.errors import CheckpointError, ParameterError, ResourceError
 from shoal.events import event
-from shoal.io.base import BadRow, Mark, Position, Replayable, Source
+from shoal.io.base import BadRow, CommitMark, Position, ReplayableSource, Source
 from shoal.metrics import Summary
 from shoal.run.clock import Clock
 from shoal.run.core import CoreState, RunCore
@@ -60,11 +60,11 @@ class Quarantine(Protocol):
         """Refuse if there are rows already: a job that starts anew mustn't add to them."""
         ...
 
-    def resume(self, mark: Mark) -> None:
+    def resume(self, mark: CommitMark) -> None:
         """Go on from a mark; before any row is taken."""
         ...
 
-    def commit(self) -> Mark:
+    def commit(self) -> CommitMark:
         """Make all rows so far durable; give the mark to go on from."""
         ...
 
@@ -191,7 +191,7 @@ class Run:
     def lag(self) -> int | None:
         """How much the source knows to wait unread."""
         source = self._reader.source
-        return source.lag() if isinstance(source, Replayable) else None
+        return source.lag() if isinstance(source, ReplayableSource) else None
 
     @property
     def n_written(self) -> int:
@@ -365,7 +365,7 @@ class Run:
         facts |= {"position": self._position, "clock": self._clock()}
         bad = self._on_bad.commit() if isinstance(self._on_bad, Quarantine) else {}
 
-        def save(seq: int, marks: dict[str, Mark]) -> None:
+        def save(seq: int, marks: dict[str, CommitMark]) -> None:
             told = {"seq": seq, "marks": marks | {"quarantine": bad}}
             try:
                 recorder.save(number, facts | told, arrays, batches)
@@ -388,7 +388,7 @@ class Run:
             self._on_bad.check()
             recorder.resume()
             facts, arrays, batches = self._core.snapshot()
-            assert isinstance(self._reader.source, Replayable)
+            assert isinstance(self._reader.source, ReplayableSource)
             begin = self._reader.source.begins_at()
             facts |= {"position": begin, "clock": None, "seq": 0, "marks": {}}
             recorder.save(0, facts, arrays, batches)
@@ -413,7 +413,7 @@ class Run:
         quarantine.resume(marks.get("quarantine", {}))
         self._position = facts["position"]
         if self._position is not None:
-            assert isinstance(self._reader.source, Replayable)
+            assert isinstance(self._reader.source, ReplayableSource)
             self._reader.source.seek(self._position)
         if facts["clock"] is not None:
             self._clock.resume(facts["clock"])
@@ -425,7 +425,7 @@ class Run:
     def _live_again(self, entries: Iterable[Entry]) -> None:
         """Do once more what the journal tells; a stop meanwhile leaves all as it was."""
         source = self._reader.source
-        assert isinstance(source, Replayable)
+        assert isinstance(source, ReplayableSource)
         latest = -np.inf
         for entry in entries:
             if self._stop.is_set():
@@ -468,7 +468,7 @@ class Run:
 
 
 def _refuse_forgetful(source: Source, on_bad: object) -> None:
-    if not isinstance(source, Replayable):
+    if not isinstance(source, ReplayableSource):
         raise ParameterError("source", "can't be read again, which recovery needs")
     if not isinstance(on_bad, Quarantine):
         raise ParameterError("on_bad", "can't be gone on with, which recovery needs")

@@ -18,7 +18,7 @@ from shoal.arrow.trace import Tracer, trace_schema
 from shoal.arrow.z.release import CellPublisher
 from shoal.arrow.z.trace import CellTracer, cell_trace_schema
 from shoal.engine.kernels.arrays import Ints
-from shoal.io.base import Durable, Mark, Sink
+from shoal.io.base import CommitMark, DurableSink, Sink
 from shoal.spec.schema import Schema
 
 __all__ = ["Outlet", "Plain", "Writer"]
@@ -37,7 +37,7 @@ class Outlet(Protocol):
         """Refuse if there are rows already: a job that starts anew mustn't add to them."""
         ...
 
-    def open(self, schema: pa.Schema, mark: Mark | None) -> Sink:
+    def open(self, schema: pa.Schema, mark: CommitMark | None) -> Sink:
         """Open it: at a mark where a job goes on, or anew."""
         ...
 
@@ -51,7 +51,7 @@ class Plain:
     def check(self) -> None:
         """Refuse nothing: what is there is overwritten."""
 
-    def open(self, schema: pa.Schema, mark: Mark | None) -> Sink:
+    def open(self, schema: pa.Schema, mark: CommitMark | None) -> Sink:
         """Open it."""
         return self._opener(schema)
 
@@ -89,7 +89,7 @@ class Writer:
         self._outlet, self._trace = outlet, trace
         #: Where the output and its sinks stand, for a run that goes on.
         self._seq = 0
-        self._marks: dict[str, Mark] | None = None
+        self._marks: dict[str, CommitMark] | None = None
         self._on_release = on_release
         self._tasks: queue.Queue[Callable[[], None] | None] = queue.Queue(QUEUE)
         self._failure: BaseException | None = None
@@ -153,7 +153,7 @@ class Writer:
             if outlet is not None:
                 outlet.check()
 
-    def resume(self, seq: int, marks: dict[str, Mark]) -> None:
+    def resume(self, seq: int, marks: dict[str, CommitMark]) -> None:
         """Go on with row ``seq`` of the output, the sinks being at their marks; before `open`."""
         self._seq, self._marks = seq, marks
 
@@ -171,7 +171,7 @@ class Writer:
         """Count rows that were decided in time, but are handed over after so many seconds."""
         self._clock, self._patience = clock, patience
 
-    def barrier(self, then: Callable[[int, dict[str, Mark]], None]) -> None:
+    def barrier(self, then: Callable[[int, dict[str, CommitMark]], None]) -> None:
         """Once all that was put before is written and durable, call with seq and marks."""
         self._put(lambda: then(self._place(), self._commit()))
 
@@ -185,7 +185,7 @@ class Writer:
         """How much the sinks have of what they haven't been given, when all tasks are done."""
         self.drain()
         sinks = (self._sink, self._lines)
-        return sum(sink.n_ahead for sink in sinks if isinstance(sink, Durable))
+        return sum(sink.n_ahead for sink in sinks if isinstance(sink, DurableSink))
 
     def quarantined(
         self,
@@ -230,7 +230,7 @@ class Writer:
         for sink in (self._sink, self._lines):
             if sink is not None:
                 try:
-                    if isinstance(sink, Durable) and (failed or self._failure):
+                    if isinstance(sink, DurableSink) and (failed or self._failure):
                         sink.abandon()
                     else:
                         sink.close()
@@ -274,9 +274,9 @@ class Writer:
     def _place(self) -> int:
         return self._seq if self._publisher is None else self._publisher.upcoming
 
-    def _commit(self) -> dict[str, Mark]:
+    def _commit(self) -> dict[str, CommitMark]:
         sinks = {"output": self._sink, "trace": self._lines}
-        return {name: s.commit() for name, s in sinks.items() if isinstance(s, Durable)}
+        return {name: s.commit() for name, s in sinks.items() if isinstance(s, DurableSink)}
 
     def _write(self, departures: Departures, *, is_replay: bool) -> None:
         assert self._publisher is not None

@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.io.files.atomic import atomic_write
-from shoal.io.formats.names import tell_format
+from shoal.io.formats import file_type
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.job import Job
 from shoal.job.endpoints import Input, Output
@@ -65,7 +65,7 @@ def _format(section: str, path: str, name: str | None) -> str:
             Problem(f"{section}.path", "is missing: Spark reads and writes no pipes", None,
                     f"Set {section}.path to a folder that all machines reach")
         )  # fmt: skip
-    found = name or (tell_format(path).name if Path(path).suffix else None)
+    found = name or (file_type(path).name if Path(path).suffix else None)
     if found is None and section == "output":
         found = "parquet"
     if found not in _FORMATS:

@@ -17,7 +17,7 @@ from shoal.arrow.order import Departures
 from shoal.arrow.publishing import fitting, subject_type, subjects_in, tracer_of
 from shoal.errors import DataError
 from shoal.io.base import BadRow, Chunk
-from shoal.io.files.atomic import atomic_write, put_in_place
+from shoal.io.files.atomic import atomic_write, rename_synced
 from shoal.io.files.private import QuarantineWriter
 from shoal.spark.columns import CORRUPT, ROW, TICK
 from shoal.spark.ledger import Turn
@@ -162,7 +162,7 @@ class ShardIO:
             self._bad.close()
             with self._aside.open("rb") as file:
                 os.fsync(file.fileno())
-            put_in_place(self._aside, self._bad_path)
+            rename_synced(self._aside, self._bad_path)
         if self._recipe.traced:
             write_lines(lines_path(self._folder, self._turn), self._lines)
 

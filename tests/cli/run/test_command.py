@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.cli.run import command as run_module
-from shoal.io.formats.names import FORMATS
+from shoal.io import formats
 from tests.world import POLICY, SCHEMA, people, read, shoal, with_gaps, write, write_job
 
 Monkey = pytest.MonkeyPatch
@@ -46,7 +46,7 @@ def folder(monkeypatch, tmp_path):
     return Folder(monkeypatch, tmp_path)
 
 
-ENDINGS = [*FORMATS, "csv.gz", "jsonl.zst", "tsv.bz2"]
+ENDINGS = [*formats.names(), "csv.gz", "jsonl.zst", "tsv.bz2"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -150,7 +150,7 @@ def test_an_output_with_rows_is_not_begun_anew(live, capfd):
 def test_an_output_that_cant_go_on_is_refused_before_anything_is_read(live, capfd, name):
     live.output = name if name == "-" else live.path / name
     assert live.run() == 2
-    assert "can't be continued after a stop" in capfd.readouterr().err
+    assert "can't be resumed after a stop" in capfd.readouterr().err
 
 
 def test_a_pipe_cant_be_read_again(live, capfd):

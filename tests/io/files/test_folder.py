@@ -245,7 +245,7 @@ def test_a_file_that_goes_away_unread_is_left(folder, caplog):
         assert source.lag() == 2 + 4 + 4
         (folder / "b.csv").unlink()
         assert rows_of(list(source))[0] == [{"a": "1"}, {"a": "3"}]
-    assert "b.csv: was taken away before it was read" in caplog.text
+    assert "b.csv: was removed before it was read" in caplog.text
 
 
 def test_typed_files_of_a_folder(folder):

@@ -10,8 +10,8 @@ import pytest
 
 from shoal.errors import CheckpointError, JobError, ResourceError
 from shoal.io import open_replayable
-from shoal.io.files.byte_ranges import Growing, Truncated
-from shoal.io.files.rotation import generations, heirs
+from shoal.io.files.random_access import FileTruncated, GrowingFile
+from shoal.io.files.rotation import generations, successors
 from tests.io.files.replayable import reading, rows_of, told, wait_until
 
 
@@ -136,8 +136,8 @@ def test_dated_generations_come_in_order(tmp_path):
         path.with_name(name).touch()
     found = generations(path)
     assert list(found) == ["x.csv-20260101", "x.csv-20260102", "x.csv.1", "x.csv"]
-    assert heirs(path, found, found["x.csv-20260101"]) == ["x.csv-20260102", "x.csv"]
-    assert heirs(path, found, found["x.csv.1"]) == ["x.csv"]
+    assert successors(path, found, found["x.csv-20260101"]) == ["x.csv-20260102", "x.csv"]
+    assert successors(path, found, found["x.csv.1"]) == ["x.csv"]
     assert generations(tmp_path / "none" / "x.csv") == {}
 
 
@@ -184,7 +184,7 @@ def test_a_file_that_is_emptied_begins_anew_with_a_warning(path, caplog):
     assert spans[1][0].stream != spans[2][0].stream
     with (
         contextlib.closing(open_replayable(path, ["a"], follow=True)) as source,
-        pytest.raises(CheckpointError, match="is gone, shorter, or begins otherwise"),
+        pytest.raises(CheckpointError, match="is gone, shorter, or begins differently"),
     ):
         source.replay(spans[0])
     # copytruncate leaves a copy, which has another inode.
@@ -195,18 +195,18 @@ def test_a_file_that_is_emptied_begins_anew_with_a_warning(path, caplog):
 
 
 def test_a_file_that_was_emptied_and_has_grown_since_is_noticed(path):
-    byte_ranges = Growing(path)
-    with contextlib.closing(byte_ranges):
-        assert byte_ranges.read_at(0, 6) == b"a,b\n1,"
-        assert byte_ranges.read_at(6, 100) == b"x\n"
+    file = GrowingFile(path)
+    with contextlib.closing(file):
+        assert file.read_at(0, 6) == b"a,b\n1,"
+        assert file.read_at(6, 100) == b"x\n"
         path.write_text("a,b\n" + "9,y\n" * 10)
-        with pytest.raises(Truncated):
-            byte_ranges.read_at(8, 100)
-        byte_ranges.forget()
-        assert len(byte_ranges.read_at(0, 100)) == 44
+        with pytest.raises(FileTruncated):
+            file.read_at(8, 100)
+        file.forget()
+        assert len(file.read_at(0, 100)) == 44
         os.truncate(path, 10)
-        with pytest.raises(Truncated):
-            byte_ranges.read_at(20, 1)
+        with pytest.raises(FileTruncated):
+            file.read_at(20, 1)
 
 
 def test_a_generation_that_cant_be_told_from_another_is_refused(path):
@@ -233,7 +233,7 @@ def test_a_change_before_the_position_is_refused(path):
         file.seek(-2, os.SEEK_END)
         file.write(b"y")
     with contextlib.closing(open_replayable(path, ["a"], follow=True)) as source:
-        with pytest.raises(CheckpointError, match="Bring it back under its name"):
+        with pytest.raises(CheckpointError, match="Restore it under its name"):
             source.seek(read.chunks[-1].position)
         with pytest.raises(CheckpointError, match="isn't the input"):
             source.seek({"streams": {}, "rows": 0})

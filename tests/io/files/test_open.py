@@ -16,7 +16,7 @@ import pytest
 
 from shoal.errors import JobError, ParameterError, ResourceError
 from shoal.io import open_sink, open_source
-from shoal.io.formats.names import tell_format
+from shoal.io.formats import file_type
 
 FORMATS = ["csv", "tsv", "jsonl", "parquet", "arrow"]
 COMPRESSIONS = ["", ".gz", ".bz2", ".zst", ".lz4"]
@@ -419,8 +419,8 @@ def test_an_arrow_input_that_is_cut_off(tmp_path, is_file):
 @pytest.mark.parametrize("name", ["parquet", "arrow"])
 @pytest.mark.parametrize("as_dictionary", [False, True])
 def test_text_that_isnt_utf8_costs_its_own_row_only(tmp_path, name, as_dictionary):
-    byte_ranges = pa.array([b"good", b"\xff\xfe", None, b"fine"] * 2)
-    array = pa.Array.from_buffers(pa.string(), len(byte_ranges), byte_ranges.buffers())
+    as_bytes = pa.array([b"good", b"\xff\xfe", None, b"fine"] * 2)
+    array = pa.Array.from_buffers(pa.string(), len(as_bytes), as_bytes.buffers())
     if as_dictionary:
         codes = pa.array([0, 1, None, 2] * 2, pa.int32())
         array = pa.DictionaryArray.from_arrays(codes, array.take(pa.array([0, 1, 3])))
@@ -470,14 +470,14 @@ def test_nested_columns_are_refused_where_asked_for(tmp_path, name):
 @pytest.mark.parametrize("path", ["x", "x.txt", "x.gz", "csv"])
 def test_an_ending_that_is_not_known(path):
     with pytest.raises(ParameterError, match="stands for no known format"):
-        tell_format(path)
+        file_type(path)
 
 
 def test_a_format_that_is_not_known():
     with pytest.raises(ParameterError, match=r"format: isn't a known format.*Did you mean 'jsonl'"):
-        tell_format("-", "jsonlines")
-    assert tell_format("people.2024.CSV").name == "csv"
-    assert tell_format("people.txt", "tsv").name == "tsv"
+        file_type("-", "jsonlines")
+    assert file_type("people.2024.CSV").name == "csv"
+    assert file_type("people.txt", "tsv").name == "tsv"
 
 
 def test_descriptions_name_input_and_format(tmp_path):

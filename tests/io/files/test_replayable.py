@@ -89,7 +89,7 @@ TABLE = pa.table({"n": list(range(5000)), "word": [f"canary{n % 7}" for n in ran
 @pytest.mark.parametrize("name", ["parquet", "arrow", "csv.gz", "jsonl.zst", "tsv", "parquet.gz"])
 @pytest.mark.parametrize("seek_after", [0, 1, 3])
 def test_every_format_goes_on(tmp_path, monkeypatch, name, seek_after):
-    monkeypatch.setattr("shoal.io.formats.typed.chunks", cut_small)
+    monkeypatch.setattr("shoal.io.typed.chunks", cut_small)
     path = tmp_path / f"x.{name}"
     write_table(path, TABLE)
     with small_chunks(3000):
@@ -275,7 +275,7 @@ def test_what_can_be_read_only_once_is_refused(tmp_path):
     for path in ("-", tmp_path / "pipe.csv"):
         with pytest.raises(JobError, match=r"can be read only once.*Give a file or a folder"):
             open_replayable(path)
-    with pytest.raises(JobError, match="only CSV, TSV and JSON lines can grow"):
+    with pytest.raises(JobError, match="only uncompressed text files can be followed"):
         open_replayable(tmp_path / "x.csv.gz", follow=True)
     with pytest.raises(JobError, match="no known format"):
         open_replayable(tmp_path / "x.doc")

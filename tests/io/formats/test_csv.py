@@ -121,7 +121,7 @@ def test_missing_columns_are_all_named_with_the_nearest():
 
 
 def test_a_file_without_a_header_doesnt_show_its_first_row():
-    with pytest.raises(JobError, match="has it a header") as caught:
+    with pytest.raises(JobError, match="does it have a header") as caught:
         read(b"39,Jane Doe\n40,John\n", ["age", "name"])
     assert "Jane" not in str(caught.value)
 

@@ -16,7 +16,7 @@ from shoal.audit import Report, audit
 from shoal.datasets import census
 from shoal.errors import ParameterError
 from shoal.io.base import BadRow, Chunk
-from shoal.io.formats.plain import plain_batch
+from shoal.io.typed import plain_batch
 from shoal.run.pipeline import Pipeline
 from shoal.spec.policy import Delay, DistinctLDiversity, KAnonymity, Policy
 from shoal.spec.schema import Schema

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from shoal.errors import DataError, JobError, Problem
 from shoal.io import BadRow, QuarantineWriter, Sink, Source, open_sink, open_source
-from shoal.io.base import Durable, Mark
+from shoal.io.base import CommitMark, DurableSink
 from shoal.io.files.durable import check_new, has_bytes, is_folder, open_durable
 from shoal.io.files.open import make_sink
 from shoal.io.files.private import open_private
 from shoal.io.files.replayable import open_replayable
-from shoal.io.formats.names import tell_format
+from shoal.io.formats import file_type
 from shoal.job import Job
 from shoal.job.endpoints import Input, Output
 from shoal.run.writer import Outlet
@@ -82,7 +82,7 @@ class _Files:
         """Refuse if there are rows already."""
         check_new(self._sink.path, self._sink.format)
 
-    def open(self, schema: pa.Schema, mark: Mark | None) -> Durable:
+    def open(self, schema: pa.Schema, mark: CommitMark | None) -> DurableSink:
         """Open it at a mark, or anew."""
         sink = self._sink
         return open_durable(
@@ -104,7 +104,7 @@ class _Topic:
         assert self._sink.kafka is not None
         refuse_started(self._sink.kafka, self._job.name)
 
-    def open(self, schema: pa.Schema, mark: Mark | None) -> Durable:
+    def open(self, schema: pa.Schema, mark: CommitMark | None) -> DurableSink:
         """Open it at a mark, or anew."""
         from shoal.io.kafka.sink import KafkaSink
 
@@ -130,7 +130,7 @@ def trace_outlet(job: Job, path: str) -> Outlet | Callable[[pa.Schema], Sink]:
     if job.checkpoints is not None or is_folder(path):
         form = "parquet" if is_folder(path) else None
         return _Files(Output(path, form), private=True)
-    return lambda schema: make_sink(open_private(path), schema, tell_format(path))
+    return lambda schema: make_sink(open_private(path), schema, file_type(path))
 
 
 class BadRowsOutlet:
@@ -139,7 +139,7 @@ class BadRowsOutlet:
     def __init__(self, job: Job, source: Source) -> None:
         self._job, self._source = job, source
         self._writer: QuarantineWriter | None = None
-        self._mark: Mark | None = None
+        self._mark: CommitMark | None = None
 
     def __call__(self, bad: list[BadRow]) -> None:
         """Write bad rows to the quarantine file, or stop the run."""
@@ -157,14 +157,14 @@ class BadRowsOutlet:
         """Refuse if there are rows already."""
         check_new(self._job.bad_rows.file)
 
-    def resume(self, mark: Mark) -> None:
+    def resume(self, mark: CommitMark) -> None:
         """Go on from a mark."""
         self._mark = mark
         # One that isn't there any more is told now, and not when the next bad row comes.
         if mark or has_bytes(self._job.bad_rows.file):
             self._writer = self._open()
 
-    def commit(self) -> Mark:
+    def commit(self) -> CommitMark:
         """Make all rows so far durable."""
         if self._writer is None:
             return self._mark or {}

@@ -1,4 +1,4 @@
-"""Whole files or none: written aside, synced, then renamed to their place."""
+"""Write files atomically: under a temporary name, synced, then renamed."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shoal.errors import ResourceError
-from shoal.io.streams import Output, open_output, why
+from shoal.io.streams import Output, open_output, os_reason
 
-__all__ = ["ASIDE", "atomic_write", "put_in_place", "sync_folder"]
+__all__ = ["PARTIAL", "atomic_write", "rename_synced", "sync_folder"]
 
-#: The ending of files that aren't whole yet; whoever reads a folder leaves them alone.
-ASIDE = ".partial"
+#: The ending of files that aren't complete yet; readers of a folder skip them.
+PARTIAL = ".partial"
 
 
 @contextmanager
 def atomic_write(path: Path, *, private: bool = False, tag: str = "") -> Iterator[Output]:
-    """Write a file that appears under its name when it is whole and on the disk, or never.
+    """Write a file that appears under its name only when it is complete and on the disk.
 
-    What stood under the name before stays there until then. After a failure nothing is left
-    behind; after a crash a file with the ending `ASIDE`, which the next attempt overwrites. Where
-    several may write the same file at once, each has a ``tag`` of its own.
+    A previous file of that name stays until then. A failure leaves nothing behind; a crash leaves a
+    file with the ending `PARTIAL`, which the next attempt overwrites. Where several processes may
+    write the same file at once, each needs its own ``tag``.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -31,30 +31,30 @@ def atomic_write(path: Path, *, private: bool = False, tag: str = "") -> Iterato
     ...     [file.name for file in Path(folder).iterdir()]
     ['state']
     """
-    aside = path.with_name(path.name + tag + ASIDE)
-    output = open_output(aside, private=private)
+    partial = path.with_name(path.name + tag + PARTIAL)
+    output = open_output(partial, private=private)
     try:
         yield output
         output.sync()
         output.close()
     except BaseException:
         output.close()
-        aside.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         raise
-    put_in_place(aside, path)
+    rename_synced(partial, path)
 
 
-def put_in_place(aside: Path, path: Path) -> None:
-    """Give a file that was synced and closed the name it is for, and have the disk keep that."""
+def rename_synced(partial: Path, path: Path) -> None:
+    """Rename a file that was synced and closed, and sync the folder."""
     try:
-        aside.replace(path)
+        partial.replace(path)
     except OSError as error:
-        raise ResourceError(f"{path}: can't be written: {why(error)}.") from None
+        raise ResourceError(f"{path}: can't be written: {os_reason(error)}.") from None
     sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the disk keep which files a folder has."""
+    """Sync the list of files of a folder to the disk."""
     number = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(number)

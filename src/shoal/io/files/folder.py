@@ -1,4 +1,4 @@
-"""A folder in which complete files lie, or appear."""
+"""Read a folder of complete files, to which more may be added."""
 
 from __future__ import annotations
 
@@ -12,38 +12,36 @@ from typing import Any
 from shoal.errors import CheckpointError, ParameterError, ResourceError
 from shoal.events import sentence
 from shoal.io.base import Position, Span
-from shoal.io.files.atomic import ASIDE
-from shoal.io.files.byte_ranges import Plain, print_of_whole
-from shoal.io.files.replay import Replaying, is_plain_text, open_rows
+from shoal.io.files.atomic import PARTIAL
+from shoal.io.files.base import POLL_SECONDS, FileSource, open_rows
+from shoal.io.files.random_access import PlainFile, file_fingerprint
 from shoal.io.files.row_blocks import FileRows, RowBlock
-from shoal.io.formats.names import Format, tell_format
-from shoal.io.streams import reading
+from shoal.io.formats import FileType, file_type
+from shoal.io.streams import read_errors
 
 __all__ = ["FolderSource", "files_in", "has_only_folders"]
 
 logger = logging.getLogger("shoal.io")
 
-#: Files whose names end so aren't complete.
-UNFINISHED = (ASIDE, ".tmp", ".part")
-
-
-#: What lies in a folder to say that it is complete.
+#: The endings of files that aren't complete.
+UNFINISHED = (PARTIAL, ".tmp", ".part")
+#: The file that marks a folder as complete.
 COMPLETE = "_SUCCESS"
 
 
 def files_in(folder: Path, *, nested: bool = False) -> dict[str, os.stat_result]:
-    """Give the complete files of a folder, by name, and what the system knows of each.
+    """Return the complete files of a folder, by name, with their file status.
 
-    Left alone are folders, and names that begin with a dot or end as an unfinished file's does.
+    Folders are skipped, and names that begin with a dot or have the ending of an unfinished file.
 
     Parameters
     ----------
     folder
-        Where they lie.
+        The folder.
     nested
-        Whether to give the files of the folders in it, too, by their names from there on, as
-        ``day/part.csv``. Then names that begin with ``_`` are left alone as well, those of folders
-        too: so the systems that write such folders name what isn't data.
+        Whether to include the files of subfolders, by their relative names, as ``day/part.csv``.
+        Then files and folders whose names begin with ``_`` are skipped as well: systems that write
+        such folders name so what isn't data.
     """
     found = dict(_files_in(folder, "", nested))
     # Folder by folder: as plain text "a-b/c" would come before "a/c".
@@ -51,7 +49,7 @@ def files_in(folder: Path, *, nested: bool = False) -> dict[str, os.stat_result]
 
 
 def _files_in(folder: Path, above: str, nested: bool) -> Iterator[tuple[str, os.stat_result]]:
-    with reading(str(folder), "the folder is damaged"), os.scandir(folder) as entries:
+    with read_errors(str(folder), "the folder is damaged"), os.scandir(folder) as entries:
         for entry in entries:
             name = entry.name
             if name.startswith((".", "_") if nested else ".") or name.endswith(UNFINISHED):
@@ -61,26 +59,26 @@ def _files_in(folder: Path, above: str, nested: bool) -> Iterator[tuple[str, os.
                     yield above + name, entry.stat()
             except FileNotFoundError:
                 continue
-            # A link to a folder may lead back to where it lies.
+            # A link to a folder may lead back to its parent.
             if nested and entry.is_dir(follow_symlinks=False):
                 yield from _files_in(folder / name, f"{above}{name}/", nested)
 
 
 def has_only_folders(folder: Path) -> bool:
-    """Whether a folder has no files of its own, but folders: such as one for each batch."""
+    """Return whether a folder has subfolders but no files, such as one folder for each batch."""
     if any(name != COMPLETE for name in files_in(folder)):
         return False
-    with reading(str(folder), "the folder is damaged"):
+    with read_errors(str(folder), "the folder is damaged"):
         there = [entry.name for entry in folder.iterdir() if entry.is_dir()]
     return any(not name.startswith((".", "_")) for name in there)
 
 
-class FolderSource(Replaying):
+class FolderSource(FileSource):
     """The rows of all files of a folder, file after file in the order of their names.
 
     Files must be complete when they appear. Those that appear later are read later, in the order
-    of their names among themselves. A file that has been read may be taken away, and must not
-    change. All have one format, and the columns that are asked for.
+    of their names. A file that has been read may be removed, and must not change. All files have
+    one format, and the columns that are read.
 
     Parameters
     ----------
@@ -89,14 +87,14 @@ class FolderSource(Replaying):
     columns
         The columns to read; None for those of the first file.
     format
-        The format of all files; None if the ending of each name tells.
+        The format of all files; None if the ending of each name decides.
     nested
-        Whether to read the files of the folders in it, too (see `files_in`). There need be none
-        where a folder has a file ``_SUCCESS``, which says that it is complete.
+        Whether to read the files of subfolders, too (see `files_in`). There need be none where a
+        folder has a file ``_SUCCESS``, which marks it as complete.
     follow
         Whether to wait for more files when all have been read.
     poll
-        After how many seconds to look again.
+        How long, in seconds, to wait before looking for more.
     """
 
     def __init__(
@@ -107,15 +105,15 @@ class FolderSource(Replaying):
         format: str | None = None,  # noqa: A002 - the word users know
         nested: bool = False,
         follow: bool = False,
-        poll: float = 0.2,
+        poll: float = POLL_SECONDS,
     ) -> None:
         super().__init__(path, columns, poll)
         self._folder = Path(path)
         self._format = format
         self._nested = nested
         self._follow = follow
-        self._first: Format | None = None
-        # The file that is read, and its name in spans; where its rows begin.
+        self._first: FileType | None = None
+        # The current file, its name in spans, and where its rows begin.
         self._file = self._stream = ""
         self._start = 0
         # Replaced, never changed: positions share it.
@@ -126,7 +124,7 @@ class FolderSource(Replaying):
         self._open_next()
 
     def describe(self) -> str:
-        """What is read, for a message."""
+        """Return the name and the number of columns, for messages."""
         return f"{self._name} (a folder, {len(self.schema_names)} columns)"
 
     # -- reading ---------------------------------------------------------------------------------
@@ -142,15 +140,15 @@ class FolderSource(Replaying):
                 self._ended = not self._follow
                 return None
             assert self._rows is not None
-            piece = self._rows.read(self._n_rows, final=True)
-            last = piece is None or self._rows.left() == 0
+            block = self._rows.read(self._n_rows, final=True)
+            last = block is None or self._rows.n_left() == 0
             if last:
                 self._finish()
-            if piece is not None:
-                return piece
+            if block is not None:
+                return block
 
     def _is_complete(self) -> bool:
-        """Whether somebody said that there are no rows."""
+        """Return whether the folder is marked as complete, though it has no rows."""
         return self._nested and any(self._folder.rglob(COMPLETE))
 
     def _open_next(self) -> bool:
@@ -161,19 +159,23 @@ class FolderSource(Replaying):
             name = self._waiting.popleft()
             path = self._folder / name
             if not path.exists():
-                text = f"{path}: was taken away before it was read"
-                sentence(logger, logging.WARNING, "file taken away", text)
-            elif self._kind(name).name == "jsonl" and not path.stat().st_size:
-                # JSON lines have no header: a file without rows is empty, and no mistake.
-                self._done = {**self._done, name: self._print(name)}
+                text = f"{path}: was removed before it was read"
+                sentence(logger, logging.WARNING, "file removed", text)
+            elif self._may_be_empty(name) and not path.stat().st_size:
+                self._done = {**self._done, name: self._fingerprint(name)}
                 self._empty = False
             else:
                 self._open(name)
                 return True
         return False
 
+    def _may_be_empty(self, name: str) -> bool:
+        """Return whether a file without rows has no bytes: its format has no header."""
+        form = self._kind(name).format.text
+        return form is not None and not form.has_header
+
     def _look(self) -> None:
-        """Find the files that wait, and check that those that are done are as they were."""
+        """Find the files to read, and check that those already read haven't changed."""
         found = files_in(self._folder, nested=self._nested)
         gone = [name for name in self._done if name not in found]
         if gone:
@@ -188,31 +190,31 @@ class FolderSource(Replaying):
         look = (now.st_size, now.st_mtime_ns, now.st_ino)
         if self._looked.get(name) == look:
             return
-        if self._print(name) != self._done[name]:
+        if self._fingerprint(name) != self._done[name]:
             raise self._changed(name)
         self._looked[name] = look
 
     def _open(self, name: str) -> None:
         path = self._folder / name
         kind = self._kind(name)
-        stream = f"{name}:{self._print(name)}"
+        stream = f"{name}:{self._fingerprint(name)}"
         self._note(open_rows(path, kind, self._asked, known=self._columns, kinds=self._kinds))
         assert self._rows is not None
         self._first = self._first or kind
         self._file, self._stream, self._start = name, stream, self._rows.at
         self._empty = False
 
-    def _kind(self, name: str) -> Format:
-        """Tell the format of a file, which must be that of the files before it."""
+    def _kind(self, name: str) -> FileType:
+        """Return the type of a file, whose format must be that of the files before it."""
         path = self._folder / name
         try:
-            kind = tell_format(name, self._format)
+            kind = file_type(name, self._format)
         except ParameterError:
             if self._format is not None:
                 raise
             raise ResourceError(
-                f"{path}: can't be read: its ending stands for no known format. Take it away, or "
-                "say the format of all files."
+                f"{path}: can't be read: its ending stands for no known format. Remove it, or "
+                "give the format of all files."
             ) from None
         if self._first is not None and kind.name != self._first.name:
             raise ResourceError(
@@ -222,12 +224,12 @@ class FolderSource(Replaying):
         return kind
 
     def _finish(self) -> None:
-        """Be done with a file."""
+        """Mark the current file as read."""
         assert self._rows is not None
         self._kinds = self._rows.kinds
         self._leave()
         known = self._stream.rpartition(":")[2]
-        if self._print(self._file) != known:
+        if self._fingerprint(self._file) != known:
             raise self._changed(self._file)
         self._done = {**self._done, self._file: known}
 
@@ -236,12 +238,12 @@ class FolderSource(Replaying):
             self._rows.close()
         self._rows = None
 
-    def _print(self, name: str) -> str:
-        byte_ranges = Plain(self._folder / name)
+    def _fingerprint(self, name: str) -> str:
+        file = PlainFile(self._folder / name)
         try:
-            return print_of_whole(byte_ranges)
+            return file_fingerprint(file)
         finally:
-            byte_ranges.close()
+            file.close()
 
     def _changed(self, name: str) -> ResourceError:
         return ResourceError(
@@ -249,10 +251,10 @@ class FolderSource(Replaying):
             "it appears: write it under another name, and rename it; put new rows into a new file."
         )
 
-    # -- going on and reading again --------------------------------------------------------------
+    # -- resuming and replaying ------------------------------------------------------------------
 
-    def _span(self, piece: RowBlock) -> Span:
-        return Span(self._stream, piece.begin, piece.end)
+    def _span(self, block: RowBlock) -> Span:
+        return Span(self._stream, block.begin, block.end)
 
     def _state(self) -> dict[str, Any]:
         streams = {} if self._rows is None else {self._stream: self._rows.at}
@@ -274,15 +276,15 @@ class FolderSource(Replaying):
             if self._rows.at == self._start:
                 self._leave()
             else:
-                self._end_again()
+                self._finish_again()
         if self._rows is None:
             self._open_again(span.stream)
         self._waiting.clear()
         assert self._rows is not None
         return self._rows
 
-    def _end_again(self) -> None:
-        """Be done with a file that was done before the stop: nothing must have been added."""
+    def _finish_again(self) -> None:
+        """Mark a file as read that was read before the stop: nothing may have been added to it."""
         assert self._rows is not None
         if self._rows.read(self._n_rows, final=True) is not None:
             raise self._gone(self._file)
@@ -291,26 +293,24 @@ class FolderSource(Replaying):
     def _open_again(self, stream: str) -> None:
         name, _, known = stream.rpartition(":")
         path = self._folder / name
-        if not path.is_file() or self._print(name) != known:
+        if not path.is_file() or self._fingerprint(name) != known:
             raise self._gone(name)
         self._open(name)
 
     def _gone(self, name: str) -> CheckpointError:
         return CheckpointError(
             f"{self._folder / name}: was read before the stop, and is gone or has changed since. "
-            "Bring back the file as it was, or start anew with an empty checkpoint folder and an "
+            "Bring back the file as it was, or start over with an empty checkpoint folder and an "
             "empty output."
         )
 
-    # -- what waits ------------------------------------------------------------------------------
-
     def _lag(self) -> int | None:
         rows, file, done = self._rows, self._file, self._done
-        left = 0 if rows is None else rows.left()
+        left = 0 if rows is None else rows.n_left()
         for name, now in files_in(self._folder, nested=self._nested).items():
             if name in done or (rows is not None and name == file):
                 continue
-            if left is None or not is_plain_text(tell_format(name, self._format)):
+            if left is None or not file_type(name, self._format).is_plain_text:
                 return None
             left += now.st_size
         return left

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING
 
 from shoal.io.base import BATCH_ROWS, Sink, Source
 from shoal.io.files.folder import FolderSource
-from shoal.io.formats.arrow import ArrowSink, ArrowSource
-from shoal.io.formats.csv import CsvSink, CsvSource
-from shoal.io.formats.jsonl import JsonSink, JsonSource
-from shoal.io.formats.names import Format, tell_format
-from shoal.io.formats.parquet import ParquetSink, ParquetSource
+from shoal.io.formats import FileType, file_type
 from shoal.io.streams import Output, compressed, open_input, open_output
 
 if TYPE_CHECKING:
@@ -38,10 +34,10 @@ def open_source(
     columns
         The columns to read, in this order; None for all.
     format
-        One of `FORMATS`, maybe with a compression, as in ``csv.gz``. Without it the ending of the
-        name tells; standard input is then CSV.
+        The name of a format, maybe with a compression, as in ``csv.gz``. Without it the ending of
+        the name decides; standard input is then CSV.
     batch_rows
-        How many rows a chunk has at most; not for a folder, whose chunks are some megabytes.
+        The maximum number of rows in a chunk; not for a folder, whose chunks are some megabytes.
 
     Raises
     ------
@@ -52,20 +48,10 @@ def open_source(
     """
     if Path(path).is_dir():
         return FolderSource(path, columns, format=format)
-    kind = tell_format(path, format)
+    kind = file_type(path, format)
     source = open_input(path, kind.compression)
     try:
-        match kind.name:
-            case "csv":
-                return CsvSource(source, columns, batch_rows=batch_rows)
-            case "tsv":
-                return CsvSource(source, columns, delimiter="\t", batch_rows=batch_rows)
-            case "jsonl":
-                return JsonSource(source, columns, batch_rows=batch_rows)
-            case "parquet":
-                return ParquetSource(source, columns, batch_rows=batch_rows)
-            case _:
-                return ArrowSource(source, columns, batch_rows=batch_rows)
+        return kind.format.source(source, columns, batch_rows=batch_rows)
     except BaseException:
         source.close()
         raise
@@ -77,7 +63,7 @@ def open_sink(
     *,
     format: str | None = None,  # noqa: A002 - the word users know
 ) -> Sink:
-    """Create an output, or empty one that is there.
+    """Create an output, or empty an existing one.
 
     Parameters
     ----------
@@ -95,7 +81,7 @@ def open_sink(
     ResourceError
         If the output can't be written.
     """
-    kind = tell_format(path, format)
+    kind = file_type(path, format)
     output = open_output(path)
     try:
         return make_sink(output, schema, kind)
@@ -104,17 +90,6 @@ def open_sink(
         raise
 
 
-def make_sink(output: Output, schema: pa.Schema, kind: Format) -> Sink:
-    """Put a format, and its compression, before an output."""
-    stream = compressed(output, kind.compression)
-    match kind.name:
-        case "csv":
-            return CsvSink(stream, schema)
-        case "tsv":
-            return CsvSink(stream, schema, delimiter="\t")
-        case "jsonl":
-            return JsonSink(stream, schema)
-        case "parquet":
-            return ParquetSink(stream, schema)
-        case _:
-            return ArrowSink(stream, schema)
+def make_sink(output: Output, schema: pa.Schema, kind: FileType) -> Sink:
+    """Return a sink that writes a format, maybe compressed, to an output."""
+    return kind.format.sink(compressed(output, kind.compression), schema)

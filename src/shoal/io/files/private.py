@@ -1,4 +1,4 @@
-"""Files that hold personal data: for their owner's eyes only."""
+"""Files that hold personal data: only their owner can read them."""
 
 from __future__ import annotations
 
@@ -9,53 +9,47 @@ from types import EllipsisType
 import pyarrow as pa
 
 from shoal.errors import ParameterError
-from shoal.io.base import BadRow, Durable, Mark, Sink
+from shoal.io.base import BadRow, CommitMark, DurableSink, Sink
 from shoal.io.files.durable import is_folder, open_durable
 from shoal.io.files.open import make_sink
-from shoal.io.formats.names import Format, tell_format
+from shoal.io.formats import file_type
 from shoal.io.streams import Output, open_output
 
 __all__ = ["QuarantineWriter", "open_private"]
 
 
 def open_private(path: str | os.PathLike[str]) -> Output:
-    """Create a file, or empty one, that only its owner can read and write (mode 0600).
-
-    What is given has ``write``, ``flush`` and ``close``.
-    """
+    """Create or empty a file that only its owner can read and write (mode 0600)."""
     return open_output(path, private=True)
 
 
 class QuarantineWriter:
-    """The bad rows of an input, with their positions and what is wrong, in a private file.
+    """Writes the bad rows of an input, with their numbers and reasons, to a private file.
 
-    Columns: ``row``, ``reason`` and ``raw``, the row as it was (null where the format has no such
-    thing). In Parquet and Arrow ``raw`` is bytes; in CSV and JSON lines it is text, in which
-    bytes that aren't UTF-8 are written as ``\\xff``.
+    Columns: ``row``, ``reason`` and ``raw``, the row as it was (null where the format has no raw
+    rows). In typed formats ``raw`` is bytes; in text formats it is text, in which bytes that
+    aren't UTF-8 are written as ``\\xff``.
 
     Guarantee: in CSV, JSON lines and Arrow, uncompressed, rows are in the file when `write`
     returns. In Parquet they are there after `close`; an abrupt end loses them, so a job that must
-    not lose a bad row writes one of the others.
+    not lose a bad row writes one of the other formats.
 
     Parameters
     ----------
     path
-        Where to; the ending tells the format. With a mark also a folder, for parts of CSV.
+        The file; its ending decides the format. With a mark also a folder, for CSV part files.
     mark
-        Where to go on after a stop, as for `open_durable`: what `commit` gave, an empty one for
-        the very beginning, None to start anew. Left out, the file is emptied, and can't be gone
-        on with.
+        Where to resume after a stop, as for `open_durable`: what `commit` returned, an empty one
+        for the very beginning, None for a new file. Left out, the file is emptied, and can't be
+        resumed.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], mark: Mark | EllipsisType | None = ...
+        self, path: str | os.PathLike[str], mark: CommitMark | EllipsisType | None = ...
     ) -> None:
-        kind = (
-            Format("csv")
-            if not isinstance(mark, EllipsisType) and is_folder(path)
-            else tell_format(path)
-        )
-        self._raw_is_text = kind.name in ("csv", "tsv", "jsonl")
+        in_folder = not isinstance(mark, EllipsisType) and is_folder(path)
+        kind = file_type(path, "csv" if in_folder else None)
+        self._raw_is_text = kind.is_text
         self.n_rows = 0
         self._schema = pa.schema(
             [
@@ -64,7 +58,7 @@ class QuarantineWriter:
                 ("raw", pa.string() if self._raw_is_text else pa.binary()),
             ]
         )
-        self._durable: Durable | None = None
+        self._durable: DurableSink | None = None
         if not isinstance(mark, EllipsisType):
             self._durable = open_durable(path, self._schema, mark, private=True)
         self._sink: Sink = self._durable or make_sink(open_private(path), self._schema, kind)
@@ -90,15 +84,15 @@ class QuarantineWriter:
         self._sink.flush()
         self.n_rows += len(bad)
 
-    def commit(self) -> Mark:
-        """Make all rows so far durable, and give the mark to go on from."""
+    def commit(self) -> CommitMark:
+        """Make all rows so far durable; return the mark to resume from."""
         if self._durable is None:
-            raise ParameterError("mark", "was left out: this quarantine can't be gone on with")
+            raise ParameterError("mark", "was left out: this quarantine file can't be resumed")
         return self._durable.commit()
 
     @property
     def n_ahead(self) -> int:
-        """How much is there that hasn't been given again, in rows or bytes."""
+        """How much the file has that hasn't been written again, in rows or bytes."""
         return 0 if self._durable is None else self._durable.n_ahead
 
     def close(self) -> None:

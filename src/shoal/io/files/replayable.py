@@ -1,4 +1,4 @@
-"""Inputs that can be read again: a file, a file that grows, a folder in which files appear."""
+"""Open inputs that can be read again: a file, a file that grows, a folder that gets files."""
 
 from __future__ import annotations
 
@@ -8,25 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import CheckpointError, JobError, Problem
-from shoal.io.base import Position, Replayable, Span
-from shoal.io.files.byte_ranges import (
-    Plain,
-    before,
-    begins_as,
-    not_again,
-    print_of_beginning,
-    print_of_whole,
-)
+from shoal.io.base import Position, ReplayableSource, Span
+from shoal.io.files.base import POLL_SECONDS, FileSource, open_rows
 from shoal.io.files.folder import FolderSource
 from shoal.io.files.follow import FollowedFile
-from shoal.io.files.replay import Replaying, is_plain_text, open_rows
+from shoal.io.files.random_access import (
+    PlainFile,
+    checksum_before,
+    file_fingerprint,
+    has_fingerprint,
+    head_fingerprint,
+    not_replayable,
+)
 from shoal.io.files.row_blocks import FileRows, RowBlock
-from shoal.io.formats.names import STDIO, Format, tell_format
+from shoal.io.formats import FileType, file_type
+from shoal.io.streams import STDIO
 
 __all__ = ["ReplayableFile", "open_replayable"]
-
-#: After how many seconds to look again whether there is more.
-POLL = 0.2
 
 
 def open_replayable(
@@ -35,9 +33,9 @@ def open_replayable(
     *,
     format: str | None = None,  # noqa: A002 - the word users know
     follow: bool = False,
-    poll: float = POLL,
-) -> Replayable:
-    r"""Open an input that can be read again and gone on with after a stop.
+    poll: float = POLL_SECONDS,
+) -> ReplayableSource:
+    r"""Open an input that can be read again, and resumed after a stop.
 
     Parameters
     ----------
@@ -46,12 +44,12 @@ def open_replayable(
     columns
         The columns to read, in this order; None for all.
     format
-        One of `FORMATS`, maybe with a compression. Without it the ending of each name tells.
+        The name of a format, maybe with a compression. Without it the ending of each name decides.
     follow
         Whether to wait for more at the end: for lines in a text file, which may be rotated, or
-        for files in a folder. Then iteration ends with `Replayable.stop` only.
+        for files in a folder. Then only `ReplayableSource.stop` ends the iteration.
     poll
-        After how many seconds to look again.
+        How long, in seconds, to wait before looking for more.
 
     Raises
     ------
@@ -71,17 +69,17 @@ def open_replayable(
     (4, 10, 2)
     """
     if os.fspath(path) == STDIO:
-        raise not_again("standard input")
+        raise not_replayable("standard input")
     if Path(path).is_dir():
         return FolderSource(path, columns, format=format, follow=follow, poll=poll)
-    kind = tell_format(path, format)
+    kind = file_type(path, format)
     if not follow:
         return ReplayableFile(path, columns, kind)
-    if not is_plain_text(kind):
+    if not kind.is_plain_text:
         raise JobError(
             Problem(
                 "follow",
-                "only CSV, TSV and JSON lines can grow, uncompressed",
+                "only uncompressed text files can be followed, such as CSV or JSON lines",
                 os.fspath(path),
                 "Follow a folder to which whole files are added",
             )
@@ -89,23 +87,23 @@ def open_replayable(
     return FollowedFile(path, columns, kind, poll=poll)
 
 
-class ReplayableFile(Replaying):
-    """One file of any format, read to the end that it has when it is reached.
+class ReplayableFile(FileSource):
+    """One file of any format, read up to its end at that time.
 
-    Positions are bytes in text, of what is inside where it is compressed, and rows in Parquet and
-    Arrow. A span names the file with a checksum of its beginning; of a file that can't grow, with
-    its length and checksums of both ends.
+    Positions are bytes in text formats (uncompressed ones, where the file is compressed), and rows
+    in typed formats. A span names the file with a checksum of its beginning; a file that can't
+    grow with its length and a checksum of both ends.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], columns: Sequence[str] | None, kind: Format
+        self, path: str | os.PathLike[str], columns: Sequence[str] | None, kind: FileType
     ) -> None:
         super().__init__(path, columns, poll=0)
         self._file = Path(path)
         self._kind = kind
-        self._may_grow = is_plain_text(kind)
-        # Beside what reads the rows, to look at the bytes as they lie on the disk.
-        self._raw = Plain(path)
+        self._may_grow = kind.is_plain_text
+        # Beside the reader of rows, for checksums of the bytes on the disk.
+        self._raw = PlainFile(path)
         try:
             self._note(open_rows(path, kind, columns))
         except BaseException:
@@ -113,41 +111,42 @@ class ReplayableFile(Replaying):
             raise
 
     def describe(self) -> str:
-        """What is read, for a message."""
+        """Return the name and the format, for messages."""
         return f"{self._name} ({self._kind.name}, {len(self.schema_names)} columns)"
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         super().close()
         self._raw.close()
 
     @property
     def _current(self) -> FileRows:
-        assert self._rows is not None, "it is opened at the beginning"
+        assert self._rows is not None, "it is opened in __init__"
         return self._rows
 
     def _next(self) -> RowBlock | None:
-        piece = self._current.read(self._n_rows, final=True)
-        self._ended = piece is None
-        return piece
+        block = self._current.read(self._n_rows, final=True)
+        self._ended = block is None
+        return block
 
     def _stream(self, end: int) -> str:
-        known = print_of_beginning(self._raw, end) if self._may_grow else print_of_whole(self._raw)
-        return f"{self._file.name}:{known}"
+        if self._may_grow:
+            return f"{self._file.name}:{head_fingerprint(self._raw, end)}"
+        return f"{self._file.name}:{file_fingerprint(self._raw)}"
 
-    def _span(self, piece: RowBlock) -> Span:
-        return Span(self._stream(piece.end), piece.begin, piece.end)
+    def _span(self, block: RowBlock) -> Span:
+        return Span(self._stream(block.end), block.begin, block.end)
 
     def _state(self) -> dict[str, Any]:
         at = self._current.at
         state: dict[str, Any] = {"streams": {self._stream(at): at}}
-        return state | ({"before": before(self._raw, at)} if self._may_grow else {})
+        return state | ({"before": checksum_before(self._raw, at)} if self._may_grow else {})
 
     def _seek(self, position: Position, stream: str | None, at: int) -> None:
         if stream is None:
             raise KeyError("streams")
         self._check(stream)
-        if self._may_grow and before(self._raw, at) != position["before"]:
+        if self._may_grow and checksum_before(self._raw, at) != position["before"]:
             raise self._changed()
         self._current.kinds = self._kinds
         self._current.go_to(at)
@@ -158,16 +157,19 @@ class ReplayableFile(Replaying):
 
     def _check(self, stream: str) -> None:
         known = stream.rpartition(":")[2]
-        same = begins_as(self._raw, known) if self._may_grow else print_of_whole(self._raw) == known
-        if not same:
+        if self._may_grow:
+            is_same = has_fingerprint(self._raw, known)
+        else:
+            is_same = file_fingerprint(self._raw) == known
+        if not is_same:
             raise self._changed()
 
     def _changed(self) -> CheckpointError:
         return CheckpointError(
             f"{self._name}: isn't the file that was read before the stop, or has changed since. "
-            "Bring back the file as it was, or start anew with an empty checkpoint folder and an "
+            "Bring back the file as it was, or start over with an empty checkpoint folder and an "
             "empty output."
         )
 
     def _lag(self) -> int | None:
-        return self._current.left()
+        return self._current.n_left()

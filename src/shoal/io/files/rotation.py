@@ -1,7 +1,7 @@
-"""Which files a log was before it was rotated, and which one comes after which.
+"""Find the rotated versions of a log file, and their order.
 
-Known are the names that logrotate gives: ``people.csv.1`` is younger than ``people.csv.2``, and
-``people.csv-20260102`` is younger than ``people.csv-20260101``. Any other name is somebody's copy.
+The names are those of logrotate: ``people.csv.1`` is younger than ``people.csv.2``, and
+``people.csv-20260102`` is younger than ``people.csv-20260101``. Any other name counts as a copy.
 """
 
 from __future__ import annotations
@@ -10,33 +10,33 @@ import os
 import re
 from pathlib import Path
 
-from shoal.io.streams import reading
+from shoal.io.streams import read_errors
 
-__all__ = ["generations", "heirs"]
+__all__ = ["generations", "successors"]
 
 
 def generations(path: Path) -> dict[str, int]:
-    """Give the inode of a file and of its former selves, by name; oldest first, itself last.
+    """Return the inodes of a file and of its rotated versions, by name; oldest first, itself last.
 
-    While files are being renamed a look at the folder may see one twice or not at all; so it is
-    looked at until two looks agree.
+    While files are being renamed, a scan of the folder may see one twice or not at all, so it is
+    repeated until two scans agree.
     """
-    found = _look(path)
-    while (again := _look(path)) != found:
+    found = _scan(path)
+    while (again := _scan(path)) != found:
         found = again
     return found
 
 
-def heirs(path: Path, found: dict[str, int], inode: int) -> list[str]:
-    """Give the names of what came after a file, oldest first; none if it still has its name.
+def successors(path: Path, found: dict[str, int], inode: int) -> list[str]:
+    """Return the names of the files after one, oldest first; none if it still has its name.
 
-    A file that isn't there any more is followed by the one that has the name now: what was
-    between them can't be told.
+    A file that is gone is followed by the one that has the name now: what came between them is
+    unknown.
 
     >>> now = {"a.csv.3": 3, "a.csv.2": 5, "a.csv.1": 8, "a.csv": 9}
-    >>> heirs(Path("a.csv"), now, 5)
+    >>> successors(Path("a.csv"), now, 5)
     ['a.csv.1', 'a.csv']
-    >>> heirs(Path("a.csv"), now, 9), heirs(Path("a.csv"), now, 4)
+    >>> successors(Path("a.csv"), now, 9), successors(Path("a.csv"), now, 4)
     ([], ['a.csv'])
     """
     mine = [name for name, number in found.items() if number == inode]
@@ -44,15 +44,15 @@ def heirs(path: Path, found: dict[str, int], inode: int) -> list[str]:
         return [path.name] if path.name in found else []
     names = list(found)
     younger = names[names.index(mine[-1]) + 1 :]
-    # Of two ways to name, it can't be told which is the older: only its own is believed.
-    way = mine[-1][len(path.name) :][:1]
-    return [name for name in younger if name[len(path.name) :][:1] in ("", way)]
+    # Between two naming schemes the order is unknown: only the file's own scheme counts.
+    scheme = mine[-1][len(path.name) :][:1]
+    return [name for name in younger if name[len(path.name) :][:1] in ("", scheme)]
 
 
-def _look(path: Path) -> dict[str, int]:
+def _scan(path: Path) -> dict[str, int]:
     pattern = re.compile(re.escape(path.name) + r"(?:\.(\d+)|-(\d[-\dT_.]*))?")
     entries: list[tuple[int, int, str, str, int]] = []
-    with reading(str(path), "the folder is damaged"):
+    with read_errors(str(path), "the folder is damaged"):
         if not path.parent.is_dir():
             return {}
         with os.scandir(path.parent) as folder:

@@ -1,4 +1,4 @@
-"""Rows of one file, read from any row on: what text and typed formats have in common."""
+"""Rows of one file, read from any row on: what text and typed formats share."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from shoal.errors import CheckpointError
 from shoal.io.base import BadRow, Chunk
-from shoal.io.formats.plain import plain_array
+from shoal.io.typed import plain_array
 
-__all__ = ["FileRows", "RowBlock", "chunk_of", "join", "too_short"]
+__all__ = ["FileRows", "RowBlock", "chunk_of", "join_blocks", "too_short"]
 
 
 class RowBlock(NamedTuple):
-    """Some consecutive rows of one file, and where they lie in it."""
+    """Consecutive rows of one file, and the positions where they begin and end."""
 
     batch: pa.RecordBatch
     bad: list[BadRow]
@@ -25,15 +25,15 @@ class RowBlock(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are, bad ones included."""
+        """The number of rows, including bad ones."""
         return int(self.batch.num_rows) + len(self.bad)
 
 
 class FileRows(Protocol):
-    """The rows of one file.
+    """The rows of one file, read block by block.
 
     ``names`` are the columns it has, ``columns`` those that are read, ``at`` is where the next
-    piece begins, ``kinds`` is what was learned of the types on the way, where a format learns.
+    block begins, ``kinds`` is what was learned about types on the way, where a format learns.
     """
 
     names: tuple[str, ...]
@@ -42,49 +42,49 @@ class FileRows(Protocol):
     kinds: Mapping[str, Sequence[str]] | None
 
     def go_to(self, at: int) -> None:
-        """Go on from a place where a piece has ended."""
+        """Continue from a position where a block has ended."""
         ...
 
     def read(self, first_row: int, *, final: bool) -> RowBlock | None:
-        """Give the next rows, numbered from there on; None if there is no whole row.
+        """Return the next rows, numbered from ``first_row`` on; None if there is no whole row.
 
-        If ``final`` the file is complete, and its last row needs no end.
+        If ``final`` the file is complete, and its last row needs no newline.
         """
         ...
 
     def read_span(self, begin: int, end: int, first_row: int) -> RowBlock:
-        """Give once more the rows of a piece; `CheckpointError` if the file is too short."""
+        """Read the rows of a block again; raise `CheckpointError` if the file is too short."""
         ...
 
-    def left(self) -> int | None:
-        """How much comes after ``at``, if that can be told."""
+    def n_left(self) -> int | None:
+        """Return how much comes after ``at``, in the unit of positions; None if unknown."""
         ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         ...
 
 
-def join(pieces: Sequence[RowBlock]) -> pa.RecordBatch:
-    """Put the rows of pieces one after the other, in the types of the last."""
-    if len(pieces) == 1:
-        return pieces[0].batch
+def join_blocks(blocks: Sequence[RowBlock]) -> pa.RecordBatch:
+    """Concatenate the rows of blocks, in the types of the last block."""
+    if len(blocks) == 1:
+        return blocks[0].batch
     fields = []
-    for field in pieces[-1].batch.schema:
-        kinds = {piece.batch.schema.field(field.name).type for piece in pieces}
+    for field in blocks[-1].batch.schema:
+        kinds = {block.batch.schema.field(field.name).type for block in blocks}
         if len(kinds) > 1 and pa.types.is_dictionary(field.type):
             field = field.with_type(field.type.value_type)
         fields.append(field)
     schema = pa.schema(fields)
     columns = [
-        pa.concat_arrays([_as(piece.batch.column(field.name), field.type) for piece in pieces])
+        pa.concat_arrays([_as(block.batch.column(field.name), field.type) for block in blocks])
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def chunk_of(batch: pa.RecordBatch, bad: list[BadRow], first_row: int) -> Chunk:
-    """Number the rows of a batch."""
+    """Return a chunk of a batch whose rows are numbered from ``first_row``."""
     rows = np.arange(first_row, first_row + batch.num_rows + len(bad), dtype=np.int64)
     if bad:
         rows = np.delete(rows, [row.row - first_row for row in bad])
@@ -92,10 +92,10 @@ def chunk_of(batch: pa.RecordBatch, bad: list[BadRow], first_row: int) -> Chunk:
 
 
 def too_short(name: str) -> CheckpointError:
-    """Say that what was read once isn't there any more."""
+    """Return the error for a file that has lost rows that were read."""
     return CheckpointError(
         f"{name}: is shorter than what was read of it before the stop. Bring back the file as it "
-        "was, or start anew with an empty checkpoint folder and an empty output."
+        "was, or start over with an empty checkpoint folder and an empty output."
     )
 
 

@@ -1,4 +1,4 @@
-"""The rows of one Parquet or Arrow file, by their numbers in it."""
+"""The rows of one file of a typed format, by their numbers."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from shoal.io.base import BadRow, Chunk
-from shoal.io.files.row_blocks import RowBlock, join, too_short
-from shoal.io.formats.arrow import ArrowSource
-from shoal.io.formats.names import Format
-from shoal.io.formats.parquet import ParquetSource
+from shoal.io.files.row_blocks import RowBlock, join_blocks, too_short
+from shoal.io.formats import FileType
 from shoal.io.streams import open_input
+from shoal.io.typed import TypedSource
 
 __all__ = ["TypedRows"]
 
 
 class TypedRows:
-    """The rows of one complete file of Parquet or Arrow; positions are rows.
+    """The rows of one complete file of a typed format; positions are rows.
 
     Parameters
     ----------
@@ -32,7 +31,7 @@ class TypedRows:
     kinds: Mapping[str, Sequence[str]] | None = None
 
     def __init__(
-        self, path: str | os.PathLike[str], kind: Format, columns: Sequence[str] | None
+        self, path: str | os.PathLike[str], kind: FileType, columns: Sequence[str] | None
     ) -> None:
         self._path, self._kind, self._asked = path, kind, columns
         self.at = 0
@@ -41,19 +40,20 @@ class TypedRows:
         self.columns = self._source.columns
 
     def _open(self) -> None:
-        byte_ranges = open_input(self._path, self._kind.compression)
-        opening = ParquetSource if self._kind.name == "parquet" else ArrowSource
+        source = open_input(self._path, self._kind.compression)
         try:
-            self._source: ParquetSource | ArrowSource = opening(byte_ranges, self._asked)
+            opened = self._kind.format.source(source, self._asked)
+            assert isinstance(opened, TypedSource), "a format without text is typed"
         except BaseException:
-            byte_ranges.close()
+            source.close()
             raise
+        self._source = opened
         self._chunks: Iterator[Chunk] | None = None
-        # What is left of a chunk of which a part has been given.
+        # The rest of a chunk of which a part has been returned.
         self._rest: RowBlock | None = None
 
     def go_to(self, at: int) -> None:
-        """Go on from a row."""
+        """Continue from a row."""
         if self._chunks is not None:
             self._source.close()
             self._open()
@@ -61,56 +61,55 @@ class TypedRows:
         self.at = at
 
     def read(self, first_row: int, *, final: bool) -> RowBlock | None:
-        """Give the next rows; None at the end. A typed file is always complete."""
+        """Return the next rows, or None at the end. A typed file is always complete."""
         assert final, "a typed file is complete"
-        piece, self._rest = self._rest, None
-        if piece is None:
+        block, self._rest = self._rest, None
+        if block is None:
             if self._chunks is None:
                 self._chunks = iter(self._source)
             chunk = next(self._chunks, None)
             if chunk is None:
                 return None
-            piece = RowBlock(chunk.batch, chunk.bad, self.at, self.at)
-        self.at += piece.n_rows
-        bad = [BadRow(first_row + row.row - piece.begin, row.reason) for row in piece.bad]
-        return RowBlock(piece.batch, bad, piece.begin, self.at)
+            block = RowBlock(chunk.batch, chunk.bad, self.at, self.at)
+        self.at += block.n_rows
+        bad = [BadRow(first_row + row.row - block.begin, row.reason) for row in block.bad]
+        return RowBlock(block.batch, bad, block.begin, self.at)
 
     def read_span(self, begin: int, end: int, first_row: int) -> RowBlock:
-        """Give once more the rows of a piece, however the file would be cut now."""
+        """Read the rows of a block again, however the file would be cut now."""
         if begin != self.at:
             self.go_to(begin)
-        pieces: list[RowBlock] = []
+        blocks: list[RowBlock] = []
         while self.at < end:
             # Numbered as in the file, so that what is cut off can be kept.
-            piece = self.read(self.at, final=True)
-            if piece is None:
+            block = self.read(self.at, final=True)
+            if block is None:
                 raise too_short(os.fspath(self._path))
-            if piece.end > end:
-                piece, self._rest = _split(piece, end)
+            if block.end > end:
+                block, self._rest = _split(block, end)
                 self.at = end
-            pieces.append(piece)
+            blocks.append(block)
         bad = [
-            BadRow(first_row + row.row - begin, row.reason) for piece in pieces for row in piece.bad
+            BadRow(first_row + row.row - begin, row.reason) for block in blocks for row in block.bad
         ]
-        return RowBlock(join(pieces), bad, begin, end)
+        return RowBlock(join_blocks(blocks), bad, begin, end)
 
-    def left(self) -> int | None:
-        """How many rows come after ``at``; None where only reading tells."""
-        if not isinstance(self._source, ParquetSource):
-            return None
-        return max(0, self._source.n_rows - self.at)
+    def n_left(self) -> int | None:
+        """Return the number of rows after ``at``, or None where only reading tells."""
+        n_rows = self._source.n_rows
+        return None if n_rows is None else max(0, n_rows - self.at)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._source.close()
 
 
-def _split(piece: RowBlock, place: int) -> tuple[RowBlock, RowBlock]:
-    """Cut a piece, numbered as in its file, before a row."""
-    head = [row for row in piece.bad if row.row < place]
-    tail = piece.bad[len(head) :]
-    n_good = place - piece.begin - len(head)
+def _split(block: RowBlock, place: int) -> tuple[RowBlock, RowBlock]:
+    """Cut a block, numbered as in its file, before a row."""
+    head = [row for row in block.bad if row.row < place]
+    tail = block.bad[len(head) :]
+    n_good = place - block.begin - len(head)
     return (
-        RowBlock(piece.batch.slice(0, n_good), head, piece.begin, place),
-        RowBlock(piece.batch.slice(n_good), tail, place, piece.end),
+        RowBlock(block.batch.slice(0, n_good), head, block.begin, place),
+        RowBlock(block.batch.slice(n_good), tail, place, block.end),
     )

@@ -1,1 +1,128 @@
-"""File formats: one module for each, and the registry that finds it by name."""
+"""File formats: one module for each, found by scanning this package.
+
+A module lists what it defines in ``FORMATS``; nothing else names a format.
+
+>>> file_type("people.jsonl.gz").name, names()
+('jsonl', ('arrow', 'csv', 'jsonl', 'parquet', 'tsv'))
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from shoal.errors import ParameterError, did_you_mean
+from shoal.io.base import Sink, Source
+from shoal.io.streams import COMPRESSIONS, STDIO
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shoal.io.text.source import TextFormat
+
+__all__ = ["FileType", "Format", "file_type", "names"]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format, as its module registers it.
+
+    Parameters
+    ----------
+    name
+        The name that users give.
+    endings
+        The endings of file names that mean this format.
+    source
+        Opens a source: called with an `Input`, the columns to read (None for all) and
+        ``batch_rows``. Of a typed format it returns a `TypedSource`.
+    sink
+        Opens a sink: called with an `Output` and the schema.
+    text
+        How rows are read from the middle of a file. Only such a format can be followed and appended
+        to. None: the format is typed, and a file of it is read as a whole.
+    spark, spark_options
+        Spark's name of the format, and the options with which Spark reads it as we do; None: Spark
+        doesn't read it.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    source: Callable[..., Source]
+    sink: Callable[[Any, pa.Schema], Sink]
+    text: TextFormat | None = None
+    spark: str | None = None
+    spark_options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class FileType(NamedTuple):
+    """The format of a file, and how it is compressed (None: not at all)."""
+
+    format: Format
+    compression: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the format."""
+        return self.format.name
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the file has lines of text."""
+        return self.format.text is not None
+
+    @property
+    def is_plain_text(self) -> bool:
+        """Whether the file has uncompressed lines, so that it can be followed and appended to."""
+        return self.is_text and self.compression is None
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all formats, in alphabetical order."""
+    return tuple(sorted({form.name for form in _by_ending(tuple(__path__)).values()}))
+
+
+def file_type(path: str | os.PathLike[str], format: str | None = None) -> FileType:  # noqa: A002
+    """Return the type of a file from the ending of its name, or from the name of a format.
+
+    Standard input and output are CSV unless a format is given.
+
+    >>> file_type("-", "csv.zst").compression, file_type("-").name
+    ('zstd', 'csv')
+    """
+    given = format is not None
+    if format is None:
+        text = os.fspath(path)
+        format = "csv" if text == STDIO else PurePath(text).name.partition(".")[2]  # noqa: A001
+    endings = format.lower().lstrip(".").split(".")
+    compression = COMPRESSIONS.get(endings[-1])
+    if compression is not None:
+        endings.pop()
+    known = _by_ending(tuple(__path__))
+    found = known.get(endings[-1]) if endings else None
+    if found is None:
+        raise ParameterError(
+            "format" if given else os.fspath(path),
+            "isn't a known format" if given else "has an ending that stands for no known format",
+            got=repr(format) if given else None,
+            fix=did_you_mean(endings[-1] if endings and given else "", list(known)),
+        )
+    return FileType(found, compression)
+
+
+@functools.cache
+def _by_ending(folders: tuple[str, ...]) -> dict[str, Format]:
+    """Return the formats of all modules in the folders of this package, by ending."""
+    modules = [
+        importlib.import_module(f"{__name__}.{module.name}")
+        for module in pkgutil.iter_modules(folders)
+    ]
+    return {
+        ending: form for module in modules for form in module.FORMATS for ending in form.endings
+    }

@@ -11,34 +11,27 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from shoal.errors import ResourceError
-from shoal.io.base import BATCH_ROWS, Chunk
-from shoal.io.formats.plain import plain_batch
-from shoal.io.formats.typed import choose_plain_columns, typed_chunks
-from shoal.io.streams import Input, reading
+from shoal.io.base import BATCH_ROWS
+from shoal.io.formats import Format
+from shoal.io.streams import Input, read_errors
+from shoal.io.typed import TypedSink, TypedSource, plain_batch
 
 __all__ = ["ROW_GROUP_ROWS", "ParquetSink", "ParquetSource"]
 
-#: How many rows a row group has.
+#: The number of rows in a row group.
 ROW_GROUP_ROWS = 131072
-_BROKEN = "it isn't a whole Parquet file"
 
 
-class ParquetSource:
+class ParquetSource(TypedSource):
     """Rows of a Parquet file, in the types it has.
 
-    Columns of text that the file holds as dictionaries come as dictionaries, where that is cheap.
-    A pipe or a compressed file is first copied to an unnamed temporary file, which only this
-    process can reach: Parquet begins at its end.
-
-    Parameters
-    ----------
-    source
-        Where the bytes come from.
-    columns
-        The columns to read; None for all.
-    batch_rows
-        How many rows a chunk has at most.
+    Text columns that the file stores as dictionaries are read as dictionaries, where that is
+    cheap. A pipe or a compressed file is first copied to an unnamed temporary file, which only
+    this process can reach: Parquet has its metadata at the end.
     """
+
+    label = "Parquet"
+    broken = "it isn't a whole Parquet file"
 
     def __init__(
         self,
@@ -47,70 +40,48 @@ class ParquetSource:
         *,
         batch_rows: int = BATCH_ROWS,
     ) -> None:
-        self._source = source
-        self._batch_rows = batch_rows
-        self._n_skipped = 0
-        raw = source.seekable_file or _spooled(source)
-        self._raw = raw
-        with reading(source.name, _BROKEN):
+        self._raw = raw = source.seekable_file or _spooled(source)
+        with read_errors(source.name, self.broken):
             file = pa.parquet.ParquetFile(raw, pre_buffer=False)
             schema = file.schema_arrow
-        self.schema_names = tuple(schema.names)
-        self.columns = choose_plain_columns(schema, columns, source.name)
-        with reading(source.name, _BROKEN):
+        super().__init__(source, schema, columns, batch_rows)
+        with read_errors(source.name, self.broken):
             self._file = pa.parquet.ParquetFile(
                 raw,
                 metadata=file.metadata,
-                # What is buffered ahead stays in memory until the file is closed: all of it.
+                # A pre-buffer would keep the whole file in memory until it is closed.
                 pre_buffer=False,
                 read_dictionary=[n for n in self.columns if _is_cheap_dictionary(file, n)],
             )
 
-    def describe(self) -> str:
-        """What is read, for a message."""
-        return f"{self._source.name} (Parquet, {len(self.schema_names)} columns)"
-
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file, and the temporary copy if there is one."""
         if self._raw is not self._source.seekable_file:
             self._raw.close()
-        self._source.close()
+        super().close()
 
     @property
     def n_rows(self) -> int:
-        """How many rows the file has."""
+        """The number of rows in the file."""
         n_rows: int = self._file.metadata.num_rows
         return n_rows
 
-    def skip(self, n_rows: int) -> None:
-        """Leave out the first rows; whole row groups of them are never read."""
-        self._n_skipped = n_rows
-
-    def __iter__(self) -> Iterator[Chunk]:
+    def _batches(self, n_skipped: int) -> tuple[int, Iterator[pa.RecordBatch]]:
+        # Row groups that are skipped as a whole are never read.
         n_rows = group = 0
         metadata = self._file.metadata
         while group < metadata.num_row_groups:
-            if n_rows + metadata.row_group(group).num_rows > self._n_skipped:
+            if n_rows + metadata.row_group(group).num_rows > n_skipped:
                 break
             n_rows += metadata.row_group(group).num_rows
             group += 1
-        with reading(self._source.name, _BROKEN):
-            batches = self._file.iter_batches(
-                batch_size=self._batch_rows,
-                row_groups=list(range(group, metadata.num_row_groups)),
-                columns=list(self.columns),
-                use_threads=False,
-            )
-        while True:
-            with reading(self._source.name, _BROKEN):
-                batch = next(batches, None)
-            if batch is None:
-                return
-            batch = batch.select(list(self.columns))
-            n_more = min(batch.num_rows, max(0, self._n_skipped - n_rows))
-            batch, n_rows = batch.slice(n_more), n_rows + n_more
-            yield from typed_chunks(batch, n_rows, self._batch_rows, self._source.name)
-            n_rows += batch.num_rows
+        batches = self._file.iter_batches(
+            batch_size=self._batch_rows,
+            row_groups=list(range(group, metadata.num_row_groups)),
+            columns=list(self.columns),
+            use_threads=False,
+        )
+        return n_rows, batches
 
 
 def _spooled(source: Input) -> IO[bytes]:
@@ -129,7 +100,7 @@ def _spooled(source: Input) -> IO[bytes]:
 
 
 def _is_cheap_dictionary(file: Any, name: str) -> bool:
-    """Whether a column of text is held as short codes all over the first row group."""
+    """Return whether the first row group stores a text column as short dictionary codes only."""
     metadata = file.metadata
     place = file.schema_arrow.get_field_index(name)
     kind = file.schema_arrow.field(place).type
@@ -144,21 +115,20 @@ def _is_cheap_dictionary(file: Any, name: str) -> bool:
     return bool(column.total_uncompressed_size < 2 * group.num_rows)
 
 
-class ParquetSink:
+class ParquetSink(TypedSink):
     """Rows as a Parquet file, in row groups of `ROW_GROUP_ROWS`.
 
-    The file depends on the rows alone, not on the batches they came in.
+    The file depends on the rows only, not on the batches they came in.
 
-    Guarantee: the file can be read after `close`, which writes its footer, and not before;
-    `flush` makes nothing visible. An abrupt end leaves a file that can't be read.
+    Guarantee: the file can be read only after `close`, which writes its footer; `flush` makes
+    nothing visible. An abrupt end leaves a file that can't be read.
     """
 
     def __init__(self, output: Any, schema: pa.Schema) -> None:
-        self._output = output
-        self._schema = schema
+        super().__init__(output, schema)
         self._batches: list[pa.RecordBatch] = []
         self._n_rows = 0
-        self._writer: Any = pa.parquet.ParquetWriter(output, schema, compression="zstd")
+        self._writer = pa.parquet.ParquetWriter(output, schema, compression="zstd")
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take some rows; they are written when a row group is full."""
@@ -170,22 +140,9 @@ class ParquetSink:
     def flush(self) -> None:
         """Do nothing: a row group can't be read before the file is finished."""
 
-    def close(self) -> None:
-        """Write the last rows and the footer, and let go of the file."""
-        if self._writer is None:
-            return
-        was_broken = self._output.broken
-        try:
-            if self._n_rows and not was_broken:
-                self._write_group(self._n_rows)
-            self._writer.close()
-        except ResourceError:
-            # What went wrong has been told already.
-            if not was_broken:
-                raise
-        finally:
-            self._writer = None
-            self._output.close()
+    def _write_rest(self) -> None:
+        if self._n_rows:
+            self._write_group(self._n_rows)
 
     def _write_group(self, n_rows: int) -> None:
         table = pa.Table.from_batches(self._batches, self._schema)
@@ -193,3 +150,6 @@ class ParquetSink:
         self._batches, self._n_rows = rest.to_batches(), rest.num_rows
         # One chunk: where pages end must not depend on where batches did.
         self._writer.write_table(table.slice(0, n_rows).combine_chunks(), row_group_size=n_rows)
+
+
+FORMATS = (Format("parquet", ("parquet", "pq"), ParquetSource, ParquetSink, spark="parquet"),)

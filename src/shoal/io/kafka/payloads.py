@@ -13,10 +13,10 @@ import pyarrow.ipc
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.io.formats.csv import CsvSink
 from shoal.io.formats.jsonl import JsonSink
-from shoal.io.formats.plain import plain_batch
-from shoal.io.formats.row_cutter import row_ends
-from shoal.io.formats.text import TextSink
 from shoal.io.kafka.settings import KafkaSettings
+from shoal.io.text.sink import TextSink
+from shoal.io.text.splitter import row_ends
+from shoal.io.typed import plain_batch
 
 __all__ = ["Payload", "Payloads", "payloads_for"]
 

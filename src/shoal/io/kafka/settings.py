@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from shoal.errors import JobError, Problem, ResourceError, did_you_mean
-from shoal.io.streams import why
+from shoal.io.streams import os_reason
 
 __all__ = ["FORMATS", "STARTS", "KafkaSettings", "Resolved", "unless_set"]
 
@@ -231,6 +231,6 @@ def _look_up(name: str, kind: str, place: str) -> str:
     try:
         return path.read_text(encoding="utf-8").rstrip("\r\n")
     except OSError as error:
-        raise ResourceError(f"settings.{name}: {path} can't be read: {why(error)}.") from None
+        raise ResourceError(f"settings.{name}: {path} can't be read: {os_reason(error)}.") from None
     except UnicodeDecodeError:
         raise ResourceError(f"settings.{name}: {path} can't be read: it isn't UTF-8.") from None

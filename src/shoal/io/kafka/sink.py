@@ -13,7 +13,7 @@ import time
 import pyarrow as pa
 
 from shoal.errors import CheckpointError, ResourceError
-from shoal.io.base import Mark
+from shoal.io.base import CommitMark
 from shoal.io.kafka.payloads import Payload, payloads_for
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.io.kafka.transactions import Transactions
@@ -59,7 +59,7 @@ class KafkaSink:
         self,
         settings: KafkaSettings,
         schema: pa.Schema,
-        mark: Mark | None,
+        mark: CommitMark | None,
         *,
         job: str,
         commit_seconds: float | None = 0.1,
@@ -120,7 +120,7 @@ class KafkaSink:
             if self._due() == 0.0:
                 self._guarded(None)
 
-    def commit(self) -> Mark:
+    def commit(self) -> CommitMark:
         """Commit all rows so far; give the mark to go on from."""
         with self._work:
             self._fail()
@@ -189,7 +189,7 @@ class KafkaSink:
                     self._work.wait(due)
 
 
-def _check(settings: KafkaSettings, job: str, has: int | None, mark: Mark | None) -> None:
+def _check(settings: KafkaSettings, job: str, has: int | None, mark: CommitMark | None) -> None:
     where, asked = settings.where, int(mark["rows"]) if mark else 0
     if mark is None and has:
         raise CheckpointError(

@@ -15,7 +15,7 @@ from shoal.io.base import BATCH_ROWS, Chunk, Position, Span
 from shoal.io.kafka.client import LOG
 from shoal.io.kafka.reader import PartitionReader, partition_of, span_of
 from shoal.io.kafka.settings import KafkaSettings
-from shoal.io.kafka.values import Rows, values_for
+from shoal.io.kafka.values import ParsedRows, values_for
 
 __all__ = ["KafkaSource"]
 
@@ -145,7 +145,7 @@ class KafkaSource:
                     "name. Start anew with an empty checkpoint folder and another job name."
                 )
         self._row = int(position["rows"])
-        self._values.learn(position["kinds"])
+        self._values.restore(position["kinds"])
         self._reader.start(offsets)
 
     def replay(self, spans: Sequence[Span]) -> Chunk:
@@ -191,7 +191,7 @@ class KafkaSource:
         self._adapt(values, rows)
         return Chunk(rows.batch, rows.rows, rows.bad, _spans(messages), self.position)
 
-    def _adapt(self, values: list[bytes | None], rows: Rows) -> None:
+    def _adapt(self, values: list[bytes | None], rows: ParsedRows) -> None:
         """Ask for as many messages next time as make a good chunk, going by these."""
         n_bytes = sum(len(value) for value in values if value is not None)
         per_message = max(rows.n_rows / len(values), 1)

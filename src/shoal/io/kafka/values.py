@@ -1,13 +1,12 @@
-"""From the values of messages to rows.
+"""Parse the values of messages into rows.
 
-All messages that came at once are parsed together, since a parser's call costs as much as a hundred
-rows. Each is looked at first, so that nothing that is open at the end of one (a quote, a bracket)
-can run over into the next. What can't be read is set apart as a bad row.
+All messages that arrived together are parsed together, since a parser's call costs as much as a
+hundred rows. Each is checked first, so that what is open at the end of one (a quote, a bracket)
+can't continue into the next. What can't be read becomes a bad row.
 """
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import json
@@ -21,23 +20,22 @@ import pyarrow.ipc
 from numpy.typing import NDArray
 
 from shoal.io.base import BadRow, choose_columns
-from shoal.io.formats.csv_rows import CsvParser
-from shoal.io.formats.jsonl_rows import JsonParser, lines_of, load
-from shoal.io.formats.plain import plain_array
-from shoal.io.formats.row_cutter import RowCutter, row_ends, structural_quotes
-from shoal.io.formats.utf8 import broken_rows
+from shoal.io.formats.csv import CsvParser, parse_names
+from shoal.io.formats.jsonl import JsonParser, lines_of, load_object
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.io.streams import Input
+from shoal.io.text.source import LOOK_ROWS
+from shoal.io.text.splitter import lines_of_rows, read_blocks, structural_quotes
+from shoal.io.typed import broken_text, plain_array
 
-__all__ = ["Rows", "Values", "values_for"]
+__all__ = ["ParsedRows", "Values", "values_for"]
 
 EMPTY = "an empty message"
 _DELIMITER = b","
-_LOOK_ROWS = 1000
 
 
-class Rows(NamedTuple):
-    """Some rows: those that could be read, their numbers, and those that couldn't."""
+class ParsedRows(NamedTuple):
+    """The rows of some messages: those that could be read, their numbers, and bad rows."""
 
     batch: pa.RecordBatch
     rows: NDArray[np.int64]
@@ -45,37 +43,37 @@ class Rows(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """How many rows these are, bad ones included."""
+        """The number of rows, including bad ones."""
         return len(self.rows) + len(self.bad)
 
 
 class Values(ABC):
-    """Reads the values of messages; one subclass for each format."""
+    """Parses the values of messages; one subclass for each format."""
 
-    #: The columns that a message has, as far as is known before the first has come.
+    #: The columns that a message has, as far as is known before the first has arrived.
     names: tuple[str, ...]
 
     @property
     def kinds(self) -> dict[str, list[str]]:
-        """What has been learned about the columns, which whoever goes on from here must know."""
+        """What has been learned about types; a source that resumes from here must set it."""
         return {}
 
-    def learn(self, kinds: dict[str, list[str]]) -> None:
-        """Know from the beginning what has been learned before."""
+    def restore(self, kinds: dict[str, list[str]]) -> None:
+        """Set what had been learned about types."""
         return
 
     @abstractmethod
-    def read(self, values: Sequence[bytes | None], first_row: int) -> Rows:
-        """Give the rows of messages, the first of them with this number."""
+    def read(self, values: Sequence[bytes | None], first_row: int) -> ParsedRows:
+        """Parse messages; the first row gets this number."""
 
 
 def values_for(settings: KafkaSettings, columns: Sequence[str]) -> Values:
-    """Give the reader for a format.
+    """Return the parser for a format.
 
     Raises
     ------
     JobError
-        If the fields of CSV messages are named, and a column that is asked for isn't one.
+        If the fields of CSV messages are named, and a requested column isn't among them.
     """
     if settings.format == "json":
         return JsonValues(columns)
@@ -84,8 +82,8 @@ def values_for(settings: KafkaSettings, columns: Sequence[str]) -> Values:
     return CsvValues(settings.columns, columns, settings.where)
 
 
-class _Wrong(NamedTuple):
-    """Something that can't be read, and how many pieces that can stand before it."""
+class _Unreadable(NamedTuple):
+    """Something that can't be read, and how many readable pieces come before it."""
 
     n_pieces: int
     reason: str
@@ -109,17 +107,17 @@ class JsonValues(Values):
 
     @property
     def kinds(self) -> dict[str, list[str]]:
-        """What kinds of values each column has had."""
+        """The kinds of values that each column has had."""
         return self._parser.kinds
 
-    def learn(self, kinds: dict[str, list[str]]) -> None:
-        """Know from the beginning what has been learned before."""
+    def restore(self, kinds: dict[str, list[str]]) -> None:
+        """Set what had been learned about types."""
         self._parser.kinds = kinds
 
-    def read(self, values: Sequence[bytes | None], first_row: int) -> Rows:
-        """Give the rows of messages."""
+    def read(self, values: Sequence[bytes | None], first_row: int) -> ParsedRows:
+        """Parse messages."""
         pieces: list[bytes] = []
-        wrong: list[_Wrong] = []
+        wrong: list[_Unreadable] = []
         for value in values:
             if value is not None and _is_lines(value):
                 pieces.append(value)
@@ -133,14 +131,14 @@ class JsonValues(Values):
         return _numbered(batch, bad, wrong, counts, first_row)
 
     def _look(self, data: bytes) -> None:
-        """Learn types from the first rows: as long as there are none, parsing is slow."""
-        rows = [load(line) for line in itertools.islice(lines_of(data), _LOOK_ROWS)]
+        """Learn types from the first rows: without them parsing is slow."""
+        rows = [load_object(line) for line in itertools.islice(lines_of(data), LOOK_ROWS)]
         good = [row for row in rows if isinstance(row, dict) and not self._parser.nested(row)]
         self._parser.widen(good)
 
 
 def _is_lines(value: bytes) -> bool:
-    """Whether each line goes from ``{`` to ``}``, seen from afar: what is between is parsed."""
+    """Return whether each line seems to begin with ``{`` and end with ``}``."""
     if value[:1] != b"{":
         return False
     ends = value[-1:] == b"\n"
@@ -148,11 +146,11 @@ def _is_lines(value: bytes) -> bool:
     return is_whole and value.count(b"\n") - ends == value.count(b"}\n{")
 
 
-def _careful_json(value: bytes | None, pieces: list[bytes], wrong: list[_Wrong]) -> None:
-    """Take a message apart that isn't one object to a line."""
+def _careful_json(value: bytes | None, pieces: list[bytes], wrong: list[_Unreadable]) -> None:
+    """Split a message that isn't one object to a line."""
     text = (value or b"").strip()
     if value is None or not text:
-        wrong.append(_Wrong(len(pieces), EMPTY, value or b""))
+        wrong.append(_Unreadable(len(pieces), EMPTY, value or b""))
         return
     if text[:1] == b"[":
         rows = _load(text)
@@ -165,11 +163,11 @@ def _careful_json(value: bytes | None, pieces: list[bytes], wrong: list[_Wrong])
     if len(lines) > 1:
         row = _load(text)
         if isinstance(row, dict):
-            # One object over several lines: JSON has newlines between its words only.
+            # One object over several lines: JSON has newlines only between its tokens.
             pieces.append(b" ".join(lines))
             return
-        if not any(isinstance(load(line), dict) for line in lines):
-            wrong.append(_Wrong(len(pieces), "not a JSON object", value))
+        if not any(isinstance(load_object(line), dict) for line in lines):
+            wrong.append(_Unreadable(len(pieces), "not a JSON object", value))
             return
     pieces += lines
 
@@ -201,23 +199,25 @@ class CsvValues(Values):
         self._parser = CsvParser(self._names, columns, _DELIMITER.decode(), where)
         self._head: bytes | None = None
 
-    def read(self, values: Sequence[bytes | None], first_row: int) -> Rows:
-        """Give the rows of messages."""
+    def read(self, values: Sequence[bytes | None], first_row: int) -> ParsedRows:
+        """Parse messages."""
         pieces: list[tuple[CsvParser, bytes]] = []
-        wrong: list[_Wrong] = []
+        wrong: list[_Unreadable] = []
         for value in values:
             if value is None or not value.strip():
-                wrong.append(_Wrong(len(pieces), EMPTY, value or b""))
+                wrong.append(_Unreadable(len(pieces), EMPTY, value or b""))
                 continue
             rest = value if self._fixed else self._without_header(value)
             if isinstance(rest, str):
-                wrong.append(_Wrong(len(pieces), rest, value))
+                wrong.append(_Unreadable(len(pieces), rest, value))
             elif b'"' in rest and len(structural_quotes(rest, _DELIMITER)) % 2:
-                for block in RowCutter(Input(io.BytesIO(rest), self._where), _DELIMITER):
+                for block in read_blocks(Input(io.BytesIO(rest), self._where), _DELIMITER):
                     if block.reason is None:
                         pieces.append((self._parser, block.data))
                     else:
-                        wrong.append(_Wrong(len(pieces), block.reason, block.data.rstrip(b"\r\n")))
+                        wrong.append(
+                            _Unreadable(len(pieces), block.reason, block.data.rstrip(b"\r\n"))
+                        )
             else:
                 pieces.append((self._parser, rest))
         batches, bad = [self._parser.nothing], []
@@ -229,22 +229,20 @@ class CsvValues(Values):
                 batches.append(batch)
                 bad += found
                 n_rows += batch.num_rows + len(found)
-        counts = [_n_lines(piece) for _, piece in pieces] if wrong else []
+        counts = (
+            [sum(1 for _ in lines_of_rows(piece, _DELIMITER)) for _, piece in pieces]
+            if wrong
+            else []
+        )
         return _numbered(_joined(batches), bad, wrong, counts, first_row)
 
     def _without_header(self, value: bytes) -> bytes | str:
-        """Learn from the header what the fields are; give the rest, or why it can't be."""
+        """Take the fields from the header; return the rest, or why that isn't possible."""
         if self._head is not None and value.startswith(self._head):
             return value[len(self._head) :]
-        start = 0
-        for end in row_ends(value, _DELIMITER).tolist():
-            if value[start:end].strip(b"\r\n"):
-                break
-            start = end
-        try:
-            text = io.StringIO(value[start:end].decode(), newline="")
-            names = tuple(next(csv.reader(text)))
-        except (UnicodeDecodeError, csv.Error):
+        line, end = next(lines_of_rows(value, _DELIMITER))
+        names = parse_names(line, _DELIMITER.decode())
+        if names is None:
             return "its first line isn't a header in UTF-8"
         if missing := [name for name in self._columns if name not in names]:
             return f"its header has no column {' and no column '.join(missing)}"
@@ -253,56 +251,48 @@ class CsvValues(Values):
         if names != self._names:
             self._names = names
             self._parser = CsvParser(names, self._columns, _DELIMITER.decode(), self._where)
-        # Only with its newline is it known to be all of the header.
+        # Only with its newline is the header known to be complete.
         self._head = value[:end] if value[end - 1 : end] == b"\n" else None
         return value[end:]
 
 
-def _n_lines(data: bytes) -> int:
-    start, n_lines = 0, 0
-    for end in row_ends(data, _DELIMITER).tolist():
-        n_lines += bool(data[start:end].rstrip(b"\r\n"))
-        start = end
-    return n_lines
-
-
 class ArrowValues(Values):
-    """Arrow: a message is a whole IPC stream, in types of its own."""
+    """Arrow: a message is a whole IPC stream, with its own types."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self.names = tuple(columns)
         self._types = pa.schema([(name, pa.null()) for name in columns])
 
-    def read(self, values: Sequence[bytes | None], first_row: int) -> Rows:
-        """Give the rows of messages; columns that differ in type meet in a wider one, or in text.
+    def read(self, values: Sequence[bytes | None], first_row: int) -> ParsedRows:
+        """Parse messages; columns that differ in type are cast to a wider one, or to text.
 
-        What the batch's types are is a matter of these messages alone.
+        The types of the batch depend on these messages only.
         """
         try:
             return self._read(values, first_row, careful=False)
         except (pa.ArrowException, OSError):
-            # A message is damaged inside, which only a look at each one can tell.
+            # A message is damaged inside: only a full check of each one finds it.
             return self._read(values, first_row, careful=True)
 
-    def _read(self, values: Sequence[bytes | None], first_row: int, *, careful: bool) -> Rows:
+    def _read(self, values: Sequence[bytes | None], first_row: int, *, careful: bool) -> ParsedRows:
         batches: list[pa.RecordBatch] = []
-        wrong: list[_Wrong] = []
+        wrong: list[_Unreadable] = []
         for value in values:
             batch = self._one(value, careful) if value else EMPTY
             if isinstance(batch, str):
-                wrong.append(_Wrong(len(batches), batch, value or b""))
+                wrong.append(_Unreadable(len(batches), batch, value or b""))
             else:
                 batches.append(batch)
         counts = [batch.num_rows for batch in batches]
         batch = _joined(batches) if batches else pa.RecordBatch.from_pylist([], schema=self._types)
-        broken = _broken(batch)
+        broken = broken_text(batch)
         if broken:
             batch = batch.filter(pa.array([row not in broken for row in range(batch.num_rows)]))
         bad = [BadRow(row, broken[row]) for row in sorted(broken)]
         return _numbered(batch, bad, wrong, counts, first_row)
 
     def _one(self, value: bytes, careful: bool) -> pa.RecordBatch | str:
-        """Give the asked columns of a message, without dictionaries; or why it can't be."""
+        """Return the requested columns of a message, without dictionaries; or why that fails."""
         try:
             with pa.ipc.open_stream(value) as reader:
                 names = reader.schema.names
@@ -318,7 +308,7 @@ class ArrowValues(Values):
             for batch in batches:
                 batch.validate()
                 if careful:
-                    _broken(batch)
+                    broken_text(batch)
             if any(pa.types.is_dictionary(schema.field(name).type) for name in self.names):
                 batches = [_decoded(batch) for batch in batches]
             if not batches:
@@ -330,8 +320,8 @@ class ArrowValues(Values):
 
 
 def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Give a batch without dictionaries; what they say is looked at before it is used."""
-    _broken(batch)
+    """Return a batch without dictionaries, which are validated first."""
+    broken_text(batch)
     arrays = [
         plain_array(array, array.type.value_type) if pa.types.is_dictionary(array.type) else array
         for array in batch.columns
@@ -339,16 +329,8 @@ def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
 
-def _broken(batch: pa.RecordBatch) -> dict[int, str]:
-    broken: dict[int, str] = {}
-    for name, array in zip(batch.schema.names, batch.columns, strict=True):
-        for row in broken_rows(array):
-            broken.setdefault(row, f"broken UTF-8 in column {name}")
-    return broken
-
-
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """Put batches with the same columns together; types that differ are made to agree."""
+    """Concatenate batches with the same columns; types that differ are made to agree."""
     if len(batches) == 1:
         return batches[0]
     arrays = []
@@ -372,13 +354,13 @@ def _agreeing(columns: list[pa.Array]) -> list[pa.Array]:
 def _numbered(
     batch: pa.RecordBatch,
     bad: list[BadRow],
-    wrong: list[_Wrong],
+    wrong: list[_Unreadable],
     counts: Sequence[int],
     first_row: int,
-) -> Rows:
-    """Number rows, good and bad, with what couldn't be read at its place among them.
+) -> ParsedRows:
+    """Number rows, good and bad, and insert what couldn't be read at its place.
 
-    ``counts`` says how many rows each piece has; it is needed only if something is wrong.
+    ``counts`` are the numbers of rows of the pieces; needed only if something is unreadable.
     """
     places = np.arange(batch.num_rows + len(bad), dtype=np.int64)
     before = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
@@ -388,4 +370,4 @@ def _numbered(
     rows = np.delete(numbers, [row.row for row in bad]) if bad else numbers
     for place, item in enumerate(wrong):
         found.append(BadRow(first_row + int(at[place]) + place, item.reason, item.raw))
-    return Rows(batch, rows, sorted(found, key=lambda row: row.row))
+    return ParsedRows(batch, rows, sorted(found, key=lambda row: row.row))

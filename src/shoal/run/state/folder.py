@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from shoal.errors import ResourceError
-from shoal.io.files.atomic import ASIDE, sync_folder
-from shoal.io.streams import why
+from shoal.io.files.atomic import PARTIAL, sync_folder
+from shoal.io.streams import os_reason
 
 __all__ = [
     "CHECKPOINT",
@@ -49,7 +49,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ResourceError(f"{path}: can't be written: {why(error)}.") from None
+        raise ResourceError(f"{path}: can't be written: {os_reason(error)}.") from None
 
 
 def make_folder(folder: Path) -> None:
@@ -79,7 +79,7 @@ def numbers_of(folder: Path, kind: str, ending: str = "") -> list[int]:
     try:
         found = [name.fullmatch(entry.name) for entry in folder.iterdir()]
     except OSError as error:
-        raise ResourceError(f"{folder}: can't be read: {why(error)}.") from None
+        raise ResourceError(f"{folder}: can't be read: {os_reason(error)}.") from None
     return sorted(int(match[1]) for match in found if match)
 
 
@@ -91,13 +91,13 @@ def drop(folder: Path, kind: str, numbers: Iterable[int], ending: str = "") -> N
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
-            raise ResourceError(f"{path}: can't be removed: {why(error)}.") from None
+            raise ResourceError(f"{path}: can't be removed: {os_reason(error)}.") from None
 
 
 def drop_leftovers(folder: Path, before: int) -> None:
     """Remove what a crash left half-written. Later numbers may be in the making just now."""
     for kind in (CHECKPOINT, SEGMENT):
-        drop(folder, kind, [n for n in numbers_of(folder, kind, ASIDE) if n < before], ASIDE)
+        drop(folder, kind, [n for n in numbers_of(folder, kind, PARTIAL) if n < before], PARTIAL)
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def locked(folder: Path) -> Iterator[None]:
         ) from None
     except OSError as error:
         os.close(number)
-        raise ResourceError(f"{path}: can't be locked: {why(error)}.") from None
+        raise ResourceError(f"{path}: can't be locked: {os_reason(error)}.") from None
     _locks.add(number)
     try:
         # The number is for people only; a full disk is no reason to fail.

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from shoal.errors import CheckpointError, ResourceError
 from shoal.io.files.atomic import atomic_write, sync_folder
-from shoal.io.streams import why
+from shoal.io.streams import os_reason
 from shoal.run.state.folder import SEGMENT, drop, numbers_of, path_of, writing
 from shoal.run.state.heading import DamagedError, Heading
 from shoal.run.state.seal import Seal
@@ -201,7 +201,7 @@ class Journal:
             with suppress(OSError):
                 os.ftruncate(self._file, self._n_bytes)
             path = path_of(self._folder, SEGMENT, self.number)
-            self._failure = ResourceError(f"{path}: can't be written: {why(error)}.")
+            self._failure = ResourceError(f"{path}: can't be written: {os_reason(error)}.")
             raise self._failure from None
         self._n_bytes += len(data)
 

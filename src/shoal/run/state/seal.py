@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from shoal.errors import CheckpointError, JobError, Problem
-from shoal.io.streams import why
+from shoal.io.streams import os_reason
 
 __all__ = ["Seal"]
 
@@ -144,7 +144,7 @@ def _text_of(path: Path) -> str:
             return file.read(_FILE_BYTES).decode("ascii", "replace")
     except OSError as error:
         raise CheckpointError(
-            f"{path}: should hold the key of the seal; can't be read: {why(error)}. {_MAKE}"
+            f"{path}: should hold the key of the seal; can't be read: {os_reason(error)}. {_MAKE}"
         ) from None
 
 

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from shoal.errors import CheckpointError
 from shoal.io.base import Span
-from shoal.io.streams import reading
+from shoal.io.streams import read_errors
 from shoal.run.state.heading import DamagedError, Heading, check_seal, make_heading, read_heading
 from shoal.run.state.seal import Seal
 
@@ -178,7 +178,7 @@ class Segment:
 
     def __init__(self, path: Path, number: int) -> None:
         self._path, self.number = path, number
-        with reading(str(path), "the file is damaged"):
+        with read_errors(str(path), "the file is damaged"):
             self._data = path.read_bytes()
         self.heading = read_heading(path, self._data, MAGIC, FORMAT, number)
         self.n_bytes = len(self._data)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from shoal.errors import CheckpointError, ResourceError
 from shoal.io.files.atomic import atomic_write
-from shoal.io.streams import why
+from shoal.io.streams import os_reason
 from shoal.run.state.checkpoint import (
     Checkpoint,
     job_of,
@@ -238,7 +238,7 @@ def read_file(path: Path) -> bytes:
     except OSError as error:
         if error.errno == errno.EIO:
             raise DamagedError(path, "the disk can't read it any more") from None
-        raise ResourceError(f"{path}: can't be read: {why(error)}.") from None
+        raise ResourceError(f"{path}: can't be read: {os_reason(error)}.") from None
 
 
 def when(seconds: float) -> str:

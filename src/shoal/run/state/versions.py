@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.io.files.atomic import ASIDE, atomic_write
+from shoal.io.files.atomic import PARTIAL, atomic_write
 from shoal.run.state.checkpoint import Checkpoint, pieces
 from shoal.run.state.folder import drop, numbers_of, path_of, writing
 from shoal.run.state.seal import Seal
@@ -110,7 +110,7 @@ class Versions:
         drop(self._folder, self._kind, before)
         if not self._folder.is_dir():
             return
-        for left in self._folder.glob(f"{self._kind}-*{ASIDE}"):
+        for left in self._folder.glob(f"{self._kind}-*{PARTIAL}"):
             digits = left.name.removeprefix(f"{self._kind}-").split(".")[0]
             if digits.isdigit() and int(digits) < number:
                 left.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A folder of complete files as an output that survives the end of its process."""
+"""Write rows to a folder of complete files, and resume after a stop."""
 
 from __future__ import annotations
 
@@ -14,50 +14,51 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from shoal.errors import CheckpointError, ResourceError, ShoalError
-from shoal.io.base import Mark, Sink
-from shoal.io.files.append import has_rows_already, not_of_this_output
-from shoal.io.files.atomic import ASIDE, put_in_place, sync_folder
+from shoal.io.base import CommitMark, Sink
+from shoal.io.files.append import has_rows_already, wrong_output
+from shoal.io.files.atomic import PARTIAL, rename_synced, sync_folder
 from shoal.io.files.folder import files_in
 from shoal.io.files.open import make_sink
-from shoal.io.formats.names import tell_format
-from shoal.io.streams import Output, why
+from shoal.io.formats import file_type
+from shoal.io.streams import Output, os_reason
 
-__all__ = ["PartsSink"]
+__all__ = ["PartFilesSink"]
 
 _NAME = re.compile(r"rows-(\d{12,})-(\d{12,})\.(.+)")
-_ASIDE_NAME = re.compile(rf"rows-\d{{12,}}\..+{re.escape(ASIDE)}")
+_PARTIAL_NAME = re.compile(rf"rows-\d{{12,}}\..+{re.escape(PARTIAL)}")
 
 
-class PartsSink:
-    """Rows in complete files of a folder: ``rows-<first>-<end>.csv`` by their places in the output.
+class PartFilesSink:
+    """Rows in complete files of a folder, ``rows-<first>-<end>.csv``, by row number in the output.
 
-    A part is written aside, synced, and then given its name, so a reader never sees an unfinished
-    one. It is finished by `commit`, by `close`, when a row's place is a multiple of ``part_rows``,
-    and by the first write or `flush` after it has been open for ``part_seconds``.
+    A part file is written under a temporary name, synced, and then renamed, so a reader never sees
+    an unfinished one. It is finished by `commit`, by `close`, when a row number is a multiple of
+    ``part_rows``, and by the first write or `flush` after it has been open for ``part_seconds``.
 
-    Guarantee: parts are never changed, and after `commit` no loss of power takes one back. After a
-    crash there are all rows up to the last commit, and maybe more; whoever goes on adds those that
-    are missing, and none twice. Old parts may be taken away as far as a checkpoint knows of them,
-    but for the last one.
+    Guarantee: part files never change, and after `commit` they survive a loss of power. After a
+    crash there are all rows up to the last commit, and maybe more; a resumed run adds those that
+    are missing, and none twice. Old part files may be removed once a checkpoint includes them,
+    except the last one.
 
     Parameters
     ----------
     path
-        The folder, made if it isn't there.
+        The folder; created if it doesn't exist.
     schema
         The columns.
     format
-        The format of the parts, maybe with a compression.
+        The format of the part files, maybe with a compression.
     mark
-        What `commit` gave; empty: from the beginning, where rows may be already; None: anew.
+        What `commit` returned; empty: from the beginning, where rows may exist already; None: a new
+        output, which must have no rows.
     private
         Whether only the owner may read folder and files.
     part_rows
-        After how many rows a part is finished; None: not by rows.
+        The number of rows after which a part file is finished; None: not by rows.
     part_seconds
-        After how many seconds a part is finished by the next write or flush; None: not by time.
+        The seconds after which the next write or flush finishes a part file; None: not by time.
     clock
-        What tells the seconds.
+        Returns the time in seconds.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class PartsSink:
         path: str | os.PathLike[str],
         schema: pa.Schema,
         format: str,  # noqa: A002 - the word users know
-        mark: Mark | None,
+        mark: CommitMark | None,
         *,
         private: bool = False,
         part_rows: int | None = None,
@@ -74,13 +75,11 @@ class PartsSink:
     ) -> None:
         self._name = os.fspath(path)
         if mark and "seq" not in mark:
-            raise not_of_this_output(
-                self._name, "isn't the kind of output that the checkpoint knows"
-            )
+            raise wrong_output(self._name, "isn't the kind of output that the checkpoint is of")
         self._folder = Path(path)
         self._schema, self._private = schema, private
         self._ending = format.lower().lstrip(".")
-        self._kind = tell_format(path, format)
+        self._kind = file_type(path, format)
         self._part_rows, self._part_seconds, self._clock = part_rows, part_seconds, clock
         self._seq: int = mark["seq"] if mark else 0
         self._part: _Part | None = None
@@ -88,23 +87,23 @@ class PartsSink:
         self._make_folder()
         if mark is None and files_in(self._folder):
             raise has_rows_already(self._name)
-        self._n_there = max(self._seq, self._look())
+        self._n_there = max(self._seq, self._scan())
         if private:
             self._folder.chmod(0o700)
         for file in self._folder.iterdir():
-            if _ASIDE_NAME.fullmatch(file.name):
+            if _PARTIAL_NAME.fullmatch(file.name):
                 file.unlink()
-        # Who named the last part may have been killed before the disk knew: rows that are dropped
-        # because it has them must stay.
+        # The writer of the last part may have been killed before the sync: rows that are dropped
+        # because the part has them must be on the disk.
         sync_folder(self._folder)
 
     @property
     def n_ahead(self) -> int:
-        """How many rows are in complete files that haven't been given again."""
+        """The number of rows in complete files that haven't been written again."""
         return max(0, self._n_there - self._seq)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take some rows; those that complete files have already are dropped."""
+        """Write some rows; those that complete files have already are dropped."""
         if self._failure is not None:
             raise self._failure
         n_known = min(batch.num_rows, self.n_ahead)
@@ -120,12 +119,12 @@ class PartsSink:
             raise
 
     def flush(self) -> None:
-        """Finish the part if it is old enough: its rows can be read then, and not before."""
+        """Finish the part file if it is old enough: only then can its rows be read."""
         if self._is_old():
             self.commit()
 
-    def commit(self) -> Mark:
-        """Finish the part; give the mark to go on from."""
+    def commit(self) -> CommitMark:
+        """Finish the part file; return the mark to resume from."""
         if self._failure is not None:
             raise self._failure
         try:
@@ -136,18 +135,18 @@ class PartsSink:
         return {"seq": self._seq}
 
     def abandon(self) -> None:
-        """Leave nothing of the part that isn't finished."""
+        """Remove the part file that isn't finished."""
         self._abandon(ResourceError(f"{self._name}: was given up."))
 
     def close(self) -> None:
-        """Finish the part. Closing twice does no harm; after a failure it is silent."""
+        """Finish the part file. Closing twice does no harm; after a failure it is silent."""
         if self._failure is None:
             self.commit()
 
-    # -- parts -----------------------------------------------------------------------------------
+    # -- part files ------------------------------------------------------------------------------
 
     def _write_some(self, batch: pa.RecordBatch) -> int:
-        """Write what fits into the part; give how many rows that were."""
+        """Write what fits into the part file; return the number of rows."""
         if self._part is None:
             self._part = self._open()
         n_rows: int = batch.num_rows
@@ -165,20 +164,20 @@ class PartsSink:
         return self._clock() - self._part.opened >= self._part_seconds
 
     def _open(self) -> _Part:
-        aside = self._folder / f"rows-{self._seq:012d}.{self._ending}{ASIDE}"
+        partial = self._folder / f"rows-{self._seq:012d}.{self._ending}{PARTIAL}"
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-            number = os.open(aside, flags, 0o600 if self._private else 0o666)
+            number = os.open(partial, flags, 0o600 if self._private else 0o666)
         except OSError as error:
-            raise ResourceError(f"{aside}: can't be written: {why(error)}.") from None
-        output = _SyncedOutput(io.FileIO(number, "wb"), str(aside))
+            raise ResourceError(f"{partial}: can't be written: {os_reason(error)}.") from None
+        output = _SyncedOutput(io.FileIO(number, "wb"), str(partial))
         try:
             sink = make_sink(output, self._schema, self._kind)
         except BaseException:
             output.drop()
-            aside.unlink()
+            partial.unlink()
             raise
-        return _Part(sink, output, aside, self._seq, self._clock())
+        return _Part(sink, output, partial, self._seq, self._clock())
 
     def _finish(self) -> None:
         part = self._part
@@ -186,19 +185,19 @@ class PartsSink:
             return
         part.sink.close()
         name = f"rows-{part.first:012d}-{self._seq:012d}.{self._ending}"
-        put_in_place(part.aside, self._folder / name)
+        rename_synced(part.partial, self._folder / name)
         self._part, self._n_there = None, self._seq
 
     def _abandon(self, error: BaseException) -> None:
-        """Leave nothing of a part that failed."""
+        """Remove a part file that failed."""
         self._failure, part, self._part = error, self._part, None
         if part is not None:
             part.output.drop()
             with contextlib.suppress(ShoalError):
                 part.sink.close()
-            part.aside.unlink(missing_ok=True)
+            part.partial.unlink(missing_ok=True)
 
-    # -- what is there ---------------------------------------------------------------------------
+    # -- existing files --------------------------------------------------------------------------
 
     def _make_folder(self) -> None:
         try:
@@ -206,10 +205,10 @@ class PartsSink:
                 self._folder.mkdir(mode=0o700 if self._private else 0o777)
                 sync_folder(self._folder.absolute().parent)
         except OSError as error:
-            raise ResourceError(f"{self._name}: can't be made: {why(error)}.") from None
+            raise ResourceError(f"{self._name}: can't be created: {os_reason(error)}.") from None
 
-    def _look(self) -> int:
-        """Give how many rows the complete files reach to, and check that they fit together."""
+    def _scan(self) -> int:
+        """Return the row up to which complete files exist, and check that they are contiguous."""
         parts = sorted(
             (int(shape[1]), int(shape[2]))
             for shape in map(_NAME.fullmatch, files_in(self._folder))
@@ -218,31 +217,31 @@ class PartsSink:
         if not parts and not self._seq:
             return 0
         if not parts or parts[-1][1] < self._seq or parts[0][0] > self._seq:
-            raise self._unfit(f"its files don't reach to row {self._seq:,}")
+            raise self._wrong(f"its files don't reach to row {self._seq:,}")
         at = parts[0][0]
         for first, end in parts:
             if first != at or end <= first:
                 what = "a gap" if first > at else "an overlap"
-                raise self._unfit(f"its files have {what} at row {at:,}")
+                raise self._wrong(f"its files have {what} at row {at:,}")
             at = end
         return at
 
-    def _unfit(self, what: str) -> CheckpointError:
-        return not_of_this_output(self._name, f"{what}, and the checkpoint knows of all of them")
+    def _wrong(self, what: str) -> CheckpointError:
+        return wrong_output(self._name, f"{what}, and the checkpoint includes all of them")
 
 
 class _Part(NamedTuple):
-    """The part that is being written."""
+    """The part file that is being written."""
 
     sink: Sink
     output: _SyncedOutput
-    aside: Path
+    partial: Path
     first: int
     opened: float
 
 
 class _SyncedOutput(Output):
-    """A file that is on the disk when it is closed."""
+    """A file that is synced to the disk when it is closed."""
 
     def close(self) -> None:
         if not self.closed and not self.broken:

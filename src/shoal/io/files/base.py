@@ -1,4 +1,4 @@
-"""What all inputs made of files share that can be read again and gone on with."""
+"""What all replayable inputs made of files share."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from typing import Any
 
 from shoal.errors import CheckpointError, ShoalError
 from shoal.io.base import Chunk, Position, Span
-from shoal.io.files.byte_ranges import ByteRanges, Inflated, Plain
-from shoal.io.files.row_blocks import FileRows, RowBlock, chunk_of, join
+from shoal.io.files.random_access import CompressedFile, PlainFile, RandomAccess
+from shoal.io.files.row_blocks import FileRows, RowBlock, chunk_of, join_blocks
 from shoal.io.files.text_rows import TextRows
 from shoal.io.files.typed_rows import TypedRows
-from shoal.io.formats.names import Format
+from shoal.io.formats import FileType
 
-__all__ = ["Replaying", "is_plain_text", "is_text", "open_rows"]
+__all__ = ["POLL_SECONDS", "FileSource", "open_rows"]
+
+#: How long, in seconds, to wait before looking for more rows or files.
+POLL_SECONDS = 0.2
 
 
-class Replaying(ABC):
-    """Base of the sources made of files: numbers rows, and tells where it stands.
+class FileSource(ABC):
+    """Base of the replayable sources made of files: numbers rows and keeps the position.
 
-    A subclass knows which file comes next, and how each is called in spans.
+    A subclass knows which file comes next, and how each is named in spans.
 
     Parameters
     ----------
     path
-        What is read.
+        The file or folder.
     columns
         The columns to read; None for all.
     poll
-        After how many seconds to look again whether there is more.
+        How long, in seconds, to wait before looking for more.
     """
 
     def __init__(
@@ -45,16 +48,16 @@ class Replaying(ABC):
         self._n_rows = 0
         self._kinds: Mapping[str, Sequence[str]] | None = None
         self._ended = False
-        #: The columns that the input has; none as long as there is no file.
+        #: The columns that the input has; empty as long as there is no file.
         self.schema_names: tuple[str, ...] = ()
-        # Those that are read, once a file has told them.
+        # The columns that are read, once a file has named them.
         self._columns: tuple[str, ...] | None = None
 
     def __iter__(self) -> Iterator[Chunk]:
         while not self._stopped.is_set():
-            piece = self._next()
-            if piece is not None:
-                yield self._chunk([piece], (self._span(piece),))
+            block = self._next()
+            if block is not None:
+                yield self._chunk([block], (self._span(block),))
             elif self._ended:
                 return
             else:
@@ -65,7 +68,7 @@ class Replaying(ABC):
         return None
 
     def seek(self, position: Position) -> None:
-        """Go on from a position that one of this source's chunks had."""
+        """Continue from a position that one of this source's chunks had."""
         try:
             streams: dict[str, int] = position["streams"]
             self._n_rows = position["rows"]
@@ -74,40 +77,40 @@ class Replaying(ABC):
         except (KeyError, ValueError):
             raise CheckpointError(
                 f"{self._name}: isn't the input that the checkpoint is of. Give the same input, "
-                "or start anew with an empty checkpoint folder and an empty output."
+                "or start over with an empty checkpoint folder and an empty output."
             ) from None
 
     def replay(self, spans: Sequence[Span]) -> Chunk:
-        """Give once more the rows of these spans, which come next."""
-        pieces: list[RowBlock] = []
+        """Read the rows of these spans again, which come next."""
+        blocks: list[RowBlock] = []
         n_rows = self._n_rows
         for span in spans:
             rows = self._find(span)
-            pieces.append(rows.read_span(span.begin, span.end, n_rows))
-            n_rows += pieces[-1].n_rows
-        return self._chunk(pieces, tuple(spans))
+            blocks.append(rows.read_span(span.begin, span.end, n_rows))
+            n_rows += blocks[-1].n_rows
+        return self._chunk(blocks, tuple(spans))
 
     def stop(self) -> None:
-        """End the iteration soon, also one that waits for rows. May be called by any thread."""
+        """End the iteration soon, even while it waits for rows. Any thread may call this."""
         self._stopped.set()
 
     def lag(self) -> int | None:
-        """How much is known to wait unread, in bytes or rows; None if unknown."""
+        """Return how much is unread, in bytes or rows; None if unknown."""
         try:
             return self._lag()
         except (OSError, ValueError, ShoalError):
-            # A file that goes away, or is closed, while it is looked at from another thread.
+            # A file that is removed or closed while another thread looks at it.
             return None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._rows is not None:
             self._rows.close()
 
-    def _chunk(self, pieces: list[RowBlock], spans: tuple[Span, ...]) -> Chunk:
-        bad = [row for piece in pieces for row in piece.bad]
-        chunk = chunk_of(join(pieces), bad, self._n_rows)
-        self._n_rows += sum(piece.n_rows for piece in pieces)
+    def _chunk(self, blocks: list[RowBlock], spans: tuple[Span, ...]) -> Chunk:
+        bad = [row for block in blocks for row in block.bad]
+        chunk = chunk_of(join_blocks(blocks), bad, self._n_rows)
+        self._n_rows += sum(block.n_rows for block in blocks)
         if self._rows is not None:
             self._kinds = self._rows.kinds
         chunk.spans = spans
@@ -124,58 +127,49 @@ class Replaying(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """What is read, for a message: the name and the format."""
+        """Return the name and the format, for messages."""
 
     @abstractmethod
     def _next(self) -> RowBlock | None:
-        """Give the next rows; None if there are none, for now or, if ``_ended``, for good."""
+        """Return the next rows; None if there are none now or, if ``_ended``, ever."""
 
     @abstractmethod
-    def _span(self, piece: RowBlock) -> Span:
-        """Say where the rows lie that were just read."""
+    def _span(self, block: RowBlock) -> Span:
+        """Return the span of the rows that were just read."""
 
     @abstractmethod
     def _state(self) -> dict[str, Any]:
-        """Say where the source stands."""
+        """Return the position, without the number of rows and what was learned."""
 
     @abstractmethod
     def _seek(self, position: Position, stream: str | None, at: int) -> None:
-        """Go to a place in a stream; None if no file had been begun."""
+        """Go to a place in a stream; the stream is None if no file had been begun."""
 
     @abstractmethod
     def _find(self, span: Span) -> FileRows:
-        """Open the file in which a span lies, or raise `CheckpointError`."""
+        """Return the rows of the file that contains a span, or raise `CheckpointError`."""
 
     @abstractmethod
     def _lag(self) -> int | None:
-        """Do `lag`."""
-
-
-def is_text(kind: Format) -> bool:
-    """Whether a format has lines of text."""
-    return kind.name in ("csv", "tsv", "jsonl")
-
-
-def is_plain_text(kind: Format) -> bool:
-    """Whether a format has lines of text that aren't compressed."""
-    return is_text(kind) and kind.compression is None
+        """Compute `lag`; may raise."""
 
 
 def open_rows(
     path: str | os.PathLike[str],
-    kind: Format,
+    kind: FileType,
     asked: Sequence[str] | None,
     *,
     known: tuple[str, ...] | None = None,
     kinds: Mapping[str, Sequence[str]] | None = None,
 ) -> FileRows:
     """Open a complete file; ``known`` and ``kinds`` are those of the files before it."""
-    if not is_text(kind):
+    form, compression = kind.format.text, kind.compression
+    if form is None:
         return TypedRows(path, kind, known if asked is None else asked)
-    byte_ranges: ByteRanges = (
-        Plain(path) if kind.compression is None else Inflated(path, kind.compression)
+    file: RandomAccess = (
+        PlainFile(path) if compression is None else CompressedFile(path, compression)
     )
-    rows = TextRows(byte_ranges, kind.name, asked, known=known, kinds=kinds)
+    rows = TextRows(file, form, asked, known=known, kinds=kinds)
     try:
         rows.begin(final=True)
     except BaseException:

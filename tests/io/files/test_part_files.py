@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import CheckpointError, JobError, ResourceError
 from shoal.io import open_durable, open_source
-from shoal.io.files.parts import PartsSink
+from shoal.io.files.part_files import PartFilesSink
 from tests.io.files.durable import SCHEMA, batch, files, run_child, run_killed
 
 ON_DISK = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -52,7 +52,7 @@ def test_parts_are_finished_by_commit_rows_and_close(out, form):
 
 def test_a_part_is_finished_by_the_write_after_its_time(out):
     now = 100.0
-    sink = PartsSink(out, SCHEMA, "csv", None, part_seconds=5, clock=lambda: now)
+    sink = PartFilesSink(out, SCHEMA, "csv", None, part_seconds=5, clock=lambda: now)
     sink.write(batch(0, 1))
     now = 104.9
     sink.write(batch(1, 2))
@@ -117,7 +117,7 @@ def test_a_job_that_starts_anew_wants_an_empty_folder(out):
     with opened(out, None) as sink:
         assert list(files(out)) == [".keep"]
         sink.write(batch(0, 1))
-    with pytest.raises(JobError, match="has rows already, and the job starts anew"):
+    with pytest.raises(JobError, match="has rows already, and the job starts from the beginning"):
         open_durable(out, SCHEMA, None)
 
 
@@ -191,7 +191,7 @@ def test_a_part_that_fails_leaves_nothing(out, monkeypatch, form, moment):
 
 
 def test_a_folder_that_cant_be_made_or_written(out, monkeypatch):
-    with pytest.raises(ResourceError, match="can't be made: it doesn't exist"):
+    with pytest.raises(ResourceError, match="can't be created: it doesn't exist"):
         open_durable(f"{out}/deeper/", SCHEMA, None)
     sink = open_durable(f"{out}/", pa.schema([("b", pa.binary())]), None)
     with pytest.raises(JobError, match="holds bytes"):

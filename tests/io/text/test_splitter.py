@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.io.formats.row_cutter import RowCutter, row_ends, structural_quotes
 from shoal.io.streams import Input
+from shoal.io.text.splitter import read_blocks, row_ends, structural_quotes
 
 
 class Pieces(Input):
@@ -34,7 +34,7 @@ def cut_at(data, places):
 def rows_of(pieces, delimiter=b",", max_row_bytes=1000):
     """Give (row, reason) for each row, whatever blocks they came in."""
     rows = []
-    for block in RowCutter(Pieces(pieces), delimiter, max_row_bytes=max_row_bytes):
+    for block in read_blocks(Pieces(pieces), delimiter, max_row_bytes=max_row_bytes):
         if block.reason:
             rows.append((block.data, block.reason))
             continue
@@ -80,7 +80,7 @@ def test_a_quote_amid_a_field_is_a_character():
 
 
 def test_rows_are_given_before_the_next_bytes_are_read():
-    cutter = iter(RowCutter(Pieces([b"a\nb\nhalf", b" a row\n"])))
+    cutter = iter(read_blocks(Pieces([b"a\nb\nhalf", b" a row\n"])))
     assert next(cutter).data == b"a\nb\n"
     assert next(cutter).data == b"half a row\n"
 
@@ -104,7 +104,7 @@ def test_an_open_quote_at_the_end_costs_one_line():
 
 def test_a_line_that_is_too_long_is_skipped_without_being_held():
     source = Pieces([b"1\n", *[b"x" * 10] * 1000, b"\n2\n"])
-    blocks = list(RowCutter(source, max_row_bytes=25))
+    blocks = list(read_blocks(source, max_row_bytes=25))
     assert [block.data for block in blocks if not block.reason] == [b"1\n", b"2\n"]
     [long] = [block for block in blocks if block.reason]
     assert long.data == b"x" * 25
@@ -121,5 +121,5 @@ def test_nothing_gives_nothing(pieces):
 
 
 def test_a_block_doesnt_show_its_rows():
-    [block] = RowCutter(Pieces([b"secret\n"]))
+    [block] = read_blocks(Pieces([b"secret\n"]))
     assert "secret" not in repr(block)

@@ -1,4 +1,4 @@
-"""What CSV and JSON lines share: each column is turned to text at once, then rows are joined."""
+"""Write rows as lines of text: each column is rendered as a whole, then the rows are joined."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import JobError, Problem
-from shoal.io.formats.plain import plain_array
+from shoal.io.typed import plain_array
 
 __all__ = ["TextSink"]
 
@@ -21,7 +21,7 @@ _SLICE_ROWS = 65536
 class TextSink(ABC):
     """Base of the sinks whose rows are lines of text.
 
-    A subclass says how a text is escaped, what null is, and what stands around the values.
+    A subclass says how a text is escaped, how null is written, and what surrounds the values.
     """
 
     def __init__(self, output: Any, schema: pa.Schema) -> None:
@@ -43,8 +43,8 @@ class TextSink(ABC):
         self._schema = schema
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take some rows."""
-        # Arrow's arrays of text end at 2 GiB: slices keep far away from it.
+        """Write some rows."""
+        # Arrow's text arrays end at 2 GiB: slices stay far below.
         for start in range(0, batch.num_rows, _SLICE_ROWS):
             self._write(batch.slice(start, _SLICE_ROWS))
 
@@ -60,24 +60,24 @@ class TextSink(ABC):
             for place, field in enumerate(self._schema)
         ]
         lines = pc.binary_join_element_wise(*texts, self._separator)
-        # With a newline at the end of each, the lines lie one after the other as they are written.
-        _, offsets, byte_ranges = lines.buffers()
+        # Each line has its newline, so the buffer holds the lines exactly as they are written.
+        _, offsets, text = lines.buffers()
         n_bytes = int(np.frombuffer(offsets, np.int32)[len(lines)])
-        self._output.write(byte_ranges[:n_bytes])
+        self._output.write(text[:n_bytes])
 
     def flush(self) -> None:
-        """Hand all rows so far to the operating system."""
+        """Pass all rows so far to the operating system."""
         self._output.flush()
 
     def close(self) -> None:
-        """Hand over the rest and let go of the file."""
+        """Write the rest and close the file."""
         if not self._output.closed:
             self._output.close()
 
     def _texts(self, array: pa.Array, kind: pa.DataType, before: str, after: str) -> pa.Array:
-        """Give the values of a column as they stand in the line, with what is around them."""
+        """Return the values of a column as they stand in the line, with what surrounds them."""
         if pa.types.is_dictionary(array.type) and len(array.dictionary) <= len(array):
-            # Labels are few and rows are many: write each label once.
+            # Labels are few and rows are many: render each label once.
             texts = self._framed(self._escaped_texts(array.dictionary, kind), before, after)
             array = pa.DictionaryArray.from_arrays(array.indices, texts).dictionary_decode()
         else:
@@ -103,7 +103,7 @@ class TextSink(ABC):
 
     @staticmethod
     def _replace(texts: pa.Array, pattern: str, escape: Callable[[str], str]) -> pa.Array:
-        """Escape the texts in which a pattern is found, and leave the others."""
+        """Escape the texts that match a pattern, and leave the others."""
         found = pc.match_substring_regex(texts, pattern).fill_null(False)
         if not pc.any(found).as_py():
             return texts
@@ -113,15 +113,15 @@ class TextSink(ABC):
     def _finite(self, numbers: pa.Array) -> pa.Array:
         return numbers
 
-    #: What stands for a missing value, between two values, and at the end of a line.
+    #: What is written for a missing value, between two values, and at the end of a line.
     _null: str
     _separator: str
     _line_end: str
 
     @abstractmethod
     def _before(self, place: int, name: str) -> str:
-        """What stands before the value of a column."""
+        """Return what is written before the value of a column."""
 
     @abstractmethod
     def _quoted(self, texts: pa.Array) -> pa.Array:
-        """Give texts as they stand in the line."""
+        """Return texts as they stand in the line."""

@@ -1,0 +1,229 @@
+"""Columns that have types: what Parquet, Arrow and Arrow messages share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from shoal.errors import JobError, Problem, ResourceError
+from shoal.io.base import BadRow, Chunk, choose_columns, chunks
+from shoal.io.streams import Input, read_errors
+from shoal.io.utf8 import is_utf8
+
+__all__ = [
+    "TypedSink",
+    "TypedSource",
+    "broken_text",
+    "choose_plain_columns",
+    "plain_array",
+    "plain_batch",
+    "typed_chunks",
+]
+
+
+def plain_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return an array without its dictionary, cast to a type.
+
+    A dictionary may hold values of rows that aren't published; decoding keeps only what the rows
+    use.
+    """
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array if array.type == kind else array.cast(kind)
+
+
+def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch with the columns and types of a schema, without dictionaries.
+
+    >>> batch = pa.record_batch({"b": pa.array(["x", "y", "x"]).dictionary_encode()})
+    >>> plain_batch(batch, pa.schema([("b", pa.string())])).column("b").to_pylist()
+    ['x', 'y', 'x']
+    """
+    if batch.schema == schema:
+        return batch
+    arrays = [plain_array(batch.column(field.name), field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def choose_plain_columns(
+    schema: pa.Schema, asked: Sequence[str] | None, where: str
+) -> tuple[str, ...]:
+    """Check that the requested columns exist and hold plain values; else raise `JobError`.
+
+    If none are requested, return all columns that hold plain values.
+    """
+    columns = choose_columns(schema.names, asked, where)
+    nested = [name for name in columns if pa.types.is_nested(schema.field(name).type)]
+    if nested and asked is not None:
+        raise JobError(
+            [
+                Problem(
+                    f"column {name}",
+                    "holds nested values",
+                    str(schema.field(name).type),
+                    "Flatten it to columns of plain values first",
+                )
+                for name in nested
+            ],
+            where=where,
+        )
+    return tuple(name for name in columns if name not in nested)
+
+
+def broken_text(batch: pa.RecordBatch) -> dict[int, str]:
+    """Return the rows whose text isn't UTF-8, each with the reason.
+
+    A file may declare its bytes to be what they aren't, and later code trusts the declaration, so
+    every array is validated here.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        If an array is broken in any other way.
+    """
+    broken: dict[int, str] = {}
+    for name, array in zip(batch.schema.names, batch.columns, strict=True):
+        for row in _broken_values(array):
+            broken.setdefault(row, f"broken UTF-8 in column {name}")
+    return broken
+
+
+def _broken_values(array: pa.Array) -> Iterable[int]:
+    """Return the indices of the values that aren't UTF-8, in a plain or dictionary array."""
+    try:
+        array.validate(full=True)
+        if pa.types.is_dictionary(array.type):
+            array.dictionary.validate(full=True)
+    except pa.ArrowInvalid:
+        array.validate()
+        values = array.dictionary if pa.types.is_dictionary(array.type) else array
+        if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+            raise
+        plain = pa.binary() if pa.types.is_string(values.type) else pa.large_binary()
+        as_bytes = values.view(plain)
+        as_bytes.validate(full=True)
+        broken = {
+            place
+            for place, value in enumerate(as_bytes)
+            if value.is_valid and not is_utf8(value.as_py())
+        }
+        if not pa.types.is_dictionary(array.type):
+            return sorted(broken)
+        array.indices.validate(full=True)
+        return [place for place, code in enumerate(array.indices.to_pylist()) if code in broken]
+    return ()
+
+
+def typed_chunks(
+    batch: pa.RecordBatch, first_row: int, batch_rows: int, where: str
+) -> Iterator[Chunk]:
+    """Yield a batch from outside as chunks; rows with text that isn't UTF-8 are bad rows."""
+    with read_errors(where, "its data is damaged"):
+        broken = broken_text(batch)
+    if broken:
+        batch = batch.filter(pa.array([r not in broken for r in range(batch.num_rows)]))
+    bad = [BadRow(first_row + row, broken[row]) for row in sorted(broken)]
+    yield from chunks(batch, first_row, bad, batch_rows)
+
+
+class TypedSource(ABC):
+    """Base of the sources of typed formats: rows in the types that the file has.
+
+    Parameters
+    ----------
+    source
+        Where the bytes come from.
+    schema
+        The columns of the file.
+    columns
+        The columns to read; None for all.
+    batch_rows
+        The maximum number of rows in a chunk.
+    """
+
+    #: The name of the format, and what broken data means, for messages.
+    label: str
+    broken: str
+
+    def __init__(
+        self, source: Input, schema: pa.Schema, columns: Sequence[str] | None, batch_rows: int
+    ) -> None:
+        self._source = source
+        self._batch_rows = batch_rows
+        self._n_skipped = 0
+        self.schema_names = tuple(schema.names)
+        #: The columns that are read.
+        self.columns = choose_plain_columns(schema, columns, source.name)
+
+    def describe(self) -> str:
+        """Return the name and the format, for messages."""
+        return f"{self._source.name} ({self.label}, {len(self.schema_names)} columns)"
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+    @property
+    def n_rows(self) -> int | None:
+        """The number of rows in the file, or None where only reading tells."""
+        return None
+
+    def skip(self, n_rows: int) -> None:
+        """Leave out the first rows. Call it before iterating."""
+        self._n_skipped = n_rows
+
+    def __iter__(self) -> Iterator[Chunk]:
+        with read_errors(self._source.name, self.broken):
+            n_rows, batches = self._batches(self._n_skipped)
+        while True:
+            with read_errors(self._source.name, self.broken):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            batch = batch.select(list(self.columns))
+            n_more = min(batch.num_rows, max(0, self._n_skipped - n_rows))
+            batch, n_rows = batch.slice(n_more), n_rows + n_more
+            yield from typed_chunks(batch, n_rows, self._batch_rows, self._source.name)
+            n_rows += batch.num_rows
+
+    @abstractmethod
+    def _batches(self, n_skipped: int) -> tuple[int, Iterator[pa.RecordBatch]]:
+        """Return the batches, and how many of the rows to skip are already left out of them."""
+
+
+class TypedSink(ABC):
+    """Base of the sinks of typed formats. ``_writer`` is what `close` finishes."""
+
+    _writer: Any
+
+    def __init__(self, output: Any, schema: pa.Schema) -> None:
+        self._output = output
+        self._schema = schema
+
+    def close(self) -> None:
+        """Finish the format and close the file."""
+        if self._writer is None:
+            return
+        was_broken = self._output.broken
+        try:
+            if not was_broken:
+                self._write_rest()
+            self._writer.close()
+        except ResourceError:
+            # The first error has been reported already.
+            if not was_broken:
+                raise
+        finally:
+            self._writer = None
+            self._output.close()
+
+    @abstractmethod
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write some rows."""
+
+    def _write_rest(self) -> None:
+        """Write the rows that are still gathered, if the format gathers any."""
+        return
