@@ -23,9 +23,9 @@ from benchmarks.workers import encoded
 from benchmarks.workloads import ADULT, adult_file
 from shoal.algorithms.fads import Fads, FadsEngine
 from shoal.engine.base import Decisions, Out
-from shoal.engine.deadlines import Batch
+from shoal.engine.deadlines import InputBatch
 from shoal.engine.jit import kernel
-from shoal.engine.on_deadline import OnDeadlineState, Rules, neighbours, next_row, settle
+from shoal.engine.on_deadline import OnDeadlineRules, OnDeadlineState, neighbours, next_row, settle
 from shoal.engine.space import Codes, Space
 from shoal.spec.policy import Delay, KAnonymity, Policy
 from shoal.spec.schema import Schema
@@ -56,12 +56,12 @@ class Sizes:
 class LookingAtAll(FadsEngine):
     """A run that never uses an index."""
 
-    def _run(self, batch: Batch, out: Out) -> None:
+    def _run(self, batch: InputBatch, out: Out) -> None:
         _run(self._rules, self.state, batch, out)
 
 
 @kernel
-def _run(rules: Rules, state: OnDeadlineState, batch: Batch, out: Out) -> None:
+def _run(rules: OnDeadlineRules, state: OnDeadlineState, batch: InputBatch, out: Out) -> None:
     due = next_row(rules, state, batch, out)
     while due >= 0:
         settle(rules, state, due, neighbours(rules, state, due), out)

@@ -10,9 +10,9 @@ import numpy as np
 
 from shoal import Codes, Decisions, Engine, Hierarchy, Policy, Quasi, Range, Schema, Sensitive
 from shoal.algorithms import find
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.predicate import Limits
-from shoal.engine.kernels.window_counts import baseline_of
+from shoal.engine.kernels.window_counts import window_counts_of
 from shoal.engine.space import Space
 from shoal.spec.criteria import Criterion
 from shoal.spec.hierarchy import Domain
@@ -96,16 +96,16 @@ class Table:
         self.naive = naive(self.codes)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowArrays:
         """As the kernels see them."""
         lo, hi = self.space.points(self.codes.values)
         gaps = np.zeros(len(lo), np.int64)
-        return Rows(lo.T.copy(), hi.T.copy(), self.codes.subjects, self.codes.sensitive, gaps)
+        return RowArrays(lo.T.copy(), hi.T.copy(), self.codes.subjects, self.codes.sensitive, gaps)
 
     @property
     def limits(self) -> Limits:
         """What is promised, measured against all rows."""
-        return self.space.limits._replace(window=baseline_of(self.codes.sensitive))
+        return self.space.limits._replace(window=window_counts_of(self.codes.sensitive))
 
     def keeps(self, members: Sequence[int]) -> bool:
         """Whether some rows keep the promise, by the definitions."""

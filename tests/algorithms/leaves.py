@@ -20,7 +20,7 @@ from shoal.engine.kernels.boxes import box_loss, join
 from shoal.engine.kernels.held import people
 from shoal.engine.kernels.predicate import meets
 from shoal.engine.rtree import chain_sampling as chains
-from shoal.engine.rtree.engine import ActiveEngine
+from shoal.engine.rtree.engine import TreeEngine
 from shoal.engine.rtree.release import publish_leaf
 from shoal.spec.policy import Criterion, Missing
 from tests.engine.rtree.rtrees import check_tree
@@ -41,7 +41,7 @@ def engine(
     n_quasi: int = 1,
     seed: bytes = b"leaves",
     **knobs: Any,
-) -> ActiveEngine:
+) -> TreeEngine:
     """A run over numbers from 0 to 100; without a bound, one that is never reached.
 
     Unless an instant has some seconds, all rows may come at once, and no coin is flipped.
@@ -54,7 +54,7 @@ def engine(
     schema = Schema("person", quasi, [Sensitive("s")], time="at")
     policy = Policy(KAnonymity(k), *more, delay=delay, missing=missing)
     run = RECIPES[name](**knobs).start(schema, policy, seed=seed)
-    assert isinstance(run, ActiveEngine)
+    assert isinstance(run, TreeEngine)
     return run
 
 
@@ -79,12 +79,12 @@ def still(name: str, k: int, rows: Sequence[tuple[Any, ...]], *more: Any, **knob
 # -- what is in it ---------------------------------------------------------------------------------
 
 
-def alive(run: ActiveEngine) -> list[int]:
+def alive(run: TreeEngine) -> list[int]:
     """The numbers of the leaves there are."""
     return np.flatnonzero(run.state.tree.leaves["birth"] >= 0).tolist()
 
 
-def members(run: ActiveEngine, leaf: int) -> list[int]:
+def members(run: TreeEngine, leaf: int) -> list[int]:
     """The rows of a leaf, in the order in which they joined it."""
     rows, found = run.state.held.rows, run.state.tree.leaves[leaf]
     positions = [int(found["first"])]
@@ -95,23 +95,23 @@ def members(run: ActiveEngine, leaf: int) -> list[int]:
     return positions
 
 
-def leaves(run: ActiveEngine) -> list[set[int]]:
+def leaves(run: TreeEngine) -> list[set[int]]:
     """The rows of each leaf, by the number of the leaf."""
     return [set(members(run, leaf)) for leaf in alive(run)]
 
 
-def mature(run: ActiveEngine) -> list[int]:
+def mature(run: TreeEngine) -> list[int]:
     """The numbers of the leaves that may be published."""
     return [leaf for leaf in alive(run) if run.state.tree.leaves["mature"][leaf]]
 
 
-def chances(run: ActiveEngine) -> dict[int, float]:
+def chances(run: TreeEngine) -> dict[int, float]:
     """How likely each leaf is to be published at this instant, as the queue has it."""
     weights, rows = run.state.queue
     return {leaf: weights[len(weights) // 2 + leaf] / rows[1] for leaf in mature(run)}
 
 
-def weight(run: ActiveEngine, leaf: int) -> float:
+def weight(run: TreeEngine, leaf: int) -> float:
     """A leaf's weight, reckoned from its rows and samples and the knobs alone."""
     tree, odds = run.state.tree, run._rules.odds
     n_rows = int(tree.leaves["n_rows"][leaf])
@@ -125,14 +125,14 @@ def weight(run: ActiveEngine, leaf: int) -> float:
     return found
 
 
-def samples_in(run: ActiveEngine, leaf: int) -> list[int]:
+def samples_in(run: TreeEngine, leaf: int) -> list[int]:
     """The samples that a leaf covers."""
     known, tree = run.state.chains, run.state.tree
     inside = (known.lo >= tree.lo[:, leaf]) & (known.hi <= tree.hi[:, leaf])
     return np.flatnonzero(inside.all(axis=1)).tolist()
 
 
-def put_samples(run: ActiveEngine, *places: float, positions: Sequence[int] = ()) -> None:
+def put_samples(run: TreeEngine, *places: float, positions: Sequence[int] = ()) -> None:
     """Let samples be at these numbers, and leaves count them."""
     known = run.state.chains
     assert len(places) == len(known.positions)
@@ -148,7 +148,7 @@ def put_samples(run: ActiveEngine, *places: float, positions: Sequence[int] = ()
         run.state.tree.leaves["n_samples"][leaf] = len(samples_in(run, leaf))
 
 
-def publish(run: ActiveEngine, leaf: int, now: float) -> Decisions:
+def publish(run: TreeEngine, leaf: int, now: float) -> Decisions:
     """A leaf is due."""
     out = Out.room(run.n_held, run.space.n_quasi)
     publish_leaf(run._rules, run.state, leaf, now, out)
@@ -158,7 +158,7 @@ def publish(run: ActiveEngine, leaf: int, now: float) -> Decisions:
 # -- whether it is whole ---------------------------------------------------------------------------
 
 
-def check_whole(run: ActiveEngine) -> None:
+def check_whole(run: TreeEngine) -> None:
     """All that is remembered twice is the same twice."""
     state, rules = run.state, run._rules
     check_tree(state.tree)
@@ -190,13 +190,13 @@ def check_whole(run: ActiveEngine) -> None:
     check_queue(run)
 
 
-def _held(run: ActiveEngine) -> list[int]:
+def _held(run: TreeEngine) -> list[int]:
     rows, marks = run.state.held.rows, run.state.held.marks
     positions = np.arange(marks["oldest"][0], marks["upcoming"][0])
     return positions[rows["cluster"][positions & (len(rows) - 1)] >= 0].tolist()
 
 
-def check_queue(run: ActiveEngine) -> None:
+def check_queue(run: TreeEngine) -> None:
     """The queue has the leaves that may be published, by what each is worth, and no others."""
     weights, rows = run.state.queue
     n = len(weights) // 2
@@ -215,5 +215,5 @@ def check_queue(run: ActiveEngine) -> None:
         assert all(0.0 <= p <= 1.0 for p in shares.values())
 
 
-def _rows_of(run: ActiveEngine, n: int) -> NDArray[np.int64]:
+def _rows_of(run: TreeEngine, n: int) -> NDArray[np.int64]:
     return np.where(run.state.tree.leaves["birth"] >= 0, run.state.tree.leaves["n_rows"], 0)[:n]

@@ -14,7 +14,7 @@ from shoal import Policy
 from shoal.algorithms import find
 from shoal.engine.buckets import burel_parts
 from shoal.engine.kernels.rng import seeded
-from shoal.engine.kernels.window_counts import baseline_of
+from shoal.engine.kernels.window_counts import window_counts_of
 from shoal.errors import JobError, ParameterError, UnsupportedError
 from shoal.spec.criteria import (
     BasicLikeness,
@@ -52,7 +52,7 @@ def test_gains_do_not_add_up() -> None:
     for measured_against in ("window", "rows left"):
         limits = table.limits
         if measured_against == "rows left":
-            limits = limits._replace(window=baseline_of(pool.sensitive))
+            limits = limits._replace(window=window_counts_of(pool.sensitive))
         parts = burel_parts(table.space.sides, limits, pool, seeded(b"1", "test"), 8)
         groups = [[left[i] for i in group] for group in members(parts)]
         fair[measured_against] = all(table.keeps(group) for group in groups)

@@ -13,7 +13,7 @@ from shoal.algorithms.fads import Fads
 from shoal.arrow.codec import Codec
 from shoal.datasets import census
 from shoal.engine.base import Decisions, Engine
-from shoal.engine.kernels import index
+from shoal.engine.kernels import spatial_index
 
 pytestmark = [
     pytest.mark.plain,
@@ -25,15 +25,15 @@ pytestmark = [
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Forces an index, and notes the slot of each row that was searched around by it."""
     for name, value in {"LEAST": 0, "LEAST_EACH": 0, "LEAF": 8, "PAIRS": 2}.items():
-        monkeypatch.setattr(index, name, value)
+        monkeypatch.setattr(spatial_index, name, value)
     seen: list[int] = []
-    nearest = index.nearest
+    nearest = spatial_index.nearest
 
     def noted(*arguments: Any) -> Any:
         seen.append(int(arguments[4]))
         return nearest(*arguments)
 
-    monkeypatch.setattr(index, "nearest", noted)
+    monkeypatch.setattr(spatial_index, "nearest", noted)
     return seen
 
 

@@ -16,9 +16,9 @@ from shoal.engine.buckets import (
     likeness_rule,
     sabre_parts,
 )
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.group_sizes import SizeRule
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.rng import seeded
-from shoal.engine.kernels.sizes import Rule
 from shoal.spec.criteria import (
     BasicLikeness,
     BetaLikeness,
@@ -40,16 +40,16 @@ from tests.tables import FIGURE_4_1, SALARY, Table, spread
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
 
-def some(rows: Rows, chosen: Sequence[int]) -> Rows:
+def some(rows: RowArrays, chosen: Sequence[int]) -> RowArrays:
     at = list(chosen)
-    return Rows(
+    return RowArrays(
         rows.lo[:, at].copy(), rows.hi[:, at].copy(), rows.subjects[at], rows.sensitive[at],
         rows.gaps[at],
     )  # fmt: skip
 
 
 def plan(
-    rule: Rule, bucket: np.ndarray, sizes: np.ndarray, rows: Rows, j: int = 0
+    rule: SizeRule, bucket: np.ndarray, sizes: np.ndarray, rows: RowArrays, j: int = 0
 ) -> tuple[list[set[int]], list]:
     """The codes of each bucket, and the rows that groups take of each."""
     n = len(rule.buckets.sizes)

@@ -15,7 +15,7 @@ from shoal.algorithms import find, names
 from shoal.engine.base import Out, Outcome
 from shoal.engine.by_window import ByWindow, ByWindowEngine
 from shoal.engine.kernels.arrays import Ints
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.parts import Parts, parts_of
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
@@ -42,7 +42,7 @@ class Whole(ByWindow):
     name = "whole"
     enforces = (KAnonymity, TCloseness)
 
-    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
         n = len(rows.subjects)
         return parts_of(space.sides, rows, np.arange(n), np.array([0, n]))
 
@@ -54,7 +54,7 @@ class Apart(ByWindow):
     name = "apart"
     enforces = (KAnonymity, TCloseness)
 
-    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
         n = len(rows.subjects)
         return parts_of(space.sides, rows, np.arange(n), np.arange(n + 1))
 

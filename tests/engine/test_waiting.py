@@ -27,7 +27,7 @@ from shoal.algorithms._support import check_support
 from shoal.engine.groups import may_be_group
 from shoal.engine.kernels import held
 from shoal.engine.space import Space
-from shoal.engine.waiting import SPAN, Waiting, nobody_can
+from shoal.engine.waiting import SPAN, WaitingAnonymizer, nobody_can
 from shoal.errors import JobError, ParameterError, UnsupportedError
 from shoal.job import Job
 from shoal.spec.policy import EntropyLDiversity, RecursiveLDiversity, Window
@@ -142,7 +142,7 @@ def test_a_job_that_makes_no_sense_is_refused(
 @EVERY
 def test_a_job_with_a_capacity_needs_no_delay(name: str) -> None:
     job = Job.parse(JOB.format(name=name, policy="", knobs="capacity = 50"))
-    assert isinstance(job.anonymizer, Waiting)
+    assert isinstance(job.anonymizer, WaitingAnonymizer)
     assert job.anonymizer.capacity == 50
 
 

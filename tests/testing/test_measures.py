@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal import KAnonymity, Policy, Quasi, Range, Schema, Sensitive, Space, Window
 from shoal.engine.kernels.measured import all_measured
-from shoal.engine.kernels.window_counts import baseline_of
+from shoal.engine.kernels.window_counts import window_counts_of
 from shoal.spec.criteria import (
     BasicLikeness,
     DeltaDisclosure,
@@ -126,7 +126,7 @@ def test_kernel_and_definitions_agree(kind: str) -> None:
         policy = Policy(KAnonymity(1), criterion, window=Window(rows=20))
         measures = Space(schema, policy).limits.measures
         table = np.array(group).reshape(-1, 1)
-        kernel = all_measured(measures, baseline_of(np.array(window).reshape(-1, 1)), table)
+        kernel = all_measured(measures, window_counts_of(np.array(window).reshape(-1, 1)), table)
         people = list(range(len(group)))
         what = broken(policy, schema, people, [[v] for v in group], [[v] for v in window])
         assert kernel == (what is None)

@@ -12,7 +12,7 @@ from typing import ClassVar
 from shoal.engine.buckets import burel_parts
 from shoal.engine.by_window import ByWindow
 from shoal.engine.kernels.arrays import Ints
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
@@ -68,6 +68,6 @@ class BurelW(ByWindow):
     def __post_init__(self) -> None:
         self._at_least(1, "look")
 
-    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
         """Groups like the window, filled along the curve."""
         return burel_parts(space.sides, limits, rows, random, self.look)

@@ -13,11 +13,21 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from shoal.engine.base import Engine, Out, decide, write_box
-from shoal.engine.deadlines import COMES, DONE, Batch, Holding, HoldingEngine, arrival, next_turn
+from shoal.engine.base import Engine
+from shoal.engine.deadlines import (
+    COMES,
+    DONE,
+    HoldingAnonymizer,
+    HoldingEngine,
+    InputBatch,
+    arrival,
+    next_turn,
+)
+from shoal.engine.decisions import GROUP, REUSE, SUPPRESSED, Out, decide, write_box
 from shoal.engine.groups import may_be_group
 from shoal.engine.jit import kernel
-from shoal.engine.kernels import counter, held, kept, rng
+from shoal.engine.kernels import counter, held, kept_groups, rng
+from shoal.engine.kernels.array_tools import in_order, order_of, picked, picked_rows
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import (
     Box,
@@ -32,8 +42,7 @@ from shoal.engine.kernels.boxes import (
     set_box,
 )
 from shoal.engine.kernels.held import Held, forget, gather, put, window_of
-from shoal.engine.kernels.kept import Kept, best, keep, reusable, reuse, used_again
-from shoal.engine.kernels.lists import in_order, order_of, picked, picked_rows
+from shoal.engine.kernels.kept_groups import KeptGroups, best, keep, reusable, reuse, used_again
 from shoal.engine.kernels.predicate import (
     Limits,
     any_diversity,
@@ -41,7 +50,8 @@ from shoal.engine.kernels.predicate import (
     count_subjects,
     needed,
 )
-from shoal.engine.kernels.split import by_subjects, by_values, mend_parts
+from shoal.engine.kernels.ring import wrap
+from shoal.engine.kernels.split import by_subjects, by_values, repair_parts
 from shoal.engine.space import Deadlines, Space
 
 __all__ = ["Castle"]
@@ -51,7 +61,7 @@ REMAINDER = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Castle(Holding):
+class Castle(HoldingAnonymizer):
     """CASTLE, with l-diversity, closeness, likeness, safe reuse and a bounded memory.
 
     Parameters
@@ -145,13 +155,13 @@ class CastleState(NamedTuple):
     held: Held
     open: OpenClusters
     counter: Records
-    kept: Kept
+    kept: KeptGroups
     recent: Floats
     marks: Records
     rng: Ints
 
 
-class Rules(NamedTuple):
+class CastleRules(NamedTuple):
     """What a run of CASTLE obeys: space, promise and knobs.
 
     ``hopeless`` says that diversity is asked, and that rows which aren't diverse all together can't
@@ -175,7 +185,9 @@ class CastleEngine(HoldingEngine):
         d = space.n_quasi
         best = recipe.reuse == "best"
         hopeless = bool(any_diversity(space.limits) and not breakable(space.limits))
-        self._rules = Rules(space.sides, space.shown, space.limits, space.deadlines, best, hopeless)
+        self._rules = CastleRules(
+            space.sides, space.shown, space.limits, space.deadlines, best, hopeless
+        )
         slots = np.zeros(recipe.clusters, SLOT)
         slots["birth"] = slots["first"] = slots["last"] = -1
         state = CastleState(
@@ -187,14 +199,14 @@ class CastleEngine(HoldingEngine):
                 slots,
             ),
             counter=counter.empty(2 * held.SMALLEST),
-            kept=kept.empty(recipe.kept, d, space.n_sensitive, space.limits),
+            kept=kept_groups.empty(recipe.kept, d, space.n_sensitive, space.limits),
             recent=np.zeros(recipe.recent),
             marks=np.zeros(1, MARKS),
             rng=rng.seeded(seed, "decide"),
         )
         super().__init__(space, state, seed)
 
-    def _run(self, batch: Batch, out: Out) -> None:
+    def _run(self, batch: InputBatch, out: Out) -> None:
         rules = self._rules._replace(limits=self._of_now(self._rules.limits))
         _run(rules, self.state, batch, out)
 
@@ -203,7 +215,7 @@ class CastleEngine(HoldingEngine):
 
 
 @kernel
-def _run(rules: Rules, state: CastleState, batch: Batch, out: Out) -> None:
+def _run(rules: CastleRules, state: CastleState, batch: InputBatch, out: Out) -> None:
     """Take in rows and fire deadlines, between the rows and after them."""
     joined = np.empty(len(state.open.slots))
     while True:
@@ -226,7 +238,7 @@ def _run(rules: Rules, state: CastleState, batch: Batch, out: Out) -> None:
 
 @kernel
 def _best_selection(
-    rules: Rules, state: CastleState, lo: Floats, hi: Floats, joined: Floats
+    rules: CastleRules, state: CastleState, lo: Floats, hi: Floats, joined: Floats
 ) -> int:
     """The open cluster for a row, or -1 for a new one (thesis, bestSelection)."""
     clusters = state.open
@@ -288,18 +300,17 @@ def _free_slot(state: CastleState, slot: int) -> None:
 
 
 @kernel
-def _join_cluster(rules: Rules, state: CastleState, slot: int) -> None:
+def _join_cluster(rules: CastleRules, state: CastleState, slot: int) -> None:
     """The row that was just put joins a cluster."""
     clusters, rows = state.open, state.held
-    mask = len(rows.rows) - 1
     position = rows.marks["upcoming"][0] - 1
-    at = position & mask
+    at = wrap(position, len(rows.rows))
     # A first row that has no value at all still makes a box, though an empty one, of a free slot.
     widens = clusters.slots["last"][slot] < 0
     if widens:
         clusters.slots["first"][slot] = position
     else:
-        state.held.rows["following"][clusters.slots["last"][slot] & mask] = position
+        state.held.rows["following"][wrap(clusters.slots["last"][slot], len(rows.rows))] = position
     clusters.slots["last"][slot] = position
     if counter.add(state.counter, slot, rows.rows["subject"][at]):
         clusters.slots["n_subjects"][slot] += 1
@@ -315,18 +326,17 @@ def _join_cluster(rules: Rules, state: CastleState, slot: int) -> None:
 
 
 @kernel
-def _set_box(rules: Rules, state: CastleState, slot: int, lo: Floats, hi: Floats) -> None:
+def _set_box(rules: CastleRules, state: CastleState, slot: int, lo: Floats, hi: Floats) -> None:
     set_box(state.open.lo, slot, lo)
     set_box(state.open.hi, slot, hi)
     state.open.loss[slot] = box_loss(rules.sides, lo, hi)
 
 
 @kernel
-def _leave_cluster(rules: Rules, state: CastleState, position: int) -> None:
+def _leave_cluster(rules: CastleRules, state: CastleState, position: int) -> None:
     """The oldest row of a cluster leaves it alone; the cluster's box shrinks to the others."""
     clusters, rows = state.open, state.held
-    mask = len(rows.rows) - 1
-    at = position & mask
+    at = wrap(position, len(rows.rows))
     slot = rows.rows["cluster"][at]
     clusters.slots["first"][slot] = state.held.rows["following"][at]
     if counter.remove(state.counter, slot, rows.rows["subject"][at]):
@@ -338,7 +348,8 @@ def _leave_cluster(rules: Rules, state: CastleState, position: int) -> None:
     if member < 0:
         _free_slot(state, slot)
         return
-    lo, hi = rows.lo[member & mask].copy(), rows.hi[member & mask].copy()
+    first = wrap(member, len(rows.rows))
+    lo, hi = rows.lo[first].copy(), rows.hi[first].copy()
     old_lo, old_hi = box_of(clusters.lo, slot), box_of(clusters.hi, slot)
     # Where the row didn't reach an end of a range, somebody else does; and in a large cluster a
     # few rows reach as far as the whole did. So there is rarely a need to look at all of them.
@@ -349,7 +360,7 @@ def _leave_cluster(rules: Rules, state: CastleState, position: int) -> None:
             if rows.hi[at, d] < old_hi[d]:
                 hi[d] = old_hi[d]
     while member >= 0 and not covers(lo, hi, old_lo, old_hi):
-        at = member & mask
+        at = wrap(member, len(rows.rows))
         if not covers(lo, hi, rows.lo[at], rows.hi[at]):
             join(rules.sides, lo, hi, rows.lo[at], rows.hi[at])
         member = state.held.rows["following"][at]
@@ -359,13 +370,12 @@ def _leave_cluster(rules: Rules, state: CastleState, position: int) -> None:
 @kernel
 def _members(state: CastleState, slots: Ints) -> Ints:
     """The positions of the rows of some clusters, in order of arrival."""
-    mask = len(state.held.rows) - 1
     n = 0
     for slot in slots:
         member = state.open.slots["first"][slot]
         while member >= 0:
             n += 1
-            member = state.held.rows["following"][member & mask]
+            member = state.held.rows["following"][wrap(member, len(state.held.rows))]
     positions = np.empty(n, np.int64)
     n = 0
     for slot in slots:
@@ -373,7 +383,7 @@ def _members(state: CastleState, slots: Ints) -> Ints:
         while member >= 0:
             positions[n] = member
             n += 1
-            member = state.held.rows["following"][member & mask]
+            member = state.held.rows["following"][wrap(member, len(state.held.rows))]
     return in_order(positions) if len(slots) > 1 else positions
 
 
@@ -392,10 +402,10 @@ def _open_slots(state: CastleState) -> Ints:
 
 
 @kernel
-def _expire(rules: Rules, state: CastleState, position: int, at_end: bool, out: Out) -> None:
+def _expire(rules: CastleRules, state: CastleState, position: int, at_end: bool, out: Out) -> None:
     """Decide a row whose time is up (thesis, delayConstraint)."""
     rows = state.held
-    slot = rows.rows["cluster"][position & (len(rows.rows) - 1)]
+    slot = rows.rows["cluster"][wrap(position, len(rows.rows))]
     slots = np.array([slot])
     enough = state.open.slots["n_subjects"][slot] >= rules.limits.k
     if not (enough and may_be_group(rules.limits, state.held, _members(state, slots))):
@@ -403,17 +413,17 @@ def _expire(rules: Rules, state: CastleState, position: int, at_end: bool, out: 
             return
         slots = _merge(rules, state, slot)
         if len(slots) == 0:
-            gaps = rows.rows["gaps"][position & (len(rows.rows) - 1)]
-            decide(out, position, 2, -1, state.marks["instants"][0], gaps)
+            gaps = rows.rows["gaps"][wrap(position, len(rows.rows))]
+            decide(out, position, SUPPRESSED, -1, state.marks["instants"][0], gaps)
             _leave_cluster(rules, state, position)
             return
     _output(rules, state, _take_out(rules, state, slots, at_end), out)
 
 
 @kernel
-def _reuse(rules: Rules, state: CastleState, position: int, out: Out) -> bool:
+def _reuse(rules: CastleRules, state: CastleState, position: int, out: Out) -> bool:
     rows = state.held
-    at = position & (len(rows.rows) - 1)
+    at = wrap(position, len(rows.rows))
     covering = reusable(
         state.kept,
         rules.limits,
@@ -432,13 +442,13 @@ def _reuse(rules: Rules, state: CastleState, position: int, out: Out) -> bool:
     reuse(state.kept, chosen, rows.rows["subject"][at], rows.sensitive[at])
     shown, lo, hi = used_again(state.kept, chosen, window_of(rows))
     box = write_box(out, lo, hi, shown)
-    decide(out, position, 1, box, state.marks["instants"][0], rows.rows["gaps"][at])
+    decide(out, position, REUSE, box, state.marks["instants"][0], rows.rows["gaps"][at])
     _leave_cluster(rules, state, position)
     return True
 
 
 @kernel
-def _merge(rules: Rules, state: CastleState, slot: int) -> Ints:
+def _merge(rules: CastleRules, state: CastleState, slot: int) -> Ints:
     """The clusters that together may be a group: one, and its nearest ones. Empty if none may."""
     clusters = state.open
     n = len(clusters.slots)
@@ -487,7 +497,7 @@ def _merge(rules: Rules, state: CastleState, slot: int) -> Ints:
 
 
 @kernel
-def _take_out(rules: Rules, state: CastleState, slots: Ints, at_end: bool) -> Ints:
+def _take_out(rules: CastleRules, state: CastleState, slots: Ints, at_end: bool) -> Ints:
     """Close clusters and give their rows.
 
     At the end of a stream a remainder that can't be a group by itself comes along.
@@ -514,9 +524,8 @@ def _take_out(rules: Rules, state: CastleState, slots: Ints, at_end: bool) -> In
 
 @kernel
 def _close_clusters(state: CastleState, slots: Ints, positions: Ints) -> None:
-    mask = len(state.held.rows) - 1
     for position in positions:
-        at = position & mask
+        at = wrap(position, len(state.held.rows))
         counter.remove(
             state.counter, state.held.rows["cluster"][at], state.held.rows["subject"][at]
         )
@@ -530,7 +539,7 @@ def _close_clusters(state: CastleState, slots: Ints, positions: Ints) -> None:
 
 
 @kernel
-def _output(rules: Rules, state: CastleState, positions: Ints, out: Out) -> None:
+def _output(rules: CastleRules, state: CastleState, positions: Ints, out: Out) -> None:
     """Publish rows as one group, or as several where there are enough (thesis, outputCluster)."""
     rows, limits = gather(state.held, positions), rules.limits
     part = np.zeros(len(positions), np.int64)
@@ -540,7 +549,7 @@ def _output(rules: Rules, state: CastleState, positions: Ints, out: Out) -> None
             n_parts = by_values(rules.sides, limits, state.rng, rows, part)
         else:
             n_parts = by_subjects(rules.sides, limits.k, state.rng, rows, part)
-        n_parts = mend_parts(rules.sides, limits, rows, part, n_parts)
+        n_parts = repair_parts(rules.sides, limits, rows, part, n_parts)
     order = order_of(part.astype(np.float64))
     begin = 0
     for p in range(n_parts):
@@ -562,7 +571,9 @@ def _output(rules: Rules, state: CastleState, positions: Ints, out: Out) -> None
         shown = Box(mean, group, len(members), n_subjects, gaps, window_of(state.held))
         box = write_box(out, lo, hi, shown)
         for member in members:
-            decide(out, positions[member], 0, box, state.marks["instants"][0], rows.gaps[member])
+            decide(
+                out, positions[member], GROUP, box, state.marks["instants"][0], rows.gaps[member]
+            )
             forget(state.held, positions[member])
         _move_threshold(state, loss)
         if loss <= state.marks["threshold"][0]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.engine.kernels.arrays import Ints
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.median import median_parts
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
@@ -54,6 +54,6 @@ class DMondrian(WholeTable):
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, DeltaDisclosure)
     reference: ClassVar[str] = "Brickell, Shmatikov: delta-disclosure (KDD 2008)"
 
-    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
         """Rows cut at medians."""
         return median_parts(space.sides, limits, rows)

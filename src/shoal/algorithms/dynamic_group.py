@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.condensation import condensed_parts
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
@@ -64,6 +64,6 @@ class DynamicGroup(WholeTable):
     def __post_init__(self) -> None:
         self._at_least(1, "history")
 
-    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
         """Rows around centroids."""
         return condensed_parts(space.sides, limits, rows, self.history, random)

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from shoal.engine.base import Engine, Out
-from shoal.engine.deadlines import Batch, Holding
+from shoal.engine.deadlines import HoldingAnonymizer, InputBatch
 from shoal.engine.jit import kernel
-from shoal.engine.kernels import index
+from shoal.engine.kernels import spatial_index
 from shoal.engine.kernels.arrays import Any1
 from shoal.engine.kernels.held import Held
-from shoal.engine.kernels.index import Index
+from shoal.engine.kernels.spatial_index import Index
 from shoal.engine.on_deadline import (
     OnDeadlineEngine,
+    OnDeadlineRules,
     OnDeadlineState,
-    Rules,
     neighbours_by_index,
     next_row,
     settle,
@@ -31,7 +31,7 @@ __all__ = ["Fads"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fads(Holding):
+class Fads(HoldingAnonymizer):
     """FADS, with l-diversity, closeness, likeness and safe reuse.
 
     Parameters
@@ -89,7 +89,7 @@ class FadsEngine(OnDeadlineEngine):
         self._begin_index()
 
     def _begin_index(self) -> None:
-        self._index = index.empty(self.space.n_quasi, len(self.state.columns.slots))
+        self._index = spatial_index.empty(self.space.n_quasi, len(self.state.columns.slots))
 
     def _grow(self, larger: Held) -> None:
         super()._grow(larger)
@@ -100,12 +100,14 @@ class FadsEngine(OnDeadlineEngine):
         super().restore(snapshot)
         self._begin_index()
 
-    def _run(self, batch: Batch, out: Out) -> None:
+    def _run(self, batch: InputBatch, out: Out) -> None:
         _run(self._rules_now, self.state, self._index, batch, out)
 
 
 @kernel
-def _run(rules: Rules, state: OnDeadlineState, known: Index, batch: Batch, out: Out) -> None:
+def _run(
+    rules: OnDeadlineRules, state: OnDeadlineState, known: Index, batch: InputBatch, out: Out
+) -> None:
     """Take in rows and decide those that are due, between the rows and after them."""
     due = next_row(rules, state, batch, out)
     while due >= 0:

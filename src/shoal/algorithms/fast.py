@@ -17,26 +17,28 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from shoal.engine.base import Anonymizer, Engine, Out, decide, write_box
-from shoal.engine.deadlines import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+from shoal.engine.base import Anonymizer, Engine
+from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_turn
+from shoal.engine.decisions import GROUP, REUSE, Out, decide, write_box
 from shoal.engine.groups import shape
 from shoal.engine.jit import kernel
-from shoal.engine.kernels import columns, counter, held, kept, rng
+from shoal.engine.kernels import counter, held, held_columns, kept_groups, rng
 from shoal.engine.kernels.arrays import Ints, Records
 from shoal.engine.kernels.boxes import Box
-from shoal.engine.kernels.columns import Columns
 from shoal.engine.kernels.held import Held, due_at, forget, is_held, people, put
-from shoal.engine.kernels.kept import Kept, best, keep, reusable, used_again
+from shoal.engine.kernels.held_columns import HeldColumns
+from shoal.engine.kernels.kept_groups import KeptGroups, best, keep, reusable, used_again
+from shoal.engine.kernels.ring import wrap
 from shoal.engine.on_deadline import (
     MARKS,
-    Rules,
+    OnDeadlineRules,
+    OnDeadlineState,
     covering,
     find_place,
     neighbours,
     neighbours_of,
     settle,
 )
-from shoal.engine.on_deadline import OnDeadlineState as Window
 from shoal.engine.space import Space
 from shoal.spec.policy import Criterion, DistinctLDiversity, KAnonymity
 
@@ -126,8 +128,8 @@ class FastState(NamedTuple):
     """All that a run of FAST remembers. Columns and draws have workers along the first axis."""
 
     held: Held
-    columns: Columns
-    kept: Kept
+    columns: HeldColumns
+    kept: KeptGroups
     marks: Records
     clock: Records
     rng: Ints
@@ -157,8 +159,8 @@ class Worker(NamedTuple):
     """
 
     number: int
-    columns: Columns
-    kept: Kept
+    columns: HeldColumns
+    kept: KeptGroups
     draws: Ints
     out: Out
     places: Ints
@@ -174,7 +176,7 @@ class FastEngine(HoldingEngine):
     def __init__(self, recipe: Fast, space: Space, seed: bytes) -> None:
         n, rows = recipe.workers, space.deadlines.rows
         self._block = recipe.block or (max(1, rows // (ROUNDS * n)) if rows else BLOCK)
-        self._rules = Rules(
+        self._rules = OnDeadlineRules(
             space.sides,
             space.shown,
             space.limits,
@@ -189,8 +191,8 @@ class FastEngine(HoldingEngine):
         clock["last_round"] = clock["estimate"] = np.nan
         state = FastState(
             held=held.empty(space.n_quasi, space.n_sensitive),
-            columns=_stacked([columns.empty(space.n_quasi, self._room(held.SMALLEST, n))] * n),
-            kept=kept.empty(recipe.kept, space.n_quasi, space.n_sensitive, space.limits),
+            columns=_stacked([held_columns.empty(space.n_quasi, self._room(held.SMALLEST, n))] * n),
+            kept=kept_groups.empty(recipe.kept, space.n_quasi, space.n_sensitive, space.limits),
             marks=np.zeros(1, MARKS),
             clock=clock,
             rng=rng.seeded(seed, "decide"),
@@ -200,18 +202,18 @@ class FastEngine(HoldingEngine):
 
     def _grow(self, larger: Held) -> None:
         room = self._room(len(larger.rows), len(self.state.draws))
-        roomier = [columns.grown(each, room) for each in self._columns()]
+        roomier = [held_columns.grown(each, room) for each in self._columns()]
         self.state = self.state._replace(held=larger, columns=_stacked(roomier))
 
     def _room(self, ring: int, workers: int) -> int:
         """Twice the most rows in a ring that can be of one worker: they are dealt in blocks."""
         return 2 * min(ring, ring // workers + self._block + 1)
 
-    def _columns(self) -> list[Columns]:
+    def _columns(self) -> list[HeldColumns]:
         """The columns of each worker."""
-        return [Columns(*arrays) for arrays in zip(*self.state.columns, strict=True)]
+        return [HeldColumns(*arrays) for arrays in zip(*self.state.columns, strict=True)]
 
-    def _run(self, batch: Batch, out: Out) -> None:
+    def _run(self, batch: InputBatch, out: Out) -> None:
         while _until_round(self._rules, self.state, self._block, batch, out) != DONE:
             self._round(batch.at_end, out)
 
@@ -228,15 +230,15 @@ class FastEngine(HoldingEngine):
             _put_together(self._rules, self.state, each, out)
         left = np.sort(np.concatenate([each.left[: each.n_left[0]] for each in workers]))
         if len(left):
-            everything = columns.empty(self.space.n_quasi, self.n_held)
+            everything = held_columns.empty(self.space.n_quasi, self.n_held)
             _see_to(self._rules, self.state, everything, counter.empty(self.n_held), ask, left, out)
         self.state.marks["instants"] += 1
 
-    def _worker(self, number: int, own: Columns, draws: Ints) -> Worker:
+    def _worker(self, number: int, own: HeldColumns, draws: Ints) -> Worker:
         # No worker can have more rows than there is room for.
         n = min(len(own.slots), self.n_held)
         return Worker(
-            number, own, Kept._make(array.copy() for array in self.state.kept), draws,
+            number, own, KeptGroups._make(array.copy() for array in self.state.kept), draws,
             Out.room(n, self.space.n_quasi),
             np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(1, np.int64),
         )  # fmt: skip
@@ -255,22 +257,24 @@ class FastEngine(HoldingEngine):
             other.result()
 
 
-def _stacked(each: list[Columns]) -> Columns:
-    return Columns(*(np.stack(arrays) for arrays in zip(*each, strict=True)))
+def _stacked(each: list[HeldColumns]) -> HeldColumns:
+    return HeldColumns(*(np.stack(arrays) for arrays in zip(*each, strict=True)))
 
 
 # -- between rounds -------------------------------------------------------------------------------
 
 
 @kernel
-def _of(state: FastState, worker: int) -> Columns:
+def _of(state: FastState, worker: int) -> HeldColumns:
     """The columns of a worker."""
     rows = state.columns
-    return Columns(rows.lo[worker], rows.hi[worker], rows.slots[worker], rows.marks[worker])
+    return HeldColumns(rows.lo[worker], rows.hi[worker], rows.slots[worker], rows.marks[worker])
 
 
 @kernel
-def _until_round(rules: Rules, state: FastState, block: int, batch: Batch, out: Out) -> int:
+def _until_round(
+    rules: OnDeadlineRules, state: FastState, block: int, batch: InputBatch, out: Out
+) -> int:
     """Take in rows until a round is due; `DONE` if none is."""
     workers, marks = len(state.draws), state.held.marks
     while True:
@@ -294,7 +298,7 @@ def _ends_cycle(position: int, cycle: int) -> int:
 
 
 @kernel
-def _take_many(rules: Rules, state: FastState, block: int, batch: Batch) -> None:
+def _take_many(rules: OnDeadlineRules, state: FastState, block: int, batch: InputBatch) -> None:
     """Take in the rows with which nothing can become due by its position, nor a block be full.
 
     They needn't be asked about one by one, and what is left to do between rounds is done alone.
@@ -319,7 +323,7 @@ def _take_many(rules: Rules, state: FastState, block: int, batch: Batch) -> None
 
 
 @kernel
-def _ask(rules: Rules, state: FastState, block: int, at_end: bool, out: Out) -> Round:
+def _ask(rules: OnDeadlineRules, state: FastState, block: int, at_end: bool, out: Out) -> Round:
     """What the round is about that is due now; the time between rounds is estimated anew."""
     clock, workers = state.clock, len(state.draws)
     if rules.deadlines.seconds > 0.0:
@@ -345,22 +349,22 @@ def _ask(rules: Rules, state: FastState, block: int, at_end: bool, out: Out) -> 
 
 
 @kernel
-def _in_danger(rules: Rules, rows: Held, position: int, ask: Round) -> bool:
+def _in_danger(rules: OnDeadlineRules, rows: Held, position: int, ask: Round) -> bool:
     """Whether the time of a row is up before the next round."""
     delay = rules.deadlines
     if ask.at_end or (delay.rows > 0 and position + delay.rows < ask.following):
         return True
-    time = rows.rows["time"][position & (len(rows.rows) - 1)]
+    time = rows.rows["time"][wrap(position, len(rows.rows))]
     return delay.seconds > 0.0 and time + delay.seconds <= ask.until
 
 
 @kernel
-def _is_due(rules: Rules, rows: Held, position: int, ask: Round) -> bool:
+def _is_due(rules: OnDeadlineRules, rows: Held, position: int, ask: Round) -> bool:
     """Whether the time of a row is up."""
     delay = rules.deadlines
     if ask.at_end or (delay.rows > 0 and position + delay.rows < rows.marks["upcoming"][0]):
         return True
-    time = rows.rows["time"][position & (len(rows.rows) - 1)]
+    time = rows.rows["time"][wrap(position, len(rows.rows))]
     return delay.seconds > 0.0 and time + delay.seconds <= ask.now
 
 
@@ -368,7 +372,7 @@ def _is_due(rules: Rules, rows: Held, position: int, ask: Round) -> bool:
 
 
 @kernel
-def _work(rules: Rules, rows: Held, ask: Round, worker: Worker) -> None:
+def _work(rules: OnDeadlineRules, rows: Held, ask: Round, worker: Worker) -> None:
     """See to those rows of a worker that are in danger, oldest first.
 
     Of what others can see, this changes only where the ring says that the worker's rows lie.
@@ -378,13 +382,12 @@ def _work(rules: Rules, rows: Held, ask: Round, worker: Worker) -> None:
     while position < rows.marks["upcoming"][0]:
         block = position // ask.block
         if block % ask.workers == worker.number:
-            columns.append(own, rows, position)
+            held_columns.append(own, rows, position)
             position += 1
         else:
             position = (block + 1) * ask.block
     out.progress["published"][0] = ask.published
     out.progress["published_s"][0] = ask.now
-    mask = len(rows.rows) - 1
     urgent = np.empty(own.marks["n"][0], np.int64)
     n = 0
     for slot in range(len(urgent)):
@@ -393,21 +396,24 @@ def _work(rules: Rules, rows: Held, ask: Round, worker: Worker) -> None:
             urgent[n] = position
             n += 1
     for position in urgent[:n]:
-        if own.slots["position"][rows.rows["following"][position & mask]] == position:
+        slot = rows.rows["following"][wrap(position, len(rows.rows))]
+        if own.slots["position"][slot] == position:
             _see_to_own(rules, rows, ask, worker, position)
 
 
 @kernel
-def _see_to_own(rules: Rules, rows: Held, ask: Round, worker: Worker, position: int) -> None:
+def _see_to_own(
+    rules: OnDeadlineRules, rows: Held, ask: Round, worker: Worker, position: int
+) -> None:
     """Decide a row of a worker among its own rows, if there are enough."""
-    at = position & (len(rows.rows) - 1)
+    at = wrap(position, len(rows.rows))
     lo, hi, subject = rows.lo[at], rows.hi[at], rows.rows["subject"][at]
     since = ask.published - rules.age
     groups = reusable(worker.kept, rules.limits, lo, hi, subject, rows.sensitive[at], since)
     if len(groups) > 0 and not rules.best:
         _join(rules, rows, ask, worker, position, groups[rng.below(worker.draws, len(groups))])
         return
-    columns.close_holes(worker.columns, rows, columns.DENSE)
+    held_columns.close_holes(worker.columns, rows, held_columns.DENSE)
     slot = rows.rows["following"][at]
     members = neighbours_of(rules, rows, worker.columns, slot)
     shown, box_lo, box_hi = shape(rules.sides, rules.shown, rows, members)
@@ -426,29 +432,31 @@ def _see_to_own(rules: Rules, rows: Held, ask: Round, worker: Worker, position: 
     subjects, sensitive = people(rows, members)
     keep(worker.kept, box_lo, box_hi, shown, ask.published, subjects, sensitive)
     for member in members:
-        gaps = rows.rows["gaps"][member & (len(rows.rows) - 1)]
-        decide(worker.out, member, 0, box, 0, gaps)
-        columns.remove(worker.columns, rows, member)
+        gaps = rows.rows["gaps"][wrap(member, len(rows.rows))]
+        decide(worker.out, member, GROUP, box, 0, gaps)
+        held_columns.remove(worker.columns, rows, member)
 
 
 @kernel
-def _join(rules: Rules, rows: Held, ask: Round, worker: Worker, position: int, place: int) -> None:
+def _join(
+    rules: OnDeadlineRules, rows: Held, ask: Round, worker: Worker, position: int, place: int
+) -> None:
     """Let a row join a group that is kept or was made by the worker in this round."""
     shown, lo, hi = used_again(worker.kept, place, -1)
     box = write_box(worker.out, lo, hi, shown)
     worker.places[box] = place
     if rules.renews:
         worker.kept.groups["since"][place] = ask.published
-    gaps = rows.rows["gaps"][position & (len(rows.rows) - 1)]
-    decide(worker.out, position, 1, box, 0, gaps)
-    columns.remove(worker.columns, rows, position)
+    gaps = rows.rows["gaps"][wrap(position, len(rows.rows))]
+    decide(worker.out, position, REUSE, box, 0, gaps)
+    held_columns.remove(worker.columns, rows, position)
 
 
 # -- what all workers decided ---------------------------------------------------------------------
 
 
 @kernel
-def _put_together(rules: Rules, state: FastState, worker: Worker, out: Out) -> None:
+def _put_together(rules: OnDeadlineRules, state: FastState, worker: Worker, out: Out) -> None:
     """Take over what a worker decided: groups get their numbers and are kept."""
     boxes, first = worker.out.boxes, out.progress["n_boxes"][0]
     published = out.progress["published"][0]
@@ -477,9 +485,9 @@ def _put_together(rules: Rules, state: FastState, worker: Worker, out: Out) -> N
 
 @kernel
 def _see_to(
-    rules: Rules,
+    rules: OnDeadlineRules,
     state: FastState,
-    everything: Columns,
+    everything: HeldColumns,
     subjects: Records,
     ask: Round,
     left: Ints,
@@ -489,14 +497,15 @@ def _see_to(
 
     A row that finds none there either is suppressed when its time is up, and waits till then.
     """
-    rows, mask = state.held, len(state.held.rows) - 1
+    rows = state.held
     rows.marks["n_subjects"][0] = 0
     for position in range(rows.marks["oldest"][0], rows.marks["upcoming"][0]):
         if is_held(rows, position):
-            columns.append(everything, rows, position)
-            if counter.add(subjects, counter.EVERYWHERE, rows.rows["subject"][position & mask]):
+            held_columns.append(everything, rows, position)
+            subject = rows.rows["subject"][wrap(position, len(rows.rows))]
+            if counter.add(subjects, counter.EVERYWHERE, subject):
                 rows.marks["n_subjects"][0] += 1
-    whole = Window(rows, everything, subjects, state.kept, state.marks, state.rng)
+    whole = OnDeadlineState(rows, everything, subjects, state.kept, state.marks, state.rng)
     for position in left:
         if not is_held(rows, position) or find_place(rules, whole, position, ask.at_end, out):
             continue
@@ -515,4 +524,5 @@ def _see_to(
         own.marks["n_wide"][0] = 0
     for position in range(rows.marks["oldest"][0], rows.marks["upcoming"][0]):
         if is_held(rows, position):
-            columns.append(_of(state, rows.rows["cluster"][position & mask]), rows, position)
+            worker = rows.rows["cluster"][wrap(position, len(rows.rows))]
+            held_columns.append(_of(state, worker), rows, position)

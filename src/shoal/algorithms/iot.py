@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.engine.base import Engine, Out
-from shoal.engine.deadlines import Batch
+from shoal.engine.deadlines import InputBatch
 from shoal.engine.jit import kernel
-from shoal.engine.on_deadline import OnDeadlineState, Rules, next_row, settle
+from shoal.engine.on_deadline import OnDeadlineRules, OnDeadlineState, next_row, settle
 from shoal.engine.partitioned import ByPartition, PartitionEngine, whole_partitions
 from shoal.engine.space import Space
 
@@ -62,12 +62,12 @@ class Iot(ByPartition):
 class IotEngine(PartitionEngine):
     """One run of `Iot`."""
 
-    def _run(self, batch: Batch, out: Out) -> None:
+    def _run(self, batch: InputBatch, out: Out) -> None:
         _run(self._rules_now, self.state, batch, out)
 
 
 @kernel
-def _run(rules: Rules, state: OnDeadlineState, batch: Batch, out: Out) -> None:
+def _run(rules: OnDeadlineRules, state: OnDeadlineState, batch: InputBatch, out: Out) -> None:
     """Take in rows and decide those that are due, between the rows and after them."""
     due = next_row(rules, state, batch, out)
     while due >= 0:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.engine.base import Engine, Out
-from shoal.engine.deadlines import Batch
+from shoal.engine.deadlines import InputBatch
 from shoal.engine.jit import kernel
-from shoal.engine.on_deadline import OnDeadlineState, Rules, next_row, settle
+from shoal.engine.on_deadline import OnDeadlineRules, OnDeadlineState, next_row, settle
 from shoal.engine.partitioned import ByPartition, PartitionEngine, whole_partitions
 from shoal.engine.space import Space
 
@@ -75,12 +75,14 @@ class KVarpEngine(PartitionEngine):
         super().__init__(recipe, space, seed)
         self._radius = float(recipe.radius)
 
-    def _run(self, batch: Batch, out: Out) -> None:
+    def _run(self, batch: InputBatch, out: Out) -> None:
         _run(self._rules_now, self.state, self._radius, batch, out)
 
 
 @kernel
-def _run(rules: Rules, state: OnDeadlineState, radius: float, batch: Batch, out: Out) -> None:
+def _run(
+    rules: OnDeadlineRules, state: OnDeadlineState, radius: float, batch: InputBatch, out: Out
+) -> None:
     """Take in rows and decide those that are due, between the rows and after them."""
     due = next_row(rules, state, batch, out)
     while due >= 0:

@@ -13,24 +13,25 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from shoal.engine.base import Engine, Out
-from shoal.engine.deadlines import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_turn
 from shoal.engine.groups import may_be_group, publish, suppress
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter, held
+from shoal.engine.kernels.array_tools import in_order
 from shoal.engine.kernels.arrays import Ints, Records, power_of_two
 from shoal.engine.kernels.boxes import Sides
 from shoal.engine.kernels.held import Held, put
 from shoal.engine.kernels.linked_lists import append, members
-from shoal.engine.kernels.lists import in_order
 from shoal.engine.kernels.predicate import Limits, needed
+from shoal.engine.kernels.ring import wrap
 from shoal.engine.space import Deadlines, Space
-from shoal.engine.waiting import MANY, Waiting, nobody_can, uncount
+from shoal.engine.waiting import MANY, WaitingAnonymizer, nobody_can, uncount
 
 __all__ = ["MinDelay"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MinDelay(Waiting):
+class MinDelay(WaitingAnonymizer):
     """The minimum delay method, with l-diversity and a bound on what is held.
 
     Parameters
@@ -91,7 +92,7 @@ class MinDelayState(NamedTuple):
     marks: Records
 
 
-class Rules(NamedTuple):
+class MinDelayRules(NamedTuple):
     """What a run obeys."""
 
     sides: Sides
@@ -107,7 +108,9 @@ class MinDelayEngine(HoldingEngine):
 
     def __init__(self, recipe: MinDelay, space: Space, seed: bytes) -> None:
         room = held.SMALLEST
-        self._rules = Rules(space.sides, space.limits, recipe._deadlines(space), recipe.capacity)
+        self._rules = MinDelayRules(
+            space.sides, space.limits, recipe._deadlines(space), recipe.capacity
+        )
         marks = np.zeros(1, MARKS)
         marks["free"] = room
         state = MinDelayState(
@@ -130,18 +133,18 @@ class MinDelayEngine(HoldingEngine):
         classes, listed = np.zeros(room, CLASS), np.zeros(room, np.int64)
         classes[:former] = before.classes
         places = np.arange(marks["begin"][0], marks["begin"][0] + marks["n_listed"][0])
-        listed[places & (room - 1)] = before.listed[places & (former - 1)]
+        listed[places % room] = before.listed[places % former]
         free = np.concatenate((np.arange(former, room)[::-1], before.free[: marks["free"][0]]))
         marks["free"][0] = len(free)
         free = np.concatenate((free, np.zeros(room - len(free), np.int64)))
         self.state = before._replace(classes=classes, listed=listed, free=free)
 
-    def _run(self, batch: Batch, out: Out) -> None:
+    def _run(self, batch: InputBatch, out: Out) -> None:
         _run(self._rules, self.state, batch, out)
 
 
 @kernel
-def _run(rules: Rules, state: MinDelayState, batch: Batch, out: Out) -> None:
+def _run(rules: MinDelayRules, state: MinDelayState, batch: InputBatch, out: Out) -> None:
     """Take in rows and fire deadlines, between the rows and after them."""
     rows, marks = state.held, state.marks
     while True:
@@ -159,7 +162,7 @@ def _run(rules: Rules, state: MinDelayState, batch: Batch, out: Out) -> None:
 
 
 @kernel
-def _take_in(rules: Rules, state: MinDelayState, batch: Batch, out: Out) -> None:
+def _take_in(rules: MinDelayRules, state: MinDelayState, batch: InputBatch, out: Out) -> None:
     """A row comes and joins the first class without its subject, which leaves if it may."""
     rows, marks = state.held, state.marks
     row = arrival(rows, batch)
@@ -168,7 +171,7 @@ def _take_in(rules: Rules, state: MinDelayState, batch: Batch, out: Out) -> None
         marks["free"][0] -= 1
         number = state.free[marks["free"][0]]
         state.classes["n_rows"][number] = 0
-        state.listed[(marks["begin"][0] + rank) & (len(state.listed) - 1)] = number
+        state.listed[wrap(marks["begin"][0] + rank, len(state.listed))] = number
         marks["n_listed"][0] += 1
     number = _listed(state, rank)
     position = put(rows, row, number)
@@ -190,18 +193,19 @@ def _take_in(rules: Rules, state: MinDelayState, batch: Batch, out: Out) -> None
 @kernel
 def _listed(state: MinDelayState, rank: int) -> int:
     """The number of the class at a place of the list."""
-    return state.listed[(state.marks["begin"][0] + rank) & (len(state.listed) - 1)]
+    return state.listed[wrap(state.marks["begin"][0] + rank, len(state.listed))]
 
 
 @kernel
 def _close(state: MinDelayState, rank: int) -> None:
     """Take a class off the list. Those before it move up: mostly it is the first."""
-    marks, mask = state.marks, len(state.listed) - 1
+    marks = state.marks
     state.free[marks["free"][0]] = _listed(state, rank)
     marks["free"][0] += 1
     begin = marks["begin"][0]
     for i in range(rank, 0, -1):
-        state.listed[(begin + i) & mask] = state.listed[(begin + i - 1) & mask]
+        before = wrap(begin + i - 1, len(state.listed))
+        state.listed[wrap(begin + i, len(state.listed))] = state.listed[before]
     marks["begin"][0] += 1
     marks["n_listed"][0] -= 1
 
@@ -210,7 +214,7 @@ def _close(state: MinDelayState, rank: int) -> None:
 
 
 @kernel
-def _force(rules: Rules, state: MinDelayState, position: int, out: Out) -> None:
+def _force(rules: MinDelayRules, state: MinDelayState, position: int, out: Out) -> None:
     """A row has to leave: with its class and as many others as it takes, or not at all."""
     rows = state.held
     rank = _rank_of(state, position)
@@ -222,7 +226,7 @@ def _force(rules: Rules, state: MinDelayState, position: int, out: Out) -> None:
 @kernel
 def _rank_of(state: MinDelayState, position: int) -> int:
     """Where in the list the class of a row is: mostly near its beginning."""
-    number = state.held.rows["cluster"][position & (len(state.held.rows) - 1)]
+    number = state.held.rows["cluster"][wrap(position, len(state.held.rows))]
     rank = 0
     while _listed(state, rank) != number:
         rank += 1
@@ -230,7 +234,7 @@ def _rank_of(state: MinDelayState, position: int) -> int:
 
 
 @kernel
-def _publish_merged(rules: Rules, state: MinDelayState, rank: int, out: Out) -> bool:
+def _publish_merged(rules: MinDelayRules, state: MinDelayState, rank: int, out: Out) -> bool:
     """Publish a class with the first others that make it a group; whether there are such."""
     rows, n = state.held, state.marks["n_listed"][0]
     if nobody_can(rules.limits, rows):
@@ -269,7 +273,7 @@ def _leave(state: MinDelayState, rank: int, position: int) -> None:
     The last row of the same subject takes its place, so that its rows are in the first classes.
     """
     rows = state.held.rows
-    subject = rows["subject"][position & (len(rows) - 1)]
+    subject = rows["subject"][wrap(position, len(rows))]
     last = counter.count(state.counter, counter.EVERYWHERE, subject) - 1
     uncount(rows, state.held.marks, state.counter, np.array([position]))
     number = _listed(state, rank)
@@ -277,7 +281,7 @@ def _leave(state: MinDelayState, rank: int, position: int) -> None:
     if last > rank:
         other = _listed(state, last)
         for member in members(rows, state.classes, other):
-            if rows["subject"][member & (len(rows) - 1)] == subject:
+            if rows["subject"][wrap(member, len(rows))] == subject:
                 _unlink(rows, state.classes, other, member)
                 append(rows, state.classes, member, number)
         rank, number = last, other

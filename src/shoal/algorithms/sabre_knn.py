@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from shoal.engine.buckets import EVERYWHERE, sabre_parts
 from shoal.engine.kernels.arrays import Ints
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
@@ -62,6 +62,6 @@ class SabreKnn(WholeTable):
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
     reference: ClassVar[str] = "Cao, Karras, Kalnis, Tan: SABRE (VLDB Journal 2011)"
 
-    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
         """Groups close to the window, filled with the nearest rows."""
         return sabre_parts(space.sides, limits, rows, random, EVERYWHERE)

@@ -13,7 +13,7 @@ from typing import ClassVar
 from shoal.engine.buckets import sabre_parts
 from shoal.engine.by_window import ByWindow
 from shoal.engine.kernels.arrays import Ints
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
@@ -71,6 +71,6 @@ class SabreW(ByWindow):
     def __post_init__(self) -> None:
         self._at_least(1, "look")
 
-    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
         """Groups close to the window, filled along the curve."""
         return sabre_parts(space.sides, limits, rows, random, self.look)

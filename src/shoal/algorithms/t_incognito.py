@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from shoal.engine.base import Engine
 from shoal.engine.kernels.arrays import Ints
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.lattice import MOST_LEVELS, check_lattice, lattice_parts
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
@@ -70,6 +70,6 @@ class TIncognito(WholeTable):
         check_lattice(self.name, space.shown, self.levels)
         return super()._start(space, seed)
 
-    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
         """Rows of one cell at the chosen levels."""
         return lattice_parts(space.shown, limits, rows, self.levels)

@@ -12,7 +12,7 @@ from typing import ClassVar
 from shoal.engine.base import Engine
 from shoal.engine.by_window import ByWindow
 from shoal.engine.kernels.arrays import Ints
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.lattice import MOST_LEVELS, check_lattice, lattice_parts
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
@@ -73,6 +73,6 @@ class TIncognitoW(ByWindow):
         check_lattice(self.name, space.shown, self.levels)
         return super()._start(space, seed)
 
-    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
         """Rows of one cell at the chosen levels."""
         return lattice_parts(space.shown, limits, rows, self.levels)

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from shoal.engine.by_window import ByWindow
 from shoal.engine.kernels.arrays import Ints
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.median import median_parts
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
@@ -56,6 +56,6 @@ class TMondrianW(ByWindow):
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
     reference: ClassVar[str] = "Cao: tMondrian_W (thesis, NUS 2010, section 6.5)"
 
-    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
         """Rows cut at medians."""
         return median_parts(space.sides, limits, rows)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.engine.rtree.engine import Active
+from shoal.engine.rtree.engine import TreeAnonymizer
 
 __all__ = ["TreeBasic"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeBasic(Active):
+class TreeBasic(TreeAnonymizer):
     """The active R-tree, with l-diverse leaves, real time and a bound on what is held.
 
     Parameters

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.engine.rtree.engine import Dense
+from shoal.engine.rtree.engine import DensityTreeAnonymizer
 
 __all__ = ["TreeDensity"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeDensity(Dense):
+class TreeDensity(DensityTreeAnonymizer):
     """The active R-tree with samples, l-diverse leaves, real time and a bound on what is held.
 
     Parameters

@@ -11,15 +11,15 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from shoal.engine.rtree.engine import Dense
-from shoal.engine.rtree.leaves import Rules
+from shoal.engine.rtree.engine import DensityTreeAnonymizer
+from shoal.engine.rtree.leaves import TreeRules
 from shoal.engine.space import Space
 
 __all__ = ["TreeFull"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeFull(Dense):
+class TreeFull(DensityTreeAnonymizer):
     """The active R-tree with samples and rows held back, within a bound on what is held.
 
     Parameters
@@ -59,7 +59,7 @@ class TreeFull(Dense):
 
     name: ClassVar[str] = "tree-full"
 
-    def _rules(self, space: Space) -> Rules:
+    def _rules(self, space: Space) -> TreeRules:
         # A group needs k - 1 others, and a sample stands for sampled / samples rows.
         others = math.ceil((space.limits.k - 1) * self.samples / self.sampled)
         return super()._rules(space)._replace(neighbours=max(1, others))

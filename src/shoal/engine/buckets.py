@@ -15,15 +15,15 @@ from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Floats, Ints
 from shoal.engine.kernels.boxes import Sides
 from shoal.engine.kernels.buckets import Buckets, by_order, by_share, by_tree, one_bucket
-from shoal.engine.kernels.fill_groups import along_curve, by_distance, shelved
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.fill_groups import along_curve, bucket_order, by_distance
+from shoal.engine.kernels.group_sizes import SizeRule, group_sizes
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.hilbert import centres, hilbert
 from shoal.engine.kernels.likeness import most_of
 from shoal.engine.kernels.measured import BASIC, DISCLOSURE, ORDERED, TREE, emd_of
 from shoal.engine.kernels.parts import Parts, parts_of
 from shoal.engine.kernels.predicate import Limits, needed
-from shoal.engine.kernels.sizes import Rule, group_sizes
-from shoal.engine.kernels.window_counts import counted, place_of
+from shoal.engine.kernels.window_counts import counted, index_of
 
 __all__ = ["EVERYWHERE", "burel_parts", "sabre_parts"]
 
@@ -33,24 +33,30 @@ EVERYWHERE = 0
 SHARES = (1.0, 0.9, 0.8, 0.65, 0.5)
 
 
-def sabre_parts(sides: Sides, limits: Limits, rows: Rows, random: Ints, look: int) -> Parts:
+def sabre_parts(sides: Sides, limits: Limits, rows: RowArrays, random: Ints, look: int) -> Parts:
     """Parts for t-closeness: of the rows near along the curve, so many times what is taken."""
     rule, bucket, sizes = closeness_rule(limits, rows)
     return _filled(sides, rows, rule, bucket, sizes, random, look)
 
 
-def burel_parts(sides: Sides, limits: Limits, rows: Rows, random: Ints, look: int) -> Parts:
+def burel_parts(sides: Sides, limits: Limits, rows: RowArrays, random: Ints, look: int) -> Parts:
     """Parts for beta-likeness, in the same way."""
     rule, bucket, sizes = likeness_rule(limits, rows)
     return _filled(sides, rows, rule, bucket, sizes, random, look)
 
 
 def _filled(
-    sides: Sides, rows: Rows, rule: Rule, bucket: Ints, sizes: Ints, random: Ints, look: int
+    sides: Sides,
+    rows: RowArrays,
+    rule: SizeRule,
+    bucket: Ints,
+    sizes: Ints,
+    random: Ints,
+    look: int,
 ) -> Parts:
     """Fill groups with rows that are near each other."""
     middle = centres(sides, rows.lo, rows.hi)
-    shelves = shelved(bucket, len(rule.buckets.sizes), hilbert(sides, middle))
+    shelves = bucket_order(bucket, len(rule.buckets.sizes), hilbert(sides, middle))
     if look == EVERYWHERE:
         order, starts = by_distance(shelves, sizes, middle, random)
     else:
@@ -59,24 +65,24 @@ def _filled(
 
 
 @kernel
-def _bucket_of(limits: Limits, rows: Rows, j: int, buckets: Buckets) -> Ints:
+def _bucket_of(limits: Limits, rows: RowArrays, j: int, buckets: Buckets) -> Ints:
     """The bucket of each row."""
     bucket = np.zeros(len(rows.subjects), np.int64)
     for i in range(len(bucket)):
-        bucket[i] = buckets.of_value[place_of(limits.window, j, rows.sensitive[i, j])]
+        bucket[i] = buckets.of_value[index_of(limits.window, j, rows.sensitive[i, j])]
     return bucket
 
 
-def _no_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
+def _no_rule(limits: Limits, rows: RowArrays) -> tuple[SizeRule, Ints, Ints]:
     """Nothing is asked of sensitive values: all rows are in one bucket."""
     n, none = len(rows.subjects), np.empty(0, np.int64)
     buckets = one_bucket(np.array([n], np.int64))
     trees = limits.measures.trees
-    rule = Rule(buckets, np.ones(1), np.inf, 0.0, int(needed(limits)), trees, none, -1)
+    rule = SizeRule(buckets, np.ones(1), np.inf, 0.0, int(needed(limits)), trees, none, -1)
     return rule, np.zeros(n, np.int64), group_sizes(rule)
 
 
-def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
+def closeness_rule(limits: Limits, rows: RowArrays) -> tuple[SizeRule, Ints, Ints]:
     """What a group must obey to be close to the window, the bucket of each row, and the sizes.
 
     The first attribute that must be close rules; the others are seen to when parts are mended
@@ -95,7 +101,7 @@ def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
     spent = float(emd_of(measures, window, first, rows.sensitive))
     counts, values = counted(window, j, rows.sensitive), window.values[j, : window.n[j]].copy()
     by, fewest = j if kind == TREE else -1, int(needed(limits))
-    found: list[tuple[Rule, Ints]] = []
+    found: list[tuple[SizeRule, Ints]] = []
     for share in SHARES:
         if kind == TREE:
             buckets = by_tree(measures.trees, j, values, counts, share * t, spent)
@@ -105,7 +111,7 @@ def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
             # Buckets are cut one after another: as many are the same ones.
             continue
         most = np.ones(len(buckets.sizes))
-        rule = Rule(buckets, most, t, spent, fewest, measures.trees, values, by)
+        rule = SizeRule(buckets, most, t, spent, fewest, measures.trees, values, by)
         found.append((rule, group_sizes(rule)))
     enough = max(len(sizes) for _, sizes in found) / 2
     rule, sizes = next((rule, sizes) for rule, sizes in found if len(sizes) >= enough)
@@ -113,11 +119,11 @@ def closeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
 
 
 @kernel
-def _first_seen(limits: Limits, rows: Rows, j: int) -> Ints:
+def _first_seen(limits: Limits, rows: RowArrays, j: int) -> Ints:
     """The first row that has each value of the window, if any has."""
     seen = np.full(limits.window.n[j], -1, np.int64)
     for i in range(len(rows.sensitive) - 1, -1, -1):
-        seen[place_of(limits.window, j, rows.sensitive[i, j])] = i
+        seen[index_of(limits.window, j, rows.sensitive[i, j])] = i
     return seen
 
 
@@ -138,7 +144,7 @@ def _largest_shares(limits: Limits, j: int) -> Floats:
     return most
 
 
-def likeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
+def likeness_rule(limits: Limits, rows: RowArrays) -> tuple[SizeRule, Ints, Ints]:
     """What a group must obey to be like the window, the bucket of each row, and the sizes.
 
     The attribute of the first likeness that is asked rules; what is asked of nodes, of ranges and
@@ -153,5 +159,5 @@ def likeness_rule(limits: Limits, rows: Rows) -> tuple[Rule, Ints, Ints]:
     values = window.values[j, : window.n[j]].copy()
     counts, seen = counted(window, j, rows.sensitive), _first_seen(limits, rows, j)
     buckets, most = by_share(counts, _largest_shares(limits, j), seen)
-    rule = Rule(buckets, most, np.inf, 0.0, int(needed(limits)), measures.trees, values, -1)
+    rule = SizeRule(buckets, most, np.inf, 0.0, int(needed(limits)), measures.trees, values, -1)
     return rule, _bucket_of(limits, rows, j, buckets), group_sizes(rule)

@@ -12,17 +12,18 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from shoal.engine.base import Engine, Out, Publishes
-from shoal.engine.deadlines import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_turn
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import held, rng
 from shoal.engine.kernels.arrays import Bools, Floats, Ints, Records, power_of_two
 from shoal.engine.kernels.boxes import set_row
-from shoal.engine.kernels.held import Held, Rows, due_at, forget, gather, is_held, put
-from shoal.engine.kernels.parts import Parts, in_parts, mended
+from shoal.engine.kernels.held import Held, RowArrays, due_at, forget, gather, is_held, put
+from shoal.engine.kernels.parts import Parts, in_parts, repaired
 from shoal.engine.kernels.predicate import Limits, meets, needed
-from shoal.engine.kernels.window_counts import baseline_of
-from shoal.engine.space import Deadlines, Space, Span
-from shoal.engine.whole_table import Partitioner, Shown, publish_parts, suppress
+from shoal.engine.kernels.ring import wrap
+from shoal.engine.kernels.window_counts import window_counts_of
+from shoal.engine.space import Deadlines, Space, WindowSpan
+from shoal.engine.whole_table import Partitioner, Publication, publish_parts, suppress
 
 __all__ = ["ByWindow", "ByWindowEngine", "ByWindowState"]
 
@@ -97,7 +98,7 @@ class ByWindowEngine(HoldingEngine):
         if span > len(rows.rows):
             self.state = self.state._replace(held=held.grown(rows, span))
 
-    def _run(self, batch: Batch, out: Out) -> None:
+    def _run(self, batch: InputBatch, out: Out) -> None:
         span, marks = self.space.window, self.state.marks
         while True:
             event = _next_event(self.state, span, self._deadlines, batch, out)
@@ -136,7 +137,7 @@ class ByWindowEngine(HoldingEngine):
         marks["base"] = expired
         if len(_held_between(state.held, base, expired)) == 0:
             return
-        window = baseline_of(_latest(state.latest, max(0, end - self.space.window.rows), end))
+        window = window_counts_of(_latest(state.latest, max(0, end - self.space.window.rows), end))
         limits = self.space.limits._replace(window=window)
         positions = _held_between(state.held, base, end)
         rows = gather(state.held, positions)
@@ -147,11 +148,11 @@ class ByWindowEngine(HoldingEngine):
         self._suppress(base, expired, out)
 
     def _direct(
-        self, limits: Limits, rows: Rows, positions: Ints, end: int, expired: int, out: Out
+        self, limits: Limits, rows: RowArrays, positions: Ints, end: int, expired: int, out: Out
     ) -> None:
         """Form groups of the rows of a window, and let those leave in which a row expires."""
         found = self._recipe.parts(self.space, limits, rows, self.state.rng)
-        parts, _ = mended(self.space.sides, limits, rows, found)
+        parts, _ = repaired(self.space.sides, limits, rows, found)
         leaves = _with_early(parts, positions, expired)
         staying = _chosen(parts, leaves, False)
         self._publish(rows, positions, _chosen(parts, leaves, True), end, out)
@@ -177,13 +178,15 @@ class ByWindowEngine(HoldingEngine):
         """Whatever expires and has no group: at the end, or where a window advanced early."""
         positions = _held_between(self.state.held, begin, end)
         rows, all_of_them = gather(self.state.held, positions), np.arange(len(positions))
-        shown = Shown(positions, 0, -1, int(self.state.marks["instants"][0]))
+        shown = Publication(positions, 0, -1, int(self.state.marks["instants"][0]))
         suppress(rows, all_of_them, shown, out)
         _forget(self.state.held, positions, all_of_them)
 
-    def _publish(self, rows: Rows, positions: Ints, parts: Parts, window: int, out: Out) -> None:
+    def _publish(
+        self, rows: RowArrays, positions: Ints, parts: Parts, window: int, out: Out
+    ) -> None:
         marks = self.state.marks
-        shown = Shown(positions, int(marks["groups"][0]), window, int(marks["instants"][0]))
+        shown = Publication(positions, int(marks["groups"][0]), window, int(marks["instants"][0]))
         publish_parts(self.space.sides, rows, parts, shown, out)
         _forget(self.state.held, positions, parts.rows)
         marks["groups"] += len(parts.starts) - 1
@@ -194,7 +197,7 @@ class ByWindowEngine(HoldingEngine):
 
 @kernel
 def _next_event(
-    state: ByWindowState, span: Span, deadlines: Deadlines, batch: Batch, out: Out
+    state: ByWindowState, span: WindowSpan, deadlines: Deadlines, batch: InputBatch, out: Out
 ) -> int:
     """Take in rows until the window advances, a row is due, or there is nothing more."""
     rows = state.held
@@ -207,7 +210,7 @@ def _next_event(
         row = arrival(rows, batch)
         position = put(rows, row, 0)
         for j in range(len(row.sensitive)):
-            state.latest[position & (len(state.latest) - 1), j] = row.sensitive[j]
+            state.latest[wrap(position, len(state.latest)), j] = row.sensitive[j]
         if position + 1 == state.marks["base"][0] + span.rows + span.advance:
             out.progress["published"][0] = position
             out.progress["published_s"][0] = np.nan if np.isnan(row.time) else rows.marks["now"][0]
@@ -220,7 +223,7 @@ def _latest(latest: Ints, begin: int, end: int) -> Ints:
     codes = np.empty((end - begin, latest.shape[1]), np.int64)
     for i in range(end - begin):
         for j in range(latest.shape[1]):
-            codes[i, j] = latest[(begin + i) & (len(latest) - 1), j]
+            codes[i, j] = latest[wrap(begin + i, len(latest)), j]
     return codes
 
 
@@ -274,13 +277,12 @@ def _chosen(parts: Parts, flags: Bools, wanted: bool) -> Parts:
 @kernel
 def _remember(rows: Held, positions: Ints, parts: Parts) -> None:
     """Note for each held row which of the remembered parts it is in, if any."""
-    mask = len(rows.rows) - 1
     for position in positions:
         if is_held(rows, position):
-            rows.rows["cluster"][position & mask] = 0
+            rows.rows["cluster"][wrap(position, len(rows.rows))] = 0
     for p in range(len(parts.starts) - 1):
         for i in parts.rows[parts.starts[p] : parts.starts[p + 1]]:
-            rows.rows["cluster"][positions[i] & mask] = p + 1
+            rows.rows["cluster"][wrap(positions[i], len(rows.rows))] = p + 1
 
 
 @kernel
@@ -290,7 +292,7 @@ def _remembered(rows: Held) -> tuple[Ints, Ints]:
     positions, part = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
     n = 0
     for position in range(begin, end):
-        cluster = rows.rows["cluster"][position & (len(rows.rows) - 1)]
+        cluster = rows.rows["cluster"][wrap(position, len(rows.rows))]
         if cluster > 0:
             positions[n], part[n] = position, cluster - 1
             n += 1

@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.engine.base import Anonymizer, BoxEngine, Out
 from shoal.engine.jit import kernel
-from shoal.engine.kernels import counter, held, recent
+from shoal.engine.kernels import counter, held, recent_rows
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.held import Arrival, Held, due_at
 from shoal.engine.kernels.predicate import Limits
@@ -23,7 +23,15 @@ from shoal.engine.space import Codes, Deadlines, Space
 from shoal.errors import UnsupportedError
 from shoal.spec.policy import Criterion, KAnonymity, LDiversity, Measured, Policy, Window
 
-__all__ = ["COMES", "DONE", "Batch", "Holding", "HoldingEngine", "arrival", "next_turn"]
+__all__ = [
+    "COMES",
+    "DONE",
+    "HoldingAnonymizer",
+    "HoldingEngine",
+    "InputBatch",
+    "arrival",
+    "next_turn",
+]
 
 #: Nothing more happens.
 DONE = -1
@@ -36,7 +44,7 @@ CURSOR = np.dtype([("upcoming", "i8"), ("just_put", "?"), ("has_come", "?")])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holding(Anonymizer):
+class HoldingAnonymizer(Anonymizer):
     """A recipe that decides rows when their time is up, one instant after another.
 
     What is measured against a window is measured against the latest rows at that instant, decided
@@ -59,7 +67,7 @@ class Holding(Anonymizer):
             )
 
 
-class Batch(NamedTuple):
+class InputBatch(NamedTuple):
     """What a verb brings: rows with their own boxes, the time of a tick (NaN: none), the end."""
 
     codes: Codes
@@ -93,7 +101,7 @@ class HoldingEngine(BoxEngine):
 
     def _reserve(self, n: int) -> None:
         rows = self.state.held
-        latest = recent.roomy(rows.recent, int(rows.marks["upcoming"][0]), n)
+        latest = recent_rows.with_room_for(rows.recent, int(rows.marks["upcoming"][0]), n)
         if latest is not rows.recent:
             rows = rows._replace(recent=latest)
             self.state = self.state._replace(held=rows)
@@ -117,10 +125,10 @@ class HoldingEngine(BoxEngine):
     def _flush(self, out: Out) -> None:
         self._run(self._batch(self._nothing, np.nan, at_end=True), out)
 
-    def _batch(self, codes: Codes, now: float, *, at_end: bool) -> Batch:
+    def _batch(self, codes: Codes, now: float, *, at_end: bool) -> InputBatch:
         lo, hi = self.space.points(codes.values)
         gaps = self.space.gaps(codes.values)
-        return Batch(codes, lo, hi, gaps, now, at_end, np.zeros(1, CURSOR))
+        return InputBatch(codes, lo, hi, gaps, now, at_end, np.zeros(1, CURSOR))
 
     def _of_now(self, limits: Limits) -> Limits:
         """Limits with what groups are measured against: part of a state that grows and goes back.
@@ -130,11 +138,11 @@ class HoldingEngine(BoxEngine):
         return limits._replace(window=self.state.held.recent.window)
 
     @abstractmethod
-    def _run(self, batch: Batch, out: Out) -> None: ...
+    def _run(self, batch: InputBatch, out: Out) -> None: ...
 
 
 @kernel
-def next_turn(rows: Held, deadlines: Deadlines, batch: Batch, out: Out) -> int:
+def next_turn(rows: Held, deadlines: Deadlines, batch: InputBatch, out: Out) -> int:
     """What happens next: `COMES`, the position of a row that is due, or `DONE`.
 
     Whoever is told that a row comes puts it (see `arrival`), and asks again.
@@ -179,7 +187,7 @@ def next_turn(rows: Held, deadlines: Deadlines, batch: Batch, out: Out) -> int:
 
 
 @kernel
-def arrival(rows: Held, batch: Batch) -> Arrival:
+def arrival(rows: Held, batch: InputBatch) -> Arrival:
     """The row that comes."""
     i = batch.cursor["upcoming"][0] - 1
     codes = batch.codes

@@ -16,8 +16,11 @@ from shoal.engine.z.window import HIDDEN, MISSING
 
 __all__ = [
     "ESTIMATE",
+    "GROUP",
     "HIDDEN",
     "MISSING",
+    "REUSE",
+    "SUPPRESSED",
     "Decisions",
     "Out",
     "Outcome",
@@ -52,6 +55,10 @@ class Outcome(enum.IntEnum):
     group = 0
     reuse = 1
     suppressed = 2
+
+
+#: The outcomes as plain numbers, for kernels.
+GROUP, REUSE, SUPPRESSED = (outcome.value for outcome in Outcome)
 
 
 class Decisions(NamedTuple):

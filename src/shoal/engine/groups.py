@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.engine.decisions import Out, decide, write_box
+from shoal.engine.decisions import GROUP, SUPPRESSED, Out, decide, write_box
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import Box, Sides, hull, join, mean_loss
 from shoal.engine.kernels.held import Held, forget, gather, people, window_of
 from shoal.engine.kernels.predicate import Limits, count_subjects, meets
+from shoal.engine.kernels.ring import wrap
 
 __all__ = ["may_be_group", "publish", "shape", "suppress"]
 
@@ -43,13 +44,13 @@ def may_be_group(limits: Limits, rows: Held, positions: Ints) -> bool:
 @kernel
 def publish(sides: Sides, rows: Held, members: Ints, marks: Records, out: Out) -> None:
     """Decide held rows: they leave as the next group. ``marks`` count groups and instants."""
-    mask, group = len(rows.rows) - 1, marks["groups"][0]
+    group = marks["groups"][0]
     found, lo, hi = shape(sides, sides, rows, members)
     known = Box(found.loss, group, found.n_rows, found.n_subjects, found.gaps, found.window)
     box = write_box(out, lo, hi, known)
     for position in members:
-        gaps = rows.rows["gaps"][position & mask]
-        decide(out, position, 0, box, marks["instants"][0], gaps)
+        gaps = rows.rows["gaps"][wrap(position, len(rows.rows))]
+        decide(out, position, GROUP, box, marks["instants"][0], gaps)
         forget(rows, position)
     marks["groups"][0] += 1
 
@@ -57,6 +58,6 @@ def publish(sides: Sides, rows: Held, members: Ints, marks: Records, out: Out) -
 @kernel
 def suppress(rows: Held, position: int, marks: Records, out: Out) -> None:
     """Decide a held row: it isn't published."""
-    gaps = rows.rows["gaps"][position & (len(rows.rows) - 1)]
-    decide(out, position, 2, -1, marks["instants"][0], gaps)
+    gaps = rows.rows["gaps"][wrap(position, len(rows.rows))]
+    decide(out, position, SUPPRESSED, -1, marks["instants"][0], gaps)
     forget(rows, position)

@@ -10,27 +10,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.base import Out, decide, write_box
-from shoal.engine.deadlines import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_turn
+from shoal.engine.decisions import GROUP, REUSE, SUPPRESSED, Out, decide, write_box
 from shoal.engine.groups import shape
 from shoal.engine.jit import kernel
-from shoal.engine.kernels import columns, counter, held, index, kept, rng
+from shoal.engine.kernels import counter, held, held_columns, kept_groups, rng, spatial_index
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import Box, Sides, box_of, distances_from
-from shoal.engine.kernels.columns import Columns
 from shoal.engine.kernels.held import Held, forget, is_held, people, put, window_of
-from shoal.engine.kernels.index import Index
-from shoal.engine.kernels.kept import Kept, best, keep, reusable, reuse, used_again
+from shoal.engine.kernels.held_columns import HeldColumns
+from shoal.engine.kernels.kept_groups import KeptGroups, best, keep, reusable, reuse, used_again
 from shoal.engine.kernels.neighbours import group_around, none
 from shoal.engine.kernels.predicate import Limits, count_subjects, meets, needed
+from shoal.engine.kernels.ring import wrap
+from shoal.engine.kernels.spatial_index import Index
 from shoal.engine.space import Deadlines, Space
 
 __all__ = [
     "MARKS",
     "NEVER",
     "OnDeadlineEngine",
+    "OnDeadlineRules",
     "OnDeadlineState",
-    "Rules",
     "covering",
     "find_place",
     "neighbours",
@@ -53,14 +54,14 @@ class OnDeadlineState(NamedTuple):
     """All that a run remembers."""
 
     held: Held
-    columns: Columns
+    columns: HeldColumns
     counter: Records
-    kept: Kept
+    kept: KeptGroups
     marks: Records
     rng: Ints
 
 
-class Rules(NamedTuple):
+class OnDeadlineRules(NamedTuple):
     """What a run obeys: space, promise, and the knobs for reuse.
 
     Groups that lose less than a threshold are kept, and reused until they are of an age in rows,
@@ -88,15 +89,15 @@ class OnDeadlineEngine(HoldingEngine):
         self, space: Space, seed: bytes, *, n_kept: int, reuse: str,
         threshold: float = np.inf, age: int = NEVER,
     ) -> None:  # fmt: skip
-        self._rules = Rules(
+        self._rules = OnDeadlineRules(
             space.sides, space.shown, space.limits, space.deadlines,
             reuse == "best", threshold, age, False,
         )  # fmt: skip
         state = OnDeadlineState(
             held=held.empty(space.n_quasi, space.n_sensitive, window=space.window.rows),
-            columns=columns.empty(space.n_quasi, 2 * held.SMALLEST),
+            columns=held_columns.empty(space.n_quasi, 2 * held.SMALLEST),
             counter=counter.empty(2 * held.SMALLEST),
-            kept=kept.empty(n_kept, space.n_quasi, space.n_sensitive, space.limits),
+            kept=kept_groups.empty(n_kept, space.n_quasi, space.n_sensitive, space.limits),
             marks=np.zeros(1, MARKS),
             rng=rng.seeded(seed, "decide"),
         )
@@ -104,7 +105,7 @@ class OnDeadlineEngine(HoldingEngine):
         super().__init__(space, state, seed)
 
     @property
-    def _rules_now(self) -> Rules:
+    def _rules_now(self) -> OnDeadlineRules:
         return self._rules._replace(limits=self._of_now(self._rules.limits))
 
     def _flush(self, out: Out) -> None:
@@ -115,7 +116,7 @@ class OnDeadlineEngine(HoldingEngine):
     def _grow(self, larger: Held) -> None:
         super()._grow(larger)
         # Twice the room, so that holes needn't be closed at every turn.
-        roomier = columns.grown(self.state.columns, 2 * len(larger.rows))
+        roomier = held_columns.grown(self.state.columns, 2 * len(larger.rows))
         self.state = self.state._replace(columns=roomier)
 
 
@@ -123,11 +124,11 @@ class OnDeadlineEngine(HoldingEngine):
 
 
 @kernel
-def take_in(state: OnDeadlineState, batch: Batch) -> None:
+def take_in(state: OnDeadlineState, batch: InputBatch) -> None:
     """Hold the row that comes."""
     position = put(state.held, arrival(state.held, batch), 0)
-    columns.append(state.columns, state.held, position)
-    subject = state.held.rows["subject"][position & (len(state.held.rows) - 1)]
+    held_columns.append(state.columns, state.held, position)
+    subject = state.held.rows["subject"][wrap(position, len(state.held.rows))]
     if counter.add(state.counter, counter.EVERYWHERE, subject):
         state.held.marks["n_subjects"][0] += 1
 
@@ -135,29 +136,29 @@ def take_in(state: OnDeadlineState, batch: Batch) -> None:
 @kernel
 def leave(state: OnDeadlineState, position: int) -> None:
     """A row is decided."""
-    subject = state.held.rows["subject"][position & (len(state.held.rows) - 1)]
+    subject = state.held.rows["subject"][wrap(position, len(state.held.rows))]
     if counter.remove(state.counter, counter.EVERYWHERE, subject):
         state.held.marks["n_subjects"][0] -= 1
-    columns.remove(state.columns, state.held, position)
+    held_columns.remove(state.columns, state.held, position)
     forget(state.held, position)
 
 
 @kernel
 def slot_of(state: OnDeadlineState, position: int) -> int:
     """Where a row lies in the columns, once they have few holes."""
-    columns.close_holes(state.columns, state.held, columns.DENSE)
-    return state.held.rows["following"][position & (len(state.held.rows) - 1)]
+    held_columns.close_holes(state.columns, state.held, held_columns.DENSE)
+    return state.held.rows["following"][wrap(position, len(state.held.rows))]
 
 
 @kernel
-def neighbours(rules: Rules, state: OnDeadlineState, position: int) -> Ints:
+def neighbours(rules: OnDeadlineRules, state: OnDeadlineState, position: int) -> Ints:
     """A row and its nearest neighbours in the whole window; none if there are too few."""
     slot = slot_of(state, position)
     return neighbours_of(rules, state.held, state.columns, slot)
 
 
 @kernel
-def neighbours_of(rules: Rules, rows: Held, among: Columns, slot: int) -> Ints:
+def neighbours_of(rules: OnDeadlineRules, rows: Held, among: HeldColumns, slot: int) -> Ints:
     """The row in a slot and its nearest neighbours: those with which it loses least."""
     distance = np.empty(among.marks["n"][0])
     lo, hi = box_of(among.lo, slot), box_of(among.hi, slot)
@@ -168,15 +169,17 @@ def neighbours_of(rules: Rules, rows: Held, among: Columns, slot: int) -> Ints:
 
 
 @kernel
-def neighbours_by_index(rules: Rules, state: OnDeadlineState, known: Index, position: int) -> Ints:
+def neighbours_by_index(
+    rules: OnDeadlineRules, state: OnDeadlineState, known: Index, position: int
+) -> Ints:
     """The same as `neighbours`, quicker in a large window.
 
     Only the nearest rows are looked at. If the group takes in all people among them, it might have
     wanted further ones: that is for a look at all rows.
     """
     slot = slot_of(state, position)
-    if index.is_worth_it(state.columns, needed(rules.limits)):
-        index.refresh(known, rules.sides, state.held, state.columns)
+    if spatial_index.is_worth_it(state.columns, needed(rules.limits)):
+        spatial_index.refresh(known, rules.sides, state.held, state.columns)
         few, distance = _few(rules, state, known, slot)
         apart = np.zeros(len(distance))
         members = group_around(rules.limits, state.held, few, 0, distance, apart, 0.0)
@@ -186,10 +189,12 @@ def neighbours_by_index(rules: Rules, state: OnDeadlineState, known: Index, posi
 
 
 @kernel
-def _few(rules: Rules, state: OnDeadlineState, known: Index, slot: int) -> tuple[Columns, Floats]:
+def _few(
+    rules: OnDeadlineRules, state: OnDeadlineState, known: Index, slot: int
+) -> tuple[HeldColumns, Floats]:
     """A row, in the first slot, and its nearest ones in columns of their own; their distances."""
     rows = state.columns
-    near, far = index.nearest(
+    near, far = spatial_index.nearest(
         known, rules.sides, state.held, rows, slot, AMPLE * needed(rules.limits)
     )
     slots, distance = np.empty(len(near) + 1, rows.slots.dtype), np.empty(len(near) + 1)
@@ -198,11 +203,11 @@ def _few(rules: Rules, state: OnDeadlineState, known: Index, slot: int) -> tuple
         slots[i + 1], distance[i + 1] = rows.slots[near[i]], far[i]
     marks = rows.marks.copy()
     marks["n"][0] = len(slots)
-    return Columns(rows.lo, rows.hi, slots, marks), distance
+    return HeldColumns(rows.lo, rows.hi, slots, marks), distance
 
 
 @kernel
-def everybody(rules: Rules, state: OnDeadlineState) -> Ints:
+def everybody(rules: OnDeadlineRules, state: OnDeadlineState) -> Ints:
     """All held rows, if they can be a group and are too few for two; else none.
 
     At the end of a stream the last few would otherwise be suppressed.
@@ -224,9 +229,9 @@ def everybody(rules: Rules, state: OnDeadlineState) -> Ints:
 
 
 @kernel
-def covering(rules: Rules, state: OnDeadlineState, position: int, out: Out) -> Ints:
+def covering(rules: OnDeadlineRules, state: OnDeadlineState, position: int, out: Out) -> Ints:
     """The kept groups, oldest first, that a row may join."""
-    at = position & (len(state.held.rows) - 1)
+    at = wrap(position, len(state.held.rows))
     return reusable(
         state.kept,
         rules.limits,
@@ -239,12 +244,14 @@ def covering(rules: Rules, state: OnDeadlineState, position: int, out: Out) -> I
 
 
 @kernel
-def _join(rules: Rules, state: OnDeadlineState, position: int, group: int, out: Out) -> None:
-    at, groups = position & (len(state.held.rows) - 1), state.kept.groups
+def _join(
+    rules: OnDeadlineRules, state: OnDeadlineState, position: int, group: int, out: Out
+) -> None:
+    at, groups = wrap(position, len(state.held.rows)), state.kept.groups
     reuse(state.kept, group, state.held.rows["subject"][at], state.held.sensitive[at])
     shown, lo, hi = used_again(state.kept, group, window_of(state.held))
     box = write_box(out, lo, hi, shown)
-    decide(out, position, 1, box, state.marks["instants"][0], state.held.rows["gaps"][at])
+    decide(out, position, REUSE, box, state.marks["instants"][0], state.held.rows["gaps"][at])
     if rules.renews:
         groups["since"][group] = out.progress["published"][0]
     leave(state, position)
@@ -254,7 +261,7 @@ def _join(rules: Rules, state: OnDeadlineState, position: int, group: int, out: 
 
 
 @kernel
-def next_row(rules: Rules, state: OnDeadlineState, batch: Batch, out: Out) -> int:
+def next_row(rules: OnDeadlineRules, state: OnDeadlineState, batch: InputBatch, out: Out) -> int:
     """Go on until a row is due that needs a new group: its position, or `DONE`.
 
     Whoever is told of a row settles it, and asks again.
@@ -273,7 +280,9 @@ def next_row(rules: Rules, state: OnDeadlineState, batch: Batch, out: Out) -> in
 
 
 @kernel
-def find_place(rules: Rules, state: OnDeadlineState, position: int, at_end: bool, out: Out) -> bool:
+def find_place(
+    rules: OnDeadlineRules, state: OnDeadlineState, position: int, at_end: bool, out: Out
+) -> bool:
     """Whether a row could be decided without a new group around it.
 
     If kept groups cover it, it joins one of them, each equally likely. Nothing is compared: that a
@@ -292,7 +301,9 @@ def find_place(rules: Rules, state: OnDeadlineState, position: int, at_end: bool
 
 
 @kernel
-def settle(rules: Rules, state: OnDeadlineState, position: int, members: Ints, out: Out) -> None:
+def settle(
+    rules: OnDeadlineRules, state: OnDeadlineState, position: int, members: Ints, out: Out
+) -> None:
     """Decide a row, given the members of a new group around it.
 
     With reuse of the best group, whichever loses less: a kept one only if it is better. Without
@@ -306,14 +317,15 @@ def settle(rules: Rules, state: OnDeadlineState, position: int, members: Ints, o
     elif len(members) > 0:
         _publish(rules, state, members, shown, lo, hi, out)
     else:
-        at = position & (len(state.held.rows) - 1)
-        decide(out, position, 2, -1, state.marks["instants"][0], state.held.rows["gaps"][at])
+        at = wrap(position, len(state.held.rows))
+        gaps = state.held.rows["gaps"][at]
+        decide(out, position, SUPPRESSED, -1, state.marks["instants"][0], gaps)
         leave(state, position)
 
 
 @kernel
 def _publish(
-    rules: Rules,
+    rules: OnDeadlineRules,
     state: OnDeadlineState,
     members: Ints,
     shown: Box,
@@ -322,13 +334,14 @@ def _publish(
     out: Out,
 ) -> None:
     """Publish rows as a group, and keep it if it is good enough."""
-    rows, mask = state.held.rows, len(state.held.rows) - 1
+    rows = state.held.rows
     number = state.marks["groups"][0]
     known = Box(shown.loss, number, shown.n_rows, shown.n_subjects, shown.gaps, shown.window)
     box = write_box(out, lo, hi, known)
     subjects, sensitive = people(state.held, members)
     for position in members:
-        decide(out, position, 0, box, state.marks["instants"][0], rows["gaps"][position & mask])
+        gaps = rows["gaps"][wrap(position, len(rows))]
+        decide(out, position, GROUP, box, state.marks["instants"][0], gaps)
         leave(state, position)
     if known.loss < rules.threshold:
         keep(state.kept, lo, hi, known, out.progress["published"][0], subjects, sensitive)

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from shoal.engine.deadlines import Holding
+from shoal.engine.deadlines import HoldingAnonymizer
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import rng
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
@@ -20,14 +20,20 @@ from shoal.engine.kernels.held import people
 from shoal.engine.kernels.neighbours import group_around, none
 from shoal.engine.kernels.partitions import Partitions, partitions, spread, united
 from shoal.engine.kernels.predicate import meets, needed
-from shoal.engine.on_deadline import NEVER, OnDeadlineEngine, OnDeadlineState, Rules, slot_of
+from shoal.engine.on_deadline import (
+    NEVER,
+    OnDeadlineEngine,
+    OnDeadlineRules,
+    OnDeadlineState,
+    slot_of,
+)
 from shoal.engine.space import Space
 
 __all__ = ["ByPartition", "PartitionEngine", "most_like", "whole_partitions"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByPartition(Holding):
+class ByPartition(HoldingAnonymizer):
     """A recipe that keeps groups which lose little, for reuse.
 
     Parameters
@@ -66,7 +72,7 @@ class PartitionEngine(OnDeadlineEngine):
 
 
 @kernel
-def _distances(rules: Rules, state: OnDeadlineState, position: int) -> tuple[int, Floats]:
+def _distances(rules: OnDeadlineRules, state: OnDeadlineState, position: int) -> tuple[int, Floats]:
     """The slot of a row, and its distance to each other one over the attributes both have."""
     slot, rows = slot_of(state, position), state.columns
     distance = np.empty(rows.marks["n"][0])
@@ -76,7 +82,7 @@ def _distances(rules: Rules, state: OnDeadlineState, position: int) -> tuple[int
 
 
 @kernel
-def most_like(rules: Rules, state: OnDeadlineState, position: int) -> Ints:
+def most_like(rules: OnDeadlineRules, state: OnDeadlineState, position: int) -> Ints:
     """A row and its nearest neighbours in the nearest partitions that have enough of them.
 
     (IDEA's clusteringInPartition is the case that the row's own partition has enough.)
@@ -101,7 +107,7 @@ def most_like(rules: Rules, state: OnDeadlineState, position: int) -> Ints:
 
 @kernel
 def whole_partitions(
-    rules: Rules, state: OnDeadlineState, position: int, radius: float, at_random: bool
+    rules: OnDeadlineRules, state: OnDeadlineState, position: int, radius: float, at_random: bool
 ) -> Ints:
     """A row and its nearest neighbours in its partition; else all rows of it and of others.
 
@@ -123,7 +129,7 @@ def whole_partitions(
 
 @kernel
 def _merged(
-    rules: Rules,
+    rules: OnDeadlineRules,
     state: OnDeadlineState,
     slot: int,
     found: Partitions,

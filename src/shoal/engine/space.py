@@ -26,7 +26,7 @@ from shoal.engine.kernels.measured import (
     Measures,
 )
 from shoal.engine.kernels.predicate import DIVERSITY, Limits
-from shoal.engine.kernels.window_counts import nothing
+from shoal.engine.kernels.window_counts import empty_counts
 from shoal.errors import ParameterError, did_you_mean
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import n_rungs
@@ -46,7 +46,7 @@ from shoal.spec.policy import (
 )
 from shoal.spec.schema import Quasi, Schema, Sensitive
 
-__all__ = ["Codes", "Deadlines", "Loss", "Space", "Span"]
+__all__ = ["Codes", "Deadlines", "Loss", "Space", "WindowSpan"]
 
 Loss: TypeAlias = Literal["glm", "lm", "uncertainty"]
 #: Which values of a row are missing is kept in the bits of one number.
@@ -89,7 +89,7 @@ class Deadlines(NamedTuple):
     seconds: float
 
 
-class Span(NamedTuple):
+class WindowSpan(NamedTuple):
     """How many rows a window has and by how many it moves, or its seconds; 0: it isn't said."""
 
     rows: int
@@ -258,14 +258,14 @@ def _limits(schema: Schema, policy: Policy) -> Limits:
             elif isinstance(criterion, RecursiveLDiversity):
                 asked["c"], asked["l"] = criterion.c, criterion.needed
     measures = Measures(_asked(schema.sensitive, policy.measured), _trees(schema.sensitive))
-    return Limits(policy.k, diversity, measures, nothing(len(names)))
+    return Limits(policy.k, diversity, measures, empty_counts(len(names)))
 
 
-def _span(policy: Policy) -> Span:
+def _span(policy: Policy) -> WindowSpan:
     if not isinstance(policy.window, Window):
-        return Span(0, 0)
+        return WindowSpan(0, 0)
     window = policy.window
-    return Span(window.rows, window.advance or 0, float(window.seconds or 0.0))
+    return WindowSpan(window.rows, window.advance or 0, float(window.seconds or 0.0))
 
 
 #: The kind of each criterion that has one kind.

@@ -11,17 +11,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.engine.deadlines import Holding
+from shoal.engine.deadlines import HoldingAnonymizer
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter
 from shoal.engine.kernels.arrays import Ints, Records
 from shoal.engine.kernels.held import Held, people
 from shoal.engine.kernels.predicate import Limits, any_diversity, needed, varied
+from shoal.engine.kernels.ring import wrap
 from shoal.engine.space import Deadlines, Space
 from shoal.errors import UnsupportedError
 from shoal.spec.policy import Criterion, KAnonymity, LDiversity, Policy
 
-__all__ = ["MANY", "SPAN", "Waiting", "nobody_can", "uncount"]
+__all__ = ["MANY", "SPAN", "WaitingAnonymizer", "nobody_can", "uncount"]
 
 #: After so many merges it is only looked whether a promise is kept when there are twice as many
 #: rows: else one that can't be kept, though it isn't plain, would cost the square of what is held.
@@ -33,7 +34,7 @@ SPAN = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Waiting(Holding):
+class WaitingAnonymizer(HoldingAnonymizer):
     """A recipe whose rows wait as long as it pays, within a bound.
 
     Parameters
@@ -88,11 +89,10 @@ def nobody_can(limits: Limits, rows: Held) -> bool:
         return True
     if not any_diversity(limits):
         return False
-    mask = len(rows.rows) - 1
     everybody = np.empty(rows.marks["n_rows"][0], np.int64)
     n = 0
     for position in range(rows.marks["oldest"][0], rows.marks["upcoming"][0]):
-        if rows.rows["cluster"][position & mask] >= 0:
+        if rows.rows["cluster"][wrap(position, len(rows.rows))] >= 0:
             everybody[n] = position
             n += 1
     # Evenness can be had of a part, variety can't.
@@ -103,7 +103,7 @@ def nobody_can(limits: Limits, rows: Held) -> bool:
 @kernel
 def uncount(rows: Records, marks: Records, counts: Records, positions: Ints) -> None:
     """Some held rows don't count any more when it is counted who is there at all."""
-    mask, subjects = len(rows) - 1, rows["subject"]
+    subjects = rows["subject"]
     for position in positions:
-        if counter.remove(counts, counter.EVERYWHERE, subjects[position & mask]):
+        if counter.remove(counts, counter.EVERYWHERE, subjects[wrap(position, len(rows))]):
             marks["n_subjects"][0] -= 1

@@ -12,26 +12,27 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from shoal.engine.base import Anonymizer, BoxEngine, Engine, Out, Publishes, decide, write_box
+from shoal.engine.base import Anonymizer, BoxEngine, Engine, Publishes
+from shoal.engine.decisions import GROUP, SUPPRESSED, Out, decide, write_box
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import rng
+from shoal.engine.kernels.array_tools import picked
 from shoal.engine.kernels.arrays import Any1, Floats, Ints, Records
 from shoal.engine.kernels.boxes import Box, Sides, mean_loss
-from shoal.engine.kernels.held import Rows
-from shoal.engine.kernels.lists import picked
-from shoal.engine.kernels.parts import Parts, mended
+from shoal.engine.kernels.held import RowArrays
+from shoal.engine.kernels.parts import Parts, repaired
 from shoal.engine.kernels.predicate import Limits, count_subjects
-from shoal.engine.kernels.window_counts import baseline_of
+from shoal.engine.kernels.window_counts import window_counts_of
 from shoal.engine.space import Codes, Space
 from shoal.errors import ParameterError
 from shoal.spec.policy import Missing
 
 __all__ = [
     "Partitioner",
-    "Shown",
-    "Table",
-    "TableEngine",
+    "Publication",
     "WholeTable",
+    "WholeTableEngine",
+    "WholeTableState",
     "publish_parts",
     "suppress",
 ]
@@ -41,7 +42,7 @@ SMALLEST = 256
 MARKS = np.dtype([("n_rows", "i8"), ("ended", "?"), ("now", "f8")])
 
 
-class Table(NamedTuple):
+class WholeTableState(NamedTuple):
     """All that a run remembers: rows with attributes along the first axis, and room for more."""
 
     lo: Floats
@@ -61,7 +62,7 @@ class Partitioner(Anonymizer):
     missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
 
     @abstractmethod
-    def parts(self, space: Space, limits: Limits, rows: Rows, random: Ints) -> Parts:
+    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
         """Cut rows into parts, each of which should meet the limits against their window."""
 
 
@@ -72,17 +73,17 @@ class WholeTable(Partitioner):
     publishes: ClassVar[Publishes] = "table"
 
     def _start(self, space: Space, seed: bytes) -> Engine:
-        return TableEngine(space, seed, self)
+        return WholeTableEngine(space, seed, self)
 
 
-class TableEngine(BoxEngine):
+class WholeTableEngine(BoxEngine):
     """One run of such an algorithm."""
 
-    state: Table
+    state: WholeTableState
 
     def __init__(self, space: Space, seed: bytes, recipe: Partitioner) -> None:
         self._recipe = recipe
-        state = Table(
+        state = WholeTableState(
             np.zeros((space.n_quasi, SMALLEST)),
             np.zeros((space.n_quasi, SMALLEST)),
             np.zeros(SMALLEST, np.int64),
@@ -139,20 +140,20 @@ class TableEngine(BoxEngine):
         n, marks = self.n_held, self.state.marks
         if n == 0:
             return
-        rows = Rows(
+        rows = RowArrays(
             np.ascontiguousarray(self.state.lo[:, :n]),
             np.ascontiguousarray(self.state.hi[:, :n]),
             self.state.subjects[:n].copy(),
             self.state.sensitive[:n].copy(),
             self.state.gaps[:n].copy(),
         )
-        limits = self.space.limits._replace(window=baseline_of(rows.sensitive))
+        limits = self.space.limits._replace(window=window_counts_of(rows.sensitive))
         out.progress["published"] = n
         out.progress["published_s"] = marks["now"][0] if np.isfinite(marks["now"][0]) else np.nan
         found = self._recipe.parts(self.space, limits, rows, self.state.rng)
-        parts, lost = mended(self.space.sides, limits, rows, found)
+        parts, lost = repaired(self.space.sides, limits, rows, found)
         measured = len(limits.measures.asked) > 0
-        shown = Shown(np.arange(n), 0, n if measured else -1, 0)
+        shown = Publication(np.arange(n), 0, n if measured else -1, 0)
         publish_parts(self.space.sides, rows, parts, shown, out)
         suppress(rows, lost, shown, out)
         marks["n_rows"], marks["ended"] = 0, True
@@ -165,7 +166,7 @@ def _wider(array: Any1, axis: int, by: int) -> Any1:
     return np.concatenate((array, np.zeros(shape, array.dtype)), axis)
 
 
-class Shown(NamedTuple):
+class Publication(NamedTuple):
     """What is told of parts that leave: the positions of all rows, the number of the first group,
     the window they were measured against (-1: none), and the instant.
     """
@@ -177,7 +178,9 @@ class Shown(NamedTuple):
 
 
 @kernel
-def publish_parts(sides: Sides, rows: Rows, parts: Parts, shown: Shown, out: Out) -> None:
+def publish_parts(
+    sides: Sides, rows: RowArrays, parts: Parts, shown: Publication, out: Out
+) -> None:
     """Write down parts as groups, numbered on."""
     for p in range(len(parts.starts) - 1):
         members = parts.rows[parts.starts[p] : parts.starts[p + 1]]
@@ -192,11 +195,11 @@ def publish_parts(sides: Sides, rows: Rows, parts: Parts, shown: Shown, out: Out
             out, lo, hi, Box(loss, number, len(members), n_subjects, gaps, shown.window)
         )
         for i in members:
-            decide(out, shown.positions[i], 0, box, shown.instant, rows.gaps[i])
+            decide(out, shown.positions[i], GROUP, box, shown.instant, rows.gaps[i])
 
 
 @kernel
-def suppress(rows: Rows, lost: Ints, shown: Shown, out: Out) -> None:
+def suppress(rows: RowArrays, lost: Ints, shown: Publication, out: Out) -> None:
     """Write down rows that are in no part."""
     for i in lost:
-        decide(out, shown.positions[i], 2, -1, shown.instant, rows.gaps[i])
+        decide(out, shown.positions[i], SUPPRESSED, -1, shown.instant, rows.gaps[i])

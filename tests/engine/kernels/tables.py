@@ -11,10 +11,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shoal.engine.kernels.boxes import Sides
-from shoal.engine.kernels.held import Rows
-from shoal.engine.kernels.parts import Parts, mended
+from shoal.engine.kernels.held import RowArrays
+from shoal.engine.kernels.parts import Parts, repaired
 from shoal.engine.kernels.predicate import Limits
-from shoal.engine.kernels.window_counts import baseline_of
+from shoal.engine.kernels.window_counts import window_counts_of
 from shoal.engine.space import Loss, Space
 from shoal.spec.criteria import (
     BasicLikeness,
@@ -90,20 +90,20 @@ class Table:
         """The sensitive codes of all rows; a number's are its bits."""
         return [(ill, int(np.float64(pay).view(np.int64))) for _, _, ill, pay in self.rows]
 
-    def arrays(self) -> tuple[Sides, Limits, Rows]:
+    def arrays(self) -> tuple[Sides, Limits, RowArrays]:
         """What kernels take."""
         pool = self.rows[: self.n_pool]
         values = np.array([row[0] for row in pool], float).reshape(len(pool), len(self.domains))
         lo, hi = self.space.points(values)
         codes = np.array(self.codes(), np.int64).reshape(len(self.rows), 2)
-        rows = Rows(
+        rows = RowArrays(
             np.ascontiguousarray(lo.T),
             np.ascontiguousarray(hi.T),
             np.array([row[1] for row in pool], np.int64),
             codes[: self.n_pool].copy(),
             self.space.gaps(values),
         )
-        limits = self.space.limits._replace(window=baseline_of(codes))
+        limits = self.space.limits._replace(window=window_counts_of(codes))
         return self.space.sides, limits, rows
 
     def naively(self) -> tuple[list[naive.Row], list[naive.Row]]:
@@ -128,9 +128,9 @@ def shown(parts: Parts) -> list[tuple[list[int], list[tuple[float, float]]]]:
     ]
 
 
-def that_leave(sides: Sides, limits: Limits, rows: Rows, parts: Parts) -> list[Any]:
+def that_leave(sides: Sides, limits: Limits, rows: RowArrays, parts: Parts) -> list[Any]:
     """The same of the parts that may leave, as engines publish them."""
-    return shown(mended(sides, limits, rows, parts)[0])
+    return shown(repaired(sides, limits, rows, parts)[0])
 
 
 def shown_slowly(parts: Sequence[Part]) -> list[tuple[list[int], list[Any]]]:

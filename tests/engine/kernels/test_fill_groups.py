@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import KAnonymity, Policy, Quasi, Range, Schema, Space
-from shoal.engine.kernels.fill_groups import BucketOrder, along_curve, by_distance, shelved
+from shoal.engine.kernels.fill_groups import BucketOrder, along_curve, bucket_order, by_distance
 from shoal.engine.kernels.hilbert import centres, hilbert
 from shoal.engine.kernels.rng import below, seeded
 from tests.naive.space import Row
@@ -29,7 +29,7 @@ SPACE = Space(
 
 def test_shelves_are_in_the_order_of_the_curve_and_then_of_arrival() -> None:
     bucket, keys = np.array([1, 0, 1, 1, 0]), np.array([5, 9, 5, 2, 9])
-    shelves = shelved(bucket, 3, keys)
+    shelves = bucket_order(bucket, 3, keys)
     assert shelves.rows.tolist() == [1, 4, 3, 0, 2]
     assert shelves.starts.tolist() == [0, 2, 5, 5]
     assert shelves.keys.tolist() == [9, 9, 2, 5, 5]
@@ -40,7 +40,7 @@ def placed(points: list[tuple[int, int]], buckets: list[int]) -> tuple[BucketOrd
     values = np.array(points, float).T.copy()
     middle = centres(SPACE.sides, values, values)
     keys = hilbert(SPACE.sides, middle)
-    return shelved(np.array(buckets), max(buckets) + 1, keys), middle
+    return bucket_order(np.array(buckets), max(buckets) + 1, keys), middle
 
 
 def cut(points: list[tuple[int, int]], buckets: list[int], n_groups: int, seed: int) -> np.ndarray:
@@ -126,7 +126,7 @@ def test_at_the_same_distance_along_the_curve_the_one_before_is_taken() -> None:
         if below(state.copy(), 2) != 0:
             continue
         n_around_0 += 1
-        shelves = shelved(np.array([0, 1, 1]), 2, np.array([10, 15, 5]))
+        shelves = bucket_order(np.array([0, 1, 1]), 2, np.array([10, 15, 5]))
         middle = np.zeros((1, 3))
         for look in (1, 8):
             order, _ = along_curve(shelves, np.array([[1, 1], [0, 1]]), middle, look, state.copy())

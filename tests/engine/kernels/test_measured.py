@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.engine.kernels.measured import all_measured, emd_of
 from shoal.engine.kernels.predicate import any_measured, breakable, meets
-from shoal.engine.kernels.window_counts import baseline_of
+from shoal.engine.kernels.window_counts import window_counts_of
 from shoal.spec.criteria import (
     BasicLikeness,
     BetaLikeness,
@@ -204,4 +204,4 @@ def test_whether_anything_is_measured_and_can_be_lost() -> None:
     plain = Table(point, KAnonymity(2), domains=[DISEASES]).limits
     assert (bool(any_measured(close)), bool(breakable(close))) == (True, True)
     assert (bool(any_measured(plain)), bool(breakable(plain))) == (False, False)
-    assert baseline_of(np.empty((0, 1), np.int64)).n.tolist() == [0]
+    assert window_counts_of(np.empty((0, 1), np.int64)).n.tolist() == [0]

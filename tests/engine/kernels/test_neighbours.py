@@ -20,7 +20,7 @@ from shoal import (
     Sensitive,
     Space,
 )
-from shoal.engine.kernels import columns, held
+from shoal.engine.kernels import held, held_columns
 from shoal.engine.kernels.neighbours import group_around
 from shoal.engine.kernels.partitions import attribute_distance, partitions, spread, united
 from tests.naive.criteria import Promise
@@ -31,7 +31,7 @@ SCHEMA = Schema("p", [Quasi("x", Range(0, 100))], [Sensitive("s")])
 
 class World(NamedTuple):
     ring: held.Held
-    table: columns.Columns
+    table: held_columns.HeldColumns
     subjects: list[int]
     values: list[int]
     distance: np.ndarray
@@ -40,16 +40,16 @@ class World(NamedTuple):
 
 def world(seed: int, n: int = 60) -> World:
     draw = random.Random(seed)
-    ring, table = held.empty(1, 1), columns.empty(1, 100)
+    ring, table = held.empty(1, 1), held_columns.empty(1, 100)
     subjects = [draw.randrange(25) for _ in range(n)]
     values = [draw.choice([0, 0, 0, 1, 2]) for _ in range(n)]
     for subject, value in zip(subjects, values, strict=True):
         point = np.array([5.0])
         row = held.Arrival(point, point, subject, np.array([value]), np.nan, 0)
-        columns.append(table, ring, int(held.put(ring, row, 0)))
+        held_columns.append(table, ring, int(held.put(ring, row, 0)))
     gone = draw.sample(range(1, n), 8)
     for position in gone:
-        columns.remove(table, ring, position)
+        held_columns.remove(table, ring, position)
         held.forget(ring, position)
     # Few different distances, so that there are many ties.
     distance = np.array([draw.randrange(6) / 8 for _ in range(n)])
@@ -125,14 +125,14 @@ def test_attribute_distance_is_one_minus_the_jaccard_coefficient() -> None:
 
 
 def test_partitions_are_in_order_of_their_oldest_row() -> None:
-    ring, table = held.empty(2, 1), columns.empty(2, 20)
+    ring, table = held.empty(2, 1), held_columns.empty(2, 20)
     full, left, right = (1.0, 1.0), (1.0, np.nan), (np.nan, 1.0)
     for values in [full, left, full, right, left, left]:
         lo = np.where(np.isnan(values), np.inf, values)
         hi = np.where(np.isnan(values), -np.inf, values)
         row = held.Arrival(lo, hi, 1, np.array([0]), np.nan, 0)
-        columns.append(table, ring, int(held.put(ring, row, 0)))
-    columns.remove(table, ring, 1)
+        held_columns.append(table, ring, int(held.put(ring, row, 0)))
+    held_columns.remove(table, ring, 1)
     found = partitions(table, 3)
     assert found.of.tolist() == [0, -1, 0, 1, 2, 2]
     assert found.n_rows.tolist() == [2, 1, 2]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.engine.kernels import parts as module
-from shoal.engine.kernels.parts import Parts, in_parts, mended, parts_of
+from shoal.engine.kernels.parts import Parts, in_parts, parts_of, repaired
 from shoal.spec.criteria import (
     Criterion,
     DistinctLDiversity,
@@ -36,7 +36,7 @@ def fix(table: Table, groups: Sequence[Sequence[int]]) -> tuple[Parts, list[int]
     order = np.array([row for group in groups for row in group], np.int64)
     starts = np.array([0, *itertools.accumulate(len(group) for group in groups)])
     parts = parts_of(table.space.sides, table.rows, order, starts)
-    good, lost = mended(table.space.sides, table.limits, table.rows, parts)
+    good, lost = repaired(table.space.sides, table.limits, table.rows, parts)
     return good, lost.tolist()
 
 
@@ -106,7 +106,7 @@ def test_where_nothing_can_be_helped_all_rows_are_lost() -> None:
     window = Table([(x, x, 3 * (x < 5)) for x in range(50)], TCloseness(0.1), domains=[RAGGED])
     parts = parts_of(some.space.sides, some.rows, np.arange(5), np.array([0, 2, 4, 5]))
     limits = some.limits._replace(window=window.limits.window)
-    good, lost = mended(some.space.sides, limits, some.rows, parts)
+    good, lost = repaired(some.space.sides, limits, some.rows, parts)
     assert (members(good), lost.tolist()) == ([], [0, 1, 2, 3, 4])
 
 
@@ -117,7 +117,7 @@ def test_good_parts_stay_where_the_rest_cannot_be_helped() -> None:
                  domains=[RAGGED])  # fmt: skip
     parts = parts_of(some.space.sides, some.rows, np.arange(7), np.array([0, 2, 4, 5, 7]))
     limits = some.limits._replace(window=window.limits.window)
-    good, lost = mended(some.space.sides, limits, some.rows, parts)
+    good, lost = repaired(some.space.sides, limits, some.rows, parts)
     assert members(good) == [[0, 1], [2, 3]]
     assert lost.tolist() == [4, 5, 6]
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import Policy, Quasi, Range, Schema, Sensitive, Space
-from shoal.engine.kernels.lists import by_first
+from shoal.engine.kernels.array_tools import by_first
 from shoal.engine.kernels.predicate import any_diversity, count_subjects, match, meets, needed
 from shoal.spec.policy import (
     Criterion,

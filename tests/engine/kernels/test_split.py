@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import Hierarchy, Policy, Quasi, Range, Schema, Sensitive, Space
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.rng import seeded
-from shoal.engine.kernels.split import by_subjects, by_values, mend_parts
+from shoal.engine.kernels.split import by_subjects, by_values, repair_parts
 from shoal.spec.policy import DistinctLDiversity, EntropyLDiversity, KAnonymity
 from shoal.testing.promise import broken
 
@@ -39,7 +39,7 @@ class Cluster:
         self.subjects, self.sensitive = array[:, 0].copy(), array[:, 3:].copy()
         lo, hi = self.space.points(array[:, 1:3].astype(float))
         gaps = np.zeros(len(lo), np.int64)
-        self.rows = Rows(lo.T.copy(), hi.T.copy(), self.subjects, self.sensitive, gaps)
+        self.rows = RowArrays(lo.T.copy(), hi.T.copy(), self.subjects, self.sensitive, gaps)
         self.part = np.full(len(rows), -7)
         self.rng = seeded(b"split", "test")
 
@@ -107,7 +107,7 @@ def test_mending_leaves_no_part_that_breaks_the_promise(
     numbers = {part: i for i, part in enumerate(dict.fromkeys(parts[: len(rows)]))}
     cluster.part[:] = [numbers[part] for part in parts[: len(rows)]]
     before = cluster.part.copy()
-    n_parts = mend_parts(
+    n_parts = repair_parts(
         cluster.space.sides, cluster.space.limits, cluster.rows, cluster.part, len(numbers)
     )
     assert all(cluster.broken(members) is None for members in cluster.parts(n_parts))

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from shoal.engine.kernels.window_counts import (
     WindowCounts,
-    baseline_of,
+    add_row,
     counted,
-    enter,
-    nothing,
-    place_of,
-    quit_by,
-    room_for,
+    empty_counts,
+    index_of,
+    remove_row,
+    window_counts_of,
+    with_room,
 )
 
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -40,7 +40,7 @@ def told(window: WindowCounts) -> list[list[tuple[int, int]]]:
 @SETTINGS
 @given(rows=PAIRS)
 def test_a_window_counts_its_values_in_ascending_order(rows: list[tuple[int, int]]) -> None:
-    window = baseline_of(array(rows))
+    window = window_counts_of(array(rows))
     assert told(window) == [sorted(Counter(row[j] for row in rows).items()) for j in range(2)]
     assert window.n_rows.tolist() == [len(rows)]
 
@@ -50,14 +50,14 @@ def test_a_window_counts_its_values_in_ascending_order(rows: list[tuple[int, int
 def test_rows_that_come_and_go_leave_the_window_of_the_rest(
     rows: list[tuple[int, int]], steps: list[bool]
 ) -> None:
-    window, here, coming = nothing(2, room=len(rows)), list[tuple[int, int]](), list(rows)
+    window, here, coming = empty_counts(2, room=len(rows)), list[tuple[int, int]](), list(rows)
     for comes in steps:
         if comes and coming:
             here.append(coming.pop())
-            enter(window, np.array(here[-1]))
+            add_row(window, np.array(here[-1]))
         elif not comes and here:
-            quit_by(window, np.array(here.pop(0)))
-        assert told(window) == told(baseline_of(array(here)))
+            remove_row(window, np.array(here.pop(0)))
+        assert told(window) == told(window_counts_of(array(here)))
         assert window.n_rows[0] == len(here)
 
 
@@ -66,7 +66,7 @@ def test_rows_that_come_and_go_leave_the_window_of_the_rest(
 def test_rows_are_counted_by_the_values_of_the_window(
     rows: list[tuple[int, int]], some: list[tuple[int, int]]
 ) -> None:
-    window = baseline_of(array(rows))
+    window = window_counts_of(array(rows))
     for j in range(2):
         there, here = Counter(row[j] for row in rows), Counter(row[j] for row in some)
         expected = [here[value] for value in sorted(there)] if here.keys() <= there.keys() else []
@@ -74,20 +74,20 @@ def test_rows_are_counted_by_the_values_of_the_window(
 
 
 def test_a_value_has_a_place_whether_it_is_there_or_not() -> None:
-    window = baseline_of(np.array([[2], [4], [4]]))
-    assert [int(place_of(window, 0, code)) for code in (1, 2, 3, 4, 5)] == [0, 0, 1, 1, 2]
+    window = window_counts_of(np.array([[2], [4], [4]]))
+    assert [int(index_of(window, 0, code)) for code in (1, 2, 3, 4, 5)] == [0, 0, 1, 1, 2]
 
 
 def test_a_window_with_more_room_is_the_same_window() -> None:
-    window = baseline_of(array([(3, 1), (1, 1)]))
-    larger = room_for(window, 7)
+    window = window_counts_of(array([(3, 1), (1, 1)]))
+    larger = with_room(window, 7)
     assert larger.values.shape == larger.counts.shape == (2, 7)
     assert told(larger) == told(window) == [[(1, 1), (3, 1)], [(1, 2)]]
-    enter(larger, np.array([2, 0]))
+    add_row(larger, np.array([2, 0]))
     assert told(larger) == [[(1, 1), (2, 1), (3, 1)], [(0, 1), (1, 2)]]
     assert (larger.n_rows[0], window.n_rows[0]) == (3, 2)
 
 
 def test_a_window_without_attributes_counts_rows() -> None:
-    window = baseline_of(np.empty((3, 0), np.int64))
+    window = window_counts_of(np.empty((3, 0), np.int64))
     assert (window.n_rows[0], len(window.n)) == (3, 0)

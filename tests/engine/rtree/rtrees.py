@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.engine.rtree.tree import FAN_OUT, FEWEST, Tree
+from shoal.engine.rtree.tree import FAN_OUT, FEWEST, RTree
 
 
-def check_tree(tree: Tree) -> None:
+def check_tree(tree: RTree) -> None:
     """Numbers are in use or free, leaves are where their nodes say, nodes cover their leaves."""
     marks = {name: int(tree.marks[name][0]) for name in tree.marks.dtype.names}
     living = np.flatnonzero(tree.leaves["birth"] >= 0)

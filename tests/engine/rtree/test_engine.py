@@ -20,7 +20,7 @@ from shoal import (
     Range,
     Schema,
 )
-from shoal.engine.rtree.engine import ActiveEngine
+from shoal.engine.rtree.engine import TreeEngine
 from shoal.errors import JobError, ParameterError, UnsupportedError
 from shoal.job import Job
 from shoal.testing.streams import batch, difference, joined
@@ -532,7 +532,7 @@ def test_the_mean_gap_is_that_of_the_latest_rows(name: str) -> None:
     # A row that is late has come when the latest one had.
     run.push(codes([(5, 5)], [4.0]))
     assert run.state.marks["gap"][0] == pytest.approx(2.0)
-    assert isinstance(run, ActiveEngine)
+    assert isinstance(run, TreeEngine)
 
 
 # -- time as a quasi attribute ---------------------------------------------------------------------

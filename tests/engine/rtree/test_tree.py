@@ -15,7 +15,7 @@ from shoal.engine.kernels import counter
 from shoal.engine.kernels.arrays import Records
 from shoal.engine.kernels.boxes import Sides, box_loss, join
 from shoal.engine.rtree import tree as rtree
-from shoal.engine.rtree.tree import FAN_OUT, FEWEST, LEAST, Tree, Wanted
+from shoal.engine.rtree.tree import FAN_OUT, FEWEST, LEAST, RTree, Wanted
 from tests.engine.rtree.rtrees import check_tree
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ class Forest:
     """A tree and its leaves' boxes as they should be."""
 
     draw: np.random.Generator
-    tree: Tree = field(default_factory=lambda: rtree.empty(2, 16))
+    tree: RTree = field(default_factory=lambda: rtree.empty(2, 16))
     counts: Records = field(default_factory=lambda: counter.empty(4000))
     boxes: dict[int, tuple[Floats, Floats]] = field(default_factory=dict)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.engine.z.climbing import Rule, climb, expose, forget, rebuild, rung_of, show
+from shoal.engine.z.climbing import CountingRule, climb, expose, forget, rebuild, rung_of, show
 from shoal.engine.z.exposures import (
     LEVEL,
     N_ENTRIES,
@@ -35,7 +35,7 @@ SUBJECTS = [0, 1, -1, 2**63 - 1, -(2**63), 7_919_000_000_000, 42]
 class Naive:
     """The window as a queue; everything else is found from it."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: CountingRule) -> None:
         self.rule = rule
         self.queue: deque[tuple[tuple[int, ...], int]] = deque()
         #: The values that were published as they are, and of whom.
@@ -106,7 +106,7 @@ def compare_published(
 STEPS = st.lists(
     st.tuples(st.integers(0, 3), st.sampled_from(LEAVES), st.sampled_from(SUBJECTS)), max_size=60
 )
-RULES = st.builds(Rule, st.integers(1, 5), st.booleans())
+RULES = st.builds(CountingRule, st.integers(1, 5), st.booleans())
 
 
 def play(
@@ -136,7 +136,9 @@ def play(
 
 @settings(max_examples=50, deadline=None, derandomize=True, database=None)
 @given(rule=RULES, steps=STEPS)
-def test_exposing_and_forgetting(rule: Rule, steps: list[tuple[int, tuple[int, ...], int]]) -> None:
+def test_exposing_and_forgetting(
+    rule: CountingRule, steps: list[tuple[int, tuple[int, ...], int]]
+) -> None:
     (table, changed), naive = roomy(), Naive(rule)
     play(table, changed, naive, steps)
     while naive.queue:
@@ -149,14 +151,14 @@ def test_exposing_and_forgetting(rule: Rule, steps: list[tuple[int, tuple[int, .
 @settings(max_examples=50, deadline=None, derandomize=True, database=None)
 @given(rule=RULES, other=st.integers(1, 6), steps=STEPS, further=STEPS)
 def test_another_z_counts_anew_and_goes_on(
-    rule: Rule,
+    rule: CountingRule,
     other: int,
     steps: list[tuple[int, tuple[int, ...], int]],
     further: list[tuple[int, tuple[int, ...], int]],
 ) -> None:
     (table, changed), naive = roomy(), Naive(rule._replace(plain=False))
     play(table, changed, naive, steps)
-    naive.rule = Rule(other, False)
+    naive.rule = CountingRule(other, False)
     rebuild(table, naive.rule)
     compare(table, naive)
     play(table, changed, naive, further[:20])
@@ -166,7 +168,7 @@ def test_another_z_counts_anew_and_goes_on(
 @pytest.mark.parametrize("z", [1, 2, 3, 6])
 def test_a_long_run_with_a_window(z: int, plain: bool) -> None:
     draw = random.Random(z)
-    (table, changed), naive = roomy(), Naive(Rule(z, plain))
+    (table, changed), naive = roomy(), Naive(CountingRule(z, plain))
     for _ in range(150):
         leaf, subject = draw.choice(LEAVES), draw.choice(SUBJECTS)
         n_old = max(0, len(naive.queue) - draw.choice([3, 10, 25]))
@@ -174,7 +176,7 @@ def test_a_long_run_with_a_window(z: int, plain: bool) -> None:
 
 
 def test_a_rung_that_becomes_popular_leaves_its_parent_and_comes_back() -> None:
-    (table, changed), rule = roomy(), Rule(3, False)
+    (table, changed), rule = roomy(), CountingRule(3, False)
     turin, aosta = np.array([1, 9]), np.array([2, 9])
 
     def behind(key: int) -> int:
@@ -190,7 +192,7 @@ def test_a_rung_that_becomes_popular_leaves_its_parent_and_comes_back() -> None:
 
 
 def test_who_is_shown_doesnt_come_back_with_the_others() -> None:
-    (table, changed), rule = roomy(), Rule(3, False)
+    (table, changed), rule = roomy(), CountingRule(3, False)
     turin = np.array([1, 9])
     for subject in (7, 8, 9):
         leaf = expose(table, rule, turin, subject, 0.0, changed)

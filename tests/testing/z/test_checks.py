@@ -10,7 +10,7 @@ import pytest
 from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.engine.base import Codes, Decisions, Engine
 from shoal.engine.space import Space
-from shoal.engine.z.climbing import Rule, rebuild
+from shoal.engine.z.climbing import CountingRule, rebuild
 from shoal.engine.z.exposures import SHOWN
 from shoal.engine.z.ladders import LadderEngine
 from shoal.spec.ladder import Grid, Open, Path
@@ -84,7 +84,7 @@ class ForgetsWhatWasShown(LadderEngine):
     def push(self, codes: Codes) -> Decisions:
         d = super().push(codes)
         self.state.table.entries[:, SHOWN] = 0
-        rebuild(self.state.table, Rule(int(d.z[-1]) if len(d.z) else 3, False))
+        rebuild(self.state.table, CountingRule(int(d.z[-1]) if len(d.z) else 3, False))
         return d
 
 

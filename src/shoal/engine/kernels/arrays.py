@@ -1,4 +1,4 @@
-"""Names for the array types that kernels take and give, and how an array grows."""
+"""Names for the array types that kernels take and return, and how much an array grows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Records: TypeAlias = NDArray[np.void]
 
 
 def power_of_two(least: int) -> int:
-    """The smallest power of two that isn't below a number.
+    """Return the smallest power of two that is at least ``least``.
 
     >>> power_of_two(5), power_of_two(8)
     (8, 8)

@@ -13,12 +13,12 @@ import numpy as np
 
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter
+from shoal.engine.kernels.array_tools import by_first, distinct, in_order, order_of, picked
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import Sides, box_of
-from shoal.engine.kernels.held import Rows
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.hilbert import centres, hilbert
-from shoal.engine.kernels.lists import by_first, distinct, in_order, order_of, picked
-from shoal.engine.kernels.nearest import keep_nearest
+from shoal.engine.kernels.nearest_heap import keep_nearest
 from shoal.engine.kernels.parts import Parts, in_parts, parts_of
 from shoal.engine.kernels.predicate import Limits, needed
 from shoal.engine.kernels.principal_axis import principal_direction, scatter
@@ -55,7 +55,9 @@ class _Groups(NamedTuple):
     n: Ints
 
 
-def condensed_parts(sides: Sides, limits: Limits, rows: Rows, history: int, random: Ints) -> Parts:
+def condensed_parts(
+    sides: Sides, limits: Limits, rows: RowArrays, history: int, random: Ints
+) -> Parts:
     """Condense rows, of which so many are there from the start; parts along a space-filling curve.
 
     The others come one by one. Where there are too few people for a group, all rows are one part.

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Records, power_of_two
+from shoal.engine.kernels.ring import wrap
 
 __all__ = ["EVERYWHERE", "add", "count", "empty", "grown", "home", "remove"]
 
@@ -41,7 +42,7 @@ def home(place: int, subject: int, capacity: int) -> int:
     h = (low * 0x5BD1E995) ^ (high * 0x2C1B3C6D) ^ ((place + 1) * 0x297A2D39)
     h ^= h >> 29
     h = (h & 0xFFFFFFFF) * 0x45D9F3B
-    return (h >> 16) & (capacity - 1)
+    return wrap(h >> 16, capacity)
 
 
 @kernel
@@ -62,7 +63,7 @@ def _find(counter: Records, place: int, subject: int) -> int:
     while counter["count"][at] > 0 and (
         counter["place"][at] != place or counter["subject"][at] != subject
     ):
-        at = (at + 1) & (capacity - 1)
+        at = wrap(at + 1, capacity)
     return at
 
 
@@ -91,15 +92,15 @@ def remove(counter: Records, place: int, subject: int) -> bool:
         return False
     capacity = len(counter)
     free = at
-    at = (at + 1) & (capacity - 1)
+    at = wrap(at + 1, capacity)
     while counter["count"][at] > 0:
         wanted = home(counter["place"][at], counter["subject"][at], capacity)
         # An entry may fill the gap unless its home lies cyclically behind the gap.
-        if ((at - wanted) & (capacity - 1)) >= ((at - free) & (capacity - 1)):
+        if wrap(at - wanted, capacity) >= wrap(at - free, capacity):
             counter["place"][free] = counter["place"][at]
             counter["subject"][free] = counter["subject"][at]
             counter["count"][free] = counter["count"][at]
             counter["count"][at] = 0
             free = at
-        at = (at + 1) & (capacity - 1)
+        at = wrap(at + 1, capacity)
     return True

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import kernel
+from shoal.engine.kernels.array_tools import picked
 from shoal.engine.kernels.arrays import Floats, Ints
-from shoal.engine.kernels.lists import picked
-from shoal.engine.kernels.nearest import keep_nearest
+from shoal.engine.kernels.nearest_heap import keep_nearest
 from shoal.engine.kernels.parts import in_parts
 from shoal.engine.kernels.rng import below
 
-__all__ = ["BucketOrder", "along_curve", "by_distance", "shelved"]
+__all__ = ["BucketOrder", "along_curve", "bucket_order", "by_distance"]
 
 
 class BucketOrder(NamedTuple):
@@ -29,7 +29,7 @@ class BucketOrder(NamedTuple):
 
 
 @kernel
-def shelved(bucket: Ints, n_buckets: int, keys: Ints) -> BucketOrder:
+def bucket_order(bucket: Ints, n_buckets: int, keys: Ints) -> BucketOrder:
     """Put rows on shelves, given the bucket and the key of each."""
     order = np.argsort(keys, kind="mergesort")
     places, starts = in_parts(picked(bucket, order), n_buckets)

@@ -11,14 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import kernel
-from shoal.engine.kernels import recent
+from shoal.engine.kernels import recent_rows
 from shoal.engine.kernels.arrays import Floats, Ints, Records, power_of_two
-from shoal.engine.kernels.recent import Recent, note
+from shoal.engine.kernels.recent_rows import RecentRows, add
+from shoal.engine.kernels.ring import wrap
 
 __all__ = [
     "Arrival",
     "Held",
-    "Rows",
+    "RowArrays",
     "due_at",
     "empty",
     "forget",
@@ -63,7 +64,7 @@ class Held(NamedTuple):
     sensitive: Ints
     rows: Records
     marks: Records
-    recent: Recent
+    recent: RecentRows
 
 
 def empty(n_quasi: int, n_sensitive: int, capacity: int = SMALLEST, window: int = 0) -> Held:
@@ -77,7 +78,7 @@ def empty(n_quasi: int, n_sensitive: int, capacity: int = SMALLEST, window: int 
         np.zeros((capacity, n_sensitive), np.int64),
         rows,
         marks,
-        recent.empty(n_sensitive, window),
+        recent_rows.empty(n_sensitive, window),
     )
 
 
@@ -85,7 +86,7 @@ def grown(held: Held, span: int) -> Held:
     """The same rows in a ring that has room for positions over a span."""
     larger = empty(held.lo.shape[1], held.sensitive.shape[1], power_of_two(span))
     positions = np.arange(held.marks["oldest"][0], held.marks["upcoming"][0])
-    source, target = positions & (len(held.rows) - 1), positions & (len(larger.rows) - 1)
+    source, target = positions % len(held.rows), positions % len(larger.rows)
     for before, after in zip(held[:4], larger[:4], strict=True):
         after[target] = before[source]
     larger.marks[:] = held.marks
@@ -107,7 +108,7 @@ class Arrival(NamedTuple):
 def put(held: Held, row: Arrival, cluster: int) -> int:
     """Take in the next row; give its position."""
     position = held.marks["upcoming"][0]
-    at = position & (len(held.rows) - 1)
+    at = wrap(position, len(held.rows))
     for d in range(len(row.lo)):
         held.lo[at, d] = row.lo[d]
         held.hi[at, d] = row.hi[d]
@@ -118,7 +119,7 @@ def put(held: Held, row: Arrival, cluster: int) -> int:
     held.rows["gaps"][at] = row.gaps
     held.rows["cluster"][at] = cluster
     held.rows["following"][at] = -1
-    note(held.recent, position, row.sensitive)
+    add(held.recent, position, row.sensitive)
     held.marks["upcoming"][0] += 1
     held.marks["n_rows"][0] += 1
     return position
@@ -127,11 +128,13 @@ def put(held: Held, row: Arrival, cluster: int) -> int:
 @kernel
 def forget(held: Held, position: int) -> None:
     """A row is decided; the ring begins at the oldest row that is still held."""
-    mask = len(held.rows) - 1
-    held.rows["cluster"][position & mask] = -1
+    held.rows["cluster"][wrap(position, len(held.rows))] = -1
     held.marks["n_rows"][0] -= 1
     oldest = held.marks["oldest"][0]
-    while oldest < held.marks["upcoming"][0] and held.rows["cluster"][oldest & mask] < 0:
+    while (
+        oldest < held.marks["upcoming"][0]
+        and held.rows["cluster"][wrap(oldest, len(held.rows))] < 0
+    ):
         oldest += 1
     held.marks["oldest"][0] = oldest
 
@@ -141,7 +144,7 @@ def is_held(held: Held, position: int) -> bool:
     """Whether the row of a position that isn't younger than all is held."""
     if position < held.marks["oldest"][0]:
         return False
-    return held.rows["cluster"][position & (len(held.rows) - 1)] >= 0
+    return held.rows["cluster"][wrap(position, len(held.rows))] >= 0
 
 
 @kernel
@@ -155,10 +158,10 @@ def due_at(held: Held, seconds: float) -> float:
     """When the oldest held row has waited for so many seconds; infinity if nothing is held."""
     if held.marks["n_rows"][0] == 0:
         return np.inf
-    return held.rows["time"][held.marks["oldest"][0] & (len(held.rows) - 1)] + seconds
+    return held.rows["time"][wrap(held.marks["oldest"][0], len(held.rows))] + seconds
 
 
-class Rows(NamedTuple):
+class RowArrays(NamedTuple):
     """Some rows taken out of the ring: boxes with attributes along the first axis."""
 
     lo: Floats
@@ -171,11 +174,10 @@ class Rows(NamedTuple):
 @kernel
 def people(held: Held, positions: Ints) -> tuple[Ints, Ints]:
     """The subjects and the sensitive codes of some rows."""
-    mask = len(held.rows) - 1
     subjects = np.empty(len(positions), np.int64)
     sensitive = np.empty((len(positions), held.sensitive.shape[1]), np.int64)
     for i in range(len(positions)):
-        at = positions[i] & mask
+        at = wrap(positions[i], len(held.rows))
         subjects[i] = held.rows["subject"][at]
         for j in range(held.sensitive.shape[1]):
             sensitive[i, j] = held.sensitive[at, j]
@@ -183,14 +185,14 @@ def people(held: Held, positions: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel
-def gather(held: Held, positions: Ints) -> Rows:
+def gather(held: Held, positions: Ints) -> RowArrays:
     """Copies of some rows."""
-    mask, d = len(held.rows) - 1, held.lo.shape[1]
+    d = held.lo.shape[1]
     lo, hi = np.empty((d, len(positions))), np.empty((d, len(positions)))
     gaps = np.empty(len(positions), np.int64)
     are_points = True
     for i in range(len(positions)):
-        at = positions[i] & mask
+        at = wrap(positions[i], len(held.rows))
         gaps[i] = held.rows["gaps"][at]
         for j in range(d):
             lo[j, i] = held.lo[at, j]
@@ -198,4 +200,4 @@ def gather(held: Held, positions: Ints) -> Rows:
             are_points = are_points and lo[j, i] == hi[j, i]
     subjects, sensitive = people(held, positions)
     # Mostly a row is a point: one array for both sides is half of the memory to go through.
-    return Rows(lo, lo if are_points else hi, subjects, sensitive, gaps)
+    return RowArrays(lo, lo if are_points else hi, subjects, sensitive, gaps)

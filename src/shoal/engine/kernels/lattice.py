@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import kernel
+from shoal.engine.kernels.array_tools import by_first, distinct, picked, picked_rows, tally
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.engine.kernels.boxes import Sides, points, row_loss
-from shoal.engine.kernels.held import Rows
-from shoal.engine.kernels.lists import by_first, distinct, picked, picked_rows, tally
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.parts import Parts, in_parts
 from shoal.engine.kernels.predicate import Limits, meets, needed
 from shoal.errors import UnsupportedError
@@ -84,7 +84,7 @@ def check_lattice(name: str, sides: Sides, levels: int) -> None:
         )
 
 
-def lattice_parts(sides: Sides, limits: Limits, rows: Rows, levels: int) -> Parts:
+def lattice_parts(sides: Sides, limits: Limits, rows: RowArrays, levels: int) -> Parts:
     """Rows with equal cells, at the levels that lose least among the lowest that meet the limits.
 
     Parts are in the order of their first row. Where not even the highest levels meet the limits,
@@ -100,7 +100,7 @@ def lattice_parts(sides: Sides, limits: Limits, rows: Rows, levels: int) -> Part
 
 
 @kernel
-def _lattice(sides: Sides, rows: Rows, levels: int) -> Lattice:
+def _lattice(sides: Sides, rows: RowArrays, levels: int) -> Lattice:
     d, n = rows.lo.shape
     tops = _top_levels(sides, levels)
     strides = np.ones(d, np.int64)
@@ -132,7 +132,7 @@ def _place(lattice: Lattice, a: int, level: int) -> int:
 
 
 @kernel
-def _values(rows: Rows, a: int) -> Ints:
+def _values(rows: RowArrays, a: int) -> Ints:
     """Number the different values of an attribute; a missing one is a value of its own."""
     low, high = _same(rows.lo[a]), _same(rows.hi[a])
     keys = np.empty(len(low), np.int64)
@@ -149,7 +149,7 @@ def _same(numbers: Floats) -> Ints:
 
 
 @kernel
-def _write_cells(sides: Sides, rows: Rows, a: int, firsts: Ints, lattice: Lattice) -> None:
+def _write_cells(sides: Sides, rows: RowArrays, a: int, firsts: Ints, lattice: Lattice) -> None:
     """Write down the cells of the values of an attribute, given a row with each of them."""
     attribute, top = sides.attributes[a], lattice.tops[a]
     is_tree = attribute["first_leaf"] >= 0
@@ -252,7 +252,9 @@ def _levels(lattice: Lattice, node: int) -> Ints:
 
 
 @kernel
-def _lowest(limits: Limits, rows: Rows, lattice: Lattice, order: Ints, monotone: bool) -> Bools:
+def _lowest(
+    limits: Limits, rows: RowArrays, lattice: Lattice, order: Ints, monotone: bool
+) -> Bools:
     """The nodes that meet the limits and have none below them that does."""
     # Whether a node has, at its place or below, one that meets the limits.
     reached, lowest = np.zeros(len(order), np.bool_), np.zeros(len(order), np.bool_)
@@ -306,7 +308,7 @@ def _groups(lattice: Lattice, levels: Ints) -> Ints:
 
 
 @kernel
-def _holds(limits: Limits, rows: Rows, lattice: Lattice, levels: Ints) -> bool:
+def _holds(limits: Limits, rows: RowArrays, lattice: Lattice, levels: Ints) -> bool:
     """Whether all rows with equal cells may leave as a group."""
     groups = _groups(lattice, levels)
     fewest = needed(limits)
@@ -327,7 +329,7 @@ def _holds(limits: Limits, rows: Rows, lattice: Lattice, levels: Ints) -> bool:
 
 
 @kernel
-def _best(sides: Sides, rows: Rows, lattice: Lattice, lowest: Bools) -> int:
+def _best(sides: Sides, rows: RowArrays, lattice: Lattice, lowest: Bools) -> int:
     """The node that loses least, of equal ones the first; the highest if there is none."""
     best, least = len(lowest) - 1, np.inf
     for node in range(len(lowest)):
@@ -339,7 +341,7 @@ def _best(sides: Sides, rows: Rows, lattice: Lattice, lowest: Bools) -> int:
 
 
 @kernel
-def _loss(sides: Sides, rows: Rows, lattice: Lattice, levels: Ints) -> float:
+def _loss(sides: Sides, rows: RowArrays, lattice: Lattice, levels: Ints) -> float:
     """What all rows lose together."""
     lo, hi = np.empty(len(levels)), np.empty(len(levels))
     loss = 0.0

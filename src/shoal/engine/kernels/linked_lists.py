@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.engine.jit import inlined
 from shoal.engine.kernels.arrays import Ints, Records
+from shoal.engine.kernels.ring import wrap
 
 __all__ = ["append", "members"]
 
@@ -17,24 +18,23 @@ __all__ = ["append", "members"]
 @inlined
 def members(rows: Records, places: Records, place: int) -> Ints:
     """The positions of the rows of a place."""
-    mask, following = len(rows) - 1, rows["following"]
+    following = rows["following"]
     positions = np.empty(places["n_rows"][place], np.int64)
     position = places["first"][place]
     for i in range(len(positions)):
         positions[i] = position
-        position = following[position & mask]
+        position = following[wrap(position, len(rows))]
     return positions
 
 
 @inlined
 def append(rows: Records, places: Records, position: int, place: int) -> None:
     """Put a row at the end of a place."""
-    mask = len(rows) - 1
-    rows["cluster"][position & mask] = place
-    rows["following"][position & mask] = -1
+    rows["cluster"][wrap(position, len(rows))] = place
+    rows["following"][wrap(position, len(rows))] = -1
     if places["n_rows"][place] == 0:
         places["first"][place] = position
     else:
-        rows["following"][places["last"][place] & mask] = position
+        rows["following"][wrap(places["last"][place], len(rows))] = position
     places["last"][place] = position
     places["n_rows"][place] += 1

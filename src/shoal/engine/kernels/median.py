@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.engine.jit import kernel
+from shoal.engine.kernels.array_tools import order_of, picked
 from shoal.engine.kernels.arrays import Floats, Ints
 from shoal.engine.kernels.boxes import Sides, box_loss, hull
-from shoal.engine.kernels.held import Rows
-from shoal.engine.kernels.lists import order_of, picked
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.parts import Parts, may_leave, parts_of
 from shoal.engine.kernels.predicate import Limits, needed
 
@@ -20,7 +20,7 @@ __all__ = ["median_parts"]
 
 
 @kernel
-def median_parts(sides: Sides, limits: Limits, rows: Rows) -> Parts:
+def median_parts(sides: Sides, limits: Limits, rows: RowArrays) -> Parts:
     """Cut rows at medians until no half could leave; parts from left to right.
 
     Rows that may not leave even together are one part, unless parts of them may.
@@ -48,7 +48,7 @@ def median_parts(sides: Sides, limits: Limits, rows: Rows) -> Parts:
 
 
 @kernel
-def _ranks(rows: Rows) -> Ints:
+def _ranks(rows: RowArrays) -> Ints:
     """The centres of rows, by attribute, as whole numbers in the same order: equal ones are equal.
 
     A missing value that stands for any other lies in the middle.
@@ -66,7 +66,7 @@ def _ranks(rows: Rows) -> Ints:
 
 
 @kernel
-def _cut(sides: Sides, limits: Limits, rows: Rows, ranks: Ints, members: Ints) -> int:
+def _cut(sides: Sides, limits: Limits, rows: RowArrays, ranks: Ints, members: Ints) -> int:
     """Put the left half of some rows before the right one; how many are left, 0 if none may be."""
     fewest = needed(limits)
     if len(members) < 2 * fewest:
@@ -93,7 +93,7 @@ def _cut(sides: Sides, limits: Limits, rows: Rows, ranks: Ints, members: Ints) -
 
 
 @kernel
-def _side_losses(sides: Sides, rows: Rows, members: Ints) -> Floats:
+def _side_losses(sides: Sides, rows: RowArrays, members: Ints) -> Floats:
     """What each side of the box of some rows loses."""
     lo, hi = hull(sides, rows.lo, rows.hi, members)
     losses = np.empty(len(lo))

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.engine.jit import kernel
+from shoal.engine.kernels.array_tools import by_first, in_order, order_of, picked
 from shoal.engine.kernels.arrays import Floats, Ints
-from shoal.engine.kernels.columns import Columns
 from shoal.engine.kernels.held import Held, people
-from shoal.engine.kernels.lists import by_first, in_order, order_of, picked
-from shoal.engine.kernels.nearest import keep_nearest
+from shoal.engine.kernels.held_columns import HeldColumns
+from shoal.engine.kernels.nearest_heap import keep_nearest
 from shoal.engine.kernels.predicate import (
     Limits,
     any_diversity,
@@ -38,7 +38,7 @@ def none() -> Ints:
 
 @kernel
 def _nearest(
-    columns: Columns, slot: int, distance: Floats, apart: Floats, radius: float, most: int
+    columns: HeldColumns, slot: int, distance: Floats, apart: Floats, radius: float, most: int
 ) -> Ints:
     """The nearest rows of other subjects, nearest first; at the same distance the earlier one."""
     slots, subject = columns.slots, columns.slots["subject"][slot]
@@ -61,7 +61,7 @@ def _nearest(
 
 
 @kernel
-def _first_of_each(columns: Columns, near: Ints) -> Ints:
+def _first_of_each(columns: HeldColumns, near: Ints) -> Ints:
     """Only the first row of each subject."""
     number = by_first(picked(columns.slots["subject"], near))
     first = np.empty(len(near), np.int64)
@@ -74,7 +74,7 @@ def _first_of_each(columns: Columns, near: Ints) -> Ints:
 
 
 @kernel
-def _members(columns: Columns, slot: int, near: Ints, n: int) -> Ints:
+def _members(columns: HeldColumns, slot: int, near: Ints, n: int) -> Ints:
     """The positions of a row and n - 1 near ones, in order."""
     positions = np.empty(n, np.int64)
     positions[0] = columns.slots["position"][slot]
@@ -87,7 +87,7 @@ def _members(columns: Columns, slot: int, near: Ints, n: int) -> Ints:
 def group_around(
     limits: Limits,
     held: Held,
-    columns: Columns,
+    columns: HeldColumns,
     slot: int,
     distance: Floats,
     apart: Floats,

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import kernel
+from shoal.engine.kernels.array_tools import by_first, distinct, in_order
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
-from shoal.engine.kernels.columns import Columns
-from shoal.engine.kernels.lists import by_first, distinct, in_order
+from shoal.engine.kernels.held_columns import HeldColumns
 
 __all__ = ["Partitions", "attribute_distance", "partitions", "spread", "united"]
 
@@ -48,7 +48,7 @@ def attribute_distance(n_quasi: int, gaps: int, other: int) -> float:
 
 
 @kernel
-def partitions(columns: Columns, slot: int) -> Partitions:
+def partitions(columns: HeldColumns, slot: int) -> Partitions:
     """The partitions of all held rows, as seen from the row in a slot."""
     slots, n, d = columns.slots, columns.marks["n"][0], len(columns.lo)
     keys = np.empty(n, np.int64)
@@ -83,7 +83,7 @@ def spread(found: Partitions) -> Floats:
 
 
 @kernel
-def united(columns: Columns, found: Partitions, chosen: Bools) -> Ints:
+def united(columns: HeldColumns, found: Partitions, chosen: Bools) -> Ints:
     """The positions of all rows of some partitions, in order."""
     positions = np.empty(len(found.of), np.int64)
     n = 0

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import kernel
+from shoal.engine.kernels.array_tools import picked, picked_rows
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.engine.kernels.boxes import Sides, box_loss, join, set_row
-from shoal.engine.kernels.held import Rows
-from shoal.engine.kernels.lists import picked, picked_rows
+from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.predicate import Limits, meets
 
-__all__ = ["Parts", "in_parts", "may_leave", "mended", "parts_of"]
+__all__ = ["Parts", "in_parts", "may_leave", "parts_of", "repaired"]
 
 #: A part looks for its nearest one among so many before and behind it, so that the time for a table
 #: grows with its rows and not with their square.
@@ -55,7 +55,7 @@ def in_parts(part: Ints, n_parts: int) -> tuple[Ints, Ints]:
 
 
 @kernel
-def parts_of(sides: Sides, rows: Rows, order: Ints, starts: Ints) -> Parts:
+def parts_of(sides: Sides, rows: RowArrays, order: Ints, starts: Ints) -> Parts:
     """Parts with the boxes of their rows."""
     n, d = len(starts) - 1, len(rows.lo)
     lo, hi = np.full((n, d), np.inf), np.full((n, d), -np.inf)
@@ -103,7 +103,7 @@ def _members(chain: _Chain, p: int) -> Ints:
 
 
 @kernel
-def may_leave(limits: Limits, rows: Rows, members: Ints) -> bool:
+def may_leave(limits: Limits, rows: RowArrays, members: Ints) -> bool:
     """Whether some rows may be one group."""
     return meets(limits, picked(rows.subjects, members), picked_rows(rows.sensitive, members))
 
@@ -152,7 +152,7 @@ def _merge(sides: Sides, chain: _Chain, lo: Floats, hi: Floats, p: int, q: int) 
 
 @kernel
 def _grow(
-    sides: Sides, limits: Limits, rows: Rows, chain: _Chain, lo: Floats, hi: Floats, p: int,
+    sides: Sides, limits: Limits, rows: RowArrays, chain: _Chain, lo: Floats, hi: Floats, p: int,
     barred: Bools,
 ) -> bool:  # fmt: skip
     """Merge a part with its nearest one until it may leave; whether it may."""
@@ -171,7 +171,7 @@ def _grow(
 
 
 @kernel
-def mended(sides: Sides, limits: Limits, rows: Rows, parts: Parts) -> tuple[Parts, Ints]:
+def repaired(sides: Sides, limits: Limits, rows: RowArrays, parts: Parts) -> tuple[Parts, Ints]:
     """The parts that may leave, and the rows that are in none of them.
 
     A part that may not is merged with its nearest one until it may. Where all rows together may

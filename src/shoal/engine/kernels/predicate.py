@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import kernel
+from shoal.engine.kernels.array_tools import by_first, column, distinct, tally
 from shoal.engine.kernels.arrays import Ints, Records
-from shoal.engine.kernels.lists import by_first, column, distinct, tally
 from shoal.engine.kernels.measured import Measures, all_measured
 from shoal.engine.kernels.window_counts import WindowCounts
 

@@ -11,6 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import kernel
+from shoal.engine.kernels.array_tools import (
+    by_first,
+    column,
+    distinct,
+    order_of,
+    picked,
+    picked_rows,
+    tally,
+    where,
+)
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.engine.kernels.boxes import (
     Sides,
@@ -21,22 +31,12 @@ from shoal.engine.kernels.boxes import (
     joined_losses,
     set_box,
 )
-from shoal.engine.kernels.held import Rows
-from shoal.engine.kernels.lists import (
-    by_first,
-    column,
-    distinct,
-    order_of,
-    picked,
-    picked_rows,
-    tally,
-    where,
-)
-from shoal.engine.kernels.nearest import keep_nearest
+from shoal.engine.kernels.held import RowArrays
+from shoal.engine.kernels.nearest_heap import keep_nearest
 from shoal.engine.kernels.predicate import Limits, match, meets, needed
 from shoal.engine.kernels.rng import below
 
-__all__ = ["by_subjects", "by_values", "mend_parts"]
+__all__ = ["by_subjects", "by_values", "repair_parts"]
 
 
 class SplitGroups(NamedTuple):
@@ -48,7 +48,7 @@ class SplitGroups(NamedTuple):
 
 
 @kernel
-def _boxes(sides: Sides, rows: Rows, part: Ints, n_parts: int) -> SplitGroups:
+def _boxes(sides: Sides, rows: RowArrays, part: Ints, n_parts: int) -> SplitGroups:
     los, his = rows.lo, rows.hi
     parts = SplitGroups(
         np.full((los.shape[0], n_parts), np.inf),
@@ -77,7 +77,7 @@ def _widen(sides: Sides, parts: SplitGroups, p: int, lo: Floats, hi: Floats) -> 
 
 
 @kernel
-def _place(sides: Sides, rows: Rows, part: Ints, n_parts: int, chosen: Ints) -> None:
+def _place(sides: Sides, rows: RowArrays, part: Ints, n_parts: int, chosen: Ints) -> None:
     """Give some of the rows, in turn, to the part that each enlarges least."""
     parts = _boxes(sides, rows, part, n_parts)
     joined = np.empty(n_parts)
@@ -93,7 +93,7 @@ def _place(sides: Sides, rows: Rows, part: Ints, n_parts: int, chosen: Ints) -> 
 
 
 @kernel
-def mend_parts(sides: Sides, limits: Limits, rows: Rows, part: Ints, n_parts: int) -> int:
+def repair_parts(sides: Sides, limits: Limits, rows: RowArrays, part: Ints, n_parts: int) -> int:
     """Merge every part that doesn't meet the limits with its nearest one, until all do.
 
     The rows as a whole meet the limits, so the worst end is one part.
@@ -174,7 +174,7 @@ def _choose(
 
 
 @kernel
-def by_subjects(sides: Sides, k: int, rng: Ints, rows: Rows, part: Ints) -> int:
+def by_subjects(sides: Sides, k: int, rng: Ints, rows: RowArrays, part: Ints) -> int:
     """Cut into parts of k different subjects each, around randomly chosen rows.
 
     A part is a row and the nearest rows of k - 1 other subjects. Rows of one subject may differ,
@@ -269,7 +269,7 @@ def _seats(n_in: Ints, total: int, parts: int, first: int, l: int, seats: Ints) 
 
 
 @kernel
-def by_values(sides: Sides, limits: Limits, rng: Ints, rows: Rows, part: Ints) -> int:
+def by_values(sides: Sides, limits: Limits, rng: Ints, rows: RowArrays, part: Ints) -> int:
     """Cut into parts whose sensitive values are mixed as in the whole.
 
     Each subject is represented by one row. Representatives lie in buckets by their value, and

@@ -12,7 +12,15 @@ import numpy as np
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Ints
 
-__all__ = ["WindowCounts", "baseline_of", "counted", "enter", "nothing", "quit_by", "room_for"]
+__all__ = [
+    "WindowCounts",
+    "add_row",
+    "counted",
+    "empty_counts",
+    "remove_row",
+    "window_counts_of",
+    "with_room",
+]
 
 
 class WindowCounts(NamedTuple):
@@ -26,7 +34,7 @@ class WindowCounts(NamedTuple):
     n_rows: Ints
 
 
-def nothing(n_sensitive: int, room: int = 0) -> WindowCounts:
+def empty_counts(n_sensitive: int, room: int = 0) -> WindowCounts:
     """A window without rows, with room for so many different values."""
     return WindowCounts(
         np.zeros((n_sensitive, room), np.int64),
@@ -36,9 +44,9 @@ def nothing(n_sensitive: int, room: int = 0) -> WindowCounts:
     )
 
 
-def room_for(window: WindowCounts, values: int) -> WindowCounts:
+def with_room(window: WindowCounts, values: int) -> WindowCounts:
     """The same window with room for so many different values."""
-    larger = nothing(len(window.n), values)
+    larger = empty_counts(len(window.n), values)
     used = window.values.shape[1]
     larger.values[:, :used], larger.counts[:, :used] = window.values, window.counts
     larger.n[:], larger.n_rows[:] = window.n, window.n_rows
@@ -46,7 +54,7 @@ def room_for(window: WindowCounts, values: int) -> WindowCounts:
 
 
 @kernel
-def baseline_of(sensitive: Ints) -> WindowCounts:
+def window_counts_of(sensitive: Ints) -> WindowCounts:
     """The window of some rows, given their sensitive codes row by row."""
     n_rows, n_sensitive = sensitive.shape
     values = np.zeros((n_sensitive, n_rows), np.int64)
@@ -66,7 +74,7 @@ def baseline_of(sensitive: Ints) -> WindowCounts:
 
 
 @kernel
-def place_of(window: WindowCounts, j: int, code: int) -> int:
+def index_of(window: WindowCounts, j: int, code: int) -> int:
     """Where a value is, or would have to be."""
     low, high = 0, window.n[j]
     while low < high:
@@ -79,11 +87,11 @@ def place_of(window: WindowCounts, j: int, code: int) -> int:
 
 
 @kernel
-def enter(window: WindowCounts, sensitive: Ints) -> None:
+def add_row(window: WindowCounts, sensitive: Ints) -> None:
     """A row comes into the window."""
     window.n_rows[0] += 1
     for j in range(len(sensitive)):
-        at = place_of(window, j, sensitive[j])
+        at = index_of(window, j, sensitive[j])
         if at == window.n[j] or window.values[j, at] != sensitive[j]:
             for i in range(window.n[j], at, -1):
                 window.values[j, i] = window.values[j, i - 1]
@@ -95,11 +103,11 @@ def enter(window: WindowCounts, sensitive: Ints) -> None:
 
 
 @kernel
-def quit_by(window: WindowCounts, sensitive: Ints) -> None:
+def remove_row(window: WindowCounts, sensitive: Ints) -> None:
     """A row leaves the window."""
     window.n_rows[0] -= 1
     for j in range(len(sensitive)):
-        at = place_of(window, j, sensitive[j])
+        at = index_of(window, j, sensitive[j])
         window.counts[j, at] -= 1
         if window.counts[j, at] == 0:
             window.n[j] -= 1
@@ -113,7 +121,7 @@ def counted(window: WindowCounts, j: int, sensitive: Ints) -> Ints:
     """How often each value of the window occurs in some rows; nothing if it lacks one of theirs."""
     counts = np.zeros(window.n[j], np.int64)
     for i in range(len(sensitive)):
-        at = place_of(window, j, sensitive[i, j])
+        at = index_of(window, j, sensitive[i, j])
         if at == window.n[j] or window.values[j, at] != sensitive[i, j]:
             return np.empty(0, np.int64)
         counts[at] += 1

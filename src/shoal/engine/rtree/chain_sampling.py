@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import inlined, kernel
+from shoal.engine.kernels.array_tools import in_order
 from shoal.engine.kernels.arrays import Bools, Bytes, Floats, Ints, Records
-from shoal.engine.kernels.lists import in_order
 from shoal.engine.kernels.rng import below, uniform
 
 __all__ = ["LINKS", "Chains", "arrives", "empty", "inside", "n_inside", "renew", "scale_of"]

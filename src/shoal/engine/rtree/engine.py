@@ -15,24 +15,33 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.engine.base import Engine, Out
-from shoal.engine.deadlines import COMES, DONE, Batch, HoldingEngine, arrival, next_turn
+from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_turn
 from shoal.engine.jit import inlined, kernel
 from shoal.engine.kernels import counter, held, rng
 from shoal.engine.kernels.arrays import power_of_two
 from shoal.engine.kernels.held import Held, due_at, put
 from shoal.engine.kernels.predicate import any_diversity, needed
+from shoal.engine.kernels.ring import wrap
 from shoal.engine.rtree import chain_sampling as chains
 from shoal.engine.rtree import queue
 from shoal.engine.rtree import tree as rtree
-from shoal.engine.rtree.leaves import MARKS, Odds, Rules, TreeState, move_samples, place, weigh_all
+from shoal.engine.rtree.leaves import (
+    MARKS,
+    LeafOdds,
+    TreeRules,
+    TreeState,
+    move_samples,
+    place,
+    weigh_all,
+)
 from shoal.engine.rtree.release import force, gather_unmature, publish_leaf
 from shoal.engine.space import Codes, Space
-from shoal.engine.waiting import Waiting
+from shoal.engine.waiting import WaitingAnonymizer
 from shoal.errors import ParameterError, UnsupportedError
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
-__all__ = ["Active", "ActiveEngine", "Dense"]
+__all__ = ["DensityTreeAnonymizer", "TreeAnonymizer", "TreeEngine"]
 
 #: No instant is shorter, in seconds, unless it is a row.
 SHORTEST = 1e-6
@@ -41,7 +50,7 @@ MOST_SAMPLES = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Active(Waiting):
+class TreeAnonymizer(WaitingAnonymizer):
     """A recipe that keeps rows in an R-tree and publishes its leaves by chance.
 
     Parameters
@@ -75,11 +84,11 @@ class Active(Waiting):
         return super().start(schema, policy, seed=seed)
 
     def _start(self, space: Space, seed: bytes) -> Engine:
-        return ActiveEngine(space, seed, self._rules(space))
+        return TreeEngine(space, seed, self._rules(space))
 
-    def _odds(self, space: Space) -> Odds:
+    def _odds(self, space: Space) -> LeafOdds:
         clock, sides = space.clock, space.sides.attributes
-        return Odds(
+        return LeafOdds(
             needed=int(needed(space.limits)),
             decay=0.0,
             samples=0,
@@ -89,9 +98,9 @@ class Active(Waiting):
             per_second=float(sides["unit"][clock]) if clock >= 0 else 0.0,
         )
 
-    def _rules(self, space: Space) -> Rules:
+    def _rules(self, space: Space) -> TreeRules:
         odds = self._odds(space)
-        return Rules(
+        return TreeRules(
             sides=space.sides,
             limits=space.limits,
             deadlines=self._deadlines(space),
@@ -105,7 +114,7 @@ class Active(Waiting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dense(Active):
+class DensityTreeAnonymizer(TreeAnonymizer):
     """Such a recipe that also asks how many rows are to be expected where a leaf lies.
 
     Parameters
@@ -128,19 +137,19 @@ class Dense(Active):
         self._at_least(1, "samples", "sampled")
         self._at_most(MOST_SAMPLES, "samples")
 
-    def _odds(self, space: Space) -> Odds:
+    def _odds(self, space: Space) -> LeafOdds:
         return super()._odds(space)._replace(decay=math.log1p(self.alpha), samples=self.samples)
 
-    def _rules(self, space: Space) -> Rules:
+    def _rules(self, space: Space) -> TreeRules:
         return super()._rules(space)._replace(sampled=self.sampled)
 
 
-class ActiveEngine(HoldingEngine):
+class TreeEngine(HoldingEngine):
     """One run of such a recipe."""
 
     state: TreeState
 
-    def __init__(self, space: Space, seed: bytes, rules: Rules) -> None:
+    def __init__(self, space: Space, seed: bytes, rules: TreeRules) -> None:
         self._rules = rules
         d, room = space.n_quasi, held.SMALLEST
         numbers, trees = rules.sides.attributes, space.shown.attributes["first_leaf"] >= 0
@@ -188,16 +197,16 @@ class ActiveEngine(HoldingEngine):
     def _grow(self, larger: Held) -> None:
         before, until = self.state.held, np.full(len(larger.rows), np.inf)
         positions = np.arange(before.marks["oldest"][0], before.marks["upcoming"][0])
-        until[positions & (len(until) - 1)] = self.state.until[positions & (len(before.rows) - 1)]
+        until[positions % len(until)] = self.state.until[positions % len(before.rows)]
         self.state = self.state._replace(until=until)
         super()._grow(larger)
 
-    def _run(self, batch: Batch, out: Out) -> None:
+    def _run(self, batch: InputBatch, out: Out) -> None:
         _run(self._rules, self.state, batch, out)
 
 
 @kernel
-def _run(rules: Rules, state: TreeState, batch: Batch, out: Out) -> None:
+def _run(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) -> None:
     """Take in rows, flip coins and fire deadlines, between the rows and after them."""
     rows, settled = state.held, False
     timed = rules.odds.instant > 0.0
@@ -231,7 +240,7 @@ def _run(rules: Rules, state: TreeState, batch: Batch, out: Out) -> None:
 
 
 @inlined
-def _take_in(rules: Rules, state: TreeState, batch: Batch, out: Out) -> None:
+def _take_in(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) -> None:
     """A row comes; with instants of rows, a coin is flipped for each leaf."""
     rows, marks, timed = state.held, state.marks, rules.odds.instant > 0.0
     row = arrival(rows, batch)
@@ -242,7 +251,7 @@ def _take_in(rules: Rules, state: TreeState, batch: Batch, out: Out) -> None:
     if rules.odds.samples > 0:
         move_samples(rules, state, position, row.lo, row.hi)
     put(rows, row, 0)
-    state.until[position & (len(rows.rows) - 1)] = np.inf
+    state.until[wrap(position, len(rows.rows))] = np.inf
     place(rules, state, position)
     before = out.progress["n_decided"][0]
     out.progress["published"][0] = position
@@ -258,7 +267,7 @@ def _take_in(rules: Rules, state: TreeState, batch: Batch, out: Out) -> None:
 
 
 @inlined
-def _flip(rules: Rules, state: TreeState, now: float, out: Out) -> None:
+def _flip(rules: TreeRules, state: TreeState, now: float, out: Out) -> None:
     """Publish the leaf whose coin shows heads at this instant, if any does.
 
     One draw decides for all leaves. The expected number of rows is 1, as many as have come: each
@@ -277,7 +286,7 @@ def _flip(rules: Rules, state: TreeState, now: float, out: Out) -> None:
 
 
 @kernel
-def _meet(rules: Rules, state: TreeState, position: int, time: float) -> None:
+def _meet(rules: TreeRules, state: TreeState, position: int, time: float) -> None:
     """Learn from a row how long it takes until the next one comes."""
     marks = state.marks
     if position > 0:
@@ -287,7 +296,7 @@ def _meet(rules: Rules, state: TreeState, position: int, time: float) -> None:
 
 
 @kernel
-def _draw_due(rules: Rules, state: TreeState) -> None:
+def _draw_due(rules: TreeRules, state: TreeState) -> None:
     """Say when the next leaf is due, since the tree has changed.
 
     Leaves go at the rate at which rows come. As coins have no memory, the time that has gone by
@@ -305,7 +314,7 @@ def _draw_due(rules: Rules, state: TreeState) -> None:
 
 
 @kernel
-def _leaf_is_first(rules: Rules, state: TreeState, batch: Batch) -> bool:
+def _leaf_is_first(rules: TreeRules, state: TreeState, batch: InputBatch) -> bool:
     """Whether a leaf is due before anything else happens."""
     due, cursor, times = state.marks["due"][0], batch.cursor, batch.codes.times
     marks = state.held.marks
@@ -326,7 +335,7 @@ def _leaf_is_first(rules: Rules, state: TreeState, batch: Batch) -> bool:
 
 
 @kernel
-def _on_time(rules: Rules, state: TreeState, out: Out) -> None:
+def _on_time(rules: TreeRules, state: TreeState, out: Out) -> None:
     """Publish the leaf that is due."""
     marks = state.marks
     marks["now"][0] = marks["due"][0]

@@ -14,23 +14,24 @@ import numpy as np
 from shoal.engine.groups import may_be_group
 from shoal.engine.jit import inlined, kernel
 from shoal.engine.kernels import counter
+from shoal.engine.kernels.array_tools import picked, where
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import Sides, box_of, hull, join
 from shoal.engine.kernels.held import Held, gather
 from shoal.engine.kernels.linked_lists import append, members
-from shoal.engine.kernels.lists import picked, where
 from shoal.engine.kernels.predicate import Limits
+from shoal.engine.kernels.ring import wrap
 from shoal.engine.rtree import chain_sampling as chains
 from shoal.engine.rtree import queue
 from shoal.engine.rtree import tree as rtree
 from shoal.engine.rtree.chain_sampling import Chains
 from shoal.engine.rtree.node_split import halves
 from shoal.engine.rtree.queue import Queue
-from shoal.engine.rtree.tree import Tree, Wanted
+from shoal.engine.rtree.tree import RTree, Wanted
 from shoal.engine.space import Deadlines
 from shoal.engine.waiting import uncount
 
-__all__ = ["MARKS", "Odds", "Rules", "TreeState", "close_leaf", "leave_leaf",
+__all__ = ["MARKS", "LeafOdds", "TreeRules", "TreeState", "close_leaf", "leave_leaf",
            "move_samples", "place", "weigh_all"]  # fmt: skip
 
 #: A leaf has at most so many times the rows that a group needs: one that can't be cut, though it
@@ -64,7 +65,7 @@ class TreeState(NamedTuple):
 
     held: Held
     until: Floats
-    tree: Tree
+    tree: RTree
     queue: Queue
     counter: Records
     chains: Chains
@@ -72,7 +73,7 @@ class TreeState(NamedTuple):
     rng: Ints
 
 
-class Odds(NamedTuple):
+class LeafOdds(NamedTuple):
     """What the chance of a leaf to be published depends on, as numbers.
 
     ``needed`` are the fewest subjects of a group; ``decay`` is log(1 + alpha); ``samples`` is 0
@@ -89,7 +90,7 @@ class Odds(NamedTuple):
     per_second: float
 
 
-class Rules(NamedTuple):
+class TreeRules(NamedTuple):
     """What a run obeys: space, promise and knobs.
 
     ``diverse`` says whether a group takes more than the number of its subjects; ``sampled`` over
@@ -100,7 +101,7 @@ class Rules(NamedTuple):
     sides: Sides
     limits: Limits
     deadlines: Deadlines
-    odds: Odds
+    odds: LeafOdds
     diverse: bool
     capacity: int
     sampled: int
@@ -116,10 +117,10 @@ class Rules(NamedTuple):
 
 
 @kernel
-def place(rules: Rules, state: TreeState, position: int) -> None:
+def place(rules: TreeRules, state: TreeState, position: int) -> None:
     """Let a row that is in no leaf join one, which is cut if that makes it large enough."""
     tree, rows = state.tree, state.held
-    at = position & (len(rows.rows) - 1)
+    at = wrap(position, len(rows.rows))
     needed = rules.odds.needed
     row = Wanted(rows.lo[at], rows.hi[at], rows.rows["subject"][at], FULL * needed)
     node = rtree.choose_node(rules.sides, tree, row.lo, row.hi)
@@ -150,14 +151,14 @@ def place(rules: Rules, state: TreeState, position: int) -> None:
 
 
 @kernel
-def _may_leave(rules: Rules, state: TreeState, leaf: int) -> bool:
+def _may_leave(rules: TreeRules, state: TreeState, leaf: int) -> bool:
     """Whether a leaf keeps the promise."""
     positions = members(state.held.rows, state.tree.leaves, leaf)
     return len(positions) >= rules.odds.needed and may_be_group(rules.limits, state.held, positions)
 
 
 @kernel
-def _cut(rules: Rules, state: TreeState, leaf: int) -> bool:
+def _cut(rules: TreeRules, state: TreeState, leaf: int) -> bool:
     """Make two leaves of one, if both may be published; whether that was done."""
     tree, rows = state.tree, state.held
     positions = members(rows.rows, tree.leaves, leaf)
@@ -184,7 +185,7 @@ def _cut(rules: Rules, state: TreeState, leaf: int) -> bool:
 
 
 @kernel
-def _begin(rules: Rules, state: TreeState, leaf: int) -> None:
+def _begin(rules: TreeRules, state: TreeState, leaf: int) -> None:
     """See to a leaf whose rows and box are new: what lies in it, and may it be published?"""
     tree = state.tree
     if rules.odds.samples > 0:
@@ -196,15 +197,15 @@ def _begin(rules: Rules, state: TreeState, leaf: int) -> None:
 @kernel
 def _dissolve(state: TreeState, leaf: int, positions: Ints) -> int:
     """Take a leaf away from its rows; give its node, which is left as it is."""
-    mask, subjects = len(state.held.rows) - 1, state.held.rows["subject"]
+    subjects = state.held.rows["subject"]
     for position in positions:
-        counter.remove(state.counter, leaf, subjects[position & mask])
+        counter.remove(state.counter, leaf, subjects[wrap(position, len(state.held.rows))])
     queue.put(state.queue, leaf, 0.0, 0)
     return rtree.remove_leaf(state.tree, leaf)
 
 
 @kernel
-def close_leaf(rules: Rules, state: TreeState, leaf: int) -> Ints:
+def close_leaf(rules: TreeRules, state: TreeState, leaf: int) -> Ints:
     """Take a leaf out of the tree, and give its rows, which are held but in no leaf then."""
     positions = members(state.held.rows, state.tree.leaves, leaf)
     rtree.tidy_node(rules.sides, state.tree, _dissolve(state, leaf, positions))
@@ -213,11 +214,11 @@ def close_leaf(rules: Rules, state: TreeState, leaf: int) -> Ints:
 
 
 @kernel
-def leave_leaf(rules: Rules, state: TreeState, position: int) -> None:
+def leave_leaf(rules: TreeRules, state: TreeState, position: int) -> None:
     """One row leaves its leaf, whose box shrinks to the others."""
     tree, rows = state.tree, state.held
-    mask = len(rows.rows) - 1
-    leaf, subject = rows.rows["cluster"][position & mask], rows.rows["subject"][position & mask]
+    at = wrap(position, len(rows.rows))
+    leaf, subject = rows.rows["cluster"][at], rows.rows["subject"][at]
     positions = members(rows.rows, tree.leaves, leaf)
     if len(positions) == 1:
         close_leaf(rules, state, leaf)
@@ -228,7 +229,8 @@ def leave_leaf(rules: Rules, state: TreeState, position: int) -> None:
     for other in positions:
         if other == position:
             continue
-        join(rules.sides, lo, hi, rows.lo[other & mask], rows.hi[other & mask])
+        at = wrap(other, len(rows.rows))
+        join(rules.sides, lo, hi, rows.lo[at], rows.hi[at])
         append(rows.rows, tree.leaves, other, leaf)
     uncount(rows.rows, rows.marks, state.counter, np.array([position]))
     rtree.shrink_leaf(rules.sides, tree, leaf, lo, hi)
@@ -240,7 +242,13 @@ def leave_leaf(rules: Rules, state: TreeState, position: int) -> None:
 
 @kernel
 def _weigh(
-    odds: Odds, leaves: Records, losses: Floats, his: Floats, due: Queue, marks: Records, leaf: int
+    odds: LeafOdds,
+    leaves: Records,
+    losses: Floats,
+    his: Floats,
+    due: Queue,
+    marks: Records,
+    leaf: int,
 ) -> None:
     """Put a leaf into the queue, by what it loses and how long it would have to wait to be cut.
 
@@ -267,7 +275,7 @@ def _weigh(
 
 
 @kernel
-def weigh_all(rules: Rules, state: TreeState) -> None:
+def weigh_all(rules: TreeRules, state: TreeState) -> None:
     """Bring all chances up to date, where they depend on what time it is."""
     tree = state.tree
     for leaf in range(tree.marks["leaf_numbers"][0]):
@@ -279,7 +287,7 @@ def weigh_all(rules: Rules, state: TreeState) -> None:
 
 
 @inlined
-def move_samples(rules: Rules, state: TreeState, position: int, lo: Floats, hi: Floats) -> None:
+def move_samples(rules: TreeRules, state: TreeState, position: int, lo: Floats, hi: Floats) -> None:
     """A row comes: samples that leave the window make room, and leaves count those they cover."""
     tree = state.tree
     changed = np.empty(rules.odds.samples, np.int64)
@@ -298,7 +306,7 @@ def move_samples(rules: Rules, state: TreeState, position: int, lo: Floats, hi: 
 
 
 @kernel
-def _count_samples(samples: Chains, tree: Tree, leaf: int) -> None:
+def _count_samples(samples: Chains, tree: RTree, leaf: int) -> None:
     """Count the samples in a leaf whose box is new."""
     lo, hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
     tree.leaves["n_samples"][leaf] = chains.n_inside(samples, lo, hi)

@@ -12,14 +12,15 @@ import numpy as np
 from shoal.engine.base import Out
 from shoal.engine.groups import may_be_group, publish, suppress
 from shoal.engine.jit import kernel
+from shoal.engine.kernels.array_tools import in_order, order_of, picked, where
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.engine.kernels.boxes import box_loss, box_of, boxes_at, join, joined_losses
 from shoal.engine.kernels.held import gather
 from shoal.engine.kernels.linked_lists import members
-from shoal.engine.kernels.lists import in_order, order_of, picked, where
 from shoal.engine.kernels.predicate import count_subjects
+from shoal.engine.kernels.ring import wrap
 from shoal.engine.rtree import chain_sampling as chains
-from shoal.engine.rtree.leaves import Rules, TreeState, close_leaf, leave_leaf, place
+from shoal.engine.rtree.leaves import TreeRules, TreeState, close_leaf, leave_leaf, place
 from shoal.engine.rtree.node_split import halves
 from shoal.engine.rtree.tree import nearest_leaf
 from shoal.engine.waiting import MANY, nobody_can
@@ -28,7 +29,7 @@ __all__ = ["force", "gather_unmature", "publish_leaf"]
 
 
 @kernel
-def publish_leaf(rules: Rules, state: TreeState, leaf: int, now: float, out: Out) -> None:
+def publish_leaf(rules: TreeRules, state: TreeState, leaf: int, now: float, out: Out) -> None:
     """Publish a leaf that is due, without those of its rows that had better wait."""
     positions = members(state.held.rows, state.tree.leaves, leaf)
     stays = np.zeros(len(positions), np.bool_)
@@ -51,14 +52,13 @@ def publish_leaf(rules: Rules, state: TreeState, leaf: int, now: float, out: Out
 
 @kernel
 def _hold_back(
-    rules: Rules, state: TreeState, leaf: int, positions: Ints, now: float, stays: Bools
+    rules: TreeRules, state: TreeState, leaf: int, positions: Ints, now: float, stays: Bools
 ) -> None:
     """Say which rows of a leaf will be better off with others that are still to come.
 
     A row that was held back once isn't held back again when its time is over: what it could gain
     was reckoned with the loss that it would have had then.
     """
-    mask = len(state.held.rows) - 1
     loss = state.tree.loss[leaf]
     alone = _losses_alone(rules, state, leaf, positions)
     for _ in range(len(positions) - rules.odds.needed):
@@ -66,7 +66,7 @@ def _hold_back(
         for i in range(len(positions)):
             if stays[i] or not alone[i] * math.exp(rules.odds.decay) < loss:
                 continue
-            if not state.until[positions[i] & mask] > now:
+            if not state.until[wrap(positions[i], len(state.held.rows))] > now:
                 continue
             if (
                 best < 0
@@ -81,13 +81,13 @@ def _hold_back(
         if rules.diverse and not may_be_group(rules.limits, state.held, rest):
             stays[best] = False
             return
-        at = positions[best] & mask
+        at = wrap(positions[best], len(state.held.rows))
         if state.until[at] == np.inf and alone[best] > 0.0 and rules.odds.decay > 0.0:
             state.until[at] = now + math.log(loss / alone[best]) / rules.odds.decay
 
 
 @kernel
-def _losses_alone(rules: Rules, state: TreeState, leaf: int, positions: Ints) -> Floats:
+def _losses_alone(rules: TreeRules, state: TreeState, leaf: int, positions: Ints) -> Floats:
     """For each row what it would lose with the nearest samples in the leaf (the paper's SC).
 
     Infinite where there aren't enough. A row is no neighbour of itself.
@@ -98,10 +98,9 @@ def _losses_alone(rules: Rules, state: TreeState, leaf: int, positions: Ints) ->
     if len(inside) < rules.neighbours:
         return losses
     los, his = boxes_at(known.lo.T, inside), boxes_at(known.hi.T, inside)
-    mask = len(state.held.rows) - 1
     joined, free = np.empty(len(inside)), np.empty(len(inside), np.bool_)
     for i in range(len(positions)):
-        at = positions[i] & mask
+        at = wrap(positions[i], len(state.held.rows))
         lo, hi = state.held.lo[at].copy(), state.held.hi[at].copy()
         for j in range(len(inside)):
             free[j] = known.positions[inside[j]] != positions[i]
@@ -126,10 +125,10 @@ def _losses_alone(rules: Rules, state: TreeState, leaf: int, positions: Ints) ->
 
 
 @kernel
-def force(rules: Rules, state: TreeState, position: int, out: Out) -> None:
+def force(rules: TreeRules, state: TreeState, position: int, out: Out) -> None:
     """A row has to leave: with its leaf, with that and its nearest ones, or not at all."""
     rows = state.held
-    leaf = rows.rows["cluster"][position & (len(rows.rows) - 1)]
+    leaf = rows.rows["cluster"][wrap(position, len(rows.rows))]
     if state.tree.leaves["mature"][leaf]:
         publish(rules.sides, state.held, close_leaf(rules, state, leaf), state.marks, out)
     elif not _publish_merged(rules, state, leaf, out):
@@ -138,7 +137,7 @@ def force(rules: Rules, state: TreeState, position: int, out: Out) -> None:
 
 
 @kernel
-def gather_unmature(rules: Rules, state: TreeState, out: Out) -> None:
+def gather_unmature(rules: TreeRules, state: TreeState, out: Out) -> None:
     """The stream has ended: leaves that can't leave alone go first, while there are others."""
     leaves = state.tree.leaves
     while True:
@@ -153,7 +152,7 @@ def gather_unmature(rules: Rules, state: TreeState, out: Out) -> None:
 
 
 @kernel
-def _publish_merged(rules: Rules, state: TreeState, leaf: int, out: Out) -> bool:
+def _publish_merged(rules: TreeRules, state: TreeState, leaf: int, out: Out) -> bool:
     """Publish a leaf that isn't mature with its nearest ones; whether they could be a group."""
     tree = state.tree
     if nobody_can(rules.limits, state.held):
@@ -185,7 +184,7 @@ def _publish_merged(rules: Rules, state: TreeState, leaf: int, out: Out) -> bool
 
 @kernel
 def _with_far_ones(
-    rules: Rules, state: TreeState, union: Ints, lo: Floats, hi: Floats, taken: Ints
+    rules: TreeRules, state: TreeState, union: Ints, lo: Floats, hi: Floats, taken: Ints
 ) -> Ints:
     """Add further leaves, by what they lose with the box so far, until all may be a group.
 
@@ -217,7 +216,7 @@ def _with_far_ones(
 
 
 @kernel
-def _publish_in_parts(rules: Rules, state: TreeState, positions: Ints, out: Out) -> None:
+def _publish_in_parts(rules: TreeRules, state: TreeState, positions: Ints, out: Out) -> None:
     """Publish rows as two groups if there are enough of them and both may be, else as one."""
     rows = gather(state.held, positions)
     if count_subjects(rows.subjects) >= 2 * rules.odds.needed:

@@ -30,7 +30,7 @@ from shoal.engine.rtree.node_split import halves
 
 __all__ = [
     "FAN_OUT",
-    "Tree",
+    "RTree",
     "Wanted",
     "add_leaf",
     "choose_node",
@@ -86,7 +86,7 @@ MARKS = np.dtype(
 )
 
 
-class Tree(NamedTuple):
+class RTree(NamedTuple):
     """Boxes of leaves and of nodes (attributes along the first axis), and who is in whom.
 
     A number that is free has an empty box that loses minus infinity, so that nothing seems to
@@ -107,14 +107,14 @@ class Tree(NamedTuple):
     marks: Records
 
 
-def empty(n_quasi: int, leaves: int) -> Tree:
+def empty(n_quasi: int, leaves: int) -> RTree:
     """A tree with nothing in it, and room for so many leaves."""
     # A node of few leaves is given up unless it is the only one; one more is there while one splits
     # or is given up.
     n_nodes = leaves // FEWEST + 4
     records, nodes = np.zeros(leaves, LEAF), np.zeros(n_nodes, NODE)
     records["birth"] = nodes["birth"] = -1
-    return Tree(
+    return RTree(
         np.full((n_quasi, leaves), np.inf),
         np.full((n_quasi, leaves), -np.inf),
         np.full(leaves, -np.inf),
@@ -130,7 +130,7 @@ def empty(n_quasi: int, leaves: int) -> Tree:
     )
 
 
-def grown(tree: Tree, leaves: int) -> Tree:
+def grown(tree: RTree, leaves: int) -> RTree:
     """The same tree with room for more leaves."""
     larger = empty(len(tree.lo), leaves)
     for before, after in zip(tree, larger, strict=True):
@@ -142,7 +142,7 @@ def grown(tree: Tree, leaves: int) -> Tree:
 
 
 @kernel
-def choose_node(sides: Sides, tree: Tree, lo: Floats, hi: Floats) -> int:
+def choose_node(sides: Sides, tree: RTree, lo: Floats, hi: Floats) -> int:
     """The node that a box enlarges least; of several the one that loses least; -1: there is none.
 
     Who loses the same is told apart by birth, here and everywhere: numbers are used again.
@@ -171,7 +171,7 @@ class Wanted(NamedTuple):
 
 
 @kernel
-def find_leaf(sides: Sides, tree: Tree, counts: Records, node: int, row: Wanted) -> int:
+def find_leaf(sides: Sides, tree: RTree, counts: Records, node: int, row: Wanted) -> int:
     """The leaf of a node that a row enlarges least, without its subject; -1: there is none."""
     members = tree.members[node, : tree.nodes["n_leaves"][node]]
     losses, births, n_rows = tree.loss, tree.leaves["birth"], tree.leaves["n_rows"]
@@ -192,7 +192,7 @@ def find_leaf(sides: Sides, tree: Tree, counts: Records, node: int, row: Wanted)
 
 
 @kernel
-def find_leaf_anywhere(sides: Sides, tree: Tree, counts: Records, row: Wanted) -> int:
+def find_leaf_anywhere(sides: Sides, tree: RTree, counts: Records, row: Wanted) -> int:
     """The same over all nodes."""
     best, least = -1, np.inf
     # Every leaf has at most one row of a subject: one that has as many rows as there are leaves is
@@ -222,7 +222,7 @@ def _before(losses: Floats, births: Ints, one: int, other: int) -> bool:
 
 
 @kernel
-def nearest_leaf(sides: Sides, tree: Tree, lo: Floats, hi: Floats, taken: Ints) -> int:
+def nearest_leaf(sides: Sides, tree: RTree, lo: Floats, hi: Floats, taken: Ints) -> int:
     """The leaf that loses least together with a box, other than those that are taken."""
     n = tree.marks["leaf_numbers"][0]
     joined = np.empty(n)
@@ -237,7 +237,7 @@ def nearest_leaf(sides: Sides, tree: Tree, lo: Floats, hi: Floats, taken: Ints) 
 
 
 @kernel
-def covering(tree: Tree, lo: Floats, hi: Floats, found: Ints) -> int:
+def covering(tree: RTree, lo: Floats, hi: Floats, found: Ints) -> int:
     """Write down the leaves whose boxes cover one; give how many there are."""
     n = 0
     births, n_leaves, members = tree.nodes["birth"], tree.nodes["n_leaves"], tree.members
@@ -264,7 +264,7 @@ def _covers(los: Floats, his: Floats, c: int, lo: Floats, hi: Floats) -> bool:
 
 
 @kernel
-def add_leaf(tree: Tree, node: int, next_try: int) -> int:
+def add_leaf(tree: RTree, node: int, next_try: int) -> int:
     """A new leaf without rows in a node (-1: in a new one); give its number.
 
     The node may be too large then: it is split when the leaf has its box.
@@ -290,7 +290,7 @@ def add_leaf(tree: Tree, node: int, next_try: int) -> int:
 
 
 @kernel
-def widen_leaf(sides: Sides, tree: Tree, leaf: int, lo: Floats, hi: Floats) -> bool:
+def widen_leaf(sides: Sides, tree: RTree, leaf: int, lo: Floats, hi: Floats) -> bool:
     """Let a leaf, and its node, take in a box; whether the leaf's box has changed."""
     # The first row may have no value at all, and then no side tells that there is one.
     widens = tree.loss[leaf] == -np.inf or not _covers(tree.lo, tree.hi, leaf, lo, hi)
@@ -305,7 +305,7 @@ def widen_leaf(sides: Sides, tree: Tree, leaf: int, lo: Floats, hi: Floats) -> b
 
 
 @kernel
-def shrink_leaf(sides: Sides, tree: Tree, leaf: int, lo: Floats, hi: Floats) -> None:
+def shrink_leaf(sides: Sides, tree: RTree, leaf: int, lo: Floats, hi: Floats) -> None:
     """Give a leaf the box that its rows have left, and fit its node to it."""
     set_box(tree.lo, leaf, lo)
     set_box(tree.hi, leaf, hi)
@@ -314,7 +314,7 @@ def shrink_leaf(sides: Sides, tree: Tree, leaf: int, lo: Floats, hi: Floats) -> 
 
 
 @kernel
-def remove_leaf(tree: Tree, leaf: int) -> int:
+def remove_leaf(tree: RTree, leaf: int) -> int:
     """A leaf goes; give its node, which has to be tidied up unless others take its place there."""
     marks = tree.marks
     node, place = tree.leaves["node"][leaf], tree.leaves["place"][leaf]
@@ -335,7 +335,7 @@ def remove_leaf(tree: Tree, leaf: int) -> int:
 
 
 @kernel
-def split_node(sides: Sides, tree: Tree, node: int) -> None:
+def split_node(sides: Sides, tree: RTree, node: int) -> None:
     """Make two nodes of one that has too many leaves."""
     if tree.nodes["n_leaves"][node] <= FAN_OUT:
         return
@@ -350,7 +350,7 @@ def split_node(sides: Sides, tree: Tree, node: int) -> None:
 
 
 @kernel
-def tidy_node(sides: Sides, tree: Tree, node: int) -> None:
+def tidy_node(sides: Sides, tree: RTree, node: int) -> None:
     """See to a node that has lost a leaf.
 
     One that has few leaves left is given up, unless it is the only one: others take them in.
@@ -372,7 +372,7 @@ def tidy_node(sides: Sides, tree: Tree, node: int) -> None:
 
 
 @kernel
-def _add_node(tree: Tree) -> int:
+def _add_node(tree: RTree) -> int:
     marks = tree.marks
     if marks["free_nodes"][0] > 0:
         marks["free_nodes"][0] -= 1
@@ -387,7 +387,7 @@ def _add_node(tree: Tree) -> int:
 
 
 @kernel
-def _remove_node(tree: Tree, node: int) -> None:
+def _remove_node(tree: RTree, node: int) -> None:
     _empty(tree.node_lo, tree.node_hi, tree.node_loss, node)
     tree.nodes["birth"][node] = -1
     tree.nodes["n_leaves"][node] = 0
@@ -397,7 +397,7 @@ def _remove_node(tree: Tree, node: int) -> None:
 
 
 @kernel
-def _enter(tree: Tree, leaf: int, node: int) -> None:
+def _enter(tree: RTree, leaf: int, node: int) -> None:
     place = tree.nodes["n_leaves"][node]
     tree.members[node, place] = leaf
     tree.nodes["n_leaves"][node] += 1
@@ -406,7 +406,7 @@ def _enter(tree: Tree, leaf: int, node: int) -> None:
 
 
 @kernel
-def _fit_node(sides: Sides, tree: Tree, node: int) -> None:
+def _fit_node(sides: Sides, tree: RTree, node: int) -> None:
     """The box of a node is that of its leaves."""
     lo, hi = np.full(len(tree.lo), np.inf), np.full(len(tree.lo), -np.inf)
     for i in range(tree.nodes["n_leaves"][node]):
@@ -421,7 +421,7 @@ def _fit_node(sides: Sides, tree: Tree, node: int) -> None:
 
 
 @kernel
-def _widen_node(sides: Sides, tree: Tree, node: int, lo: Floats, hi: Floats) -> None:
+def _widen_node(sides: Sides, tree: RTree, node: int, lo: Floats, hi: Floats) -> None:
     node_lo, node_hi = box_of(tree.node_lo, node), box_of(tree.node_hi, node)
     join(sides, node_lo, node_hi, lo, hi)
     set_box(tree.node_lo, node, node_lo)

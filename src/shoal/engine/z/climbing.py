@@ -16,6 +16,7 @@ import numpy as np
 
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.ring import wrap
 from shoal.engine.z.exposures import (
     AFTER,
     FIRST,
@@ -42,10 +43,10 @@ from shoal.engine.z.exposures import (
     note,
 )
 
-__all__ = ["Rule", "climb", "expose", "forget", "rebuild", "rung_of", "show"]
+__all__ = ["CountingRule", "climb", "expose", "forget", "rebuild", "rung_of", "show"]
 
 
-class Rule(NamedTuple):
+class CountingRule(NamedTuple):
     """How subjects are counted: against which z, and whether all below a rung count for it."""
 
     z: int
@@ -53,7 +54,7 @@ class Rule(NamedTuple):
 
 
 @kernel
-def climb(table: Exposures, rule: Rule, node: int, subject: int) -> int:
+def climb(table: Exposures, rule: CountingRule, node: int, subject: int) -> int:
     """The finest rung at which a value that is exposed would be published, from its leaf upwards.
 
     `NONE` if there is none. The subject counts wherever it stands.
@@ -67,7 +68,7 @@ def climb(table: Exposures, rule: Rule, node: int, subject: int) -> int:
 
 
 @kernel
-def rung_of(table: Exposures, rule: Rule, keys: Ints, subject: int) -> tuple[int, int]:
+def rung_of(table: Exposures, rule: CountingRule, keys: Ints, subject: int) -> tuple[int, int]:
     """The finest rung that may be published for a subject who exposes a value now, and its crowd.
 
     The value isn't counted yet: so whichever of those below a rung the subject exposed, who stands
@@ -91,7 +92,7 @@ def show(table: Exposures, leaf: int, subject: int) -> None:
 
 @kernel
 def expose(
-    table: Exposures, rule: Rule, keys: Ints, subject: int, time: float, changed: Ints
+    table: Exposures, rule: CountingRule, keys: Ints, subject: int, time: float, changed: Ints
 ) -> int:
     """A subject exposes a value now, given by the keys of its rungs from fine to coarse.
 
@@ -116,12 +117,12 @@ def expose(
 
 
 @kernel
-def forget(table: Exposures, rule: Rule, changed: Ints) -> None:
+def forget(table: Exposures, rule: CountingRule, changed: Ints) -> None:
     """Forget the oldest exposure, which there must be."""
     marks, entries = table.marks, table.entries
     position = marks[OLDEST]
     marks[OLDEST] = position + 1
-    at = table.ring[position & (len(table.ring) - 1)]
+    at = table.ring[wrap(position, len(table.ring))]
     if entries[at, LATEST] != position:
         # The subject has exposed the value again since, or the entry is another's by now.
         return
@@ -138,7 +139,7 @@ def forget(table: Exposures, rule: Rule, changed: Ints) -> None:
 
 @kernel
 def _pass_on(
-    table: Exposures, rule: Rule, node: int, is_more: bool, changed: Ints, n_above: int
+    table: Exposures, rule: CountingRule, node: int, is_more: bool, changed: Ints, n_above: int
 ) -> None:
     """Somebody came to, or went from, behind a node: do what follows for those above it.
 
@@ -195,7 +196,7 @@ def _apply(table: Exposures, node: int, is_more: bool, changed: Ints, n: int) ->
 
 
 @kernel
-def rebuild(table: Exposures, rule: Rule) -> None:
+def rebuild(table: Exposures, rule: CountingRule) -> None:
     """Count anew who stands behind the rungs above the leaves, as another z has it."""
     nodes, entries = table.nodes, table.entries
     n_levels = 0

@@ -19,6 +19,7 @@ import numpy as np
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Floats, Ints, power_of_two
 from shoal.engine.kernels.counter import home
+from shoal.engine.kernels.ring import wrap
 from shoal.engine.z.window import LEAST
 
 __all__ = [
@@ -248,7 +249,7 @@ def note(table: Exposures, at: int, time: float) -> None:
     """Note in the ring that the entry of a leaf comes from an exposure now; there must be room."""
     position = table.marks[UPCOMING]
     table.marks[UPCOMING] = position + 1
-    place = position & (len(table.ring) - 1)
+    place = wrap(position, len(table.ring))
     table.times[place] = time
     table.ring[place] = at
     table.entries[at, LATEST] = position
@@ -280,7 +281,7 @@ def _move(table: Exposures, other: Exposures) -> None:
             other.entries[new, SHOWN] = entries[at, SHOWN]
             others[at] = new
     for position in range(marks[OLDEST], marks[UPCOMING]):
-        place = position & (len(ring) - 1)
+        place = wrap(position, len(ring))
         at = ring[place]
         # An exposure that isn't the latest of its entry any more says nothing.
         if entries[at, LATEST] == position:

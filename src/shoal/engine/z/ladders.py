@@ -13,9 +13,10 @@ import numpy as np
 from shoal.engine.decisions import MISSING
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.ring import wrap
 from shoal.engine.space import Codes, Space
 from shoal.engine.z.base import ZEngine, ZKnobs, ZState
-from shoal.engine.z.climbing import Rule, climb, expose, forget, rebuild, rung_of, show
+from shoal.engine.z.climbing import CountingRule, climb, expose, forget, rebuild, rung_of, show
 from shoal.engine.z.exposures import (
     KEY,
     LATEST,
@@ -54,7 +55,7 @@ class LadderEngine(ZEngine):
         state = self.state
         # A rung that reaches z - 1 or sinks below it moves fewer than z subjects.
         most = min(int(state.place["z"][0]), len(state.table.entries)) + 1
-        rule = Rule(int(state.place["z"][0]), self._course.plain)
+        rule = CountingRule(int(state.place["z"][0]), self._course.plain)
         return int(
             _take(
                 state, rule, self._reach, self._cuts, codes, cells, cursor,
@@ -84,13 +85,13 @@ class LadderEngine(ZEngine):
         self._move((max(n_entries, LEAST), *self._there()[1:]))
 
     def _count(self, z: int) -> None:
-        rebuild(self.state.table, Rule(z, self._course.plain))
+        rebuild(self.state.table, CountingRule(z, self._course.plain))
 
     def _subjects(self) -> Ints:
         return _subjects(self.state.table)
 
     def _published(self, z: int) -> tuple[Ints, Ints]:
-        subjects, keys = _published(self.state.table, Rule(z, self._course.plain))
+        subjects, keys = _published(self.state.table, CountingRule(z, self._course.plain))
         # Several values of a subject may be published as one.
         first = first_of_pairs(subjects, keys)
         return subjects[first], keys[first]
@@ -109,7 +110,7 @@ def _subjects(table: Exposures) -> Ints:
 
 
 @kernel
-def _published(table: Exposures, rule: Rule) -> tuple[Ints, Ints]:
+def _published(table: Exposures, rule: CountingRule) -> tuple[Ints, Ints]:
     """Subjects, and the keys of the rungs that their values would be published at."""
     subjects = np.empty(table.marks[N_LEAVES], np.int64)
     keys = np.empty(len(subjects), np.int64)
@@ -143,7 +144,7 @@ def _has_room(table: Exposures, z: int, n_rungs: int, n_cells: int) -> bool:
 
 @kernel
 def _take(
-    state: ZState, rule: Rule, reach: ZWindow, cuts: Ints, codes: Codes, cells: ZCells,
+    state: ZState, rule: CountingRule, reach: ZWindow, cuts: Ints, codes: Codes, cells: ZCells,
     cursor: Ints, changed: Ints,
 ) -> int:  # fmt: skip
     """Take in rows from the cursor on, until all are decided or something else has to be done.
@@ -164,7 +165,7 @@ def _take(
             place["begin"][0] = clock
         while (
             table.marks[OLDEST] < table.marks[UPCOMING]
-            and table.times[table.marks[OLDEST] & (len(table.ring) - 1)] < horizon
+            and table.times[wrap(table.marks[OLDEST], len(table.ring))] < horizon
         ):
             if not _has_room(table, rule.z, n_rungs, 1):
                 return ROOM

@@ -20,6 +20,7 @@ import numpy as np
 
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Floats, Ints, Records, power_of_two
+from shoal.engine.kernels.ring import wrap
 from shoal.engine.z.window import DONE, LEAST, LOOK, MISSING, ROOM, ZCells, ZWindow, slot_of
 
 __all__ = ["N_PAIRS", "Pairs", "empty", "hash_of", "moved", "needed", "published", "room", "take"]
@@ -88,10 +89,9 @@ def hash_of(key: int, subject: int) -> int:
 @kernel
 def find_count(counts: Ints, key: int) -> int:
     """Where the count of a value is, or the free line where it would go."""
-    mask = len(counts) - 1
-    at = hash_of(key, 0) & mask
+    at = wrap(hash_of(key, 0), len(counts))
     while counts[at, KEY] != 0 and counts[at, KEY] != key:
-        at = (at + 1) & mask
+        at = wrap(at + 1, len(counts))
     return at
 
 
@@ -106,7 +106,6 @@ def take(
     take longer than what they do.
     """
     pairs, counts, ring, stamps, marks = table
-    pair_mask, count_mask, ring_mask = len(pairs) - 1, len(counts) - 1, len(ring) - 1
     n_pairs, n_keys = marks[N_PAIRS], marks[N_KEYS]
     oldest, upcoming = marks[OLDEST], marks[UPCOMING]
     row, now, begin, z = place["upcoming"][0], place["now"][0], place["begin"][0], place["z"][0]
@@ -120,32 +119,32 @@ def take(
         if row == 0:
             begin = clock
         horizon = clock - reach.back
-        while oldest < upcoming and stamps[oldest & ring_mask] < horizon:
-            spot = oldest & ring_mask
+        while oldest < upcoming and stamps[wrap(oldest, len(ring))] < horizon:
+            spot = wrap(oldest, len(ring))
             oldest += 1
             key = ring[spot, KEY]
             pair_hash = hash_of(key, ring[spot, SUBJECT])
             wanted = (pair_hash << PLACE_BITS) + spot + 1
-            at = pair_hash & pair_mask
+            at = wrap(pair_hash, len(pairs))
             while pairs[at] != 0 and pairs[at] != wanted:
-                at = (at + 1) & pair_mask
+                at = wrap(at + 1, len(pairs))
             if pairs[at] == 0:
                 # The subject has exposed the value again since.
                 continue
             n_pairs -= 1
             free = at
-            at = (at + 1) & pair_mask
+            at = wrap(at + 1, len(pairs))
             while pairs[at] != 0:
                 # One may fill the gap unless its home lies cyclically behind the gap.
-                first = (pairs[at] >> PLACE_BITS) & pair_mask
-                if ((at - first) & pair_mask) >= ((at - free) & pair_mask):
+                first = wrap(pairs[at] >> PLACE_BITS, len(pairs))
+                if wrap(at - first, len(pairs)) >= wrap(at - free, len(pairs)):
                     pairs[free] = pairs[at]
                     free = at
-                at = (at + 1) & pair_mask
+                at = wrap(at + 1, len(pairs))
             pairs[free] = 0
-            at = hash_of(key, 0) & count_mask
+            at = wrap(hash_of(key, 0), len(counts))
             while counts[at, KEY] != key:
-                at = (at + 1) & count_mask
+                at = wrap(at + 1, len(counts))
             counts[at, COUNT] -= 1
             if counts[at, COUNT] == 0:
                 _drop_count(counts, at)
@@ -168,17 +167,17 @@ def take(
             if key == 0:
                 cells.levels[i, j] = MISSING
                 continue
-            count = hash_of(key, 0) & count_mask
+            count = wrap(hash_of(key, 0), len(counts))
             while counts[count, KEY] != 0 and counts[count, KEY] != key:
-                count = (count + 1) & count_mask
+                count = wrap(count + 1, len(counts))
             pair_hash = hash_of(key, subject)
-            at = pair_hash & pair_mask
+            at = wrap(pair_hash, len(pairs))
             while pairs[at] != 0:
                 if pairs[at] >> PLACE_BITS == pair_hash:
                     spot = (pairs[at] & PLACE_MASK) - 1
                     if ring[spot, KEY] == key and ring[spot, SUBJECT] == subject:
                         break
-                at = (at + 1) & pair_mask
+                at = wrap(at + 1, len(pairs))
             if pairs[at] == 0:
                 n_pairs += 1
                 if counts[count, KEY] == 0:
@@ -186,7 +185,7 @@ def take(
                     counts[count, COUNT] = 0
                     n_keys += 1
                 counts[count, COUNT] += 1
-            spot = upcoming & ring_mask
+            spot = wrap(upcoming, len(ring))
             pairs[at] = (pair_hash << PLACE_BITS) + spot + 1
             ring[spot, KEY] = key
             ring[spot, SUBJECT] = subject
@@ -213,14 +212,13 @@ def take(
 
 @kernel
 def _drop_count(counts: Ints, free: int) -> None:
-    mask = len(counts) - 1
-    at = (free + 1) & mask
+    at = wrap(free + 1, len(counts))
     while counts[at, KEY] != 0:
-        if ((at - hash_of(counts[at, KEY], 0)) & mask) >= ((at - free) & mask):
+        if wrap(at - hash_of(counts[at, KEY], 0), len(counts)) >= wrap(at - free, len(counts)):
             counts[free, KEY] = counts[at, KEY]
             counts[free, COUNT] = counts[at, COUNT]
             free = at
-        at = (at + 1) & mask
+        at = wrap(at + 1, len(counts))
     counts[free, KEY] = 0
 
 
@@ -230,9 +228,9 @@ def _is_latest(table: Pairs, spot: int) -> bool:
     pairs, ring = table.pairs, table.ring
     pair_hash = hash_of(ring[spot, KEY], ring[spot, SUBJECT])
     wanted = (pair_hash << PLACE_BITS) + spot + 1
-    at = pair_hash & (len(pairs) - 1)
+    at = wrap(pair_hash, len(pairs))
     while pairs[at] != 0 and pairs[at] != wanted:
-        at = (at + 1) & (len(pairs) - 1)
+        at = wrap(at + 1, len(pairs))
     return pairs[at] != 0
 
 
@@ -245,15 +243,15 @@ def _move(table: Pairs, other: Pairs) -> None:
             other.counts[at, KEY] = counts[i, KEY]
             other.counts[at, COUNT] = counts[i, COUNT]
     for position in range(table.marks[OLDEST], table.marks[UPCOMING]):
-        here, there = position & (len(ring) - 1), position & (len(other.ring) - 1)
+        here, there = wrap(position, len(ring)), wrap(position, len(other.ring))
         other.ring[there, KEY] = ring[here, KEY]
         other.ring[there, SUBJECT] = ring[here, SUBJECT]
         other.times[there] = table.times[here]
         if _is_latest(table, here):
             pair_hash = hash_of(ring[here, KEY], ring[here, SUBJECT])
-            at = pair_hash & (len(other.pairs) - 1)
+            at = wrap(pair_hash, len(other.pairs))
             while other.pairs[at] != 0:
-                at = (at + 1) & (len(other.pairs) - 1)
+                at = wrap(at + 1, len(other.pairs))
             other.pairs[at] = (pair_hash << PLACE_BITS) + there + 1
 
 

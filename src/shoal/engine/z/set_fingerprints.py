@@ -7,6 +7,7 @@ import numpy as np
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Ints, power_of_two
 from shoal.engine.kernels.hashing import scattered
+from shoal.engine.kernels.ring import wrap
 from shoal.engine.z.pairs import hash_of
 
 __all__ = ["distinct", "first_of_pairs", "sets_of"]
@@ -71,9 +72,9 @@ def _distinct(subjects: Ints, table: Ints) -> Ints:
     people = np.empty(len(subjects), np.int64)
     n = 0
     for subject in subjects:
-        at = hash_of(subject, 0) & (len(table) - 1)
+        at = wrap(hash_of(subject, 0), len(table))
         while table[at] != -1 and people[table[at]] != subject:
-            at = (at + 1) & (len(table) - 1)
+            at = wrap(at + 1, len(table))
         if table[at] == -1:
             table[at] = n
             people[n] = subject
@@ -83,14 +84,13 @@ def _distinct(subjects: Ints, table: Ints) -> Ints:
 
 @kernel
 def _add(people: Ints, table: Ints, subjects: Ints, numbers: Ints, sets: Ints) -> None:
-    mask = len(table) - 1
     for i in range(len(people)):
-        at = hash_of(people[i], 0) & mask
+        at = wrap(hash_of(people[i], 0), len(table))
         while table[at] != -1:
-            at = (at + 1) & mask
+            at = wrap(at + 1, len(table))
         table[at] = i
     for i in range(len(subjects)):
-        at = hash_of(subjects[i], 0) & mask
+        at = wrap(hash_of(subjects[i], 0), len(table))
         while people[table[at]] != subjects[i]:
-            at = (at + 1) & mask
+            at = wrap(at + 1, len(table))
         sets[table[at]] = (sets[table[at]] + numbers[i]) & MASK

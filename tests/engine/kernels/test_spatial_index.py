@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Space
-from shoal.engine.kernels import columns, held, index
+from shoal.engine.kernels import held, held_columns, spatial_index
 from shoal.engine.kernels.boxes import distances_from, least_losses
 
 TREE = Hierarchy.from_dict({"Any": {"A": ["a", "b", "c"], "B": {"C": ["d", "e"], "f": None}}})
@@ -25,8 +25,8 @@ class World:
         self.space = Space(SCHEMA, policy)
         self.draw = random.Random(seed)
         self.missing, self.coarse = missing, coarse
-        self.ring, self.table = held.empty(3, 0, 2048), columns.empty(3, 3000)
-        self.index = index.empty(3, 3000)
+        self.ring, self.table = held.empty(3, 0, 2048), held_columns.empty(3, 3000)
+        self.index = spatial_index.empty(3, 3000)
 
     def come(self, n: int) -> None:
         for _ in range(n):
@@ -37,12 +37,12 @@ class World:
             lo, hi = self.space.points(np.array([row]))
             person = self.draw.randrange(300)
             new = held.Arrival(lo[0], hi[0], person, np.empty(0, np.int64), np.nan, 0)
-            columns.append(self.table, self.ring, int(held.put(self.ring, new, 0)))
+            held_columns.append(self.table, self.ring, int(held.put(self.ring, new, 0)))
 
     def go(self, n: int) -> None:
         positions = [int(p) for p in self.table.slots["position"][: self.n] if p >= 0]
         for position in self.draw.sample(positions[1:], n):
-            columns.remove(self.table, self.ring, position)
+            held_columns.remove(self.table, self.ring, position)
             held.forget(self.ring, position)
 
     @property
@@ -50,7 +50,7 @@ class World:
         return int(self.table.marks["n"][0])
 
     def refresh(self) -> None:
-        index.refresh(self.index, self.space.sides, self.ring, self.table)
+        spatial_index.refresh(self.index, self.space.sides, self.ring, self.table)
 
     def distances(self, slot: int) -> np.ndarray:
         out, rows = np.empty(self.n), self.table
@@ -61,7 +61,7 @@ class World:
 
     def check(self, slot: int, most: int) -> None:
         sides, slots = self.space.sides, self.table.slots[: self.n]
-        found, far = index.nearest(self.index, sides, self.ring, self.table, slot, most)
+        found, far = spatial_index.nearest(self.index, sides, self.ring, self.table, slot, most)
         distance = self.distances(slot)
         others = np.flatnonzero(
             (slots["position"] >= 0) & (slots["subject"] != slots[slot]["subject"])
@@ -82,7 +82,7 @@ def test_the_same_rows_are_found(seed: int, missing: str, coarse: bool) -> None:
     for gone, come in [(0, 0), (200, 0), (50, 100), (100, 20), (0, 300), (250, 250)]:
         world.go(gone)
         world.come(come)
-        columns.close_holes(world.table, world.ring, columns.DENSE)
+        held_columns.close_holes(world.table, world.ring, held_columns.DENSE)
         world.refresh()
         alive = np.flatnonzero(world.table.slots["position"][: world.n] >= 0)
         for most in (1, 7, 60, 2000):
@@ -107,7 +107,7 @@ def test_no_row_in_a_box_is_nearer_than_the_box(missing: str) -> None:
     world.come(600)
     world.refresh()
     known, sides = world.index, world.space.sides
-    n_boxes = -(-600 // index.LEAF)
+    n_boxes = -(-600 // spatial_index.LEAF)
     slots = np.array([world.ring.rows["following"][p & 2047] for p in known.positions[:600]])
     assert sorted(slots) == list(range(600))
     skipped = 0
@@ -117,15 +117,18 @@ def test_no_row_in_a_box_is_nearer_than_the_box(missing: str) -> None:
         least_losses(sides, known.low, known.high, n_boxes, lo, hi, least)
         distance = world.distances(slot)[slots]
         for box in range(n_boxes):
-            assert least[box] <= distance[box * index.LEAF : (box + 1) * index.LEAF].min()
+            assert (
+                least[box]
+                <= distance[box * spatial_index.LEAF : (box + 1) * spatial_index.LEAF].min()
+            )
         skipped += np.count_nonzero(least > np.sort(distance)[5])
     # Where much is missing every box is endless, and nothing can be skipped.
     assert skipped > 0 or missing == "maybe"
 
 
 def test_few_rows_or_large_groups_are_not_worth_it() -> None:
-    table = columns.empty(1, 1)
+    table = held_columns.empty(1, 1)
     for n, fewest, worth in [(16_383, 2, False), (16_384, 2, True), (99_999, 50, False),
                              (102_400, 50, True)]:  # fmt: skip
         table.marks["n"] = n
-        assert index.is_worth_it(table, fewest) == worth
+        assert spatial_index.is_worth_it(table, fewest) == worth

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal import Policy, Quasi, Range, Schema, Sensitive, Space
-from shoal.engine.kernels import held, kept
+from shoal.engine.kernels import held, kept_groups
 from shoal.engine.kernels.arrays import power_of_two
 from shoal.engine.kernels.boxes import Box
 from shoal.spec.policy import EntropyLDiversity, KAnonymity
@@ -52,23 +52,25 @@ def test_a_ring_grows_with_rows_around_its_end() -> None:
 
 
 def keep(
-    ring: kept.Kept, value: float, group: int, sensitive: list[int], loss: float = 0.5
+    ring: kept_groups.KeptGroups, value: float, group: int, sensitive: list[int], loss: float = 0.5
 ) -> None:
     box = np.array([value])
     codes = np.array(sensitive)
     shown = Box(loss, group, len(codes), len(codes), 1)
-    kept.keep(ring, box, box, shown, 0, np.arange(len(codes)), codes.reshape(-1, 1))
+    kept_groups.keep(ring, box, box, shown, 0, np.arange(len(codes)), codes.reshape(-1, 1))
 
 
-def found(ring: kept.Kept, space: Space, value: float, sensitive: int = 0) -> list[int]:
+def found(
+    ring: kept_groups.KeptGroups, space: Space, value: float, sensitive: int = 0
+) -> list[int]:
     box = np.array([value])
-    places = kept.reusable(ring, space.limits, box, box, 99, np.array([sensitive]), 0)
+    places = kept_groups.reusable(ring, space.limits, box, box, 99, np.array([sensitive]), 0)
     return [int(ring.groups["number"][place]) for place in places]
 
 
 def test_the_latest_groups_are_kept_oldest_first() -> None:
     space = Space(SCHEMA, Policy(KAnonymity(2)))
-    ring = kept.empty(3, 1, 1, space.limits)
+    ring = kept_groups.empty(3, 1, 1, space.limits)
     assert found(ring, space, 1.0) == []
     for group in range(5):
         keep(ring, 1.0, group, [0, 0])
@@ -78,14 +80,14 @@ def test_the_latest_groups_are_kept_oldest_first() -> None:
 
 def test_no_room_for_groups_keeps_none() -> None:
     space = Space(SCHEMA, Policy(KAnonymity(2)))
-    ring = kept.empty(0, 1, 1, space.limits)
+    ring = kept_groups.empty(0, 1, 1, space.limits)
     keep(ring, 1.0, 0, [0, 0])
     assert found(ring, space, 1.0) == []
 
 
 def test_a_row_that_would_break_the_promise_finds_no_group() -> None:
     space = Space(SCHEMA, Policy(EntropyLDiversity(1.9, "s")))
-    ring = kept.empty(2, 1, 1, space.limits)
+    ring = kept_groups.empty(2, 1, 1, space.limits)
     keep(ring, 1.0, 0, [5, 6])
     assert found(ring, space, 1.0, 5) == []
     keep(ring, 1.0, 1, [5, 6, 6])
@@ -94,31 +96,31 @@ def test_a_row_that_would_break_the_promise_finds_no_group() -> None:
 
 def test_a_kept_group_takes_rows_until_it_is_full() -> None:
     space = Space(SCHEMA, Policy(EntropyLDiversity(1.0, "s")))
-    ring = kept.empty(1, 1, 1, space.limits)
+    ring = kept_groups.empty(1, 1, 1, space.limits)
     room = ring.subject.shape[1]
     keep(ring, 1.0, 0, [0] * (room + 1))
     assert found(ring, space, 1.0) == [], "it has more members than there is room for"
     keep(ring, 1.0, 1, [0] * (room - 1))
     assert found(ring, space, 1.0) == [1]
-    kept.reuse(ring, 0, 99, np.array([0]))
+    kept_groups.reuse(ring, 0, 99, np.array([0]))
     assert found(ring, space, 1.0) == []
 
 
 def test_the_best_is_the_oldest_that_loses_least_and_less_than_asked() -> None:
-    ring = kept.empty(4, 1, 1, Space(SCHEMA, Policy(KAnonymity(2))).limits)
+    ring = kept_groups.empty(4, 1, 1, Space(SCHEMA, Policy(KAnonymity(2))).limits)
     for group, loss in enumerate([0.5, 0.25, 0.25, 0.75]):
         keep(ring, 1.0, group, [0, 0], loss)
     everything = np.arange(4)
-    assert kept.best(ring, everything, np.inf) == 1
-    assert kept.best(ring, everything[2:], 0.5) == 2
-    assert kept.best(ring, everything, 0.25) == -1, "as good isn't better"
-    assert kept.best(ring, everything[:0], np.inf) == -1
+    assert kept_groups.best(ring, everything, np.inf) == 1
+    assert kept_groups.best(ring, everything[2:], 0.5) == 2
+    assert kept_groups.best(ring, everything, 0.25) == -1, "as good isn't better"
+    assert kept_groups.best(ring, everything[:0], np.inf) == -1
 
 
 def test_a_box_that_is_used_again_counts_nobody_anew() -> None:
-    ring = kept.empty(2, 1, 1, Space(SCHEMA, Policy(KAnonymity(2))).limits)
+    ring = kept_groups.empty(2, 1, 1, Space(SCHEMA, Policy(KAnonymity(2))).limits)
     keep(ring, 1.0, 7, [0, 0])
     keep(ring, 2.0, 8, [0, 0])
-    shown, lo, hi = kept.used_again(ring, 1, 25)
+    shown, lo, hi = kept_groups.used_again(ring, 1, 25)
     assert shown == Box(0.5, 8, 0, 0, 1, 25)
     assert (lo.tolist(), hi.tolist()) == ([2.0], [2.0])

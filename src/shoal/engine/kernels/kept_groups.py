@@ -17,7 +17,7 @@ from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import Box, box_of, set_box
 from shoal.engine.kernels.predicate import Limits, any_measured, breakable, meets, needed
 
-__all__ = ["Kept", "best", "empty", "keep", "reusable", "reuse", "used_again"]
+__all__ = ["KeptGroups", "best", "empty", "keep", "reusable", "reuse", "used_again"]
 
 #: Members that a kept group has room for, in multiples of the fewest subjects a group needs.
 ROOM = 4
@@ -33,7 +33,7 @@ GROUP = np.dtype(
 MARKS = np.dtype([("oldest", "i8"), ("n_kept", "i8")])
 
 
-class Kept(NamedTuple):
+class KeptGroups(NamedTuple):
     """Boxes of the kept groups, attributes along the first axis; what is known of them; and their
     members where these matter.
     """
@@ -46,12 +46,12 @@ class Kept(NamedTuple):
     marks: Records
 
 
-def empty(groups: int, n_quasi: int, n_sensitive: int, limits: Limits) -> Kept:
+def empty(groups: int, n_quasi: int, n_sensitive: int, limits: Limits) -> KeptGroups:
     """A ring for so many groups."""
     room = ROOM * int(needed(limits)) if breakable(limits) else 0
     if any_measured(limits):
         room = max(room, MEASURED_ROOM)
-    return Kept(
+    return KeptGroups(
         np.zeros((n_quasi, groups)),
         np.zeros((n_quasi, groups)),
         np.zeros(groups, GROUP),
@@ -62,7 +62,7 @@ def empty(groups: int, n_quasi: int, n_sensitive: int, limits: Limits) -> Kept:
 
 
 @kernel
-def _put_member(kept: Kept, at: int, i: int, subject: int, sensitive: Ints) -> None:
+def _put_member(kept: KeptGroups, at: int, i: int, subject: int, sensitive: Ints) -> None:
     kept.subject[at, i] = subject
     for j in range(len(sensitive)):
         kept.sensitive[at, i, j] = sensitive[j]
@@ -70,7 +70,7 @@ def _put_member(kept: Kept, at: int, i: int, subject: int, sensitive: Ints) -> N
 
 @kernel
 def keep(
-    kept: Kept, lo: Floats, hi: Floats, box: Box, since: int, subjects: Ints, sensitive: Ints
+    kept: KeptGroups, lo: Floats, hi: Floats, box: Box, since: int, subjects: Ints, sensitive: Ints
 ) -> None:
     """Keep a group that has just been published, if there is room for it at all."""
     capacity = len(kept.groups)
@@ -95,7 +95,7 @@ def keep(
 
 
 @kernel
-def _sticking_out(kept: Kept, lo: Floats, hi: Floats) -> Ints:
+def _sticking_out(kept: KeptGroups, lo: Floats, hi: Floats) -> Ints:
     """In how many attributes a box isn't within that of each group.
 
     A loop over all groups without a branch is several times faster than one over the attributes of
@@ -112,7 +112,13 @@ def _sticking_out(kept: Kept, lo: Floats, hi: Floats) -> Ints:
 
 @kernel
 def reusable(
-    kept: Kept, limits: Limits, lo: Floats, hi: Floats, subject: int, sensitive: Ints, since: int
+    kept: KeptGroups,
+    limits: Limits,
+    lo: Floats,
+    hi: Floats,
+    subject: int,
+    sensitive: Ints,
+    since: int,
 ) -> Ints:
     """The groups, oldest first, that cover a row and still meet the limits when it joins.
 
@@ -141,7 +147,7 @@ def reusable(
 
 
 @kernel
-def best(kept: Kept, groups: Ints, loss: float) -> int:
+def best(kept: KeptGroups, groups: Ints, loss: float) -> int:
     """Of some kept groups the one that loses least, the oldest of several.
 
     It is -1 if none loses less than ``loss``; each loses less than infinity.
@@ -154,7 +160,7 @@ def best(kept: Kept, groups: Ints, loss: float) -> int:
 
 
 @kernel
-def reuse(kept: Kept, at: int, subject: int, sensitive: Ints) -> None:
+def reuse(kept: KeptGroups, at: int, subject: int, sensitive: Ints) -> None:
     """A row joins a kept group."""
     if kept.subject.shape[1] > 0:
         _put_member(kept, at, kept.groups["n_members"][at], subject, sensitive)
@@ -162,7 +168,7 @@ def reuse(kept: Kept, at: int, subject: int, sensitive: Ints) -> None:
 
 
 @kernel
-def used_again(kept: Kept, at: int, window: int) -> tuple[Box, Floats, Floats]:
+def used_again(kept: KeptGroups, at: int, window: int) -> tuple[Box, Floats, Floats]:
     """The box of a kept group for a row that joins it: no further rows have formed it.
 
     The window is the one that the group was measured against with this row.

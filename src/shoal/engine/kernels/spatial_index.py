@@ -12,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import kernel
+from shoal.engine.kernels.array_tools import in_order, order_of
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import Sides, box_loss, distances_from, least_losses
-from shoal.engine.kernels.columns import Columns
 from shoal.engine.kernels.held import Held, is_held
-from shoal.engine.kernels.lists import in_order, order_of
-from shoal.engine.kernels.nearest import keep_nearest
+from shoal.engine.kernels.held_columns import HeldColumns
+from shoal.engine.kernels.nearest_heap import keep_nearest
+from shoal.engine.kernels.ring import wrap
 
 __all__ = ["Index", "empty", "is_worth_it", "nearest", "refresh"]
 
@@ -67,14 +68,14 @@ def empty(n_quasi: int, capacity: int) -> Index:
 
 
 @kernel
-def is_worth_it(columns: Columns, fewest: int) -> bool:
+def is_worth_it(columns: HeldColumns, fewest: int) -> bool:
     """Whether an index is quicker than a look at all rows, if a group has at least so many."""
     n = columns.marks["n"][0]
     return n >= LEAST and n >= LEAST_EACH * fewest
 
 
 @kernel
-def refresh(index: Index, sides: Sides, held: Held, columns: Columns) -> None:
+def refresh(index: Index, sides: Sides, held: Held, columns: HeldColumns) -> None:
     """Make it anew if too many rows aren't in it."""
     n = columns.marks["n"][0]
     if FRESH * (n - _first_later(index, columns)) <= n:
@@ -103,7 +104,7 @@ def refresh(index: Index, sides: Sides, held: Held, columns: Columns) -> None:
 
 
 @kernel
-def _arrange(sides: Sides, columns: Columns, slots: Ints) -> None:
+def _arrange(sides: Sides, columns: HeldColumns, slots: Ints) -> None:
     """Put slots in an order in which rows of a box are alike: halves of halves, down to a box."""
     begins, ends = np.empty(64, np.int64), np.empty(64, np.int64)
     begins[0], ends[0] = 0, len(slots)
@@ -125,7 +126,7 @@ def _arrange(sides: Sides, columns: Columns, slots: Ints) -> None:
 
 
 @kernel
-def _telling(sides: Sides, columns: Columns, slots: Ints, begin: int, end: int) -> int:
+def _telling(sides: Sides, columns: HeldColumns, slots: Ints, begin: int, end: int) -> int:
     """The attribute in which rows lose most if they are put together in pairs."""
     n_quasi = len(columns.lo)
     lo, hi = np.full(n_quasi, np.inf), np.full(n_quasi, -np.inf)
@@ -173,7 +174,7 @@ def _halve(slots: Ints, keys: Floats, begin: int, end: int, middle: int) -> None
 
 
 @kernel
-def _first_later(index: Index, columns: Columns) -> int:
+def _first_later(index: Index, columns: HeldColumns) -> int:
     """The first slot with only rows behind it that came after the index was made."""
     first = columns.marks["n"][0]
     while first > 0:
@@ -186,13 +187,13 @@ def _first_later(index: Index, columns: Columns) -> int:
 
 @kernel
 def nearest(
-    index: Index, sides: Sides, held: Held, columns: Columns, slot: int, most: int
+    index: Index, sides: Sides, held: Held, columns: HeldColumns, slot: int, most: int
 ) -> tuple[Ints, Floats]:
     """The slots, in order, of the nearest rows of other subjects, and how far they are.
 
     At the same distance the earlier row is nearer. It must have been made of these rows.
     """
-    n, n_quasi, mask = columns.marks["n"][0], len(columns.lo), len(held.rows) - 1
+    n, n_quasi = columns.marks["n"][0], len(columns.lo)
     subject = columns.slots["subject"][slot]
     lo, hi = np.empty(n_quasi), np.empty(n_quasi)
     for d in range(n_quasi):
@@ -223,7 +224,7 @@ def nearest(
         for i in range(n_inside):
             if inside[i] > limit or not is_held(held, index.positions[begin + i]):
                 continue
-            c = held.rows["following"][index.positions[begin + i] & mask]
+            c = held.rows["following"][wrap(index.positions[begin + i], len(held.rows))]
             if columns.slots["subject"][c] != subject:
                 distance[c] = inside[i]
                 n_found = keep_nearest(heap, n_found, most, distance, c)

@@ -12,6 +12,7 @@ import numpy as np
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Floats, Ints
 from shoal.engine.kernels.counter import home
+from shoal.engine.kernels.ring import wrap
 
 __all__ = [
     "by_first",
@@ -40,7 +41,7 @@ def by_first(keys: Ints) -> Ints:
     for i in range(n):
         at = home(0, keys[i], capacity)
         while known[at] >= 0 and first[known[at]] != keys[i]:
-            at = (at + 1) & (capacity - 1)
+            at = wrap(at + 1, capacity)
         if known[at] < 0:
             known[at] = following
             first[following] = keys[i]

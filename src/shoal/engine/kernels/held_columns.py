@@ -14,8 +14,9 @@ import numpy as np
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Floats, Records
 from shoal.engine.kernels.held import Held
+from shoal.engine.kernels.ring import wrap
 
-__all__ = ["Columns", "append", "close_holes", "empty", "grown", "remove"]
+__all__ = ["HeldColumns", "append", "close_holes", "empty", "grown", "remove"]
 
 #: A row: its position (-1: a hole), its subject, and in which attributes its side is empty.
 SLOT = np.dtype([("position", "i8"), ("subject", "i8"), ("gaps", "i8")])
@@ -25,7 +26,7 @@ MARKS = np.dtype([("n", "i8"), ("n_holes", "i8"), ("n_wide", "i8")])
 DENSE = 8
 
 
-class Columns(NamedTuple):
+class HeldColumns(NamedTuple):
     """Boxes of rows, attributes along the first axis, and whose they are."""
 
     lo: Floats
@@ -34,9 +35,9 @@ class Columns(NamedTuple):
     marks: Records
 
 
-def empty(n_quasi: int, capacity: int) -> Columns:
+def empty(n_quasi: int, capacity: int) -> HeldColumns:
     """Room for rows, with nothing in it."""
-    return Columns(
+    return HeldColumns(
         np.zeros((n_quasi, capacity)),
         np.zeros((n_quasi, capacity)),
         np.zeros(capacity, SLOT),
@@ -44,7 +45,7 @@ def empty(n_quasi: int, capacity: int) -> Columns:
     )
 
 
-def grown(columns: Columns, capacity: int) -> Columns:
+def grown(columns: HeldColumns, capacity: int) -> HeldColumns:
     """The same rows with more room."""
     larger = empty(len(columns.lo), capacity)
     n = len(columns.slots)
@@ -54,11 +55,11 @@ def grown(columns: Columns, capacity: int) -> Columns:
 
 
 @kernel
-def append(columns: Columns, held: Held, position: int) -> None:
+def append(columns: HeldColumns, held: Held, position: int) -> None:
     """Take over a row that was just put; the ring remembers its slot."""
     if columns.marks["n"][0] == len(columns.slots):
         close_holes(columns, held, 0)
-    at, slot = position & (len(held.rows) - 1), columns.marks["n"][0]
+    at, slot = wrap(position, len(held.rows)), columns.marks["n"][0]
     wide, gaps = False, 0
     for d in range(len(columns.lo)):
         columns.lo[d, slot] = held.lo[at, d]
@@ -75,9 +76,9 @@ def append(columns: Columns, held: Held, position: int) -> None:
 
 
 @kernel
-def remove(columns: Columns, held: Held, position: int) -> None:
+def remove(columns: HeldColumns, held: Held, position: int) -> None:
     """A row leaves."""
-    slot = held.rows["following"][position & (len(held.rows) - 1)]
+    slot = held.rows["following"][wrap(position, len(held.rows))]
     columns.slots["position"][slot] = -1
     columns.marks["n_holes"][0] += 1
     for d in range(len(columns.lo)):
@@ -87,12 +88,12 @@ def remove(columns: Columns, held: Held, position: int) -> None:
 
 
 @kernel
-def close_holes(columns: Columns, held: Held, dense: int) -> None:
+def close_holes(columns: HeldColumns, held: Held, dense: int) -> None:
     """Close the holes if there are more than one in ``dense`` slots (0: in any case)."""
     n, n_holes = columns.marks["n"][0], columns.marks["n_holes"][0]
     if n_holes * dense <= n and dense > 0:
         return
-    slots, mask = columns.slots, len(held.rows) - 1
+    slots = columns.slots
     for d in range(len(columns.lo)):
         to = 0
         for slot in range(n):
@@ -106,7 +107,7 @@ def close_holes(columns: Columns, held: Held, dense: int) -> None:
             slots["position"][to] = slots["position"][slot]
             slots["subject"][to] = slots["subject"][slot]
             slots["gaps"][to] = slots["gaps"][slot]
-            held.rows["following"][slots["position"][slot] & mask] = to
+            held.rows["following"][wrap(slots["position"][slot], len(held.rows))] = to
             to += 1
     columns.marks["n"][0] = to
     columns.marks["n_holes"][0] = 0

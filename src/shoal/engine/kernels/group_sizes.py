@@ -15,10 +15,10 @@ from shoal.engine.kernels.buckets import Buckets
 from shoal.engine.kernels.emd import Trees
 from shoal.engine.kernels.likeness import SLACK
 
-__all__ = ["Rule", "group_sizes", "is_fair", "moved"]
+__all__ = ["SizeRule", "group_sizes", "is_fair", "moved"]
 
 
-class Rule(NamedTuple):
+class SizeRule(NamedTuple):
     """What a group of so many rows of each bucket must obey.
 
     It has at least ``fewest`` rows; of each bucket at most a share of ``most`` (Theorem 4.1); and
@@ -60,7 +60,7 @@ def _moved_in_order(buckets: Buckets, extra: Ints) -> float:
 
 
 @kernel
-def _moved_in_tree(rule: Rule, extra: Ints) -> float:
+def _moved_in_tree(rule: SizeRule, extra: Ints) -> float:
     """What it costs to move excess to deficits where buckets are subtrees.
 
     As for single values (see `tree_emd`), with a bucket for a leaf: whatever is
@@ -87,7 +87,7 @@ def _moved_in_tree(rule: Rule, extra: Ints) -> float:
 
 
 @kernel
-def _ancestor(rule: Rule, one: int, other: int) -> int:
+def _ancestor(rule: SizeRule, one: int, other: int) -> int:
     """The lowest node that has two values of the window under it."""
     nodes, first_leaf = rule.trees.nodes, rule.trees.trees["first_leaf"][rule.j]
     a = rule.trees.leaf_node[first_leaf + rule.values[one]]
@@ -101,7 +101,7 @@ def _ancestor(rule: Rule, one: int, other: int) -> int:
 
 
 @kernel
-def moved(rule: Rule, taken: Ints, n: int) -> float:
+def moved(rule: SizeRule, taken: Ints, n: int) -> float:
     """What it costs to move earth between buckets, in rows of the group times all rows."""
     n_all = 0
     for size in rule.buckets.sizes:
@@ -115,7 +115,7 @@ def moved(rule: Rule, taken: Ints, n: int) -> float:
 
 
 @kernel
-def is_fair(rule: Rule, taken: Ints) -> bool:
+def is_fair(rule: SizeRule, taken: Ints) -> bool:
     """Whether a group may take so many rows of each bucket, whatever their values are."""
     n, n_all = 0, 0
     for b in range(len(taken)):
@@ -141,7 +141,7 @@ def set_counts(table: Ints, i: int, counts: Ints) -> None:
 
 
 @kernel
-def group_sizes(rule: Rule) -> Ints:
+def group_sizes(rule: SizeRule) -> Ints:
     """The rows that each group takes of each bucket: all of them, halved as long as both halves
     are fair. Halves are rounded up on the left; the left one comes first.
     """

@@ -13,12 +13,19 @@ import numpy as np
 
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Ints, power_of_two
-from shoal.engine.kernels.window_counts import WindowCounts, enter, nothing, quit_by, room_for
+from shoal.engine.kernels.ring import wrap
+from shoal.engine.kernels.window_counts import (
+    WindowCounts,
+    add_row,
+    empty_counts,
+    remove_row,
+    with_room,
+)
 
-__all__ = ["Recent", "empty", "note", "roomy"]
+__all__ = ["RecentRows", "add", "empty", "with_room_for"]
 
 
-class Recent(NamedTuple):
+class RecentRows(NamedTuple):
     """The sensitive codes of the latest rows, each at its position modulo the length, a power of
     two; the same as counts; and how many rows are the latest (one entry, 0: nothing is measured).
     """
@@ -28,14 +35,14 @@ class Recent(NamedTuple):
     span: Ints
 
 
-def empty(n_sensitive: int, span: int) -> Recent:
+def empty(n_sensitive: int, span: int) -> RecentRows:
     """A window of so many rows, none of which has come."""
-    return Recent(
-        np.zeros((0, n_sensitive), np.int64), nothing(n_sensitive), np.array([span], np.int64)
+    return RecentRows(
+        np.zeros((0, n_sensitive), np.int64), empty_counts(n_sensitive), np.array([span], np.int64)
     )
 
 
-def roomy(recent: Recent, upcoming: int, n: int) -> Recent:
+def with_room_for(recent: RecentRows, upcoming: int, n: int) -> RecentRows:
     """The same rows with room for n more, given the position that the next one gets.
 
     There is never more room than a window needs, however long the stream is.
@@ -50,18 +57,18 @@ def roomy(recent: Recent, upcoming: int, n: int) -> Recent:
     most = int(recent.window.n.max(initial=0))
     wanted = power_of_two(min(span, most + n)) if span else 0
     if wanted > recent.window.values.shape[1]:
-        recent = recent._replace(window=room_for(recent.window, wanted))
+        recent = recent._replace(window=with_room(recent.window, wanted))
     return recent
 
 
 @kernel
-def note(recent: Recent, position: int, sensitive: Ints) -> None:
+def add(recent: RecentRows, position: int, sensitive: Ints) -> None:
     """A row comes into the window; if that is full, its oldest row leaves."""
-    span, mask = recent.span[0], len(recent.sensitive) - 1
+    span = recent.span[0]
     if span == 0:
         return
     if position >= span:
-        quit_by(recent.window, recent.sensitive[(position - span) & mask])
+        remove_row(recent.window, recent.sensitive[wrap(position - span, len(recent.sensitive))])
     for j in range(len(sensitive)):
-        recent.sensitive[position & mask, j] = sensitive[j]
-    enter(recent.window, sensitive)
+        recent.sensitive[wrap(position, len(recent.sensitive)), j] = sensitive[j]
+    add_row(recent.window, sensitive)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.engine.kernels.buckets import Buckets, by_order, by_share, by_tree
+from shoal.engine.kernels.group_sizes import SizeRule, group_sizes, is_fair, moved
 from shoal.engine.kernels.likeness import most_of
-from shoal.engine.kernels.sizes import Rule, group_sizes, is_fair, moved
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.testing.strategies import hierarchies
 from tests.algorithms.test_emd_twin_examples import DISEASES, RAGGED
@@ -28,24 +28,26 @@ def array(counts: list[int]) -> np.ndarray:
     return np.array(counts, np.int64)
 
 
-def plain(sizes: list[int], most: list[float] | None = None, fewest: int = 1) -> Rule:
+def plain(sizes: list[int], most: list[float] | None = None, fewest: int = 1) -> SizeRule:
     """A rule that asks for rows, and for shares of buckets, and for nothing else."""
     n, zeros = len(sizes), np.zeros(len(sizes), np.int64)
     buckets = Buckets(np.arange(n), array(sizes), zeros, zeros, 0, 1)
     shares = np.ones(n) if most is None else np.array(most)
-    return Rule(buckets, shares, np.inf, 0.0, fewest, trees(RAGGED), NONE, -1)
+    return SizeRule(buckets, shares, np.inf, 0.0, fewest, trees(RAGGED), NONE, -1)
 
 
-def close_tree(counts: list[int], t: float, domain: Hierarchy = DISEASES, fewest: int = 1) -> Rule:
+def close_tree(
+    counts: list[int], t: float, domain: Hierarchy = DISEASES, fewest: int = 1
+) -> SizeRule:
     values, both = np.arange(len(counts)), trees(RAGGED, domain)
     buckets = by_tree(both, 1, values, array(counts), t, 0.0)
-    return Rule(buckets, np.ones(len(buckets.sizes)), t, 0.0, fewest, both, values, 1)
+    return SizeRule(buckets, np.ones(len(buckets.sizes)), t, 0.0, fewest, both, values, 1)
 
 
-def close_order(counts: list[int], t: float, spent: float = 0.0, fewest: int = 1) -> Rule:
+def close_order(counts: list[int], t: float, spent: float = 0.0, fewest: int = 1) -> SizeRule:
     buckets = by_order(array(counts), t, spent)
     most, values = np.ones(len(buckets.sizes)), np.arange(len(counts))
-    return Rule(buckets, most, t, spent, fewest, trees(RAGGED), values, -1)
+    return SizeRule(buckets, most, t, spent, fewest, trees(RAGGED), values, -1)
 
 
 # -- worked examples -------------------------------------------------------------------------------
@@ -68,7 +70,7 @@ def test_example_4_2() -> None:
     counts = array([2, 3, 3, 3, 4, 4])
     most = np.array([most_of(2.0, True, n, 19) for n in counts])
     buckets, shares = by_share(counts, most, np.arange(6))
-    rule = Rule(buckets, shares, np.inf, 0.0, 1, trees(RAGGED), NONE, -1)
+    rule = SizeRule(buckets, shares, np.inf, 0.0, 1, trees(RAGGED), NONE, -1)
     for sizes, fair in (([2, 3, 4], True), ([3, 3, 4], True), ([2, 2, 2], False)):
         assert is_fair(rule, array(sizes)) is fair
     # Figure 4.3 with the odd row on the left, where the thesis has it on the right.
@@ -126,7 +128,7 @@ COUNTS = st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(any)
 T = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.45, 0.5, 1.0])
 
 
-def bucketed(rule: Rule, values: list[int]) -> list[list[int]]:
+def bucketed(rule: SizeRule, values: list[int]) -> list[list[int]]:
     of_value = rule.buckets.of_value.tolist()
     return [
         [values[i] for i, b in enumerate(of_value) if b == n]
@@ -135,7 +137,7 @@ def bucketed(rule: Rule, values: list[int]) -> list[list[int]]:
 
 
 def same_as_dichotomize(
-    rule: Rule, ground: Ground, counts: Counter[int], t: float, spent: Fraction, fewest: int
+    rule: SizeRule, ground: Ground, counts: Counter[int], t: float, spent: Fraction, fewest: int
 ) -> None:
     """The groups, and the work of each, are those of the definitions."""
     buckets = bucketed(rule, sorted(ground.ranks))
