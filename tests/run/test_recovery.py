@@ -658,7 +658,7 @@ def test_the_age_of_a_checkpoint_tells_nothing_about_rows(tmp_path, monkeypatch)
     ages = []
     for n_rows in (0, 1):
         folder = tmp_path / str(n_rows)
-        recorder = Recorder(Recovery(folder, {}, every=10.0))
+        recorder = Recorder(Recovery(folder, {}, every=10.0), "1")
         assert recorder.begin() is None
         recorder.resume()
         recorder.save(0, {}, {}, {})
@@ -679,7 +679,7 @@ def test_the_age_of_a_checkpoint_tells_nothing_about_rows(tmp_path, monkeypatch)
 def test_a_checkpoint_that_cant_be_saved_is_old_and_asked_for_again(tmp_path, monkeypatch):
     clock = ManualClock(0.0)
     monkeypatch.setattr("shoal.run.recovery.time.monotonic", clock)
-    recorder = Recorder(Recovery(tmp_path, {}, every=10.0))
+    recorder = Recorder(Recovery(tmp_path, {}, every=10.0), "1")
     recorder.begin()
     recorder.resume()
     recorder.save(0, {}, {}, {})

@@ -206,9 +206,11 @@ def test_new_turns_tell_the_code(tmp_path):
 
 
 def test_a_machine_with_other_code_decides_nothing(tmp_path, monkeypatch):
-    life = Life(recipe_of(job_of(tmp_path), TABLE.schema, code=own_code()))
+    life = Life(
+        recipe_of(job_of(tmp_path), TABLE.schema, code=own_code(job_of(tmp_path).anonymizer))
+    )
     assert life.take(TABLE)
-    monkeypatch.setattr(recipes, "own_code", lambda: "another")
+    monkeypatch.setattr(recipes, "own_code", lambda _: "another")
     with pytest.raises(CheckpointError, match="another version of Shoal than the driver"):
         life.take(TABLE)
 

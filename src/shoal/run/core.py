@@ -168,8 +168,7 @@ class RunCore:
         waiting = self._ordering.rest()
         if waiting is None or not len(waiting.rows):
             return None
-        n_valid = self.summary.n_in - self.summary.n_quarantined
-        waiting = waiting._replace(left=np.full(len(waiting.rows), n_valid))
+        waiting = waiting._replace(left=np.full(len(waiting.rows), self._hold.upcoming))
         if self._by_clock:
             waiting = waiting._replace(left_s=np.full(len(waiting.rows), now))
         self._count(waiting)

@@ -46,7 +46,8 @@ class Recovery:
     job
         A digest for each part of the job that what is held depends on.
     code
-        A digest of the code that decides: a replay by other code might decide otherwise.
+        A digest of the code that decides: a replay by other code might decide otherwise. None:
+        that of the run's algorithm and source.
     every
         How many seconds lie between two checkpoints.
     seal
@@ -57,7 +58,7 @@ class Recovery:
 
     folder: Path
     job: Mapping[str, str] = field(repr=False)
-    code: str = ""
+    code: str | None = None
     every: float = 10.0
     seal: Seal | None = field(default=None, repr=False)
     fall_back: bool = False
@@ -85,8 +86,9 @@ class Recorder:
     The deciding thread notes entries and cuts; the writing thread syncs and saves.
     """
 
-    def __init__(self, recovery: Recovery) -> None:
+    def __init__(self, recovery: Recovery, code: str) -> None:
         self._recovery = recovery
+        self._code = code if recovery.code is None else recovery.code
         self._store = Store(recovery.folder, job=recovery.job, seal=recovery.seal)
         self._journal: Journal | None = None
         self._stack = contextlib.ExitStack()
@@ -116,7 +118,7 @@ class Recorder:
             )
         entries = list(read_journal(folder, checkpoint.number, self._recovery.seal))
         code = checkpoint.facts.get("code")
-        if entries and code != self._recovery.code:
+        if entries and code != self._code:
             raise CheckpointError(
                 f"{folder}: the run before was killed, and another version of "
                 "Shoal is to go on. It might decide otherwise about rows that are out already. "
@@ -195,7 +197,7 @@ class Recorder:
     ) -> None:
         """Save a checkpoint."""
         begin = time.monotonic()
-        facts = facts | {"code": self._recovery.code}
+        facts = facts | {"code": self._code}
         cut_at = self._cut_at
         try:
             n_bytes = self._store.save(Checkpoint(number, facts, arrays, batches))

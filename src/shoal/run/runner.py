@@ -27,6 +27,7 @@ from shoal.io.base import BadRow, CommitMark, Position, ReplayableSource, Source
 from shoal.metrics import Summary
 from shoal.run.clock import Clock
 from shoal.run.core import CoreState, RunCore
+from shoal.run.decision_code import decision_digest
 from shoal.run.intake import EncodedChunk, Intake
 from shoal.run.reader import LOOK, Reader
 from shoal.run.recovery import Recorder, Recovery, Saved
@@ -149,13 +150,15 @@ class Run:
         self._drain = drain
         self._stop = threading.Event()
         self._position: Position | None = None
-        self._recorder = None if recovery is None else Recorder(recovery)
+        self._recorder = None
+        if recovery is not None:
+            _refuse_forgetful(source, on_bad)
+            code = decision_digest(type(pipeline.anonymizer).__module__, type(source).__module__)
+            self._recorder = Recorder(recovery, code)
         self._is_behind = False
         self._patience: threading.Timer | None = None
         self._n_before = self._n_late = 0
         self.interrupted = False
-        if recovery is not None:
-            _refuse_forgetful(source, on_bad)
 
     @property
     def summary(self) -> Summary:

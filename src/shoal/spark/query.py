@@ -106,7 +106,7 @@ def publish(
         job.bad_rows.file.resolve() if job.bad_rows.action == "quarantine" else None,
         trace is not None,
         tuple(order_column(i) for i in range(ordered.n_columns)) if order is not None else (),
-        own_code(),
+        own_code(job.anonymizer),
     )
     stack = contextlib.ExitStack()
     try:

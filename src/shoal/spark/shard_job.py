@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
 
-from shoal import __version__
 from shoal.arrow.publishing import publisher_of
 from shoal.arrow.release import Publish, Publisher
 from shoal.arrow.z.release import CellPublisher
 from shoal.engine.base import Anonymizer
-from shoal.engine.jit import sources_digest
 from shoal.errors import CheckpointError
 from shoal.run.core import RunCore
+from shoal.run.decision_code import decision_digest
 from shoal.run.state.seal import Seal
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
@@ -24,10 +23,13 @@ from shoal.spec.schema import Schema
 __all__ = ["ShardJob", "own_code"]
 
 
-@cache
-def own_code() -> str:
-    """A digest of the code that decides here."""
-    return f"{__version__} {sources_digest()}"
+def own_code(anonymizer: Anonymizer) -> str:
+    """Return a digest of the code that decides on this machine.
+
+    Rows are numbered by the totals of the summary, so it is a part.
+    """
+    algorithm = type(anonymizer).__module__
+    return decision_digest("shoal.spark.driver", "shoal.metrics.summary", algorithm)
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class ShardJob:
         CheckpointError
             If it is another version: a repetition on another machine might decide otherwise.
         """
-        if self.code and self.code != own_code():
+        if self.code and self.code != own_code(self.anonymizer):
             raise CheckpointError(
                 "this machine has another version of Shoal than the driver, and might decide "
                 "otherwise about the same rows. Install the same version on all machines."

@@ -128,17 +128,16 @@ def _warm_up(is_plain: bool) -> None:
     import numba
 
     from shoal.cli.demo.stream import Paced, Story, recipe, stream
-    from shoal.engine import jit as _jit
+    from shoal.engine.cache import has_cache, is_cold
 
     # Numba makes the attributes of its configuration at run time.
     config: Any = numba.config
     if config.DISABLE_JIT:
         return
-    folder = _jit._folder
     words = "warming up"
-    if folder is None:
+    if is_cold("shoal.algorithms.castle") and not has_cache():
         words = "compiling; there is no folder to keep the result in"
-    elif not any(folder.rglob("*.nbc")):
+    elif is_cold("shoal.algorithms.castle"):
         words = "compiling, once for this version; this takes a minute or two"
     with _waiting(words, is_plain):
         schema, table = stream(1.0, WARM_UP_ROWS, seed=0)

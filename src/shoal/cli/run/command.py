@@ -12,7 +12,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from shoal import __version__
 from shoal.cli.logs import configure_logs, is_logging, say_or_log
 from shoal.cli.run.endpoints import (
     BadRowsOutlet,
@@ -25,7 +24,7 @@ from shoal.cli.run.endpoints import (
 from shoal.cli.run.monitor import Monitor
 from shoal.cli.signals import ended_by_signals
 from shoal.cli.terminal import Progress, say, tell
-from shoal.engine.jit import is_cold, sources_digest
+from shoal.engine.cache import is_cold
 from shoal.errors import JobError, Problem, ShoalError
 from shoal.events import event, sentence
 from shoal.io.files.durable import is_folder
@@ -84,7 +83,7 @@ def run(job_path: Path, ask: RunOptions) -> int:
         # Lines for programs and a line that is drawn anew don't go together.
         progress = stack.enter_context(Progress(quiet=ask.quiet or ask.log is not None))
         eyes = Monitor(job, progress, ask.metrics, stack, quiet=ask.quiet)
-        if is_cold():
+        if is_cold(type(job.anonymizer).__module__):
             progress.note("compiling, once for this version …")
         running = job.pipeline.run(
             source,
@@ -129,7 +128,6 @@ def _recovery(job: Job, source: Input, sink: Output, ask: RunOptions) -> Recover
             # By its name a broker knows what a job has published.
             **({} if sink.kafka is None else {"run.name": _digest(job.name)}),
         },
-        code=f"{__version__} {sources_digest()}",
         every=job.checkpoints.every,
         seal=None if seal is None else Seal.from_spec(seal),
         fall_back=ask.fall_back,

@@ -1,0 +1,288 @@
+"""Keep compiled kernels on disk, each for exactly the sources that it was compiled from.
+
+Numba's own cache compares the digest of the file that defines a function, and doesn't notice an
+edit in another file: an old privacy predicate could keep running inside a cached caller. Here the
+kernels of a module are in a folder that is named by a digest of the module and of all that it
+imports, so an edit recompiles the modules that depend on it, and no others.
+
+A cache is code that will be run, so it is trusted only if nobody else can have written it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.compiler_lock import global_compiler_lock
+
+from shoal.engine.sources import closure, digest_of, imports_of
+
+__all__ = ["KernelCache", "has_cache", "is_cold", "keep"]
+
+log = logging.getLogger("shoal.engine.cache")
+
+#: How many folders of former sources are kept for each module, so that versions can alternate.
+FORMER_KEPT = 4
+#: What decorates a kernel can get into it; what finds and caches its sources can't.
+NOT_COMPILED = ("shoal.engine.cache", "shoal.engine.sources")
+
+
+def _own_folder() -> Path | None:
+    """Return the folder that this user's kernels are kept in, or None if there can't be one."""
+    base = os.environ.get("SHOAL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = Path(base).expanduser() / "shoal" / "kernels"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.stat()
+    except OSError:
+        return None
+    is_ours = status.st_uid == os.getuid() and not status.st_mode & 0o022
+    return folder if is_ours and os.access(folder, os.W_OK) else None
+
+
+def _shared_folder() -> Path | None:
+    """Return the folder that an administrator named for all users; it is read only."""
+    named = os.environ.get("SHOAL_SHARED_CACHE_DIR")
+    if not named:
+        return None
+    folder = Path(named, "shoal", "kernels")
+    try:
+        reason = _why_unsafe(Path(named), folder)
+    except OSError as error:
+        reason = f"{folder} can't be read ({error.strerror})"
+    if reason is None:
+        return folder
+    log.warning(
+        "SHOAL_SHARED_CACHE_DIR isn't used: %s. Kernels are compiled instead. Name a folder in "
+        "which root alone can write and everybody can read, or unset it.",
+        reason,
+    )
+    return None
+
+
+def _why_unsafe(named: Path, folder: Path) -> str | None:
+    """Return why code in a folder must not be run, or None if it may be."""
+    if not named.is_absolute():
+        return "it isn't an absolute path"
+    paths = [named, named / "shoal", folder]
+    for parent, folders, files in os.walk(folder, onerror=_raise):
+        paths += [Path(parent, name) for name in (*folders, *files)]
+    for path in paths:
+        status = path.lstat()
+        if path.is_symlink() and path != named:
+            return f"{path} is a symbolic link"
+        if path == named:
+            status = path.stat()
+        if status.st_uid not in (0, os.getuid()):
+            return f"{path} belongs to neither root nor this user"
+        if status.st_mode & 0o022:
+            return f"{path} can be written by others"
+        if not os.access(path, os.R_OK):
+            return f"{path} can't be read"
+    return None
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+_own = None if numba.config.DISABLE_JIT else _own_folder()
+_shared = None if numba.config.DISABLE_JIT else _shared_folder()
+#: The modules with kernels that were imported, and the digests of their sources.
+_digests: dict[str, str] = {}
+#: The kernels that were defined, by module and name; those inside functions are not among them.
+_defined: set[tuple[str, str]] = set()
+
+
+def keep(compiled: Any) -> None:
+    """Have a compiled function kept in the cache, if there is one."""
+    global _own, _shared
+    function = compiled.py_func
+    module, name = function.__module__, function.__qualname__
+    if (module, name) in _defined:
+        # A module is loaded again, maybe after an edit, while others still use what it was: from
+        # now on sources on disk say nothing about the code in this process.
+        _own = _shared = None
+    if "<locals>" not in name:
+        _defined.add((module, name))
+    files = closure([module], NOT_COMPILED)
+    if not files:
+        # It was typed in: there is no file to compare.
+        return
+    if module not in _digests:
+        _digests[module] = digest_of(files)
+    place = Path(module, _digests[module])
+    kept: KernelCache | None = None
+    if _shared is not None:
+        kept = KernelCache(function, _shared / place, is_writable=False)
+    if _own is not None:
+        kept = KernelCache(function, _own / place, is_writable=True, behind=kept)
+        compiled.compile = _one_at_a_time(compiled.compile, f"{place}/{name}", _own)
+    if kept is not None:
+        compiled._cache = kept
+
+
+def has_cache() -> bool:
+    """Return whether compiled kernels are kept for the next time."""
+    return _own is not None
+
+
+def is_cold(module: str) -> bool:
+    """Return whether the kernels that a module uses will have to be compiled first.
+
+    It looks at the kernels nearest to the module: its own, or else those that it imports.
+    """
+    if numba.config.DISABLE_JIT:
+        return False
+    near, seen = {module}, set(NOT_COMPILED)
+    while near and not near & _digests.keys():
+        seen |= near
+        near = {other for name in near for other in imports_of(name)} - seen
+    return not any(
+        any((folder / name / _digests[name]).glob("*.nbi"))
+        for name in near & _digests.keys()
+        for folder in (_own, _shared)
+        if folder is not None
+    )
+
+
+class _Locator(_CacheLocator):  # type: ignore[misc]
+    """Tell Numba the folder, which names the sources, so they needn't be compared again."""
+
+    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
+        self._folder = folder
+        self._line = function.__code__.co_firstlineno
+        # Numba's warnings name it.
+        self._py_file = function.__code__.co_filename
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        """Return the digest of the sources."""
+        return self._folder.name
+
+    def get_disambiguator(self) -> str:
+        """Return what tells functions of one name apart."""
+        return str(self._line)
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder, and remove the oldest ones of former sources."""
+        if self._folder.is_dir():
+            return
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        former = sorted(
+            (path for path in self._folder.parent.iterdir() if path != self._folder),
+            key=lambda path: path.stat().st_mtime,
+        )
+        for path in former[: max(0, len(former) - FORMER_KEPT)]:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+class _Files(CompileResultCacheImpl):  # type: ignore[misc]
+    """Numba's way to write a compiled function to files, in a folder of our own.
+
+    Numba's constructor would look for a folder by its own rules, and its environment variables
+    could lead it away from the folder that is named by the sources.
+    """
+
+    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
+        self._lineno = function.__code__.co_firstlineno
+        self._locator = _Locator(function, folder)
+        self._filename_base = self.get_filename_base(function.__qualname__, sys.abiflags)
+
+
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """The cached forms of one kernel, one for each signature.
+
+    Parameters
+    ----------
+    function
+        The kernel, not compiled.
+    folder
+        Where it is kept.
+    is_writable
+        Whether newly compiled forms are added.
+    behind
+        Where else to look for forms that aren't there.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        folder: Path,
+        *,
+        is_writable: bool,
+        behind: KernelCache | None = None,
+    ) -> None:
+        self._impl_class = functools.partial(_Files, folder=folder)
+        super().__init__(function)
+        self._is_writable, self._behind = is_writable, behind
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled form for a signature, or None."""
+        found = super().load_overload(sig, target_context)
+        if found is None and self._behind is not None:
+            found = self._behind.load_overload(sig, target_context)
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Add a compiled form; a disk that can't take it is no reason to fail."""
+        if self._is_writable:
+            with contextlib.suppress(OSError):
+                super().save_overload(sig, data)
+
+
+# -- one process compiles, others wait for it ----------------------------------------------------
+
+
+def _one_at_a_time(
+    compile_form: Callable[[Any], Any], name: str, folder: Path
+) -> Callable[[Any], Any]:
+    """Have other processes wait that need the same kernel, and then load it from the cache."""
+
+    def compile_or_load(signature: Any) -> Any:
+        with _alone(name, folder):
+            return compile_form(signature)
+
+    return compile_or_load
+
+
+_held: set[int] = set()
+
+
+@functools.cache
+def _lock_file(folder: Path) -> IO[bytes]:
+    return (folder / "lock").open("ab")
+
+
+@contextlib.contextmanager
+def _alone(name: str, folder: Path) -> Iterator[None]:
+    """Hold the lock of a kernel: a byte, far beyond the end of one empty file.
+
+    A kernel is compiled with the kernels that it calls, so locks are taken in the order of calls,
+    and two processes can't wait for each other. Numba's own lock comes first, for threads.
+    """
+    place = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=7).digest(), "big")
+    with global_compiler_lock, contextlib.ExitStack() as stack:
+        if place not in _held:
+            # Without a lock kernels are compiled twice, which is a waste and nothing worse.
+            with contextlib.suppress(OSError):
+                file = _lock_file(folder)
+                fcntl.lockf(file, fcntl.LOCK_EX, 1, place)
+                stack.callback(fcntl.lockf, file, fcntl.LOCK_UN, 1, place)
+            _held.add(place)
+            stack.callback(_held.discard, place)
+        yield

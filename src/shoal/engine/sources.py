@@ -1,0 +1,117 @@
+"""Find the source files that a module depends on, by following its imports."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+__all__ = ["closure", "digest_of", "forget", "imports_of"]
+
+#: An import at the left margin, up to the end of the line or of the parentheses.
+_IMPORT = re.compile(
+    r"^(?:from|import)\b(?:[^\n(\\]*\([^)]*\)|(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE
+)
+
+_NO_MODULE = re.compile(r"\bas\s+\w+|#.*")
+
+
+def closure(modules: Iterable[str], leaving_out: Sequence[str] = ()) -> dict[str, Path]:
+    """Return the files of modules and of all that they import, directly or not, by name.
+
+    Parameters
+    ----------
+    modules
+        The names to begin with.
+    leaving_out
+        Modules or packages that are not entered from outside of them.
+    """
+    found: dict[str, Path] = {}
+    waiting = list(modules)
+    while waiting:
+        name = waiting.pop()
+        path = _path_of(name)
+        if name in found or path is None:
+            continue
+        found[name] = path
+        for other in imports_of(name):
+            package = next((out for out in leaving_out if _is_in(other, out)), None)
+            if package is None or _is_in(name, package):
+                waiting.append(other)
+    return found
+
+
+@cache
+def imports_of(name: str) -> frozenset[str]:
+    """Return the modules of Shoal and of the module's own package that it imports.
+
+    Imports inside functions and under ``if TYPE_CHECKING`` don't count: compiled code can't have
+    them, and a test keeps them out of code that decides.
+    """
+    path = _path_of(name)
+    if path is None:
+        return frozenset()
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    names: set[str] = set()
+    for statement in _IMPORT.findall(_source_of(path).decode()):
+        kind, *words = re.findall(r"[\w.]+", _NO_MODULE.sub("", statement))
+        if kind == "import":
+            names.update(words)
+        elif words:
+            base = _absolute(words[0], package)
+            inner = {word for word in words[2:] if _path_of(f"{base}.{word}") is not None}
+            names |= {f"{base}.{word}" for word in inner}
+            if inner != set(words[2:]):
+                names.add(base)
+    tops = {"shoal", name.partition(".")[0]}
+    return frozenset(n for n in names if n.partition(".")[0] in tops and _path_of(n) is not None)
+
+
+def digest_of(files: dict[str, Path], form: Callable[[bytes], bytes] = bytes) -> str:
+    """Return a digest of the names of modules and of their sources, brought into some form."""
+    digest = hashlib.blake2b(digest_size=12)
+    for name, path in sorted(files.items()):
+        content = form(_source_of(path))
+        digest.update(f"{name} {len(content)} ".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def forget() -> None:
+    """Forget what was read, so that edits are seen; for tests."""
+    for memo in (imports_of, _source_of, _path_of):
+        memo.cache_clear()
+
+
+@cache
+def _source_of(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def _absolute(name: str, package: str) -> str:
+    try:
+        return importlib.util.resolve_name(name, package)
+    except ImportError:
+        return name
+
+
+@cache
+def _path_of(name: str) -> Path | None:
+    """Return the file of a module, which needn't have been imported; its top package must be."""
+    top, *rest = name.split(".")
+    file = getattr(sys.modules.get(top), "__file__", None)
+    if file is None:
+        return None
+    if not rest:
+        return Path(file)
+    path = Path(file).parent.joinpath(*rest)
+    choices = (path.with_name(f"{path.name}.py"), path / "__init__.py")
+    return next((choice for choice in choices if choice.is_file()), None)
+
+
+def _is_in(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")

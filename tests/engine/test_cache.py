@@ -1,0 +1,269 @@
+"""Where compiled kernels are kept, and whose are trusted."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shoal.engine import cache
+from shoal.engine.sources import closure, digest_of
+
+#: Calls a kernel, and tells how often it was loaded and compiled.
+CALL = (
+    "import numpy, shoal.engine.kernels.predicate as c; c.count_subjects(numpy.arange(3)); "
+    "s = c.count_subjects.stats; print(sum(s.cache_hits.values()), sum(s.cache_misses.values()))"
+)
+LOADED, COMPILED = "1 0", "0 1"
+
+
+def start(code: str, **environment: str) -> subprocess.Popen[str]:
+    path = os.pathsep.join(filter(None, sys.path))
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def python(code: str, **environment: str) -> str:
+    done = start(code, **environment)
+    out, told = done.communicate()
+    assert done.returncode == 0, told
+    assert not told, told
+    return out.strip()
+
+
+def call(own: Path, **environment: str) -> str:
+    return python(CALL, SHOAL_CACHE_DIR=str(own), NUMBA_DISABLE_JIT="0", **environment)
+
+
+def files_in(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+# -- our own -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SHOAL_CACHE_DIR", str(tmp_path))
+    return tmp_path / "shoal" / "kernels"
+
+
+def test_the_folder_is_made_for_its_owner_alone(own: Path) -> None:
+    assert cache._own_folder() == own
+    assert own.stat().st_mode & 0o777 == 0o700
+    assert cache._own_folder() == own
+
+
+def test_a_folder_that_cannot_be_made_means_no_cache(own: Path) -> None:
+    own.parent.write_text("a file is in the way")
+    assert cache._own_folder() is None
+
+
+def test_a_folder_of_somebody_else_is_not_used(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: -1)
+    assert cache._own_folder() is None
+
+
+def test_a_folder_that_cannot_be_written_is_not_used(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert cache._own_folder() is None
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o702, 0o720])
+def test_a_folder_that_others_can_write_is_not_used(own: Path, mode: int) -> None:
+    own.mkdir(parents=True)
+    own.chmod(mode)
+    assert cache._own_folder() is None
+
+
+def test_the_cache_lies_where_the_environment_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SHOAL_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache._own_folder() == tmp_path / "xdg" / "shoal" / "kernels"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cache._own_folder() == tmp_path / "home" / ".cache" / "shoal" / "kernels"
+
+
+def test_folders_of_former_sources_go_the_oldest_first(own: Path) -> None:
+    for age in range(1, 7):
+        former = own / "module" / f"former{age}"
+        former.mkdir(parents=True)
+        os.utime(former, (10_000 - age, 10_000 - age))
+    for _ in range(2):
+        cache._Locator(files_in, own / "module" / "new").ensure_cache_path()
+        left = {path.name for path in (own / "module").iterdir()}
+        assert left == {"new", *(f"former{age}" for age in range(1, 1 + cache.FORMER_KEPT))}
+
+
+# -- a shared one --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "shared"
+    (folder / "shoal" / "kernels" / "module" / "digest").mkdir(parents=True)
+    (folder / "shoal" / "kernels" / "module" / "digest" / "f.nbi").touch()
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755)
+    monkeypatch.setenv("SHOAL_SHARED_CACHE_DIR", str(folder))
+    return folder
+
+
+def refused(caplog: pytest.LogCaptureFixture) -> str:
+    """Why the shared folder isn't used."""
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "shoal"):
+        assert cache._shared_folder() is None
+    [record] = caplog.records
+    assert "SHOAL_SHARED_CACHE_DIR isn't used" in record.message
+    assert "or unset it" in record.message
+    return record.message
+
+
+def test_a_folder_that_was_named_is_used(shared: Path) -> None:
+    assert cache._shared_folder() == shared / "shoal" / "kernels"
+
+
+def test_where_none_was_named_none_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHOAL_SHARED_CACHE_DIR", raising=False)
+    assert cache._shared_folder() is None
+
+
+def test_a_folder_of_root_is_used(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.getuid() != 0:
+        pytest.skip("needs files of root")
+    monkeypatch.setattr(os, "getuid", lambda: 1234)
+    assert cache._shared_folder() == shared / "shoal" / "kernels"
+
+
+def test_a_folder_of_any_other_user_is_refused(
+    shared: Path, monkeypatch: pytest.MonkeyPatch, caplog
+) -> None:
+    if os.getuid() != 0:
+        pytest.skip("needs to give files away")
+    os.chown(shared / "shoal" / "kernels" / "module" / "digest" / "f.nbi", 4321, -1)
+    assert "f.nbi belongs to neither root nor this user" in refused(caplog)
+
+
+@pytest.mark.parametrize("mode", [0o757, 0o775])
+@pytest.mark.parametrize("inside", ["", "shoal", "shoal/kernels/module/digest/f.nbi"])
+def test_what_others_can_write_is_refused(shared: Path, inside: str, mode: int, caplog) -> None:
+    (shared / inside).chmod(mode)
+    assert f"{shared / inside} can be written by others" in refused(caplog)
+
+
+def test_a_link_out_of_the_folder_is_refused(shared: Path, caplog) -> None:
+    (shared / "shoal" / "kernels" / "other").symlink_to("/tmp")
+    assert "other is a symbolic link" in refused(caplog)
+
+
+def test_a_relative_path_is_refused(shared: Path, monkeypatch: pytest.MonkeyPatch, caplog) -> None:
+    monkeypatch.chdir(shared.parent)
+    monkeypatch.setenv("SHOAL_SHARED_CACHE_DIR", "shared")
+    assert "it isn't an absolute path" in refused(caplog)
+
+
+def test_a_folder_that_cannot_be_read_is_refused(
+    shared: Path, monkeypatch: pytest.MonkeyPatch, caplog
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert "can't be read" in refused(caplog)
+    monkeypatch.setenv("SHOAL_SHARED_CACHE_DIR", str(shared / "nothing"))
+    assert "can't be read (No such file or directory)" in refused(caplog)
+
+
+# -- compiled ------------------------------------------------------------------------------------
+
+
+def test_a_kernel_is_compiled_once_and_then_loaded(tmp_path: Path) -> None:
+    own, none = tmp_path / "own", tmp_path / "none"
+    none.mkdir()
+    (none / "shoal").write_text("a file is in the way")
+    assert call(own) == COMPILED
+    # In a folder that is named by the module and its sources.
+    module = "shoal.engine.kernels.predicate"
+    folder = own / "shoal" / "kernels" / module / digest_of(closure([module], cache.NOT_COMPILED))
+    assert {path.suffix for path in folder.iterdir()} == {".nbi", ".nbc"}
+    assert call(own) == LOADED
+    # Without a folder of our own: compiled each time, but for what a shared folder has.
+    assert call(none) == COMPILED
+    before = files_in(own)
+    assert call(none, SHOAL_SHARED_CACHE_DIR=str(own)) == LOADED
+    # What a shared folder has isn't copied; what it lacks is compiled, and kept in our own.
+    other = tmp_path / "other"
+    assert call(other, SHOAL_SHARED_CACHE_DIR=str(own)) == LOADED
+    assert not list(other.rglob("*.nb?"))
+    for path in folder.glob("*.nbc"):
+        path.rename(path.with_suffix(".gone"))
+    before = files_in(own)
+    assert call(none, SHOAL_SHARED_CACHE_DIR=str(own)) == COMPILED
+    assert call(other, SHOAL_SHARED_CACHE_DIR=str(own)) == COMPILED
+    assert call(other, SHOAL_SHARED_CACHE_DIR=str(own)) == LOADED
+    assert files_in(own) == before
+
+
+def test_two_processes_compile_a_kernel_once(tmp_path: Path) -> None:
+    running = [start(CALL, SHOAL_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0") for _ in range(3)]
+    assert sorted(process.communicate()[0].strip() for process in running) == [
+        COMPILED, LOADED, LOADED,
+    ]  # fmt: skip
+
+
+def test_an_edit_compiles_what_depends_on_it(tmp_path: Path) -> None:
+    """Numba's own cache would go on with the old callee inside of a cached caller."""
+    package = tmp_path / "theirs"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    callee = "from shoal.engine.jit import kernel\n\n@kernel\ndef f(x):\n    return x + {}\n"
+    (package / "a.py").write_text(callee.format(1))
+    caller = "from shoal.engine.jit import kernel\nfrom theirs.a import f\n"
+    (package / "b.py").write_text(f"{caller}\n@kernel\ndef g(x):\n    return f(x)\n")
+    (package / "c.py").write_text(callee.format(7))
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import theirs.b, theirs.c\n"
+        "print(theirs.b.g(1), theirs.c.f(1))\n"
+        "print([sum(x.stats.cache_hits.values()) for x in (theirs.b.g, theirs.c.f)])"
+    )
+
+    def run(code: str) -> str:
+        return python(code, SHOAL_CACHE_DIR=str(tmp_path / "own"), NUMBA_DISABLE_JIT="0")
+
+    assert run(code) == "2 8\n[0, 0]"
+    assert run(code) == "2 8\n[1, 1]"
+    (package / "a.py").write_text(callee.format(100))
+    assert run(code) == "101 8\n[0, 1]"
+    # What is loaded again in one process isn't kept: others may still use what it was.
+    again = (
+        "import importlib, pathlib\n"
+        "path = pathlib.Path(theirs.a.__file__)\n"
+        "path.write_text(path.read_text().replace('100', '1000'))\n"
+        "importlib.reload(theirs.a); importlib.reload(theirs.b); print(theirs.b.g(1))\n"
+    )
+    assert run(f"{code}\n{again}") == "101 8\n[1, 1]\n1001"
+    assert run(code) == "1001 8\n[0, 1]"
+
+
+def test_it_is_cold_until_the_kernels_nearest_to_a_module_are_there(tmp_path: Path) -> None:
+    code = (
+        "from shoal.engine.cache import has_cache, is_cold; import shoal.algorithms.castle;"
+        f"{CALL}; names = 'engine.kernels.predicate', 'algorithms.castle', 'errors';"
+        "print([is_cold(f'shoal.{name}') for name in names], has_cache())"
+    )
+    told = python(code, SHOAL_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
+    assert told == f"{COMPILED}\n[False, True, True] True"
+    told = python(code, SHOAL_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="1")
+    assert told.endswith("[False, False, False] False")
