@@ -82,11 +82,11 @@ def test_the_exit_code_is_the_audits():
         """if True:
         import sys
         from shoal.audit import Report, Verdict
-        from shoal.cli import demo_stream
+        from shoal.cli.demo import stream
         from shoal.cli.demo.command import demo
 
         broken = Report([Verdict("k-anonymity", "broken", "1 box is too small")], 7)
-        demo_stream.Story.judge = lambda self, pipeline, original: broken
+        stream.Story.judge = lambda self, pipeline, original: broken
         sys.exit(demo(seconds=0.1, k=2, rate=60, seed=1))
         """
     )

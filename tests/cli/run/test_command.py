@@ -322,7 +322,7 @@ def test_a_bug_ends_with_70_and_tells_no_value(folder, capfd, monkeypatch):
     assert folder.run() == 70
     err = capfd.readouterr().err
     assert "CANARY" not in err
-    assert "ValueError in test_run.py, line" in err
+    assert "ValueError in test_command.py, line" in err
     assert "bug" in err
     monkeypatch.setenv("SHOAL_DEBUG", "1")
     assert folder.run() == 70
@@ -340,7 +340,7 @@ def test_a_bug_in_a_thread_ends_with_70_too(place, folder, capfd, monkeypatch):
     assert folder.run() == 70
     err = capfd.readouterr().err
     assert "CANARY" not in err
-    assert "ValueError in test_run.py" in err
+    assert "ValueError in test_command.py" in err
 
 
 TABLE_JOB = """
