@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal import Anonymizer, Castle, Codes, Delay, KAnonymity, Policy, Schema
+from shoal import Delay, KAnonymity, Policy, Schema
+from shoal.algorithms import Castle
 from shoal.arrow.codec import Codec
 from shoal.datasets import census
+from shoal.engine import Anonymizer, Codes
 from shoal.engine.base import Outcome
 
 

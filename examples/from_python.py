@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from shoal import Castle, Delay, DistinctLDiversity, KAnonymity, Policy
+from shoal import Delay, DistinctLDiversity, KAnonymity, Policy
+from shoal.algorithms import Castle
 from shoal.audit import Report, audit
 from shoal.datasets import Dataset, census
 from shoal.io import BadRow, Chunk

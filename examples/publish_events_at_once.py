@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal import Grid, Path, Policy, Quasi, Schema, Window, ZAnonymity, ZAnonymizer
+from shoal import Grid, Path, Policy, Quasi, Schema, Window, ZAnonymity
+from shoal.algorithms import ZAnonymizer
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
 from shoal.audit import Report, audit

@@ -12,21 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal import (
-    Anonymizer,
-    Codes,
-    Delay,
-    Fads,
-    KAnonymity,
-    MinDelay,
-    Policy,
-    Schema,
-    TreeBasic,
-    TreeDensity,
-    TreeFull,
-)
+from shoal import Delay, KAnonymity, Policy, Schema
+from shoal.algorithms import Fads, MinDelay, TreeBasic, TreeDensity, TreeFull
 from shoal.arrow.codec import Codec
 from shoal.datasets import gaussian_points
+from shoal.engine import Anonymizer, Codes
 from shoal.engine.base import Outcome
 from shoal.metrics import Cost
 

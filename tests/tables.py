@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from shoal import Codes, Decisions, Engine, Hierarchy, Policy, Quasi, Range, Schema, Sensitive
+from shoal import Hierarchy, Policy, Quasi, Range, Schema, Sensitive
 from shoal.algorithms import find
+from shoal.engine import Codes, Decisions, Engine
 from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.kernels.window_counts import window_counts_of

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from shoal import Codes, Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Sensitive
+from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Sensitive
+from shoal.engine import Codes
 from shoal.spec.policy import (
     BasicLikeness,
     Criterion,

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal import Codes, Decisions, Delay, KAnonymity, Policy, Quasi, Range, Schema, Sensitive
-from shoal.algorithms.tree_basic import TreeBasic
-from shoal.algorithms.tree_density import TreeDensity
-from shoal.algorithms.tree_full import TreeFull
+from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema, Sensitive
+from shoal.algorithms.tree import TreeBasic, TreeDensity, TreeFull
+from shoal.engine import Codes, Decisions
 from shoal.engine.base import Out
 from shoal.engine.kernels import counter
 from shoal.engine.kernels.boxes import box_loss, join

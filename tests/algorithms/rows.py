@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal import Codes, Decisions, Policy, Quasi, Range, Schema, Sensitive
+from shoal import Policy, Quasi, Range, Schema, Sensitive
+from shoal.engine import Codes, Decisions
 from shoal.engine.base import Outcome
 from shoal.testing.streams import Stream
 

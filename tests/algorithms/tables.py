@@ -11,7 +11,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Codes, Decisions, TCloseness, Window
+from shoal import TCloseness, Window
+from shoal.engine import Codes, Decisions
 from shoal.engine.base import Anonymizer
 from shoal.spec.criteria import Criterion, Measured
 from shoal.spec.hierarchy import Range

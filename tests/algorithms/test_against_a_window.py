@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal import Decisions, Delay, KAnonymity, Policy, Window
+from shoal import Delay, KAnonymity, Policy, Window
 from shoal.algorithms import find, names
+from shoal.engine import Decisions
 from shoal.engine.base import Anonymizer
 from shoal.errors import UnsupportedError
 from shoal.spec.hierarchy import Range

@@ -8,19 +8,9 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from shoal import (
-    Castle,
-    Codes,
-    Decisions,
-    Delay,
-    DistinctLDiversity,
-    KAnonymity,
-    Policy,
-    Quasi,
-    Range,
-    Schema,
-    Sensitive,
-)
+from shoal import Delay, DistinctLDiversity, KAnonymity, Policy, Quasi, Range, Schema, Sensitive
+from shoal.algorithms import Castle
+from shoal.engine import Codes, Decisions
 from shoal.engine.base import Outcome
 from shoal.errors import ParameterError
 from shoal.testing.streams import Stream, batch, difference, play, steps

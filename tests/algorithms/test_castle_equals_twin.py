@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Castle, Codes, Decisions, Engine
+from shoal.algorithms import Castle
+from shoal.engine import Codes, Decisions, Engine
 from tests.algorithms import cases
 from tests.naive.castle import NaiveCastle
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Codes
+from shoal.engine import Codes
 from shoal.engine.base import Decisions
 from shoal.engine.space import Space
 from tests.algorithms import test_castle_equals_twin as complete

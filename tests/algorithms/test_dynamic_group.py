@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shoal import Delay, DistinctLDiversity, DynamicGroup, KAnonymity, Policy, TCloseness
+from shoal import Delay, DistinctLDiversity, KAnonymity, Policy, TCloseness
+from shoal.algorithms import DynamicGroup
 from shoal.engine.base import Outcome
 from shoal.errors import ParameterError, UnsupportedError
 from shoal.spec.hierarchy import Range

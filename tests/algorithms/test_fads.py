@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from shoal import Decisions, Delay, Fads, KAnonymity, Policy
+from shoal import Delay, KAnonymity, Policy
+from shoal.algorithms import Fads
+from shoal.engine import Decisions
 from shoal.errors import ParameterError
 from shoal.spec.policy import Missing
 from tests.algorithms.rows import GAP, groups, outcomes, stream

@@ -8,10 +8,11 @@ import numba
 import numpy as np
 import pytest
 
-from shoal import Codes, Delay, DistinctLDiversity, KAnonymity, Policy
+from shoal import Delay, DistinctLDiversity, KAnonymity, Policy
 from shoal.algorithms.fads import Fads
 from shoal.arrow.codec import Codec
 from shoal.datasets import census
+from shoal.engine import Codes
 from shoal.engine.base import Decisions, Engine
 from shoal.engine.kernels import spatial_index
 

@@ -11,20 +11,10 @@ import numba
 import numpy as np
 import pytest
 
-from shoal import (
-    Codes,
-    Decisions,
-    Delay,
-    EntropyLDiversity,
-    KAnonymity,
-    Policy,
-    Quasi,
-    Range,
-    Schema,
-    Sensitive,
-)
+from shoal import Delay, EntropyLDiversity, KAnonymity, Policy, Quasi, Range, Schema, Sensitive
 from shoal.algorithms import fast
 from shoal.algorithms.fast import Fast, FastEngine
+from shoal.engine import Codes, Decisions
 from shoal.engine.base import Engine, Outcome
 from shoal.engine.space import Space
 from shoal.errors import ParameterError, UnsupportedError

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from shoal import Decisions, Delay, DistinctLDiversity, Idea, KAnonymity, Policy
+from shoal import Delay, DistinctLDiversity, KAnonymity, Policy
+from shoal.algorithms import Idea
+from shoal.engine import Decisions
 from shoal.errors import ParameterError
 from shoal.spec.policy import Criterion, Missing
 from tests.algorithms.rows import GAP, groups, outcomes, sides, stream

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal import Decisions, Delay, Iot, KAnonymity, KVarp, Policy
+from shoal import Delay, KAnonymity, Policy
+from shoal.algorithms import Iot, KVarp
+from shoal.engine import Decisions
 from shoal.errors import ParameterError
 from tests.algorithms.rows import GAP, groups, outcomes, stream
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from shoal import Decisions, Delay, DistinctLDiversity, KAnonymity, KVarp, Policy
+from shoal import Delay, DistinctLDiversity, KAnonymity, Policy
+from shoal.algorithms import KVarp
+from shoal.engine import Decisions
 from shoal.errors import ParameterError
 from shoal.spec.policy import Criterion
 from tests.algorithms.rows import GAP, groups, outcomes, stream

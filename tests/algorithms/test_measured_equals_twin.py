@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Codes, Hierarchy, Policy, Quasi, Range, Schema, Sensitive
+from shoal import Hierarchy, Policy, Quasi, Range, Schema, Sensitive
 from shoal.algorithms import find, names
+from shoal.engine import Codes
 from shoal.spec.policy import (
     BasicLikeness,
     BetaLikeness,

@@ -7,18 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal import (
-    Codes,
-    Delay,
-    DistinctLDiversity,
-    KAnonymity,
-    MinDelay,
-    Policy,
-    Quasi,
-    Range,
-    Schema,
-)
+from shoal import Delay, DistinctLDiversity, KAnonymity, Policy, Quasi, Range, Schema
+from shoal.algorithms import MinDelay
 from shoal.algorithms.min_delay import MinDelayEngine, _listed
+from shoal.engine import Codes
 from shoal.engine.base import Engine
 from shoal.engine.kernels.linked_lists import members
 from shoal.spec.policy import EntropyLDiversity, Missing

@@ -1,18 +1,34 @@
-"""Mondrian for k-anonymity and l-diversity."""
+"""Mondrian for whole tables, under each criterion that its variants enforce."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from shoal import Delay, DistinctLDiversity, KAnonymity, Mondrian, Policy, TCloseness
+from shoal import (
+    BasicLikeness,
+    Delay,
+    DeltaDisclosure,
+    DistinctLDiversity,
+    EnhancedLikeness,
+    KAnonymity,
+    Policy,
+    RangeLikeness,
+    SemanticLikeness,
+    TCloseness,
+)
+from shoal.algorithms import DMondrian, LMondrian, Mondrian, TMondrian
 from shoal.engine.base import Outcome
 from shoal.errors import UnsupportedError
+from shoal.spec.criteria import BetaLikeness, Criterion
 from shoal.spec.hierarchy import Hierarchy, Range
 from tests.algorithms.tables import MIXED, SQUARE, groups, keeps_promises, mixed, publish
 from tests.engine.kernels.tables import Table
 
-test_drawn_tables_keep_the_promise = keeps_promises(Mondrian)
+test_drawn_tables_keep_the_promise_of_mondrian = keeps_promises(Mondrian)
+test_drawn_tables_keep_the_promise_of_t_mondrian = keeps_promises(TMondrian)
+test_drawn_tables_keep_the_promise_of_l_mondrian = keeps_promises(LMondrian)
+test_drawn_tables_keep_the_promise_of_d_mondrian = keeps_promises(DMondrian)
 
 
 def test_the_wide_side_is_cut_where_people_are_all_that_counts() -> None:
@@ -64,3 +80,66 @@ def test_a_gap_is_published_as_the_whole_domain() -> None:
 def test_what_it_can_not_keep_is_refused(policy: Policy, said: str) -> None:
     with pytest.raises(UnsupportedError, match=said):
         Mondrian().check(policy)
+
+
+# -- variants with a criterion of their own --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variant", "criterion"),
+    [
+        (TMondrian(), TCloseness(0.2, attribute="ill")),
+        (LMondrian(), BasicLikeness(0.9, attribute="ill")),
+        (DMondrian(), DeltaDisclosure(5.0, attribute="ill")),
+    ],
+)
+def test_a_cut_that_tells_too_much_isnt_made(variant: Mondrian, criterion: Criterion) -> None:
+    assert mixed(variant, KAnonymity(2), criterion) == [[0, 2], [1, 3]]
+
+
+@pytest.mark.parametrize(
+    ("variant", "criterion"),
+    [
+        (TMondrian(), TCloseness(0.25, attribute="ill")),
+        (LMondrian(), BasicLikeness(1.0, attribute="ill")),
+        (DMondrian(), DeltaDisclosure(5.0, attribute="pay")),
+    ],
+)
+def test_a_promise_that_is_easily_kept_changes_nothing(
+    variant: Mondrian, criterion: Criterion
+) -> None:
+    assert mixed(variant, KAnonymity(2), criterion) == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("variant", [TMondrian(), LMondrian(), DMondrian()])
+def test_without_its_criterion_a_variant_is_mondrian(variant: Mondrian) -> None:
+    assert mixed(variant, KAnonymity(2)) == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("variant", "criterion"),
+    [
+        (TMondrian(), DeltaDisclosure(1.0)),
+        (LMondrian(), TCloseness(0.2)),
+        (DMondrian(), TCloseness(0.2)),
+    ],
+)
+def test_the_criterion_of_another_variant_is_refused(
+    variant: Mondrian, criterion: Criterion
+) -> None:
+    with pytest.raises(UnsupportedError, match=f"can't enforce {criterion.name}"):
+        variant.check(Policy(criterion, window="all"))
+
+
+@pytest.mark.parametrize(
+    ("criterion", "cuts"),
+    [
+        # Of two illnesses with a share of one half each, none may have more than 0.85 of a group.
+        (EnhancedLikeness(1.0, attribute="ill"), [[0, 2], [1, 3]]),
+        (SemanticLikeness(1.0, attribute="ill"), [[0, 2], [1, 3]]),
+        # All have the same pay, which is known already.
+        (RangeLikeness(1.0, attribute="pay", epsilon=1.0), [[0, 1], [2, 3]]),
+    ],
+)
+def test_all_forms_of_likeness_are_kept(criterion: BetaLikeness, cuts: list[list[int]]) -> None:
+    assert mixed(LMondrian(), KAnonymity(2), criterion) == cuts

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal import Codes, Delay, Hierarchy, KAnonymity, Policy, Quasi, Schema
+from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Schema
 from shoal.algorithms import find
+from shoal.engine import Codes
 from shoal.engine.base import Outcome
 
 PETS = Hierarchy.from_dict({"*": {"Mammal": ["Cat", "Dog"], "Bird": ["Owl", "Jay"]}})

@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
-from shoal import algorithms
-from shoal.algorithms._support import check_support
+from shoal.algorithms import registry
 from shoal.algorithms.castle import Castle
 from shoal.algorithms.fast import Fast
+from shoal.algorithms.registry import check_support
 from shoal.errors import UnsupportedError
 from shoal.spec.policy import Criterion, Delay, EntropyLDiversity, KAnonymity, Policy
 
@@ -31,9 +31,9 @@ def test_an_anonymizer_refuses_what_it_can_not_enforce(monkeypatch):
         name = "lucky"
         enforces = (KAnonymity, Luck)
 
-    find = algorithms.find
-    monkeypatch.setattr(algorithms, "names", lambda: ["castle", "lucky"])
-    monkeypatch.setattr(algorithms, "find", lambda name: Lucky if name == "lucky" else find(name))
+    find = registry.find
+    monkeypatch.setattr(registry, "names", lambda: ["castle", "lucky"])
+    monkeypatch.setattr(registry, "find", lambda name: Lucky if name == "lucky" else find(name))
     with pytest.raises(UnsupportedError, match=r"can't enforce luck. These can: lucky"):
         check_support(Castle(), policy)
 
@@ -46,9 +46,9 @@ def test_who_would_refuse_for_another_reason_is_not_named(monkeypatch):
         def check(self, policy):
             raise UnsupportedError("'picky' never can")
 
-    find = algorithms.find
-    monkeypatch.setattr(algorithms, "names", lambda: ["castle", "fast", "picky"])
-    monkeypatch.setattr(algorithms, "find", lambda name: Picky if name == "picky" else find(name))
+    find = registry.find
+    monkeypatch.setattr(registry, "names", lambda: ["castle", "fast", "picky"])
+    monkeypatch.setattr(registry, "find", lambda name: Picky if name == "picky" else find(name))
     policy = Policy(EntropyLDiversity(3), delay=Delay(rows=5))
     with pytest.raises(UnsupportedError, match=r"'fast' can't enforce entropy.* can: castle\.$"):
         check_support(Fast(), policy)

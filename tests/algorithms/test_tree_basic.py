@@ -10,7 +10,7 @@ import numba
 import numpy as np
 import pytest
 
-from shoal import TreeBasic
+from shoal.algorithms import TreeBasic
 from shoal.engine.rtree import queue
 from shoal.errors import ParameterError
 from tests.algorithms.leaves import (

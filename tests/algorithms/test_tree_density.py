@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from shoal import Delay, DistinctLDiversity, TreeDensity, TreeFull
+from shoal import Delay, DistinctLDiversity
+from shoal.algorithms import TreeDensity, TreeFull
 from shoal.engine.rtree.leaves import weigh_all
 from shoal.errors import JobError, ParameterError
 from shoal.job import Job

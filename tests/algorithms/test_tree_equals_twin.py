@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Engine
-from shoal.algorithms.tree_basic import TreeBasic
-from shoal.algorithms.tree_density import TreeDensity
-from shoal.algorithms.tree_full import TreeFull
+from shoal.algorithms.tree import TreeBasic, TreeDensity, TreeFull
+from shoal.engine import Engine
 from shoal.engine.rtree.tree import FAN_OUT
 from tests.algorithms import cases, waiting_cases
 from tests.algorithms.trees import TWINS

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal import Delay, DistinctLDiversity, TreeFull
+from shoal import Delay, DistinctLDiversity
+from shoal.algorithms import TreeFull
 from shoal.testing.streams import joined
 from tests.algorithms.leaves import (
     alive,

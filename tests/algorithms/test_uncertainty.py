@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from shoal import Castle, Codes, Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema
-from shoal.algorithms import find, names
+from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema
+from shoal.algorithms import Castle, find, names
+from shoal.engine import Codes
 from shoal.engine.base import Decisions, Outcome
 from shoal.errors import CheckpointError
 from shoal.spec.policy import Missing

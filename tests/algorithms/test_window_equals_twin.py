@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Codes, Decisions, Engine
 from shoal.algorithms import find, names
+from shoal.engine import Codes, Decisions, Engine
 from shoal.spec.policy import TCloseness
 from tests.algorithms import cases
 from tests.algorithms.world import TWINS

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from shoal import Codes, Decisions, Engine, Policy, Quasi, Range, Schema
+from shoal import Policy, Quasi, Range, Schema
+from shoal.engine import Codes, Decisions, Engine
 from tests.algorithms import cases
 from tests.naive.castle import Decision
 from tests.naive.forcing import NaiveForcing

@@ -8,19 +8,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pytest
 
-from shoal import (
-    Castle,
-    Codes,
-    Delay,
-    Hierarchy,
-    KAnonymity,
-    Policy,
-    Quasi,
-    Range,
-    Schema,
-    Sensitive,
-    Space,
-)
+from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Sensitive
+from shoal.algorithms import Castle
+from shoal.engine import Codes, Space
 from shoal.engine.base import (
     Anonymizer,
     BoxEngine,

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Codes, Decisions, Hierarchy, Policy
+from shoal import Hierarchy, Policy
 from shoal.algorithms import find, names
+from shoal.engine import Codes, Decisions
 from shoal.engine.base import Out, Outcome
 from shoal.engine.by_window import ByWindow, ByWindowEngine
 from shoal.engine.kernels.arrays import Ints

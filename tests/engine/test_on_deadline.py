@@ -8,18 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal import (
-    Anonymizer,
-    Delay,
-    DistinctLDiversity,
-    EntropyLDiversity,
-    Fads,
-    Idea,
-    Iot,
-    KAnonymity,
-    KVarp,
-    Policy,
-)
+from shoal import Delay, DistinctLDiversity, EntropyLDiversity, KAnonymity, Policy
+from shoal.algorithms import Fads, Idea, Iot, KVarp
+from shoal.engine import Anonymizer
 from shoal.engine.base import Outcome
 from shoal.errors import UnsupportedError
 from shoal.spec.policy import Missing

@@ -5,18 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal import (
-    Codes,
-    Delay,
-    Hierarchy,
-    KAnonymity,
-    Policy,
-    Quasi,
-    Range,
-    Schema,
-    Sensitive,
-    Space,
-)
+from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Sensitive
+from shoal.engine import Codes, Space
 from shoal.engine.kernels.measured import (
     BASIC,
     DISCLOSURE,

@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 from shoal import (
-    Anonymizer,
-    Codes,
     Delay,
     DistinctLDiversity,
-    Engine,
     KAnonymity,
     Policy,
     Quasi,
@@ -23,7 +20,8 @@ from shoal import (
     TCloseness,
 )
 from shoal.algorithms import find
-from shoal.algorithms._support import check_support
+from shoal.algorithms.registry import check_support
+from shoal.engine import Anonymizer, Codes, Engine
 from shoal.engine.groups import may_be_group
 from shoal.engine.kernels import held
 from shoal.engine.space import Space

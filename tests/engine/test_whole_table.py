@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal import Codes, Engine
 from shoal.algorithms import find, names
+from shoal.engine import Codes, Engine
 from shoal.engine.base import Outcome
 from shoal.errors import ParameterError
 from shoal.spec.criteria import Criterion, EnhancedLikeness, KAnonymity, TCloseness

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
+from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
+from shoal.engine import Codes
 from shoal.spec.hierarchy import Domain, Hierarchy
 
 __all__ = ["EXAMPLES", "FIGURE_1", "IDEA_STREAM", "TABLE_2_BEGIN", "TABLE_2_END", "Example"]

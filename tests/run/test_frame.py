@@ -14,7 +14,6 @@ import pytest
 
 import shoal
 from shoal import (
-    Castle,
     Delay,
     DeltaDisclosure,
     DistinctLDiversity,
@@ -33,6 +32,7 @@ from shoal import (
     algorithms,
     anonymize,
 )
+from shoal.algorithms import Castle
 from shoal.audit import audit
 from shoal.errors import (
     DataError,

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal import Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Space
+from shoal import Hierarchy, KAnonymity, Policy, Quasi, Range, Schema
 from shoal.arrow.codec import Codec
+from shoal.engine import Space
 from tests.world import people, read, shoal, write, write_job
 
 #: A minute past midnight, in 2024.

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Space
+from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema
 from shoal.arrow.codec import Codec
 from shoal.datasets import census
+from shoal.engine import Space
 from shoal.engine.space import Loss
 from shoal.errors import CheckpointError, ParameterError
 from shoal.spark.places import MOST_SHARDS, Cut, Places

@@ -13,9 +13,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Space
+from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema
 from shoal.arrow.codec import Codec
 from shoal.datasets import adult, census
+from shoal.engine import Space
 from shoal.errors import ParameterError
 from shoal.spark.places import Cut, Places, Tree
 from shoal.spark.routing import shard_of, shard_sql

@@ -12,21 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from shoal import (
-    Castle,
-    Codes,
-    Decisions,
-    Delay,
-    Hierarchy,
-    Quasi,
-    Range,
-    Schema,
-    Sensitive,
-)
-from shoal.algorithms import find
+from shoal import Delay, Hierarchy, Quasi, Range, Schema, Sensitive
+from shoal.algorithms import Castle, find
 from shoal.algorithms.castle import CastleEngine
-from shoal.algorithms.sabre_ak import SabreAk
-from shoal.algorithms.sabre_w import SabreW
+from shoal.algorithms.sabre import SabreAk, SabreW
+from shoal.engine import Codes, Decisions
 from shoal.engine.base import Anonymizer, Engine, Out
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space

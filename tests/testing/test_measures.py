@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import KAnonymity, Policy, Quasi, Range, Schema, Sensitive, Space, Window
+from shoal import KAnonymity, Policy, Quasi, Range, Schema, Sensitive, Window
+from shoal.engine import Space
 from shoal.engine.kernels.measured import all_measured
 from shoal.engine.kernels.window_counts import window_counts_of
 from shoal.spec.criteria import (

@@ -1,47 +1,24 @@
-"""The anonymizers. One file is one algorithm; whatever is in this folder is found by itself.
+"""The anonymizers: one mechanism, one file. `registry` finds them.
 
->>> find("castle")().clusters
-50
+``from shoal.algorithms import Castle`` imports the module of `Castle` and no other. Type checkers
+read ``__init__.pyi``, which ``python -m tests.generated`` writes from the registry.
+
+>>> from shoal.algorithms import Castle, find
+>>> find("castle") is Castle
+True
 """
 
-from __future__ import annotations
+from shoal.algorithms.registry import check_support, entries, find, names
 
-import importlib
-import pkgutil
-from functools import cache
-
-from shoal.engine.base import Anonymizer
-from shoal.errors import ParameterError, did_you_mean
-
-__all__ = ["find", "names"]
+__all__ = ["check_support", "find", "names"]
 
 
-@cache
-def names() -> tuple[str, ...]:
-    """The names of all anonymizers, in alphabetical order."""
-    return tuple(
-        sorted(
-            module.name.replace("_", "-")
-            for module in pkgutil.iter_modules(__path__)
-            if not module.name.startswith("_")
-        )
-    )
+def __getattr__(name):  # type: ignore[no-untyped-def]
+    for entry in entries():
+        if entry.class_name == name:
+            return entry.load()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def find(name: str) -> type[Anonymizer]:
-    """The anonymizer of that name."""
-    if name not in names():
-        raise ParameterError(
-            "algorithm.name", "isn't the name of an anonymizer", got=repr(name),
-            fix=did_you_mean(name, names()),
-        )  # fmt: skip
-    module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
-    return next(
-        found
-        for found in vars(module).values()
-        if isinstance(found, type) and issubclass(found, Anonymizer) and _is_called(found, name)
-    )
-
-
-def _is_called(anonymizer: type[Anonymizer], name: str) -> bool:
-    return getattr(anonymizer, "name", None) == name
+def __dir__():  # type: ignore[no-untyped-def]
+    return sorted([*__all__, *(entry.class_name for entry in entries())])

@@ -1,8 +1,11 @@
-"""BUREL: beta-likeness for a table, by buckets of sensitive values and a space-filling curve.
+"""BUREL: beta-likeness by buckets of sensitive values and a space-filling curve.
 
-Values that may be about equally frequent share a bucket; a group takes of each bucket so few rows
-that even its rarest value can't become too frequent. It takes rows that lie near each other on the
-Hilbert curve.
+Values that may be about equally frequent share a bucket. A group takes so few rows of each bucket
+that even the rarest value of the bucket can't become too frequent in it, and chooses rows that lie
+near each other on the Hilbert curve.
+
+`BurelW` works on the windows of a stream. Relative gains don't add up over a window as distances
+do, so every group is compared with its window directly.
 """
 
 from __future__ import annotations
@@ -11,58 +14,21 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.engine.buckets import burel_parts
+from shoal.engine.by_window import ByWindow
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
-from shoal.engine.whole_table import WholeTable
+from shoal.engine.whole_table import Partitioner, WholeTable
 from shoal.spec.policy import BetaLikeness, Criterion, KAnonymity, LDiversity
 
-__all__ = ["Burel"]
+__all__ = ["Burel", "BurelW"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Burel(WholeTable):
-    """BUREL, for whole tables.
-
-    Of k and l, and of further attributes, is taken care by merging groups that break the promise
-    with near ones.
-
-    Parameters
-    ----------
-    look
-        How many rows, near along the curve, are looked at for each one that a group takes; of these
-        the nearest are taken. 1 takes what is nearest along the curve.
-    loss
-        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
-
-    >>> import numpy as np
-    >>> from shoal import Codes, EnhancedLikeness, Hierarchy, KAnonymity, Policy, Quasi, Range
-    >>> from shoal import Schema, Sensitive
-    >>> illness = Hierarchy.flat(["cold", "flu"])
-    >>> schema = Schema(
-    ...     subject=None, quasi=[Quasi("age", Range(0, 100))], sensitive=[Sensitive("ill", illness)]
-    ... )
-    >>> policy = Policy(KAnonymity(2), EnhancedLikeness(1.0), window="all")
-    >>> engine = Burel().start(schema, policy, seed=b"1")
-    >>> ages = np.array([[20.0], [70.0], [22.0], [71.0]])
-    >>> ill = np.array([[0], [0], [1], [1]])
-    >>> nothing_yet = engine.push(Codes(ages, np.arange(4), ill, np.full(4, np.nan)))
-    >>> decided = engine.flush()
-    >>> for n, lo, hi in sorted(zip(decided.n_rows, decided.lo[:, 0], decided.hi[:, 0])):
-    ...     print(f"{n} people from {lo} to {hi}")
-    2 people from 20.0 to 22.0
-    2 people from 70.0 to 71.0
-
-    References
-    ----------
-    Chapter 4 of J. Cao's thesis, NUS, 2010.
-    """
-
-    name: ClassVar[str] = "burel"
+class _Burel(Partitioner):
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, BetaLikeness)
-    reference: ClassVar[str] = "Cao: BUREL (chapter 4 of his thesis, NUS 2010)"
 
     look: int = 8
 
@@ -70,5 +36,60 @@ class Burel(WholeTable):
         self._at_least(1, "look")
 
     def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
-        """Groups like the window, filled along the curve."""
+        """Form groups like the table or window, filled along the curve."""
         return burel_parts(space.sides, limits, rows, random, self.look)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Burel(_Burel, WholeTable):
+    """BUREL, for whole tables.
+
+    Groups that miss k, l or the likeness of a further attribute are merged with near ones.
+
+    Parameters
+    ----------
+    look
+        How many rows, near along the curve, are considered for each one that a group takes; the
+        nearest of them are taken. 1 takes what is nearest along the curve.
+    loss
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
+
+    >>> import pyarrow as pa
+    >>> from shoal import EnhancedLikeness, Policy, Quasi, Range, Schema, Sensitive, anonymize
+    >>> patients = pa.table({"age": [20, 70, 22, 71], "ill": ["flu", "flu", "cold", "cold"]})
+    >>> schema = Schema(None, [Quasi("age", Range(0, 100))], [Sensitive("ill")])
+    >>> policy = Policy(EnhancedLikeness(0.5), window="all")
+    >>> sorted(anonymize(patients, schema, policy, Burel())["age"].to_pylist())
+    ['[20, 22]', '[20, 22]', '[70, 71]', '[70, 71]']
+
+    References
+    ----------
+    Chapter 4 of J. Cao's thesis, NUS, 2010.
+    """
+
+    name: ClassVar[str] = "burel"
+    reference: ClassVar[str] = "Cao: BUREL (chapter 4 of his thesis, NUS 2010)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BurelW(_Burel, ByWindow):
+    """BUREL for streams, window by window.
+
+    The knobs are those of `Burel`.
+
+    >>> import pyarrow as pa
+    >>> from shoal import EnhancedLikeness, Policy, Quasi, Range, Schema, Sensitive, Window
+    >>> from shoal import anonymize
+    >>> patients = pa.table({"age": [20, 70, 22, 71], "ill": ["flu", "flu", "cold", "cold"]})
+    >>> schema = Schema(None, [Quasi("age", Range(0, 100))], [Sensitive("ill")])
+    >>> policy = Policy(EnhancedLikeness(0.5), window=Window(rows=4, advance=2))
+    >>> sorted(anonymize(patients, schema, policy, BurelW())["age"].to_pylist())
+    ['[20, 22]', '[20, 22]', '[70, 71]', '[70, 71]']
+
+    References
+    ----------
+    §6.6 of J. Cao's thesis, NUS, 2010.
+    """
+
+    name: ClassVar[str] = "burel-w"
+    reference: ClassVar[str] = "Cao: BUREL (§6.6 of his thesis, NUS 2010)"

@@ -80,7 +80,8 @@ class Castle(HoldingAnonymizer):
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
     >>> import numpy as np
-    >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
+    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
+    >>> from shoal.engine import Codes
     >>> schema = Schema(subject="person", quasi=[Quasi("age", Range(0, 100))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=2))
     >>> engine = Castle().start(schema, policy, seed=b"1")

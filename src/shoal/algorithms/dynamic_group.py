@@ -37,7 +37,8 @@ class DynamicGroup(WholeTable):
         together doesn't depend on it, but for groups that have to be merged.
 
     >>> import numpy as np
-    >>> from shoal import Codes, KAnonymity, Policy, Quasi, Range, Schema
+    >>> from shoal import KAnonymity, Policy, Quasi, Range, Schema
+    >>> from shoal.engine import Codes
     >>> schema = Schema("person", [Quasi("age", Range(0, 100))])
     >>> engine = DynamicGroup().start(schema, Policy(KAnonymity(2), window="all"), seed=b"1")
     >>> ages, people = np.array([[20.0], [70.0], [22.0], [71.0]]), np.array([1, 2, 3, 4])

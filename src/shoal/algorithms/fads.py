@@ -48,7 +48,8 @@ class Fads(HoldingAnonymizer):
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
     >>> import numpy as np
-    >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
+    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
+    >>> from shoal.engine import Codes
     >>> schema = Schema(subject="person", quasi=[Quasi("age", Range(0, 100))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=3))
     >>> engine = Fads().start(schema, policy, seed=b"1")

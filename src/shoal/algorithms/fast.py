@@ -79,7 +79,8 @@ class Fast(Anonymizer):
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
     >>> import numpy as np
-    >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
+    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
+    >>> from shoal.engine import Codes
     >>> schema = Schema(subject="person", quasi=[Quasi("age", Range(0, 100))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=3))
     >>> engine = Fast(workers=2, block=2).start(schema, policy, seed=b"1")

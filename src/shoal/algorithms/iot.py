@@ -33,7 +33,8 @@ class Iot(ByPartition):
         As in `shoal.algorithms.idea.Idea`.
 
     >>> import numpy as np
-    >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
+    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
+    >>> from shoal.engine import Codes
     >>> quasi = [Quasi("age", Range(0, 100)), Quasi("weight", Range(0, 200))]
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=3), missing="maybe")
     >>> engine = Iot().start(Schema(subject="person", quasi=quasi), policy, seed=b"1")

@@ -43,7 +43,8 @@ class MinDelay(WaitingAnonymizer):
         How loss is measured; see `Space`.
 
     >>> import numpy as np
-    >>> from shoal import Codes, Delay, KAnonymity, Policy, Quasi, Range, Schema
+    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
+    >>> from shoal.engine import Codes
     >>> schema = Schema(subject="person", quasi=[Quasi("age", Range(0, 100))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=10))
     >>> engine = MinDelay().start(schema, policy, seed=b"1")

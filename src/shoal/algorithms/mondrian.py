@@ -1,6 +1,8 @@
-"""Mondrian: a table cut in two at a median, and each half again, while both have enough people.
+"""Mondrian: cut the rows in two at a median, and each half again, while both keep the policy.
 
-The attribute is cut whose side of the box loses most; if that can't be, the next one.
+The attribute whose side of the box loses most is cut first; if no cut of it keeps the policy, the
+next one. The variants differ in the criterion that both halves must meet against the whole table
+(t-closeness, beta-likeness, delta-disclosure), and `TMondrianW` cuts the windows of a stream.
 """
 
 from __future__ import annotations
@@ -8,20 +10,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from shoal.engine.by_window import ByWindow
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.median import median_parts
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
-from shoal.engine.whole_table import WholeTable
-from shoal.spec.policy import Criterion, KAnonymity, LDiversity
+from shoal.engine.whole_table import Partitioner, WholeTable
+from shoal.spec.policy import (
+    BetaLikeness,
+    Criterion,
+    DeltaDisclosure,
+    KAnonymity,
+    LDiversity,
+    TCloseness,
+)
 
-__all__ = ["Mondrian"]
+__all__ = ["DMondrian", "LMondrian", "Mondrian", "TMondrian", "TMondrianW"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mondrian(WholeTable):
+class _MedianCuts(Partitioner):
+    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
+        """Cut rows at medians."""
+        return median_parts(space.sides, limits, rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mondrian(_MedianCuts, WholeTable):
     """Strict multidimensional Mondrian for k-anonymity and l-diversity, for whole tables.
 
     Parameters
@@ -30,18 +47,13 @@ class Mondrian(WholeTable):
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
         The attribute that loses most is cut first.
 
-    >>> import numpy as np
-    >>> from shoal import Codes, KAnonymity, Policy, Quasi, Range, Schema
-    >>> schema = Schema("person", [Quasi("age", Range(0, 100))])
-    >>> engine = Mondrian().start(schema, Policy(KAnonymity(2), window="all"), seed=b"1")
-    >>> ages, people = np.array([[20.0], [70.0], [22.0], [71.0]]), np.array([1, 2, 3, 4])
-    >>> values = np.empty((4, 0), np.int64)
-    >>> _ = engine.push(Codes(ages, people, values, np.full(4, np.nan)))
-    >>> decided = engine.flush()
-    >>> for n, lo, hi in zip(decided.n_subjects, decided.lo, decided.hi):
-    ...     print(f"{n} people in {lo} to {hi}")
-    2 people in [20.] to [22.]
-    2 people in [70.] to [71.]
+    >>> import pyarrow as pa
+    >>> from shoal import KAnonymity, Policy, Quasi, Range, Schema, anonymize
+    >>> people = pa.table({"name": ["Ann", "Bob", "Cem", "Dan"], "age": [20, 70, 22, 71]})
+    >>> schema = Schema("name", [Quasi("age", Range(0, 100))])
+    >>> policy = Policy(KAnonymity(2), window="all")
+    >>> anonymize(people, schema, policy, Mondrian())["age"].to_pylist()
+    ['[20, 22]', '[20, 22]', '[70, 71]', '[70, 71]']
 
     References
     ----------
@@ -52,6 +64,107 @@ class Mondrian(WholeTable):
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity)
     reference: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan: Mondrian (ICDE 2006)"
 
-    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
-        """Rows cut at medians."""
-        return median_parts(space.sides, limits, rows)
+
+@dataclass(frozen=True, kw_only=True)
+class TMondrian(Mondrian):
+    """Mondrian for t-closeness, for whole tables.
+
+    The sensitive values of both halves of a cut must be within t of those of the table. The knobs
+    are those of `Mondrian`.
+
+    >>> import pyarrow as pa
+    >>> from shoal import Policy, Quasi, Range, Schema, Sensitive, TCloseness, anonymize
+    >>> pay = pa.table({"age": [20, 70, 22, 71], "pay": [1, 1, 5, 5]})
+    >>> schema = Schema(None, [Quasi("age", Range(0, 100))], [Sensitive("pay", Range(0, 9))])
+    >>> policy = Policy(TCloseness(0.2), window="all")
+    >>> anonymize(pay, schema, policy, TMondrian())["age"].to_pylist()
+    ['[20, 22]', '[20, 22]', '[70, 71]', '[70, 71]']
+
+    References
+    ----------
+    N. Li, T. Li, S. Venkatasubramanian, "Closeness: A New Privacy Measure for Data Publishing",
+    IEEE TKDE 22(7), 2010.
+    """
+
+    name: ClassVar[str] = "t-mondrian"
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
+    reference: ClassVar[str] = "Li, Li, Venkatasubramanian: t-closeness (IEEE TKDE 2010)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LMondrian(Mondrian):
+    """Mondrian for beta-likeness in all of its forms, for whole tables.
+
+    No sensitive value may be much more frequent in a half than it is in the table. The knobs are
+    those of `Mondrian`.
+
+    >>> import pyarrow as pa
+    >>> from shoal import EnhancedLikeness, Policy, Quasi, Range, Schema, Sensitive, anonymize
+    >>> ill = pa.table({"age": [20, 70, 22, 71], "ill": ["flu", "flu", "cold", "cold"]})
+    >>> schema = Schema(None, [Quasi("age", Range(0, 100))], [Sensitive("ill")])
+    >>> policy = Policy(EnhancedLikeness(0.5), window="all")
+    >>> anonymize(ill, schema, policy, LMondrian())["age"].to_pylist()
+    ['[20, 22]', '[20, 22]', '[70, 71]', '[70, 71]']
+
+    References
+    ----------
+    J. Cao, "Privacy-preserving data publication for static and streaming data", thesis, NUS, 2010,
+    section 4.4.2.
+    """
+
+    name: ClassVar[str] = "l-mondrian"
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, BetaLikeness)
+    reference: ClassVar[str] = "Cao: LMondrian (thesis, NUS 2010, section 4.4.2)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DMondrian(Mondrian):
+    """Mondrian for delta-disclosure privacy, for whole tables.
+
+    No sensitive value may be much more or much less frequent in a half than it is in the table;
+    so each half has all values. The knobs are those of `Mondrian`.
+
+    >>> import pyarrow as pa
+    >>> from shoal import DeltaDisclosure, Policy, Quasi, Range, Schema, Sensitive, anonymize
+    >>> ill = pa.table({"age": [20, 70, 22, 71], "ill": ["flu", "flu", "cold", "cold"]})
+    >>> schema = Schema(None, [Quasi("age", Range(0, 100))], [Sensitive("ill")])
+    >>> policy = Policy(DeltaDisclosure(0.5), window="all")
+    >>> anonymize(ill, schema, policy, DMondrian())["age"].to_pylist()
+    ['[20, 22]', '[20, 22]', '[70, 71]', '[70, 71]']
+
+    References
+    ----------
+    J. Brickell, V. Shmatikov, "The Cost of Privacy: Destruction of Data-Mining Utility in
+    Anonymized Data Publishing", KDD 2008; DMondrian in J. Cao's thesis, NUS, 2010, section 4.4.2.
+    """
+
+    name: ClassVar[str] = "d-mondrian"
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, DeltaDisclosure)
+    reference: ClassVar[str] = "Brickell, Shmatikov: delta-disclosure (KDD 2008)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TMondrianW(_MedianCuts, ByWindow):
+    """Mondrian for (omega, t)-closeness, for streams, window by window.
+
+    The sensitive values of both halves of a cut must be within t of those of the window. The knobs
+    are those of `Mondrian`.
+
+    >>> import pyarrow as pa
+    >>> from shoal import Policy, Quasi, Range, Schema, Sensitive, TCloseness, Window, anonymize
+    >>> pay = pa.table({"age": [20, 70, 22, 71], "pay": [1, 1, 5, 5]})
+    >>> schema = Schema(None, [Quasi("age", Range(0, 100))], [Sensitive("pay", Range(0, 9))])
+    >>> policy = Policy(TCloseness(0.2), window=Window(rows=4, advance=2))
+    >>> anonymize(pay, schema, policy, TMondrianW())["age"].to_pylist()
+    ['[20, 22]', '[20, 22]', '[70, 71]', '[70, 71]']
+
+    References
+    ----------
+    N. Li, T. Li, S. Venkatasubramanian, "Closeness: A New Privacy Measure for Data Publishing",
+    IEEE TKDE 22(7), 2010; J. Cao, "Privacy-preserving data publication for static and streaming
+    data", thesis, NUS, 2010, section 6.5.
+    """
+
+    name: ClassVar[str] = "t-mondrian-w"
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
+    reference: ClassVar[str] = "Cao: tMondrian_W (thesis, NUS 2010, section 6.5)"

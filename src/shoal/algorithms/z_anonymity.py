@@ -40,7 +40,8 @@ class ZAnonymizer(Anonymizer):
         How often in a window's length the share of such subjects is estimated; 0: never.
 
     >>> import numpy as np
-    >>> from shoal import Codes, Policy, Quasi, Schema, Window
+    >>> from shoal import Policy, Quasi, Schema, Window
+    >>> from shoal.engine import Codes
     >>> from shoal.spec.ladder import Open
     >>> schema = Schema("user", [Quasi("site", Open())], time="at")
     >>> policy = Policy(ZAnonymity(3), window=Window(seconds=60))

@@ -1,4 +1,4 @@
-"""``shoal algorithms``: what there is."""
+"""``shoal algorithms``: list the anonymizers."""
 
 from __future__ import annotations
 
@@ -6,40 +6,45 @@ import dataclasses
 import inspect
 import json
 
-from shoal import algorithms as registry
+from shoal.algorithms import registry
 from shoal.cli.terminal import tell
+from shoal.engine import Anonymizer
 from shoal.spec.criteria import described
 
-__all__ = ["algorithms"]
+__all__ = ["algorithms", "summary"]
 
 
 def algorithms(*, as_json: bool) -> int:
-    """List the anonymizers."""
-    entries = []
-    for name in registry.names():
-        recipe = registry.find(name)
-        entries.append(
-            {
-                "name": name,
-                "summary": (inspect.getdoc(recipe) or "").partition("\n")[0],
-                "enforces": [described(criterion) for criterion in recipe.enforces],
-                "needs_delay": recipe.needs_delay,
-                "knobs": {field.name: field.default for field in dataclasses.fields(recipe)},
-                "reference": recipe.reference,
-            }
-        )
+    """List the anonymizers: what each enforces, its knobs and where it comes from."""
+    found = [entry.load() for entry in registry.entries()]
     if as_json:
-        tell(json.dumps(entries))
+        tell(json.dumps([_as_dict(anonymizer) for anonymizer in found]))
         return 0
-    for entry in entries:
-        tell(f"{entry['name']}: {entry['summary']}")
-        tell(f"  enforces   {', '.join(entry['enforces'])}")  # type: ignore[arg-type]
-        knobs = entry["knobs"].items()  # type: ignore[attr-defined]
-        tell(f"  knobs      {', '.join(_toml(knob, value) for knob, value in knobs)}")
-        tell(f"  reference  {entry['reference']}")
+    for anonymizer in found:
+        knobs = (_toml(field.name, field.default) for field in dataclasses.fields(anonymizer))
+        tell(f"{anonymizer.name}: {summary(anonymizer)}")
+        tell(f"  enforces   {', '.join(map(described, anonymizer.enforces))}")
+        tell(f"  knobs      {', '.join(knobs)}")
+        tell(f"  reference  {anonymizer.reference}")
     return 0
 
 
+def _as_dict(anonymizer: type[Anonymizer]) -> dict[str, object]:
+    return {
+        "name": anonymizer.name,
+        "summary": summary(anonymizer),
+        "enforces": [described(criterion) for criterion in anonymizer.enforces],
+        "needs_delay": anonymizer.needs_delay,
+        "knobs": {field.name: field.default for field in dataclasses.fields(anonymizer)},
+        "reference": anonymizer.reference,
+    }
+
+
+def summary(anonymizer: type[Anonymizer]) -> str:
+    """Return the first line of an anonymizer's docstring."""
+    return (inspect.getdoc(anonymizer) or "").partition("\n")[0]
+
+
 def _toml(knob: str, value: object) -> str:
-    # TOML has no word for nothing: what has no default is left out of a job.
+    # TOML has no null: what has no default is left out of a job.
     return f"{knob} unset" if value is None else f"{knob} = {json.dumps(value)}"

@@ -28,7 +28,7 @@ from typing import Any, Literal, TypeVar, get_args
 import pydantic
 
 from shoal import algorithms
-from shoal.algorithms._support import check_support
+from shoal.algorithms.registry import check_support
 from shoal.arrow.labels import Labels
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import algorithms
-from shoal.algorithms._support import check_support
+from shoal.algorithms.registry import check_support
 from shoal.arrow.labels import Numeric
 from shoal.arrow.release import Publish, Suppressed
 from shoal.engine.base import Anonymizer

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Delay, KAnonymity, Policy, Range, Schema, Space
+from shoal import Delay, KAnonymity, Policy, Range, Schema
+from shoal.engine import Space
 from shoal.engine.kernels.boxes import (
     box_loss,
     cover,

@@ -10,7 +10,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Hierarchy, Policy, Quasi, Range, Schema, Sensitive, Space, TCloseness
+from shoal import Hierarchy, Policy, Quasi, Range, Schema, Sensitive, TCloseness
+from shoal.engine import Space
 from shoal.engine.kernels.emd import Trees, node_sums, ordered_emd, tree_emd
 from shoal.spec.hierarchy import Domain
 from shoal.testing.strategies import hierarchies

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import KAnonymity, Policy, Quasi, Range, Schema, Space
+from shoal import KAnonymity, Policy, Quasi, Range, Schema
+from shoal.engine import Space
 from shoal.engine.kernels.fill_groups import BucketOrder, along_curve, bucket_order, by_distance
 from shoal.engine.kernels.hilbert import centres, hilbert
 from shoal.engine.kernels.rng import below, seeded

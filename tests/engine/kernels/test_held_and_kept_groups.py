@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal import Policy, Quasi, Range, Schema, Sensitive, Space
+from shoal import Policy, Quasi, Range, Schema, Sensitive
+from shoal.engine import Space
 from shoal.engine.kernels import held, kept_groups
 from shoal.engine.kernels.arrays import power_of_two
 from shoal.engine.kernels.boxes import Box

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Space
+from shoal import Hierarchy, KAnonymity, Policy, Quasi, Range, Schema
+from shoal.engine import Space
 from shoal.engine.kernels.hilbert import centres, curve_bits, hilbert, hilbert_index
 from tests.naive import hilbert as naive
 from tests.naive.centres import Centres

@@ -18,8 +18,8 @@ from shoal import (
     Range,
     Schema,
     Sensitive,
-    Space,
 )
+from shoal.engine import Space
 from shoal.engine.kernels import held, held_columns
 from shoal.engine.kernels.neighbours import group_around
 from shoal.engine.kernels.partitions import attribute_distance, partitions, spread, united

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Policy, Quasi, Range, Schema, Sensitive, Space
+from shoal import Policy, Quasi, Range, Schema, Sensitive
+from shoal.engine import Space
 from shoal.engine.kernels.array_tools import by_first
 from shoal.engine.kernels.predicate import any_diversity, count_subjects, match, meets, needed
 from shoal.spec.policy import (

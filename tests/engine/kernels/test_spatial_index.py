@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Space
+from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema
+from shoal.engine import Space
 from shoal.engine.kernels import held, held_columns, spatial_index
 from shoal.engine.kernels.boxes import distances_from, least_losses
 

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Hierarchy, Policy, Quasi, Range, Schema, Sensitive, Space
+from shoal import Hierarchy, Policy, Quasi, Range, Schema, Sensitive
+from shoal.engine import Space
 from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.rng import seeded
 from shoal.engine.kernels.split import by_subjects, by_values, repair_parts

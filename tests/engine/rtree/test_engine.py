@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from shoal import (
-    Codes,
     Delay,
     DistinctLDiversity,
     EntropyLDiversity,
@@ -20,6 +19,7 @@ from shoal import (
     Range,
     Schema,
 )
+from shoal.engine import Codes
 from shoal.engine.rtree.engine import TreeEngine
 from shoal.errors import JobError, ParameterError, UnsupportedError
 from shoal.job import Job

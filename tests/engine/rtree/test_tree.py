@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shoal import Hierarchy, KAnonymity, Policy, Quasi, Range, Schema, Space
+from shoal import Hierarchy, KAnonymity, Policy, Quasi, Range, Schema
+from shoal.engine import Space
 from shoal.engine.kernels import counter
 from shoal.engine.kernels.arrays import Records
 from shoal.engine.kernels.boxes import Sides, box_loss, join

@@ -1,6 +1,6 @@
 """Runs of the R-tree family: rows come, coins are flipped, leaves leave.
 
-Recipes differ in what a leaf's chance to be published depends on, and in whether rows are held
+Algorithms differ in what a leaf's chance to be published depends on, and in whether rows are held
 back. Everything else is here.
 
 Reference: Zhou et al., EDBT 2009, Algorithms 1 and 2.
@@ -9,25 +9,21 @@ Reference: Zhou et al., EDBT 2009, Algorithms 1 and 2.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from shoal.engine.base import Engine, Out
+from shoal.engine.base import Out
 from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_turn
 from shoal.engine.jit import inlined, kernel
 from shoal.engine.kernels import counter, held, rng
 from shoal.engine.kernels.arrays import power_of_two
 from shoal.engine.kernels.held import Held, due_at, put
-from shoal.engine.kernels.predicate import any_diversity, needed
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.rtree import chain_sampling as chains
 from shoal.engine.rtree import queue
 from shoal.engine.rtree import tree as rtree
 from shoal.engine.rtree.leaves import (
     MARKS,
-    LeafOdds,
     TreeRules,
     TreeState,
     move_samples,
@@ -36,116 +32,13 @@ from shoal.engine.rtree.leaves import (
 )
 from shoal.engine.rtree.release import force, gather_unmature, publish_leaf
 from shoal.engine.space import Codes, Space
-from shoal.engine.waiting import WaitingAnonymizer
-from shoal.errors import ParameterError, UnsupportedError
-from shoal.spec.policy import Policy
-from shoal.spec.schema import Schema
+from shoal.errors import ParameterError
 
-__all__ = ["DensityTreeAnonymizer", "TreeAnonymizer", "TreeEngine"]
-
-#: No instant is shorter, in seconds, unless it is a row.
-SHORTEST = 1e-6
-#: Samples are part of every checkpoint, each with a chain behind it.
-MOST_SAMPLES = 100_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class TreeAnonymizer(WaitingAnonymizer):
-    """A recipe that keeps rows in an R-tree and publishes its leaves by chance.
-
-    Parameters
-    ----------
-    instant
-        How many seconds an instant lasts, so that time goes by whether rows come or not; 0: each
-        row is an instant.
-    """
-
-    #: Over how many of the latest rows averages go, where no samples say it.
-    averaged: ClassVar[int] = 10_000
-
-    instant: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._between(0.0, 1e9, "instant")
-        if 0.0 < self.instant < SHORTEST:
-            what = f"must be 0, or at least {SHORTEST:g} seconds"
-            raise ParameterError(f"{type(self).__name__}.instant", what, got=repr(self.instant))
-
-    def start(self, schema: Schema, policy: Policy, *, seed: bytes | None = None) -> Engine:
-        """Begin a run, or refuse if the promise can't be kept this way."""
-        in_seconds = policy.delay is not None and policy.delay.seconds is not None
-        if self.instant and schema.time is None and not in_seconds:
-            raise UnsupportedError(
-                f"'{self.name}' with instants of {self.instant:g} seconds needs to know when rows "
-                "come, and nothing tells it: neither a time column nor a delay in seconds is set",
-                fix="Set schema.time or policy.delay.seconds, or leave algorithm.instant out",
-            )
-        return super().start(schema, policy, seed=seed)
-
-    def _start(self, space: Space, seed: bytes) -> Engine:
-        return TreeEngine(space, seed, self._rules(space))
-
-    def _odds(self, space: Space) -> LeafOdds:
-        clock, sides = space.clock, space.sides.attributes
-        return LeafOdds(
-            needed=int(needed(space.limits)),
-            decay=0.0,
-            samples=0,
-            instant=float(self.instant),
-            clock=clock,
-            end=float(sides["highest"][clock]) if clock >= 0 else 0.0,
-            per_second=float(sides["unit"][clock]) if clock >= 0 else 0.0,
-        )
-
-    def _rules(self, space: Space) -> TreeRules:
-        odds = self._odds(space)
-        return TreeRules(
-            sides=space.sides,
-            limits=space.limits,
-            deadlines=self._deadlines(space),
-            odds=odds,
-            diverse=bool(any_diversity(space.limits)),
-            capacity=self.capacity,
-            sampled=self.averaged,
-            neighbours=0,
-            restless=odds.clock >= 0 or (odds.instant > 0.0 and odds.samples > 0),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class DensityTreeAnonymizer(TreeAnonymizer):
-    """Such a recipe that also asks how many rows are to be expected where a leaf lies.
-
-    Parameters
-    ----------
-    alpha
-        By how much, as a share of its loss, a row is worth less for each instant that it waits.
-    samples
-        How many samples tell where rows come (omega).
-    sampled
-        Of how many of the latest rows they are samples (W).
-    """
-
-    alpha: float = 0.001
-    samples: int = 3_000
-    sampled: int = 10_000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._between(0.0, 1.0, "alpha")
-        self._at_least(1, "samples", "sampled")
-        self._at_most(MOST_SAMPLES, "samples")
-
-    def _odds(self, space: Space) -> LeafOdds:
-        return super()._odds(space)._replace(decay=math.log1p(self.alpha), samples=self.samples)
-
-    def _rules(self, space: Space) -> TreeRules:
-        return super()._rules(space)._replace(sampled=self.sampled)
+__all__ = ["TreeEngine"]
 
 
 class TreeEngine(HoldingEngine):
-    """One run of such a recipe."""
+    """One run of an algorithm of this family."""
 
     state: TreeState
 

@@ -5,7 +5,7 @@ stream. `check_anonymizer` runs all of them on a class, on hostile streams and o
 isn't asked of every class is in `NOT_ASKED`.
 
 >>> from shoal.testing.hostile import hostile_streams
->>> from shoal import Castle
+>>> from shoal.algorithms import Castle
 >>> check_promise(Castle(clusters=2), hostile_streams(Castle, n=9)["alternating extremes"])
 
 Messages name positions and numbers of groups, never a value.
@@ -105,7 +105,7 @@ NOT_ASKED: dict[tuple[str, str], str] = {
 def not_asked(check: Check | FixedCheck, anonymizer: type[Anonymizer]) -> str | None:
     """Why a check isn't asked of an anonymizer; None if it is.
 
-    >>> from shoal import Castle
+    >>> from shoal.algorithms import Castle
     >>> from shoal.algorithms import find
     >>> not_asked(check_order, Castle)
     >>> not_asked(check_memory, find("sabre-ak"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shoal import DeltaDisclosure, KAnonymity, Policy, Quasi, Range, Schema, TCloseness, TIncognito
+from shoal import DeltaDisclosure, KAnonymity, Policy, Quasi, Range, Schema, TCloseness
+from shoal.algorithms import TIncognito
 from shoal.engine.base import Outcome
 from shoal.errors import ParameterError, UnsupportedError
 from tests.algorithms.tables import MIXED, SQUARE, keeps_promises, mixed, publish
