@@ -24,7 +24,7 @@ COMMAND = "python -m tests.generated"
 WAYS = {
     "rows": "streams, row by row",
     "windows": "streams, window by window",
-    "cells": "streams, value by value",
+    "values": "streams, value by value",
     "table": "whole tables",
 }
 
