@@ -335,12 +335,12 @@ def test_the_defaults_of_the_job_are_those_of_its_page() -> None:
                 ), f"{heading}.{key}"
 
 
-def knobs_told(text: str, column: str) -> dict[str, str]:
-    """What a column of the first table of knobs says of each; a dash is nothing."""
+def knobs_of(text: str, column: str) -> dict[str, str]:
+    """A column of the first table of knobs, by knob; a dash means that the knob isn't there."""
     lines = text[text.index("| knob |") :].partition("\n\n")[0].splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    told = {row[0].strip("`"): row[head.index(column)].strip('`"') for row in rows}
-    return {knob: default for knob, default in told.items() if default != "–"}
+    documented = {row[0].strip("`"): row[head.index(column)].strip('`"') for row in rows}
+    return {knob: default for knob, default in documented.items() if default != "–"}
 
 
 @pytest.mark.parametrize("algorithm", algorithms.names())
@@ -351,8 +351,8 @@ def test_the_knobs_of_an_algorithm_are_on_its_page_and_on_the_jobs(algorithm: st
         field.name: "none" if field.default is None else str(field.default) for field in fields
     }
     page = (ROOT / "docs" / "algorithms" / f"{algorithm}.md").read_text(encoding="utf-8")
-    assert knobs_told(page, "default") == defaults
-    assert set(defaults) <= set(knobs_told(section(JOB, "algorithm"), "meaning"))
+    assert knobs_of(page, "default") == defaults
+    assert set(defaults) <= set(knobs_of(section(JOB, "algorithm"), "meaning"))
 
 
 def test_a_knob_that_the_jobs_page_explains_exists() -> None:
@@ -361,7 +361,7 @@ def test_a_knob_that_the_jobs_page_explains_exists() -> None:
         for name in algorithms.names()
         for field in dataclasses.fields(algorithms.find(name))
     }
-    assert set(knobs_told(section(JOB, "algorithm"), "meaning")) == known
+    assert set(knobs_of(section(JOB, "algorithm"), "meaning")) == known
 
 
 @cache
