@@ -43,11 +43,11 @@ def test_every_exception_is_of_the_tree_and_has_the_exit_code_that_the_docs_draw
         (Problem("k", "is wrong!"), "k: is wrong!"),
     ],
 )
-def test_a_problem_says_what_was_got_and_how_to_mend_it(problem: Problem, text: str) -> None:
+def test_a_problem_says_what_was_got_and_how_to_fix_it(problem: Problem, text: str) -> None:
     assert str(problem) == text
 
 
-def test_a_job_error_tells_all_problems_at_once() -> None:
+def test_a_job_error_lists_all_problems() -> None:
     problems = [Problem("a", "is wrong"), Problem("b", "is wrong, too")]
     assert str(JobError(problems)) == "2 problems:\n  - a: is wrong.\n  - b: is wrong, too."
     assert str(JobError(problems, where="job.toml")).startswith("2 problems in job.toml:")

@@ -1,16 +1,16 @@
-"""Every exception that Shoal raises on purpose, and the exit code each one ends a command with.
+"""The exceptions that Shoal raises, and the exit code of a command that each one ends.
 
 ::
 
-    ShoalError                      70   anything below; raised bare only for a bug of ours
-    ├── JobError                     2   a job, schema, policy or knob is wrong; all at once
+    ShoalError                      70   the base class; raised itself only for a bug
+    ├── JobError                     2   a job, schema, policy or knob is wrong; lists all problems
     │   ├── ParameterError           2   one parameter is wrong
     │   ├── HierarchyError           2   a hierarchy isn't a tree
     │   └── UnsupportedError         2   this anonymizer can't enforce that policy
-    ├── DataError                    3   a bad row, where the job says stop
+    ├── DataError                    3   a bad row, in a job that stops at one
     ├── ResourceError                4   a file, pipe or broker that can't be read or written
-    ├── CheckpointError              5   a checkpoint that must not be used
-    └── PromiseError                70   a group that would break the policy reached the exit: a bug
+    ├── CheckpointError              5   a checkpoint that can't be used safely
+    └── PromiseError                70   a group about to be released breaks the policy: a bug
 
 Messages have one shape: *what* is wrong, what was *got*, how to *fix* it. They name columns,
 keys and counts, never a value of a person.
@@ -38,14 +38,14 @@ __all__ = [
 
 
 class ShoalError(Exception):
-    """Base of all of Shoal's exceptions; ``exit_code`` is what a command ends with."""
+    """The base class of all exceptions; ``exit_code`` is the exit code of a command."""
 
     exit_code = 70
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a job: where, what, and how to fix it.
+    """One problem of a job: the key, what is wrong, what was got, and how to fix it.
 
     >>> print(Problem("policy.k", "must be a whole number of at least 1", "0", "Try k = 10"))
     policy.k: must be a whole number of at least 1; got 0. Try k = 10.
@@ -66,7 +66,7 @@ class Problem:
 
 
 class JobError(ShoalError):
-    """A job, schema, policy or knob is wrong. Carries every problem that was found."""
+    """A job, schema, policy or knob is wrong; ``problems`` has all that was found."""
 
     exit_code = 2
 
@@ -102,7 +102,7 @@ class ParameterError(JobError):
 
 
 class HierarchyError(JobError):
-    """A hierarchy isn't a tree whose leaves can be told apart."""
+    """A hierarchy isn't a tree with distinct leaves."""
 
     def __init__(self, what: str, *, where: str = "hierarchy", fix: str | None = None) -> None:
         super().__init__(Problem(where, what, None, fix))
@@ -116,19 +116,19 @@ class UnsupportedError(JobError):
 
 
 class DataError(ShoalError):
-    """A bad row was met and the job says ``action = "stop"``."""
+    """There is a bad row, and the job says ``action = "stop"``."""
 
     exit_code = 3
 
 
 class ResourceError(ShoalError):
-    """The environment failed: a file, a pipe, a folder, a broker."""
+    """A file, a pipe, a folder or a broker can't be read or written."""
 
     exit_code = 4
 
 
 class CheckpointError(ShoalError):
-    """A checkpoint that is damaged, too new, of another job, or sealed with another key."""
+    """A checkpoint is damaged, too new, of another job, or sealed with another key."""
 
     exit_code = 5
 
@@ -138,7 +138,7 @@ class PromiseError(ShoalError):
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str | None:
-    """Suggest the nearest known word, or list them all when they are few.
+    """Suggest the nearest known word, or list all if there are few.
 
     >>> did_you_mean("cluster", ["clusters", "kept"])
     "Did you mean 'clusters'?"

@@ -1,12 +1,11 @@
-"""What a run tells about itself: named events with plain fields, on the logger ``shoal``.
+"""Log events of a run, with plain fields, on the logger ``shoal``.
 
-An event is about the run, never about a person, and that is a property of the code: a field is a
-number, a truth value or a short plain word, and nothing else is accepted. Of an exception, only
-its type and the place where it was raised are told: the message of a foreign exception may quote
-a value. For the same reason no event is logged for a single row or release: with its time, it
-would pair arrivals with what is published.
+An event is about the run, never about a person, and the code enforces it: a field is a number, a
+boolean or a short plain word, and nothing else is accepted. Of an exception, only its type and the
+place where it was raised are logged: the message of a foreign exception may quote a value. No event
+is logged for a single row or release: its time would link arrivals with what is published.
 
-Who imports Shoal as a library hears nothing unless they add a handler to the logger ``shoal``.
+As a library, Shoal logs nothing unless a handler is added to the logger ``shoal``.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from typing import NamedTuple, Self, TypeAlias
 
 __all__ = ["WITHHELD", "Plain", "Raised", "event", "is_name", "plain", "plain_fields", "sentence"]
 
-#: What a field of an event may be.
+#: The type of a field.
 Plain: TypeAlias = bool | int | float | str | None
-#: What is shown in the place of something that isn't plain.
+#: Shown instead of a value that isn't plain.
 WITHHELD = "(withheld)"
 
 _NAME = re.compile(r"[a-z]+(?:[ -][a-z]+){0,7}")
 _KEY = re.compile(r"[a-z]+(?:_[a-z]+){0,3}")
 _WORD = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+){0,3}")
 _LONGEST_NAME, _LONGEST_KEY, _LONGEST_WORD = 60, 30, 30
-#: Keys that every line has of its own, or that `event` gives a meaning.
-_TAKEN = frozenset({"time", "level", "event", "text", "place"})
+#: Keys that every line has, or that `event` uses itself.
+_RESERVED = frozenset({"time", "level", "event", "text", "place"})
 
 logging.getLogger("shoal").addHandler(logging.NullHandler())
 
 
 class Raised(NamedTuple):
-    """What is told of an exception: its type, and the file and line where it was raised.
+    """What is logged of an exception: its type, and the file and line where it was raised.
 
     >>> try:
     ...     int("Ada Lovelace")
@@ -51,7 +50,7 @@ class Raised(NamedTuple):
 
     @classmethod
     def of(cls, error: BaseException) -> Self:
-        """Look where an exception comes from; its message isn't looked at."""
+        """Return the type and place of an exception, without its message."""
         trace = error.__traceback__
         if trace is None:
             return cls(type(error).__name__, "unknown")
@@ -70,10 +69,9 @@ def event(
     error: BaseException | None = None,
     **fields: Plain,
 ) -> None:
-    """Log that something has happened.
+    """Log an event.
 
-    What isn't plain is refused whether or not anybody listens, so that every test that comes by
-    finds it.
+    A field that isn't plain is refused even if nothing is logged, so that any test finds it.
 
     Parameters
     ----------
@@ -84,10 +82,10 @@ def event(
     name
         What happened, in a few lower-case words.
     error
-        What was raised, if that is what happened; its type and place are told.
+        The exception, if there is one; its type and place are logged.
     fields
-        Counts, durations, positions, truth values, and words that stand in the code as they are;
-        None where something isn't known.
+        Counts, durations, positions, booleans, and words that are literals in the code; None if
+        unknown.
 
     Raises
     ------
@@ -99,39 +97,39 @@ def event(
     >>> event(log, logging.INFO, "row read", subject="Ada Lovelace")
     Traceback (most recent call last):
     ...
-    TypeError: event 'row read': field subject is no number and no short plain word
+    TypeError: event 'row read': field subject must be a number or a short plain word
     """
     if not is_name(name):
-        raise TypeError("the name of an event is a few lower-case words, as they stand in the code")
-    told: dict[str, Plain] = {}
+        raise TypeError("the name of an event must be a few lower-case words")
+    checked: dict[str, Plain] = {}
     for key, value in fields.items():
         if not _is_key(key):
-            raise TypeError(f"event {name!r}: a key isn't a plain lower-case word, or is taken")
+            raise TypeError(f"event {name!r}: a key must be a free lower-case word")
         found = plain(value)
         if found == WITHHELD:
-            raise TypeError(f"event {name!r}: field {key} is no number and no short plain word")
-        told[key] = found
+            raise TypeError(f"event {name!r}: field {key} must be a number or a short plain word")
+        checked[key] = found
     if not logger.isEnabledFor(level):
         return
-    # Not as exc_info: another's handler would print the message.
+    # Not as exc_info: a foreign handler would print the message.
     raised = None if error is None else Raised.of(error)
-    logger.log(level, name, extra={"fields": told, "raised": raised}, stacklevel=2)
+    logger.log(level, name, extra={"fields": checked, "raised": raised}, stacklevel=2)
 
 
 def sentence(logger: logging.Logger, level: int, name: str, text: str) -> None:
-    """Log a sentence that Shoal made: about a job, a file or a broker.
+    """Log a sentence of Shoal's own about a job, a file or a broker.
 
-    Such sentences name columns, files, topics and counts, and never a person's value. Never use
-    it for a text from elsewhere, such as the message of another's exception.
+    Such sentences name columns, files, topics and counts, never a person's value. Don't use it for
+    foreign text, such as the message of another library's exception.
     """
     if not is_name(name):
-        raise TypeError("the name of an event is a few lower-case words, as they stand in the code")
-    # The text is the message, so that it can be read by whatever else listens.
+        raise TypeError("the name of an event must be a few lower-case words")
+    # The text is the message, so that other handlers can show it.
     logger.log(level, text, extra={"event": name, "sentence": text}, stacklevel=2)
 
 
 def is_name(name: object) -> bool:
-    """Whether this can be the name of an event: a few lower-case words.
+    """Return whether this can be the name of an event: a few lower-case words.
 
     >>> is_name("checkpoint saved"), is_name("Ada was here")
     (True, False)
@@ -142,16 +140,16 @@ def is_name(name: object) -> bool:
 
 
 def plain(value: object) -> Plain:
-    """Give a number, a truth value, None or a short plain word as it is, all else withheld.
+    """Return a number, a boolean, None or a short plain word unchanged; else `WITHHELD`.
 
-    A number that JSON can't carry is None.
+    A number that JSON can't represent is None.
 
     >>> plain(7), plain("castle"), plain("7 Main Street"), plain(float("inf"))
     (7, 'castle', '(withheld)', None)
     """
     if value is None or isinstance(value, bool):
         return value
-    # Numbers of NumPy are numbers too.
+    # NumPy's numbers too.
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real):
@@ -163,7 +161,7 @@ def plain(value: object) -> Plain:
 
 
 def plain_fields(fields: object) -> dict[str, Plain]:
-    """The fields of a record as they may be shown, whoever made it."""
+    """Return the fields of a record as they may be shown, also of a foreign record."""
     if not isinstance(fields, Mapping):
         return {}
     return {key: plain(value) for key, value in fields.items() if _is_key(key)}
@@ -173,6 +171,6 @@ def _is_key(key: object) -> bool:
     return (
         isinstance(key, str)
         and len(key) <= _LONGEST_KEY
-        and key not in _TAKEN
+        and key not in _RESERVED
         and _KEY.fullmatch(key) is not None
     )

@@ -16,7 +16,7 @@ def people(n, name="age"):
 
 
 @pytest.mark.parametrize("items", [1, 5.0, 10.0, 15.0])
-def test_baskets_have_so_many_items_on_average(items):
+def test_baskets_have_the_mean_number_of_items(items):
     n = 4000
     counts = np.bincount(transactions(n, items=items, seed=4).table()["basket"].to_numpy())
     assert len(counts) == n

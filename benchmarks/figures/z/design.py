@@ -25,7 +25,9 @@ def figure_3(sizes: ZSizes) -> Figure:
     for k in sizes.ks:
         shares = [exact(sizes.scenario(z=z, k=k)) for z in sizes.all_z]
         model[k] = line(f"k = {k}", shares)
-        seen[k] = [Reading(tuple(run.crowds(z).share(k) for run in runs)) for z in sizes.all_z]
+        seen[k] = [
+            Reading(tuple(run.anonymity_sets(z).share(k) for run in runs)) for z in sizes.all_z
+        ]
     apart = [
         (abs(cell.mean - share.mean), _errors(cell, share.mean))
         for k in sizes.ks

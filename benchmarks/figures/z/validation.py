@@ -104,7 +104,7 @@ def _biases(sizes: ZSizes) -> list[Bias]:
     runs = [simulate(sizes.scenario(), seed) for seed in range(first, first + sizes.more_seeds)]
     found = []
     for z in sizes.all_z:
-        shares = np.array([run.crowds(z).share(2) for run in runs])
+        shares = np.array([run.anonymity_sets(z).share(2) for run in runs])
         error = float(shares.std(ddof=1)) / math.sqrt(len(runs))
         found.append(Bias(z, float(shares.mean()) - exact(sizes.scenario(z=z)), error))
     return found

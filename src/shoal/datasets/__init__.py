@@ -1,6 +1,6 @@
-"""Streams to try things on: seeded generators that need no file, and a loader of UCI Adult.
+"""Example streams: seeded generators that need no file, and a loader of UCI Adult.
 
-Every function returns a `Dataset`: a schema and Arrow batches that can be read again and again.
+Every function returns a `Dataset`: a schema and Arrow batches that can be read repeatedly.
 """
 
 from shoal.datasets._adult import adult

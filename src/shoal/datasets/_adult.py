@@ -1,4 +1,4 @@
-"""UCI Adult, the data set that the papers measure on."""
+"""Load UCI Adult, the data set of most papers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def adult(
 ) -> Dataset:
     """Read UCI Adult: ``adult.data`` as published, or a CSV file with a header.
 
-    Each row is a subject of its own. The rows have all fifteen columns; the schema names the
+    Each row is a different subject. The rows have all fifteen columns; the schema names the
     quasi attributes and the sensitive one.
 
     Parameters

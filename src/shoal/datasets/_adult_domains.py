@@ -2,7 +2,7 @@
 
 Leaves and levels (leaves and root included) are those of the thesis' Table 5.4 for its ten quasi
 attributes, with one exception: the complete rows hold 41 countries, and the table says 40. All
-41 are here, the one with a single person (``Holand-Netherlands``) too, so that no row is refused.
+41 are here, also the one with a single person (``Holand-Netherlands``), so that no row is refused.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ RACES = ("Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White")
 
 
 def domains(*, complete: bool) -> dict[str, Domain]:
-    """The domain of each column, of the complete rows or of all.
+    """Return the domain of each column, for the complete rows or for all.
 
     Ranges are those of Table 5.4; one incomplete row has a final weight below that range, so for
     all rows it begins at 12,285.

@@ -1,7 +1,7 @@
-"""A census-like stream: correlated quasi attributes, subjects who come back, drift on request.
+"""Generate a census-like stream: correlated quasi attributes, returning subjects, optional drift.
 
-A person is a pure function of the seed and the person's number. So nobody has to be remembered
-for coming back unchanged, and memory doesn't grow with the number of people.
+A person is a pure function of the seed and the person's number. So a person returns unchanged
+without being stored, and memory doesn't grow with the number of people.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ Ints = npt.NDArray[np.int64]
 
 ROWS_PER_SECOND = 50.0
 MOVERS = 0.05
-"""The share of people whose life changes once in the course of the stream."""
+"""The share of people whose quasi values change once during the stream."""
 CHRONIC = 0.5
-"""The share of rows that show the person's lasting illness."""
+"""The share of rows with the person's chronic illness."""
 VISIT_SHARES = (0.7, 0.08, 0.17, 0.05)
 
 DRIFT_YEARS = 25.0
 DRIFT_PAY = 0.5
 DRIFT_ABROAD = 1.0
 
-# Where an age lies among all adults; drawn by interpolation.
+# The cumulative distribution of ages, drawn by interpolation.
 AGE_SHARES = (0.0, 0.12, 0.31, 0.57, 0.80, 0.95, 1.0)
 AGES = (18.0, 25.0, 35.0, 50.0, 65.0, 80.0, 99.0)
 AGE_BANDS = (25.0, 35.0, 50.0, 65.0, 80.0)
-# Where the nine borders between ranks of education lie, in log-odds.
+# The nine borders between ranks of education, in log-odds.
 EDUCATION_BORDERS = (-5.0, -3.2, -1.9, -0.9, 0.0, 0.4, 0.9, 2.1, 4.0)
 
 
@@ -50,26 +50,25 @@ def census(
     drift: float = 0.0,
     batch_rows: int = BATCH_ROWS,
 ) -> Dataset:
-    """Make a stream of visits: ten correlated quasi attributes and a sensitive diagnosis.
+    """Generate a stream of visits: ten correlated quasi attributes and a sensitive diagnosis.
 
-    Subjects come back, and those who came lately more often. A subject keeps its quasi values,
-    save that the life of one in twenty changes once: another home, job or family.
+    Subjects return, recent ones more often. A subject keeps its quasi values, except that those of
+    one in twenty change once: another home, job or family.
 
     Parameters
     ----------
     rows
         How many rows.
     subjects
-        How many different subjects there are in all rows together: exactly so many. By default
-        one for every four rows.
+        The exact number of different subjects. By default one for every four rows.
     seed
-        The same seed gives the same rows.
+        The same seed returns the same rows.
     drift
-        How far newcomers at the end of the stream differ from those at its beginning: with 1
+        How much new subjects at the end of the stream differ from those at its beginning: with 1
         they are about 25 years older, earn more and are more often born abroad; with 0 the
-        population stays as it is.
+        population doesn't change.
     batch_rows
-        How many rows a batch has; never changes the rows themselves.
+        How many rows a batch has; it doesn't change the rows.
 
     >>> stream = census(1000, subjects=300, seed=7)
     >>> stream.schema.subject, stream.schema.payload
@@ -124,12 +123,12 @@ def census(
 def _stream(
     model: _Model, rows: int, subjects: int, seed: int
 ) -> Iterator[dict[str, npt.NDArray[np.generic]]]:
-    """Who comes when; everything else is asked of the model."""
+    """Yield columns in chunks: draw who comes when; the rest comes from the model."""
     rng = np.random.default_rng(seed)
     start, n_seen, clock = 0, 0, 0.0
     while start < rows:
         n = min(BATCH_ROWS, rows - start)
-        # Newcomers fall on a random subset of all rows, the first row among them.
+        # New subjects fall on a random subset of all rows, which includes the first row.
         first = 1 if start == 0 else 0
         to_come = subjects - n_seen - first
         n_new = int(rng.hypergeometric(to_come, rows - start - first - to_come, n - first))
@@ -150,7 +149,7 @@ def _stream(
 
 
 class _Model:
-    """The population: everything about a person follows from the person's number."""
+    """The population: all values of a person are derived from the person's number."""
 
     def __init__(self, seed: int, subjects: int, drift: float, ranges: dict[str, Range]) -> None:
         self._key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
@@ -167,15 +166,15 @@ class _Model:
         self._illness_men = np.log([found.men for found in domains.DIAGNOSES])
 
     def people(self, person: Ints, when: Floats) -> dict[str, npt.NDArray[np.generic]]:
-        """The quasi values of people at a moment between 0 and 1, categories as codes."""
+        """Return the quasi values of people at a time between 0 and 1, categories as codes."""
         entered = self._drift * person / self._subjects
         changed = (self._draw(person, 0) < MOVERS) & (self._draw(person, 1) < when)
-        # A second set of draws is in force after the change.
+        # After the change a second set of draws is used.
         later = np.where(changed, 32, 0)
         sex = (self._draw(person, 2) < 0.49).astype(np.int64)
         years = np.interp(self._draw(person, 3), AGE_SHARES, AGES) + DRIFT_YEARS * entered
         age = self._whole("age", years)
-        abroad = self._draw(person, 4) < _chance(-1.0 + DRIFT_ABROAD * entered)
+        abroad = self._draw(person, 4) < _probability(-1.0 + DRIFT_ABROAD * entered)
         birthplace = np.searchsorted(self._abroad, self._draw(person, 5), "right")
         birthplace = np.where(abroad, birthplace, 0)
         learned = _log_odds(self._draw(person, 6)) - 0.03 * (age - 45.0) + 0.5 * abroad
@@ -207,17 +206,17 @@ class _Model:
         self,
         person: Ints,
         columns: dict[str, npt.NDArray[np.generic]],
-        lasting: Floats,
+        chronic: Floats,
         other: Floats,
     ) -> npt.NDArray[np.generic]:
-        """What was found at a visit: often the person's lasting illness, else something else."""
+        """Return the diagnosis of each visit: often the person's chronic illness."""
         decades = (columns["age"].astype(np.float64) - 45.0) / 10.0
         men = columns["sex"].astype(np.float64) - 0.5
         odds = self._illness + np.outer(decades, self._illness_age)
         odds += np.outer(men, self._illness_men)
         cumulative = np.cumsum(np.exp(odds), axis=1)
         cumulative /= cumulative[:, -1:]
-        return _choose(cumulative, np.where(lasting < CHRONIC, self._draw(person, 16), other))
+        return _choose(cumulative, np.where(chronic < CHRONIC, self._draw(person, 16), other))
 
     def _job(self, person: Ints, later: Ints, band: Ints, education: Ints, sex: Ints) -> Ints:
         working = _choose(self._jobs[sex, education], self._draw(person, later + 8))
@@ -236,7 +235,7 @@ class _Model:
         # People born abroad live in the larger regions more often.
         where = self._draw(person, later + 12) ** np.where(abroad, 1.4, 1.0)
         region = np.searchsorted(self._regions[:-1], where, "right")
-        wealth = _chance(1.2 * (pay - 10.4) + 0.7 * _log_odds(self._draw(person, later + 13)))
+        wealth = _probability(1.2 * (pay - 10.4) + 0.7 * _log_odds(self._draw(person, later + 13)))
         per_region = domains.POSTCODES_PER_REGION
         return region * per_region + np.minimum(
             (wealth * per_region).astype(np.int64), per_region - 1
@@ -254,19 +253,19 @@ class _Model:
         return whole.astype(np.int64)
 
     def _draw(self, person: Ints, salt: int | Ints) -> Floats:
-        """A uniform number that belongs to a person and a salt: SplitMix64 at random access."""
+        """Return the uniform number of a person and a salt: SplitMix64 with random access."""
         golden = np.uint64(0x9E3779B97F4A7C15)
         state = (person * 64 + salt).astype(np.uint64) * golden + self._key
         state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         state ^= state >> np.uint64(31)
-        # The half keeps 0 and 1 out, whose log-odds are infinite.
+        # Adding a half excludes 0 and 1, whose log-odds are infinite.
         top = (state >> np.uint64(12)).astype(np.float64)
         return np.asarray((top + 0.5) * 2.0**-52, dtype=np.float64)
 
 
 def _job_table() -> Floats:
-    """Cumulative chances of each occupation, by sex and rank of education."""
+    """Return the cumulative probability of each occupation, by sex and rank of education."""
     jobs = domains.OCCUPATIONS
     share = np.array([job.share for job in jobs])
     best = np.array([job.education for job in jobs])
@@ -279,12 +278,12 @@ def _job_table() -> Floats:
 
 
 def _choose(cumulative: Floats, draw: Floats) -> Ints:
-    """In each row, the first column whose cumulative chance exceeds the draw."""
+    """Return, for each row, the first column whose cumulative probability exceeds the draw."""
     chosen: Ints = (cumulative[:, :-1] <= draw[:, None]).sum(axis=1)
     return chosen
 
 
-def _chance(log_odds: Floats) -> Floats:
+def _probability(log_odds: Floats) -> Floats:
     return np.asarray(1.0 / (1.0 + np.exp(-log_odds)), dtype=np.float64)
 
 

@@ -1,6 +1,6 @@
-"""The attributes of the made-up census: labels, trees and the weights they are drawn with.
+"""The attributes of the synthetic census: labels, hierarchies and sampling weights.
 
-The population is that of no real country; names and proportions are merely plausible.
+The population is that of no real country; names and proportions are plausible.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 SEXES = ("Female", "Male")
 VISITS = ("appointment", "emergency", "telephone", "home visit")
 
-#: From the lowest to the highest: the model draws a rank.
+#: From the lowest to the highest, because the model draws a rank.
 EDUCATION: Nested = {
     "Any education": {
         "School": {
@@ -75,7 +75,7 @@ class Occupation(NamedTuple):
     """The logarithm of the yearly income at forty hours a week."""
 
 
-#: Those who work, then those who don't: the model takes the last four by age first.
+#: Working people first; the model assigns the last four by age before the others.
 OCCUPATIONS = (
     Occupation("Professional", "Engineer", 0.06, 7.5, 4.0, 41, 11.2),
     Occupation("Professional", "Physician", 0.02, 9.0, 1.0, 48, 11.9),
@@ -177,7 +177,7 @@ DIAGNOSES = (
 
 
 def postcodes() -> list[str]:
-    """All postcodes, by region, and within a region from the poorest quarter to the richest."""
+    """Return all postcodes, by region, and within a region from the poorest to the richest."""
     return [
         f"{region}{quarter:03d}"
         for region in REGIONS
@@ -186,7 +186,7 @@ def postcodes() -> list[str]:
 
 
 def schema() -> Schema:
-    """The roles and domains of the census stream."""
+    """Return the roles and domains of the census stream."""
     return Schema(
         subject="person_id",
         time="arrived_at",

@@ -1,4 +1,4 @@
-"""What a generator or a loader gives: a schema, and Arrow batches on demand."""
+"""`Dataset`, the result of a generator or a loader: a schema, and Arrow batches on demand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BATCH_ROWS = 65_536
 
 
 def at_least(key: str, value: object, least: int) -> int:
-    """Return a whole number that isn't too small, or refuse it."""
+    """Return a whole number if it isn't too small; raise otherwise."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ParameterError(key, f"must be a whole number of at least {least}", got=repr(value))
     return value
@@ -24,7 +24,7 @@ def at_least(key: str, value: object, least: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A stream with its schema. Reading it again gives the same rows.
+    """A stream with its schema. Reading it again returns the same rows.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ class Dataset:
         Roles and domains of the columns. The stream may have further columns, which the schema
         doesn't name.
     description
-        One line on what the rows are.
+        One line about the rows.
     n_rows
-        How many rows there are.
+        The number of rows.
     chunks
-        Makes the rows afresh at each call, in pieces of any length.
+        Returns the rows from the start at each call, in chunks of any length.
     batch_rows
-        How many rows a batch has, save the last one. Never changes the rows themselves.
+        How many rows a batch has, except the last one. It doesn't change the rows.
 
     >>> from shoal.spec.hierarchy import Range
     >>> from shoal.spec.schema import Quasi
@@ -72,12 +72,12 @@ class Dataset:
         description: str = "",
         batch_rows: int = BATCH_ROWS,
     ) -> Dataset:
-        """Make a dataset of an Arrow table that is already there."""
-        lacking = [column for column in schema.columns if column not in table.column_names]
-        if lacking:
+        """Make a dataset from an Arrow table."""
+        missing = [column for column in schema.columns if column not in table.column_names]
+        if missing:
             raise ParameterError(
                 "Dataset.from_table",
-                f"the table lacks columns of the schema: {', '.join(lacking)}",
+                f"the table lacks columns of the schema: {', '.join(missing)}",
                 fix="Leave them out of the schema or add them to the table",
             )
         return cls(name, schema, description, table.num_rows, table.to_batches, batch_rows)
@@ -100,7 +100,7 @@ class Dataset:
             yield _join(waiting)
 
     def table(self) -> pa.Table:
-        """The whole stream at once."""
+        """Return the whole stream as a table."""
         return pa.Table.from_batches(list(self.chunks()))
 
 

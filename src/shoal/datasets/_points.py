@@ -1,4 +1,4 @@
-"""Points in a cube, spread evenly or crowded around a middle: the density is known exactly."""
+"""Generate points in a cube, uniform or Gaussian, whose density is known exactly."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ Floats = npt.NDArray[np.float64]
 NAMES = ("x", "y", "z")
 LOWEST, HIGHEST = 0.0, 10.0
 MEANS = (5.0, 3.3, 6.6)
-#: The paper's second figures are variances: that is what N(μ, σ²) stands for, all of them are
-#: squares, and with a deviation of 9 a range of 10 would be nearly as evenly filled as by the
-#: uniform points, which the figure is set against.
+#: The second numbers in the paper are read as variances: that is the usual N(μ, σ²), all of them
+#: are squares, and a deviation of 9 in a range of 10 would be close to uniform, which the paper
+#: contrasts it with.
 DEVIATIONS = (2.0, 3.0, 3.0)
 
 
 def uniform_points(rows: int, *, seed: int = 0, batch_rows: int = BATCH_ROWS) -> Dataset:
-    """Make points that are spread evenly over a cube: ``x``, ``y`` and ``z`` from 0 to 10.
+    """Generate uniform points in a cube: ``x``, ``y`` and ``z`` from 0 to 10.
 
-    These are the uniform data of Zhou et al. (EDBT 2009, section 5.2). Each row is a subject of its
-    own.
+    These are the uniform data of Zhou et al. (EDBT 2009, section 5.2). Each row is a different
+    subject.
 
     Parameters
     ----------
     rows
         How many rows.
     seed
-        The same seed gives the same rows.
+        The same seed returns the same rows.
     batch_rows
-        How many rows a batch has; never changes the rows themselves.
+        How many rows a batch has; it doesn't change the rows.
 
     >>> data = uniform_points(1000)
     >>> data.table().column_names, data.schema.quasi[0].domain
@@ -54,20 +54,20 @@ def uniform_points(rows: int, *, seed: int = 0, batch_rows: int = BATCH_ROWS) ->
 
 
 def gaussian_points(rows: int, *, seed: int = 0, batch_rows: int = BATCH_ROWS) -> Dataset:
-    """Make points that crowd in a cube: ``x``, ``y`` and ``z`` are normal and independent.
+    """Generate Gaussian points in a cube: ``x``, ``y`` and ``z`` are normal and independent.
 
     These are the Gaussian data of Zhou et al. (EDBT 2009, section 5.2): N(5, 4), N(3.3, 9) and
-    N(6.6, 9), by mean and variance, in a domain from 0 to 10. What lies outside is drawn again.
-    Each row is a subject of its own.
+    N(6.6, 9), by mean and variance, in a domain from 0 to 10. Values outside are drawn again.
+    Each row is a different subject.
 
     Parameters
     ----------
     rows
         How many rows.
     seed
-        The same seed gives the same rows.
+        The same seed returns the same rows.
     batch_rows
-        How many rows a batch has; never changes the rows themselves.
+        How many rows a batch has; it doesn't change the rows.
 
     >>> x = gaussian_points(1000).table()["x"].to_numpy()
     >>> bool(x.min() >= 0 and x.max() <= 10 and abs(x.mean() - 5) < 0.5)
@@ -80,7 +80,7 @@ def gaussian_points(rows: int, *, seed: int = 0, batch_rows: int = BATCH_ROWS) -
         means = np.repeat(np.array(MEANS)[:, None], n, axis=1)
         deviations = np.repeat(np.array(DEVIATIONS)[:, None], n, axis=1)
         values = rng.normal(means, deviations)
-        # Moved to the edges instead, one y and one z in seven would lie on a face of the cube.
+        # If values were clipped instead, one y and one z in seven would lie on a face of the cube.
         while (outside := (values < LOWEST) | (values > HIGHEST)).any():
             values[outside] = rng.normal(means[outside], deviations[outside])
         return values
@@ -96,7 +96,7 @@ def _points(
     seed: int,
     batch_rows: int,
 ) -> Dataset:
-    """A dataset of points, drawn in pieces of the same length whatever the batches are."""
+    """Return a dataset of points, drawn in chunks that don't depend on the batches."""
 
     def chunks() -> Iterator[pa.RecordBatch]:
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Numbers that follow a power law, for measuring the effect of skew."""
+"""Generate numbers that follow a power law, to measure the effect of skew."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def power_law(
     seed: int = 0,
     batch_rows: int = BATCH_ROWS,
 ) -> Dataset:
-    """Make independent columns of whole numbers v in 1…N with p(v) = c / v^α.
+    """Generate independent columns of whole numbers v in 1…N with p(v) = c / v^α.
 
     These are the synthetic data of the thesis (section 5.7.1, there made by ``genzipf``): the
-    larger α, the more the values crowd at 1. Each row is a subject of its own.
+    larger α, the more values are close to 1. Each row is a different subject.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ def power_law(
     columns
         How many quasi attributes; they are named ``a1``, ``a2``, …
     alpha
-        The exponent; 0 gives the uniform distribution.
+        The exponent; 0 is the uniform distribution.
     largest
         N, the largest value.
     seed
-        The same seed gives the same rows.
+        The same seed returns the same rows.
     batch_rows
-        How many rows a batch has; never changes the rows themselves.
+        How many rows a batch has; it doesn't change the rows.
 
     >>> data = power_law(1000, 2, alpha=1.5, largest=100)
     >>> data.table().column_names
@@ -57,7 +57,7 @@ def power_law(
         raise ParameterError("power_law.alpha", "must be a finite number of at least 0", got=alpha)
     names = [f"a{column}" for column in range(1, columns + 1)]
     schema = Schema(None, [Quasi(name, Range(1, largest, step=1)) for name in names])
-    # Logarithms keep the smallest weights from vanishing before they are summed.
+    # Logarithms keep the smallest weights from underflowing before they are summed.
     weights = np.exp(-alpha * np.log(np.arange(1, largest + 1)))
     cumulative = np.cumsum(weights)
     cumulative /= cumulative[-1]

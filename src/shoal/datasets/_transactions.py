@@ -1,4 +1,4 @@
-"""Shopping baskets, one row per item: a stream with several rows for each person."""
+"""Generate shopping baskets with one row per item, so that a person has several rows."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ N_ITEMS = 1000
 N_PATTERNS = 400
 MOST_ITEMS = 100
 PATTERN_ITEMS = 4.0
-"""The mean number of items that are bought together."""
+"""The mean number of items in a pattern."""
 SHARED = 0.5
 """The mean share of a pattern's items that come from the pattern before it."""
 CORRUPTION = (0.5, 0.1)
-"""Mean and deviation of how much of a pattern a customer leaves out."""
+"""Mean and deviation of the share of a pattern that a customer omits."""
 ROUNDS = 200
 OWN_COLUMNS = ("person", "basket", "item")
 
@@ -41,12 +41,12 @@ def transactions(
     seed: int = 0,
     batch_rows: int = BATCH_ROWS,
 ) -> Dataset:
-    """Make a stream of bought items, each with the quasi values of the person who bought it.
+    """Generate a stream of bought items, each with the quasi values of the person who bought it.
 
     This is the transaction stream of the thesis (section 5.7.1): every customer has a basket,
-    and a basket of n different items is n rows, one after the other. Baskets follow the idea of
+    and a basket of n different items is n consecutive rows. Baskets follow the idea of
     the Quest generator: items are bought in patterns, patterns overlap and differ in popularity,
-    and a customer leaves some items of a pattern out.
+    and a customer omits some items of a pattern.
 
     The columns are ``person``, ``basket``, the quasi attributes, ``item``. The item is sensitive.
     The schema doesn't name the basket: published, it would link the rows of one person.
@@ -54,17 +54,17 @@ def transactions(
     Parameters
     ----------
     customers
-        How many people buy something.
+        The number of customers.
     items
-        The mean number of items in a basket, from 1 to 100; a thousand are sold.
+        The mean number of items in a basket, from 1 to 100; there are 1000 different items.
     people
-        Where the quasi values come from, such as ``adult(path)``: customer i is row i. If there
-        are more customers than rows, the others have the values of a row drawn at random. By
-        default a census of as many people is made up.
+        The source of the quasi values, such as ``adult(path)``: customer i is row i. If there are
+        more customers than rows, the others get the values of a random row. By default a census
+        of that many people.
     seed
-        The same seed gives the same rows.
+        The same seed returns the same rows.
     batch_rows
-        How many rows a batch has; never changes the rows themselves.
+        How many rows a batch has; it doesn't change the rows.
 
     >>> stream = transactions(100, items=5, seed=1)
     >>> stream.schema.subject, stream.schema.payload
@@ -81,11 +81,11 @@ def transactions(
     if people is None:
         people = census(customers, subjects=customers, seed=seed)
     names = [attribute.name for attribute in people.schema.quasi]
-    taken = [name for name in names if name in OWN_COLUMNS]
-    if taken:
+    reserved = [name for name in names if name in OWN_COLUMNS]
+    if reserved:
         raise ParameterError(
             "transactions.people",
-            f"has quasi attributes with names that the stream needs: {', '.join(taken)}",
+            f"has quasi attributes with names that the stream needs: {', '.join(reserved)}",
             fix="Rename them",
         )
     if not people.n_rows:
@@ -98,20 +98,20 @@ def transactions(
     )
     rng = np.random.default_rng(seed)
     basket, item = _baskets(rng, customers, items)
-    whose = np.arange(customers)
-    beyond = whose >= people.n_rows
-    whose[beyond] = rng.integers(0, people.n_rows, int(beyond.sum()))
+    source_row = np.arange(customers)
+    beyond = source_row >= people.n_rows
+    source_row[beyond] = rng.integers(0, people.n_rows, int(beyond.sum()))
     source = people
 
     def chunks() -> Iterator[pa.RecordBatch]:
         table = source.table().select(names).combine_chunks()
-        sold = pa.array(labels)
+        item_labels = pa.array(labels)
         for start in range(0, len(basket), BATCH_ROWS):
             owner = basket[start : start + BATCH_ROWS]
-            values = table.take(whose[owner]).combine_chunks()
+            values = table.take(source_row[owner]).combine_chunks()
             columns: dict[str, Any] = {"person": pa.array(owner), "basket": pa.array(owner)}
             columns |= {name: values[name].combine_chunks() for name in names}
-            columns["item"] = sold.take(item[start : start + BATCH_ROWS])
+            columns["item"] = item_labels.take(item[start : start + BATCH_ROWS])
             yield pa.record_batch(columns)
 
     return Dataset(
@@ -125,7 +125,7 @@ def transactions(
 
 
 def _patterns(rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """The item sets that are bought together: all their items in a row, and where each begins."""
+    """Return the item sets that are bought together: all their items, and where each set begins."""
     lengths = 1 + rng.poisson(PATTERN_ITEMS - 1, N_PATTERNS)
     patterns: list[Ints] = []
     for length in lengths:
@@ -134,7 +134,7 @@ def _patterns(rng: np.random.Generator) -> tuple[Ints, Ints]:
             share = min(1.0, float(rng.exponential(SHARED)))
             previous = rng.permutation(patterns[-1])
             pattern = previous[: round(share * min(int(length), len(previous)))]
-        # Fresh items come from anywhere; a draw that is there already is simply dropped.
+        # New items are drawn from all; one that the pattern already has is dropped.
         fresh = rng.choice(N_ITEMS, int(length) - len(pattern), replace=False)
         patterns.append(np.unique(np.concatenate([pattern, fresh])))
     begins = np.cumsum([0, *(len(pattern) for pattern in patterns)])
@@ -142,41 +142,41 @@ def _patterns(rng: np.random.Generator) -> tuple[Ints, Ints]:
 
 
 def _baskets(rng: np.random.Generator, customers: int, items: float) -> tuple[Ints, Ints]:
-    """Baskets of different items: for each row its basket and its item, by basket."""
+    """Return the basket and the item of each row, sorted by basket."""
     pattern_items, begins = _patterns(rng)
     chance = rng.exponential(1.0, N_PATTERNS)
     cumulative = np.cumsum(chance) / chance.sum()
     corruption = np.clip(rng.normal(*CORRUPTION, N_PATTERNS), 0.0, 0.9)
     wanted = np.minimum(1 + rng.poisson(items - 1, customers), N_ITEMS)
-    # A row is the number basket × N_ITEMS + item, so that repetitions are equal numbers. In each
-    # round every basket that isn't full takes one pattern.
+    # A row is the number basket × N_ITEMS + item, so that duplicates are equal numbers. In each
+    # round every basket that isn't full gets one pattern.
     filled = np.zeros(0, dtype=np.int64)
-    n_have = np.zeros(customers, dtype=np.int64)
+    n_items = np.zeros(customers, dtype=np.int64)
     for _ in range(ROUNDS):
-        hungry = np.flatnonzero(n_have < wanted)
-        if not len(hungry):
+        unfilled = np.flatnonzero(n_items < wanted)
+        if not len(unfilled):
             break
-        pattern = np.searchsorted(cumulative[:-1], rng.random(len(hungry)), "right")
+        pattern = np.searchsorted(cumulative[:-1], rng.random(len(unfilled)), "right")
         lengths = begins[pattern + 1] - begins[pattern]
         ends = np.cumsum(lengths)
         offset = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
         item = pattern_items[np.repeat(begins[pattern], lengths) + offset]
         bought = rng.random(len(item)) >= np.repeat(corruption[pattern], lengths)
-        found = (np.repeat(hungry, lengths) * N_ITEMS + item)[bought]
+        found = (np.repeat(unfilled, lengths) * N_ITEMS + item)[bought]
         filled = _first_of_each(np.concatenate([filled, found]), wanted)
-        n_have = np.bincount(filled // N_ITEMS, minlength=customers)
+        n_items = np.bincount(filled // N_ITEMS, minlength=customers)
     else:
-        # The popular patterns hold too few different items for the largest baskets.
-        hungry = np.flatnonzero(n_have < wanted)
-        shelves = rng.permuted(np.tile(np.arange(N_ITEMS), (len(hungry), 1)), axis=1)
-        anything = (hungry[:, None] * N_ITEMS + shelves).ravel()
+        # The popular patterns have too few different items for the largest baskets.
+        unfilled = np.flatnonzero(n_items < wanted)
+        shuffled = rng.permuted(np.tile(np.arange(N_ITEMS), (len(unfilled), 1)), axis=1)
+        anything = (unfilled[:, None] * N_ITEMS + shuffled).ravel()
         filled = _first_of_each(np.concatenate([filled, anything]), wanted)
     ordered = filled[np.argsort(filled // N_ITEMS, kind="stable")]
     return ordered // N_ITEMS, ordered % N_ITEMS
 
 
 def _first_of_each(rows: Ints, wanted: Ints) -> Ints:
-    """Drop repetitions and what no longer fits into a basket; earlier rows stay."""
+    """Drop duplicates and items that don't fit into a basket; earlier rows are kept."""
     _, first = np.unique(rows, return_index=True)
     rows = rows[np.sort(first)]
     order = np.argsort(rows // N_ITEMS, kind="stable")

@@ -1,1 +1,1 @@
-"""Models that tell beforehand what a promise is worth; they run no engine."""
+"""Models that predict what a promise is worth, without running an engine."""

@@ -104,7 +104,7 @@ def counters(events, window, *, in_rows=False):
     return found
 
 
-def crowds(events, window, z, n_windows, n_subjects=None):
+def anonymity_sets(events, window, z, n_windows, n_subjects=None):
     """How many subjects publish each set, in each window but the first."""
     passed = [count >= z for count in counters(events, window)]
     found = []

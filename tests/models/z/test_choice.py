@@ -1,4 +1,4 @@
-"""From a sample to parameters, and to z."""
+"""Test the estimation of parameters, and the choice of z."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shoal.models.z import (
     poisson_events,
     rising,
 )
-from shoal.models.z.choice import some_z
+from shoal.models.z.choice import z_grid
 
 TWO = np.zeros((2, 2), np.int64)
 
@@ -37,7 +37,7 @@ def test_parameters_are_found_again():
     assert found.scenario(7, 3) == Scenario(300, found.rates, 12, 7, 3)
 
 
-def test_who_is_silent_in_a_window_isnt_counted_in_it():
+def test_silent_subjects_arent_counted_in_a_window():
     scenario = Scenario.power_law(300, 12, window=5)
     found = estimate(poisson_events(scenario, seed=2, windows=80), 5)
     silent = np.exp(-5 * sum(scenario.rates))
@@ -47,7 +47,7 @@ def test_who_is_silent_in_a_window_isnt_counted_in_it():
     assert found.rates[0] == pytest.approx(-np.log1p(-seen) / 5, rel=0.02)
 
 
-def test_who_exposes_the_same_again_and_again_counts_once():
+def test_repeated_exposures_count_once():
     clock = np.arange(40.0) / 10
     subjects = np.array([0] * 10 + [0, 1] * 5 + [0] * 10 + [1] * 10)
     events = Events(clock, subjects, np.zeros(40, np.int64), begin=0.0, end=4.0)
@@ -99,18 +99,18 @@ def test_a_sample_of_one_window_has_nothing_to_count():
 
 
 @pytest.mark.parametrize("probability", [0.0, 1.5, -1.0])
-def test_what_is_no_probability_is_refused(probability):
+def test_invalid_probabilities_are_refused(probability):
     with pytest.raises(ParameterError, match="probability"):
         choose(poisson_events(Scenario.power_law(10), 0), 12, k=2, probability=probability)
 
 
-def test_a_curve_may_fall_on_its_way_up():
+def test_a_curve_neednt_be_monotonic():
     reaches = {1: True, 5: False, 9: True, 20: True}
     assert least_z(list(reaches), list(reaches.values()), lambda z: z >= 7) == 7
     assert least_z([1, 5], [True, True], lambda z: False) == 1
 
 
-def test_what_is_never_reached_publishes_nothing():
+def test_a_probability_never_reached_publishes_nothing():
     # Fewer subjects than k: nobody is k-anonymous, whatever is published.
     events = poisson_events(Scenario.power_law(5), seed=1, windows=4)
     found = choose(events, 12, k=6, probability=0.5)
@@ -119,9 +119,9 @@ def test_what_is_never_reached_publishes_nothing():
 
 
 def test_some_z():
-    assert some_z(1, 8) == [1]
-    assert some_z(3, 8) == [1, 2, 3]
-    many = some_z(10**6, 20)
+    assert z_grid(1, 8) == [1]
+    assert z_grid(3, 8) == [1, 2, 3]
+    many = z_grid(10**6, 20)
     assert len(many) == 18  # both ends are in both halves
     assert (many[0], many[-1]) == (1, 10**6)
 

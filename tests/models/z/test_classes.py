@@ -41,7 +41,7 @@ def test_convolutions_are_sums_over_all_combinations(classes):
     assert found.overall == pytest.approx(np.dot(n, expected) / sum(n))
 
 
-def test_the_paper_s_slip_makes_another_number():
+def test_the_formula_as_printed_has_another_result():
     classes = [replace(FIRST, z=8), replace(SECOND, z=8)]
     right, slipped = (naive.p_o_of_class(classes, 0, 0, slip=slip) for slip in (False, True))
     # The second class exposes the attribute less than the first: taken for the first, it helps.
@@ -51,7 +51,7 @@ def test_the_paper_s_slip_makes_another_number():
 
 
 @pytest.mark.parametrize(("z", "k"), [(1, 2), (4, 1), (30, 2), (120, 5)])
-def test_equal_classes_are_one(z, k):
+def test_equal_classes_are_like_one_class(z, k):
     half = Scenario.power_law(100, 8, z=z, k=k)
     whole = replace(half, n_subjects=200)
     found = by_class([half, half])
@@ -93,16 +93,16 @@ def test_at_no_separation_both_classes_have_half_of_the_rates():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         (lambda: by_class([]), "at least one"),
         (lambda: by_class([FIRST, replace(SECOND, z=5)]), "z: must be the same"),
         (lambda: by_class([FIRST, replace(SECOND, rates=(0.1,))]), "n_attributes: must be the"),
         (lambda: classes_of_activity(FIRST, -1.0), "imbalance"),
         (lambda: classes_of_interest(FIRST, 1.5), "separation"),
-        (lambda: classes_of_interest(FIRST, 0.5, n_first=9), "both classes.*got 9 of 9"),
+        (lambda: classes_of_interest(FIRST, 0.5, n_first=9), "each class.*got 9 of 9"),
     ],
 )
-def test_what_makes_no_sense_is_refused(wrong, told):
-    with pytest.raises((JobError, ParameterError), match=told):
+def test_invalid_classes_are_refused(wrong, message):
+    with pytest.raises((JobError, ParameterError), match=message):
         wrong()

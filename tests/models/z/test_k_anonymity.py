@@ -1,4 +1,4 @@
-"""p_k-anon: exactly, approximately, and between bounds."""
+"""Test p_k-anon: exact, approximate, and bounds."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_default_is_approximated_as_the_paper_asks(z):
     assert found.n_attributes == len(effective)
 
 
-def test_a_set_below_the_threshold_isnt_looked_at():
+def test_a_set_below_the_threshold_isnt_visited():
     found = approximate_of(np.array([0.3, 0.05]), 10, 2, mass=0.9, theta_1=0.1, most=100)
     likely = [0.7 * 0.95, 0.3 * 0.95, 0.7 * 0.05, 0.3 * 0.05]
     threshold = found.theta_2 / 2**found.n_attributes
@@ -89,7 +89,7 @@ def test_a_set_below_the_threshold_isnt_looked_at():
     assert found.mass == pytest.approx(sum(kept))
 
 
-def test_what_cant_be_reached_is_said():
+def test_a_mass_that_cant_be_reached_gives_wide_bounds():
     found = approximate(Scenario.power_law(n_attributes=1000, z=1), most=10_000)
     assert found.n_realizations <= 10_000
     assert found.mass < 0.5
@@ -100,7 +100,7 @@ def test_what_cant_be_reached_is_said():
 
 
 @pytest.mark.parametrize(("name", "value"), [("mass", 1.0), ("mass", 0.0), ("most", 0)])
-def test_what_makes_no_sense_is_refused(name, value):
+def test_invalid_parameters_are_refused(name, value):
     with pytest.raises(ParameterError, match=name):
         approximate(Scenario.power_law(), **{name: value})
 

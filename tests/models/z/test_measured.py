@@ -1,4 +1,4 @@
-"""What is counted in events, and the simulation."""
+"""Test the counts in events, and the simulation."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_counters_are_those_of_algorithm_1(rows, window):
 
 @SETTINGS
 @given(rows.filter(len), st.integers(1, 12))
-def test_a_window_of_rows_has_so_many_rows(rows, window):
+def test_a_window_in_rows_has_that_many_rows(rows, window):
     numbered = [(i, u, a) for i, (_, u, a) in enumerate(rows)]
     found = n_in_window(events_of(numbered, in_rows=True), window)
     assert found.tolist() == naive.counters(numbered, window, in_rows=True)
@@ -61,12 +61,12 @@ def test_what_is_as_old_as_the_window_is_in_it():
 
 @SETTINGS
 @given(rows.filter(len), st.integers(2, 8), st.integers(1, 4), st.booleans())
-def test_crowds_are_those_who_publish_the_same(rows, window, z, with_silent):
+def test_anonymity_sets_publish_the_same(rows, window, z, with_silent):
     n_windows = 31 // window
     n_subjects = 7 if with_silent else None
     measured = Measured(events_of(rows, begin=0.0, end=31.0), window, n_subjects)
-    found = measured.crowds(z)
-    expected = naive.crowds(rows, window, z, n_windows, n_subjects)
+    found = measured.anonymity_sets(z)
+    expected = naive.anonymity_sets(rows, window, z, n_windows, n_subjects)
     assert sorted(found.n_subjects.tolist()) == expected
     total = sum(expected)
     assert measured.n_present == total
@@ -79,16 +79,16 @@ def test_crowds_are_those_who_publish_the_same(rows, window, z, with_silent):
     assert measured.published(z) == pytest.approx(both / sum(inside) if any(inside) else 0.0)
 
 
-def test_nothing_at_all():
+def test_no_events():
     nothing = Events(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
     assert (nothing.span, nothing.start, len(nothing)) == (0.0, 0.0, 0)
     assert n_in_window(nothing, 3).tolist() == []
     measured = Measured(nothing, 3)
     assert (measured.n_windows, measured.n_present, measured.published(2)) == (0, 0, 0.0)
-    assert measured.crowds(2).share(2) == 1.0
+    assert measured.anonymity_sets(2).share(2) == 1.0
 
 
-def test_events_show_nobody():
+def test_a_repr_has_no_values():
     assert repr(events_of([(1, 4242, 0)])) == "Events(n_events=1)"
 
 

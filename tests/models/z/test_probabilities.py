@@ -64,7 +64,7 @@ def test_with_z_1_all_is_published():
     assert information_loss(scenario) == 0.0
 
 
-def test_whoever_exposes_it_is_one_of_the_z():
+def test_the_subject_itself_is_one_of_the_z():
     # Two subjects, z = 2: published if the other one has exposed it.
     assert passed(2, np.array([0.3]), 2) == pytest.approx([0.3])
     assert passed(2, np.array([1.0]), 3).tolist() == [0.0]
@@ -91,7 +91,7 @@ def test_probabilities_lie_between_0_and_1_and_fall_with_z(n, a, window, z):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"n_subjects": 0}, "n_subjects: must be a whole number of at least 1; got 0"),
         ({"z": 0}, "z: must be"),
@@ -102,6 +102,6 @@ def test_probabilities_lie_between_0_and_1_and_fall_with_z(n, a, window, z):
         ({"rates": (0.1, -1.0, math.inf)}, "got 2 that aren't"),
     ],
 )
-def test_what_is_no_scenario_is_refused(change, told):
-    with pytest.raises(JobError, match=told):
+def test_invalid_scenarios_are_refused(change, message):
+    with pytest.raises(JobError, match=message):
         Scenario(**({"n_subjects": 10, "rates": (0.1,), "window": 1.0, "z": 2, "k": 2} | change))

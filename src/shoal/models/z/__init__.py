@@ -1,8 +1,8 @@
-"""From z-anonymity to k-anonymity: how likely is it that nobody stands alone?
+"""Compute how likely z-anonymity is to give k-anonymity.
 
 z-anonymity publishes an attribute at once if at least z subjects exposed it in the window. It
 looks at one attribute at a time, so that the *set* of attributes that a subject publishes may still
-be unique. This model says how likely it is that at least k subjects have published the same set,
+be unique. This model computes the probability that at least k subjects have published the same set,
 from the number of subjects, the rates at which they expose attributes, the window, z and k.
 
 >>> scenario = Scenario.power_law(z=250)  # 1,000 subjects, 20 attributes
@@ -37,7 +37,7 @@ from shoal.models.z.classes import (
 from shoal.models.z.estimation import Estimate, estimate
 from shoal.models.z.events import Events, n_in_window
 from shoal.models.z.exact import exact
-from shoal.models.z.measured import Crowds, Measured
+from shoal.models.z.measured import AnonymitySets, Measured
 from shoal.models.z.probabilities import (
     entropy,
     exposed,
@@ -50,11 +50,11 @@ from shoal.models.z.simulation import poisson_events, simulate, simulated_shares
 
 __all__ = [
     "MOST_SUBJECTS",
+    "AnonymitySets",
     "Approximated",
     "Bounds",
     "ByClass",
     "Choice",
-    "Crowds",
     "Estimate",
     "Events",
     "Measured",

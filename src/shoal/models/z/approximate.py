@@ -1,9 +1,9 @@
-"""p_k-anon approximately: the sum over the likeliest sets of attributes alone (Appendix B).
+"""Approximate p_k-anon by a sum over the likeliest sets of attributes (Appendix B).
 
-Attributes that hardly anybody publishes are taken for never published, and of the others the
-sets are a tree: its root is the likeliest set, and a child differs from its parent in one more
-attribute. Below a set that is too unlikely the tree is cut. What was looked at has some *mass*;
-as much as is missing of 1 may be missing of the result, and no more.
+Attributes that hardly anybody publishes count as never published. The sets of the others are a
+tree: its root is the likeliest set, and a child differs from its parent in one more attribute. The
+tree is pruned below sets that are too unlikely. The probability of all visited sets is the *mass*;
+the result is too small by at most 1 minus the mass.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from shoal.models.z.tails import at_least
 
 __all__ = ["Approximated", "approximate", "approximate_of"]
 
-#: By this much a threshold is lowered, until the mass is reached.
+#: The factor by which the threshold is lowered until the mass is reached.
 FINER = 0.25
-#: Below this logarithm a probability is 0 to a computer.
+#: Probabilities with a smaller logarithm are 0 in floating point.
 NOTHING = -700.0
 
 
 @dataclass(frozen=True, slots=True)
 class Approximated:
-    """What the likeliest sets come to.
+    """An approximation of p_k-anon from the likeliest sets.
 
     Parameters
     ----------
     probability
         The part of p_k-anon that is certain.
     mass
-        The probability of all sets that were looked at.
+        The probability of all visited sets.
     theta_1, theta_2
-        The thresholds that were found: attributes that fewer than theta_1 subjects publish on
-        average are left out, and sets less likely than theta_2 / 2^n_attributes.
+        The thresholds used: attributes that fewer than theta_1 subjects publish on average are
+        left out, and sets less likely than theta_2 / 2^n_attributes.
     n_attributes, n_realizations
         How many attributes and sets were left.
     """
@@ -53,12 +53,12 @@ class Approximated:
 
     @property
     def lower(self) -> float:
-        """p_k-anon isn't below this."""
+        """A lower bound of p_k-anon."""
         return self.probability
 
     @property
     def upper(self) -> float:
-        """p_k-anon isn't above this."""
+        """An upper bound of p_k-anon."""
         return min(1.0, self.probability + max(0.0, 1.0 - self.mass))
 
 
@@ -72,13 +72,13 @@ def approximate(
     scenario
         What is modelled.
     mass
-        How much of all probability should be looked at. theta_2 is found so that it is.
+        The probability that the visited sets should have; theta_2 is chosen to reach it.
     theta_1
-        Where to begin with theta_1. It is halved while what it leaves out is more than half of
-        what may be missing.
+        The first theta_1 to try. It is halved while the attributes that it leaves out have more
+        than half of the probability that may be missing.
     most
-        How many sets are looked at at most. If the mass isn't reached with them it is less, and
-        ``lower`` and ``upper`` are far apart; `bounds` does better then.
+        The largest number of sets to visit. If they don't reach the mass, ``lower`` and ``upper``
+        are far apart; `bounds` is better then.
 
     >>> found = approximate(Scenario.power_law())
     >>> found.mass >= 0.98, found.lower <= 0.42469 <= found.upper  # exact: 0.42469
@@ -97,7 +97,7 @@ def approximate(
 def approximate_of(
     publication: Floats, n_subjects: int, k: int, *, mass: float, theta_1: float, most: int
 ) -> Approximated:
-    """The same from the probabilities p_Y of the attributes."""
+    """Approximate it from the probabilities p_Y of the attributes."""
     theta_1, effective, log_left = _effective(publication, n_subjects, mass, theta_1)
     likelier = np.maximum(effective, 1.0 - effective)
     # How much less likely a set becomes if it differs in this attribute. The least likely changes
@@ -123,7 +123,7 @@ def approximate_of(
 def _effective(
     publication: Floats, n_subjects: int, mass: float, theta_1: float
 ) -> tuple[float, Floats, float]:
-    """The attributes to look at, and the logarithm of the probability that no other is there."""
+    """Return theta_1, the attributes to visit, and the log-probability that no other is there."""
     enough = 1.0 - (1.0 - mass) / 2.0
     while True:
         is_effective = publication >= theta_1 / n_subjects
@@ -134,7 +134,7 @@ def _effective(
 
 
 def _tree(changes: Floats, threshold: float, most: int) -> Floats | None:
-    """The sets at least so likely, beside the likeliest; None if there are too many."""
+    """Return the sets above a threshold, relative to the likeliest; None if there are too many."""
     sets = np.ones(1)
     for change in changes:
         changed = sets[sets * change >= threshold] * change

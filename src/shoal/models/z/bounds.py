@@ -1,10 +1,10 @@
-"""Bounds of p_k-anon for any number of attributes, in bounded work.
+"""Compute bounds of p_k-anon for any number of attributes, in bounded time.
 
-Whether a set of attributes has company depends on its probability alone, and the logarithm of
-that is a sum of independent terms: that of the likeliest set, less something for each attribute
-in which a set differs from it. So there is no need to list sets. The distribution of that sum
-is found attribute by attribute on a grid, once with all terms rounded up and once down: the truth
-lies between.
+Whether others publish the same set of attributes depends only on the probability of the set, whose
+logarithm is a sum of independent terms: that of the likeliest set, less a term for each attribute
+in which a set differs from it. So sets needn't be listed. The distribution of the sum is computed
+attribute by attribute on a grid, once with all terms rounded up and once rounded down; the exact
+value lies between the two results.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from shoal.models.z.tails import at_least
 
 __all__ = ["Bounds", "bounds", "bounds_of", "k_anonymity"]
 
-#: Sets that fewer than so many of all subjects are expected to publish have no company.
+#: Sets that fewer subjects than this are expected to publish are published by nobody else.
 NEGLIGIBLE = 1e-9
-#: Attributes that change their likelier state less often than this, all together, don't count.
+#: Attributes are left out if the probability that any is in its rarer state is below this.
 RARE = 1e-9
-#: Up to so many attributes the sum over all sets is quick, and exact.
+#: Up to this many attributes, the exact sum over all sets is fast.
 FEW = 16
 
 
@@ -39,12 +39,12 @@ class Bounds:
 
     @property
     def middle(self) -> float:
-        """The number between both."""
+        """The mean of both."""
         return (self.lower + self.upper) / 2.0
 
 
 def k_anonymity(scenario: Scenario) -> Bounds:
-    """The probability that a subject is k-anonymous in what is published in a window.
+    """Return the probability that a subject is k-anonymous in what is published in a window.
 
     Exact for few attributes; for many, bounds that are close.
 
@@ -63,15 +63,15 @@ def k_anonymity(scenario: Scenario) -> Bounds:
 
 
 def bounds(scenario: Scenario, *, step: float = 0.002) -> Bounds:
-    """Bounds of the same, by rounding.
+    """Return bounds of that probability for any number of attributes.
 
     Parameters
     ----------
     scenario
         What is modelled.
     step
-        How wide a cell of the grid is, in the logarithm of a probability. A smaller one takes
-        longer and brings the bounds closer to each other.
+        The width of a grid cell, in the logarithm of a probability. A smaller one takes longer
+        and gives closer bounds.
 
     >>> found = bounds(Scenario.power_law())
     >>> found.lower <= 0.42469 <= found.upper, found.upper - found.lower < 0.003
@@ -81,42 +81,42 @@ def bounds(scenario: Scenario, *, step: float = 0.002) -> Bounds:
 
 
 def bounds_of(publication: Floats, n_subjects: int, k: int, *, step: float = 0.002) -> Bounds:
-    """The same from the probabilities p_Y of the attributes."""
+    """Compute bounds from the probabilities p_Y of the attributes."""
     if k == 1:
         return Bounds(1.0, 1.0)
     rarer = np.sort(np.minimum(publication, 1.0 - publication))
     n_left_out = int(np.searchsorted(np.cumsum(rarer), RARE))
     missing, kept = float(rarer[:n_left_out].sum()), rarer[n_left_out:]
     log_root = float(np.log1p(-rarer).sum())
-    # All sets beyond the grid are too unlikely to have company.
+    # Sets beyond the grid are too unlikely to be published twice.
     reach = log_root + math.log(n_subjects / NEGLIGIBLE)
     if reach <= 0.0:
         most = math.exp(log_root)
-        return Bounds(0.0, min(1.0, _company(np.array([most]), n_subjects, k)[0] + missing))
+        return Bounds(0.0, min(1.0, _shared(np.array([most]), n_subjects, k)[0] + missing))
     n_cells = math.ceil(reach / step) + 1
     likely = np.exp(log_root - step * np.arange(n_cells + 1))
-    company = _company(likely, n_subjects, k)
-    # Cells are counted in floating point before they are whole numbers: a term may be very large.
+    shared = _shared(likely, n_subjects, k)
+    # Clipped before the conversion to integers: a term may be very large.
     cells = np.minimum((np.log1p(-kept) - np.log(kept)) / step, n_cells)
-    below = _spread(kept, np.ceil(cells).astype(np.int64), n_cells)
-    above = _spread(kept, np.floor(cells).astype(np.int64), n_cells)
-    # What isn't on the grid is at most as likely as its last cell.
-    beyond = max(0.0, 1.0 - float(above.sum())) * float(company[-1])
-    lower = float(below @ company[:-1]) - missing
-    upper = float(above @ company[:-1]) + beyond + missing
+    below = _distribution(kept, np.ceil(cells).astype(np.int64), n_cells)
+    above = _distribution(kept, np.floor(cells).astype(np.int64), n_cells)
+    # Sets beyond the grid are at most as likely as its last cell.
+    beyond = max(0.0, 1.0 - float(above.sum())) * float(shared[-1])
+    lower = float(below @ shared[:-1]) - missing
+    upper = float(above @ shared[:-1]) + beyond + missing
     return Bounds(max(0.0, min(lower, 1.0)), max(0.0, min(upper, 1.0)))
 
 
-def _company(likely: Floats, n_subjects: int, k: int) -> Floats:
-    """The probability that a set has been published by k - 1 others."""
+def _shared(likely: Floats, n_subjects: int, k: int) -> Floats:
+    """Return the probability that k - 1 others have published a set, for each set."""
     return at_least(k - 1, n_subjects - 1, likely)
 
 
-def _spread(rarer: Floats, shifts: Ints, n_cells: int) -> Floats:
-    """How probability is spread over the cells, if each attribute may add its shift."""
+def _distribution(rarer: Floats, shifts: Ints, n_cells: int) -> Floats:
+    """Return the distribution over cells of a sum in which each attribute adds its shift or 0."""
     found = np.zeros(n_cells)
     found[0] = 1.0
-    # A cell beyond the grid isn't needed, and as yet empty ones needn't be looked at.
+    # Only the cells filled so far, and those on the grid, need work.
     filled = 1
     for p, shift in zip(rarer.tolist(), shifts.tolist(), strict=True):
         upto = min(n_cells, filled + shift)

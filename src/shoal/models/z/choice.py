@@ -1,4 +1,4 @@
-"""Which z, and which window, makes enough subjects k-anonymous."""
+"""Choose z and the window so that enough subjects are k-anonymous."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ __all__ = [
     "curve",
     "least_z",
     "rising",
-    "some_z",
+    "z_grid",
 ]
 
-#: Lengths that people think in: seconds to months.
+#: Common lengths of windows, from a second to a month.
 SECONDS = (1, 10, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400)
-#: Shares of a sample for windows in rows.
+#: Windows in rows are the sample divided by these.
 PARTS = (100, 50, 20, 10)
-#: A window fits into the sample at least so often.
+#: The least number of windows in a sample.
 FITS = 4
-#: So many candidates at most, the longest ones.
+#: The largest number of candidates; the longest are kept.
 CANDIDATES = 4
-#: From here on a curve is at its end.
+#: A share above this counts as 1.
 FLAT = 0.9995
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """How many subjects are k-anonymous under some z: by the model, and in the sample."""
+    """The share of subjects that are k-anonymous for one z: by the model, and in the sample."""
 
     z: int
     model: Bounds
@@ -49,13 +49,13 @@ class Point:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """What is known of it."""
+        """The share by the model, and the one in the sample if there is one."""
         return (self.model.lower,) if self.measured is None else (self.model.lower, self.measured)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which z gives a probability with windows of one length.
+    """The z that reaches a probability of k-anonymity, for windows of one length.
 
     Parameters
     ----------
@@ -64,10 +64,10 @@ class Choice:
     points
         The curve over z.
     by_model
-        What the model says under the least z from which on it reaches the probability.
+        The least z from which on the model reaches the probability.
     by_count
-        The same as counted in the sample; None if nothing can be counted, because the sample is
-        shorter than two windows, or nobody exposes anything after the first.
+        The least z from which on the sample reaches it; None if nothing can be counted, because the
+        sample is shorter than two windows, or nobody exposes anything after the first.
     """
 
     estimate: Estimate
@@ -77,16 +77,16 @@ class Choice:
 
     @property
     def chosen(self) -> Point:
-        """What was counted, else what the model says: the model supposes more than it knows."""
+        """The point by count, or by the model if there is none: counting assumes less."""
         return self.by_model if self.by_count is None else self.by_count
 
 
 def choose(events: Events, window: float, *, k: int, probability: float, n_z: int = 16) -> Choice:
-    """Find the least z that gives a probability of k-anonymity with a window.
+    """Find the least z that reaches a probability of k-anonymity with a window.
 
-    Both curves may fall on their way up. So z is the least from which on all larger ones that were
-    tried reach the probability, too. With one more than there are subjects nothing is published,
-    and everybody is like everybody.
+    Neither curve is monotonic. So z is the least from which on all larger ones that were tried
+    reach the probability, too. If z is larger than the number of subjects, nothing is published,
+    and all subjects are alike.
 
     >>> from shoal.models.z import Scenario, poisson_events
     >>> events = poisson_events(Scenario.power_law(), seed=5, windows=8)
@@ -104,7 +104,7 @@ def choose(events: Events, window: float, *, k: int, probability: float, n_z: in
         model = k_anonymity(found.scenario(z, k))
         if not measured.n_present:
             return Point(z, model)
-        return Point(z, model, measured.crowds(z).share(k), measured.published(z))
+        return Point(z, model, measured.anonymity_sets(z).share(k), measured.published(z))
 
     points = _points(point, most, n_z)
     tried = [at.z for at in points]
@@ -116,7 +116,7 @@ def choose(events: Events, window: float, *, k: int, probability: float, n_z: in
     if measured.n_present:
         by_count = least_z(
             tried, [_reaches(at, probability) for at in points],
-            lambda z: measured.crowds(z).share(k) >= probability,
+            lambda z: measured.anonymity_sets(z).share(k) >= probability,
         )  # fmt: skip
     return Choice(found, points, point(by_model), None if by_count is None else point(by_count))
 
@@ -126,7 +126,7 @@ def _reaches(at: Point, probability: float) -> bool:
 
 
 def best(choices: Sequence[Choice]) -> Choice:
-    """The choice that publishes most; of those that can't tell, the one of the longest window."""
+    """Return the choice that publishes most; where that is unknown, the longest window."""
 
     def worth(choice: Choice) -> tuple[float, float]:
         published = choice.chosen.published
@@ -136,7 +136,7 @@ def best(choices: Sequence[Choice]) -> Choice:
 
 
 def least_z(tried: Sequence[int], reach: Sequence[bool], reaches: Callable[[int], bool]) -> int:
-    """The least z from which on it is reached, as far as is known; the gap is halved.
+    """Return the least z from which on ``reaches`` holds, by bisection after the last known miss.
 
     >>> least_z([1, 10, 20], [False, False, True], lambda z: z >= 13)
     13
@@ -154,7 +154,7 @@ def least_z(tried: Sequence[int], reach: Sequence[bool], reaches: Callable[[int]
 
 
 def rising(points: Sequence[Point]) -> tuple[Point, ...]:
-    """The curve without its flat end, but for the first point of that.
+    """Return the curve up to the first point of its flat end.
 
     >>> some = [Point(z, Bounds(share, share)) for z, share in ((1, 0.5), (2, 1.0), (3, 1.0))]
     >>> [at.z for at in rising(some)]
@@ -164,10 +164,10 @@ def rising(points: Sequence[Point]) -> tuple[Point, ...]:
     return tuple(points[: (max(below) if below else -1) + 2])
 
 
-def some_z(most: int, n: int) -> list[int]:
-    """At most so many z from 1 to the largest, closer to each other where they are small.
+def z_grid(most: int, n: int) -> list[int]:
+    """Return at most n values of z from 1 to the largest, denser where they are small.
 
-    >>> some_z(1001, 12)
+    >>> z_grid(1001, 12)
     [1, 4, 16, 63, 201, 251, 401, 601, 801, 1001]
     """
     most = max(1, most)
@@ -176,7 +176,7 @@ def some_z(most: int, n: int) -> list[int]:
 
 
 def curve(scenario: Scenario, n_z: int = 16) -> tuple[Point, ...]:
-    """What the model says for z from 1 to one more than there are subjects.
+    """Return the model's curve for z from 1 to one more than there are subjects.
 
     >>> at = curve(Scenario.power_law())
     >>> at[0].z, round(at[0].model.middle, 2), at[-1].z, at[-1].model.middle
@@ -190,8 +190,8 @@ def curve(scenario: Scenario, n_z: int = 16) -> tuple[Point, ...]:
 
 
 def _points(point: Callable[[int], Point], most: int, n_z: int) -> tuple[Point, ...]:
-    """A curve from 1 to the largest z, with more points where it isn't flat at its end."""
-    found = {z: point(z) for z in some_z(most, n_z)}
+    """Return a curve from 1 to the largest z, with more points before its flat end."""
+    found = {z: point(z) for z in z_grid(most, n_z)}
     below = [z for z, at in found.items() if min(at.shares) < FLAT]
     upto = min((z for z in found if not below or z > max(below)), default=most)
     for z in np.linspace(1, upto, n_z).round().astype(int).tolist():
@@ -201,7 +201,7 @@ def _points(point: Callable[[int], Point], most: int, n_z: int) -> tuple[Point, 
 
 
 def candidate_windows(events: Events) -> list[float]:
-    """Some lengths of windows to try: those that people think in, and that fit into the sample.
+    """Return lengths of windows to try: common ones that fit into the sample.
 
     >>> hours = Events(np.array([0.0, 9 * 3600.0]), *np.zeros((2, 2), np.int64))
     >>> candidate_windows(hours)

@@ -1,4 +1,4 @@
-"""Subjects of several classes, each with rates of its own (§6 of the paper).
+"""Model subjects of several classes, each with its own rates (§6 of the paper).
 
 The paper draws B_{i,c,a}, how many of class i have exposed attribute a, with the probability of
 class c; it is that of class i here. Its sum over all combinations of counts is a convolution.
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ByClass:
-    """What becomes of the subjects of each class, and of all.
+    """The results for each class, and for all subjects.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class ByClass:
     probabilities
         p_k-anon of each class.
     entropy
-        How much a published set tells if the class of its subject isn't known, in nats.
+        The entropy of a published set if the class of its subject isn't known, in nats.
     """
 
     n_subjects: tuple[int, ...]
@@ -47,12 +47,12 @@ class ByClass:
 
     @property
     def overall(self) -> float:
-        """p_k-anon of a subject of whichever class."""
+        """p_k-anon of a subject of any class."""
         return float(np.average(self.probabilities, weights=self.n_subjects))
 
 
 def by_class(classes: Sequence[Scenario]) -> ByClass:
-    """The probability that a subject is k-anonymous, for each class.
+    """Return the probability that a subject is k-anonymous, for each class.
 
     The classes have the same attributes, window, z and k.
 
@@ -65,18 +65,18 @@ def by_class(classes: Sequence[Scenario]) -> ByClass:
     """
     publication = published_by_class(classes)
     sizes = [one.n_subjects for one in classes]
-    share, told = np.zeros(len(classes)), 0.0
+    share, entropy = np.zeros(len(classes)), 0.0
     for parts in zip(*(realizations(line) for line in publication), strict=True):
         likely = np.average(parts, axis=0, weights=sizes)
-        told -= float((likely * np.log(np.where(likely > 0.0, likely, 1.0))).sum())
+        entropy -= float((likely * np.log(np.where(likely > 0.0, likely, 1.0))).sum())
         for c, part in enumerate(parts):
-            share[c] += float((part * _company(classes, parts, c)).sum())
+            share[c] += float((part * _shared(classes, parts, c)).sum())
     found = tuple(float(min(one, 1.0)) for one in share)
-    return ByClass(tuple(sizes), found, told)
+    return ByClass(tuple(sizes), found, entropy)
 
 
 def published_by_class(classes: Sequence[Scenario]) -> Floats:
-    """p_Y: the probability that a subject publishes an attribute, a row for each class."""
+    """Return p_Y, the probability that a subject publishes an attribute, a row for each class."""
     _check(classes)
     exposure = np.array([exposed(one.rates, one.window) for one in classes])
     z = classes[0].z
@@ -86,7 +86,7 @@ def published_by_class(classes: Sequence[Scenario]) -> Floats:
 
 
 def _passed(classes: Sequence[Scenario], exposure: Floats, c: int, z: int) -> Floats:
-    """p_O of a class: z - 1 others have exposed it, of whichever class."""
+    """Return p_O of a class: the probability that z - 1 others, of any class, have exposed it."""
     if z == 1:
         return np.ones(exposure.shape[1])
     lines = [pmf(one.n_subjects - (i == c), exposure[i], z - 1) for i, one in enumerate(classes)]
@@ -99,8 +99,8 @@ def _passed(classes: Sequence[Scenario], exposure: Floats, c: int, z: int) -> Fl
     return np.clip(found, 0.0, 1.0)
 
 
-def _company(classes: Sequence[Scenario], parts: Sequence[Floats], c: int) -> Floats:
-    """The probability that a set has been published by k - 1 others, of whichever class."""
+def _shared(classes: Sequence[Scenario], parts: Sequence[Floats], c: int) -> Floats:
+    """Return the probability that k - 1 others, of any class, have published a set."""
     n_terms = classes[0].k - 1
     if n_terms == 0:
         return np.ones(len(parts[0]))
@@ -129,10 +129,9 @@ def _check(classes: Sequence[Scenario]) -> None:
 def classes_of_activity(
     scenario: Scenario, imbalance: float, *, n_first: int | None = None
 ) -> tuple[Scenario, Scenario]:
-    """Two classes, the second of which is so many times as active as the first (§6.1).
+    """Return two classes; the second is ``imbalance`` times as active as the first (§6.1).
 
-    All together expose as much as before. The first class has half of the subjects, unless
-    ``n_first`` says how many.
+    The total rate is unchanged. The first class has half of the subjects, or ``n_first``.
 
     >>> idle, busy = classes_of_activity(Scenario.power_law(), 3.0)
     >>> idle.rates[0], busy.rates[0]
@@ -151,10 +150,10 @@ def classes_of_activity(
 def classes_of_interest(
     scenario: Scenario, separation: float, *, n_first: int | None = None
 ) -> tuple[Scenario, Scenario]:
-    """Two classes that like other attributes (§6.2), from 0, no difference, to 1, nothing shared.
+    """Return two classes with different interests (§6.2): 0 is no difference, 1 nothing shared.
 
     Attributes of even rank are exposed η times as often by the first class, and 1 - η times by
-    the second; those of odd rank the other way round (Table 3). The separation is 2η - 1.
+    the second; those of odd rank conversely (Table 3). The separation is 2η - 1.
 
     >>> one, other = classes_of_interest(Scenario.power_law(n_attributes=2), 1.0)
     >>> one.rates, other.rates
@@ -175,7 +174,9 @@ def _halves(scenario: Scenario, n_first: int | None) -> tuple[int, int]:
     first = scenario.n_subjects // 2 if n_first is None else n_first
     if not 1 <= first < scenario.n_subjects:
         raise ParameterError(
-            "n_first", "must leave both classes a subject", got=f"{first} of {scenario.n_subjects}"
+            "n_first",
+            "must leave at least one subject for each class",
+            got=f"{first} of {scenario.n_subjects}",
         )
     return first, scenario.n_subjects - first
 

@@ -1,4 +1,4 @@
-"""From events to parameters: how many subjects there are, and how often they expose what."""
+"""Estimate the parameters of the model from events: the number of subjects and their rates."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Estimate:
     n_windows
         How many complete windows the sample has.
     n_seen
-        How many subjects there are in all of them together.
+        How many distinct subjects they have.
     n_subjects
-        How many there are in a window, on average: those who expose something in it.
+        How many subjects expose something in a window, on average.
     rates
-        How often one of them exposes each attribute, from the most frequent on.
+        How often a subject exposes each attribute, the most frequent first.
     """
 
     window: float
@@ -45,17 +45,16 @@ class Estimate:
         return len(self.rates)
 
     def scenario(self, z: int, k: int) -> Scenario:
-        """What the model is told."""
+        """Return the scenario with these parameters."""
         return Scenario(self.n_subjects, self.rates, self.window, z, k)
 
 
 def estimate(events: Events, window: float) -> Estimate:
     """Estimate the parameters of the model from a sample.
 
-    The model asks for nothing but the probability that a subject exposes an attribute in a window.
-    That is counted in the windows of the sample; the rate is that of the Poisson process that
-    would give it. So somebody who exposes the same a hundred times in a minute counts once, which
-    a mean of events wouldn't do.
+    The model needs only the probability that a subject exposes an attribute in a window. It is
+    counted in the windows of the sample and converted to the rate of a Poisson process. So a
+    subject that exposes the same attribute a hundred times in a minute counts once.
 
     >>> from shoal.models.z import Scenario, poisson_events
     >>> events = poisson_events(Scenario.power_law(), seed=1, windows=40)
@@ -91,7 +90,7 @@ def estimate(events: Events, window: float) -> Estimate:
     once = _first(windows, subjects, attributes)
     exposures = np.sort(np.bincount(attributes[once]))[::-1]
     share = exposures[exposures > 0] / n_active
-    # Whoever always was exposed may still not be: half a subject less than all.
+    # A share of 1 would be an infinite rate: at most all subjects but a half.
     share = np.minimum(share, 1.0 - 0.5 / n_active)
     rates = -np.log1p(-share) / window
     return Estimate(
@@ -101,7 +100,7 @@ def estimate(events: Events, window: float) -> Estimate:
 
 
 def _first(*columns: Ints) -> Bools:
-    """Which rows are the first of those that are alike."""
+    """Return which rows are the first of equal ones."""
     order = np.lexsort(columns)
     is_first = np.ones(len(order), np.bool_)
     is_first[1:] = False

@@ -1,4 +1,4 @@
-"""Events that were seen: who exposed what and when, and how many others had exposed it by then."""
+"""Events: who exposed which attribute when, and how many others had exposed it by then."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Events:
     Parameters
     ----------
     clock
-        When each was: times that never go back, or positions of rows where there is no time.
+        When each happened: non-decreasing times, or positions of rows where there is no time.
     subjects, attributes
-        Who and what, as numbers from 0.
+        Numbers from 0.
     in_rows
         Whether the clock counts rows.
     begin, end
-        From when to when was watched, if not from the first event to the last.
+        The period of observation; by default from the first event to the last.
     """
 
     clock: Floats
@@ -42,14 +42,14 @@ class Events:
 
     @property
     def start(self) -> float:
-        """When the watch began."""
+        """When the observation began."""
         if self.begin is not None or not len(self):
             return self.begin or 0.0
         return float(self.clock[0])
 
     @property
     def span(self) -> float:
-        """How long was watched; of rows, how many there are."""
+        """The length of the observation; in rows, their number."""
         if self.end is not None:
             return self.end - self.start
         if not len(self):
@@ -58,11 +58,11 @@ class Events:
 
 
 def n_in_window(events: Events, window: float) -> Ints:
-    """For each event, how many subjects have exposed its attribute in the window up to it.
+    """Return, for each event, how many subjects exposed its attribute in the window up to it.
 
-    This is the counter of Algorithm 1, which doesn't depend on z: an event is published if it is
-    at least z. An exposure is in the window as long as it isn't older than the window is long;
-    of rows, the window has so many of the latest ones.
+    This is the counter of Algorithm 1, which doesn't depend on z: an event is published if its
+    count is at least z. An exposure that is exactly as old as the window is long is still in it; a
+    window in rows has that many of the latest rows.
 
     >>> story = Events(
     ...     clock=np.array([0.0, 2.0, 4.0, 7.0, 16.0]),
@@ -75,9 +75,9 @@ def n_in_window(events: Events, window: float) -> Ints:
     n = len(events)
     clock = events.clock
     reach = window - 1.0 if events.in_rows else window
-    # An event counts from its own place on, until its subject exposes the same again or it is too
-    # old; both are places in the order of events. Within an attribute, starts minus ends is the
-    # number that counts.
+    # An event counts from its own place until its subject exposes the same attribute again or the
+    # event is too old; both are places in the order of events. Within an attribute, the count is
+    # the number of starts minus the number of ends.
     too_old = np.searchsorted(clock - reach, clock, side="right")
     by_attribute = np.argsort(events.attributes, kind="stable")
     keys = events.attributes[by_attribute] * (n + 1) + by_attribute
@@ -92,7 +92,7 @@ def n_in_window(events: Events, window: float) -> Ints:
 
 
 def _next_same(events: Events) -> Ints:
-    """The place of the next event of the same subject and attribute; behind the last if none."""
+    """Return the place of the next event of the same subject and attribute; n if there is none."""
     n = len(events)
     order = np.lexsort((events.attributes, events.subjects))
     same: Bools = (np.diff(events.subjects[order]) == 0) & (np.diff(events.attributes[order]) == 0)

@@ -1,4 +1,4 @@
-"""p_k-anon exactly: a sum over all sets of attributes that a subject may publish (Equation 5)."""
+"""Compute p_k-anon exactly, as a sum over all sets of attributes (Equation 5)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from shoal.models.z.tails import at_least
 
 __all__ = ["MOST_ATTRIBUTES", "exact", "exact_of", "realizations"]
 
-#: With so many attributes it takes some seconds; each further one doubles the time.
+#: This many attributes take some seconds; each further one doubles the time.
 MOST_ATTRIBUTES = 24
-#: Sets of so many attributes are held at once.
+#: All sets of this many attributes are in memory at once.
 AT_ONCE = 18
 
 
 def exact(scenario: Scenario) -> float:
-    """The probability that a subject is k-anonymous in what is published in a window.
+    """Return the probability that a subject is k-anonymous in what is published in a window.
 
     That is: at least k - 1 others have published the same set of attributes, maybe the empty one.
 
@@ -37,7 +37,7 @@ def exact(scenario: Scenario) -> float:
 
 
 def exact_of(publication: Floats, n_subjects: int, k: int) -> float:
-    """The same from the probabilities p_Y of the attributes."""
+    """Compute it from the probabilities p_Y of the attributes."""
     total = 0.0
     for part in realizations(publication):
         total += float((part * at_least(k - 1, n_subjects - 1, part)).sum())
@@ -45,7 +45,7 @@ def exact_of(publication: Floats, n_subjects: int, k: int) -> float:
 
 
 def realizations(publication: Floats) -> Iterator[Floats]:
-    """The probabilities of all sets of attributes (Equation 4), in parts that fit in memory.
+    """Yield the probabilities of all sets of attributes (Equation 4), in parts that fit in memory.
 
     Set number i has attribute a if its bit a is set.
 
@@ -55,7 +55,7 @@ def realizations(publication: Floats) -> Iterator[Floats]:
     if len(publication) > MOST_ATTRIBUTES:
         raise ParameterError(
             "exact",
-            f"takes at most {MOST_ATTRIBUTES} attributes, since it looks at all their sets",
+            f"takes at most {MOST_ATTRIBUTES} attributes, since it visits all their sets",
             got=len(publication),
             fix="Use bounds, or approximate",
         )

@@ -1,8 +1,8 @@
-"""How many subjects are k-anonymous in what z-anonymity publishes, counted without any assumption.
+"""Count the subjects that are k-anonymous in what z-anonymity publishes, without a model.
 
-Events are cut into windows one after the other. The first one is discarded, since nothing came
-before it (Appendix C of the paper). In each of the others every subject has published a set of
-attributes; subjects with the same set are a crowd.
+Events are cut into consecutive windows. The first one is discarded, since nothing came before it
+(Appendix C of the paper). In each of the others every subject has published a set of attributes;
+subjects with the same set are an anonymity set.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from shoal.engine.kernels.arrays import Floats, Ints
 from shoal.errors import ParameterError
 from shoal.models.z.events import Events, n_in_window
 
-__all__ = ["Crowds", "Measured", "windows_of"]
+__all__ = ["AnonymitySets", "Measured", "windows_of"]
 
-#: Numbers that stand for attributes; the sum over a set stands for the set.
+#: The seed of random numbers, one for each attribute; a set is identified by its sum.
 _SALT = 0x5A0A1
-#: More windows can't be told apart by their numbers.
+#: Larger numbers of windows are not exact in floating point.
 MOST_WINDOWS = 2**53
 
 
 @dataclass(frozen=True, slots=True)
-class Crowds:
-    """Subjects by what they have published: how many there are in each crowd, in all windows."""
+class AnonymitySets:
+    """The number of subjects in each anonymity set, over all windows."""
 
     n_subjects: Ints
 
     def share(self, k: int) -> float:
-        """The share of subjects in crowds of at least k; 1 if there is no subject."""
+        """Return the share of subjects in sets of at least k; 1 if there is no subject."""
         total = int(self.n_subjects.sum())
         if total == 0:
             return 1.0
@@ -47,13 +47,13 @@ class Measured:
     window
         How far back z-anonymity counts, and how long a pseudonym lives.
     n_subjects
-        How many subjects there are in each window, silent ones included. Without it those count
-        that exposed something in it.
+        How many subjects there are in each window, silent ones included. None: those that exposed
+        something in it.
 
     >>> subjects, attributes = np.array([0, 1, 2, 3] * 2), np.array([0, 0, 0, 1] * 2)
     >>> events = Events(np.arange(8.0), subjects, attributes, end=8.0)
     >>> measured = Measured(events, window=4)
-    >>> measured.n_windows, measured.crowds(z=3).share(k=2), measured.published(z=3)
+    >>> measured.n_windows, measured.anonymity_sets(z=3).share(k=2), measured.published(z=3)
     (1, 0.75, 0.75)
     """
 
@@ -66,7 +66,7 @@ class Measured:
         self._place(first[kept], events.subjects[kept], events.attributes[kept])
 
     def _place(self, windows: Ints, subjects: Ints, attributes: Ints) -> None:
-        """Give each subject of each window a place, and each of its attributes its best count."""
+        """Sort by window and subject, and find the largest count of each subject's attributes."""
         order = np.lexsort((attributes, subjects, windows))
         columns = [column[order] for column in (windows, subjects, attributes)]
         new_subject = _changes(columns[:2])
@@ -83,20 +83,20 @@ class Measured:
 
     @property
     def n_present(self) -> int:
-        """How many subjects there were, counted once in each window."""
+        """The number of subjects, counted once in each window."""
         if self._silent is not None:
             return self._silent * self.n_windows
         return len(self._subject_starts)
 
     def published(self, z: int) -> float:
-        """The share of events that are published."""
+        """Return the share of events that are published."""
         return float(np.mean(self._counts >= z)) if len(self._counts) else 0.0
 
-    def crowds(self, z: int) -> Crowds:
-        """The crowds under some z."""
+    def anonymity_sets(self, z: int) -> AnonymitySets:
+        """Return the anonymity sets for one z."""
         if not len(self._subject_starts):
             n_silent = 0 if self._silent is None else self.n_windows
-            return Crowds(np.full(n_silent, self._silent or 0, np.int64))
+            return AnonymitySets(np.full(n_silent, self._silent or 0, np.int64))
         names = np.where(self._best >= z, self._names, np.uint64(0))
         sets = np.add.reduceat(names, self._subject_starts)
         order = np.lexsort((sets, self._windows))
@@ -104,11 +104,13 @@ class Measured:
         starts = np.flatnonzero(new)
         counts = np.diff(np.append(starts, len(order)))
         if self._silent is None:
-            return Crowds(counts)
-        return Crowds(self._with_silent(counts, self._windows[order][starts], sets[order][starts]))
+            return AnonymitySets(counts)
+        return AnonymitySets(
+            self._with_silent(counts, self._windows[order][starts], sets[order][starts])
+        )
 
     def _with_silent(self, counts: Ints, windows: Ints, sets: Ints) -> Ints:
-        """Put those who exposed nothing among those who published nothing."""
+        """Add the subjects that exposed nothing to those that published nothing."""
         assert self._silent is not None
         present = np.bincount(self._windows, minlength=self.n_windows + 1)[1:]
         silent = self._silent - present
@@ -120,7 +122,7 @@ class Measured:
 
 
 def windows_of(events: Events, window: float) -> tuple[Ints, int]:
-    """The window of each event, from 0, and how many windows are complete.
+    """Return the window of each event, from 0, and the number of complete windows.
 
     >>> windows_of(Events(np.array([5.0, 7.0, 9.5, 12.0]), *np.zeros((2, 4), np.int64)), 3)
     (array([0, 0, 1, 2]), 2)
@@ -128,9 +130,9 @@ def windows_of(events: Events, window: float) -> tuple[Ints, int]:
     Raises
     ------
     ParameterError
-        If there are more of them than can be counted.
+        If there are too many windows.
     """
-    # In Python, for which a quotient that is too large is just infinite.
+    # In Python floats, where a quotient that is too large is infinite.
     if not events.span / window < MOST_WINDOWS:
         unit = "rows" if events.in_rows else "seconds"
         raise ParameterError(
@@ -143,7 +145,7 @@ def windows_of(events: Events, window: float) -> tuple[Ints, int]:
 
 
 def _changes(columns: list[Ints]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Where some column differs from the row before."""
+    """Return where some column differs from the row before."""
     found = np.ones(len(columns[0]), np.bool_)
     if len(found):
         found[1:] = False

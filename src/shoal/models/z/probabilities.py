@@ -1,12 +1,12 @@
-"""What becomes of one attribute of one subject: exposed, passed, published; and what all tell.
+"""Compute the probabilities of one attribute of one subject, and the entropy of all.
 
-For each attribute the model knows three probabilities (§3.2 of the paper):
+For each attribute the model has three probabilities (§3.2 of the paper):
 
 - `exposed`, p_X: a subject exposes it in a window at least once (Equation 1);
 - `passed`, p_O: when it is exposed, at least z - 1 others have exposed it, too (Equation 3);
 - `published`, p_Y = p_X · p_O: a subject publishes it in a window.
 
-The last one takes all exposures of a window for one: whether they pass is decided once.
+The last one treats all exposures in a window as one: whether they pass is decided once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["entropy", "entropy_of", "exposed", "information_loss", "passed", "pu
 
 
 def exposed(rates: Sequence[float] | Floats, window: float) -> Floats:
-    """p_X: the probability that a subject exposes an attribute in a window (Equation 1).
+    """Return p_X, the probability that a subject exposes an attribute in a window (Equation 1).
 
     >>> exposed([0.2, 0.1], window=12).round(3).tolist()
     [0.909, 0.699]
@@ -33,9 +33,9 @@ def exposed(rates: Sequence[float] | Floats, window: float) -> Floats:
 
 
 def passed(n_subjects: int, exposure: Floats, z: int) -> Floats:
-    """p_O: the probability that what is exposed is published (Equation 3).
+    """Return p_O, the probability that what is exposed is published (Equation 3).
 
-    Who exposes it is one of the z, so z - 1 of the others are enough.
+    The subject that exposes it is one of the z, so z - 1 others are enough.
 
     >>> passed(1000, np.array([0.1, 0.15, 0.2]), 150).round(3).tolist()
     [0.0, 0.544, 1.0]
@@ -44,7 +44,7 @@ def passed(n_subjects: int, exposure: Floats, z: int) -> Floats:
 
 
 def published(scenario: Scenario) -> Floats:
-    """p_Y: the probability that a subject publishes an attribute in a window, for each.
+    """Return p_Y, the probability that a subject publishes an attribute in a window, for each.
 
     >>> published(Scenario.power_law(z=1)).round(3).tolist()[:3]
     [0.909, 0.699, 0.551]
@@ -56,7 +56,7 @@ def published(scenario: Scenario) -> Floats:
 
 
 def entropy_of(publication: Floats) -> float:
-    """How much the published set of a subject tells, in nats, if attributes are independent.
+    """Return the entropy of a published set, in nats, if attributes are independent.
 
     Then the sum over all 2^A sets (Equation 6) is a sum over A attributes.
 
@@ -64,18 +64,18 @@ def entropy_of(publication: Floats) -> float:
     2.0
     """
     p = publication[(publication > 0.0) & (publication < 1.0)]
-    told = float((p * np.log(p) + (1.0 - p) * np.log1p(-p)).sum())
-    # Of nothing, no minus.
-    return -told + 0.0
+    total = float((p * np.log(p) + (1.0 - p) * np.log1p(-p)).sum())
+    # Adding 0 avoids -0.0.
+    return -total + 0.0
 
 
 def entropy(scenario: Scenario) -> float:
-    """How much what a subject publishes in a window tells, in nats (Equation 6)."""
+    """Return the entropy of what a subject publishes in a window, in nats (Equation 6)."""
     return entropy_of(published(scenario))
 
 
 def information_loss(scenario: Scenario) -> float:
-    """How much less the published sets tell than the exposed ones, in nats (§4.2).
+    """Return the entropy of exposed sets minus that of published ones, in nats (§4.2).
 
     >>> information_loss(Scenario.power_law(z=1))
     0.0

@@ -1,4 +1,4 @@
-"""What the model is told: how many subjects there are, and how often they expose what."""
+"""The input of the model: the number of subjects, their rates, the window, z and k."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from shoal.errors import JobError, Problem
 
 __all__ = ["MOST_SUBJECTS", "Scenario", "power_law_rates"]
 
-#: Up to so many subjects all numbers are exact to rounding.
+#: Up to this many subjects all results are exact to rounding.
 MOST_SUBJECTS = 10**15
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A stream as the model sees it, and what is promised of it.
+    """A stream as the model sees it, and the parameters of the promise.
 
-    Each of the subjects exposes each attribute by a Poisson process of its own; all subjects are
-    alike (§3.2 of the paper).
+    Each subject exposes each attribute by an independent Poisson process; the rates are the same
+    for all subjects (§3.2 of the paper).
 
     Parameters
     ----------
     n_subjects
-        U, how many subjects there are; at most 10¹⁵.
+        U, the number of subjects; at most 10¹⁵.
     rates
         λ, how often a subject exposes each attribute, in a unit of time.
     window
         Δt, how far back z-anonymity counts, in the same unit; pseudonyms live as long.
     z
-        An attribute is published if at least so many subjects exposed it in the window.
+        An attribute is published if at least z subjects exposed it in the window.
     k
         How many subjects should have published the same set of attributes.
 
@@ -84,18 +84,18 @@ class Scenario:
         z: int = 150,
         k: int = 2,
     ) -> Scenario:
-        """Attributes whose rates fall with their rank r as rate / r^exponent."""
+        """Return a scenario in which attribute r has the rate ``rate / r^exponent``."""
         rates = power_law_rates(n_attributes, rate=rate, exponent=exponent)
         return cls(n_subjects, tuple(rates.tolist()), window, z, k)
 
     @property
     def n_attributes(self) -> int:
-        """A, how many attributes there are."""
+        """A, the number of attributes."""
         return len(self.rates)
 
 
 def power_law_rates(n_attributes: int, *, rate: float = 0.2, exponent: float = 1.0) -> Floats:
-    """Rates that fall with the rank of an attribute.
+    """Return rates that fall with the rank of an attribute.
 
     >>> power_law_rates(4).round(4).tolist()
     [0.2, 0.1, 0.0667, 0.05]

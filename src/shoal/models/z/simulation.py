@@ -1,4 +1,4 @@
-"""The simulation of Appendix C: subjects that follow the model, and Algorithm 1."""
+"""Simulate subjects that follow the model, and Algorithm 1 (Appendix C)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["poisson_events", "simulate", "simulated_shares"]
 
 
 def poisson_events(scenario: Scenario, seed: int, *, windows: int = 2) -> Events:
-    """Make the events of so many windows: each subject exposes each attribute at its rate.
+    """Draw the events of some windows: each subject exposes each attribute at its rate.
 
     >>> events = poisson_events(Scenario.power_law(100), seed=0)
     >>> len(events), bool((np.diff(events.clock) >= 0).all()), bool(events.clock[-1] < 24)
@@ -34,17 +34,17 @@ def poisson_events(scenario: Scenario, seed: int, *, windows: int = 2) -> Events
 
 
 def simulate(scenario: Scenario, seed: int) -> Measured:
-    """Simulate two windows, and measure the second: in the first, counts only grow.
+    """Simulate two windows and measure the second; in the first, counts only grow.
 
     >>> run = simulate(Scenario.power_law(), seed=0)
-    >>> [round(run.crowds(z).share(2), 2) for z in (1, 150, 300)]
+    >>> [round(run.anonymity_sets(z).share(2), 2) for z in (1, 150, 300)]
     [0.18, 0.41, 0.98]
     """
     return Measured(poisson_events(scenario, seed), scenario.window, scenario.n_subjects)
 
 
 def simulated_shares(scenario: Scenario, seeds: Sequence[int]) -> Floats:
-    """The share of subjects that are k-anonymous, for each seed; all count, silent ones too."""
+    """Return the share of k-anonymous subjects for each seed, silent ones included."""
     return np.array(
-        [simulate(scenario, seed).crowds(scenario.z).share(scenario.k) for seed in seeds]
+        [simulate(scenario, seed).anonymity_sets(scenario.z).share(scenario.k) for seed in seeds]
     )

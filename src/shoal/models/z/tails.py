@@ -1,7 +1,7 @@
-"""Tails of the binomial distribution, exact to rounding, for many probabilities at once.
+"""Compute tails of the binomial distribution, exact to rounding, for many probabilities at once.
 
-Nothing here subtracts logarithms of factorials: of 10¹⁵ people these are so large that of their
-difference no digit would be left.
+Nothing here subtracts logarithms of factorials: for 10¹⁵ subjects they are so large that their
+difference would have no correct digit.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from shoal.engine.kernels.arrays import Floats
 
 __all__ = ["at_least", "pmf"]
 
-#: Up to so many terms are summed from the first on.
+#: Up to this many terms are summed from the first on.
 FEW = 32
-#: If there are more on both sides, the tail is integrated: there would be many terms to sum.
+#: If both sides have more terms, the tail is integrated instead of summed.
 MANY = 10_000
-#: Terms are summed until the next one changes the sum by less.
+#: The sum ends when the next term is smaller, relative to the sum.
 CLOSE = 1e-17
 TINY, RARE = 1e-300, 1e-100
 #: An integral ends where the density has fallen to exp(-DEEP) of its largest value.
 DEEP = 40.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(96)
 NODES, WEIGHTS = (NODES + 1.0) / 2.0, WEIGHTS / 2.0
-#: Below this a series tells more digits than a difference.
+#: Below this a series is more exact than a difference.
 SMALL, TERMS = 0.1, 17
 #: From here on Stirling's series is exact to rounding.
 STIRLING = 16
 
 
 def at_least(m: int, n: int, p: Floats) -> Floats:
-    """P[B ≥ m] for B ~ Binomial(n, p), for each p.
+    """Return P[B ≥ m] for B ~ Binomial(n, p), for each p.
 
     >>> at_least(1, 2, np.array([0.0, 0.5, 1.0])).tolist()
     [0.0, 0.75, 1.0]
@@ -51,7 +51,7 @@ def at_least(m: int, n: int, p: Floats) -> Floats:
 
 
 def pmf(n: int, p: Floats, n_terms: int) -> Floats:
-    """P[B = j] for j from 0 to n_terms - 1, a row for each j.
+    """Return P[B = j] for j from 0 to n_terms - 1, a row for each j.
 
     >>> pmf(2, np.array([0.5]), 4)[:, 0].round(9).tolist()
     [0.25, 0.5, 0.25, 0.0]
@@ -60,7 +60,7 @@ def pmf(n: int, p: Floats, n_terms: int) -> Floats:
     sure = p >= 1.0
     inside = np.where(sure | (p <= 0.0), 0.5, p)
     log_p, log_q = np.log(inside), np.log1p(-inside)
-    # Of n over j and p to the j, factor by factor: neither gets out of hand by itself.
+    # The logarithm of C(n, j) p^j, factor by factor: neither overflows.
     chosen = np.zeros(len(p))
     for j in range(min(n_terms, n + 1)):
         line = np.exp(chosen + (n - j) * log_q)
@@ -71,14 +71,14 @@ def pmf(n: int, p: Floats, n_terms: int) -> Floats:
 
 
 def _tail(m: int, n: int, p: Floats) -> Floats:
-    """P[B ≥ m] for any m, from the term at m on, or from the one below it down."""
+    """Return P[B ≥ m] for any m, from the term at m up, or from the one below it down."""
     if m == 1:
         none: Floats = -np.expm1(n * np.log1p(-p))
         return none
-    # Of what is rarer there never are so many, and squares of it mustn't vanish.
+    # For smaller p the tail is 0, and squares of p must not underflow.
     p = np.maximum(p, RARE)
     q = 1.0 - p
-    # What is computed is the tail on the side of the mean that p lies on, which is the lesser one.
+    # Compute the smaller of the two tails.
     low = p < (m + 1.0) / (n + 3.0)
     term = _one_term(m, n, p, q)
     found = np.empty_like(p)
@@ -87,7 +87,7 @@ def _tail(m: int, n: int, p: Floats) -> Floats:
         back = term[~low] * (m / (n - m + 1)) * (q[~low] / p[~low])
         found[~low] = 1.0 - _sum_up(n - m + 1, n, back, q[~low] / p[~low])
     else:
-        # The tail is that of a beta distribution, whose density at p is this.
+        # The tail equals that of a beta distribution with this density at p.
         density = m * term / p
         found[low] = density[low] * _integral(m, n - m + 1, p[low], q[low])
         found[~low] = 1.0 - density[~low] * _integral(n - m + 1, m, q[~low], p[~low])
@@ -95,7 +95,7 @@ def _tail(m: int, n: int, p: Floats) -> Floats:
 
 
 def _one_term(m: int, n: int, p: Floats, q: Floats) -> Floats:
-    """P[B = m] by its distance from the mean, so that nothing large has to cancel."""
+    """Return P[B = m] from the distance to the mean, so that no large numbers cancel."""
     if m == n:
         whole: Floats = np.exp(n * np.log(p))
         return whole
@@ -108,7 +108,7 @@ def _one_term(m: int, n: int, p: Floats, q: Floats) -> Floats:
 
 
 def _sum_up(m: int, n: int, term: Floats, odds: Floats) -> Floats:
-    """The sum of the terms from m on, of which this is the first."""
+    """Return the sum of the terms from m on; ``term`` is the first."""
     total = term.copy()
     for j in range(m, n):
         term = term * ((n - j) / (j + 1)) * odds
@@ -119,13 +119,13 @@ def _sum_up(m: int, n: int, term: Floats, odds: Floats) -> Floats:
 
 
 def _integral(a: int, b: int, x: Floats, y: Floats) -> Floats:
-    """The integral of the density of Beta(a, b) from 0 to x = 1 - y, over that density at x.
+    """Return the integral of the density of Beta(a, b) from 0 to x = 1 - y, divided by it at x.
 
-    By Gauss's rule: where both a and b are large, the density is smooth.
+    Gauss's rule is exact enough: where both a and b are large, the density is smooth.
     """
     slope = (a - 1.0) / x - (b - 1.0) / y
     width = 1.0 / np.sqrt((a - 1.0) / x**2 + (b - 1.0) / y**2)
-    # On the lesser side the density falls from x on, but for the last steps before the mode.
+    # On the side of the smaller tail the density falls from x on, except close to the mode.
     steep = np.maximum(slope * width, 0.0)
     reach = np.minimum(width * (np.sqrt(steep**2 + 2.0 * DEEP) - steep), x)
     back = reach * NODES[:, None]
@@ -135,7 +135,7 @@ def _integral(a: int, b: int, x: Floats, y: Floats) -> Floats:
 
 
 def _stirling(n: int) -> float:
-    """The logarithm of n! less that of Stirling's formula."""
+    """Return the logarithm of n! minus that of Stirling's formula."""
     if n < STIRLING:
         return math.lgamma(n + 1.0) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2.0 * math.pi)
     square = 1.0 / (float(n) * n)
@@ -143,18 +143,18 @@ def _stirling(n: int) -> float:
 
 
 def _concave(u: Floats) -> Floats:
-    """log(1 + u) - u."""
+    """Return log(1 + u) - u."""
     series = np.zeros_like(u)
     small = np.where(np.abs(u) < SMALL, u, 0.0)
     for power in range(TERMS, 1, -1):
         series = small * series + (-1.0) ** (power + 1) / power
-    # One side of a distribution may be empty, which is -1.
+    # One side of a distribution may be empty: then u is -1.
     direct = np.log1p(np.maximum(u, TINY - 1.0)) - u
     return np.where(np.abs(u) < SMALL, series * small**2, direct)
 
 
 def _convex(u: Floats) -> Floats:
-    """(1 + u) log(1 + u) - u."""
+    """Return (1 + u) log(1 + u) - u."""
     small = np.abs(u) < SMALL
     near = np.where(small, u, 0.0)
     direct = (1.0 + u) * np.log1p(np.maximum(u, TINY - 1.0)) - u
