@@ -137,7 +137,7 @@ def run(
         watched = _Stopwatch(running)
         use = Use.now()
         begin = time.perf_counter()
-        summary = running.go()
+        summary = running.execute()
         seconds = time.perf_counter() - begin
         spent = use.since()
         reading.close()

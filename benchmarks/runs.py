@@ -70,7 +70,7 @@ def run(
                 open_trace=None if trace is None else open_trace,
                 watch=watch,
             )
-            .go()
+            .execute()
         )
     finally:
         source.close()

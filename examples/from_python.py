@@ -78,7 +78,7 @@ def main(rows: int = 1500) -> tuple[Summary, Report]:
 
     pipeline = Pipeline(stream.schema, policy, Castle(clusters=20))
     run = pipeline.run(DatasetSource(stream), open_sink, on_bad=refuse, open_trace=open_trace)
-    summary = run.go()
+    summary = run.execute()
     published = sinks["published"].table()
     report = audit(
         stream.schema,

@@ -124,7 +124,7 @@ def main(rows: int = 2000) -> Found:
         open_trace=lambda schema: sinks.setdefault("trace", MemorySink(schema)),
         undo_pseudonyms=True,
     )
-    summary = run.go()
+    summary = run.execute()
     published, trace = sinks["published"].table(), sinks["trace"].table()
     report = audit(
         SCHEMA, POLICY, published, trace=trace, original=events,

@@ -31,6 +31,7 @@ illness = {}
 [schema.keep]
 columns = ["ward"]
 """
+ID_AND_AGE = 'subject = "id"\n[schema.quasi]\nage = { range = [0, 120], step = 1 }\n'
 POLICY = "k = 3\nl = 2\ndelay = { rows = 20 }"
 GAPS = {"age": 3, "town": 4}
 COLUMNS = ("person", "age", "town", "illness", "ward", "at")

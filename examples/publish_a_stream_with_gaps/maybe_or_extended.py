@@ -48,7 +48,7 @@ def publish(missing: str, target: Path) -> Found:
     text = (HERE / "job.toml").read_text(encoding="utf-8")
     job = Job.parse(text.replace('missing = "maybe"', f'missing = "{missing}"'), folder=HERE)
     with contextlib.closing(open_source(HERE / "readings.csv")) as source:
-        summary = job.pipeline.run(source, partial(open_sink, target), on_bad=refuse).go()
+        summary = job.pipeline.run(source, partial(open_sink, target), on_bad=refuse).execute()
     published = list(cells(pa.csv.read_csv(target)))
     return Found(
         summary.n_published,

@@ -126,7 +126,7 @@ def test_no_promise_is_broken(name: str, criteria: list[Any], window: Any, missi
         on_bad=lambda bad: pytest.fail(f"{len(bad)} bad rows"),
         open_trace=lambda schema: sinks.setdefault("trace", Kept(schema)),
     )
-    run.go()
+    run.execute()
     published, trace = sinks["published"].table(), sinks["trace"].table()
     report = audit(SCHEMA, policy, published, trace=trace, original=rows)
     assert report.verdict == "kept", str(report)

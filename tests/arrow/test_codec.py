@@ -64,7 +64,7 @@ def test_each_kind_of_bad_row_has_its_reason(column: str, values: list[Any], rea
     assert all(len(column) == 1 for column in encoded.payload.values())
 
 
-def test_the_first_reason_of_a_row_counts_and_no_value_is_told() -> None:
+def test_the_first_reason_of_a_row_counts_and_no_value_is_shown() -> None:
     encoded = codec().encode(batch(id=[None, "CANARY"], age=["x", "CANARY"], sex=["?", "CANARY"]))
     assert encoded.reasons == {0: "id is missing", 1: "age isn't a number"}
     assert "CANARY" not in repr(encoded.reasons)
@@ -139,7 +139,7 @@ def test_without_a_subject_each_row_is_one_across_batches() -> None:
     assert second.codes.subjects.tolist() == [1, 2]
 
 
-def test_open_sensitive_values_are_told_apart_and_null_is_one_of_them() -> None:
+def test_open_sensitive_values_are_distinguished_and_null_is_one_of_them() -> None:
     c = codec(sensitive=[Sensitive("disease")])
     encoded = c.encode(
         batch(id=list("abcd"), age=[1] * 4, sex=["Male"] * 4, disease=["flu", " flu", None, ""])

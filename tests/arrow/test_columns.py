@@ -67,7 +67,7 @@ def test_what_numbers_cannot_tell_apart_is_bad(values: pa.Array) -> None:
     assert encoded(values, Range(-1, 1e18)).reasons == {}
 
 
-def test_times_are_told_as_finely_as_a_clock_does() -> None:
+def test_times_have_the_precision_of_a_clock() -> None:
     times = pa.array([dt.datetime(2026, 1, 1, 12, 0, 0, 1)], pa.timestamp("us"))
     assert encoded(times, Range(0, 1e10), compared=frozenset({"s"})).reasons == {}
 

@@ -126,7 +126,7 @@ def test_a_gap_is_null_though_others_of_the_group_have_a_label():
     ]  # fmt: skip
 
 
-def test_a_side_that_nobody_has_tells_nothing_of_a_row_that_claims_to_have_it():
+def test_an_empty_side_reveals_nothing_of_a_row_that_claims_to_have_a_value():
     columns = Labels(SCHEMA).columns(EMPTY_LO[1:], EMPTY_HI[1:], np.array([0]))
     assert [column.to_pylist() for column in columns] == [["[0, 120]"], ["east"], ["[0, 1]"]]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.arrow.ladders import Ladders, Rung, _chained, rung_column
+from shoal.arrow.ladders import Ladders, LevelLabels, _chained, level_column
 from shoal.engine.kernels.arrays import Bools, Ints
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import AnyDomain, Grid, Open, Path, n_rungs, rungs
@@ -29,8 +29,8 @@ class Made:
     ) -> None:
         self.reasons: dict[int, str] = {}
         batch = pa.record_batch(dict(columns))
-        self.cells: Ints
-        self.cells, self._labels = Ladders(Schema("who", quasi), key).encode(
+        self.keys: Ints
+        self.keys, self._labels = Ladders(Schema("who", quasi), key).encode(
             batch, gaps, self._complain
         )
 
@@ -39,7 +39,7 @@ class Made:
             self.reasons.setdefault(row, reason)
 
     def labels(self, name: str, level: int = 0) -> list[str | None]:
-        found: list[str | None] = self._labels[rung_column(name, level)].to_pylist()
+        found: list[str | None] = self._labels[level_column(name, level)].to_pylist()
         return found
 
 
@@ -66,17 +66,17 @@ SAME = [
 @pytest.mark.parametrize(("column", "label"), SAME)
 def test_one_value_has_one_key_and_one_label_however_it_is_written(column, label):
     made = one(Open(), column)
-    assert len(set(made.cells[:, 0].tolist())) == 1
+    assert len(set(made.keys[:, 0].tolist())) == 1
     assert set(made.labels("x")) == {label}
     # Whatever kind of column it comes in, it is the same.
-    assert made.cells[0, 0] == one(Open(), pa.array([label])).cells[0, 0]
+    assert made.keys[0, 0] == one(Open(), pa.array([label])).keys[0, 0]
 
 
 @pytest.mark.parametrize("domain", [Open(), Path(".", 2)])
 def test_numbers_that_are_text_stay_as_they_are(domain):
     made = one(domain, pa.array(["1.1", "1.10", "1.10.2", "7.0", "7"]))
     assert made.labels("x") == ["1.1", "1.10", "1.10.2", "7.0", "7"]
-    assert len(set(made.cells[:, 0].tolist())) == 5
+    assert len(set(made.keys[:, 0].tolist())) == 5
 
 
 def test_other_values_other_levels_other_attributes_and_other_secrets_have_other_keys():
@@ -84,20 +84,19 @@ def test_other_values_other_levels_other_attributes_and_other_secrets_have_other
     columns = {"x": ["a", "b", "a/b"], "y": ["a", "b", "b/a"]}
     made = Made(columns, *quasi)
     # By rung: three leaves and two parents for each attribute, and no key twice.
-    assert [len(set(made.cells[:, j].tolist())) for j in range(4)] == [3, 2, 3, 2]
-    assert len(set(made.cells.flat)) == 10
-    assert not set(made.cells.flat) & set(Made(columns, *quasi, key=bytes(8)).cells.flat)
+    assert [len(set(made.keys[:, j].tolist())) for j in range(4)] == [3, 2, 3, 2]
+    assert len(set(made.keys.flat)) == 10
+    assert not set(made.keys.flat) & set(Made(columns, *quasi, key=bytes(8)).keys.flat)
 
 
-def test_a_ladder_can_go_on_with_another_key():
+def test_cells_depend_on_the_key():
     schema = Schema("who", [Quasi("x", Open())])
     batch, silent = pa.record_batch({"x": ["a"]}), lambda rows, reason: None
-    ladders = Ladders(schema, bytes(8))
-    before = ladders.encode(batch, False, silent)[0]
-    ladders.restore(KEY)
-    after = ladders.encode(batch, False, silent)[0]
-    assert before != after
-    assert after == one(Open(), ["a"]).cells
+    of_zeros, of_key = (
+        Ladders(schema, key).encode(batch, False, silent)[0] for key in (bytes(8), KEY)
+    )
+    assert of_zeros != of_key
+    assert of_key == one(Open(), ["a"]).keys
 
 
 NOTHING = [
@@ -114,8 +113,8 @@ NOTHING = [
 @pytest.mark.parametrize("domain", [Open(), Path("/", 2)])
 def test_what_is_missing_exposes_nothing(column, domain):
     made = one(domain, column, gaps=True)
-    assert (made.cells[[0, 2, 3]] == 0).all()
-    assert (made.cells[1] != 0).all()
+    assert (made.keys[[0, 2, 3]] == 0).all()
+    assert (made.keys[1] != 0).all()
     for level in range(n_rungs(domain)):
         labels = made.labels("x", level)
         assert labels[0] is labels[2] is labels[3] is None
@@ -132,10 +131,10 @@ def test_what_is_missing_exposes_nothing(column, domain):
 )
 def test_columns_of_nothing_and_batches_without_rows(domain):
     made = one(domain, pa.nulls(2), gaps=True)
-    assert made.cells.shape == (2, n_rungs(domain))
-    assert not made.cells.any()
+    assert made.keys.shape == (2, n_rungs(domain))
+    assert not made.keys.any()
     empty = one(domain, pa.array([], pa.string()))
-    assert empty.cells.shape == (0, n_rungs(domain))
+    assert empty.keys.shape == (0, n_rungs(domain))
     assert empty.labels("x") == []
 
 
@@ -152,7 +151,7 @@ def test_paths_have_the_labels_that_their_domain_says(values, levels):
     for row, text in enumerate(whole):
         # Equal labels of a level, equal keys.
         for other, more in enumerate(whole):
-            assert (made.cells[row, 0] == made.cells[other, 0]) == (text == more)
+            assert (made.keys[row, 0] == made.keys[other, 0]) == (text == more)
 
 
 # -- numbers, categories, positions --------------------------------------------------------------
@@ -163,8 +162,8 @@ def test_numbers_are_steps_and_what_is_out_of_range_is_bad():
     made = one(Range(0, 100, step=10), column, gaps=True)
     assert made.labels("x")[:2] == ["[20, 30)", "[20, 30)"]
     assert made.labels("x")[5] == "[100, 110)"
-    assert made.cells[0] == made.cells[1] != made.cells[5]
-    assert made.cells[4] == 0
+    assert made.keys[0] == made.keys[1] != made.keys[5]
+    assert made.keys[4] == 0
     assert made.reasons == {
         2: "x is out of its range", 3: "x isn't a number", 6: "x is out of its range",
     }  # fmt: skip
@@ -185,8 +184,8 @@ def test_categories_climb_and_unknown_ones_are_bad():
     assert ladders[5] == (None, None, None)
     # What isn't a leaf is none of the values that the attribute has.
     assert made.reasons == {4: "x has a category that its hierarchy lacks"}
-    assert made.cells[0, 1] == made.cells[1, 1]
-    assert made.cells[0, 2] == made.cells[2, 2] != made.cells[3, 2]
+    assert made.keys[0, 1] == made.keys[1, 1]
+    assert made.keys[0, 2] == made.keys[2, 2] != made.keys[3, 2]
 
 
 GRID = Grid("lat", "lon", [500, 1000, 5000])
@@ -208,7 +207,7 @@ def test_a_position_needs_both_columns_and_degrees_that_there_are():
     }
     made = Made(columns, Quasi("cell", GRID), gaps=True)
     assert made.labels("cell", 1)[:3] == [GRID.rungs(45.07, 7.68)[1], None, None]
-    assert (made.cells[1:3] == 0).all()
+    assert (made.keys[1:3] == 0).all()
     assert made.reasons == {
         3: "lat isn't within 90 degrees",
         4: "lat isn't a number",
@@ -221,11 +220,11 @@ def test_a_position_needs_both_columns_and_degrees_that_there_are():
 def test_a_batch_of_positions_without_rows():
     none = pa.array([], pa.float64())
     made = Made({"lat": none, "lon": none}, Quasi("cell", GRID))
-    assert made.cells.shape == (0, 3)
+    assert made.keys.shape == (0, 3)
 
 
 def test_a_rung_shows_no_values():
-    assert repr(Rung(np.zeros(3, np.int64), pa.array(["canary"]))) == "Rung(3 rows)"
+    assert repr(LevelLabels(np.zeros(3, np.int64), pa.array(["canary"]))) == "LevelLabels(3 rows)"
 
 
 def test_a_label_under_another_one_has_another_key():

@@ -146,7 +146,7 @@ def test_rows_that_wait_keep_gaps_and_losses_in_a_snapshot():
 def test_values_of_people_are_not_shown():
     decisions, _ = decided([1])
     departures = Ordering().arrange(decisions, pa.record_batch({"own": ["CANARY"]}), 0)
-    assert repr(departures) == "Arranged(1 rows)"
+    assert repr(departures) == "Departures(1 rows)"
 
 
 @pytest.mark.parametrize("order", [Ordering(), ByInstant(b"x"), ByArrival()])

@@ -97,7 +97,7 @@ def test_the_kind_of_the_column_changes_nothing(names):
     )
 
 
-def test_a_snapshot_goes_on_and_the_key_before_is_nowhere():
+def test_a_snapshot_continues_and_the_last_key_is_gone():
     pseudonyms = Pseudonyms(60)
     before = give(pseudonyms, ["ada"], [0])
     snapshot = pseudonyms.snapshot()

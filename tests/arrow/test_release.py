@@ -98,7 +98,7 @@ def test_without_gaps_everybody_has_the_label_of_the_box():
     assert release.batch["sex"].to_pylist() == ["f"] * 2
 
 
-def test_the_columns_that_are_told_are_those_that_come():
+def test_the_announced_columns_are_those_that_come():
     for numeric in ("range", "bounds", "midpoint"):
         publisher = Publisher(SCHEMA, Publish(numeric=numeric), PAYLOAD)
         release, _ = publisher.release(departures([0, 2]))
@@ -109,7 +109,7 @@ def test_values_of_people_are_not_shown():
     assert repr(Release(pa.record_batch({"illness": ["CANARY"]}), 3)) == "Release(first=3)"
 
 
-def test_words_that_are_not_known_are_all_told():
+def test_all_unknown_words_are_reported():
     with pytest.raises(JobError) as raised:
         Publish(numeric="rnge", order="released", suppressed="roots")  # type: ignore[arg-type]
     assert [problem.key for problem in raised.value.problems] == [

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from shoal.audit import audit
 from shoal.io import open_durable, open_source
+from shoal.job import Job
 from tests.world import people, read, shoal, write, write_job
 
 
@@ -41,7 +44,7 @@ def test_without_a_trace_it_can_not_tell_and_ends_with_6(done, monkeypatch, capf
     assert "unverifiable" in capfd.readouterr().out
 
 
-def test_broken_ends_with_1_and_tells_no_value(done, monkeypatch, capfd):
+def test_broken_ends_with_1_and_shows_no_value(done, monkeypatch, capfd):
     job, out, source, trace = done
     table = read(out)
     illnesses = ["CANARY", *table["illness"].to_pylist()[1:]]
@@ -207,3 +210,74 @@ def test_parts_whose_columns_change_their_type_are_refused(done, tmp_path, monke
         pq.write_table(pa.table({"ward": [ward]}), folder / f"{place}.parquet")
     assert shoal(monkeypatch, "audit", job, folder) == 4
     assert "change their type" in capfd.readouterr().err
+
+
+def test_times_that_go_back_break_no_promise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table = people(200)
+    times = [float(i - 40 * (i % 3 == 0)) for i in range(200)]
+    table = table.set_column(table.schema.names.index("at"), "at", pa.array(times))
+    data = write(table, tmp_path / "in.parquet")
+    schema = (
+        'time = "at"\n'
+        + write_job(tmp_path).read_text().split("[schema]\n")[1].split("[policy]")[0]
+    )
+    job = write_job(tmp_path, schema=schema, policy="k = 3\ndelay = { seconds = 30 }")
+    trace, out = tmp_path / "trace.parquet", tmp_path / "out.parquet"
+    assert shoal(monkeypatch, "run", job, "-i", data, "-o", out, "--trace", trace) == 0
+    capfd.readouterr()
+    shoal(monkeypatch, "audit", job, out, "--trace", trace, "--original", data, "--json")
+    verdicts = {v["name"]: v["verdict"] for v in json.loads(capfd.readouterr().out)["verdicts"]}
+    assert verdicts["delay"] == "kept"
+    assert "broken" not in verdicts.values()
+
+
+def test_roots_above_a_single_child_are_roots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    schema = 'subject = "id"\n[schema.quasi]\nzip = { mask = ["53703", "53706", "53715"] }\n'
+    policy, publish = "k = 5\ndelay = { rows = 3 }", 'suppressed = "root"'
+    job = write_job(tmp_path, schema=schema, policy=policy, publish=publish)
+    data = write(pa.table({"id": ["a", "b"], "zip": ["53703", "53715"]}), tmp_path / "in.csv")
+    trace, out = tmp_path / "trace.parquet", tmp_path / "out.csv"
+    assert shoal(monkeypatch, "run", job, "-i", data, "-o", out, "--trace", trace) == 0
+    assert shoal(monkeypatch, "audit", job, out, "--trace", trace, "--original", data) == 0
+
+
+def test_the_audit_knows_one_person_under_two_spellings(tmp_path: Path) -> None:
+    job = Job.load(write_job(tmp_path, policy="k = 2\nl = 2\ndelay = { rows = 9 }"))
+    published = pa.table(
+        {
+            "age": ["[20, 30]"] * 2,
+            "town": ["any"] * 2,
+            "illness": ["flu", "flu "],
+            "ward": ["A", "A"],
+        }
+    )
+    trace = pa.table(
+        {
+            "row": [0, 1],
+            "subject": ["a", " a"],
+            "outcome": ["group"] * 2,
+            "arrived": [0, 1],
+            "published": [2, 2],
+            "arrived_s": pa.array([None, None], pa.float64()),
+            "published_s": pa.array([None, None], pa.float64()),
+            "group": [0, 0],
+            "window": pa.array([None, None], pa.int64()),
+            "loss": [0.5, 0.5],
+            "seq": [0, 1],
+        }
+    )
+    report = audit(job.schema, job.policy, published, trace=trace)
+    assert report["k-anonymity"].verdict == "broken"
+    assert report["distinct l-diversity of illness"].verdict == "broken"
+
+
+def test_the_audit_refuses_a_file_with_metadata(tmp_path: Path) -> None:
+    job = Job.load(write_job(tmp_path, policy="k = 2\ndelay = { rows = 9 }"))
+    published = pa.table({"age": ["[20, 30]"], "town": ["any"], "illness": ["flu"], "ward": ["A"]})
+    hiding = published.replace_schema_metadata({"ids": "a b c"})
+    assert audit(job.schema, job.policy, published)["secrecy"].verdict == "kept"
+    assert audit(job.schema, job.policy, hiding)["secrecy"].verdict == "broken"

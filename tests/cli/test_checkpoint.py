@@ -126,7 +126,7 @@ def test_words_for_people(capsys, folder) -> None:
         "entries   1 read, 1 tick, 1 flush",
         "ends      closed",
         "ends      open",
-        "torn      4 bytes that a crash left",
+        "torn      4 bytes of a crash",
     ):
         assert text in out
     for value in ("canary", "777", "31337"):
@@ -144,7 +144,7 @@ def test_without_the_key_the_outside_is_shown(capsys, tmp_path) -> None:
     assert report["journal"][1]["n_torn"] == 4
     assert show(tmp_path, seal=None, as_json=False) == 0
     out = capsys.readouterr().out
-    assert f"sealed with key {SEAL.fingerprint}, whole (--seal shows more)" in out
+    assert f"sealed with key {SEAL.fingerprint}, undamaged (--seal shows more)" in out
 
 
 def test_another_key_or_none(capsys, tmp_path, monkeypatch) -> None:
@@ -160,7 +160,7 @@ def test_another_key_or_none(capsys, tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("seal", ["env:SHOAL_TEST_KEY", None])
-def test_damage_is_told_and_the_rest_is_shown(capsys, folder, seal) -> None:
+def test_damage_is_reported_and_the_rest_is_shown(capsys, folder, seal) -> None:
     for broken in (path(folder, 1), segment_path(folder, 0)):
         data = bytearray(broken.read_bytes())
         data[len(data) // 2 + 60] ^= 1
@@ -169,7 +169,7 @@ def test_damage_is_told_and_the_rest_is_shown(capsys, folder, seal) -> None:
     assert code == 5
     good, bad = report["checkpoints"]
     assert good["problem"] is None
-    assert "its checksum doesn't fit" in bad["problem"]
+    assert "its checksum doesn't match" in bad["problem"]
     assert bad["time"] == 86_400.0
     assert "is damaged" in report["journal"][0]["problem"]
     assert report["journal"][1]["problem"] is None
@@ -179,7 +179,7 @@ def test_damage_is_told_and_the_rest_is_shown(capsys, folder, seal) -> None:
     assert "checkpoint 0" in out
 
 
-def test_a_missing_or_cut_segment_is_told(capsys, tmp_path) -> None:
+def test_a_missing_or_cut_segment_is_reported(capsys, tmp_path) -> None:
     store = new_store(tmp_path)
     journal = Journal(tmp_path, 0, None)
     store.save(Checkpoint(0, {}))

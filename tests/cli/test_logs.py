@@ -70,7 +70,7 @@ def test_text_is_for_people(capfd):
     assert second.endswith("warning: broker went away (attempts 3, seconds 1.500, why timeout)")
 
 
-def test_without_a_kind_only_warnings_are_told(capfd):
+def test_without_a_kind_only_warnings_are_printed(capfd):
     configure_logs(None)
     saved()
     lost()
@@ -80,7 +80,7 @@ def test_without_a_kind_only_warnings_are_told(capfd):
     assert re.fullmatch(r"error: run failed \(error ValueError, place test_logs\.py:\d+\)", second)
 
 
-def test_sentences_of_ours_are_told_in_full(capfd):
+def test_sentences_of_shoal_are_printed_in_full(capfd):
     text = "schema.keep: column ward has 99 different values in 100 rows"
     configure_logs("json")
     sentence(LOG, logging.WARNING, "warned", text)
@@ -110,7 +110,7 @@ def test_another_kind_is_refused(kind):
 
 @pytest.mark.parametrize("kind", ["json", "text", None])
 def test_records_made_without_care_are_withheld(kind, capfd):
-    """Whoever logs below ``shoal``, and however: the formatters let nothing through."""
+    """However a module below ``shoal`` logs, the formatters show no value."""
     configure_logs(kind)
     LOG.warning("row of CANARY")
     LOG.warning("row of %s", CANARY)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shoal.cli import terminal
-from shoal.cli.terminal import Progress, say, tell
+from shoal.cli.terminal import Progress, print_message, print_result
 from shoal.metrics import Summary
 
 
@@ -32,8 +32,8 @@ def some_figures() -> Summary:
 
 
 def test_words_go_to_stderr_and_results_to_stdout(capfd):
-    say("words")
-    tell("result")
+    print_message("words")
+    print_result("result")
     assert capfd.readouterr() == ("result\n", "words\n")
 
 
@@ -41,7 +41,7 @@ def test_without_a_terminal_there_is_no_progress(capfd):
     with Progress(quiet=False) as progress:
         progress.note("starting")
         progress.show(some_figures())
-        progress.say("warning: something")
+        progress.print_message("warning: something")
     assert capfd.readouterr() == ("", "warning: something\n")
 
 
@@ -55,7 +55,7 @@ def test_a_terminal_shows_how_a_run_stands(quiet, monkeypatch):
     with Progress(quiet=quiet) as progress:
         progress.note("compiling")
         progress.show(some_figures())
-        progress.say("warning: something [red]")
+        progress.print_message("warning: something [red]")
         if not quiet:
             assert "1,234 rows in, 1,200 published, 34 held" in str(progress._status.status)
             assert "loss 0.250" in str(progress._status.status)
@@ -66,7 +66,7 @@ def test_a_terminal_shows_how_a_run_stands(quiet, monkeypatch):
 
 def test_no_stderr_at_all(monkeypatch, capfd):
     monkeypatch.setattr(sys, "stderr", None)
-    say("words")
+    print_message("words")
     with Progress(quiet=False) as progress:
-        progress.say("words")
+        progress.print_message("words")
     assert capfd.readouterr().out == ""

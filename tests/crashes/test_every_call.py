@@ -16,12 +16,12 @@ from tests.crashes.world import FilesJob, crowd
 
 def action(job: FilesJob) -> None:
     """The run, in this process."""
-    ask = RunOptions(
+    options = RunOptions(
         source=str(job.folder / job.input), sink=f"{job.folder}/{job.output}",
         trace=f"{job.folder}/trace/", to_format=job.form, quiet=True,
     )  # fmt: skip
     with contextlib.redirect_stderr(io.StringIO()):
-        assert run(job.job, ask) == 0
+        assert run(job.job, options) == 0
 
 
 def a_job(folder: Path, output: str) -> FilesJob:

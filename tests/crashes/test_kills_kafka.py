@@ -168,7 +168,7 @@ def test_two_processes_of_one_job_are_one_too_many(tmp_path, kafka, topic):
             shutil.copytree(first.folder / name, second.folder / name)
         with started([*second.command, "--log", "text"]) as other:
             assert other.stderr is not None
-            assert b"went on from a checkpoint" in other.stderr.readline()
+            assert b"resumed from a checkpoint" in other.stderr.readline()
             first.feed(crowd(300, seed=2), random.Random(2))
             _, err = process.communicate(timeout=60)
             assert process.returncode == 4

@@ -115,7 +115,7 @@ class Killed(OnSpark):
         plan = Ledger(self.job.checkpoints.folder, job=self.digests, seal=None).plan(0)
         assert plan.places is not None
         assert plan.seed == SEED.hex()
-        encoded = recipe.core(bytes(32)).codec.encode(self.table.to_batches()[0])
+        encoded = recipe.codec().encode(self.table.to_batches()[0])
         shards = Places.restored(plan.places).shards(encoded.codes.values)
         lives = [Life(recipe, N_SHARDS, number) for number in range(N_SHARDS)]
         rows: list[dict[str, Any]] = []

@@ -19,12 +19,12 @@ SAMPLES = "samples = 10\nsampled = 30"
 
 def action(job: FilesJob) -> None:
     """The run, in this process."""
-    ask = RunOptions(
+    options = RunOptions(
         source=str(job.folder / job.input), sink=f"{job.folder}/{job.output}",
         trace=f"{job.folder}/trace/", quiet=True,
     )  # fmt: skip
     with contextlib.redirect_stderr(io.StringIO()):
-        assert run(job.job, ask) == 0
+        assert run(job.job, options) == 0
 
 
 def a_job(folder: Path, policy: str, algorithm: str) -> FilesJob:

@@ -20,12 +20,12 @@ from tests.crashes.z_world import ROTATE, EventsJob, bytes_under, events
 
 def action(job: EventsJob) -> None:
     """The run, in this process."""
-    ask = RunOptions(
+    options = RunOptions(
         source=str(job.folder / job.input), sink=f"{job.folder}/{job.output}",
         trace=None if job.named else f"{job.folder}/trace/", to_format=job.form, quiet=True,
     )  # fmt: skip
     with contextlib.redirect_stderr(io.StringIO()):
-        assert run(job.job, ask) == 0
+        assert run(job.job, options) == 0
 
 
 def a_job(folder: Path, output: str, *, named: bool) -> EventsJob:

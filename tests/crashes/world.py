@@ -173,7 +173,7 @@ def wait_until_it_listens(process: subprocess.Popen[bytes]) -> None:
     """Wait until a run with ``--log text`` is at work: from then on it takes signals."""
     assert process.stderr is not None
     for line in process.stderr:
-        if b"went on from a checkpoint" in line or b"checkpoint saved" in line:
+        if b"resumed from a checkpoint" in line or b"checkpoint saved" in line:
             return
     raise AssertionError("it ended before it was at work")
 

@@ -1,4 +1,4 @@
-"""The domains of a job file: every way to give one, and what is said of a wrong one."""
+"""The domains of a job file: all their forms, and the errors of wrong ones."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("given", "key", "says"), WRONG)
-def test_wrong_ways_are_told_under_the_keys_of_the_file(given, key, says, tmp_path):
+def test_wrong_ways_are_reported_under_the_keys_of_the_file(given, key, says, tmp_path):
     with pytest.raises(JobError) as raised:
         quasi_domain(KEY, QuasiForm(**given), Files(tmp_path))
     (problem,) = raised.value.problems

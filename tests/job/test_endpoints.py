@@ -92,7 +92,7 @@ def test_a_message_has_one_row_unless_the_job_says_otherwise():
         ("[run]\nname = 'a b'", "run.name: must be of letters"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_key(text, expected):
+def test_what_is_wrong_is_reported_with_its_key(text, expected):
     assert expected in problems(text)
 
 

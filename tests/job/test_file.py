@@ -161,7 +161,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "keys", "said"), WRONG)
-def test_a_wrong_job_names_its_keys_and_how_to_mend_them(text, keys, said):
+def test_a_wrong_job_names_its_keys_and_how_to_fix_them(text, keys, said):
     found = problems_of(text)
     assert set(found) == keys
     assert said in "\n".join(found.values())
@@ -169,7 +169,7 @@ def test_a_wrong_job_names_its_keys_and_how_to_mend_them(text, keys, said):
         assert "_" not in re.sub(r"[a-z]+_[a-z]+", "", sentence), "a name of ours leaks"
 
 
-def test_all_problems_are_told_at_once():
+def test_all_problems_are_reported_at_once():
     found = problems_of("""
         [schema]
         subject = "person"

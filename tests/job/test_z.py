@@ -113,7 +113,7 @@ WRONG_EVENTS = [
 
 
 @pytest.mark.parametrize(("old", "new", "keys", "said"), WRONG_EVENTS)
-def test_a_wrong_job_of_z_names_its_keys_and_how_to_mend_them(old, new, keys, said):
+def test_a_wrong_job_of_z_names_its_keys_and_how_to_fix_them(old, new, keys, said):
     found = problems_of(events(old, new))
     assert set(found) == keys
     assert said in "\n".join(found.values())
@@ -129,8 +129,8 @@ def test_others_dont_promise_z_and_say_who_does(name):
 def test_groups_have_no_pseudonyms_and_no_times():
     found = problems_of(GROUPS + "[publish]\ntime = 0\npseudonym = { rotate = 5 }\n")
     assert set(found) == {"publish.pseudonym", "publish.time"}
-    assert "which boxes are one person's" in found["publish.pseudonym"]
-    assert "hides when it came" in found["publish.time"]
+    assert "which boxes belong to one person" in found["publish.pseudonym"]
+    assert "hides when they came" in found["publish.time"]
 
 
 @pytest.mark.parametrize("key", ["time = 30", "rotate = 700", "z = 21", "levels = 4"])

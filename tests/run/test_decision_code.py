@@ -58,7 +58,7 @@ EDITS = [
     ("shoal.arrow.pseudonyms", ALL),
     ("shoal.arrow.release", ALL),
     ("shoal.run.core", ALL),
-    ("shoal.run.intake", ALL),
+    ("shoal.run.encoder", ALL),
     ("shoal.spec.policy", ALL),
     ("shoal.spec.hierarchy", ALL),
     # Engines and kernels, and how they are compiled.

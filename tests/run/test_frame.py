@@ -131,7 +131,7 @@ def test_a_job_decides_like_the_function(tmp_path: Any) -> None:
         def close(self) -> None: ...
 
     source = Rows(table, job.schema.columns, [60])
-    job.pipeline.run(source, lambda schema: Sink(), on_bad=lambda bad: None).go()
+    job.pipeline.run(source, lambda schema: Sink(), on_bad=lambda bad: None).execute()
     by_job = [row for batch in batches for row in batch.to_pylist()]
     result = anonymize(table, job.schema, job.policy, job.anonymizer, seed=-5)
     assert result.to_pylist() == by_job
@@ -310,7 +310,7 @@ def test_bad_rows_are_counted_and_refused(
         anonymize(kind[1](broken()), SCHEMA, POLICY, "castle")
     assert str(raised.value) == (
         "frame: 4 of 60 rows can't be used: age is missing (3), town has a category that its "
-        "hierarchy lacks (1). The first is row 7, counted from 0. Mend them, or leave them out "
+        "hierarchy lacks (1). The first is row 7, counted from 0. Fix them, or leave them out "
         'with bad_rows="drop".'
     )
 
@@ -399,7 +399,7 @@ def test_what_is_asked_for_is_given_beside_the_frame() -> None:
     assert [len(each) for each in (frame_and_report, frame_and_trace, everything)] == [2, 2, 3]
 
 
-def test_the_trace_tells_where_each_row_went() -> None:
+def test_the_trace_shows_where_each_row_went() -> None:
     table = people(60)
     published, trace = anonymize(table, SCHEMA, POLICY, "castle", trace=True)
     for line in trace.to_pylist():
@@ -433,7 +433,7 @@ def test_numbers_and_suppressed_rows_as_asked() -> None:
     assert result.to_pylist() == [{"age": 60.0, "town": "any", "illness": None}] * 2
 
 
-def test_a_column_that_tells_people_apart_is_warned_about() -> None:
+def test_a_column_that_identifies_people_is_warned_about() -> None:
     rows = people(120)
     rows = rows.set_column(4, "ward", pa.array([f"CANARY-{i}" for i in range(120)]))
     with pytest.warns(UserWarning, match="column ward has 120 different values") as caught:

@@ -83,8 +83,8 @@ class Story:
         self.trace = Kept(schema)
         return self.trace
 
-    def go(self) -> Story:
-        self.run.go()
+    def execute(self) -> Story:
+        self.run.execute()
         return self
 
     @property
@@ -128,8 +128,8 @@ def test_any_batching_gives_the_same_rows_and_keeps_the_promise(
 ):
     table = people(n_rows, seed, n_people)
     pipeline = pipeline_of(policy=policy_of(Delay(rows=delay)), order=order, suppressed=suppressed)
-    whole = Story(pipeline, table).go()
-    cut = Story(pipeline, table, cuts).go()
+    whole = Story(pipeline, table).execute()
+    cut = Story(pipeline, table, cuts).execute()
     assert whole.output.equals(cut.output)
     report = cut.judge()
     assert report.verdict == "kept", str(report)
@@ -149,7 +149,7 @@ def test_figures_add_up_after_every_batch_and_at_the_end(order):
         seen.append((summary.n_in, told(summary), summary.n_held))
 
     table = people(100)
-    Story(pipeline_of(order=order), table, list(range(7, 100, 7)), watch=watch).go()
+    Story(pipeline_of(order=order), table, list(range(7, 100, 7)), watch=watch).execute()
     assert len(seen) == 16
     assert all(n_in == n_told for n_in, n_told, _ in seen)
     assert any(n_held for *_, n_held in seen)
@@ -158,7 +158,7 @@ def test_figures_add_up_after_every_batch_and_at_the_end(order):
 
 def test_releases_follow_each_other_and_have_public_columns_only():
     releases: list[Release] = []
-    story = Story(pipeline_of(), people(100), [30, 60], on_release=releases.append).go()
+    story = Story(pipeline_of(), people(100), [30, 60], on_release=releases.append).execute()
     assert [release.first for release in releases] == [
         sum(before.n_rows for before in releases[:i]) for i in range(len(releases))
     ]
@@ -169,7 +169,7 @@ def test_releases_follow_each_other_and_have_public_columns_only():
 
 def test_the_order_of_arrival_is_kept_within_the_delay():
     table = people(100)
-    story = Story(pipeline_of(order="arrival"), table, [13, 50]).go()
+    story = Story(pipeline_of(order="arrival"), table, [13, 50]).execute()
     trace = story.trace.table.sort_by("seq")
     out = trace.filter(pa.compute.is_valid(trace["seq"]))
     assert out["arrived"].to_pylist() == sorted(out["arrived"].to_pylist())
@@ -179,22 +179,22 @@ def test_the_order_of_arrival_is_kept_within_the_delay():
 
 
 def test_released_order_is_not_the_order_of_arrival():
-    story = Story(pipeline_of(), people(100)).go()
+    story = Story(pipeline_of(), people(100)).execute()
     arrived = story.trace.table.sort_by("seq")["arrived"].to_pylist()
     assert arrived != sorted(arrived)
 
 
 class Endless(Rows):
-    """Gives its rows and then nothing more until it is let go."""
+    """A source that yields its rows and then blocks until it is released."""
 
     def __init__(self, table: pa.Table, cuts: list[int]) -> None:
         super().__init__(table, SCHEMA.columns, cuts)
-        self.given, self.let_go = threading.Event(), threading.Event()
+        self.given, self.released = threading.Event(), threading.Event()
 
     def __iter__(self):  # type: ignore[no-untyped-def]
         yield from super().__iter__()
         self.given.set()
-        self.let_go.wait(30)
+        self.released.wait(30)
 
 
 @pytest.mark.parametrize("order", ["released", "shuffled", "arrival"])
@@ -207,8 +207,8 @@ def test_a_stopped_run_has_whole_groups_out_and_lists_what_is_held(order):
             story.run.stop()
 
     story = Story(pipeline_of(order=order), table, source=source, watch=watch)
-    story.go()
-    source.let_go.set()
+    story.execute()
+    source.released.set()
     summary = story.run.summary
     assert story.run.interrupted
     assert summary.n_in == 100 == told(summary)
@@ -264,7 +264,7 @@ def test_a_group_of_one_is_stopped_before_anything_is_written():
     table = people(10)
     story = Story(pipeline_of(anonymizer=Careless()), table)
     with pytest.raises(PromiseError, match="fewer than 3 subjects") as raised:
-        story.run.go()
+        story.run.execute()
     assert story.output.num_rows == 0
     assert story.trace.table["outcome"].to_pylist() == ["held"] * 10
     assert story.run.summary.n_held == 10
@@ -277,12 +277,12 @@ def test_a_group_of_one_is_stopped_before_anything_is_written():
 def test_deadlines_in_stream_time_follow_the_time_column():
     schema = schema_of(time="at")
     pipeline = pipeline_of(schema, policy_of(Delay(seconds=9.5)))
-    story = Story(pipeline, people(60), [7, 31]).go()
+    story = Story(pipeline, people(60), [7, 31]).execute()
     assert story.judge().verdict == "kept"
     trace = story.trace.table
     waited = np.asarray(trace["published_s"]) - np.asarray(trace["arrived_s"])
     assert 5 < waited.max() <= 9.5
-    whole = Story(pipeline, people(60)).go()
+    whole = Story(pipeline, people(60)).execute()
     assert whole.output.equals(story.output)
 
 
@@ -295,7 +295,7 @@ def test_a_clock_ticks_in_silence():
     )
     source = Endless(table, [])
     story = Story(pipeline, table, source=source, on_release=lambda release: out.set())
-    thread = threading.Thread(target=story.run.go)
+    thread = threading.Thread(target=story.run.execute)
     thread.start()
     try:
         assert source.given.wait(10)
@@ -303,7 +303,7 @@ def test_a_clock_ticks_in_silence():
         clock.advance(59.9)
         assert out.wait(10)
     finally:
-        source.let_go.set()
+        source.released.set()
         thread.join(10)
     assert story.trace.table.num_rows == 12
     assert set(story.trace.table["published_s"].to_pylist()) == {1059.9}
@@ -313,14 +313,14 @@ def test_a_clock_ticks_in_silence():
 # -- warnings and failures -------------------------------------------------------------------------
 
 
-def test_a_kept_column_that_tells_people_apart_is_warned_about_once_and_without_values():
+def test_a_kept_column_that_identifies_people_is_warned_about_once_and_without_values():
     table = people(300).set_column(4, "ward", pa.array([f"CANARY-{i}" for i in range(300)]))
     warnings: list[str] = []
-    Story(pipeline_of(), table, [100, 200], warn=warnings.append).go()
+    Story(pipeline_of(), table, [100, 200], warn=warnings.append).execute()
     assert len(warnings) == 1
     assert "column ward has 100 different values in 100 rows" in warnings[0]
     assert "CANARY" not in warnings[0]
-    Story(pipeline_of(), people(300), [100, 200], warn=warnings.append).go()
+    Story(pipeline_of(), people(300), [100, 200], warn=warnings.append).execute()
     assert len(warnings) == 1
 
 
@@ -338,7 +338,7 @@ def test_an_input_that_breaks_off_leaves_whole_groups_and_says_what_is_held(orde
     source = Breaking(table, SCHEMA.columns, [])
     story = Story(pipeline_of(order=order), table, source=source)
     with pytest.raises(ResourceError, match="cut off"):
-        story.run.go()
+        story.run.execute()
     summary = story.run.summary
     assert summary.n_held > 0
     assert summary.n_in == told(summary) == 50
@@ -354,7 +354,7 @@ def test_a_sink_that_fails_ends_the_run_with_its_error():
     table = people(100)
     run = pipeline.run(Rows(table, SCHEMA.columns, list(range(5, 100, 5))), Full, on_bad=[].extend)
     with pytest.raises(ResourceError, match="disk is full"):
-        run.go()
+        run.execute()
     assert run.n_written == 0
 
 
@@ -365,7 +365,7 @@ def test_a_sink_that_can_not_be_opened_ends_the_run_with_its_error():
     with pytest.raises(ResourceError, match="can't be written"):
         pipeline_of().run(
             Rows(people(10), SCHEMA.columns, []), refuse, on_bad=[].extend, open_trace=Kept
-        ).go()
+        ).execute()
 
 
 def test_an_input_without_rows_gives_an_output_without_rows():
@@ -373,7 +373,7 @@ def test_an_input_without_rows_gives_an_output_without_rows():
         def __iter__(self):  # type: ignore[no-untyped-def]
             return iter(())
 
-    story = Story(pipeline_of(), people(1), source=Empty(people(1), SCHEMA.columns, [])).go()
+    story = Story(pipeline_of(), people(1), source=Empty(people(1), SCHEMA.columns, [])).execute()
     assert story.output.num_rows == 0
     assert story.output.schema.names == ["age", "town", "illness", "ward"]
     assert story.run.summary.n_in == 0
@@ -398,7 +398,7 @@ def test_bad_rows_are_handed_over_in_order_and_traced():
                 yield Chunk(chunk.batch.filter(pa.array(good)), chunk.rows[good], bad)
 
     source = Torn(table, SCHEMA.columns, [10])
-    story = Story(pipeline_of(), table, source=source).go()
+    story = Story(pipeline_of(), table, source=source).execute()
     assert [bad.row for bad in story.bad] == [5, 7, 9, 20, 30]
     assert [bad.reason for bad in story.bad] == [
         "age is out of its range", "torn", "age is missing", "person is missing", "torn",
@@ -419,7 +419,7 @@ def test_bad_rows_are_handed_over_in_order_and_traced():
 
 def test_each_row_may_be_a_person_of_its_own():
     table = people(40)
-    story = Story(pipeline_of(schema_of(subject=None)), table).go()
+    story = Story(pipeline_of(schema_of(subject=None)), table).execute()
     assert sorted(story.trace.table["subject"].to_pylist()) == list(range(40))
     assert story.judge().verdict == "kept"
 
@@ -427,7 +427,7 @@ def test_each_row_may_be_a_person_of_its_own():
 def test_runs_differ_without_a_seed():
     pipeline = Pipeline(SCHEMA, POLICY, Castle())
     table = people(100)
-    outputs = [Story(pipeline, table).go().output for _ in range(2)]
+    outputs = [Story(pipeline, table).execute().output for _ in range(2)]
     assert not outputs[0].equals(outputs[1])
     assert sorted(outputs[0]["illness"].to_pylist()) == sorted(outputs[1]["illness"].to_pylist())
 
@@ -451,7 +451,7 @@ def test_whatever_missing_means_the_audit_finds_it_kept(
     policy = Policy(KAnonymity(3), delay=Delay(rows=20), missing=missing)
     table = with_gaps(people(n_rows), every)
     looks = {"order": order, "numeric": numeric, "suppressed": suppressed}
-    story = Story(pipeline_of(policy=policy, **looks), table, cuts).go()
+    story = Story(pipeline_of(policy=policy, **looks), table, cuts).execute()
     assert not story.bad
     report = story.judge()
     assert report.verdict == "kept", str(report)
@@ -461,7 +461,7 @@ def test_whatever_missing_means_the_audit_finds_it_kept(
 def test_under_maybe_a_cell_is_null_exactly_where_nothing_was():
     policy = Policy(KAnonymity(3), delay=Delay(rows=20), missing="maybe")
     table = with_gaps(people(120))
-    story = Story(pipeline_of(policy=policy, numeric="bounds"), table).go()
+    story = Story(pipeline_of(policy=policy, numeric="bounds"), table).execute()
     lines = story.trace.table.filter(pa.compute.is_valid(story.trace.table["seq"])).to_pylist()
     shown, original = story.output.to_pylist(), table.to_pylist()
     assert len(lines) > 100
@@ -475,7 +475,7 @@ def test_under_extended_nothing_is_null_and_under_quarantine_nothing_comes():
     table = with_gaps(people(120))
     for missing in ("extended", "quarantine"):
         policy = Policy(KAnonymity(3), delay=Delay(rows=20), missing=missing)
-        story = Story(pipeline_of(policy=policy), table).go()
+        story = Story(pipeline_of(policy=policy), table).execute()
         assert story.output["age"].null_count == story.output["town"].null_count == 0
         lost = sum(row["age"] is None or row["town"] is None for row in table.to_pylist())
         assert len(story.bad) == (lost if missing == "quarantine" else 0)
@@ -485,7 +485,7 @@ def test_under_extended_nothing_is_null_and_under_quarantine_nothing_comes():
 def test_what_is_missing_is_counted_before_and_after(missing):
     policy = Policy(KAnonymity(3), delay=Delay(rows=20), missing=missing)
     table = with_gaps(people(120))
-    story = Story(pipeline_of(policy=policy, numeric="bounds"), table).go()
+    story = Story(pipeline_of(policy=policy, numeric="bounds"), table).execute()
     lines = [line for line in story.trace.table.to_pylist() if line["group"] is not None]
     rows = table.to_pylist()
     gaps = {
@@ -511,10 +511,10 @@ def test_what_is_missing_is_counted_before_and_after(missing):
 
 @pytest.mark.parametrize("order", ["released", "arrival"])
 @pytest.mark.parametrize("missing", ["maybe", "extended"])
-def test_the_loss_that_is_told_is_that_of_rows_where_they_have_values(missing, order):
+def test_the_reported_loss_is_that_of_rows_where_they_have_values(missing, order):
     policy = Policy(KAnonymity(3), delay=Delay(rows=20), missing=missing)
     table = with_gaps(people(120))
-    story = Story(pipeline_of(policy=policy, order=order, numeric="bounds"), table).go()
+    story = Story(pipeline_of(policy=policy, order=order, numeric="bounds"), table).execute()
     shown, total, n = story.output.to_pylist(), 0.0, 0
     for line in story.trace.table.to_pylist():
         if line["outcome"] == "suppressed":

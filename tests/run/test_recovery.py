@@ -23,9 +23,9 @@ from shoal.arrow.release import Publish
 from shoal.audit import audit
 from shoal.errors import CheckpointError, JobError, ParameterError, ResourceError
 from shoal.io.base import BadRow, Chunk, CommitMark, Position, Span
-from shoal.run.intake import AHEAD
+from shoal.run.encoder import AHEAD
 from shoal.run.pipeline import Pipeline, Run
-from shoal.run.recovery import Recorder, Recovery
+from shoal.run.recovery import Checkpointer, Recovery
 from shoal.run.state.folder import SEGMENT, numbers_of, path_of
 from shoal.run.state.journal import Flush, Journal, Read, Tick, read_journal
 from shoal.run.state.store import Store
@@ -228,7 +228,7 @@ class World:
         self.code = "1"
 
     def run(self, after: int | None = None, **options: Any) -> Run:
-        """Prepare a run; ``after`` so many chunks its process ends."""
+        """Prepare a run whose process ends ``after`` this many chunks."""
         on_chunk = options.pop("on_chunk", None)
         source = Again(
             self.table, self.schema.columns, self._lengths(), self._n_partitions, after, on_chunk
@@ -242,7 +242,7 @@ class World:
     def cut(self, after: int) -> bool:
         """Run until the process ends; whether it did before the rows did."""
         try:
-            self.run(after).go()
+            self.run(after).execute()
         except Cut:
             return True
         return False
@@ -285,7 +285,7 @@ def test_a_run_cut_off_anywhere_publishes_what_one_run_would(
     publish = Publish(order=order, suppressed="root")
     lengths = {"lengths": lambda: iter(lambda: length, 0)}
     whole = World(tmp_path_factory.mktemp("whole"), table, policy=policy, publish=publish)
-    whole.run().go()
+    whole.run().execute()
     world = World(
         tmp_path_factory.mktemp("cut"), table, policy=policy, publish=publish, forgets=forgets,
         every=1e-9 if often else 1e6, **lengths,
@@ -293,7 +293,7 @@ def test_a_run_cut_off_anywhere_publishes_what_one_run_would(
     for after in cuts:
         world.cut(after)
     run = world.run()
-    summary = run.go()
+    summary = run.execute()
     assert world.output.rows == whole.output.rows
     assert sorted(map(str, world.trace.rows)) == sorted(map(str, whole.trace.rows))
     assert summary.n_in == n_rows
@@ -308,7 +308,7 @@ def test_bad_rows_are_set_apart_once(tmp_path):
     world = World(tmp_path, table)
     for after in (3, 0, 5, 8, 1):
         assert world.cut(after)
-    world.run().go()
+    world.run().execute()
     assert [row.row for row in world.bin.rows] == list(range(4, 200, 9))
     world.judge()
 
@@ -318,7 +318,7 @@ def seconds(delay: float, **options: Any) -> Policy:
 
 
 class Ticking:
-    """A clock that goes on by a random step whenever it is asked, and now and then goes back."""
+    """A clock that moves by a random step with each call, and sometimes goes back."""
 
     def __init__(self, seed: int, begin: float) -> None:
         self._draw, self._now = random.Random(seed), begin
@@ -343,7 +343,7 @@ def test_rows_that_come_too_late_are_too_late_after_a_crash_as_well(tmp_path, n_
     )
     for after in (n_chunks, 1, 1):
         assert world.cut(after)
-    world.run().go()
+    world.run().execute()
     assert [row.row for row in world.bin.rows] == list(range(60, 104))
     world.judge()
 
@@ -359,7 +359,7 @@ def test_with_a_clock_the_output_is_that_of_the_journal(tmp_path, monkeypatch, s
     )  # fmt: skip
     for _ in range(5):
         world.cut(draw.randint(0, 12))
-    world.run().go()
+    world.run().execute()
     # The clock goes on whatever happens, and an outage is an outage.
     world.judge(late=True)
     # The journal since the start, lived through by a run of its own, gives the same rows.
@@ -369,8 +369,8 @@ def test_with_a_clock_the_output_is_that_of_the_journal(tmp_path, monkeypatch, s
         tmp_path / "other", world.table, policy=world.policy, n_partitions=n_partitions, every=1e6
     )
     run = other.run()
-    run._recover(run._recorder)
-    run._live_again(entries)
+    run._recover(run._checkpointer)
+    run._replay(entries)
     run._close(failed=False)
     assert other.output.rows == world.output.rows
 
@@ -385,7 +385,7 @@ def test_a_clock_that_goes_back_holds_nothing_longer(tmp_path):
         tmp_path, people(300), policy=seconds(5), clock=clock,
         lengths=lambda: iter(lambda: 10, 0),
     )  # fmt: skip
-    world.run(on_chunk=on_chunk).go()
+    world.run(on_chunk=on_chunk).execute()
     assert numbers_of(tmp_path, SEGMENT)
     waits = [line["published_s"] - line["arrived_s"] for line in world.trace.rows]
     assert min(waits) >= 0
@@ -400,7 +400,7 @@ def test_rows_overdue_after_an_outage_leave_first_and_are_counted_as_late(tmp_pa
     assert world.cut(1)
     assert world.output.rows == []
     clock.set(5000.0)
-    summary = world.run().go()
+    summary = world.run().execute()
     late = [line for line in world.trace.rows if line["published_s"] - line["arrived_s"] > 5]
     assert len(late) == summary.n_late == 20
     assert {line["arrived"] for line in late} == set(range(20))
@@ -410,7 +410,7 @@ def test_rows_overdue_after_an_outage_leave_first_and_are_counted_as_late(tmp_pa
 
 
 def stopping_after(world: World, n_turns: int, **options: Any) -> Run:
-    """A run that is stopped when its loop has turned over so many times."""
+    """A run that is stopped after some rounds of its loop."""
     turns = iter(range(1, 10**6))
 
     def watch(summary: Any) -> None:
@@ -421,64 +421,64 @@ def stopping_after(world: World, n_turns: int, **options: Any) -> Run:
     return run
 
 
-def test_a_stop_leaves_held_rows_held_and_the_next_run_goes_on(tmp_path):
+def test_a_stop_leaves_held_rows_held_and_the_next_run_resumes(tmp_path):
     table = people(200)
     whole = World(tmp_path / "whole", table)
-    whole.run().go()
+    whole.run().execute()
     world = World(tmp_path / "state", table)
     for _ in range(3):
         run = stopping_after(world, 4)
-        summary = run.go()
+        summary = run.execute()
         assert run.interrupted
         assert summary.n_held > 0
         assert run.saved is not None
         assert list(read_journal(tmp_path / "state", run.saved.number, None)) == []
-    world.run().go()
+    world.run().execute()
     assert world.output.rows == whole.output.rows
 
 
 def test_draining_publishes_what_is_held_under_the_promise(tmp_path):
     world = World(tmp_path, people(200))
     run = stopping_after(world, 4, drain=True)
-    summary = run.go()
+    summary = run.execute()
     assert run.interrupted
     assert summary.n_held == 0
     assert summary.n_in == summary.n_published + summary.suppression.count > 0
-    world.run().go()
+    world.run().execute()
     world.judge()
 
 
-def test_a_stop_while_the_journal_is_lived_through_changes_nothing(tmp_path):
+def test_a_stop_while_the_journal_is_replayed_changes_nothing(tmp_path):
     table = people(200)
     whole = World(tmp_path / "whole", table)
-    whole.run().go()
+    whole.run().execute()
     world = World(tmp_path / "state", table, every=1e6)
     world.cut(9)
     run = stopping_after(world, 3, drain=True)
-    run.go()
+    run.execute()
     assert run.interrupted
-    world.run().go()
+    world.run().execute()
     assert world.output.rows == whole.output.rows
 
 
-def test_another_version_goes_on_only_after_an_orderly_stop(tmp_path):
+def test_another_version_resumes_only_after_an_orderly_stop(tmp_path):
     world = World(tmp_path, people(200), every=1e6)
     world.cut(5)
     world.code = "2"
     with pytest.raises(CheckpointError, match="another version"):
-        world.run().go()
+        world.run().execute()
     world.code = "1"
     run = world.run()
     run.stop()
-    run.go()
+    run.execute()
     # Stopped at once it hasn't caught up: the refusal stands until a run has come to an end.
     world.code = "2"
     with pytest.raises(CheckpointError, match="another version"):
-        world.run().go()
+        world.run().execute()
     world.code = "1"
-    world.run().go()
+    world.run().execute()
     world.code = "2"
-    world.run().go()
+    world.run().execute()
     world.judge()
 
 
@@ -487,7 +487,7 @@ def test_a_journal_that_is_gone_is_noticed(tmp_path):
     world.cut(8)
     path_of(tmp_path, SEGMENT, 0).unlink()
     with pytest.raises(CheckpointError, match="journal that followed checkpoint 0 is missing"):
-        world.run().go()
+        world.run().execute()
 
 
 def test_a_journal_cut_short_is_noticed_by_what_is_published(tmp_path):
@@ -498,22 +498,24 @@ def test_a_journal_cut_short_is_noticed_by_what_is_published(tmp_path):
     data = segment.read_bytes()
     segment.write_bytes(data[: len(data) // 2])
     with pytest.raises(CheckpointError, match="neither the checkpoint nor the journal"):
-        world.run().go()
+        world.run().execute()
 
 
-def test_an_output_with_rows_isnt_begun_anew(tmp_path):
+def test_an_output_with_rows_isnt_started_again(tmp_path):
     world = World(tmp_path / "one", people(100))
-    world.run().go()
+    world.run().execute()
     world.folder = tmp_path / "two"
     with pytest.raises(JobError):
-        world.run().go()
+        world.run().execute()
 
 
-def test_a_checkpoint_that_cant_be_saved_is_told_and_the_run_goes_on(tmp_path, monkeypatch, caplog):
+def test_a_checkpoint_that_cant_be_saved_is_reported_and_the_run_continues(
+    tmp_path, monkeypatch, caplog
+):
     world = World(tmp_path, people(200))
     run = world.run()
-    assert run._recorder is not None
-    store = run._recorder._store
+    assert run._checkpointer is not None
+    store = run._checkpointer._store
     real, n_tries = store.save, 0
 
     def full(checkpoint: Any) -> int:
@@ -524,7 +526,7 @@ def test_a_checkpoint_that_cant_be_saved_is_told_and_the_run_goes_on(tmp_path, m
         return real(checkpoint)
 
     monkeypatch.setattr(store, "save", full)
-    run.go()
+    run.execute()
     assert n_tries > 4
     assert [r.message for r in caplog.records].count("checkpoint failed") == 2
     world.judge()
@@ -533,8 +535,8 @@ def test_a_checkpoint_that_cant_be_saved_is_told_and_the_run_goes_on(tmp_path, m
 def test_a_last_checkpoint_that_cant_be_saved_is_an_error(tmp_path, monkeypatch):
     world = World(tmp_path, people(200), every=1e6)
     run = world.run()
-    assert run._recorder is not None
-    store = run._recorder._store
+    assert run._checkpointer is not None
+    store = run._checkpointer._store
     real = store.save
 
     def full(checkpoint: Any) -> int:
@@ -544,8 +546,8 @@ def test_a_last_checkpoint_that_cant_be_saved_is_an_error(tmp_path, monkeypatch)
 
     monkeypatch.setattr(store, "save", full)
     with pytest.raises(ResourceError, match="disk is full"):
-        run.go()
-    world.run().go()
+        run.execute()
+    world.run().execute()
     world.judge()
 
 
@@ -574,11 +576,11 @@ def test_late_rows_are_set_apart_alike_after_a_cut(tmp_path):
     )  # fmt: skip
     policy = Policy(KAnonymity(3), delay=Delay(seconds=30), lateness=10)
     whole = World(tmp_path / "whole", table, schema=schema, policy=policy)
-    whole.run().go()
+    whole.run().execute()
     world = World(tmp_path / "cut", table, schema=schema, policy=policy)
     for after in (2, 9, 5):
         world.cut(after)
-    world.run().go()
+    world.run().execute()
     assert world.output.rows == whole.output.rows
     assert world.bin.rows == whole.bin.rows
     latest = np.maximum.accumulate(at)
@@ -602,7 +604,7 @@ def test_rows_from_the_future_are_set_apart_alike_after_a_cut(tmp_path):
     assert world.cut(20)
     # By now nothing lies ahead, but what was set apart stays so: the journal says when it came.
     clock.advance(100.0)
-    world.run().go()
+    world.run().execute()
     expected = [i for i in range(20 * 7) if at[i] > 1020.0]
     assert expected
     assert [row.row for row in world.bin.rows] == expected
@@ -614,11 +616,11 @@ def test_a_stop_after_a_replay_spares_the_next_run_the_replay(tmp_path):
     world = World(tmp_path, people(200), every=1e6)
     assert world.cut(5)
     stopped = world.run(on_chunk=lambda _: stopped.stop())
-    stopped.go()
+    stopped.execute()
     assert stopped.interrupted
     # Another version may go on from a checkpoint, and from nothing else.
     world.code = "2"
-    world.run().go()
+    world.run().execute()
     world.judge()
 
 
@@ -633,9 +635,9 @@ def test_a_source_that_gives_up_when_it_is_stopped_ends_a_replay_in_good_order(t
         raise ResourceError("stopped while reading again")
 
     source.replay = give_up
-    run.go()
+    run.execute()
     assert run.interrupted
-    world.run().go()
+    world.run().execute()
     world.judge()
 
 
@@ -649,28 +651,28 @@ def test_a_source_that_fails_in_a_replay_ends_the_run(tmp_path):
 
     run._reader.source.replay = fail
     with pytest.raises(ResourceError, match="the disk is gone"):
-        run.go()
+        run.execute()
 
 
-def test_the_age_of_a_checkpoint_tells_nothing_about_rows(tmp_path, monkeypatch):
+def test_the_age_of_a_checkpoint_reveals_nothing_about_rows(tmp_path, monkeypatch):
     clock = ManualClock(0.0)
     monkeypatch.setattr("shoal.run.recovery.time.monotonic", clock)
     ages = []
     for n_rows in (0, 1):
         folder = tmp_path / str(n_rows)
-        recorder = Recorder(Recovery(folder, {}, every=10.0), "1")
-        assert recorder.begin() is None
-        recorder.resume()
-        recorder.save(0, {}, {}, {})
+        checkpointer = Checkpointer(Recovery(folder, {}, every=10.0), "1")
+        assert checkpointer.begin() is None
+        checkpointer.resume()
+        checkpointer.save(0, {}, {}, {})
         found = []
         for second in range(45):
             clock.advance(1.0)
             if second == 33 and n_rows:
-                recorder.note(Flush(0.0))
-            if recorder.is_due():
-                recorder.save(recorder.cut(), {}, {}, {})
-            found.append(recorder.age)
-        recorder.close()
+                checkpointer.append(Flush(0.0))
+            if checkpointer.is_due():
+                checkpointer.save(checkpointer.cut(), {}, {}, {})
+            found.append(checkpointer.age)
+        checkpointer.close()
         ages.append(found)
     assert ages[0] == ages[1]
     assert max(ages[0]) < 10.0
@@ -679,11 +681,11 @@ def test_the_age_of_a_checkpoint_tells_nothing_about_rows(tmp_path, monkeypatch)
 def test_a_checkpoint_that_cant_be_saved_is_old_and_asked_for_again(tmp_path, monkeypatch):
     clock = ManualClock(0.0)
     monkeypatch.setattr("shoal.run.recovery.time.monotonic", clock)
-    recorder = Recorder(Recovery(tmp_path, {}, every=10.0), "1")
-    recorder.begin()
-    recorder.resume()
-    recorder.save(0, {}, {}, {})
-    recorder.note(Flush(0.0))
+    checkpointer = Checkpointer(Recovery(tmp_path, {}, every=10.0), "1")
+    checkpointer.begin()
+    checkpointer.resume()
+    checkpointer.save(0, {}, {}, {})
+    checkpointer.append(Flush(0.0))
     save = Store.save
 
     def fail(*_: object) -> int:
@@ -692,16 +694,16 @@ def test_a_checkpoint_that_cant_be_saved_is_old_and_asked_for_again(tmp_path, mo
     monkeypatch.setattr(Store, "save", fail)
     for _ in range(3):
         clock.advance(10.0)
-        assert recorder.is_due()
+        assert checkpointer.is_due()
         with pytest.raises(ResourceError):
-            recorder.save(recorder.cut(), {}, {}, {})
-    assert recorder.age == 30.0
-    assert recorder.has_news
+            checkpointer.save(checkpointer.cut(), {}, {}, {})
+    assert checkpointer.age == 30.0
+    assert checkpointer.has_news
     monkeypatch.setattr(Store, "save", save)
-    recorder.save(recorder.cut(), {}, {}, {})
-    assert recorder.age == 0.0
-    assert not recorder.has_news
-    recorder.close()
+    checkpointer.save(checkpointer.cut(), {}, {}, {})
+    assert checkpointer.age == 0.0
+    assert not checkpointer.has_news
+    checkpointer.close()
 
 
 class Slow(Shelf):
@@ -732,13 +734,13 @@ def test_rows_that_a_slow_sink_is_handed_too_late_are_counted_as_late(tmp_path):
     world.output = Slow(clock)
     # All rows come, and are decided, at one instant; they are handed over seconds later.
     world._lengths = lambda: iter(lambda: 60, 0)
-    summary = world.run().go()
+    summary = world.run().execute()
     assert clock() >= 10.0
     assert summary.n_late > 0
 
 
 class Waiting(Shelf):
-    """A sink whose broker is away until it is told to stop."""
+    """A sink that waits for its broker until it is stopped."""
 
     def __init__(self) -> None:
         super().__init__(forgets=False)
@@ -764,7 +766,7 @@ def test_a_stop_reaches_a_sink_that_waits_for_its_broker(tmp_path, monkeypatch):
 
     def go() -> None:
         try:
-            run.go()
+            run.execute()
         except OSError:
             return
 
@@ -776,7 +778,7 @@ def test_a_stop_reaches_a_sink_that_waits_for_its_broker(tmp_path, monkeypatch):
     assert not thread.is_alive()
 
 
-def test_a_journal_that_begins_with_many_ticks_is_lived_through(tmp_path, monkeypatch):
+def test_a_journal_that_begins_with_many_ticks_is_replayed(tmp_path, monkeypatch):
     # Room for one task only, so that a writer that isn't at work yet is noticed.
     monkeypatch.setattr("shoal.run.writer.QUEUE", 1)
     clock = ManualClock(0.0)
@@ -792,14 +794,14 @@ def test_a_journal_that_begins_with_many_ticks_is_lived_through(tmp_path, monkey
             run.stop()
 
     run = world.run(watch=watch)
-    assert run.go().n_held > 80
+    assert run.execute().n_held > 80
     # Several of these release something, before any row comes again.
     journal = Journal(tmp_path, numbers_of(tmp_path, SEGMENT)[-1], None)
     for i in range(50):
         journal.append(Tick(until=101.0 + i, now=101.0 + i))
     journal.close()
     run = world.run()
-    thread = threading.Thread(target=run.go, daemon=True)
+    thread = threading.Thread(target=run.execute, daemon=True)
     thread.start()
     thread.join(30)
     assert not thread.is_alive()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from shoal.run.reader import LOOK
+from shoal.run.reader import POLL
 from shoal.run.runner import LEAD_MOST
 from tests.world import beside, people, read, write, write_job
 
@@ -71,7 +71,7 @@ def test_when_nothing_comes_the_clock_alone_releases(tmp_path, source):
     )
     longest = [(published - arrived)[row // n_rows == i].max() for i in range(n_times)]
     # The clock ticks a little before the deadline, and not when it likes.
-    assert min(longest) >= DELAY - LEAD_MOST - LOOK
+    assert min(longest) >= DELAY - LEAD_MOST - POLL
     # A machine that stands still for a moment can make rows late once, and not each time.
     assert min(longest) <= DELAY
-    assert max(longest) <= DELAY + LOOK + STALL
+    assert max(longest) <= DELAY + POLL + STALL

@@ -9,7 +9,7 @@ import pytest
 
 from shoal.arrow.release import Publish
 from shoal.errors import ResourceError
-from shoal.run.writer import Plain, Writer
+from shoal.run.writer import PlainSinkFactory, Writer
 from shoal.spec.hierarchy import Range
 from shoal.spec.schema import Quasi, Schema
 from tests.world import Kept
@@ -19,7 +19,7 @@ TYPES = pa.schema([("person", pa.int64()), ("ward", pa.string())])
 
 
 class Closing(Kept):
-    """A sink that tells when it is closed."""
+    """A sink that records when it is closed."""
 
     n_closed = 0
 
@@ -47,9 +47,11 @@ def opening(sinks: list[Closing]) -> Callable[[pa.Schema], Closing]:
 
 
 @pytest.mark.parametrize("open_sink", [Full, refuse])
-def test_a_failure_at_the_end_is_told_and_the_trace_is_finished(open_sink):
+def test_a_failure_at_the_end_is_reported_and_the_trace_is_finished(open_sink):
     traces: list[Closing] = []
-    writer = Writer(SCHEMA, Publish(), Plain(open_sink), Plain(opening(traces)), None)
+    writer = Writer(
+        SCHEMA, Publish(), PlainSinkFactory(open_sink), PlainSinkFactory(opening(traces)), None
+    )
     with pytest.raises(ResourceError, match="out: "):
         writer.close(TYPES)
     assert [trace.n_closed for trace in traces] == [1]
@@ -57,7 +59,9 @@ def test_a_failure_at_the_end_is_told_and_the_trace_is_finished(open_sink):
 
 def test_a_failed_opening_leaves_nothing_open():
     traces: list[Closing] = []
-    writer = Writer(SCHEMA, Publish(), Plain(refuse), Plain(opening(traces)), None)
+    writer = Writer(
+        SCHEMA, Publish(), PlainSinkFactory(refuse), PlainSinkFactory(opening(traces)), None
+    )
     with pytest.raises(ResourceError):
         writer.open(TYPES)
     writer.close(TYPES)
@@ -66,7 +70,9 @@ def test_a_failed_opening_leaves_nothing_open():
 
 def test_a_subject_that_does_not_fit_its_column_is_traced_as_missing():
     traces: list[Closing] = []
-    writer = Writer(SCHEMA, Publish(), Plain(Kept), Plain(opening(traces)), None)
+    writer = Writer(
+        SCHEMA, Publish(), PlainSinkFactory(Kept), PlainSinkFactory(opening(traces)), None
+    )
     writer.open(TYPES)
     writer.quarantined([3, 4, 5, 6], [17, "CANARY", None, 2**70])
     writer.close(TYPES)

@@ -1,4 +1,4 @@
-"""z-anonymity from file to file: what comes out, what must not, and what the audit says of it."""
+"""z-anonymity from file to file: what is published, what must not be, and the audit of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shoal.errors import JobError, ParameterError, PromiseError
 from shoal.io import BadRow, open_sink, open_source
 from shoal.metrics import Summary
 from shoal.run.clock import steady
-from shoal.run.intake import AHEAD, LATE
+from shoal.run.encoder import AHEAD, LATE
 from shoal.run.pipeline import Pipeline
 from shoal.spec.ladder import Open
 from shoal.spec.policy import Policy, Window, ZAnonymity
@@ -70,7 +70,7 @@ class Story:
             undo_pseudonyms=trace,
         )
         try:
-            self.summary: Summary = run.go()
+            self.summary: Summary = run.execute()
         finally:
             source.close()
 
@@ -426,7 +426,7 @@ def test_a_trace_would_undo_pseudonyms_and_is_refused():
 
     with pytest.raises(ParameterError, match="would undo the pseudonyms") as raised:
         prepare(open_trace=Kept)
-    assert "undo_pseudonyms = True" in str(raised.value)
+    assert "undo_pseudonyms=True" in str(raised.value)
     prepare(open_trace=Kept, undo_pseudonyms=True)
     prepare()
 
@@ -455,7 +455,7 @@ def moody(n_rows: int = 400) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("window", [Window(seconds=60), Window(rows=60)])
-def test_z_moves_with_the_stream_and_everybody_is_told(window, tmp_path, caplog):
+def test_z_moves_with_the_stream_and_is_reported(window, tmp_path, caplog):
     caplog.set_level("INFO", logger="shoal")
     page = Schema("who", [Quasi("page", Open())], time="at")
     policy = Policy(ZAnonymity(2), window=window)
@@ -479,7 +479,7 @@ def test_z_moves_with_the_stream_and_everybody_is_told(window, tmp_path, caplog)
     assert sum(line["outcome"] == "group" for line in calm.lines) > published
 
 
-def test_figures_count_what_the_trace_tells(tmp_path):
+def test_figures_count_what_the_trace_shows(tmp_path):
     policy = Policy(ZAnonymity(3), window=Window(seconds=15), missing="maybe")
     story = Story(tmp_path, stream(5, 100, gaps=0.2), policy=policy)
     told: dict[str, Any] = story.summary.as_dict()["values"]  # type: ignore[assignment]

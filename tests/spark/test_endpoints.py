@@ -119,7 +119,7 @@ def test_from_a_table_to_a_table(spark, tmp_path):
         publish(read_stream(spark, job, job.input), job, until_end=True).wait()
         public = spark.table("clinic.public")
         rows = public.drop("batch").toArrow().to_pylist()
-        expected = Story(job.pipeline, TABLE).go().output.to_pylist()
+        expected = Story(job.pipeline, TABLE).execute().output.to_pylist()
         assert sorted(map(repr, rows)) == sorted(map(repr, expected))
     batches = [row.batch for row in public.select("batch").distinct().collect()]
     assert sorted(batches) == ["batch-0000000000", "batch-0000000000-end"]
@@ -138,7 +138,7 @@ def test_a_user_tells_the_order_and_csv_is_written(spark, tmp_path):
     job = job_of(tmp_path, policy=POLICY, more="[output]\npath = 'out'\nformat = 'csv'\n")
     run = OnSpark(spark, job, tmp_path, numbered)
     run.to_end(order=["n"])
-    story = Story(job.pipeline, TABLE).go()
+    story = Story(job.pipeline, TABLE).execute()
     assert unsharded(run.lines) == by_row(story.trace.table.to_pylist())
     expected = [{k: str(v) for k, v in row.items()} for row in story.output.to_pylist()]
     found = [{k: str(v) for k, v in row.items()} for row in read_text(tmp_path / "out", "csv")]
@@ -200,7 +200,7 @@ def test_a_batch_that_wasnt_written_is_finished_before_all_else(spark, tmp_path)
         run.to_end()
     run.job = job_of(tmp_path, policy=POLICY, more=more)
     run.to_end()
-    public = Story(run.job.pipeline, TABLE).go().output.to_pylist()
+    public = Story(run.job.pipeline, TABLE).execute().output.to_pylist()
     assert run.public == public
     # Spark doesn't know that it is done, and has it repeated: it was ended after that.
     for name in ("0", ".0.crc"):

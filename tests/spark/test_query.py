@@ -74,7 +74,7 @@ TIMED = 'time = "at"\n' + SCHEMA.replace('["ward"]', '["ward", "seen"]')
 def test_one_shard_is_a_run_on_its_own_row_for_row(spark, tmp_path, name, table, options):
     run = on_spark(spark, tmp_path, table, name=name, **options)
     publishing = run.to_end()
-    story = Story(run.job.pipeline, table).go()
+    story = Story(run.job.pipeline, table).execute()
     assert run.public == story.output.to_pylist()
     assert unsharded(run.lines) == by_row(story.trace.table.to_pylist())
     assert {path.name for path in (tmp_path / "out").iterdir()} == {

@@ -71,7 +71,7 @@ def test_one_shard_decides_as_a_run_on_its_own(tmp_path, algorithm):
     life = lived(tmp_path / "shard", places_of(N_ROWS, 3), [2, 9, 30], name=algorithm)
     job = job_of(tmp_path / "alone", name=algorithm)
     assert job.anonymizer.name == algorithm
-    story = Story(job.pipeline, TABLE).go()
+    story = Story(job.pipeline, TABLE).execute()
     assert life.public == story.output.to_pylist()
     assert unsharded(life.lines) == by_row(story.trace.table.to_pylist())
     report = life.judge(TABLE)

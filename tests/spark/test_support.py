@@ -65,6 +65,6 @@ def test_several_shards_dont_wait_for_each_other(tmp_path):
     assert problems(job, 2).keys() == {"publish.order"}
 
 
-def test_all_problems_are_told_at_once(tmp_path):
+def test_all_problems_are_reported_at_once(tmp_path):
     job = job_of(tmp_path, run="seed = 7", publish="order = 'arrival'")
     assert problems(job, 2).keys() == {"run.checkpoint", "publish.order"}

@@ -1,1 +1,1 @@
-"""From Arrow rows to codes, and from decisions back to public Arrow rows."""
+"""Turn Arrow rows into codes, and decisions back into public Arrow rows."""

@@ -1,4 +1,4 @@
-"""From Arrow to arrays: a batch of records becomes `Codes`, once, and bad rows are set apart.
+"""Turn batches of Arrow rows into `Codes`, and set apart the rows that can't be used.
 
 The codec keeps no dictionary. Subjects and open sensitive values become keyed hashes of their
 text, so that ``7``, ``7.0`` and ``"7"`` are one person, whatever type a reader chose, and memory
@@ -19,7 +19,7 @@ from shoal.arrow.columns import (
     as_numbers,
     as_times,
     canonical,
-    cast_one_by_one,
+    cast_each,
     in_order,
     in_range,
     is_missing,
@@ -42,19 +42,19 @@ __all__ = ["NAMED", "Codec", "Encoded", "words"]
 
 
 MISSING_CODE = -1
-#: The column with the names that pseudonyms stand for. No column of a user can have such a name.
+#: The column of the names behind pseudonyms. No column of a user can have this name.
 NAMED = "\0named"
-#: How the time is published, unless it is counted in plain numbers.
+#: The type of the published time, unless times are plain numbers.
 TIME = pa.timestamp("us", "UTC")
-#: The seconds from which and up to which moments have a year of four digits.
+#: Seconds since 1970: the first moment with a year of four digits, and the first after the last.
 CALENDAR = (-62_135_596_800.0, 253_402_300_800.0)
 
 
 class Encoded(NamedTuple):
-    """A batch after the codec: codes and payload of the good rows, and what is wrong with others.
+    """An encoded batch: codes and payload of the good rows, and reasons for the bad ones.
 
-    ``good`` are the indices of the good rows in the batch; ``reasons`` are given by index;
-    ``payload`` has the columns that are published as they are, and the subject if a trace wants it.
+    ``good`` are the indices of the good rows in the batch; ``reasons`` is keyed by such an index;
+    ``payload`` has the columns that are published as they are, and the subject if a trace needs it.
     """
 
     codes: Codes
@@ -78,19 +78,22 @@ class Codec:
     with_subject
         Whether the payload carries the subject too (for a private trace).
     with_gaps
-        Whether a quasi value may be missing, and is NaN then; otherwise such a row is bad.
+        Whether a quasi value may be missing (it is NaN then); otherwise such a row is bad.
     complete
-        The sensitive attributes in which a row without a value is bad; elsewhere it has one more.
+        The sensitive attributes that must have a value; elsewhere missing is one more value.
     compared
         The sensitive attributes whose values are published in one spelling each, since their shares
         are compared.
     per_value
-        Whether each value is decided on its own: then there are keys of rungs instead of values,
-        and the payload has the labels of the rungs.
+        Whether each value is decided on its own: then there are keys of the levels of its ladder
+        instead of values, and the payload has the labels of the levels.
     time_step
-        If the time is published, the seconds that it is rounded down to; 0: as it is.
+        If the time is published, the step in seconds it is rounded down to; 0: unrounded.
     named
-        Whether the payload carries what pseudonyms are made of.
+        Whether the payload carries the names that pseudonyms are made of.
+    n_rows, types
+        The number of rows before these, and the types of the payload if they are known: those of
+        a codec that this one continues.
 
     >>> from shoal.spec.schema import Quasi
     >>> schema = Schema(subject="id", quasi=[Quasi("age", Range(0, 120, step=1))], keep=["ward"])
@@ -115,6 +118,8 @@ class Codec:
         per_value: bool = False,
         time_step: float | None = None,
         named: bool = False,
+        n_rows: int = 0,
+        types: pa.Schema | None = None,
     ) -> None:
         self._schema = schema
         self._ladders = Ladders(schema, key[:8]) if per_value else None
@@ -124,20 +129,22 @@ class Codec:
         self._complete = complete
         self._compared = compared
         self._key = np.frombuffer(key[:8], "<u4").astype(np.int64)
-        self._types: dict[str, Any] = {}
         self._payload = [*schema.payload]
         if time_step is not None and schema.time is not None:
             self._payload.append(schema.time)
         if with_subject and schema.subject is not None:
             self._payload.append(schema.subject)
-        #: How many good rows there have been; it numbers the subjects where each row is one.
-        self.n_rows = 0
+        self._types: dict[str, Any] = {}
+        if types is not None:
+            self._types = {name: types.field(name).type for name in self._payload}
+        #: The number of good rows so far; it numbers the subjects where each row is one.
+        self.n_rows = n_rows
 
     def __repr__(self) -> str:
         return f"Codec({self._schema!r})"
 
     def encode(self, batch: pa.RecordBatch) -> Encoded:
-        """Turn a batch into codes; rows that can't be are set apart with a reason."""
+        """Turn a batch into codes; set apart, with a reason, the rows that can't be used."""
         n = batch.num_rows
         reasons: dict[int, str] = {}
 
@@ -153,7 +160,7 @@ class Codec:
         if schema.time is not None:
             times = as_times(batch.column(schema.time), schema.time, complain)
         values, keys, labels = self._quasi(batch, times, complain)
-        # What is counted is what will be published: the payload in its final types.
+        # Values are counted as they will be published: in the final types of the payload.
         payload = self._fitted(batch, complain, times) | labels
         if self._named:
             assert schema.subject is not None
@@ -191,7 +198,7 @@ class Codec:
         values = np.empty((batch.num_rows, len(self._schema.quasi)))
         for i, quasi in enumerate(self._schema.quasi):
             if quasi.name == self._schema.time and isinstance(quasi.sided, Range):
-                # However it is written: as a value it is in the seconds that it is in as the time.
+                # As a quasi attribute, too, the time is in seconds, however it is written.
                 values[:, i] = in_range(times, quasi.name, quasi.sided, complain)
                 continue
             column = batch.column(quasi.name)
@@ -202,31 +209,12 @@ class Codec:
         return values, NO_TABLE, {}
 
     @property
-    def key(self) -> Ints:
-        """What subjects and open sensitive values are hashed under: as secret as the rows."""
-        return self._key
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether the types of the payload are known."""
-        return bool(self._types) or not self._payload
-
-    def restore(self, n_rows: int, key: Ints, types: pa.Schema | None) -> None:
-        """Go on after so many rows, with a key and, if they are known, types of the payload."""
-        self.n_rows = n_rows
-        self._key = key
-        if self._ladders is not None:
-            self._ladders.restore(key.astype("<u4").tobytes())
-        if types is not None:
-            self._types = {name: types.field(name).type for name in self._payload}
-
-    @property
     def types(self) -> pa.Schema:
-        """The columns of the payload, in the types of the first batch; text if there was none."""
+        """The columns of the payload, in the types of the first batch; text before it."""
         return pa.schema([(name, self._types.get(name, pa.string())) for name in self._payload])
 
     def _bind(self, batch: pa.RecordBatch) -> None:
-        """Fix the types of the payload."""
+        """Set the types of the payload by those of the first batch."""
         for name in self._payload:
             kind = batch.schema.field(name).type
             if pa.types.is_dictionary(kind):
@@ -250,7 +238,7 @@ class Codec:
     def _sensitive(self, column: Any, name: str, domain: Domain | None, complain: Complain) -> Ints:
         missing = is_missing(column)
         if pa.types.is_floating(column.type):
-            # Whatever way nothing is told in, it is told as one value.
+            # NaN is a missing value, too.
             missing |= np.isnan(np.asarray(pc.fill_null(column, np.nan)))
         if name in self._complete:
             complain(missing, f"{name} is missing")
@@ -265,7 +253,7 @@ class Codec:
         return np.where(missing, MISSING_CODE, text_hashes(self._key, one_text(column)))
 
     def _fitted(self, batch: pa.RecordBatch, complain: Complain, times: Floats) -> dict[str, Any]:
-        """The payload, in the types of the first batch."""
+        """Return the payload in the types of the first batch."""
         if not self._types:
             self._bind(batch)
         columns = {}
@@ -277,17 +265,17 @@ class Codec:
                     complain(strange, f"{name} is beyond what a timestamp can tell")
                 column = _rounded(times, self._time_step or 0.0, kind)
             elif name == self._schema.subject:
-                # The trace tells subjects in words: their type must not decide anything.
+                # Subjects are text in the trace: their type must not decide anything.
                 column = words(column)
             elif column.type != kind:
-                column, misfits = cast_one_by_one(column, kind)
+                column, misfits = cast_each(column, kind)
                 complain(misfits, f"{name} isn't of the type it had before ({kind})")
             columns[name] = column
         return columns
 
 
 def _down(times: Floats, step: float) -> Floats:
-    """The largest multiple of a step that isn't above each time."""
+    """Return the largest multiple of a step that isn't above each time."""
     per = round(1 / step) if step < 1 and abs(1 / step - round(1 / step)) < 1e-9 else 0
     n = np.floor(times / step)
 
@@ -295,16 +283,16 @@ def _down(times: Floats, step: float) -> Floats:
         # 3 / 10 is 0.3 where 3 * 0.1 isn't.
         return n / per if per else n * step
 
-    # What is rounded on the way must not put a multiple on the wrong side of itself.
+    # Rounding errors must not put a multiple of the step on the wrong side of itself.
     n = np.where(multiple(n + 1) <= times, n + 1, n)
     return multiple(np.where(multiple(n) > times, n - 1, n))
 
 
 def _rounded(times: Floats, step: float, kind: Any) -> Any:
-    """Times as they are published: rounded down to a step; a time that is none is missing."""
-    told = _down(times, step) if step else times
-    lost = ~np.isfinite(told)
+    """Return times as they are published: rounded down to a step, null if not finite."""
+    rounded = _down(times, step) if step else times
+    lost = ~np.isfinite(rounded)
     if pa.types.is_floating(kind):
-        return pa.array(told, mask=lost)
-    micros = np.round(np.clip(np.where(lost, 0.0, told), *CALENDAR) * 1e6)
+        return pa.array(rounded, mask=lost)
+    micros = np.round(np.clip(np.where(lost, 0.0, rounded), *CALENDAR) * 1e6)
     return pa.array(micros.astype(np.int64), mask=lost).cast(kind)

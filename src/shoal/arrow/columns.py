@@ -1,6 +1,6 @@
-"""The cells of a column: text, numbers, times and categories out of whatever Arrow brings.
+"""Read the values of Arrow columns, of any type, as text, numbers, times or categories.
 
-What is one value becomes one, however it is written.
+Different spellings of one value become one value.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = [
     "as_numbers",
     "as_times",
     "canonical",
-    "cast_one_by_one",
+    "cast_each",
     "dictionary_indices",
     "in_order",
     "in_range",
@@ -39,14 +39,14 @@ __all__ = [
     "words",
 ]
 
-#: What is said of a row that can't be used; the first complaint about a row counts.
+#: Called with a mask of rows that can't be used and the reason; the first reason for a row counts.
 Complain: TypeAlias = Callable[[Bools, str], None]
 
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?(?i:nan|inf|infinity)$"
 ZONE = r"[0-9]([zZ]|[+-][0-9]{2}:?[0-9]{2})$"
-#: Whole numbers up to here are exact as fractions.
+#: Whole numbers up to this one are exact as floats.
 EXACT = 2.0**53
-#: So many digits of a decimal a fraction can tell.
+#: The most digits of a decimal that a float represents.
 FINEST = 15
 
 
@@ -68,7 +68,7 @@ def is_bytes_kind(kind: Any) -> bool:
 
 
 def plain(column: Any) -> Any:
-    """Without dictionary, and all kinds of text as one."""
+    """Return a column without dictionary, with any kind of text as ``string``."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if is_text_kind(column.type) and not pa.types.is_string(column.type):
@@ -77,10 +77,10 @@ def plain(column: Any) -> Any:
 
 
 def one_text(column: Any) -> Any:
-    """One text for what is one value, whatever type and spelling it comes in; a dictionary stays.
+    """Return values as text, one text for all types and spellings of a value; dictionaries stay.
 
-    7, 7.0 and " 7" are one, and so are the two ways that Unicode has to write é. What is merged
-    here wrongly makes groups larger; what isn't merged would make one person count as two.
+    7, 7.0 and " 7" are one value, and so are the two ways that Unicode has to write é. Merging too
+    much here makes groups larger; merging too little would count one person as two.
     """
     if pa.types.is_dictionary(column.type):
         return pa.DictionaryArray.from_arrays(column.indices, one_text(column.dictionary))
@@ -97,9 +97,9 @@ def one_text(column: Any) -> Any:
 
 
 def label_text(column: Any) -> Any:
-    """One text for what reads the same; a dictionary stays.
+    """Return values as text, one text for what reads the same; dictionaries stay.
 
-    Numbers that are text are text: 1.10 and 1.1 may be two versions, and neither is changed.
+    Numbers in a text column stay text: 1.10 and 1.1 may be two versions, and neither is changed.
     """
     if pa.types.is_dictionary(column.type):
         return pa.DictionaryArray.from_arrays(column.indices, label_text(column.dictionary))
@@ -111,26 +111,26 @@ def label_text(column: Any) -> Any:
     if not pa.types.is_string(text.type):
         text = text.cast(pa.string())
     if not pc.all(pc.fill_null(pc.string_is_ascii(text), True)).as_py():
-        # First what can't be seen goes: it may stand between a letter and its accent.
+        # Invisible characters go first: one may stand between a letter and its accent.
         text = pc.replace_substring_regex(text, r"\p{Cf}", "")
         text = pc.utf8_normalize(text, form="NFC")
     return pc.utf8_trim_whitespace(text)
 
 
 def is_number(text: Any) -> Any:
-    """Which texts are numbers; what is missing is none."""
+    """Return which texts are numbers; a missing one isn't."""
     text = pc.utf8_trim_whitespace(plain(text).cast(pa.string()))
     return pc.fill_null(pc.match_substring_regex(text, NUMBER), False)
 
 
 def category_text(column: Any) -> Any:
-    """Categories as they are written, without white space around them."""
+    """Return categories as text, without white space around them."""
     text = one_text(column) if not is_text_kind(column.type) else plain(column)
     return pc.utf8_trim_whitespace(text) if pa.types.is_string(text.type) else text.cast("string")
 
 
 def number_text(column: Any) -> Any:
-    """Fractions as text: whole ones without a point, and what isn't a number as missing."""
+    """Return floats as text: whole ones without a point, NaN as null."""
     numbers = np.asarray(pc.fill_null(column, np.nan))
     whole = np.isfinite(numbers) & (numbers == np.floor(numbers)) & (np.abs(numbers) <= EXACT)
     texts = column.cast(pa.string())
@@ -140,7 +140,7 @@ def number_text(column: Any) -> Any:
 
 
 def words(column: Any) -> Any:
-    """Any values as text, for the trace; bytes in hexadecimal digits, since they may be no text."""
+    """Return any values as text, for the trace; bytes in hexadecimal digits."""
     column = plain(column)
     if is_bytes_kind(column.type):
         return pa.array([None if v is None else v.hex() for v in column.to_pylist()], pa.string())
@@ -148,7 +148,7 @@ def words(column: Any) -> Any:
 
 
 def is_missing(column: Any) -> Bools:
-    """Null, or text with nothing in it."""
+    """Return which values are null, or text or bytes with nothing in them."""
     kind = column.type
     missing: Bools = np.asarray(column.is_null())
     if pa.types.is_dictionary(kind):
@@ -164,28 +164,28 @@ def is_missing(column: Any) -> Bools:
 
 
 def dictionary_indices(column: Any) -> Ints:
-    """The indices of a dictionary column; a null points to the first entry."""
+    """Return the indices of a dictionary column; a null has index 0."""
     return np.asarray(pc.fill_null(column.indices.cast(pa.int64()), 0))
 
 
-def cast_one_by_one(column: Any, kind: Any) -> tuple[Any, Bools]:
-    """Cast, and tell which values don't fit (they become null)."""
-    nothing = np.zeros(len(column), np.bool_)
+def cast_each(column: Any, kind: Any) -> tuple[Any, Bools]:
+    """Cast a column; return it and a mask of the values that don't fit (they become null)."""
+    misfits = np.zeros(len(column), np.bool_)
     try:
-        return column.cast(kind), nothing
+        return column.cast(kind), misfits
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         values = []
         for i, value in enumerate(column):
             try:
                 values.append(value.cast(kind).as_py())
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                nothing[i] = True
+                misfits[i] = True
                 values.append(None)
-        return pa.array(values, kind), nothing
+        return pa.array(values, kind), misfits
 
 
 def as_numbers(column: Any, name: str, missing: Bools, complain: Complain) -> Floats:
-    """The values as numbers, NaN where they are missing; complain of what isn't one."""
+    """Return values as numbers, NaN where they are missing; complain of other values."""
     column = plain(column)
     kind = column.type
     if pa.types.is_string(kind):
@@ -208,10 +208,10 @@ def as_numbers(column: Any, name: str, missing: Bools, complain: Complain) -> Fl
 
 
 def in_order(numbers: Floats) -> Ints:
-    """Whole numbers that are ordered as these are, and equal where these are."""
-    # Adding 0.0 makes one zero of two: that of minus zero would be the code of what is missing.
+    """Return integers with the same order and equality as these floats."""
+    # Adding 0.0 makes -0.0 to 0.0: the integer of -0.0 would be the code of a missing value.
     bits = (numbers + 0.0).view(np.int64)
-    # The bits of a float are its sign and its magnitude, so those below 0 are in reverse order.
+    # The bits of a float are its sign and its magnitude, so negative ones are in reverse order.
     return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
 
 
@@ -222,7 +222,7 @@ def is_numeric_kind(kind: Any) -> bool:
 
 
 def as_seconds(column: Any) -> Any:
-    """Dates and timestamps as seconds since 1970."""
+    """Return dates and timestamps as seconds since 1970."""
     if pa.types.is_date(column.type):
         column = column.cast(pa.timestamp("s"))
     micros = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
@@ -232,7 +232,7 @@ def as_seconds(column: Any) -> Any:
 def quasi_codes(
     column: Any, name: str, domain: Domain, missing: Bools, complain: Complain
 ) -> Floats:
-    """The values as numbers or codes of leaves, NaN where they are missing."""
+    """Return values as numbers or codes of leaves, NaN where they are missing."""
     if isinstance(domain, Hierarchy):
         codes = leaf_codes(column, domain)
         complain((codes < 0) & ~missing, f"{name} has a category that its hierarchy lacks")
@@ -241,13 +241,13 @@ def quasi_codes(
 
 
 def in_range(numbers: Floats, name: str, domain: Range, complain: Complain) -> Floats:
-    """The same numbers; complain of those that aren't in their range."""
+    """Return the same numbers; complain of those out of their range."""
     complain((numbers < domain.lo) | (numbers > domain.hi), f"{name} is out of its range")
     return numbers
 
 
 def leaf_codes(column: Any, hierarchy: Hierarchy) -> Ints:
-    """The code of each category, -1 where the hierarchy has no such leaf."""
+    """Return the code of each category, -1 where the hierarchy has no such leaf."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     if len(column.dictionary) == 0:
@@ -261,13 +261,13 @@ def leaf_codes(column: Any, hierarchy: Hierarchy) -> Ints:
 
 
 def as_times(column: Any, name: str, complain: Complain) -> Floats:
-    """Times in seconds since 1970, or as they are counted; complain of what is none."""
+    """Return times in seconds since 1970, or the plain numbers; complain of other values."""
     missing = is_missing(column)
     complain(missing, f"{name} is missing")
     column = plain(column)
     if not pa.types.is_string(column.type):
         return as_numbers(column, name, missing, complain)
-    # Each value is told by itself, so that what one row holds decides nothing about another.
+    # Each value is read on its own, so that no row changes how another one is read.
     text = pc.utf8_trim_whitespace(column)
     nothing = pa.scalar(None, pa.string())
     is_number = pc.fill_null(pc.match_substring_regex(text, NUMBER), False)
@@ -275,10 +275,8 @@ def as_times(column: Any, name: str, complain: Complain) -> Floats:
     numbers = pc.if_else(is_number, text, nothing).cast(pa.float64())
     clock = pc.if_else(pc.or_(is_number, has_zone), nothing, text)
     zoned = pc.if_else(pc.and_(has_zone, pc.invert(is_number)), text, nothing)
-    local, wrong = cast_one_by_one(
-        pc.if_else(pa.array(missing), nothing, clock), pa.timestamp("us")
-    )
-    universal, wrong_too = cast_one_by_one(zoned, pa.timestamp("us", "UTC"))
+    local, wrong = cast_each(pc.if_else(pa.array(missing), nothing, clock), pa.timestamp("us"))
+    universal, wrong_too = cast_each(zoned, pa.timestamp("us", "UTC"))
     complain((wrong | wrong_too) & ~missing, f"{name} isn't a time")
     seconds = pc.coalesce(numbers, as_seconds(local), as_seconds(universal))
     found = np.array(pc.fill_null(seconds, np.nan))
@@ -287,16 +285,16 @@ def as_times(column: Any, name: str, complain: Complain) -> Floats:
 
 
 def canonical(column: Any, name: str, domain: Domain | None, complain: Complain) -> Any:
-    """The values of a sensitive attribute, each written in one way.
+    """Return the values of a sensitive attribute, each in one spelling.
 
-    Where shares of values are promised, what is counted as one value must be published as one: else
-    each of its spellings could be more frequent than it may be. What numbers can't tell apart is
-    complained of.
+    Where the policy limits shares of values, a value must be published as it is counted: otherwise
+    each of its spellings could be more frequent than allowed. Values that are different but equal
+    as floats are complained of.
     """
     kind, missing = column.type, is_missing(column)
     if pa.types.is_floating(kind):
         numbers = np.asarray(pc.fill_null(column, np.nan), np.float64)
-        # Adding 0.0 makes one zero of two.
+        # Adding 0.0 makes -0.0 to 0.0.
         return pa.array(numbers + 0.0, mask=missing | np.isnan(numbers)).cast(kind)
     if is_text_kind(kind):
         text = plain(column)
@@ -313,12 +311,12 @@ def canonical(column: Any, name: str, domain: Domain | None, complain: Complain)
 
 
 def numbers_of(text: Any, missing: Bools) -> Floats:
-    """Text as numbers, NaN where it is none; nobody is told."""
+    """Return text as numbers, NaN where it is none, without complaint."""
     return as_numbers(text, "", missing, lambda rows, reason: None)
 
 
 def _too_fine(column: Any) -> Bools:
-    """Which whole numbers, decimals and times share a fraction with another value."""
+    """Return which integers, decimals and times are the same float as another value."""
     kind = column.type
     if pa.types.is_integer(kind):
         whole = column.cast(pa.float64(), safe=False)
@@ -336,7 +334,7 @@ def _too_fine(column: Any) -> Bools:
 
 
 def text_hashes(key: Ints, text: Any) -> Ints:
-    """Hash each text under a key; a null becomes the hash of nothing, a dictionary is hashed once.
+    """Hash each text under a key; a null is hashed as empty text, a dictionary once.
 
     >>> text_hashes(np.array([1, 2]), pa.array(["a", "b", "a"]))[[0, 2]].tolist()
     [6620902175538682955, 6620902175538682955]
@@ -348,5 +346,5 @@ def text_hashes(key: Ints, text: Any) -> Ints:
     _, offsets, data = text.buffers()
     begin = text.offset
     cuts = np.frombuffer(offsets, np.int64)[begin : begin + len(text) + 1].copy()
-    byte_ranges = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    return hash_strings(key, cuts, byte_ranges)
+    octets = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    return hash_strings(key, cuts, octets)

@@ -1,4 +1,4 @@
-"""From boxes to what an outsider reads: labels of nodes, and ranges, bounds or midpoints."""
+"""Turn boxes into published columns: labels of nodes, and ranges, bounds or midpoints."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["Labels", "Numeric", "whole"]
 
 Numeric: TypeAlias = Literal["range", "bounds", "midpoint"]
 
-#: From so many boxes on it pays to write each different label only once.
+#: The number of boxes from which it pays to write each different label only once.
 MANY = 2048
 
 
 class Tree(NamedTuple):
-    """A hierarchy as arrays, made once."""
+    """A hierarchy as arrays."""
 
     labels: Any
     leaf_nodes: Ints
@@ -32,7 +32,7 @@ class Tree(NamedTuple):
 
     @classmethod
     def of(cls, hierarchy: Hierarchy) -> Tree:
-        """The arrays of a hierarchy."""
+        """Return the arrays of a hierarchy."""
         return cls(
             pa.array(hierarchy.labels, pa.string()),
             np.array(hierarchy.leaf_nodes, np.int64),
@@ -42,14 +42,14 @@ class Tree(NamedTuple):
 
 
 class Labels:
-    """Write boxes as columns.
+    """Turn boxes into columns.
 
     Parameters
     ----------
     schema
         The quasi attributes.
     numeric
-        How a side of numbers is published: ``"range"`` as the text ``[25, 30]``, ``"bounds"`` as
+        How a numeric side is published: ``"range"`` as the text ``[25, 30]``, ``"bounds"`` as
         two columns ``age_min`` and ``age_max``, ``"midpoint"`` as one number.
 
     >>> from shoal.spec.schema import Quasi
@@ -81,9 +81,9 @@ class Labels:
         _refuse_clashes([name for name, _ in fields], schema)
 
     def columns(self, lo: Floats, hi: Floats, boxes: Ints, gaps: Ints | None = None) -> list[Any]:
-        """The columns of rows that lie in boxes; text comes as dictionaries.
+        """Return the columns of rows in boxes; text is dictionary-encoded.
 
-        Bit d of ``gaps`` says that a row has null in attribute d, whatever its box says there.
+        A row whose bit d of ``gaps`` is set has null in attribute d, whatever its box.
         """
         columns: list[Any] = []
         for d, quasi in enumerate(self._quasi):
@@ -103,16 +103,17 @@ class Labels:
 
 
 def whole(domain: Domain) -> tuple[float, float]:
-    """The codes that a whole domain goes from and to."""
+    """Return the least and the largest code of a domain."""
     if isinstance(domain, Hierarchy):
         return 0.0, float(len(domain) - 1)
     return domain.lo, domain.hi
 
 
 def _sides(domain: Domain, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """The sides, with those that nobody has a value for as the whole domain.
+    """Return the sides, with empty ones widened to the whole domain.
 
-    Whoever lies in such a box has null there; and if not, nothing is told.
+    An empty side means that all rows of the box lack the value. They have null there, or the whole
+    domain, which reveals nothing.
     """
     empty = low > high
     if not empty.any():
@@ -143,7 +144,7 @@ def _numbers(domain: Range, numbers: Floats, nulls: Bools | None = None) -> Any:
 def _texts(domain: Range, numbers: Floats) -> Any:
     if domain.is_whole:
         return _numbers(domain, numbers).cast(pa.string())
-    # As Python writes them, whole ones without a point: Arrow has 1e+10 for 10000000000.
+    # Written by Python, whole ones without a point: Arrow writes 1e+10 for 10000000000.
     return pa.array([_text(number) for number in numbers.tolist()], pa.string())
 
 
@@ -158,7 +159,7 @@ def _dictionary(indices: Ints, dictionary: Any, nulls: Bools | None) -> Any:
 
 def _ranges(domain: Range, low: Floats, high: Floats, boxes: Ints, nulls: Bools | None) -> Any:
     if len(low) > MANY:
-        # One box for each row, as when everything is published at once: few are different.
+        # Many boxes, as when every row has its own, and few of them are different.
         lows, highs = pa.array(low).dictionary_encode(), pa.array(high).dictionary_encode()
         pairs = np.asarray(lows.indices).astype(np.int64) * len(highs.dictionary)
         pairs += np.asarray(highs.indices)

@@ -1,9 +1,10 @@
-"""In which order decided rows leave (thesis §5.5.3).
+"""Put decided rows in the order in which they leave (thesis §5.5.3).
 
-- ``released``: as they were decided; the engine has shuffled the rows inside each group.
+- ``released``: as decided; the engine has shuffled the rows inside each group.
 - ``shuffled``: all rows of one instant shuffled, across its groups.
-- ``arrival``: as they came. A row waits for all earlier ones; where deadlines follow arrival it
-  still leaves within the delay (Theorem 5.3). Who knows when somebody came finds their row.
+- ``arrival``: as they arrived. A row waits for all earlier ones; where deadlines follow arrival it
+  still leaves within the delay (Theorem 5.3). An attacker who knows when somebody arrived finds
+  their row.
 """
 
 from __future__ import annotations
@@ -26,10 +27,9 @@ class Departures(NamedTuple):
     """Decided rows in the order in which they leave, with their payload and their boxes.
 
     The arrays are those of `Decisions`; ``groups`` and ``windows`` are by box, ``gaps`` and
-    ``losses`` by row. (``levels`` and ``z`` too, where there are no boxes; such rows leave as they
-    were decided.)
-    ``left`` and ``left_s`` tell, as ``published`` and ``published_s`` do, the moment at which a row
-    left, which is later than the decision where it waits for others.
+    ``losses`` by row, and so are ``levels`` and ``z`` where there are no boxes (such rows leave as
+    decided). ``left`` and ``left_s`` are the moment at which a row leaves, like ``published`` and
+    ``published_s`` for its decision; they are later where a row waits for others.
     """
 
     rows: Ints
@@ -54,19 +54,19 @@ class Departures(NamedTuple):
 
 
 class Ordering:
-    """Let rows leave as they were decided."""
+    """Let rows leave in the order of their decision."""
 
     def arrange(
         self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int
     ) -> Departures:
-        """Give the rows that leave now.
+        """Return the rows that leave now.
 
         Parameters
         ----------
         decisions, payload
-            What was decided, and a row of payload for each decided row.
+            The decisions, and a row of payload for each decided row.
         oldest_held
-            The position of the oldest row that isn't decided.
+            The position of the oldest undecided row.
         """
         return Departures(
             decisions.rows, decisions.outcomes, decisions.boxes,
@@ -78,19 +78,19 @@ class Ordering:
 
     @property
     def n_waiting(self) -> int:
-        """How many decided rows have not left yet."""
+        """The number of decided rows that haven't left yet."""
         return 0
 
     def rest(self) -> Departures | None:
-        """Give the rows that wait, because those they wait for will never leave."""
+        """Remove and return the waiting rows, when those they wait for will never leave."""
         return None
 
     def snapshot(self) -> tuple[dict[str, Any1], pa.RecordBatch | None]:
-        """All that the order of later rows depends on: arrays by name, and waiting payload."""
+        """Return the state: arrays by name, and the payload of waiting rows."""
         return {}, None
 
     def restore(self, arrays: Mapping[str, Any1], payload: pa.RecordBatch | None) -> None:
-        """Go back to a snapshot."""
+        """Restore a snapshot."""
 
 
 class ByInstant(Ordering):
@@ -102,23 +102,23 @@ class ByInstant(Ordering):
     def arrange(
         self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int
     ) -> Departures:
-        """Give all rows, shuffled inside each instant."""
+        """Return all rows, shuffled inside each instant."""
         order = np.arange(len(decisions.rows))
         _shuffle_instants(self._random, order, decisions.instants)
         departures = super().arrange(decisions, payload, oldest_held)
         return _picked(departures, order)
 
     def snapshot(self) -> tuple[dict[str, Any1], pa.RecordBatch | None]:
-        """The random state."""
+        """Return the random state."""
         return {"random": self._random.copy()}, None
 
     def restore(self, arrays: Mapping[str, Any1], payload: pa.RecordBatch | None) -> None:
-        """Go on with the random state of a snapshot."""
+        """Restore the random state of a snapshot."""
         self._random = arrays["random"].copy()
 
 
 class ByArrival(Ordering):
-    """Keep rows back until all that came before them have left."""
+    """Keep rows back until all earlier ones have left."""
 
     def __init__(self) -> None:
         self._waiting: Departures | None = None
@@ -128,7 +128,7 @@ class ByArrival(Ordering):
     def arrange(
         self, decisions: Decisions, payload: pa.RecordBatch, oldest_held: int
     ) -> Departures:
-        """Give the rows that came before the oldest held one."""
+        """Return the decided rows that arrived before the oldest held one."""
         departures = _with_own_boxes(super().arrange(decisions, payload, oldest_held))
         if self._waiting is not None:
             departures = _joined(self._waiting, departures)
@@ -147,16 +147,16 @@ class ByArrival(Ordering):
 
     @property
     def n_waiting(self) -> int:
-        """How many decided rows wait for earlier ones."""
+        """The number of decided rows that wait for earlier ones."""
         return 0 if self._waiting is None else len(self._waiting.rows)
 
     def rest(self) -> Departures | None:
-        """Give the rows that wait, still in the order in which they came."""
+        """Remove and return the waiting rows, in the order of their arrival."""
         waiting, self._waiting = self._waiting, None
         return waiting
 
     def snapshot(self) -> tuple[dict[str, Any1], pa.RecordBatch | None]:
-        """The rows that wait, and when the last one left."""
+        """Return the waiting rows, and when the last row left."""
         latest: dict[str, Any1] = {
             "latest": np.array([self._latest]),
             "latest_s": np.array([self._latest_s]),
@@ -167,7 +167,7 @@ class ByArrival(Ordering):
         return latest | waiting, self._waiting.payload
 
     def restore(self, arrays: Mapping[str, Any1], payload: pa.RecordBatch | None) -> None:
-        """Let the rows of a snapshot wait."""
+        """Restore the waiting rows of a snapshot."""
         self._latest, self._latest_s = int(arrays["latest"][0]), float(arrays["latest_s"][0])
         if payload is None:
             self._waiting = None
@@ -192,7 +192,7 @@ def _picked(departures: Departures, order: Ints) -> Departures:
 
 
 def _with_own_boxes(departures: Departures) -> Departures:
-    """Give each row a box of its own, so that rows can be kept without those they came with."""
+    """Give each row a box of its own, so that rows of one group can leave apart."""
     has_box = departures.boxes >= 0
     chosen = departures.boxes[has_box]
     boxes = np.full(len(departures.boxes), -1, np.int64)

@@ -1,10 +1,9 @@
-"""Names that stand for subjects for a while: a keyed hash under a key that lives one period.
+"""Rotating pseudonyms of subjects: keyed hashes under a key that lives for one period.
 
-A key is random. It is drawn from a secret that comes from the operating system, never from the seed
-of a job, and is forgotten when its period ends: then nobody, the operator included, can tell which
-pseudonyms of two periods stand for one subject. A run that can be recovered keeps the key in its
-checkpoints and the secret in its journal, which are dropped with the last checkpoint that needs
-them.
+A key is random. It is derived from a secret of the operating system, never from the seed of a job,
+and dropped when its period ends: after that nobody, not even the operator, can link the pseudonyms
+of a subject in two periods. A recoverable run keeps the key in its checkpoints and the secret in
+its journal; both are dropped with the last checkpoint that needs them.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from shoal.errors import ParameterError
 
 __all__ = ["COLUMN", "Pseudonym", "Pseudonyms"]
 
-#: The name of the column.
+#: The name of the published column.
 COLUMN = "pseudonym"
 DIGEST, KEY = 16, 32
-#: No period has a number beyond this one, whatever a clock says.
+#: The largest number of a period, whatever the clock says.
 FARTHEST = 2.0**61
 
 
 @dataclass(frozen=True, slots=True)
 class Pseudonym:
-    """That subjects are published under pseudonyms, and after how long each gets another.
+    """Publish subjects under pseudonyms that change after some time.
 
     ``rotate`` is in seconds where the window is, else in rows.
 
@@ -53,12 +52,12 @@ class Pseudonym:
 
 
 class Pseudonyms:
-    """Give pseudonyms, period after period.
+    """Make pseudonyms, period after period.
 
     Parameters
     ----------
     rotate
-        How long a period is, by the clock that `give` is told.
+        The length of a period, by the clock that is passed to `give`.
 
     >>> pseudonyms = Pseudonyms(rotate=60)
     >>> names, clock = pa.array(["ada", "bob", "ada"]), np.array([0.0, 1.0, 70.0])
@@ -76,40 +75,40 @@ class Pseudonyms:
         return f"Pseudonyms(rotate={self._rotate:g})"
 
     def begins(self, clock: Floats) -> bool:
-        """Whether a period begins with one of these times, which don't decrease."""
+        """Whether a new period begins within these times, which don't decrease."""
         return bool(len(clock)) and int(self._periods(clock)[-1]) > self._period
 
     def give(self, names: Any, clock: Floats, secret: bytes) -> Any:
-        """Pseudonyms of so many names at times that don't decrease.
+        """Return the pseudonyms of names at times that don't decrease.
 
-        ``secret`` is what the keys of periods that begin here are made of.
+        ``secret`` is the material for the keys of periods that begin here.
         """
         periods = self._periods(clock)
         cuts = np.flatnonzero(np.diff(periods)) + 1
         parts = []
         for begin, end in itertools.pairwise([0, *cuts.tolist(), len(periods)]):
-            # Of a batch in which all rows are bad nothing is left.
+            # A batch in which all rows are bad is empty.
             if begin < end:
-                self._go_to(int(periods[begin]), secret)
+                self._enter(int(periods[begin]), secret)
             parts.append(self._hashed(names.slice(begin, end - begin)))
         return pa.chunked_array(parts, pa.string()).combine_chunks()
 
     def _periods(self, clock: Floats) -> Ints:
-        """The number of the period of each time; those beyond all counting are one."""
+        """Return the number of each time's period, clipped to what can be counted."""
         return np.clip(clock // self._rotate, -FARTHEST, FARTHEST).astype(np.int64)
 
-    def _go_to(self, period: int, secret: bytes) -> None:
+    def _enter(self, period: int, secret: bytes) -> None:
         if period == self._period:
             return
         name = period.to_bytes(8, "big", signed=True)
         fresh = hashlib.blake2b(name, digest_size=KEY, key=secret, person=b"shoal-pseudonym")
-        # In place: the key of the period before is nowhere any more.
+        # In place, so that the key of the last period is gone.
         self._key[:] = np.frombuffer(fresh.digest(), np.uint8)
         self._period = period
 
     def _hashed(self, names: Any) -> Any:
         if pa.types.is_dictionary(names.type):
-            # A slice has the whole dictionary of its batch: only names of the period are hashed.
+            # A slice has the whole dictionary of its batch, but only its own names are hashed.
             names = names.dictionary_decode()
         names = names.dictionary_encode()
         key = self._key.tobytes()
@@ -120,11 +119,11 @@ class Pseudonyms:
         return pa.array(texts, pa.string()).take(pa.array(dictionary_indices(names)))
 
     def snapshot(self) -> dict[str, Any1]:
-        """The period and its key."""
+        """Return the period and its key."""
         return {"period": np.array([self._period]), "key": self._key.copy()}
 
     def restore(self, arrays: Mapping[str, Any1]) -> None:
-        """Go on in the period of a snapshot."""
+        """Restore the period of a snapshot."""
         self._period = int(arrays["period"][0])
         self._key = arrays["key"].copy()
 

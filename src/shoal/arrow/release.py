@@ -1,7 +1,7 @@
-"""What leaves the system: public rows and nothing else.
+"""Releases: the public rows that are written to a sink.
 
-A `Release` is the only thing that a sink is given. It holds public columns and has never seen a
-subject. A `Publisher` makes releases of what an engine decided.
+A `Release` is the only thing that a sink receives. It holds public columns and no subject. A
+`Publisher` makes releases from the decisions of an engine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shoal.arrow.order import ByArrival, ByInstant, Departures, Ordering
 from shoal.arrow.pseudonyms import COLUMN, Pseudonym
 from shoal.engine.base import Outcome
 from shoal.engine.kernels.arrays import Ints
-from shoal.errors import JobError, Problem, did_you_mean
+from shoal.errors import JobError, ParameterError, Problem, did_you_mean
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
@@ -42,9 +42,9 @@ class Publish:
         ``"drop"`` leaves suppressed rows out; ``"root"`` publishes them with every quasi attribute
         at its root, and nothing sensitive or kept.
     time
-        Under z-anonymity, that the time is published, rounded down to so many seconds; 0: as it is.
+        Under z-anonymity: publish the time, rounded down to this many seconds; 0: unrounded.
     pseudonym
-        Under z-anonymity, that subjects are published under pseudonyms which change.
+        Under z-anonymity: publish rotating pseudonyms of the subjects.
     """
 
     numeric: Numeric = "range"
@@ -80,13 +80,23 @@ class Publish:
         if problems:
             raise JobError(problems)
 
+    def check_trace(self, *, undo_pseudonyms: bool = False) -> None:
+        """Raise if a trace would undo the pseudonyms, unless that is wanted."""
+        if self.pseudonym is not None and not undo_pseudonyms:
+            raise ParameterError(
+                "trace",
+                "would undo the pseudonyms: it holds the subject of every published row",
+                fix="Leave out the trace or publish.pseudonym; `shoal run --undo-pseudonyms` and "
+                "Pipeline.run(undo_pseudonyms=True) write it all the same",
+            )
+
     def _misfits_of_groups(self) -> list[Problem]:
         problems = []
         if self.pseudonym is not None:
             problems.append(
                 Problem(
                     "publish.pseudonym",
-                    "is for z-anonymity only: it would tell which boxes are one person's",
+                    "is for z-anonymity only: it would show which boxes belong to one person",
                     None,
                     "Leave it out",
                 )
@@ -95,7 +105,7 @@ class Publish:
             problems.append(
                 Problem(
                     "publish.time",
-                    "is for z-anonymity only: a row that is held hides when it came",
+                    "is for z-anonymity only: elsewhere holding rows hides when they came",
                     None,
                     "Leave it out, or make the time a quasi attribute",
                 )
@@ -111,7 +121,7 @@ class Publish:
                 "Leave it out",
             )
             for name, usual, why in (
-                ("numeric", "range", "a number is published as the step that it lies in"),
+                ("numeric", "range", "a number is published as the step it lies in"),
                 ("order", "released", "rows leave at once, in the order of their arrival"),
             )
             if getattr(self, name) != usual
@@ -142,7 +152,7 @@ class Publish:
         return problems
 
     def ordering(self, seed: bytes) -> Ordering:
-        """What puts rows in the order that is asked for."""
+        """Return the `Ordering` of the chosen order."""
         if self.order == "arrival":
             return ByArrival()
         return ByInstant(seed) if self.order == "shuffled" else Ordering()
@@ -162,12 +172,12 @@ class Release:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.batch.num_rows)
 
 
 class Publisher:
-    """Make releases: boxes as labels, payload as it is, suppressed rows as asked.
+    """Make releases: boxes as labels, payload as it is, suppressed rows as `Publish` says.
 
     Parameters
     ----------
@@ -178,9 +188,9 @@ class Publisher:
     payload
         The Arrow schema of the columns that are published as they are.
     first
-        The place in the output of the first row that it will release.
+        The place in the output of the first row to release.
     with_gaps
-        Whether what is missing of a row stays missing; otherwise it has the label of its box.
+        Whether a missing value stays missing; otherwise it has the label of its box.
     """
 
     def __init__(
@@ -197,7 +207,7 @@ class Publisher:
         self._labels = Labels(schema, publish.numeric)
         self._payload = payload
         self._next = first
-        #: The columns of the output; labels are plain text there, dictionaries on the way.
+        #: The columns of the output, with labels as plain text; releases have dictionaries.
         self.schema = pa.schema([*self._labels.schema, *payload])
         roots = [whole(quasi.sided) for quasi in schema.quasi]
         self._root_lo = np.array([[lo for lo, _ in roots]])
@@ -209,7 +219,7 @@ class Publisher:
         return self._next
 
     def release(self, departures: Departures) -> tuple[Release, Ints]:
-        """Give a release, and the place in the output of each row (-1: it isn't in it)."""
+        """Return a release, and the place of each row in the output (-1: not in it)."""
         suppressed = departures.outcomes == Outcome.suppressed
         boxes, lo, hi, gaps = departures.boxes, departures.lo, departures.hi, departures.gaps
         payload = departures.payload.select(self._payload.names)
@@ -218,8 +228,8 @@ class Publisher:
             if self._root:
                 boxes = np.where(suppressed, len(lo), boxes)
                 lo, hi = np.concatenate((lo, self._root_lo)), np.concatenate((hi, self._root_hi))
-                # Of these rows nothing but the root is public, not even what they lack. An index
-                # that is null takes a null.
+                # Only the root is public of these rows, not even their gaps. A null index takes a
+                # null.
                 gaps = np.where(suppressed, 0, gaps)
                 rows = pa.array(np.arange(len(boxes)), mask=suppressed)
             else:

@@ -1,4 +1,4 @@
-"""The trace: a private line for each input row, for evaluation and for the audit."""
+"""Write the trace: a private line for each input row, for evaluation and for the audit."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ QUARANTINED, HELD = len(Outcome), len(Outcome) + 1
 
 
 class Lines(Protocol):
-    """Whatever takes the lines of a trace."""
+    """Takes the lines of a trace."""
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take some lines."""
+        """Write lines."""
 
 
 def trace_schema(subject: Any, *, sharded: bool = False) -> pa.Schema:
-    """The columns of a trace, with the Arrow type of the subject.
+    """Return the columns of a trace, given the Arrow type of the subject.
 
-    That of one shard of several has the column ``shard``, too.
+    The trace of one of several shards has the column ``shard``, too.
 
     >>> trace_schema(pa.string(), sharded=True).names[-2:]
     ['seq', 'shard']
@@ -51,18 +51,17 @@ def trace_schema(subject: Any, *, sharded: bool = False) -> pa.Schema:
 
 
 class Tracer:
-    """Write a line for each row that is decided, quarantined, or held at the end.
+    """Write a line for each row that is decided, quarantined, or still held at the end.
 
     Parameters
     ----------
     lines
-        Where they go.
+        Takes the lines.
     subject
         The Arrow type of the subject.
     shard
-        Which shard this is, and of how many, where several decide one stream; None for a run on
-        its own. Each shard numbers its groups from 0. In the trace they are numbered so that no
-        two shards have a number in common.
+        The number of this shard, and of all shards of the stream; None without shards. Each shard
+        numbers its groups from 0; in the trace no two shards have a number in common.
     """
 
     def __init__(self, lines: Lines, subject: Any, *, shard: tuple[int, int] | None = None) -> None:
@@ -74,7 +73,7 @@ class Tracer:
     def decided(
         self, departures: Departures, inputs: Ints, arrived_s: Floats, subjects: Any, seq: Ints
     ) -> None:
-        """Rows leave: ``inputs`` are their positions in the input, ``seq`` in the output."""
+        """Trace departures; ``inputs`` are positions in the input, ``seq`` in the output."""
         has_box = departures.boxes >= 0
         group, window = np.full(len(has_box), -1, np.int64), np.full(len(has_box), -1, np.int64)
         group[has_box] = self._unique(departures.groups[departures.boxes[has_box]])
@@ -85,15 +84,15 @@ class Tracer:
         )  # fmt: skip
 
     def quarantined(self, inputs: Ints, subjects: Any) -> None:
-        """Rows that couldn't be used."""
+        """Trace rows that couldn't be used."""
         self._unfinished(QUARANTINED, inputs, subjects, np.full(len(inputs), -1), None)
 
     def held(self, inputs: Ints, subjects: Any, arrived: Ints, arrived_s: Floats) -> None:
-        """Rows that weren't decided when the run was interrupted."""
+        """Trace rows that weren't decided when the run was interrupted."""
         self._unfinished(HELD, inputs, subjects, arrived, arrived_s)
 
     def _unique(self, groups: Ints) -> Ints:
-        """Numbers that no other shard gives to its groups."""
+        """Return group numbers that no other shard uses."""
         if self._shard is None:
             return groups
         shard, n_shards = self._shard
@@ -132,10 +131,10 @@ class Tracer:
 
 
 def known(numbers: Ints) -> Any:
-    """Whole numbers, null where they are below 0."""
+    """Return integers, null where they are negative."""
     return pa.array(numbers, pa.int64(), mask=numbers < 0)
 
 
 def finite(numbers: Floats) -> Any:
-    """Numbers, null where they aren't finite."""
+    """Return floats, null where they aren't finite."""
     return pa.array(numbers, pa.float64(), mask=~np.isfinite(numbers))

@@ -1,4 +1,4 @@
-"""The command line. Commands are imported when they are used, so that help is quick."""
+"""The command line. Commands are imported when used, so that help is quick."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import inspect
 import json
 
 from shoal.algorithms import registry
-from shoal.cli.terminal import tell
+from shoal.cli.terminal import print_result
 from shoal.engine import Anonymizer
 from shoal.spec.criteria import described
 
@@ -18,14 +18,14 @@ def algorithms(*, as_json: bool) -> int:
     """List the anonymizers: what each enforces, its knobs and where it comes from."""
     found = [entry.load() for entry in registry.entries()]
     if as_json:
-        tell(json.dumps([_as_dict(anonymizer) for anonymizer in found]))
+        print_result(json.dumps([_as_dict(anonymizer) for anonymizer in found]))
         return 0
     for anonymizer in found:
         knobs = (_toml(field.name, field.default) for field in dataclasses.fields(anonymizer))
-        tell(f"{anonymizer.name}: {summary(anonymizer)}")
-        tell(f"  enforces   {', '.join(map(described, anonymizer.enforces))}")
-        tell(f"  knobs      {', '.join(knobs)}")
-        tell(f"  reference  {anonymizer.reference}")
+        print_result(f"{anonymizer.name}: {summary(anonymizer)}")
+        print_result(f"  enforces   {', '.join(map(described, anonymizer.enforces))}")
+        print_result(f"  knobs      {', '.join(knobs)}")
+        print_result(f"  reference  {anonymizer.reference}")
     return 0
 
 

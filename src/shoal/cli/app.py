@@ -1,4 +1,4 @@
-"""The commands, their options, and how each of them ends."""
+"""Define the commands and their options; turn failures into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ app = typer.Typer(
 
 JobPath = Annotated[Path, typer.Argument(metavar="JOB", help="The job file (TOML).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-#: typer reads annotations at run time, and needs the older spelling of optional types.
+# Typer reads annotations at run time, and needs the older spelling of optional types.
 Text = Optional[str]  # noqa: UP045
 File = Optional[Path]  # noqa: UP045
 Whole = Optional[int]  # noqa: UP045
@@ -35,24 +35,25 @@ From = Annotated[
     Text, typer.Option("--from", help="Format of the input: csv, tsv, jsonl, parquet, arrow.")
 ]
 To = Annotated[Text, typer.Option("--to", help="Format of the output.")]
-Follow = Annotated[bool, typer.Option("--follow", help="Wait for more at the end of the input.")]
+Follow = Annotated[
+    bool, typer.Option("--follow", help="Wait for more rows at the end of the input.")
+]
 Drain = Annotated[
-    bool, typer.Option("--drain", help="Publish what is held before a stop, under the promise.")
+    bool, typer.Option("--drain", help="When stopped, publish held rows first, under the policy.")
 ]
 Metrics = Annotated[
-    Text, typer.Option(metavar="ADDRESS", help="Serve /metrics and /health, say on 127.0.0.1:9464.")
+    Text,
+    typer.Option(metavar="ADDRESS", help="Serve /metrics and /health, e.g. on 127.0.0.1:9464."),
 ]
-Log = Annotated[
-    Text, typer.Option(metavar="KIND", help="Tell what happens on stderr: text or json.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
+Log = Annotated[Text, typer.Option(metavar="KIND", help="Log to stderr as text or json.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
 
 
 @app.callback(invoke_without_command=True)
 def options(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    """Options of the program itself."""
+    """Define the options of the program itself."""
     if version:
         from shoal import __version__
 
@@ -69,7 +70,7 @@ def run(
             "--input",
             "-i",
             metavar="IN",
-            help="What to read: a file, a folder, '-' for stdin. [default: as the job says, or -]",
+            help="Input: a file, a folder, or '-' for stdin. [default: the job's input, or -]",
             show_default=False,
         ),
     ] = None,
@@ -79,31 +80,32 @@ def run(
             "--output",
             "-o",
             metavar="OUT",
-            help="Where to write: a file, a folder ('out/'), '-' for stdout. "
-            "[default: as the job says, or -]",
+            help="Output: a file, a folder ('out/'), or '-' for stdout. "
+            "[default: the job's output, or -]",
             show_default=False,
         ),
     ] = None,
     trace: Annotated[
-        Text, typer.Option(help="Write a private trace for the audit here (Parquet, or a folder).")
+        Text, typer.Option(help="Write a private trace for the audit: a Parquet file or a folder.")
     ] = None,
     from_format: From = None,
     to_format: To = None,
     follow: Follow = False,
     drain: Drain = False,
     fall_back: Annotated[
-        bool, typer.Option("--fall-back", help="Go on from the last checkpoint that is whole.")
+        bool,
+        typer.Option("--fall-back", help="Resume from the last undamaged checkpoint."),
     ] = False,
     undo_pseudonyms: Annotated[
         bool,
-        typer.Option("--undo-pseudonyms", help="Write a trace that tells whose each pseudonym is."),
+        typer.Option("--undo-pseudonyms", help="Allow a trace that links pseudonyms to subjects."),
     ] = False,
     metrics: Metrics = None,
     log: Log = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Anonymize a stream: the main job."""
+    """Anonymize a stream."""
     from shoal.cli.run.command import RunOptions
     from shoal.cli.run.command import run as command
 
@@ -111,11 +113,22 @@ def run(
         command(
             job,
             RunOptions(
-                source, sink, trace, from_format, to_format, follow, drain, fall_back,
-                undo_pseudonyms, metrics, log, json, quiet,
+                source=source,
+                sink=sink,
+                trace=trace,
+                from_format=from_format,
+                to_format=to_format,
+                follow=follow,
+                drain=drain,
+                fall_back=fall_back,
+                undo_pseudonyms=undo_pseudonyms,
+                metrics=metrics,
+                log=log,
+                as_json=json,
+                quiet=quiet,
             ),
         )
-    )  # fmt: skip
+    )
 
 
 @app.command()
@@ -128,7 +141,7 @@ def spark(
             "-i",
             metavar="IN",
             show_default=False,
-            help="What to read: a folder that all machines reach. [default: as the job says]",
+            help="Input: a folder that all machines can reach. [default: the job's input]",
         ),
     ] = None,
     sink: Annotated[
@@ -138,36 +151,36 @@ def spark(
             "-o",
             metavar="OUT",
             show_default=False,
-            help="Where to write: a folder, with one in it for each batch. "
-            "[default: as the job says]",
+            help="Output: a folder, with a subfolder for each batch. [default: the job's output]",
         ),
     ] = None,
     from_format: From = None,
     to_format: To = None,
     shards: Annotated[
-        Whole, typer.Option(help="How many engines work side by side. [default: as the job says]")
+        Whole, typer.Option(help="Number of parallel engines. [default: as in the job]")
     ] = None,
     follow: Follow = False,
     master: Annotated[
-        Text, typer.Option(metavar="URL", help="Spark's master. [local[*], or spark-submit's]")
+        Text,
+        typer.Option(metavar="URL", help="Spark master. [default: local[*], or spark-submit's]"),
     ] = None,
     conf: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option(metavar="KEY=VALUE", help="A setting of Spark's; may be said more than once."),
+        typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable."),
     ] = None,
     sample: Annotated[
         Text,
         typer.Option(
             metavar="PATH",
-            help="Rows to learn from which place belongs to which shard. [the first batch]",
+            help="Sample rows from which rows are assigned to shards. [default: the first batch]",
         ),
     ] = None,
     trace: Annotated[
-        Text, typer.Option(help="Write a private trace for the audit into this folder.")
+        Text, typer.Option(help="Write a private trace for the audit to this folder.")
     ] = None,
     migrate: Annotated[
         bool,
-        typer.Option("--migrate", help="Publish what is held, then deal rows out to shards anew."),
+        typer.Option("--migrate", help="Publish held rows, then reassign rows to shards."),
     ] = False,
     drain: Drain = False,
     metrics: Metrics = None,
@@ -175,7 +188,7 @@ def spark(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Anonymize a stream on Apache Spark: the main job, on many machines."""
+    """Anonymize a stream on Apache Spark."""
     from shoal.cli.spark.command import SparkOptions
     from shoal.cli.spark.command import spark as command
 
@@ -183,27 +196,41 @@ def spark(
         command(
             job,
             SparkOptions(
-                source, sink, from_format, to_format, shards, follow, master, tuple(conf or ()),
-                sample, trace, migrate, drain, metrics, log, json, quiet,
+                source=source,
+                sink=sink,
+                from_format=from_format,
+                to_format=to_format,
+                shards=shards,
+                follow=follow,
+                master=master,
+                settings=tuple(conf or ()),
+                sample=sample,
+                trace=trace,
+                migrate=migrate,
+                drain=drain,
+                metrics=metrics,
+                log=log,
+                as_json=json,
+                quiet=quiet,
             ),
         )
-    )  # fmt: skip
+    )
 
 
 @app.command()
 def audit(
     job: JobPath,
-    published: Annotated[str, typer.Argument(metavar="PUBLISHED", help="What was published.")],
+    published: Annotated[str, typer.Argument(metavar="PUBLISHED", help="The published data.")],
     original: Annotated[
-        Text, typer.Option(help="What was read, for the checks that need it.")
+        Text, typer.Option(help="The original input, for the checks that need it.")
     ] = None,
-    trace: Annotated[File, typer.Option(help="The trace that the run wrote.")] = None,
+    trace: Annotated[File, typer.Option(help="The trace written by the run.")] = None,
     from_format: Annotated[
-        Text, typer.Option("--from", help="Format of what was published.")
+        Text, typer.Option("--from", help="Format of the published data.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check what was published against the promise. Ends with 1 if one is broken."""
+    """Check published data against the policy. Exit code 1 if a promise is broken."""
     from shoal.cli.audit import audit as command
 
     raise typer.Exit(
@@ -215,15 +242,15 @@ def audit(
 
 @app.command()
 def init(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A file of the stream's format.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A sample file of the stream.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The job file to write.")] = Path(
         "job.toml"
     ),
-    rows: Annotated[int, typer.Option(help="How many rows to look at.", min=1)] = 100_000,
+    rows: Annotated[int, typer.Option(help="The most rows to read.", min=1)] = 100_000,
     from_format: Annotated[Text, typer.Option("--from", help="Format of the data.")] = None,
-    force: Annotated[bool, typer.Option(help="Overwrite files that are there.")] = False,
+    force: Annotated[bool, typer.Option(help="Overwrite existing files.")] = False,
 ) -> None:
-    """Draft a job from a data file: look it over before you use it."""
+    """Draft a job file from a data file. Review the draft before use."""
     from shoal.cli.init.command import init as command
 
     raise typer.Exit(command(data, output, rows=rows, from_format=from_format, force=force))
@@ -231,7 +258,7 @@ def init(
 
 @app.command()
 def algorithms(json: Json = False) -> None:
-    """List the anonymizers, what each can enforce, and its knobs."""
+    """List the algorithms, their criteria and their knobs."""
     from shoal.cli.algorithms import algorithms as command
 
     raise typer.Exit(command(as_json=json))
@@ -239,13 +266,13 @@ def algorithms(json: Json = False) -> None:
 
 @app.command()
 def demo(
-    seconds: Annotated[float, typer.Option(help="How long it runs.", min=1)] = 20.0,
-    k: Annotated[int, typer.Option(help="How many people hide each other.", min=1)] = 20,
-    rate: Annotated[int, typer.Option(help="Rows a second.", min=1)] = 2000,
-    seed: Annotated[Optional[int], typer.Option(help="Repeat a certain demo.")] = None,  # noqa: UP045
-    plain: Annotated[bool, typer.Option(help="Plain lines instead of a live view.")] = False,
+    seconds: Annotated[float, typer.Option(help="Duration in seconds.", min=1)] = 20.0,
+    k: Annotated[int, typer.Option(help="Least number of people per group.", min=1)] = 20,
+    rate: Annotated[int, typer.Option(help="Rows per second.", min=1)] = 2000,
+    seed: Annotated[Optional[int], typer.Option(help="Seed for a repeatable demo.")] = None,  # noqa: UP045
+    plain: Annotated[bool, typer.Option(help="Print plain lines instead of a live view.")] = False,
 ) -> None:
-    """Show a live stream, anonymized before your eyes."""
+    """Show a live stream of made-up people being anonymized."""
     from shoal.cli.demo.command import demo as command
 
     raise typer.Exit(command(seconds=seconds, k=k, rate=rate, seed=seed, plain=plain))
@@ -253,7 +280,7 @@ def demo(
 
 checkpoints = typer.Typer(
     name="checkpoint",
-    help="Look at what a job keeps to go on from.",
+    help="Inspect the checkpoints of a job.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -263,18 +290,18 @@ app.add_typer(checkpoints)
 
 @checkpoints.callback()
 def checkpoint_options() -> None:
-    """Options of the group of commands: none."""
+    """Group the commands; it has no options."""
 
 
 @checkpoints.command()
 def show(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the checkpoints.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The checkpoint folder.")],
     seal: Annotated[
-        Text, typer.Option(metavar="WHERE", help="Where the key is: env:NAME or file:PATH.")
+        Text, typer.Option(metavar="KEY", help="The key of the seal: env:NAME or file:PATH.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Tell what is in the checkpoints and the journal of a job, without any value."""
+    """Show the checkpoints and the journal of a job, without any value of a person."""
     from shoal.cli.checkpoint import show as command
 
     raise typer.Exit(command(folder, seal=seal, as_json=json))
@@ -282,7 +309,7 @@ def show(
 
 models = typer.Typer(
     name="model",
-    help="Tell beforehand what a promise is worth.",
+    help="Predict what a promise is worth.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -292,98 +319,113 @@ app.add_typer(models)
 
 @models.callback()
 def model_options() -> None:
-    """Options of the group of commands: none."""
+    """Group the commands; it has no options."""
 
 
 @models.command("z")
 def z_anonymity(
-    data: Annotated[Text, typer.Option(help="A sample of the stream; '-' is stdin.")] = None,
+    data: Annotated[Text, typer.Option(help="A sample of the stream; '-' for stdin.")] = None,
     job: Annotated[File, typer.Option(help="A job that names the columns of the data.")] = None,
-    subject: Annotated[Text, typer.Option(help="The column that tells who.")] = None,
+    subject: Annotated[Text, typer.Option(help="The column of the subject.")] = None,
     attribute: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option(help="A column that tells what; may be said more than once."),
+        typer.Option(help="A column of attributes; repeatable."),
     ] = None,
-    time: Annotated[Text, typer.Option(help="The column that tells when.")] = None,
+    time: Annotated[Text, typer.Option(help="The column of the time.")] = None,
     from_format: Annotated[Text, typer.Option("--from", help="Format of the data.")] = None,
-    rows: Annotated[int, typer.Option(help="How many rows to look at.", min=1)] = 1_000_000,
+    rows: Annotated[int, typer.Option(help="The most rows to read.", min=1)] = 1_000_000,
     window: Annotated[
-        Number, typer.Option(help="How far back is counted, in seconds. [12 without data]")
+        Number, typer.Option(help="Length of the window in seconds. [default without data: 12]")
     ] = None,
-    window_rows: Annotated[Whole, typer.Option(help="The same in rows of the data.", min=1)] = None,
-    k: Annotated[int, typer.Option(help="How many people should be alike.", min=1)] = 2,
+    window_rows: Annotated[Whole, typer.Option(help="Length of the window in rows.", min=1)] = None,
+    k: Annotated[int, typer.Option(help="The k of k-anonymity.", min=1)] = 2,
     probability: Annotated[
-        Number, typer.Option(help="Find the z that gives it. [0.9 with data]")
+        Number, typer.Option(help="Find the least z that reaches it. [default with data: 0.9]")
     ] = None,
-    z: Annotated[
-        Whole, typer.Option(help="How many people publish an attribute. [150]", min=1)
-    ] = None,
-    users: Annotated[Whole, typer.Option(help="How many people there are. [1000]", min=1)] = None,
+    z: Annotated[Whole, typer.Option(help="The z of z-anonymity. [default: 150]", min=1)] = None,
+    users: Annotated[Whole, typer.Option(help="Number of subjects. [default: 1000]", min=1)] = None,
     attributes: Annotated[
-        Whole, typer.Option(help="How many attributes there are. [20]", min=1)
+        Whole, typer.Option(help="Number of attributes. [default: 20]", min=1)
     ] = None,
     rate: Annotated[
-        Number, typer.Option(help="How often one exposes the most frequent attribute. [0.2]")
+        Number, typer.Option(help="Exposure rate of the most frequent attribute. [default: 0.2]")
     ] = None,
     exponent: Annotated[
-        Number, typer.Option(help="Rates fall with rank r as 1/r^exponent. [1]")
+        Number, typer.Option(help="Rates fall with rank r as 1/r^exponent. [default: 1]")
     ] = None,
-    curve: Annotated[bool, typer.Option("--curve", help="Draw it over z.")] = False,
+    curve: Annotated[bool, typer.Option("--curve", help="Print a chart over z.")] = False,
     simulate: Annotated[
-        bool, typer.Option("--simulate", help="Simulate it, too, with ten seeds.")
+        bool, typer.Option("--simulate", help="Also simulate, with ten seeds.")
     ] = False,
     plot: Annotated[
-        File, typer.Option(metavar="FILE", help="Draw the curve into a file (SVG).")
+        File, typer.Option(metavar="FILE", help="Write the chart over z to an SVG file.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Tell how likely k-anonymity is under z-anonymity, and which z makes it so."""
+    """Estimate the probability of k-anonymity under z-anonymity, or find the z for it."""
     from shoal.cli.model.command import ModelOptions, model_z
 
     raise typer.Exit(
         model_z(
             ModelOptions(
-                data, job, subject, tuple(attribute or ()), time, from_format, rows, window,
-                window_rows, k, probability, z, users, attributes, rate, exponent, curve,
-                simulate, plot, json,
+                data=data,
+                job=job,
+                subject=subject,
+                attribute=tuple(attribute or ()),
+                time=time,
+                from_format=from_format,
+                rows=rows,
+                window=window,
+                window_rows=window_rows,
+                k=k,
+                probability=probability,
+                z=z,
+                users=users,
+                attributes=attributes,
+                rate=rate,
+                exponent=exponent,
+                curve=curve,
+                simulate=simulate,
+                plot=plot,
+                as_json=json,
             )
         )
-    )  # fmt: skip
+    )
 
 
 def main() -> NoReturn:
-    """Run a command; every failure ends with a sentence and its exit code."""
+    """Run a command; print a failure as one sentence and exit with its code."""
     try:
         app(standalone_mode=True)
     except ShoalError as error:
-        _say(f"shoal: {error}")
+        _print_error(f"shoal: {error}")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        _say("shoal: interrupted")
+        _print_error("shoal: interrupted")
         sys.exit(130)
     except Exception as error:
-        _tell_bug(error)
+        _report_bug(error)
         sys.exit(ShoalError.exit_code)
     raise AssertionError("a command always exits")
 
 
-def _tell_bug(error: Exception) -> None:
-    """Say where it happened. The message of a foreign exception may hold a person's value."""
+def _report_bug(error: Exception) -> None:
+    """Print where it happened, and no message: that may hold a person's value."""
     if os.environ.get("SHOAL_DEBUG"):
         traceback.print_exception(error)
         return
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1] if frames else None
     where = f"{Path(last.filename).name}, line {last.lineno}" if last else "an unknown place"
-    _say(
-        f"shoal: {type(error).__name__} in {where}. This is a bug of ours: please report it. "
-        "SHOAL_DEBUG=1 shows the whole trace, which may hold values of your data."
+    _print_error(
+        f"shoal: {type(error).__name__} in {where}. This is a bug in Shoal: please report it. "
+        "SHOAL_DEBUG=1 shows the whole trace, which may hold values of the data."
     )
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     import logging
 
-    from shoal.cli.logs import say_or_log
+    from shoal.cli.logs import print_or_log
 
-    say_or_log(logging.ERROR, "command failed", text)
+    print_or_log(logging.ERROR, "command failed", text)

@@ -1,4 +1,4 @@
-"""``shoal audit``: was the promise kept?"""
+"""``shoal audit``: check published data against the policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from shoal.audit import audit as judge
 from shoal.audit.labels import public_columns
-from shoal.cli.terminal import tell
+from shoal.cli.terminal import print_result
 from shoal.engine.kernels.arrays import Ints
 from shoal.errors import ResourceError
 from shoal.io import Source, open_source
@@ -32,7 +32,7 @@ def audit(
     from_format: str | None,
     as_json: bool,
 ) -> int:
-    """Judge what was published; give the exit code."""
+    """Audit published data; return the exit code."""
     job = Job.load(job_path)
     output = _published(job, published, from_format)
     given, rows = None, None
@@ -48,14 +48,14 @@ def audit(
         trace=lines,
         original=given,
         original_rows=rows,
-        **_of_cells(job),
+        **_z_options(job),
     )
-    tell(json.dumps(report.as_dict()) if as_json else str(report))
+    print_result(json.dumps(report.as_dict()) if as_json else str(report))
     return report.exit_code
 
 
-def _of_cells(job: Job) -> dict[str, Any]:
-    """What a job with z says of how cells are counted and what is published beside them."""
+def _z_options(job: Job) -> dict[str, Any]:
+    """Return what the audit must know of a job with z: how it counts, and what it publishes."""
     if not job.policy.per_value:
         return {}
     pseudonym = job.publish.pseudonym
@@ -68,7 +68,7 @@ def _of_cells(job: Job) -> dict[str, Any]:
 
 
 def _published(job: Job, path: str, from_format: str | None) -> pa.Table:
-    """What was published; JSON lines without rows name no columns, but the job does."""
+    """Read the published data; JSON lines without rows have the columns of the job."""
     names = _public(job)
     try:
         return _table(path, None, from_format, otherwise=names)[0]
@@ -78,9 +78,9 @@ def _published(job: Job, path: str, from_format: str | None) -> pa.Table:
 
 def _public(job: Job) -> tuple[str, ...]:
     if job.policy.per_value:
-        said = _of_cells(job)
-        first = ["pseudonym"] if said["pseudonym"] else []
-        last = [job.schema.time] if said["time"] is not None and job.schema.time else []
+        options = _z_options(job)
+        first = ["pseudonym"] if options["pseudonym"] else []
+        last = [job.schema.time] if options["time"] is not None and job.schema.time else []
         quasi = [attribute.name for attribute in job.schema.quasi]
         return (*first, *quasi, *job.schema.payload, *last)
     sides = (public_columns(attribute, job.publish.numeric) for attribute in job.schema.quasi)
@@ -98,10 +98,10 @@ def _table(
     *,
     otherwise: tuple[str, ...] = (),
 ) -> tuple[pa.Table, Ints]:
-    """All rows of a file or folder that can be read, and their positions in it.
+    """Read all rows of a file or folder that can be used, and their positions in it.
 
-    A folder that has nothing but folders, such as one for each batch, is read with all in them.
-    ``otherwise`` are the columns where there are no rows, and nothing that names columns.
+    A folder that has only folders, such as one for each batch, is read with all of them.
+    ``otherwise`` are the columns if there are no rows and no other names of columns.
     """
     source = _open(path, columns, from_format)
     try:
@@ -118,7 +118,7 @@ def _table(
                 promote_options="permissive",
             )
         except pa.ArrowException:
-            raise ResourceError(f"{path}: its columns change their type on the way") from None
+            raise ResourceError(f"{path}: the type of a column changes between batches") from None
         return table, np.concatenate(rows)
     finally:
         source.close()
@@ -132,7 +132,7 @@ def _open(path: str, columns: tuple[str, ...] | None, from_format: str | None) -
 
 
 def _alike(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Give batches in which a column is a dictionary in all or in none, as files may differ."""
+    """Decode dictionaries if a column is one in some batches only, since files may differ."""
     kinds = [
         {batch.schema.field(name).type for batch in batches} for name in batches[0].schema.names
     ]

@@ -1,4 +1,4 @@
-"""``shoal checkpoint show``: what is in a state folder, without values."""
+"""``shoal checkpoint show``: show the content of a state folder, without values of persons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.cli.terminal import tell
+from shoal.cli.terminal import print_result
 from shoal.errors import CheckpointError, ResourceError
 from shoal.run.state.checkpoint import check_intact, job_of, read_body, read_checkpoint_heading
 from shoal.run.state.folder import CHECKPOINT, SEGMENT, numbers_of, path_of
@@ -21,21 +21,21 @@ from shoal.run.state.store import Checkpoint, read_file, when
 
 __all__ = ["show"]
 
-#: Facts that hold no value of a person. Of all others only the length is told.
+#: Facts that hold no value of a person. Of all others only the length is shown.
 PLAIN = (
     "seq", "now", "rows", "position", "marks", "n_shards", "first_shard", "plan", "parent",
     "is_placed", "n_in", "n_out", "n_bytes",
 )  # fmt: skip
-#: The files that a job on Spark keeps, in its own folder and in those of its shards.
+#: The kinds of files of a job on Spark, in its folder and in those of its shards.
 OF_SPARK = ("plan", "turn", "done", "idle", "head", "state", "figures")
-#: How long a text of them may be, and how many of them are shown to people.
+#: The most characters of a fact, and the most facts that are printed.
 TEXT, LINES = 80, 20
-#: How much of a digest is shown to people.
+#: The characters of a digest that are printed.
 DIGEST = 12
 
 
 def show(folder: Path, *, seal: str | None, as_json: bool) -> int:
-    """Tell what is in a state folder. Gives 5 if something in it is damaged or can't be opened."""
+    """Print the content of a state folder; return 5 if a file is damaged or can't be opened."""
     if not folder.is_dir():
         raise ResourceError(f"{folder}: isn't a folder that can be read. Check the path.")
     key = None if seal is None else Seal.from_spec(seal)
@@ -47,10 +47,10 @@ def show(folder: Path, *, seal: str | None, as_json: bool) -> int:
         "folder": str(folder), "checkpoints": checkpoints, "journal": journal, "spark": shards,
     }  # fmt: skip
     if as_json:
-        tell(json.dumps(report))
+        print_result(json.dumps(report))
     else:
         for line in _lines(report):
-            tell(line)
+            print_result(line)
     return 5 if any(entry["problem"] for entry in [*checkpoints, *journal, *shards]) else 0
 
 
@@ -63,7 +63,7 @@ def _of_spark(folder: Path, key: Seal | None) -> Iterator[dict[str, Any]]:
 
 
 def _present(look: Any, folder: Path, kind: str, *more: Any) -> Iterator[dict[str, Any]]:
-    """Look at each file of a kind. A run that goes on meanwhile may remove some."""
+    """Yield an entry for each file of a kind. A running job may remove some meanwhile."""
     for number in numbers_of(folder, kind):
         path = path_of(folder, kind, number)
         entry: dict[str, Any] = {"number": number, "file": path.name, "problem": None}
@@ -82,7 +82,7 @@ def _checkpoint(entry: dict[str, Any], path: Path, seal: Seal | None) -> None:
     heading = read_checkpoint_heading(path, data, entry["number"])
     entry |= _heading(heading) | {"job": job_of(heading)}
     if heading.key is None or seal is not None:
-        # One that isn't sealed can be looked at also by who has a key for others.
+        # A file that isn't sealed can be read even if a key is given for others.
         entry |= _inside(read_body(path, data, heading, seal if heading.key else None))
     else:
         check_intact(path, data)
@@ -136,7 +136,7 @@ def _heading(heading: Heading) -> dict[str, Any]:
 
 
 def _plain(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Numbers and short texts, however deep, each with the way to it."""
+    """Yield nested numbers and short texts, each with its path."""
     if isinstance(value, Mapping | list):
         pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
         for key, inner in pairs:
@@ -156,7 +156,7 @@ def _type(dtype: Any) -> str:
 
 
 def _word(name: str) -> str:
-    """A name that a terminal can show; columns of our own begin with a NUL."""
+    """Return a name that a terminal can show; internal columns begin with a NUL."""
     name = name.removeprefix("\0")
     return name if name.isprintable() else ascii(name)
 
@@ -182,9 +182,9 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
                 "entries", ", ".join(f"{n:,} {kind}" for kind, n in entry["entries"].items())
             )
         if "closed" in entry:
-            yield _row("ends", "closed: another one follows" if entry["closed"] else "open")
+            yield _row("ends", "closed: another segment follows" if entry["closed"] else "open")
         if entry.get("n_torn"):
-            yield _row("torn", f"{entry['n_torn']:,} bytes that a crash left; they don't matter")
+            yield _row("torn", f"{entry['n_torn']:,} bytes of a crash; they are ignored")
 
 
 def _about(entry: dict[str, Any]) -> Iterator[str]:
@@ -195,7 +195,7 @@ def _about(entry: dict[str, Any]) -> Iterator[str]:
         yield f"format {entry['format']} of Shoal {entry['version']}"
         yield "not sealed" if entry["key"] is None else f"sealed with key {entry['key']}"
     if "facts" not in entry and "entries" not in entry and not entry["problem"]:
-        yield "whole (--seal shows more)"
+        yield "undamaged (--seal shows more)"
 
 
 def _problem(entry: dict[str, Any]) -> Iterator[str]:

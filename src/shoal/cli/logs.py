@@ -1,7 +1,7 @@
-"""``--log``: what a run tells about itself, on stderr, for people or for programs.
+"""``--log``: the log of a run on stderr, for people or for programs.
 
-The formatters show what is plain and nothing else, whoever made a record: an event's name, its
-plain fields, and the type and place of an exception. See `shoal.events`.
+The formatters show only plain parts of a record, whoever made it: the name of an event, its plain
+fields, and the type and place of an exception. See `shoal.events`.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ import json
 import logging
 from datetime import UTC, datetime
 
-from shoal.cli.terminal import say
+from shoal.cli.terminal import print_message
 from shoal.errors import ParameterError, did_you_mean
 from shoal.events import WITHHELD, Plain, Raised, is_name, plain_fields, sentence
 
-__all__ = ["KINDS", "configure_logs", "is_logging", "say_or_log"]
+__all__ = ["KINDS", "configure_logs", "is_logging", "print_or_log"]
 
-#: What ``--log`` may be.
+#: The values of ``--log``.
 KINDS = ("text", "json")
 
 _ROOT = "shoal"
 
 
 def configure_logs(kind: str | None) -> None:
-    """Send the events of Shoal to stderr. Called again, it replaces what it did before.
+    """Send the events of Shoal to stderr; a second call replaces the first.
 
     Parameters
     ----------
     kind
-        ``"text"`` for people, ``"json"`` for programs: one object a line. Without one, warnings
-        and errors alone are told, in words.
+        ``"text"`` for people, ``"json"`` for programs: one object per line. None: only warnings
+        and errors, as text.
 
     Raises
     ------
     ParameterError
-        If there is no such kind.
+        If the kind is unknown.
     """
     if kind not in (None, *KINDS):
         raise ParameterError(
@@ -44,43 +44,43 @@ def configure_logs(kind: str | None) -> None:
     for handler in [handler for handler in logger.handlers if isinstance(handler, _Stderr)]:
         logger.removeHandler(handler)
     handler = _Stderr()
-    handler.is_asked = kind is not None
+    handler.is_requested = kind is not None
     handler.setFormatter({None: _Words(), "text": _Lines(), "json": _Objects()}[kind])
     logger.addHandler(handler)
     logger.setLevel(logging.WARNING if kind is None else logging.INFO)
-    # A handler of the root logger would show records that our formatters haven't seen.
+    # A handler of the root logger would show records without these formatters.
     logger.propagate = False
 
 
 def is_logging() -> bool:
-    """Whether ``--log`` was asked for: then everything is told as events."""
-    return any(isinstance(h, _Stderr) and h.is_asked for h in logging.getLogger(_ROOT).handlers)
+    """Return whether ``--log`` was given: then all messages are events."""
+    return any(isinstance(h, _Stderr) and h.is_requested for h in logging.getLogger(_ROOT).handlers)
 
 
-def say_or_log(level: int, name: str, text: str) -> None:
-    """Tell a sentence of Shoal's own, as an event where ``--log`` was asked for."""
+def print_or_log(level: int, name: str, text: str) -> None:
+    """Print a sentence, or log it as an event if ``--log`` was given."""
     if is_logging():
         sentence(logging.getLogger(_ROOT), level, name, text)
     else:
-        say(text)
+        print_message(text)
 
 
 class _Stderr(logging.Handler):
-    """Stderr as it is at the moment. Nobody listening is no reason to fail."""
+    """Write to the current stderr; failures are ignored."""
 
-    is_asked = False
+    is_requested = False
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            say(self.format(record))
+            print_message(self.format(record))
         except Exception:
-            # A log that can't be written must not end the run, and what logging would say of it
-            # holds the record.
+            # A log that can't be written must not end the run, and logging's own report of the
+            # failure would show the record.
             return
 
 
 def _facts(record: logging.LogRecord) -> dict[str, Plain]:
-    """What is shown of a record, beside its time and level."""
+    """Return what is shown of a record, beside its time and level."""
     name = getattr(record, "event", record.msg)
     known = is_name(name) and not record.args
     facts: dict[str, Plain] = {"event": name if known else WITHHELD}
@@ -99,12 +99,12 @@ def _facts(record: logging.LogRecord) -> dict[str, Plain]:
 
 
 def _time(record: logging.LogRecord) -> str:
-    told = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-    return told.replace("+00:00", "Z")
+    text = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
 
 
 class _Objects(logging.Formatter):
-    """One JSON object a line: time, level, event and fields."""
+    """Format a record as one JSON object per line: time, level, event and fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         head = {"time": _time(record), "level": record.levelname.lower()}
@@ -112,24 +112,24 @@ class _Objects(logging.Formatter):
 
 
 class _Words(logging.Formatter):
-    """As other words of the program to people: ``warning: broker went away (attempts 3)``."""
+    """Format a record as text: ``warning: broker went away (attempts 3)``."""
 
     def format(self, record: logging.LogRecord) -> str:
         facts = _facts(record)
         name, text = str(facts.pop("event")), facts.pop("text", None)
         line = f"{record.levelname.lower()}: {name if text is None else text}"
-        details = ", ".join(f"{key.replace('_', ' ')} {_told(facts[key])}" for key in facts)
+        details = ", ".join(f"{key.replace('_', ' ')} {_text(facts[key])}" for key in facts)
         return f"{line} ({details})" if details else line
 
 
 class _Lines(_Words):
-    """The same with the time before it."""
+    """Format a record as text, with the time before it."""
 
     def format(self, record: logging.LogRecord) -> str:
         return f"{_time(record)} {super().format(record)}"
 
 
-def _told(value: Plain) -> str:
+def _text(value: Plain) -> str:
     if value is None:
         return "unknown"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends a run in good order, the second at once."""
+"""Handle Ctrl-C and SIGTERM: the first stops a run in good order, the second at once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-__all__ = ["ended_by_signals"]
+__all__ = ["stopped_by_signals"]
 
 
 @contextlib.contextmanager
-def ended_by_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
-    """Call ``stop`` at the first signal; a second one ends the process. Give those that came."""
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[list[int]]:
+    """Call ``stop`` at the first signal; a second ends the process. Yield the signals caught."""
     caught: list[int] = []
 
     def handle(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""Words and progress for people, on stderr; results alone go to stdout."""
+"""Print messages and progress to stderr, and results to stdout."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import Any, Self, TextIO
 from shoal.errors import ResourceError
 from shoal.metrics import Summary
 
-__all__ = ["Progress", "say", "tell"]
+__all__ = ["Progress", "print_message", "print_result"]
 
-#: How often the line of progress is drawn anew, in seconds.
+#: The seconds between two updates of the progress line.
 EVERY = 0.1
 
 
-def say(text: str) -> None:
-    """Say something to the user. Nobody listening is no reason to fail."""
-    # Where stderr was closed before the start there is none, and print would take stdout.
-    listener: Any = sys.stderr
-    if listener is None:
+def print_message(text: str) -> None:
+    """Print a message to stderr; failures are ignored."""
+    # If stderr was closed before the start there is none, and print would use stdout.
+    stderr: Any = sys.stderr
+    if stderr is None:
         return
     try:
-        print(text, file=listener, flush=True)
+        print(text, file=stderr, flush=True)
     except OSError:
-        _silence(listener)
+        _silence(stderr)
 
 
-def tell(text: str) -> None:
-    """Give a result on stdout; a reader that went away ends the command."""
+def print_result(text: str) -> None:
+    """Print a result to stdout; a closed pipe ends the command."""
     try:
         print(text, flush=True)
     except OSError as error:
@@ -40,18 +40,18 @@ def tell(text: str) -> None:
 
 
 def _silence(stream: TextIO) -> None:
-    """Send the rest to nowhere: the interpreter would try again, and complain, when it ends."""
+    """Redirect to /dev/null: at exit the interpreter would write again, and fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 class Progress:
-    """A line that tells how a run stands; on a terminal only."""
+    """A line with the progress of a run; on a terminal only."""
 
     def __init__(self, *, quiet: bool) -> None:
-        listener: Any = sys.stderr
-        self._on = listener is not None and listener.isatty() and not quiet
+        stderr: Any = sys.stderr
+        self._on = stderr is not None and stderr.isatty() and not quiet
         self._status: Any = None
         self._begin = time.perf_counter()
         self._drawn = 0.0
@@ -74,25 +74,25 @@ class Progress:
         self.clear()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._status is not None:
             self._status.stop()
             self._status = None
 
     def note(self, text: str) -> None:
-        """Show a text until there is something to tell."""
+        """Show a text in the line until the first figures."""
         if self._status is not None:
             self._status.update(text)
 
-    def say(self, text: str) -> None:
-        """Tell something that stays, above the line."""
+    def print_message(self, text: str) -> None:
+        """Print a message above the line."""
         if self._status is not None:
             self._status.console.print(text, highlight=False, markup=False)
         else:
-            say(text)
+            print_message(text)
 
     def show(self, summary: Summary) -> None:
-        """Draw the line anew, if it is time."""
+        """Update the line, if it is time."""
         now = time.perf_counter()
         if self._status is None or now - self._drawn < EVERY:
             return

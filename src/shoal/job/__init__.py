@@ -1,4 +1,4 @@
-"""The job file: what is read, promised and published, as TOML."""
+"""Read job files: what is read, promised and published, as TOML."""
 
 from __future__ import annotations
 

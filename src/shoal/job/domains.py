@@ -1,4 +1,4 @@
-"""The domains of a job file: what values an attribute can have."""
+"""Build the domains of attributes from a job file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Files", "quasi_domain", "sensitive_domain"]
 
 
 class Files:
-    """The files that a job names, relative to its folder, and what was in them."""
+    """Read the files that a job names, relative to its folder, and keep their content."""
 
     def __init__(self, folder: File) -> None:
         self._folder = folder
-        #: What was read, by name.
+        #: The content of the files, by name.
         self.read: dict[str, bytes] = {}
 
     def hierarchy(self, name: str) -> Hierarchy:
@@ -30,7 +30,7 @@ class Files:
 
 
 def quasi_domain(key: str, spec: QuasiForm, files: Files) -> AnyDomain:
-    """The domain of a quasi attribute; without any way to give one it is open."""
+    """Return the domain of a quasi attribute; open if none is given."""
     if spec.levels is not None and spec.path is None:
         raise JobError(Problem(f"{key}.levels", "goes with a path only"))
     ways = _given(spec)
@@ -45,7 +45,7 @@ def quasi_domain(key: str, spec: QuasiForm, files: Files) -> AnyDomain:
 
 
 def sensitive_domain(key: str, spec: DomainForm, files: Files) -> Domain | None:
-    """The domain of a sensitive attribute; None if it is open."""
+    """Return the domain of a sensitive attribute; None if it is open."""
     ways = _given(spec)
     if len(ways) > 1:
         known = [way for way in WAYS if way in type(spec).model_fields]
@@ -104,5 +104,5 @@ def _grid(key: str, given: list[str | int]) -> Grid:
 
 
 def _given(spec: DomainForm) -> list[str]:
-    """Which of the ways to give a domain were used."""
+    """Return the keys that give a domain, of those that are set."""
     return [way for way in WAYS if getattr(spec, way, None) is not None]

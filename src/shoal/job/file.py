@@ -1,4 +1,4 @@
-"""The job file: TOML to objects. A wrong job reports all of its problems at once.
+"""Turn a job file into objects. All problems of a job are reported at once.
 
 >>> job = Job.parse('''
 ... [schema]
@@ -82,7 +82,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """What happens to rows that can't be used, and where they go."""
+    """What happens to rows that can't be used, and their file."""
 
     action: Literal["quarantine", "stop"]
     file: Path
@@ -90,10 +90,10 @@ class BadRows:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """All that a run needs to know.
+    """A checked job file.
 
-    ``digests`` stand for the sections that a checkpoint depends on; ``warnings`` are sentences
-    about choices that are allowed but weaken something.
+    ``digests`` identify the sections that a checkpoint depends on; ``warnings`` are sentences about
+    choices that are allowed but weaken something.
     """
 
     schema: Schema
@@ -145,7 +145,7 @@ class Job:
 
 
 class _Reader:
-    """Builds the parts of a job and collects what is wrong with them."""
+    """Build the parts of a job and collect their problems."""
 
     def __init__(self, raw: dict[str, Any], folder: Path, where: str | None) -> None:
         self._raw = raw
@@ -155,7 +155,7 @@ class _Reader:
         self.problems: list[Problem] = []
 
     def job(self) -> Job | None:
-        """The job, or None if there are problems."""
+        """Return the job, or None if there are problems."""
         for section in self._raw:
             if section not in SECTIONS:
                 fix = did_you_mean(section, SECTIONS)
@@ -196,11 +196,11 @@ class _Reader:
         )  # fmt: skip
 
     def _publish(self, raw: PublishForm) -> Publish:
-        told = raw.model_dump() | {"pseudonym": None}
-        if (asked := raw.pseudonym) is None:
-            return Publish(**told)
-        pseudonym = self._attempt("publish.pseudonym", lambda: Pseudonym(asked.rotate))
-        return Publish(**told | {"pseudonym": pseudonym})
+        fields = raw.model_dump() | {"pseudonym": None}
+        if (form := raw.pseudonym) is None:
+            return Publish(**fields)
+        pseudonym = self._attempt("publish.pseudonym", lambda: Pseudonym(form.rotate))
+        return Publish(**fields | {"pseudonym": pseudonym})
 
     def _run(self, raw: RunForm) -> tuple[int | None, str, Checkpoints | None]:
         return raw.seed, name_of(raw, self._where), checkpoints_of(raw, self._folder)
@@ -216,15 +216,15 @@ class _Reader:
             checked = model.model_validate(self._raw.get(name, {}))
         except pydantic.ValidationError as error:
             self.problems += problems_of(name, model, error)
-            self._look_further(name, model, build, error)
+            self._check_rest(name, model, build, error)
             return None
         return self._attempt(name, lambda: build(checked))
 
-    def _look_further(
+    def _check_rest(
         self, name: str, model: type[Form], build: Callable[[Any], T],
         error: pydantic.ValidationError,
     ) -> None:  # fmt: skip
-        """Without what has the wrong form, does the rest of the section make sense?"""
+        """Collect further problems of a section, without the parts of a wrong form."""
         rest = copy.deepcopy(self._raw[name])
         wrong: set[int | str] = set()
         for found in error.errors():
@@ -248,7 +248,7 @@ class _Reader:
             self._attempt(name, lambda: build(checked))
 
     def _attempt(self, key: str, build: Callable[[], T]) -> T | None:
-        """Build something; what goes wrong is collected under a key of the job file."""
+        """Build a part; collect its problems under a key of the job file."""
         try:
             return build()
         except JobError as error:
@@ -288,10 +288,10 @@ class _Reader:
             fix = f"Add [algorithm] with one of: {', '.join(algorithms.names())}"
             raise JobError(Problem("algorithm.name", "is missing", None, fix))
         knobs = dict(raw)
-        recipe = algorithms.find(knobs.pop("name"))
-        fields = [field.name for field in dataclasses.fields(recipe)]
+        algorithm = algorithms.find(knobs.pop("name"))
+        fields = [field.name for field in dataclasses.fields(algorithm)]
         problems = [
-            Problem(f"algorithm.{knob}", f"isn't a knob of '{recipe.name}'", None,
+            Problem(f"algorithm.{knob}", f"isn't a knob of '{algorithm.name}'", None,
                     did_you_mean(knob, fields))
             for knob in knobs
             if knob not in fields
@@ -304,11 +304,11 @@ class _Reader:
             )
         if problems:
             raise JobError(problems)
-        return recipe(**knobs)
+        return algorithm(**knobs)
 
     def _bad_rows(self, raw: BadRowsForm) -> BadRows:
         try:
-            # Told now, and not when the first bad row comes.
+            # Checked now, and not when the first bad row comes.
             file_type(raw.file)
         except JobError as error:
             problem = error.problems[0]

@@ -1,6 +1,6 @@
-"""The form of a job file: which keys there are and what type each has.
+"""The form of a job file: its keys and their types.
 
-What a key means, and whether its values make sense together, is the business of `shoal.job.file`.
+`shoal.job.file` checks what keys mean, and whether their values fit together.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ EXAMPLES = {
 
 
 class Form(BaseModel):
-    """A table of the file; it has no keys but those named."""
+    """A table of the file; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -66,7 +66,7 @@ class EachRowForm(Form):
 
 
 class DomainForm(Form):
-    """The ways to give a domain; exactly one of them for a quasi attribute."""
+    """The keys that give a domain; at most one of them is set."""
 
     range: list[int | float] | None = None
     step: int | float | None = None
@@ -76,7 +76,7 @@ class DomainForm(Form):
 
 
 class QuasiForm(DomainForm):
-    """A quasi attribute: a domain and a weight; without a way it is open, for z-anonymity."""
+    """A quasi attribute: a domain and a weight; without a domain it is open, for z-anonymity."""
 
     weight: int | float = 1.0
     path: str | None = None
@@ -208,10 +208,10 @@ class SparkForm(Form):
 
 
 def problems_of(section: str, model: type[Form], error: pydantic.ValidationError) -> list[Problem]:
-    """Pydantic's findings in our words, one for each key."""
+    """Return the findings of pydantic as problems, one for each key."""
     problems: dict[str, Problem] = {}
     for found in error.errors():
-        # Where several types are possible pydantic names the one it tried last.
+        # Where several types are possible, pydantic adds the one it tried last.
         place = [str(part) for part in found["loc"] if not _is_type(part)]
         key = ".".join([section, *place])
         if found["type"] == "missing":
@@ -227,12 +227,12 @@ def problems_of(section: str, model: type[Form], error: pydantic.ValidationError
             what = what.removeprefix("input ").replace("should be", "must be")
             problem = Problem(key, what, shown(found["input"]), EXAMPLES.get(key))
         problems.setdefault(key, problem)
-    # Of a table that has a wrong key, it needn't be said that it isn't a word either.
+    # A table with a wrong key is reported by that key only, not also as the wrong type.
     return [p for key, p in problems.items() if not any(k.startswith(f"{key}.") for k in problems)]
 
 
 def keyed(key: str, problem: Problem) -> Problem:
-    """The problem under its key in the job file: `Range.step` of an attribute is its `.step`."""
+    """Return a problem under its key in the job file: `Range.step` becomes `.step` of a key."""
     head, _, tail = problem.key.partition(".")
     if head in SECTIONS:
         return problem
@@ -244,7 +244,7 @@ def keyed(key: str, problem: Problem) -> Problem:
 
 
 def _is_type(part: object) -> bool:
-    """Whether a part of a place is the name of a type and not a key."""
+    """Return whether a part of a location is the name of a type and not a key."""
     return isinstance(part, str) and (
         part in ("str", "int", "float", EachRowForm.__name__, WindowForm.__name__)
         or part.startswith(("list[", "dict[", "literal["))
@@ -252,7 +252,7 @@ def _is_type(part: object) -> bool:
 
 
 def _known(model: type[BaseModel], place: list[str]) -> list[str]:
-    """The keys that are known where an unknown one was found."""
+    """Return the known keys of the table in which an unknown one was found."""
     fields = model.model_fields
     if model is SchemaForm and len(place) > 1:
         inner: dict[str, type[BaseModel]] = {
@@ -274,6 +274,6 @@ def _known(model: type[BaseModel], place: list[str]) -> list[str]:
 
 
 def shown(value: object) -> str:
-    """A value of the job file for a message: short ones as they are."""
+    """Return a value of the job file for a message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."

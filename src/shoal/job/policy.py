@@ -1,4 +1,4 @@
-"""What ``[policy]`` of a job file promises: criteria, a window and a delay, in all their forms."""
+"""Build the policy of a job file: criteria, window and delay, in all their forms."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ T = TypeVar("T")
 
 
 class Promise(NamedTuple):
-    """A key of the policy: what a bare number means, and the forms by name."""
+    """A key of the policy: what a plain number means, and the forms by name."""
 
     plain: type[Criterion]
     forms: Mapping[str, type[Criterion]]
 
     @property
     def examples(self) -> tuple[str, ...]:
-        """The key with a bare number, and each form."""
+        """The key with a plain number, and each form."""
         forms = (f"{{ {name} = {form.example} }}" for name, form in self.forms.items())
         return f"{self.plain.key} = {self.plain.example}", *forms
 
     def example(self, attribute: str | None) -> str:
-        """How to fix what can't be read."""
+        """Return an example as the fix of a problem."""
         key, _, number = self.examples[0].partition(" = ")
         form = number if attribute is None else f"{{ {attribute} = {number} }}"
         return f"For example {key} = {form}"
 
     def near(self, word: str) -> str | None:
-        """The form that may have been meant."""
-        told = did_you_mean(word, [*self.forms])
-        return told if told is not None and told.startswith("Did") else None
+        """Return a hint to the form that may have been meant, if one is near."""
+        hint = did_you_mean(word, [*self.forms])
+        return hint if hint is not None and hint.startswith("Did") else None
 
 
 def _promises() -> dict[str, Promise]:
-    """The keys that promise something, from what each criterion says of itself."""
+    """Return the keys that promise something, from the classes of criteria."""
     kinds: dict[str, list[type[Criterion]]] = {}
     for criterion in criteria():
         kinds.setdefault(criterion.key, []).append(criterion)
@@ -56,12 +56,12 @@ def _promises() -> dict[str, Promise]:
 
 
 PROMISES = _promises()
-#: The keys of a policy that promise nothing by themselves.
+#: The keys of a policy that promise nothing on their own.
 OTHERS = frozenset({"ahead", "delay", "lateness", "missing", "window"})
 
 
 class PolicyParts(NamedTuple):
-    """The parts of a policy, each of which makes sense by itself."""
+    """The parts of a policy, each checked on its own."""
 
     criteria: tuple[Criterion, ...]
     delay: Delay | None
@@ -69,7 +69,7 @@ class PolicyParts(NamedTuple):
 
 
 def policy_of(raw: PolicyForm) -> Policy:
-    """The policy of a job.
+    """Return the policy of a job.
 
     >>> policy_of(PolicyForm(k=5, t={"salary": 0.2}, beta={"basic": 2}, window="all")).criteria
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -89,9 +89,9 @@ def policy_of(raw: PolicyForm) -> Policy:
 
 
 def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> PolicyParts:
-    """The parts of a job's policy, or all that is wrong with them.
+    """Return the parts of a job's policy, or raise all of their problems.
 
-    ``without`` are keys that had to be taken out, for they are unknown or of the wrong form.
+    ``without`` are keys that were removed, because they are unknown or of the wrong form.
     """
     problems: list[Problem] = []
 
@@ -103,11 +103,11 @@ def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> PolicyParts:
             return None
 
     promised: list[Criterion] = []
-    asked = {key: given for key in PROMISES if (given := getattr(raw, key)) is not None}
-    for key, given in asked.items():
+    given_keys = {key: given for key in PROMISES if (given := getattr(raw, key)) is not None}
+    for key, given in given_keys.items():
         promised += _criteria(key, given, None, problems)
-    # What was taken out may have been the promise.
-    if not asked and OTHERS.issuperset(without):
+    # A removed key may have been the promise.
+    if not given_keys and OTHERS.issuperset(without):
         problems.append(
             Problem("policy", "promises nothing", None, "Set k, for example k = 10, or z")
         )
@@ -119,9 +119,9 @@ def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> PolicyParts:
     if window == "all":
         against = "all"
     elif window is not None:
-        told = {key: value for key, value in window.model_dump().items() if value is not None}
-        if told.keys() & {"rows", "seconds"} or "window" in without:
-            against = attempt("policy.window", lambda: Window(**told))
+        fields = {key: value for key, value in window.model_dump().items() if value is not None}
+        if fields.keys() & {"rows", "seconds"} or "window" in without:
+            against = attempt("policy.window", lambda: Window(**fields))
         else:
             example = "For example rows = 20000, or for z-anonymity seconds = 3600"
             problems.append(Problem("policy.window.rows", "is missing", None, example))
@@ -135,7 +135,7 @@ def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> PolicyParts:
 
 
 def check_policy(policy: Policy, schema: Schema) -> None:
-    """Refuse a policy that doesn't fit the schema; a kind that is misspelt is told from a name."""
+    """Raise if a policy doesn't fit the schema, with hints to misspelt kinds."""
     try:
         policy.check(schema)
     except JobError as error:
@@ -143,7 +143,7 @@ def check_policy(policy: Policy, schema: Schema) -> None:
 
 
 def _spelt(problem: Problem) -> Problem:
-    """The problem, with the kind that may have been meant by what was taken for an attribute."""
+    """Add a hint to a problem if its attribute may be a misspelt kind."""
     _, key, name = (*problem.key.split(".", 2), "", "")[:3]
     near = PROMISES[key].near(name) if key in PROMISES else None
     return problem if near is None else dataclasses.replace(problem, fix=f"{near} {problem.fix}")
@@ -155,7 +155,7 @@ def _spelt(problem: Problem) -> Problem:
 def _criteria(
     key: str, raw: object, attribute: str | None, problems: list[Problem]
 ) -> list[Criterion]:
-    """The criteria of a key: a number, a kind, or one of these for each attribute by name."""
+    """Return the criteria of a key: a number, a kind, or one of these for each attribute."""
     promise = PROMISES[key]
     where = f"policy.{key}" if attribute is None else f"policy.{key}.{attribute}"
     if not isinstance(raw, Mapping):
@@ -212,7 +212,7 @@ def _of_form(
 
 
 def _options(criterion: type[Criterion]) -> list[str]:
-    """The fields of a criterion beside its number and its attribute."""
+    """Return the fields of a criterion beside its number and its attribute."""
     names = [field.name for field in dataclasses.fields(criterion) if field.name != "attribute"]
     return names[1:]
 
@@ -225,7 +225,7 @@ def _made(
     attribute: str | None,
     problems: list[Problem],
 ) -> list[Criterion]:
-    """The criterion, or none and what is wrong with its number or with an option."""
+    """Return the criterion, or none and add its problems."""
     if attribute is not None:
         options = options | {"attribute": attribute}
     make: Callable[..., Criterion] = criterion

@@ -1,4 +1,4 @@
-"""What a job allows and is warned about."""
+"""Warn about choices of a job that are allowed but weaken something."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ __all__ = ["warnings_of"]
 def warnings_of(
     schema: Schema, policy: Policy, anonymizer: Anonymizer, publish: Publish, seed: int | None
 ) -> Iterator[str]:
-    """What whoever runs a job should know, sentence by sentence."""
+    """Yield warnings about a job, as sentences."""
     if policy.per_value:
         yield from _of_values(schema, policy, anonymizer, publish)
     if schema.each_row:
         yield (
-            "each row is taken for a person of its own: if people come back, groups may have "
+            "each row is taken for another person: if people have several rows, groups may have "
             "fewer people than rows (schema.subject)"
         )
     if policy.missing == "maybe" and not policy.per_value:
         yield (
-            'policy.missing = "maybe" leaves missing values missing: whoever knows which values of '
-            'somebody are missing can tell them apart from others of their group; "extended" '
+            'policy.missing = "maybe" leaves missing values missing: an attacker who knows which '
+            'values of a person are missing can find them in their group; "extended" '
             "prevents that"
         )
         if not anonymizer.minds_gaps:
             yield (
                 f"'{anonymizer.name}' may group a complete row with rows that lack nearly "
-                "everything, and so publish it exactly; 'idea' puts those together who lack the "
-                "same"
+                "everything, and so publish it exactly; 'idea' groups rows that lack the same "
+                "values"
             )
     for criterion in policy.measured:
         if isinstance(criterion, TCloseness) and criterion.t >= 1:
@@ -42,11 +42,11 @@ def warnings_of(
         yield "run.seed makes every random choice predictable: for tests only"
     if publish.order == "arrival":
         yield (
-            'publish.order = "arrival" lets whoever knows when somebody came find their row, and '
-            "a group leaves row by row: until its last one has, it shows fewer than k people"
+            'publish.order = "arrival" lets an attacker who knows when a person came find their '
+            "row, and a group leaves row by row: before its last row it shows fewer than k people"
         )
     if getattr(anonymizer, "reuse", "random") == "best":
-        yield 'algorithm.reuse = "best" narrows reused rows down; "random" doesn\'t'
+        yield 'algorithm.reuse = "best" reveals more about reused rows; "random" doesn\'t'
 
 
 def _of_values(
@@ -56,17 +56,17 @@ def _of_values(
         yield "policy.z = 1 promises nothing: every value is published"
     if schema.keep:
         yield (
-            f"schema.keep publishes {', '.join(schema.keep)} as it is, whoever has it: under "
-            "z-anonymity no group protects it. Name it under schema.quasi to have it decided"
+            f"schema.keep publishes {', '.join(schema.keep)} as it is: under "
+            "z-anonymity no group protects it. Name it under schema.quasi to protect it"
         )
     if getattr(anonymizer, "count", "residual") == "plain":
         yield (
             'algorithm.count = "plain" publishes a general value that is popular because of one '
-            'finer value for another that is rare, and betrays it; "residual" doesn\'t'
+            'finer value also for another that is rare, and reveals it; "residual" doesn\'t'
         )
     length = policy.window.seconds or policy.window.rows if isinstance(policy.window, Window) else 0
     if publish.pseudonym is not None and publish.pseudonym.rotate > length:
         yield (
-            "publish.pseudonym.rotate is longer than policy.window: what is published about "
-            "somebody in one period can be put together, and shared with fewer others"
+            "publish.pseudonym.rotate is longer than policy.window: all that is published about "
+            "a person in one period can be combined, and is shared with fewer others"
         )

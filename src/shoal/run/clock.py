@@ -1,4 +1,4 @@
-"""What time it is, for runs whose rows have no time of their own."""
+"""The clock of runs whose rows have no time of their own."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable
 
 __all__ = ["Clock", "steady"]
 
-#: On Linux this one goes on while the machine sleeps, as deadlines do.
+#: On Linux this clock keeps running while the machine sleeps, as deadlines do.
 _COUNTER = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _BEGIN = time.time() - time.clock_gettime(_COUNTER)
 
 
 def steady() -> float:
-    """Seconds since 1970, by the wall clock of when the process began, and steady since.
+    """Return seconds since 1970: the wall clock at the start of the process, steady since then.
 
-    A wall clock that is set back or forth meanwhile neither holds rows longer nor lets them go.
+    So a wall clock that is set meanwhile neither delays rows nor releases them early.
     """
     return _BEGIN + time.clock_gettime(_COUNTER)
 
@@ -37,13 +37,13 @@ class Clock:
         self._lock = threading.Lock()
 
     def __call__(self) -> float:
-        """The time, which is no earlier than any it told before."""
+        """Return the time, never earlier than before."""
         with self._lock:
             self._latest = max(self._latest, self._inner() + self._ahead)
             return self._latest
 
     def resume(self, latest: float) -> None:
-        """Go on from what a run before took for the time; where it was ahead, stay ahead."""
+        """Continue from the latest time of the run before; if that is ahead, stay ahead."""
         with self._lock:
             self._ahead = max(0.0, latest - self._inner())
             self._latest = latest

@@ -1,13 +1,12 @@
-"""The heart of a run: all that what is published depends on, free of threads, files and clocks.
+"""The core of a run: all that the output depends on, without threads, files and clocks.
 
-A `RunCore` is driven by three verbs, each told what time it is. Given the same verbs it decides
-alike, to the last bit; its snapshot, restored, goes on as if nothing had happened. So a run can
-be lived through again from a checkpoint and a journal of the verbs that came after it.
+A `RunCore` has three verbs, and each is passed the time. The same calls lead to the same decisions,
+to the last bit, also after its state was saved and restored. So a run can be replayed from a
+checkpoint and a journal of the calls after it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrow.codec import NAMED, Codec
+from shoal.arrow.codec import NAMED
 from shoal.arrow.hold import ARRIVED_S, ROW, Hold
 from shoal.arrow.order import Departures, Ordering
 from shoal.arrow.pseudonyms import COLUMN, Pseudonyms
@@ -26,7 +25,7 @@ from shoal.errors import PromiseError
 from shoal.events import event
 from shoal.metrics import Summary
 from shoal.metrics.z.counts import CellCounts
-from shoal.run.intake import EncodedChunk
+from shoal.run.encoder import ChunkEncoder, EncodedChunk, codec_for, codec_key
 from shoal.spec.ladder import n_rungs
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Schema
@@ -36,7 +35,7 @@ __all__ = ["CoreState", "RunCore", "summary_of"]
 log = logging.getLogger("shoal.run.core")
 
 NO_GROUPS = np.empty(0, np.int64)
-#: Deadlines are met to the microsecond: what is beyond that is rounding.
+#: Deadlines are met to the microsecond; smaller differences are rounding.
 ROUNDING = 1e-6
 
 
@@ -52,18 +51,20 @@ class CoreState(NamedTuple):
 
 
 class RunCore:
-    """Take rows in, fire deadlines, give what leaves, in order.
+    """Take rows in, fire deadlines, and return departures in their order.
 
     Parameters
     ----------
     schema, policy, anonymizer, publish
         The columns, the promise, what keeps it, and how a release looks.
     seed
-        Where all randomness comes from.
+        The source of all randomness.
     by_clock
-        Whether a clock, and not the stream, tells when rows arrive and leave.
+        Whether arrival and departure times come from a clock and not from the stream.
     with_subject
         Whether the payload carries the subject, for a trace.
+    types
+        The types of the payload, if they are known in advance; else those of the first rows.
     """
 
     def __init__(
@@ -76,95 +77,95 @@ class RunCore:
         *,
         by_clock: bool,
         with_subject: bool,
+        types: pa.Schema | None = None,
     ) -> None:
-        self._policy = policy
+        self._schema, self._policy, self._publish = schema, policy, publish
+        self._with_subject = with_subject
         by_rows = isinstance(policy.window, Window) and policy.window.seconds is None
         self._counts_rows = by_rows
         self._pseudonyms = (
             None if publish.pseudonym is None else Pseudonyms(publish.pseudonym.rotate)
         )
         self._engine: Engine = anonymizer.start(schema, policy, seed=seed)
-        key = hashlib.blake2b(seed, digest_size=8, person=b"shoal-codec").digest()
-        #: Turns rows into codes, in the reading thread.
-        self.codec = Codec(
-            schema,
-            key=key,
-            with_subject=with_subject,
-            with_gaps=policy.missing != "quarantine",
-            complete=policy.in_place(schema),
-            compared=policy.compared(schema),
-            per_value=policy.per_value,
-            time_step=publish.time,
-            named=publish.pseudonym is not None,
-        )
+        # The key, the number of rows and the types are all that a new encoder must know.
+        self._key = codec_key(seed)
+        self._n_encoded = 0
+        self._types = types
         self._hold = Hold()
         self._ordering: Ordering = publish.ordering(seed)
         self._by_clock = by_clock
         self._has_time = schema.time is not None
         seconds = None if policy.delay is None else policy.delay.seconds
-        #: After how many seconds a row that leaves is late.
+        #: The seconds after which a departing row is late.
         self.patience = np.inf if seconds is None else seconds + ROUNDING
-        self._n_encoded = 0
-        self._types: pa.Schema | None = None
-        #: The stream's own time: the latest that a row has had.
+        #: The latest time of a row so far.
         self.latest = -np.inf
         #: The figures of the run.
         self.summary = summary_of(schema, policy)
 
     @property
     def next_deadline(self) -> float | None:
-        """When a tick will have something to do, if the delay is in seconds."""
+        """The next time at which a tick has something to decide; None without one."""
         return self._engine.next_deadline
+
+    def encoder(self) -> ChunkEncoder:
+        """Return a new encoder, which continues after the rows taken in so far."""
+        codec = codec_for(
+            self._schema, self._policy, self._publish, key=self._key,
+            with_subject=self._with_subject, n_rows=self._n_encoded, types=self._types,
+        )  # fmt: skip
+        policy = self._policy
+        return ChunkEncoder(codec, self._schema, policy.lateness, policy.ahead, self.latest)
 
     # -- the three verbs -------------------------------------------------------------------------
 
-    def needs_secret(self, taken: EncodedChunk) -> bool:
-        """Whether pseudonyms change with these rows, and so a new secret is needed."""
+    def needs_secret(self, chunk: EncodedChunk) -> bool:
+        """Whether pseudonyms change with these rows, so that a new secret is needed."""
         if self._pseudonyms is None:
             return False
-        return self._pseudonyms.begins(self._clock_of(self._times(taken)))
+        return self._pseudonyms.begins(self._clock_of(self._times(chunk)))
 
-    def take_in(self, taken: EncodedChunk, now: float, secret: bytes = b"") -> Departures | None:
-        """Rows have come, and it is ``now``; give what leaves.
+    def take_in(self, chunk: EncodedChunk, now: float, secret: bytes = b"") -> Departures | None:
+        """Take in rows at time ``now``; return what leaves.
 
-        ``secret`` is what new pseudonyms are made of, where they are needed.
+        ``secret`` is the material of new pseudonyms, where `needs_secret` says so.
         """
-        codes, payload = taken.encoded.codes, taken.encoded.payload
+        codes, payload = chunk.encoded.codes, chunk.encoded.payload
         n = len(codes.subjects)
-        self.summary.n_in += n + len(taken.bad)
-        self.summary.n_quarantined += len(taken.bad)
+        self.summary.n_in += n + len(chunk.bad)
+        self.summary.n_quarantined += len(chunk.bad)
         if n and self._has_time:
-            # Time doesn't run backwards: a row that is stamped earlier than one before it has
-            # arrived no earlier, here as in the engine. Where a clock tells the time, stamps still
-            # tell which rows come too late, so the latest is a part of every snapshot.
-            times = self._times(taken)
+            # Time doesn't run backwards: a row with an earlier timestamp than one before it has
+            # arrived no earlier, here as in the engine. Where a clock gives the time, timestamps
+            # still decide which rows are too late, so the latest is a part of every snapshot.
+            times = self._times(chunk)
             codes = codes._replace(times=times)
             self.latest = float(times[-1])
         if self._by_clock:
-            codes = codes._replace(times=np.full(n, taken.at))
+            codes = codes._replace(times=np.full(n, chunk.at))
         if self._pseudonyms is not None:
             names, clock = payload.pop(NAMED), self._clock_of(codes.times)
             payload[COLUMN] = self._pseudonyms.give(names, clock, secret)
         self._hold.put(
             pa.record_batch(
-                payload | {ROW: pa.array(taken.inputs), ARRIVED_S: pa.array(codes.times)}
+                payload | {ROW: pa.array(chunk.inputs), ARRIVED_S: pa.array(codes.times)}
             )
         )
-        self._n_encoded, self._types = taken.n_rows, taken.types
-        return self._leaving(self._engine.push(codes), now)
+        self._n_encoded, self._types = chunk.n_rows, chunk.types
+        return self._departures(self._engine.push(codes), now)
 
     def tick(self, until: float, now: float) -> Departures | None:
-        """Nothing came: fire deadlines until some time; give what leaves ``now``."""
-        return self._leaving(self._engine.advance(until), now)
+        """Fire the deadlines up to ``until`` while no row comes; return what leaves ``now``."""
+        return self._departures(self._engine.advance(until), now)
 
     def flush(self, now: float) -> Departures | None:
-        """Decide all that is held, under the promise; give what leaves."""
-        return self._leaving(self._engine.flush(), now)
+        """Decide all held rows, under the policy; return what leaves."""
+        return self._departures(self._engine.flush(), now)
 
     # -- at a stop -------------------------------------------------------------------------------
 
-    def let_go(self, now: float) -> Departures | None:
-        """Give the rows that wait for earlier ones: without it, groups would be cut in two."""
+    def release_waiting(self, now: float) -> Departures | None:
+        """Return the decided rows that wait for earlier ones, so that no group is cut in two."""
         waiting = self._ordering.rest()
         if waiting is None or not len(waiting.rows):
             return None
@@ -175,9 +176,9 @@ class RunCore:
         return waiting
 
     def held(self) -> tuple[Ints, pa.RecordBatch | None]:
-        """The positions and the payload of all that isn't decided."""
+        """Return the positions and the payload of all undecided rows."""
         rows, payload = self._hold.rest()
-        # What an engine decided but the guard has stopped is held as well.
+        # Rows that the engine decided but the guard stopped count as held, too.
         self.summary.n_held = len(rows)
         return rows, payload
 
@@ -194,12 +195,12 @@ class RunCore:
             self._pseudonyms.restore(pseudonyms)
 
     def snapshot(self) -> CoreState:
-        """All that later decisions depend on, as a copy."""
+        """Return a copy of all that later decisions depend on."""
         rows, held = self._hold.rest()
         order, waiting = self._ordering.snapshot()
         arrays = {f"engine.{name}": array for name, array in self._engine.snapshot().items()}
         arrays |= {f"order.{name}": array.copy() for name, array in order.items()}
-        arrays |= {"held.rows": rows, "codec.key": self.codec.key.copy()}
+        arrays |= {"held.rows": rows, "codec.key": np.frombuffer(self._key, "<u4").astype(np.int64)}
         if self._pseudonyms is not None:
             arrays |= {f"names.{name}": a for name, a in self._pseudonyms.snapshot().items()}
         batches = {"held": held, "waiting": waiting}
@@ -215,39 +216,39 @@ class RunCore:
         return CoreState(facts, arrays, {n: b for n, b in batches.items() if b is not None})
 
     def restore(self, state: CoreState) -> None:
-        """Go back to a snapshot of the same recipe."""
+        """Restore a snapshot of the same job."""
         facts, arrays, batches = state
         self._engine.restore(_under("engine.", arrays))
         self._ordering.restore(_under("order.", arrays), batches.get("waiting"))
         if self._pseudonyms is not None:
             self._pseudonyms.restore(_under("names.", arrays))
         self._hold.restore(int(facts["upcoming"]), arrays["held.rows"], batches.get("held"))
-        types = batches.get("types")
-        self._types = None if types is None else types.schema
+        if (types := batches.get("types")) is not None:
+            self._types = types.schema
         self._n_encoded = int(facts["encoded"])
-        self.codec.restore(self._n_encoded, arrays["codec.key"], self._types)
+        self._key = arrays["codec.key"].astype("<u4").tobytes()
         self.latest = -np.inf if facts["latest"] is None else float(facts["latest"])
         self.summary.restore(facts["summary"])
 
     @property
     def types(self) -> pa.Schema | None:
-        """The columns of the payload, once a chunk has been taken in."""
+        """The columns of the payload; None before the first chunk, if they aren't given."""
         return self._types
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _times(self, taken: EncodedChunk) -> Floats:
-        """When rows have come: no earlier than the latest before them."""
-        times: Floats = np.maximum(taken.encoded.codes.times, self.latest)
+    def _times(self, chunk: EncodedChunk) -> Floats:
+        """Return the times of rows, none earlier than the latest before it."""
+        times: Floats = np.maximum(chunk.encoded.codes.times, self.latest)
         return np.maximum.accumulate(times)
 
     def _clock_of(self, times: Floats) -> Floats:
-        """What periods are told by: the times, or where the window is in rows, their number."""
+        """Return what periods are counted in: times, or positions if the window is in rows."""
         first = self._hold.upcoming
         rows: Floats = np.arange(first, first + len(times), dtype=np.float64)
         return rows if self._counts_rows else times
 
-    def _leaving(self, decisions: Decisions, now: float) -> Departures | None:
+    def _departures(self, decisions: Decisions, now: float) -> Departures | None:
         departures = None
         if len(decisions.rows):
             self._guard(decisions)
@@ -262,12 +263,12 @@ class RunCore:
         if self.summary.cells is not None:
             self.summary.cells.add(decisions.levels)
             self.summary.cells.look(decisions.estimates)
-            _tell_changes(decisions)
+            _log_changes(decisions)
         self.summary.n_held = self._engine.n_held + self._ordering.n_waiting
         return departures if departures is not None and len(departures.rows) else None
 
     def _count_missing(self, decisions: Decisions) -> None:
-        """Count the values that published rows lack, and those that they show as if they did."""
+        """Count the missing values of published rows, and those that are shown as missing."""
         if self.summary.pollution is None:
             return
         is_out = decisions.boxes >= 0
@@ -277,7 +278,7 @@ class RunCore:
         self.summary.pollution.add(gaps, shown)
 
     def _guard(self, decisions: Decisions) -> None:
-        """The last look: no engine, whatever its faults, gets a group of too few out."""
+        """Raise if a group of too few subjects would leave, whatever fault an engine has."""
         crowds = decisions.crowds[decisions.levels >= 0]
         if len(crowds) and crowds.min() < self._policy.z:
             raise PromiseError(
@@ -292,7 +293,7 @@ class RunCore:
             )
 
     def _count(self, departures: Departures) -> None:
-        """Count rows that leave; groups are counted when they are formed."""
+        """Count departing rows; groups are counted when they are formed."""
         waited_s = departures.left_s - np.asarray(departures.payload.column(ARRIVED_S))
         self.summary.add(
             departures.outcomes.astype(np.int8),
@@ -306,7 +307,7 @@ class RunCore:
 
 
 def summary_of(schema: Schema, policy: Policy) -> Summary:
-    """The figures of a run, before it has begun."""
+    """Return the figures of a run before its first row."""
     with_gaps = policy.missing != "quarantine" and not policy.per_value
     rungs = [n_rungs(quasi.domain) for quasi in schema.quasi]
     return Summary(
@@ -318,8 +319,8 @@ def _under(prefix: str, arrays: Mapping[str, Any1]) -> dict[str, Any1]:
     return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
-def _tell_changes(decisions: Decisions) -> None:
-    """Say aloud where z has been moved."""
+def _log_changes(decisions: Decisions) -> None:
+    """Log changes of z."""
     for look in decisions.estimates:
         if look["z"] != look["before"]:
             event(

@@ -1,7 +1,7 @@
-"""Publish a table that is all there: a frame of pandas, polars or Arrow in, one of its kind out.
+"""Anonymize a complete table: a frame of pandas, polars or Arrow in, one of the same kind out.
 
-It goes through the same pipeline as a stream does, with a source and a sink in memory. pandas and
-polars are never imported here: whoever has a frame of theirs has done so.
+It goes through the same pipeline as a stream, with a source and a sink in memory. pandas and polars
+are never imported here: a caller who passes their frame has done so.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, TypeVar, get_args, overload
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args, overload
 
 import numpy as np
 import pyarrow as pa
@@ -33,62 +33,37 @@ F = TypeVar("F")
 BadRows = Literal["stop", "drop"]
 
 
+class _Options(TypedDict, total=False):
+    """The options that don't change the type of the result."""
+
+    seed: int | None
+    numeric: Numeric
+    suppressed: Suppressed
+    bad_rows: BadRows
+
+
+# fmt: off
 @overload
 def anonymize(
-    frame: F,
-    schema: Schema,
-    policy: Policy,
-    algorithm: Anonymizer | str,
-    *,
-    seed: int | None = None,
-    numeric: Numeric = "range",
-    suppressed: Suppressed = "drop",
-    bad_rows: BadRows = "stop",
-    report: Literal[False] = False,
-    trace: Literal[False] = False,
+    frame: F, schema: Schema, policy: Policy, algorithm: Anonymizer | str, *,
+    report: Literal[False] = False, trace: Literal[False] = False, **options: Unpack[_Options],
 ) -> F: ...
 @overload
 def anonymize(
-    frame: F,
-    schema: Schema,
-    policy: Policy,
-    algorithm: Anonymizer | str,
-    *,
-    seed: int | None = None,
-    numeric: Numeric = "range",
-    suppressed: Suppressed = "drop",
-    bad_rows: BadRows = "stop",
-    report: Literal[True],
-    trace: Literal[False] = False,
+    frame: F, schema: Schema, policy: Policy, algorithm: Anonymizer | str, *,
+    report: Literal[True], trace: Literal[False] = False, **options: Unpack[_Options],
 ) -> tuple[F, Summary]: ...
 @overload
 def anonymize(
-    frame: F,
-    schema: Schema,
-    policy: Policy,
-    algorithm: Anonymizer | str,
-    *,
-    seed: int | None = None,
-    numeric: Numeric = "range",
-    suppressed: Suppressed = "drop",
-    bad_rows: BadRows = "stop",
-    report: Literal[False] = False,
-    trace: Literal[True],
+    frame: F, schema: Schema, policy: Policy, algorithm: Anonymizer | str, *,
+    report: Literal[False] = False, trace: Literal[True], **options: Unpack[_Options],
 ) -> tuple[F, pa.Table]: ...
 @overload
 def anonymize(
-    frame: F,
-    schema: Schema,
-    policy: Policy,
-    algorithm: Anonymizer | str,
-    *,
-    seed: int | None = None,
-    numeric: Numeric = "range",
-    suppressed: Suppressed = "drop",
-    bad_rows: BadRows = "stop",
-    report: Literal[True],
-    trace: Literal[True],
+    frame: F, schema: Schema, policy: Policy, algorithm: Anonymizer | str, *,
+    report: Literal[True], trace: Literal[True], **options: Unpack[_Options],
 ) -> tuple[F, Summary, pa.Table]: ...
+# fmt: on
 def anonymize(
     frame: Any,
     schema: Schema,
@@ -102,11 +77,11 @@ def anonymize(
     report: bool = False,
     trace: bool = False,
 ) -> Any:
-    """Anonymize a table: give its public columns, in groups that keep the policy.
+    """Anonymize a table: return its public columns, in groups that keep the policy.
 
-    Rows leave in the order in which groups do, shuffled inside each: never in that of the input.
-    An index of pandas is dropped, since it would undo that, and so are the categories of a
-    categorical column, since they may name values of suppressed rows.
+    Rows come group by group, shuffled inside each, never in the order of the input. A pandas index
+    is dropped, since it would undo that; the categories of a categorical column are dropped, since
+    they may name values of suppressed rows.
 
     Parameters
     ----------
@@ -115,33 +90,33 @@ def anonymize(
     schema, policy
         The columns and their roles, and what is promised.
     algorithm
-        What keeps it: an anonymizer, or the name of one with its default knobs. One for whole
-        tables wants ``Policy(..., window="all")``; one for streams takes the rows in their order,
-        and wants a delay.
+        An anonymizer, or the name of one with its default knobs. One for whole tables needs
+        ``Policy(..., window="all")``; one for streams takes the rows in their order, and needs a
+        delay.
     seed
-        For repeatable results, in tests only; without it randomness is the operating system's.
+        For repeatable results, in tests only; by default from the operating system.
     numeric, suppressed
         How numbers are published, and whether suppressed rows are; see `Publish`.
     bad_rows
-        What happens if rows can't be used, for example for want of a value: ``"stop"`` refuses the
-        table and tells how many there are and why, ``"drop"`` leaves them out.
+        What happens if rows can't be used, for example because a value is missing: ``"stop"``
+        raises an error with their number and the reasons, ``"drop"`` leaves them out.
     report
-        Whether to give the figures of the run as well, as a `shoal.metrics.Summary`.
+        Whether to also return the figures of the run, as a `shoal.metrics.Summary`.
     trace
-        Whether to give a line for each input row as well: which group it went to, and where it is
-        in the result. It undoes the anonymization: it is for evaluation, and not to be published.
+        Whether to also return a line for each input row: its group, and its place in the result.
+        It undoes the anonymization: it is for evaluation, and must not be published.
 
     Returns
     -------
     frame
-        Of the same kind; or a tuple of it, the report and the trace, as far as they are asked for.
+        A frame of the same kind; or a tuple of it, the report and the trace, as requested.
 
     Raises
     ------
     JobError
         If the schema, the policy and the frame don't fit together.
     DataError
-        If there are rows that can't be used, and they aren't to be dropped.
+        If rows can't be used, and ``bad_rows`` is ``"stop"``.
 
     >>> from shoal import Delay, KAnonymity, Quasi, Range
     >>> people = pa.table({"name": ["Ann", "Bob", "Cem", "Dan"], "age": [31, 33, 64, 68]})
@@ -150,34 +125,34 @@ def anonymize(
     >>> anonymize(people, schema, policy, "castle")["age"].to_pylist()
     ['[31, 33]', '[31, 33]', '[64, 68]', '[64, 68]']
     """
-    anonymizer = _recipe(algorithm)
+    anonymizer = _anonymizer(algorithm)
     check_support(anonymizer, policy)
     _check_choices(schema, policy, bad_rows, seed)
     publish = Publish(numeric=numeric, suppressed=suppressed)
-    table, as_given = _arrow(frame, schema)
+    table, from_arrow = _to_arrow(frame, schema)
     published, lines = _Gathered(), _Gathered()
-    bad = _BadRows(table.num_rows, bad_rows)
-    told: list[str] = []
+    bad = _BadRowCounter(table.num_rows, bad_rows)
+    warned: list[str] = []
     summary = (
         Pipeline(schema, policy, anonymizer, publish, _seed(seed))
         .run(
             _TableSource(table),
             published.open,
-            on_bad=bad.take,
+            on_bad=bad.add,
             open_trace=lines.open if trace else None,
-            watch=bad.look,
-            warn=told.append,
+            watch=bad.check,
+            warn=warned.append,
         )
-        .go()
+        .execute()
     )
-    for text in told:
+    for text in warned:
         warnings.warn(text, UserWarning, stacklevel=2)
-    result = as_given(published.table())
+    result = from_arrow(published.table())
     extras = [*([summary] if report else []), *([lines.table()] if trace else [])]
     return (result, *extras) if extras else result
 
 
-def _recipe(algorithm: object) -> Anonymizer:
+def _anonymizer(algorithm: object) -> Anonymizer:
     if isinstance(algorithm, str):
         return algorithms.find(algorithm)()
     if not isinstance(algorithm, Anonymizer):
@@ -205,13 +180,13 @@ def _check_choices(schema: Schema, policy: Policy, bad_rows: str, seed: object) 
     if policy.delay is not None and policy.delay.by_wall(schema):
         raise ParameterError(
             "policy.delay.seconds",
-            "are those of the wall's clock, by which a table doesn't come",
-            fix="Give the delay in rows, or name the column with the times as Schema.time",
+            "are measured by the wall clock, and a table has no arrival times",
+            fix="Give the delay in rows, or name the column of the times as Schema.time",
         )
 
 
 def _seed(seed: int | None) -> bytes | None:
-    """The seed as a job has it, so that both decide alike."""
+    """Return the seed as a job has it, so that both decide alike."""
     return None if seed is None else (seed % 2**128).to_bytes(16, "big")
 
 
@@ -219,7 +194,7 @@ def _seed(seed: int | None) -> bytes | None:
 
 
 class _TableSource:
-    """A table, piece by piece; at least one, so that the types of its columns are known."""
+    """Yield a table in batches; at least one, so that the types of its columns are known."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -236,11 +211,11 @@ class _TableSource:
         return "frame"
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
 
 class _Gathered:
-    """A sink that keeps what it is given, as plain columns."""
+    """A sink that keeps batches in memory, as plain columns."""
 
     def __init__(self) -> None:
         self._schema = pa.schema([])
@@ -254,17 +229,17 @@ class _Gathered:
         self._tables.append(pa.Table.from_batches([batch]).cast(self._schema))
 
     def flush(self) -> None:
-        """All of it is there already."""
+        """Do nothing: nothing is buffered."""
 
     def close(self) -> None:
-        """There is nothing to finish."""
+        """Do nothing: the table is complete."""
 
     def table(self) -> Any:
         return pa.concat_tables([self._schema.empty_table(), *self._tables])
 
 
-class _BadRows:
-    """Count bad rows; if they are to stop the run, do so when all are known."""
+class _BadRowCounter:
+    """Count bad rows; to stop the run, raise when all of them are known."""
 
     def __init__(self, n_rows: int, action: str) -> None:
         self._n_rows = n_rows
@@ -272,18 +247,18 @@ class _BadRows:
         self._reasons: Counter[str] = Counter()
         self._first = -1
 
-    def take(self, bad: list[BadRow]) -> None:
+    def add(self, bad: list[BadRow]) -> None:
         if not self._reasons:
             self._first = bad[0].row
         self._reasons.update(row.reason for row in bad)
 
-    def look(self, summary: Summary) -> None:
-        """Refuse the table, once all of it was read; what is held to the end isn't decided then."""
+    def check(self, summary: Summary) -> None:
+        """Raise once the whole table was read, before the rows held to the end are decided."""
         if self._stops and self._reasons and summary.n_in == self._n_rows:
             why = ", ".join(f"{reason} ({n:,})" for reason, n in self._reasons.most_common())
             raise DataError(
                 f"frame: {self._reasons.total():,} of {self._n_rows:,} rows can't be used: {why}. "
-                f"The first is row {self._first}, counted from 0. Mend them, or leave them out "
+                f"The first is row {self._first}, counted from 0. Fix them, or leave them out "
                 'with bad_rows="drop".'
             )
 
@@ -291,20 +266,20 @@ class _BadRows:
 # -- kinds of frames -------------------------------------------------------------------------------
 
 
-def _arrow(frame: Any, schema: Schema) -> tuple[Any, Callable[[Any], Any]]:
-    """The columns of a frame that the schema names, and what makes a frame of its kind again."""
+def _to_arrow(frame: Any, schema: Schema) -> tuple[Any, Callable[[Any], Any]]:
+    """Return the columns that the schema names, and a conversion back to the kind of the frame."""
     table: Any
-    as_given: Callable[[Any], Any]
+    from_arrow: Callable[[Any], Any]
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if isinstance(frame, pa.RecordBatch):
-        table, as_given = pa.Table.from_batches([_chosen(frame, schema)]), _as_batch
+        table, from_arrow = pa.Table.from_batches([_chosen(frame, schema)]), _as_batch
     elif isinstance(frame, pa.Table):
-        table, as_given = _chosen(frame, schema), _as_it_is
+        table, from_arrow = _chosen(frame, schema), _unchanged
     elif pandas is not None and isinstance(frame, pandas.DataFrame):
-        table, as_given = _from_pandas(frame, schema), _to_pandas(frame, schema)
+        table, from_arrow = _from_pandas(frame, schema), _to_pandas(frame, schema)
     elif polars is not None and isinstance(frame, polars.DataFrame):
         columns = choose_columns(frame.columns, schema.columns, "frame")
-        table, as_given = frame.select(columns).to_arrow(), polars.from_arrow
+        table, from_arrow = frame.select(columns).to_arrow(), polars.from_arrow
     else:
         raise ParameterError(
             "frame",
@@ -312,14 +287,14 @@ def _arrow(frame: Any, schema: Schema) -> tuple[Any, Callable[[Any], Any]]:
             got=f"{type(frame).__module__}.{type(frame).__qualname__}",
             fix="Call collect() first" if hasattr(frame, "collect") else None,
         )
-    return table.replace_schema_metadata(None), as_given
+    return table.replace_schema_metadata(None), from_arrow
 
 
 def _chosen(frame: Any, schema: Schema) -> Any:
     return frame.select([*choose_columns(frame.schema.names, schema.columns, "frame")])
 
 
-def _as_it_is(table: Any) -> Any:
+def _unchanged(table: Any) -> Any:
     return table
 
 
@@ -351,9 +326,9 @@ def _column(series: Any, name: str) -> Any:
 
 
 def _to_pandas(frame: Any, schema: Schema) -> Callable[[Any], Any]:
-    """What makes frames in which the columns that are published as they are keep their types."""
-    # Of pandas' own types these have a way from Arrow. A categorical one has none, and must not:
-    # its categories tell values of rows that aren't published.
+    """Return a conversion to pandas in which columns published as they are keep their types."""
+    # These pandas types can be made from Arrow. A categorical one can't, and must not: its
+    # categories may be values of rows that aren't published.
     dtypes = {str(name): dtype for name, dtype in zip(frame.columns, frame.dtypes, strict=True)}
     kept = {n: dtypes[n] for n in schema.payload if hasattr(dtypes[n], "__from_arrow__")}
 

@@ -9,13 +9,12 @@ import pyarrow as pa
 
 from shoal.arrow.release import Publish, Release
 from shoal.engine.base import Anonymizer
-from shoal.errors import ParameterError
 from shoal.io.base import BadRow, Sink, Source
 from shoal.metrics import Summary
 from shoal.run.clock import steady
 from shoal.run.recovery import Recovery
 from shoal.run.runner import Quarantine, Run
-from shoal.run.writer import Outlet, Plain, Writer
+from shoal.run.writer import PlainSinkFactory, SinkFactory, Writer
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
@@ -24,18 +23,18 @@ __all__ = ["Pipeline", "Quarantine", "Run"]
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A recipe for runs: what is read, promised, decided and published.
+    """A job in Python: the columns, the policy, the anonymizer, and how its releases look.
 
     Parameters
     ----------
     schema, policy, anonymizer
-        The columns, the promise, and what keeps it.
+        The columns, the promise, and the algorithm that keeps it.
     publish
         How the release looks.
     seed
-        For repeatable runs, in tests only; without it randomness is the operating system's.
+        For repeatable runs, in tests only; by default from the operating system.
     clock
-        What tells the time where the stream doesn't.
+        Returns the time where the stream has none.
     """
 
     schema: Schema
@@ -48,10 +47,10 @@ class Pipeline:
     def run(
         self,
         source: Source,
-        open_sink: Callable[[pa.Schema], Sink] | Outlet,
+        open_sink: Callable[[pa.Schema], Sink] | SinkFactory,
         *,
         on_bad: Callable[[list[BadRow]], None] | Quarantine,
-        open_trace: Callable[[pa.Schema], Sink] | Outlet | None = None,
+        open_trace: Callable[[pa.Schema], Sink] | SinkFactory | None = None,
         watch: Callable[[Summary], None] | None = None,
         on_release: Callable[[Release], None] | None = None,
         warn: Callable[[str], None] | None = None,
@@ -59,45 +58,41 @@ class Pipeline:
         drain: bool = False,
         undo_pseudonyms: bool = False,
     ) -> Run:
-        """Prepare a run; it begins with `Run.go`.
+        """Prepare a run; `Run.execute` starts it.
 
         Parameters
         ----------
         source
-            Where rows come from; one that is `Replayable` if there is a recovery.
+            The rows; `Replayable` if there is a recovery.
         open_sink
-            Called once with the columns of the output, when they are known; an `Outlet` of
+            Called once with the columns of the output, when they are known; a `SinkFactory` of
             `Durable` sinks if there is a recovery.
         on_bad
-            Takes rows that can't be used; it may raise to stop the run. A `Quarantine` if there
-            is a recovery.
+            Called with rows that can't be used; it may raise to stop the run. A `Quarantine` if
+            there is a recovery.
         open_trace
-            As ``open_sink``, for the trace, if one is wanted.
+            As ``open_sink``, for the trace; None: no trace.
         watch
-            Called with the figures so far: after each batch, while nothing comes, and at the end.
+            Called with the figures: after each batch, while idle, and at the end.
         on_release
-            Called with each release when it has been written, from another thread.
+            Called in another thread with each release that was written.
         warn
-            Takes sentences about data that looks dangerous to publish.
+            Called with sentences about data that looks dangerous to publish.
         recovery
-            Where the run keeps what it needs to go on after its process has ended.
+            Where the run keeps the state from which it can resume; None: it can't.
         drain
-            Whether a stop publishes what is held first.
+            Whether a stopped run publishes the held rows first.
         undo_pseudonyms
-            Whether a trace may be written though it tells whom each pseudonym stands for.
+            Whether a trace may be written although it links pseudonyms to subjects.
         """
         self.publish.check(self.policy, self.schema)
-        if self.publish.pseudonym is not None and open_trace is not None and not undo_pseudonyms:
-            raise ParameterError(
-                "open_trace",
-                "would undo the pseudonyms: it tells the subject of every published row",
-                fix="Leave the trace or the pseudonyms out, or say undo_pseudonyms = True",
-            )
+        if open_trace is not None:
+            self.publish.check_trace(undo_pseudonyms=undo_pseudonyms)
         writer = Writer(
             self.schema,
             self.publish,
-            _outlet(open_sink),
-            None if open_trace is None else _outlet(open_trace),
+            _factory(open_sink),
+            None if open_trace is None else _factory(open_trace),
             on_release,
             with_gaps=self.policy.missing == "maybe",
             per_value=self.policy.per_value,
@@ -108,5 +103,5 @@ class Pipeline:
         )  # fmt: skip
 
 
-def _outlet(opener: Callable[[pa.Schema], Sink] | Outlet) -> Outlet:
-    return opener if isinstance(opener, Outlet) else Plain(opener)
+def _factory(opener: Callable[[pa.Schema], Sink] | SinkFactory) -> SinkFactory:
+    return opener if isinstance(opener, SinkFactory) else PlainSinkFactory(opener)

@@ -1,4 +1,4 @@
-"""The reading thread of a run: chunks of the source, encoded, ahead of the thread that decides."""
+"""The reading thread of a run: it reads and encodes chunks ahead of the deciding thread."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from shoal.errors import ShoalError
 from shoal.io.base import ReplayableSource, Source, Span
-from shoal.run.intake import EncodedChunk, Intake
+from shoal.run.encoder import ChunkEncoder, EncodedChunk
 
 __all__ = ["Reader"]
 
-#: How many batches may wait to be decided.
+#: The most batches that wait to be decided.
 QUEUE = 4
-#: How often, in seconds, a waiting thread looks whether it should stop.
-LOOK = 0.1
+#: How often, in seconds, a waiting thread checks whether it should stop.
+POLL = 0.1
 
 
 class Reader:
@@ -25,45 +25,50 @@ class Reader:
 
     Parameters
     ----------
-    source, intake
-        What is read, and what encodes it.
+    source, encoder
+        What is read, and what encodes it. The encoder belongs to the reader.
     clock
-        Tells when a chunk arrived.
+        Returns the arrival time of a chunk.
     """
 
-    def __init__(self, source: Source, intake: Intake, clock: Callable[[], float]) -> None:
-        self._source, self._intake, self._clock = source, intake, clock
+    def __init__(self, source: Source, encoder: ChunkEncoder, clock: Callable[[], float]) -> None:
+        self._source, self._encoder, self._clock = source, encoder, clock
         self._queue: queue.Queue[EncodedChunk | BaseException | None] = queue.Queue(QUEUE)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._read, name="shoal-reader", daemon=True)
 
     def start(self) -> None:
-        """Begin to read."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End soon; a source that can be told is told. May be called by a signal."""
+        """Stop the thread, and the source if it can be stopped. Safe in a signal handler."""
         self._stopped.set()
         if isinstance(self._source, ReplayableSource):
             self._source.stop()
 
     def get(self, timeout: float) -> EncodedChunk | BaseException | None:
-        """The next chunk; None at the end, or the error that reading ended with.
+        """Return the next chunk, None at the end, or the error that ended reading.
 
         Raises
         ------
         queue.Empty
-            If there is none in time.
+            If none arrives in time.
         """
         return self._queue.get(timeout=timeout)
 
-    def again(self, source: ReplayableSource, spans: Sequence[Span], at: float) -> EncodedChunk:
-        """Take once more what was taken before; before `start` only."""
-        return self._intake.take(source.replay(spans), at)
+    def replay(self, source: ReplayableSource, spans: Sequence[Span], at: float) -> EncodedChunk:
+        """Read and encode again what was read before; only before `start`."""
+        return self._encoder.encode(source.replay(spans), at)
 
-    def resume(self, latest: float) -> None:
-        """Go on after rows of which the latest had this time."""
-        self._intake.latest = latest
+    def resume(self, encoder: ChunkEncoder) -> None:
+        """Continue with the encoder of a restored run; only before `start`."""
+        self._encoder = encoder
+
+    @property
+    def types(self) -> pa.Schema:
+        """The columns of the payload; text as long as no chunk was encoded."""
+        return self._encoder.types
 
     @property
     def source(self) -> Source:
@@ -73,7 +78,7 @@ class Reader:
     def _read(self) -> None:
         try:
             for chunk in self._source:
-                if not self._offer(self._intake.take(chunk, self._clock())):
+                if not self._offer(self._encoder.encode(chunk, self._clock())):
                     return
             self._offer(None)
         except pa.ArrowException as error:
@@ -84,10 +89,10 @@ class Reader:
             self._offer(error)
 
     def _offer(self, item: EncodedChunk | BaseException | None) -> bool:
-        """Put something in the queue unless the run is being stopped."""
+        """Put an item in the queue; return False if the run is being stopped."""
         while not self._stopped.is_set():
             try:
-                self._queue.put(item, timeout=LOOK)
+                self._queue.put(item, timeout=POLL)
                 return True
             except queue.Full:
                 continue

@@ -1,16 +1,16 @@
-"""What makes a run survive its process: the journal, the checkpoints, and the way back.
+"""Recovery of a run after its process ended: the journal, the checkpoints, and the replay.
 
-Checkpoint n holds all that later decisions depend on; segment n of the journal holds what came
-after it and can't be seen again. A run that goes on restores the newest checkpoint and lives
-through the journal again; its sinks drop what they have already.
+Checkpoint n holds all that later decisions depend on; segment n of the journal holds what followed
+it and can't be read again from the source. A resumed run restores the newest checkpoint and replays
+the journal; its sinks drop the rows that they already have.
 
-1. An entry of the journal is appended before the engine sees what it tells, and synced before
+1. An entry of the journal is appended before the engine sees its content, and synced before
    anything that depends on it is handed to a sink.
-2. At a checkpoint the journal is rolled first, in the deciding thread, at the same moment as the
-   snapshot is taken. The writing thread then writes all that was decided before, commits the
-   sinks, and saves the snapshot with the sinks' marks.
+2. At a checkpoint the deciding thread starts a new segment of the journal and takes the snapshot
+   at the same moment. The writing thread then writes all earlier decisions, commits the sinks, and
+   saves the snapshot with the marks of the sinks.
 3. So the sinks have at least what a checkpoint says that they have, and at most what the journal
-   after it accounts for. Either is checked when a run goes on.
+   after it accounts for. Both are checked when a run resumes.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ from shoal.run.state.journal import Entry, Journal, read_journal
 from shoal.run.state.seal import Seal
 from shoal.run.state.store import Checkpoint, Store
 
-__all__ = ["Recorder", "Recovery", "Saved"]
+__all__ = ["Checkpointer", "Recovery", "SavedCheckpoint"]
 
 log = logging.getLogger("shoal.run.recovery")
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """A recipe: where checkpoints go, how often, and what they are of.
+    """Where checkpoints are kept, how often they are taken, and what they depend on.
 
     Parameters
     ----------
     folder
-        Where checkpoints and journal are.
+        The folder of checkpoints and journal.
     job
-        A digest for each part of the job that what is held depends on.
+        A digest for each part of the job that the state depends on.
     code
-        A digest of the code that decides: a replay by other code might decide otherwise. None:
+        A digest of the code that decides: a replay by other code might decide differently. None:
         that of the run's algorithm and source.
     every
-        How many seconds lie between two checkpoints.
+        The seconds between two checkpoints.
     seal
-        What they are sealed with; None for not at all.
+        Encrypts them; None: they are in clear.
     fall_back
-        Whether to go on from the checkpoint before the newest if that one is damaged.
+        Whether to resume from the checkpoint before the newest if that one is damaged.
     """
 
     folder: Path
@@ -71,8 +71,8 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
-    """What is known of the latest checkpoint: its number, its bytes, when and how long it took."""
+class SavedCheckpoint:
+    """The latest checkpoint: its number, its size, when it was saved and how long that took."""
 
     number: int
     n_bytes: int
@@ -80,10 +80,10 @@ class Saved:
     seconds: float
 
 
-class Recorder:
-    """The journal and the checkpoints of one run.
+class Checkpointer:
+    """Write the journal and the checkpoints of one run.
 
-    The deciding thread notes entries and cuts; the writing thread syncs and saves.
+    The deciding thread appends entries and cuts segments; the writing thread syncs and saves.
     """
 
     def __init__(self, recovery: Recovery, code: str) -> None:
@@ -92,99 +92,99 @@ class Recorder:
         self._store = Store(recovery.folder, job=recovery.job, seal=recovery.seal)
         self._journal: Journal | None = None
         self._stack = contextlib.ExitStack()
-        # When the latest checkpoint was begun, and when the latest was that is on the disk.
-        self._cut_at = self._kept_at = time.monotonic()
-        self._n_noted = 0
+        # When the latest checkpoint was begun, and when the latest one on disk was begun.
+        self._cut_at = self._saved_at = time.monotonic()
+        self._n_appended = 0
         self._is_saving = self._has_failed = False
         #: The latest checkpoint that this run has saved or restored.
-        self.saved: Saved | None = None
+        self.saved: SavedCheckpoint | None = None
 
     def begin(self) -> Checkpoint | None:
-        """Make sure that nobody else runs this job, and find where it stood."""
+        """Lock the folder, and return the newest checkpoint, if there is one."""
         self._stack.enter_context(self._store.lock())
         found = self._store.latest(fall_back=self._recovery.fall_back)
         if found is not None:
-            self.saved = Saved(found.number, 0, time.time(), 0.0)
+            self.saved = SavedCheckpoint(found.number, 0, time.time(), 0.0)
         return found
 
     def entries(self, checkpoint: Checkpoint) -> Iterator[Entry]:
-        """What came after a checkpoint, to be lived through again."""
+        """Return the journal entries after a checkpoint, to be replayed."""
         folder = self._recovery.folder
         if checkpoint.number not in numbers_of(folder, SEGMENT):
             raise CheckpointError(
                 f"{folder}: the journal that followed checkpoint {checkpoint.number} is missing: "
-                "without it rows could be published twice. Put it back, or start anew with "
+                "without it rows could be published twice. Put it back, or start again with "
                 "another folder and another output."
             )
         entries = list(read_journal(folder, checkpoint.number, self._recovery.seal))
         code = checkpoint.facts.get("code")
         if entries and code != self._code:
             raise CheckpointError(
-                f"{folder}: the run before was killed, and another version of "
-                "Shoal is to go on. It might decide otherwise about rows that are out already. "
-                "Let the former version go on and stop it with SIGTERM; then change the version."
+                f"{folder}: the last run was killed, and this is another version of Shoal. It "
+                "might decide differently about rows that are already published. Resume with the "
+                "former version and stop it with SIGTERM; then change the version."
             )
-        # What has to be lived through again is news: the next checkpoint spares it the run after.
-        self._n_noted = len(entries)
+        # Replayed entries count as new: the next checkpoint spares the next run their replay.
+        self._n_appended = len(entries)
         return iter(entries)
 
     def resume(self) -> None:
-        """Begin to note what happens, after all that the journal has."""
+        """Open the journal for appending."""
         numbers = numbers_of(self._recovery.folder, SEGMENT)
         self._journal = Journal(
             self._recovery.folder, numbers[-1] if numbers else 0, self._recovery.seal
         )
-        self._cut_at = self._kept_at = time.monotonic()
+        self._cut_at = self._saved_at = time.monotonic()
 
     def close(self) -> None:
-        """Let go of the journal and of the job."""
+        """Close the journal and unlock the folder."""
         if self._journal is not None:
             self._journal.close()
         self._stack.close()
 
     # -- the deciding thread ---------------------------------------------------------------------
 
-    def note(self, entry: Entry) -> int:
-        """Note what is about to be decided; give the ticket to sync up to."""
+    def append(self, entry: Entry) -> int:
+        """Append an entry about what is to be decided; return the ticket to sync up to."""
         assert self._journal is not None
-        self._n_noted += 1
+        self._n_appended += 1
         return self._journal.append(entry)
 
     @property
     def has_news(self) -> bool:
-        """Whether the journal has anything that no checkpoint knows of."""
-        return self._n_noted > 0 or self._has_failed
+        """Whether the journal has entries that no checkpoint covers."""
+        return self._n_appended > 0 or self._has_failed
 
     def is_due(self) -> bool:
-        """Whether it is time for a checkpoint. One that would keep nothing new is as good as taken.
+        """Whether a checkpoint is due. One without news counts as taken.
 
-        So its age tells nothing about rows: one that waited for them would tell when they come.
+        So the age of the last checkpoint doesn't show when rows come.
         """
         now = time.monotonic()
         if self._is_saving or now - self._cut_at < self._recovery.every:
             return False
         if not self.has_news:
-            self._cut_at = self._kept_at = now
+            self._cut_at = self._saved_at = now
         return self.has_news
 
     @property
     def age(self) -> float:
-        """For how many seconds no checkpoint has been taken, though it was time."""
-        return time.monotonic() - self._kept_at
+        """The seconds since the last checkpoint was taken or found unnecessary."""
+        return time.monotonic() - self._saved_at
 
     def cut(self) -> int:
-        """Begin a new segment of the journal; give its number, for the checkpoint before it."""
+        """Start a new segment of the journal; return its number, which is the checkpoint's."""
         assert self._journal is not None
         number = self._journal.number + 1
         self._journal.roll(number)
-        self._cut_at, self._n_noted = time.monotonic(), 0
+        self._cut_at, self._n_appended = time.monotonic(), 0
         self._is_saving, self._has_failed = True, False
         return number
 
     # -- the writing thread ----------------------------------------------------------------------
 
     def sync(self, ticket: int) -> None:
-        """Have the disk keep what was noted, up to a ticket."""
+        """Sync the journal to disk, up to a ticket."""
         assert self._journal is not None
         self._journal.sync(ticket)
 
@@ -201,11 +201,11 @@ class Recorder:
         cut_at = self._cut_at
         try:
             n_bytes = self._store.save(Checkpoint(number, facts, arrays, batches))
-            self._kept_at = cut_at
+            self._saved_at = cut_at
         except BaseException:
             self._has_failed = True
             raise
         finally:
             self._is_saving = False
-        self.saved = Saved(number, n_bytes, time.time(), time.monotonic() - begin)
+        self.saved = SavedCheckpoint(number, n_bytes, time.time(), time.monotonic() - begin)
         event(log, logging.INFO, "checkpoint saved", number=number, bytes=n_bytes)

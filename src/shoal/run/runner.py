@@ -1,8 +1,7 @@
-"""One run of a pipeline: its threads, its clock, and what makes it recoverable.
+"""One run of a pipeline: its threads, its clock, and its recovery.
 
-Reading with encoding, deciding, and labelling with writing are three threads with short queues
-between them: they overlap on two cores, and a slow sink slows the source. What is decided is the
-business of `shoal.run.core`.
+One thread reads and encodes, one decides, one labels and writes, with short queues between them:
+they overlap on two cores, and a slow sink slows the source. `shoal.run.core` makes the decisions.
 """
 
 from __future__ import annotations
@@ -13,14 +12,12 @@ import queue
 import secrets
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow.compute as pc
 
 from shoal.arrow.order import Departures
-from shoal.arrow.release import Publish
-from shoal.engine.base import Anonymizer
 from shoal.errors import CheckpointError, ParameterError, ResourceError
 from shoal.events import event
 from shoal.io.base import BadRow, CommitMark, Position, ReplayableSource, Source
@@ -28,93 +25,62 @@ from shoal.metrics import Summary
 from shoal.run.clock import Clock
 from shoal.run.core import CoreState, RunCore
 from shoal.run.decision_code import decision_digest
-from shoal.run.intake import EncodedChunk, Intake
-from shoal.run.reader import LOOK, Reader
-from shoal.run.recovery import Recorder, Recovery, Saved
+from shoal.run.encoder import EncodedChunk
+from shoal.run.reader import POLL, Reader
+from shoal.run.recovery import Checkpointer, Recovery, SavedCheckpoint
 from shoal.run.state.journal import Entry, Flush, Read, Tick
 from shoal.run.state.store import Checkpoint
 from shoal.run.writer import Writer
-from shoal.spec.policy import Policy
-from shoal.spec.schema import Schema
+
+if TYPE_CHECKING:
+    from shoal.run.pipeline import Pipeline
 
 __all__ = ["Quarantine", "Run"]
 
 log = logging.getLogger("shoal.run")
 
-#: Ticks come so much before a deadline in seconds that what is due leaves within the delay.
+#: How long before a deadline a tick comes, so that due rows leave in time: a share of the delay,
+#: and at most this many seconds.
 LEAD_SHARE, LEAD_MOST = 0.1, 0.2
-#: How long, in seconds, a stop waits for a sink that waits for somebody else.
+#: The seconds that a stopped run waits for a sink that waits for its broker.
 GRACE = 10.0
-#: From so many rows on, a kept column is warned about if so large a share of them are different.
+#: The least rows of a chunk, and the share of different values from which a kept column is warned
+#: about.
 UNIQUE_ROWS, UNIQUE_SHARE = 100, 0.9
 
 
 @runtime_checkable
 class Quarantine(Protocol):
-    """Where bad rows go in a run that can be recovered: it takes no row twice."""
+    """Takes the bad rows of a run that can be resumed; no row is written twice."""
 
     def __call__(self, bad: list[BadRow]) -> None:
-        """Take bad rows, or raise to stop the run."""
+        """Write bad rows, or raise to stop the run."""
         ...
 
     def check(self) -> None:
-        """Refuse if there are rows already: a job that starts anew mustn't add to them."""
+        """Raise if there are rows already: a new job must not add to them."""
         ...
 
     def resume(self, mark: CommitMark) -> None:
-        """Go on from a mark; before any row is taken."""
+        """Resume from a mark, before any row is written."""
         ...
 
     def commit(self) -> CommitMark:
-        """Make all rows so far durable; give the mark to go on from."""
+        """Make all rows so far durable; return the mark to resume from."""
         ...
 
     @property
     def n_ahead(self) -> int:
-        """How much it has of what it hasn't been given yet."""
-        ...
-
-
-class Recipe(Protocol):
-    """What a run is made of: a `shoal.run.pipeline.Pipeline`."""
-
-    @property
-    def schema(self) -> Schema:
-        """The columns."""
-        ...
-
-    @property
-    def policy(self) -> Policy:
-        """What is promised."""
-        ...
-
-    @property
-    def anonymizer(self) -> Anonymizer:
-        """What keeps it."""
-        ...
-
-    @property
-    def publish(self) -> Publish:
-        """How the release looks."""
-        ...
-
-    @property
-    def seed(self) -> bytes | None:
-        """Where randomness comes from; None for the operating system."""
-        ...
-
-    @property
-    def clock(self) -> Callable[[], float]:
-        """What tells the time."""
+        """How much it holds beyond what was written again since it resumed."""
         ...
 
 
 class Run:
-    """One run of a pipeline. ``summary`` tells how it stands, at any time."""
+    """One run of a pipeline. ``summary`` has its figures at any time."""
 
     def __init__(
         self,
-        pipeline: Recipe,
+        pipeline: Pipeline,
         source: Source,
         writer: Writer,
         on_bad: Callable[[list[BadRow]], None] | Quarantine,
@@ -141,20 +107,19 @@ class Run:
             with_subject=with_subject,
         )
         self._clock = Clock(pipeline.clock)
-        intake = Intake(self._core.codec, schema, policy.lateness, policy.ahead)
-        self._reader = Reader(source, intake, self._clock)
+        self._reader = Reader(source, self._core.encoder(), self._clock)
         self._writer = writer
         if self._ticks:
-            writer.keep_time(self._clock, self._core.patience)
+            writer.count_late(self._clock, self._core.patience)
         self._on_bad, self._watch, self._warn = on_bad, watch, warn
         self._drain = drain
         self._stop = threading.Event()
         self._position: Position | None = None
-        self._recorder = None
+        self._checkpointer = None
         if recovery is not None:
-            _refuse_forgetful(source, on_bad)
+            _check_resumable(source, on_bad)
             code = decision_digest(type(pipeline.anonymizer).__module__, type(source).__module__)
-            self._recorder = Recorder(recovery, code)
+            self._checkpointer = Checkpointer(recovery, code)
         self._is_behind = False
         self._patience: threading.Timer | None = None
         self._n_before = self._n_late = 0
@@ -162,50 +127,50 @@ class Run:
 
     @property
     def summary(self) -> Summary:
-        """The figures so far; of a job that was recovered, since it began."""
+        """The figures so far; those of a resumed job include the runs before."""
         return self._core.summary
 
     @property
-    def saved(self) -> Saved | None:
+    def saved(self) -> SavedCheckpoint | None:
         """The latest checkpoint, if the run takes any."""
-        return None if self._recorder is None else self._recorder.saved
+        return None if self._checkpointer is None else self._checkpointer.saved
 
     @property
     def checkpoint_age(self) -> float | None:
-        """For how many seconds there has been no checkpoint, though it was time; None without."""
-        return None if self._recorder is None else self._recorder.age
+        """The seconds since a checkpoint was taken or found unnecessary; None without recovery."""
+        return None if self._checkpointer is None else self._checkpointer.age
 
     @property
     def is_behind(self) -> bool:
-        """Whether it was stopped while it lived through the journal."""
+        """Whether it was stopped while it replayed the journal."""
         return self._is_behind
 
     @property
     def n_read(self) -> int:
-        """How many rows this run has taken in, and not those before it."""
+        """The number of rows that this run has read, without the runs before."""
         return self.summary.n_in - self._n_before
 
     @property
     def n_waiting(self) -> int:
-        """How many batches wait to be written."""
+        """The number of batches that wait to be written."""
         return self._writer.n_waiting
 
     @property
     def lag(self) -> int | None:
-        """How much the source knows to wait unread."""
+        """How much is known to wait unread in the source; None if that is unknown."""
         source = self._reader.source
         return source.lag() if isinstance(source, ReplayableSource) else None
 
     @property
     def n_written(self) -> int:
-        """How many rows are in the output, which after a failure are fewer than were decided."""
+        """The number of rows written; after a failure fewer than were decided."""
         return self._writer.n_written
 
     def stop(self) -> None:
-        """Ask the run to end soon, with what is held still held. May be called by a signal."""
+        """Stop the run soon, without publishing held rows. Safe in a signal handler."""
         if not self._stop.is_set():
             self._stop.set()
-            # A sink that waits for its broker, which may never come back, is given up then.
+            # A broker that a sink waits for may never come back.
             self._patience = threading.Timer(GRACE, self._writer.give_up)
             self._patience.daemon = True
             self._patience.start()
@@ -213,22 +178,22 @@ class Run:
 
     @property
     def is_connected(self) -> bool:
-        """Whether source and sink are reached, as far as they know."""
+        """Whether source and sink are connected, as far as they know."""
         return not (getattr(self._reader.source, "is_away", False) or self._writer.is_away)
 
-    def go(self) -> Summary:
-        """Read everything, publish everything; give the figures."""
+    def execute(self) -> Summary:
+        """Run until the source ends or `stop` is called; return the figures."""
         try:
-            if self._recorder is not None:
-                self._recover(self._recorder)
+            if self._checkpointer is not None:
+                self._recover(self._checkpointer)
             if self._is_behind:
-                # Stopped while it lived through the journal: the checkpoint before still stands.
+                # Stopped during the replay: the last checkpoint remains valid.
                 self.interrupted = True
             else:
                 self._reader.start()
                 self._decide()
-                if self._recorder is not None:
-                    self._checkpoint(self._recorder, is_last=True)
+                if self._checkpointer is not None:
+                    self._checkpoint(self._checkpointer, is_last=True)
         except BaseException:
             self.stop()
             self._close(failed=True)
@@ -238,24 +203,24 @@ class Run:
         return self.summary
 
     def _close(self, *, failed: bool) -> None:
-        """Let the writer finish what was decided; say what is held."""
+        """Let the writer finish what was decided, and trace the held rows."""
         try:
-            if self._recorder is None:
-                if (waiting := self._core.let_go(self._clock())) is not None:
-                    self._writer.leaving(waiting)
+            if self._checkpointer is None:
+                if (waiting := self._core.release_waiting(self._clock())) is not None:
+                    self._writer.write(waiting)
                 rows, payload = self._core.held()
                 if payload is not None:
                     self._writer.held(rows, payload)
-            self._writer.close(self._core.codec.types, failed=failed)
+            self._writer.close(self._reader.types, failed=failed)
         except BaseException:
-            # The first failure is the one to tell.
+            # The first failure is the one to report.
             if not failed:
                 raise
         finally:
             if self._patience is not None:
                 self._patience.cancel()
-            if self._recorder is not None:
-                self._recorder.close()
+            if self._checkpointer is not None:
+                self._checkpointer.close()
 
     def _show(self) -> None:
         # What is decided in time may still wait for a slow sink.
@@ -276,7 +241,7 @@ class Run:
             if item is None:
                 break
             now = self._clock()
-            # Never of the job's seed: who knows that could undo the pseudonyms.
+            # Not from the job's seed: anyone who knows that could undo the pseudonyms.
             secret = secrets.token_bytes(32) if self._core.needs_secret(item) else b""
             self._take_in(item, now, self._note(Read(item.spans, item.at, now, secret)), secret)
             self._show()
@@ -287,11 +252,11 @@ class Run:
             self._leave(self._core.flush(now), before)
 
     def _next(self) -> EncodedChunk | BaseException | None:
-        """The next batch; None at the end, or if the run is to stop. Meanwhile the clock ticks."""
+        """Wait for the next chunk while the clock ticks; None at the end or after a stop."""
         while not self._stop.is_set():
-            if self._recorder is not None and self._recorder.is_due():
-                self._checkpoint(self._recorder, is_last=False)
-            wait = LOOK
+            if self._checkpointer is not None and self._checkpointer.is_due():
+                self._checkpoint(self._checkpointer, is_last=False)
+            wait = POLL
             deadline = self._core.next_deadline if self._ticks else None
             if deadline is not None:
                 now = self._clock()
@@ -317,7 +282,7 @@ class Run:
         *,
         is_replay: bool = False,
     ) -> None:
-        """Decide about a chunk; what depends on it waits until ``before`` has been called."""
+        """Decide about a chunk; ``before`` is called before anything that depends on it."""
         if before is not None and (item.bad or not self._writer.is_open):
             before()
         if item.bad:
@@ -339,77 +304,77 @@ class Run:
         is_replay: bool = False,
     ) -> None:
         if departures is not None:
-            self._writer.leaving(departures, before, is_replay=is_replay)
+            self._writer.write(departures, before, is_replay=is_replay)
 
     def _warn_of_unique(self, payload: dict[str, Any], warn: Callable[[str], None]) -> None:
-        """A kept column with a value of its own in nearly every row tells people apart."""
+        """Warn of kept columns with a different value in nearly every row."""
         for name in self._schema.keep:
             different, n = pc.count_distinct(payload[name]).as_py(), len(payload[name])
             if different > UNIQUE_SHARE * n:
                 warn(
                     f"schema.keep: column {name} has {different:,} different values in "
-                    f"{n:,} rows and is published as it is: it may tell people apart"
+                    f"{n:,} rows and is published as it is: it may identify people"
                 )
 
     # -- recovery --------------------------------------------------------------------------------
 
     def _note(self, entry: Entry) -> Callable[[], None] | None:
-        """Note what is about to be decided; give what makes the note durable."""
-        if self._recorder is None:
+        """Append a journal entry; return a callable that makes it durable."""
+        if self._checkpointer is None:
             return None
-        return functools.partial(self._recorder.sync, self._recorder.note(entry))
+        return functools.partial(self._checkpointer.sync, self._checkpointer.append(entry))
 
-    def _checkpoint(self, recorder: Recorder, *, is_last: bool) -> None:
-        """Take a snapshot here and now; the writer saves it when it has come so far."""
-        if not self._writer.is_open or (is_last and not recorder.has_news):
+    def _checkpoint(self, checkpointer: Checkpointer, *, is_last: bool) -> None:
+        """Take a snapshot now; the writer saves it after all earlier departures."""
+        if not self._writer.is_open or (is_last and not checkpointer.has_news):
             return
-        number = recorder.cut()
+        number = checkpointer.cut()
         facts, arrays, batches = self._core.snapshot()
         facts |= {"position": self._position, "clock": self._clock()}
         bad = self._on_bad.commit() if isinstance(self._on_bad, Quarantine) else {}
 
         def save(seq: int, marks: dict[str, CommitMark]) -> None:
-            told = {"seq": seq, "marks": marks | {"quarantine": bad}}
+            ends = {"seq": seq, "marks": marks | {"quarantine": bad}}
             try:
-                recorder.save(number, facts | told, arrays, batches)
+                checkpointer.save(number, facts | ends, arrays, batches)
             except ResourceError as error:
                 if is_last:
                     raise
-                # The one before still stands, and the journal after it.
+                # The last checkpoint and the journal after it remain valid.
                 event(log, logging.WARNING, "checkpoint failed", error=error)
 
         self._writer.barrier(save)
         if is_last:
             self._writer.drain()
 
-    def _recover(self, recorder: Recorder) -> None:
-        """Go on where the job stood, or start it anew."""
+    def _recover(self, checkpointer: Checkpointer) -> None:
+        """Resume the job from its checkpoint, or start it."""
         assert isinstance(self._on_bad, Quarantine)
-        found = recorder.begin()
+        found = checkpointer.begin()
         if found is None:
             self._writer.check_new()
             self._on_bad.check()
-            recorder.resume()
+            checkpointer.resume()
             facts, arrays, batches = self._core.snapshot()
             assert isinstance(self._reader.source, ReplayableSource)
             begin = self._reader.source.begins_at()
             facts |= {"position": begin, "clock": None, "seq": 0, "marks": {}}
-            recorder.save(0, facts, arrays, batches)
+            checkpointer.save(0, facts, arrays, batches)
             self._writer.resume(0, {})
             self._on_bad.resume({})
             return
-        entries = recorder.entries(found)
-        recorder.resume()
+        entries = checkpointer.entries(found)
+        checkpointer.resume()
         self._restore(found, self._on_bad)
-        self._live_again(entries)
+        self._replay(entries)
         if not self._is_behind:
             self._check_accounts(self._on_bad)
-        event(log, logging.INFO, "went on from a checkpoint", number=found.number)
+        event(log, logging.INFO, "resumed from a checkpoint", number=found.number)
 
     def _restore(self, found: Checkpoint, quarantine: Quarantine) -> None:
         facts = found.facts
         self._core.restore(CoreState(facts, found.arrays, found.batches))
-        self._reader.resume(self._core.latest)
+        self._reader.resume(self._core.encoder())
         self._n_before = self.summary.n_in
         marks = facts["marks"]
         self._writer.resume(facts["seq"], marks)
@@ -420,13 +385,13 @@ class Run:
             self._reader.source.seek(self._position)
         if facts["clock"] is not None:
             self._clock.resume(facts["clock"])
-        # Ticks may come before any chunk does, and what they release is to be written. Last of
-        # all: opening a topic fences off whoever else runs the job.
+        # Ticks may release rows before the first chunk comes. This is the last step: opening a
+        # topic fences off any other process that runs the job.
         if self._core.types is not None:
             self._writer.open(self._core.types)
 
-    def _live_again(self, entries: Iterable[Entry]) -> None:
-        """Do once more what the journal tells; a stop meanwhile leaves all as it was."""
+    def _replay(self, entries: Iterable[Entry]) -> None:
+        """Repeat the entries of the journal; a stop leaves the checkpoint as it was."""
         source = self._reader.source
         assert isinstance(source, ReplayableSource)
         latest = -np.inf
@@ -438,14 +403,14 @@ class Run:
             match entry:
                 case Read(spans, at, now, secret):
                     try:
-                        taken = self._reader.again(source, spans, at)
+                        chunk = self._reader.replay(source, spans, at)
                     except ResourceError:
-                        # Told to stop, a source that waits for a broker gives up.
+                        # When stopped, a source that waits for a broker gives up.
                         if not self._stop.is_set():
                             raise
                         self._is_behind = True
                         return
-                    self._take_in(taken, now, None, secret, is_replay=True)
+                    self._take_in(chunk, now, None, secret, is_replay=True)
                 case Tick(until, now):
                     self._leave(self._core.tick(until, now), None, is_replay=True)
                 case Flush(now):
@@ -456,7 +421,7 @@ class Run:
             self._clock.resume(latest)
 
     def _check_accounts(self, quarantine: Quarantine) -> None:
-        """Refuse if the sinks have more than the checkpoint and the journal account for."""
+        """Raise if the sinks have more than the checkpoint and the journal account for."""
         if self._core.types is None:
             self._writer.check_new()
             quarantine.check()
@@ -465,13 +430,13 @@ class Run:
         if self._writer.n_ahead or quarantine.n_ahead:
             raise CheckpointError(
                 "the output has rows that neither the checkpoint nor the journal accounts for: "
-                "files of the checkpoint folder are missing or of another time. Put them back, or "
-                "start anew with another folder and another output."
+                "files of the checkpoint folder are missing or out of date. Put them back, or "
+                "start again with another folder and another output."
             )
 
 
-def _refuse_forgetful(source: Source, on_bad: object) -> None:
+def _check_resumable(source: Source, on_bad: object) -> None:
     if not isinstance(source, ReplayableSource):
         raise ParameterError("source", "can't be read again, which recovery needs")
     if not isinstance(on_bad, Quarantine):
-        raise ParameterError("on_bad", "can't be gone on with, which recovery needs")
+        raise ParameterError("on_bad", "can't be resumed, which recovery needs")

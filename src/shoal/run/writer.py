@@ -1,4 +1,4 @@
-"""The writing thread of a run: labels, output and trace, beside the thread that decides."""
+"""The writing thread of a run: it labels, writes and traces what the deciding thread decided."""
 
 from __future__ import annotations
 
@@ -12,63 +12,63 @@ import pyarrow as pa
 
 from shoal.arrow.hold import ARRIVED_S, ROW
 from shoal.arrow.order import Departures
-from shoal.arrow.publishing import fitting, publisher_of, subject_type, subjects_in, tracer_of
+from shoal.arrow.publishing import fitting, make_publisher, make_tracer, subject_type, subjects_in
 from shoal.arrow.release import Publish, Publisher, Release
 from shoal.arrow.trace import Tracer, trace_schema
-from shoal.arrow.z.release import CellPublisher
-from shoal.arrow.z.trace import CellTracer, cell_trace_schema
+from shoal.arrow.z.release import ZPublisher
+from shoal.arrow.z.trace import ZTracer, z_trace_schema
 from shoal.engine.kernels.arrays import Ints
 from shoal.io.base import CommitMark, DurableSink, Sink
 from shoal.spec.schema import Schema
 
-__all__ = ["Outlet", "Plain", "Writer"]
+__all__ = ["PlainSinkFactory", "SinkFactory", "Writer"]
 
-#: How many batches may wait to be written.
+#: The most batches that wait to be written.
 QUEUE = 4
-#: After so many seconds without work, what a sink has gathered is handed over.
+#: After this many idle seconds, the sink is flushed.
 IDLE = 0.05
 
 
 @runtime_checkable
-class Outlet(Protocol):
-    """A recipe for a sink: what a run opens when it knows the columns."""
+class SinkFactory(Protocol):
+    """Opens a sink once the columns of the output are known."""
 
     def check(self) -> None:
-        """Refuse if there are rows already: a job that starts anew mustn't add to them."""
+        """Raise if the sink has rows already: a new job must not add to them."""
         ...
 
     def open(self, schema: pa.Schema, mark: CommitMark | None) -> Sink:
-        """Open it: at a mark where a job goes on, or anew."""
+        """Open the sink at a mark to resume from, or a new one if there is no mark."""
         ...
 
 
-class Plain:
-    """An outlet for a sink that is written once, from its beginning."""
+class PlainSinkFactory:
+    """Opens a sink that is written once, from its beginning."""
 
     def __init__(self, opener: Callable[[pa.Schema], Sink]) -> None:
         self._opener = opener
 
     def check(self) -> None:
-        """Refuse nothing: what is there is overwritten."""
+        """Accept any state: existing rows are overwritten."""
 
     def open(self, schema: pa.Schema, mark: CommitMark | None) -> Sink:
-        """Open it."""
+        """Open the sink; a mark is ignored."""
         return self._opener(schema)
 
 
 class Writer:
-    """Take what leaves, in order, and write it in a thread of its own.
+    """Write departures in their order, in a thread of its own.
 
     Parameters
     ----------
     schema, publish
         The columns, and how a release looks.
-    outlet, trace
-        Opened once with the columns of the output and of the trace, when they are known.
+    output, trace
+        Open the sinks of the output and of the trace, once their columns are known.
     on_release
-        Called with each release after it was written, in the writing thread.
+        Called in the writing thread with each release that was written.
     with_gaps
-        Whether what is missing of a row stays missing in the output.
+        Whether missing values stay missing in the output.
     per_value
         Whether each value is decided and traced on its own (`Policy.per_value`).
     """
@@ -77,8 +77,8 @@ class Writer:
         self,
         schema: Schema,
         publish: Publish,
-        outlet: Outlet,
-        trace: Outlet | None,
+        output: SinkFactory,
+        trace: SinkFactory | None,
         on_release: Callable[[Release], None] | None,
         *,
         with_gaps: bool = False,
@@ -86,31 +86,31 @@ class Writer:
     ) -> None:
         self._schema, self._publish, self._with_gaps = schema, publish, with_gaps
         self._per_value = per_value
-        self._outlet, self._trace = outlet, trace
-        #: Where the output and its sinks stand, for a run that goes on.
+        self._output, self._trace = output, trace
+        # Where a resumed run continues: the next row of the output, and the marks of the sinks.
         self._seq = 0
         self._marks: dict[str, CommitMark] | None = None
         self._on_release = on_release
         self._tasks: queue.Queue[Callable[[], None] | None] = queue.Queue(QUEUE)
         self._failure: BaseException | None = None
-        self._publisher: Publisher | CellPublisher | None = None
+        self._publisher: Publisher | ZPublisher | None = None
         self._sink: Sink | None = None
         self._lines: Sink | None = None
-        self._tracer: Tracer | CellTracer | None = None
-        #: How many rows the sink has taken without complaint.
+        self._tracer: Tracer | ZTracer | None = None
+        #: The number of rows that the sink has accepted.
         self.n_written = 0
         self._clock: Callable[[], float] | None = None
         self._patience = np.inf
-        #: How many rows were decided in time and handed over too late. It only grows, so that it
-        #: can be read while it is counted.
+        #: The number of rows decided in time but written too late. It only grows, so that another
+        #: thread can read it.
         self.n_late = 0
         self._thread = threading.Thread(target=self._work, name="shoal-writer", daemon=True)
 
     def open(self, types: pa.Schema) -> None:
-        """Open output and trace, once, when the types of the payload are known."""
+        """Open output and trace when the types of the payload are known; do nothing if open."""
         if self._publisher is not None:
             return
-        self._publisher = publisher_of(
+        self._publisher = make_publisher(
             self._schema, self._publish, types,
             first=self._seq, with_gaps=self._with_gaps, per_value=self._per_value,
         )  # fmt: skip
@@ -118,26 +118,28 @@ class Writer:
         if self._trace is not None:
             subject = subject_type(self._schema, types)
             mark = None if marks is None else marks.get("trace", {})
-            columns = cell_trace_schema if self._per_value else trace_schema
+            columns = z_trace_schema if self._per_value else trace_schema
             self._lines = self._trace.open(columns(subject), mark)
-            self._tracer = tracer_of(self._schema, self._lines, subject, per_value=self._per_value)
+            self._tracer = make_tracer(
+                self._schema, self._lines, subject, per_value=self._per_value
+            )
         mark = None if marks is None else marks.get("output", {})
-        self._sink = self._outlet.open(self._publisher.schema, mark)
+        self._sink = self._output.open(self._publisher.schema, mark)
         self._sink.flush()
         self._thread.start()
 
     @property
     def n_waiting(self) -> int:
-        """How many tasks wait."""
+        """The number of waiting tasks."""
         return self._tasks.qsize()
 
     @property
     def is_away(self) -> bool:
-        """Whether the sink knows that it doesn't reach where it writes to."""
+        """Whether the sink reports that it can't reach its destination."""
         return bool(getattr(self._sink, "is_away", False))
 
     def give_up(self) -> None:
-        """Let a sink that waits for somebody else end its waiting, by an error."""
+        """Make a sink that waits for its broker give up with an error."""
         stop = getattr(self._sink, "stop", None)
         if stop is not None:
             stop()
@@ -148,41 +150,41 @@ class Writer:
         return self._publisher is not None
 
     def check_new(self) -> None:
-        """Refuse to start a job anew whose outlets have rows already."""
-        for outlet in (self._outlet, self._trace):
-            if outlet is not None:
-                outlet.check()
+        """Raise if the output or the trace of a new job has rows already."""
+        for factory in (self._output, self._trace):
+            if factory is not None:
+                factory.check()
 
     def resume(self, seq: int, marks: dict[str, CommitMark]) -> None:
-        """Go on with row ``seq`` of the output, the sinks being at their marks; before `open`."""
+        """Continue with row ``seq`` of the output and the sinks at their marks; before `open`."""
         self._seq, self._marks = seq, marks
 
-    def leaving(
+    def write(
         self,
         departures: Departures,
         before: Callable[[], None] | None = None,
         *,
         is_replay: bool = False,
     ) -> None:
-        """Rows leave, after ``before`` has been called in the writing thread."""
+        """Write departures, after calling ``before`` in the writing thread."""
         self._put(lambda: self._write(departures, is_replay=is_replay), before)
 
-    def keep_time(self, clock: Callable[[], float], patience: float) -> None:
-        """Count rows that were decided in time, but are handed over after so many seconds."""
+    def count_late(self, clock: Callable[[], float], patience: float) -> None:
+        """Count rows that are written more than ``patience`` seconds after their arrival."""
         self._clock, self._patience = clock, patience
 
     def barrier(self, then: Callable[[int, dict[str, CommitMark]], None]) -> None:
-        """Once all that was put before is written and durable, call with seq and marks."""
-        self._put(lambda: then(self._place(), self._commit()))
+        """Call ``then`` with seq and marks once all earlier tasks are written and durable."""
+        self._put(lambda: then(self._next_seq(), self._commit()))
 
     def drain(self) -> None:
-        """Wait until all tasks are done; raise what went wrong."""
+        """Wait until all tasks are done; raise the failure of the thread, if any."""
         self._tasks.join()
         self.check()
 
     @property
     def n_ahead(self) -> int:
-        """How much the sinks have of what they haven't been given, when all tasks are done."""
+        """How much the sinks hold beyond what was written to them, after all tasks."""
         self.drain()
         sinks = (self._sink, self._lines)
         return sum(sink.n_ahead for sink in sinks if isinstance(sink, DurableSink))
@@ -193,17 +195,17 @@ class Writer:
         subjects: Sequence[Any],
         before: Callable[[], None] | None = None,
     ) -> None:
-        """Rows that couldn't be used, for the trace."""
+        """Trace rows that couldn't be used."""
         tracer = self._tracer
         if tracer is not None:
             kind = tracer.subject
-            # A subject that doesn't fit its column is told as missing, which it is.
+            # A subject that doesn't fit the type of its column is traced as missing.
             values = [fitting(subject, kind) for subject in subjects]
             lines = pa.array(values, kind)
             self._put(lambda: tracer.quarantined(np.array(rows), lines), before)
 
     def held(self, rows: Ints, payload: pa.RecordBatch) -> None:
-        """Rows that are still held when the run ends early, for the trace."""
+        """Trace rows that are still held when the run ends early."""
         tracer = self._tracer
         # What is published one by one is never held.
         if isinstance(tracer, Tracer):
@@ -212,13 +214,13 @@ class Writer:
             self._put(lambda: tracer.held(inputs, subjects, rows, arrived_s))
 
     def check(self) -> None:
-        """Raise what the writing thread failed with."""
+        """Raise the failure of the writing thread, if any."""
         if self._failure is not None:
             raise self._failure
 
     def close(self, types: pa.Schema, *, failed: bool = False) -> None:
-        """Write all that is left and finish both files; after a failure, what can go on stays."""
-        # What will be gone on with is made when there is something to write, and noted before.
+        """Write what is left and close both sinks; after a failure, abandon durable ones."""
+        # A resumable output is created only when there is something to write, noted before.
         if not failed and self._marks is None:
             try:
                 self.open(types)
@@ -239,13 +241,13 @@ class Writer:
         self.check()
 
     def _put(self, task: Callable[[], None], before: Callable[[], None] | None = None) -> None:
-        def in_turn() -> None:
+        def run_task() -> None:
             if before is not None:
                 before()
             task()
 
-        # A thread that has failed goes on taking tasks, so this never waits for ever.
-        self._tasks.put(in_turn)
+        # A failed thread still takes tasks, so this never blocks forever.
+        self._tasks.put(run_task)
 
     def _work(self) -> None:
         while True:
@@ -271,7 +273,7 @@ class Writer:
         assert self._sink is not None
         self._sink.flush()
 
-    def _place(self) -> int:
+    def _next_seq(self) -> int:
         return self._seq if self._publisher is None else self._publisher.upcoming
 
     def _commit(self) -> dict[str, CommitMark]:

@@ -26,7 +26,7 @@ from shoal.events import event
 from shoal.metrics import Summary
 from shoal.run.clock import Clock, steady
 from shoal.run.core import summary_of
-from shoal.run.recovery import Saved
+from shoal.run.recovery import SavedCheckpoint
 from shoal.spark.columns import ROW, SHARD, TICK, order_column
 from shoal.spark.failures import retold
 from shoal.spark.ledger import Done, Ledger, Plan, Turn
@@ -118,7 +118,7 @@ class Driver:
         #: The figures of the whole job, and how many rows are in its output.
         self.summary, self.n_written = summary_of(recipe.schema, recipe.policy), 0
         #: The states of all shards after the last turn, as far as this driver knows.
-        self.saved: Saved | None = None
+        self.saved: SavedCheckpoint | None = None
         if (last := ledger.last_done) is not None:
             done = ledger.done(last)
             self._clock.resume(done.at)
@@ -274,7 +274,7 @@ class Driver:
         else:
             some = self._sample.select(*columns, F.rand(SAMPLE_SEED).alias(SHARD)).orderBy(SHARD)
         found = some.limit(SAMPLE).drop(SHARD).toArrow()
-        codec = recipe.core(bytes(32)).codec
+        codec = recipe.codec()
         if self._sample is None:
             found = found.cast(recipe.columns)
         values = [codec.encode(batch).codes.values for batch in found.to_batches()]
@@ -370,7 +370,7 @@ class Driver:
             drop_unfinished(recipe.quarantine, turn)
         self.summary, self.n_written = total, done.n_out
         n_bytes, seconds = sum(s["n_bytes"] for s in figures), self._clock() - turn.at
-        self.saved = Saved(turn.number, n_bytes, self._clock(), seconds)
+        self.saved = SavedCheckpoint(turn.number, n_bytes, self._clock(), seconds)
         self._took = seconds
         event(log, logging.INFO, "turn done", number=turn.number, rows_in=total.n_in)
         if self._watch is not None:

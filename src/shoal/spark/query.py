@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.metrics import Summary
-from shoal.run.recovery import Saved
+from shoal.run.recovery import SavedCheckpoint
 from shoal.run.state.seal import Seal
 from shoal.spark.columns import CORRUPT, TICK, order_column
 from shoal.spark.driver import Driver, StoppedError, Write
@@ -81,8 +81,8 @@ def publish(
             "must be a streaming DataFrame",
             fix="Read it with spark.readStream; for a table that is complete, use `shoal run`",
         )
-    if job.publish.pseudonym is not None and trace is not None:
-        raise ParameterError("trace", "would undo the pseudonyms", fix="Leave one of the two out")
+    if trace is not None:
+        job.publish.check_trace()
     names = [*job.schema.columns, *([CORRUPT] if CORRUPT in stream_df.columns else [])]
     ordered = with_order(stream_df, names, order)
     rows = ordered.stream
@@ -170,10 +170,10 @@ class Publishing:
         """The figures of the whole job after the last turn."""
         return self._driver.summary
 
-    # What observers see beside the figures; see `shoal.cli.run.monitor.Seen`.
+    # What observers see beside the figures; see `shoal.cli.run.monitor.Observed`.
 
     @property
-    def saved(self) -> Saved | None:
+    def saved(self) -> SavedCheckpoint | None:
         """The states of all shards after the last turn."""
         return self._driver.saved
 

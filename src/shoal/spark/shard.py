@@ -14,7 +14,6 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from shoal.run.core import CoreState, RunCore
-from shoal.run.intake import Intake
 from shoal.run.state.versions import Versions
 from shoal.spark.columns import SHARD
 from shoal.spark.failures import quietly
@@ -102,21 +101,19 @@ class Shard:
     ) -> Iterator[pa.RecordBatch]:
         """All that happens in a turn, one thing after the other: give what is published."""
         recipe = self._recipe
-        policy = recipe.policy
-        intake = Intake(core.codec, recipe.schema, policy.lateness, policy.ahead)
         if turn.latest is not None and turn.latest > core.latest:
             # Time goes on in places where nobody is seen, too.
             core.latest = turn.latest
             if not recipe.by_wall:
                 yield from shard_io.leaving(core.tick(turn.latest, turn.at))
-        intake.latest = core.latest
+        encoder = core.encoder()
         for batch in batches:
-            taken = intake.take(shard_io.chunk(batch), turn.at)
-            if taken.bad:
-                shard_io.quarantine(taken.bad, taken.bad_subjects)
+            chunk = encoder.encode(shard_io.chunk(batch), turn.at)
+            if chunk.bad:
+                shard_io.quarantine(chunk.bad, chunk.bad_subjects)
             # One for the whole turn, however Spark cuts its rows: a period makes its own key of it.
-            secret = bytes.fromhex(turn.secret) if core.needs_secret(taken) else b""
-            yield from shard_io.leaving(core.take_in(taken, turn.at, secret))
+            secret = bytes.fromhex(turn.secret) if core.needs_secret(chunk) else b""
+            yield from shard_io.leaving(core.take_in(chunk, turn.at, secret))
         if recipe.by_wall:
             deadline = core.next_deadline
             if deadline is not None and turn.until >= deadline:

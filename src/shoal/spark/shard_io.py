@@ -14,7 +14,7 @@ import pyarrow as pa
 from shoal.arrow.hold import ARRIVED_S
 from shoal.arrow.hold import ROW as HELD_ROW
 from shoal.arrow.order import Departures
-from shoal.arrow.publishing import fitting, subject_type, subjects_in, tracer_of
+from shoal.arrow.publishing import fitting, make_tracer, subject_type, subjects_in
 from shoal.errors import DataError
 from shoal.io.base import BadRow, Chunk
 from shoal.io.files.atomic import atomic_write, rename_synced
@@ -46,7 +46,7 @@ class ShardIO:
         self._lines: list[pa.RecordBatch] = []
         self._tracer = None
         if recipe.traced:
-            self._tracer = tracer_of(
+            self._tracer = make_tracer(
                 recipe.schema,
                 self,
                 subject_type(recipe.schema, recipe.types),

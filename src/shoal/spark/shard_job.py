@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from shoal.arrow.publishing import publisher_of
+from shoal.arrow.codec import Codec
+from shoal.arrow.publishing import make_publisher
 from shoal.arrow.release import Publish, Publisher
-from shoal.arrow.z.release import CellPublisher
+from shoal.arrow.z.release import ZPublisher
 from shoal.engine.base import Anonymizer
 from shoal.errors import CheckpointError
 from shoal.run.core import RunCore
 from shoal.run.decision_code import decision_digest
+from shoal.run.encoder import codec_for
 from shoal.run.state.seal import Seal
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
@@ -79,7 +81,11 @@ class ShardJob:
     @cached_property
     def types(self) -> pa.Schema:
         """The types of the payload, which follow from those of the columns."""
-        return self.core(bytes(32)).codec.types
+        codec = self.codec()
+        codec.encode(
+            pa.RecordBatch.from_pylist([], schema=self.columns).select(self.schema.columns)
+        )
+        return codec.types
 
     @property
     def public(self) -> pa.Schema:
@@ -88,18 +94,21 @@ class ShardJob:
 
     def core(self, seed: bytes) -> RunCore:
         """A new core, whose types are bound."""
-        core = RunCore(
-            self.schema, self.policy, self.anonymizer, self.publish, seed,
-            by_clock=self.by_wall, with_subject=self.traced,
-        )  # fmt: skip
         # Every shard publishes in the same types, whatever its first row is like.
-        empty = pa.RecordBatch.from_pylist([], schema=self.columns)
-        core.codec.encode(empty.select(self.schema.columns))
-        return core
+        return RunCore(
+            self.schema, self.policy, self.anonymizer, self.publish, seed,
+            by_clock=self.by_wall, with_subject=self.traced, types=self.types,
+        )  # fmt: skip
 
-    def publisher(self) -> Publisher | CellPublisher:
+    def codec(self) -> Codec:
+        """Return a codec for values alone: its key is no secret."""
+        return codec_for(
+            self.schema, self.policy, self.publish, key=bytes(8), with_subject=self.traced
+        )
+
+    def publisher(self) -> Publisher | ZPublisher:
         """What makes releases."""
-        return publisher_of(
+        return make_publisher(
             self.schema, self.publish, self.types,
             with_gaps=self.policy.missing == "maybe", per_value=self.policy.per_value,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The codec where values are published one by one: cells, times that are told, names."""
+"""The codec under z-anonymity: keys, published times, names."""
 
 from __future__ import annotations
 
@@ -60,12 +60,14 @@ def test_bad_rows_leave_no_cells():
     ]  # fmt: skip
 
 
-def test_a_codec_goes_on_with_the_key_of_another():
+def test_a_codec_continues_another_one_with_its_key():
     one, other = codec(named=True), Codec(SCHEMA, key=bytes(8), per_value=True, named=True)
     before = one.encode(batch()).codes
     assert not set(before.keys.flat) & set(other.encode(batch()).codes.keys.flat)
-    other.restore(3, one.key, one.types)
-    after = other.encode(batch()).codes
+    next_one = codec(named=True, n_rows=one.n_rows, types=one.types)
+    after = next_one.encode(batch()).codes
+    assert next_one.n_rows == 2 * one.n_rows
+    assert next_one.types == one.types
     assert (after.keys == before.keys).all()
     assert (after.subjects == before.subjects).all()
 
@@ -96,7 +98,7 @@ TIMES = [
 
 
 @pytest.mark.parametrize(("column", "step", "kind", "expected"), TIMES)
-def test_a_published_time_is_rounded_down_whatever_it_is_told_in(column, step, kind, expected):
+def test_a_published_time_is_rounded_down_whatever_its_type(column, step, kind, expected):
     made = codec(time_step=step)
     told = made.encode(batch(at=column)).payload["at"]
     assert told.type == made.types.field("at").type == kind
@@ -125,7 +127,7 @@ def test_a_time_beyond_all_calendars_is_bad_where_it_has_to_be_a_moment(time):
     assert np.isfinite(later.codes.times).all()
 
 
-def test_the_subject_for_a_trace_is_told_in_words():
+def test_the_subject_for_a_trace_is_text():
     told = codec(with_subject=True).encode(batch(who=[b"\x00", b"\x01", b"\x00"])).payload["who"]
     assert told.to_pylist() == ["00", "01", "00"]
 

@@ -12,7 +12,7 @@ from shoal.arrow.ladders import Ladders
 from shoal.arrow.order import Departures
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
-from shoal.arrow.z.release import CellPublisher, _used
+from shoal.arrow.z.release import ZPublisher, _used
 from shoal.errors import JobError
 from shoal.spec.hierarchy import Range
 from shoal.spec.ladder import Open, Path
@@ -50,8 +50,8 @@ def departures(levels: list[list[int]], rows: dict[str, Any] = ROWS) -> Departur
     )  # fmt: skip
 
 
-def publisher(payload: pa.Schema = PAYLOAD, *, first: int = 0, **how: Any) -> CellPublisher:
-    return CellPublisher(SCHEMA, Publish(**how), payload, first=first)
+def publisher(payload: pa.Schema = PAYLOAD, *, first: int = 0, **how: Any) -> ZPublisher:
+    return ZPublisher(SCHEMA, Publish(**how), payload, first=first)
 
 
 def test_each_value_is_published_at_its_rung_or_not_at_all():
@@ -103,7 +103,7 @@ def test_a_dictionary_has_each_label_once_and_those_alone_that_are_published():
     assert page.dictionary.to_pylist() == []
 
 
-def test_places_go_on_from_release_to_release_and_from_run_to_run():
+def test_places_continue_from_release_to_release_and_from_run_to_run():
     makes = publisher(first=7)
     first, seq = makes.release(departures([[0, 0], [-1, -1]]))
     assert (first.first, seq.tolist(), makes.upcoming) == (7, [7, -1], 8)

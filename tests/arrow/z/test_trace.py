@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.arrow.order import Departures
-from shoal.arrow.z.trace import CellTracer, cell_trace_schema
+from shoal.arrow.z.trace import ZTracer, z_trace_schema
 from shoal.spec.ladder import Open, Path
 from shoal.spec.schema import Quasi, Schema
 from tests.world import Kept
@@ -18,9 +18,9 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def tracer_of() -> tuple[CellTracer, Kept]:
-    lines = Kept(cell_trace_schema(pa.string()))
-    return CellTracer(lines, pa.string(), SCHEMA), lines
+def tracer_of() -> tuple[ZTracer, Kept]:
+    lines = Kept(z_trace_schema(pa.string()))
+    return ZTracer(lines, pa.string(), SCHEMA), lines
 
 
 def test_a_line_for_each_cell():

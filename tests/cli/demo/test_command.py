@@ -9,8 +9,8 @@ import pytest
 from shoal.audit import Report, Verdict
 from shoal.cli.demo import command as demo_module
 from shoal.cli.demo.scene import Card, Figures, Followed, Scene
-from shoal.cli.demo.stream import CHUNKS_PER_SECOND, MOST_AT_ONCE, Paced, stream
-from shoal.cli.demo.words import tell
+from shoal.cli.demo.stream import CHUNKS_PER_SECOND, MOST_AT_ONCE, PacedSource, make_stream
+from shoal.cli.demo.text import print_ending
 from shoal.errors import ParameterError
 from shoal.metrics import Summary
 
@@ -49,7 +49,7 @@ def test_plain_lines_then_the_verdict():
 
 
 def test_no_subject_is_printed():
-    schema, table = stream(1.0, rate=60, seed=1)
+    schema, table = make_stream(1.0, rate=60, seed=1)
     assert all(SUBJECT.match(person) for person in table[schema.subject].to_pylist())
     _, out, err = run("from shoal.cli.demo.command import demo; demo(1.0, k=2, rate=60, seed=1)")
     assert "came in as" in out
@@ -105,7 +105,7 @@ def test_importing_the_command_loads_nothing_heavy():
 @pytest.mark.parametrize(("seconds", "rate"), [(0, 10), (float("nan"), 10), (1e9, 10), (1, 0)])
 def test_what_makes_no_demo_is_refused(seconds: float, rate: int):
     with pytest.raises(ParameterError, match=r"demo\."):
-        stream(seconds, rate, seed=1)
+        make_stream(seconds, rate, seed=1)
 
 
 class Terminal:
@@ -145,9 +145,9 @@ class Clock:
 
 
 def test_a_paced_source_gives_all_rows_in_their_time():
-    _, table = stream(0.5, rate=100, seed=1)
+    _, table = make_stream(0.5, rate=100, seed=1)
     told: list[tuple[int, int]] = []
-    source = Paced(
+    source = PacedSource(
         table, 100, 0.5, lambda batch, first: told.append((first, batch.num_rows)), Clock(0.1)
     )
     chunks = list(source)
@@ -157,26 +157,26 @@ def test_a_paced_source_gives_all_rows_in_their_time():
 
 
 def test_after_a_hitch_a_paced_source_doesnt_make_up_for_all_of_it():
-    _, table = stream(3.0, rate=90, seed=1)
-    chunks = list(Paced(table, 90, 3.0, clock=Clock(1.0)))
+    _, table = make_stream(3.0, rate=90, seed=1)
+    chunks = list(PacedSource(table, 90, 3.0, clock=Clock(1.0)))
     assert [len(chunk.rows) for chunk in chunks] == [MOST_AT_ONCE * 90 // CHUNKS_PER_SECOND] * 3
 
 
 def test_a_closed_source_gives_nothing_more():
-    _, table = stream(3.0, rate=90, seed=1)
-    source = Paced(table, 90, 3.0, clock=Clock(0.1))
+    _, table = make_stream(3.0, rate=90, seed=1)
+    source = PacedSource(table, 90, 3.0, clock=Clock(0.1))
     chunks = iter(source)
     next(chunks)
     source.close()
     assert list(chunks) == []
 
 
-def test_the_end_tells_what_became_of_one_person(capsys):
+def test_the_end_shows_one_person_as_an_example(capsys):
     box = ("[30, 40]", "Male", "Alone", "Working")
     card = Card(4, box, ("Asthma", "Eczema", "Gout", "Shingles", "Stroke"), 6, (1,), 0.0)
     followed = Followed(1, ("33", "Male", "Divorced", "Cook", "Gout"), 4, 0.0)
     report = Report([Verdict("delay", "unverifiable", "no trace " * 20)], 3)
-    tell(Summary(), (followed, card), report, in_colour=False)
+    print_ending(Summary(), (followed, card), report, in_colour=False)
     out = capsys.readouterr().out
     assert "came in as   33, Male, Divorced, Cook: Gout" in out
     assert "went out as  [30, 40], Male, Alone, Working" in out
@@ -186,10 +186,10 @@ def test_the_end_tells_what_became_of_one_person(capsys):
 
 
 def test_a_line_has_the_figures():
-    from shoal.cli.demo.words import line
+    from shoal.cli.demo.text import progress_line
 
     scene = Scene(3.2, Figures(6000, 4500, 0, 1500, 120, 20, 0.214, 900.0))
-    assert line(scene) == (
+    assert progress_line(scene) == (
         "  3 s: 6,000 rows in, 4,500 published in 120 groups, 1,500 held; "
         "loss 21 %, smallest group 20 people"
     )

@@ -4,7 +4,7 @@ import pytest
 from shoal.arrow.release import Release
 from shoal.arrow.trace import trace_schema
 from shoal.cli.demo.scene import FOLLOWED_PER_SECOND, POINTS_PER_SECOND, Watcher
-from shoal.cli.demo.stream import stream
+from shoal.cli.demo.stream import make_stream
 from shoal.metrics import Summary
 
 EVERY = 4
@@ -26,7 +26,7 @@ def clock():
 @pytest.fixture
 def watcher(clock):
     """It follows rows 0, 4, 8 … of twelve, which came in two batches."""
-    schema, table = stream(1.0, rate=12, seed=3)
+    schema, table = make_stream(1.0, rate=12, seed=3)
     watcher = Watcher(schema, EVERY * FOLLOWED_PER_SECOND, clock)
     batch = table.to_batches()[0]
     watcher.came(batch.slice(0, 5), 0)
@@ -35,7 +35,7 @@ def watcher(clock):
 
 
 def leave(watcher, rows, subjects, outcomes, groups, first=0):
-    """Let rows leave, as the writing thread tells it."""
+    """Let rows leave, as the writing thread reports it."""
     n = len(rows)
     out = [outcome != "suppressed" for outcome in outcomes]
     seq = [first + sum(out[:i]) if out[i] else None for i in range(n)]
@@ -57,7 +57,7 @@ def leave(watcher, rows, subjects, outcomes, groups, first=0):
 def test_every_so_many_rows_one_is_followed(watcher):
     came = watcher.scene().came
     assert [followed.number for followed in came] == [1, 2, 3]
-    _, table = stream(1.0, rate=12, seed=3)
+    _, table = make_stream(1.0, rate=12, seed=3)
     fourth = table.select([*BOX, "diagnosis"]).slice(4, 1).to_pylist()[0]
     assert came[1].values == tuple(str(value) for value in fourth.values())
     assert all(followed.decided_at is None for followed in came)
@@ -85,7 +85,7 @@ def test_a_row_that_joins_in_the_same_release_isnt_counted_with_the_group(watche
     assert card.sensitive == ("D4", "D5")
 
 
-def test_a_reuse_tells_no_company(watcher):
+def test_a_reuse_shows_no_company(watcher):
     leave(watcher, [8], ["a"], ["reuse"], [2], first=30)
     (card,) = watcher.scene().cards
     assert (card.n_subjects, card.sensitive) == (None, ())

@@ -33,7 +33,7 @@ def test_nothing_is_overwritten_unless_forced(tmp_path, monkeypatch, capfd):
     data, job = write(sample(200), tmp_path / "data.csv"), tmp_path / "job.toml"
     job.write_text("mine")
     assert shoal(monkeypatch, "init", data, "-o", job) == 2
-    assert f"{job} would be overwritten. Say --force" in capfd.readouterr().err
+    assert f"{job} would be overwritten. Use --force" in capfd.readouterr().err
     assert job.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir() if path not in (data, job)] == []
     assert shoal(monkeypatch, "init", data, "-o", job, "--force") == 0
@@ -51,7 +51,7 @@ def test_data_that_can_not_be_drafted_from(tmp_path, monkeypatch, capfd):
     job = tmp_path / "job.toml"
     empty = write(sample(1).slice(0, 0), tmp_path / "empty.csv")
     assert shoal(monkeypatch, "init", empty, "-o", job) == 4
-    assert "has no rows to look at" in capfd.readouterr().err
+    assert "has no rows" in capfd.readouterr().err
     assert shoal(monkeypatch, "init", tmp_path / "gone.csv", "-o", job) == 4
     data = write(sample(100), tmp_path / "data.csv")
     assert shoal(monkeypatch, "init", data, "-o", tmp_path / "no" / "job.toml") == 4

@@ -169,10 +169,10 @@ def test_gaps_are_counted():
     assert job["policy"]["missing"] == "extended"
     text = "\n".join(result.warnings)
     assert '"age" has no value in 1 of 60 rows of the sample: these count as any value' in text
-    assert '"age" has a word for missing in 1 of 60 rows of the sample: these go to' in text
+    assert '"age" has a text for missing in 1 of 60 rows of the sample: these go to' in text
     assert '"city" has no value in 15 of 60 rows' in text
-    assert '"city" has a word for missing in 15 of 60 rows of the sample: these are taken' in text
-    assert '"city" has values with blanks at their ends' in text
+    assert '"city" has a text for missing in 15 of 60 rows of the sample: these are taken' in text
+    assert '"city" has values with spaces at their ends' in text
 
 
 def test_the_draft_says_what_missing_means_only_where_something_is():

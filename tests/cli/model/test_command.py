@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.cli.model.words import chart, choice_lines
+from shoal.cli.model.text import chart, choice_lines
 from shoal.models.z import Bounds, Choice, Estimate, Point, Scenario, exact, poisson_events
 from tests.world import people, shoal, write, write_job
 
@@ -18,7 +18,7 @@ CANARY = "sensitive-value-of-somebody"
 
 @pytest.fixture
 def model(monkeypatch, capfd):
-    """Run the command; give its exit code and what it says."""
+    """Run the command; return its exit code and its output."""
 
     def run(*words):
         code = shoal(monkeypatch, "model", "z", *words)
@@ -30,7 +30,7 @@ def model(monkeypatch, capfd):
 
 @pytest.fixture
 def found(model):
-    """Run the command; give what it tells programs."""
+    """Run the command; return its JSON output."""
 
     def run(*words):
         code, out, err = model(*words, "--json")
@@ -130,9 +130,9 @@ def test_a_picture(model, tmp_path):
         (["--users", "9" * 12, "--simulate"], "--simulate: makes at most 20,000,000 events"),
         (["--rate", "-1"], "--rate: must be a finite number of at least 0; got -1"),
         (["--exponent", "inf"], "--exponent: must be a finite"),
-        (["--subject", "who"], "--subject: is about data. Name a file with --data"),
-        (["--window-rows", "5"], "--window-rows: is about data"),
-        (["--from", "csv"], "--from: is about data"),
+        (["--subject", "who"], "--subject: needs data. Name a file with --data"),
+        (["--window-rows", "5"], "--window-rows: needs data"),
+        (["--from", "csv"], "--from: needs data"),
         (["--z", "0"], "'--z'"),
         (["--k", "0"], "'--k'"),
         (["--zz", "3"], "--zz"),
@@ -142,7 +142,7 @@ def test_a_picture(model, tmp_path):
         (["--data", "x.csv", "--subject", "who"], "--attribute: must be named"),
     ],
 )
-def test_wrong_usage_is_told(model, words, told):
+def test_wrong_usage_is_reported(model, words, told):
     code, out, err = model(*words)
     assert (code, out) == (2, "")
     assert told in " ".join(err.split())
@@ -259,7 +259,7 @@ def test_what_is_missing_exposes_nothing(found, tmp_path):
     assert (told["n_rows"], told["n_bad"], told["n_events"]) == (6, 3, 2)
 
 
-def test_rows_out_of_order_are_sorted_and_told(found, model, tmp_path):
+def test_rows_out_of_order_are_sorted_and_reported(found, model, tmp_path):
     table = visits()
     mixed = table.take(np.random.default_rng(1).permutation(len(table)))
     words = (*TIMED, "--window", 12)
@@ -273,7 +273,7 @@ def test_the_sample_is_bounded_and_said(found, model, tmp_path):
     told = found("--data", data, *TIMED, "--window", 2, "--rows", 150)
     assert (told["n_rows"], told["is_whole"]) == (150, False)
     _, _, err = model("--data", data, *TIMED, "--window", 2, "--rows", 150)
-    assert "150 rows, 150 events, the first ones: --rows 150 bounds the sample" in err
+    assert "150 rows, 150 events, the first ones (--rows 150)" in err
 
 
 def test_bytes_and_numbers_are_values_too(found, tmp_path):
@@ -287,11 +287,11 @@ def test_bytes_and_numbers_are_values_too(found, tmp_path):
         assert found("--data", data, *words)["windows"][0]["n_attributes"] == 5
 
 
-def test_where_no_z_helps_it_is_told(model, tmp_path):
+def test_where_no_z_helps_it_is_reported(model, tmp_path):
     data = write(visits(n_subjects=5), tmp_path / "visits.csv")
     code, out, err = model("--data", data, *TIMED, "--window", 12, "--k", 9)
     assert code == 0
-    assert "no z gives 90.0 % and publishes anything" in err
+    assert "no z reaches 90.0 % and publishes anything" in err
     assert "since nothing is published" in out
 
 
@@ -300,7 +300,7 @@ def test_very_many_people(found):
     assert told["probability"] == {"lower": 1.0, "upper": 1.0}
 
 
-def test_where_nothing_is_told_there_is_no_minus(model):
+def test_where_nothing_is_revealed_there_is_no_minus(model):
     _, out, _ = model("--rate", 0)
     assert "a published set tells 0.00 nats, as much as an exposed one" in out
     assert "-0" not in out
@@ -342,7 +342,7 @@ def test_data_without_a_value_after_the_first_window_isnt_counted(found, model, 
     ],
 )
 @pytest.mark.parametrize("window", [(), ("--window", "1")])
-def test_odd_times_are_told(model, tmp_path, at, told, window):
+def test_odd_times_are_reported(model, tmp_path, at, told, window):
     data = write(gappy(["x", "y"] * 3, at), tmp_path / "odd.parquet")
     assert told in model("--data", data, *TIMED, *window)[2]
 
@@ -350,14 +350,14 @@ def test_odd_times_are_told(model, tmp_path, at, told, window):
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        ((*NAMES, "--window", 12), 2, "no column tells the time. Name one with --time"),
+        ((*NAMES, "--window", 12), 2, "there is no column of the time. Name one with --time"),
         ((*TIMED, "--window", 9999), 2, "window: is longer than the sample"),
         (("--subject", "whom", "--attribute", "what"), 2, "Did you mean 'who'?"),
         (("--subject", "who", "--attribute", "why"), 2, "column why: isn't in the input"),
-        ((*NAMES, "--time", "what", "--window", 3), 4, "no row to look at"),
+        ((*NAMES, "--time", "what", "--window", 3), 4, "has no row with a subject"),
     ],
 )
-def test_wrong_data_are_told(model, tmp_path, words, code, told):
+def test_wrong_data_are_reported(model, tmp_path, words, code, told):
     data = write(visits(), tmp_path / "visits.csv")
     found, out, err = model("--data", data, *words)
     assert (found, out) == (code, "")
@@ -365,7 +365,7 @@ def test_wrong_data_are_told(model, tmp_path, words, code, told):
     assert CANARY not in err
 
 
-def test_a_job_without_a_subject_is_told(model, tmp_path):
+def test_a_job_without_a_subject_is_reported(model, tmp_path):
     schema = "subject = { each_row = true }\n[schema.quasi]\ntown = { hierarchy = 'town.csv' }\n"
     job = write_job(tmp_path, schema=schema, policy="k = 3\ndelay = { rows = 20 }")
     data = write(people(50), tmp_path / "people.csv")
@@ -387,7 +387,7 @@ def choice(**more):
     return Choice(estimate, (point,), point, None, **more)
 
 
-def test_bounds_and_what_wasnt_counted_are_told():
+def test_bounds_and_what_wasnt_counted_are_reported():
     lines = choice_lines(choice(), k=3, in_rows=False)
     assert lines == [
         "window of 60 seconds: 20 subjects in a window, 2 attributes, 1 window",

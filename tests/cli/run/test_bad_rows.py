@@ -8,11 +8,13 @@ import json
 import stat
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.world import people, read, shoal, write_job
+from tests.world import ID_AND_AGE, people, read, shoal, write, write_job
 
 Fields = list[object]
 
@@ -118,7 +120,7 @@ def test_bad_rows_are_set_apart_with_position_reason_and_raw_row(
 @pytest.mark.parametrize(
     ("form", "kind"), [(form, kind) for form, bad in KINDS for kind in bad]
 )  # fmt: skip
-def test_stop_ends_with_3_and_tells_row_and_reason_but_no_value(
+def test_stop_ends_with_3_and_shows_row_and_reason_but_no_value(
     form, kind, tmp_path, monkeypatch, capfd
 ):
     raw, reason = dict(KINDS)[form][kind]
@@ -180,3 +182,15 @@ def test_every_row_is_accounted_for(kinds, order, tmp_path, monkeypatch, capfd):
     assert found["quarantined"] == len(kinds) - kinds.count(None)
     assert found["in"] == sum(found.values()) - found["in"]
     assert len(at.output.read_text().splitlines()) == 1 + found["published"]
+
+
+def test_the_trace_names_the_subject_of_a_quarantined_row_whatever_its_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = write_job(tmp_path, schema=ID_AND_AGE, policy="k = 2\ndelay = { rows = 9 }")
+    data = write(pa.table({"id": [7, 8, 9], "age": [20, 21, 999]}), tmp_path / "in.parquet")
+    trace = tmp_path / "trace.parquet"
+    out = tmp_path / "out.csv"
+    assert shoal(monkeypatch, "run", job, "-i", data, "-o", out, "--trace", trace) == 0
+    lines = {line["outcome"]: line["subject"] for line in pq.read_table(trace).to_pylist()}
+    assert lines["quarantined"] == "9"

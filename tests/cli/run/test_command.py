@@ -12,7 +12,7 @@ import pytest
 
 from shoal.cli.run import command as run_module
 from shoal.io import formats
-from tests.world import POLICY, SCHEMA, people, read, shoal, with_gaps, write, write_job
+from tests.world import ID_AND_AGE, POLICY, SCHEMA, people, read, shoal, with_gaps, write, write_job
 
 Monkey = pytest.MonkeyPatch
 PUBLIC = ["age", "town", "illness", "ward"]
@@ -62,7 +62,7 @@ def test_every_format_in_and_out(ending, folder, capfd):
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet", "arrow", "csv.gz"])
-def test_formats_can_be_told(ending, folder, monkeypatch):
+def test_formats_can_be_given(ending, folder, monkeypatch):
     data = write(people(60), folder.path / "data", ending)
     out = folder.path / "result"
     words = ("run", folder.job, "-i", data, "-o", out, "--from", ending, "--to", ending, "-q")
@@ -314,7 +314,7 @@ def test_a_terminal_is_no_input(folder, capfd, monkeypatch):
     assert "input: is the terminal" in capfd.readouterr().err
 
 
-def test_a_bug_ends_with_70_and_tells_no_value(folder, capfd, monkeypatch):
+def test_a_bug_ends_with_70_and_shows_no_value(folder, capfd, monkeypatch):
     def broken(*args: object, **options: object) -> None:
         raise ValueError("CANARY")
 
@@ -359,7 +359,9 @@ name = "sabre-ak"
 """
 
 
-@pytest.mark.parametrize(("option", "said"), [("--drain", "so far"), ("--follow", "has no end")])
+@pytest.mark.parametrize(
+    ("option", "said"), [("--drain", "a part of it"), ("--follow", "has no end")]
+)
 def test_a_table_without_an_end_is_refused(option, said, folder, capfd):
     folder.job.write_text(TABLE_JOB.replace("T", "0.5"))
     assert folder.run(option) == 2
@@ -371,3 +373,22 @@ def test_a_t_that_promises_nothing_is_said_aloud(folder, capfd):
     table = pa.table({"person": [1, 2, 3], "age": [1, 2, 3], "pay": [1, 1, 2]})
     assert folder.run(table=table) == 0
     assert "policy.t promises nothing" in capfd.readouterr().err
+
+
+def test_a_job_with_quasi_columns_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = write_job(tmp_path, schema=ID_AND_AGE, policy="k = 2\ndelay = { rows = 9 }")
+    rows = pa.table({"id": [str(i) for i in range(40)], "age": [20 + i % 7 for i in range(40)]})
+    data = write(rows, tmp_path / "in.csv")
+    assert shoal(monkeypatch, "run", job, "-i", data, "-o", tmp_path / "out.csv") == 0
+    assert read(tmp_path / "out.csv").num_rows == 40
+
+
+@pytest.mark.parametrize("private", ["trace", "quarantine"])
+def test_private_files_never_go_to_stdout(
+    private: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    job = write_job(tmp_path, bad_rows='file = "-"' if private == "quarantine" else "")
+    data = write(people(50), tmp_path / "in.csv")
+    words = ["--trace", "-"] if private == "trace" else []
+    assert shoal(monkeypatch, "run", job, "-i", data, "-o", tmp_path / "out.csv", *words) == 2
+    assert "holds personal data" in capfd.readouterr().err

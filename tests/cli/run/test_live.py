@@ -38,7 +38,7 @@ class Live:
         return shoal(self._monkeypatch, *self.words, *words)
 
     def add_rows(self, table: pa.Table) -> None:
-        """Append rows to the input, as somebody does who writes it."""
+        """Append rows to the input, as its writer does."""
         more = write(table, self.path / "more.csv").read_bytes()
         with self.input.open("ab") as file:
             file.write(more.partition(b"\n")[2])
@@ -49,7 +49,7 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Live:
     return Live(tmp_path, monkeypatch)
 
 
-def test_a_finished_job_goes_on_when_its_file_has_grown(live, capfd):
+def test_a_finished_job_resumes_when_its_file_has_grown(live, capfd):
     assert live.run("-q") == 0
     n_first = len(read(live.output))
     assert live.run() == 0
@@ -62,21 +62,21 @@ def test_a_finished_job_goes_on_when_its_file_has_grown(live, capfd):
     assert figures["rows"]["published"] == len(read(live.output)) > n_first
 
 
-def test_a_stop_in_good_order_ends_with_0_and_the_next_run_goes_on(live):
+def test_a_stop_in_good_order_ends_with_0_and_the_next_run_resumes(live):
     with started([*live.words, "--follow"]) as process:
         wait_until(lambda: live.output.exists() and live.output.stat().st_size > 1000)
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0
     assert b"are held in checkpoint" in err
-    assert b"the next run goes on with them" in err
+    assert b"the next run resumes with them" in err
     n_held = len(live.table) - len(read(live.output))
     assert n_held > 0
     assert live.run("-q") == 0
     assert len(read(live.output)) > len(live.table) - n_held
 
 
-def test_a_stop_before_anything_came_is_gone_on_from_as_well(live):
+def test_a_stop_before_anything_came_is_resumed_from_as_well(live):
     incoming = live.path / "incoming"
     incoming.mkdir()
     rows, live.input = live.input, incoming
@@ -139,7 +139,7 @@ def test_another_input_output_or_trace_is_another_job(live, capfd, monkeypatch, 
     assert section in capfd.readouterr().err
 
 
-def test_an_output_with_rows_is_not_begun_anew(live, capfd):
+def test_an_output_with_rows_is_not_started_again(live, capfd):
     live.output.write_text("of somebody else\n")
     assert live.run() == 2
     assert "has rows already" in capfd.readouterr().err
@@ -147,7 +147,7 @@ def test_an_output_with_rows_is_not_begun_anew(live, capfd):
 
 
 @pytest.mark.parametrize("name", ["out.parquet", "out.csv.gz", "-"])
-def test_an_output_that_cant_go_on_is_refused_before_anything_is_read(live, capfd, name):
+def test_an_output_that_cant_be_resumed_is_refused_before_anything_is_read(live, capfd, name):
     live.output = name if name == "-" else live.path / name
     assert live.run() == 2
     assert "can't be resumed after a stop" in capfd.readouterr().err
@@ -270,7 +270,7 @@ def ask(url: str) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
-def test_a_watched_run_tells_how_it_is(live):
+def test_a_run_with_metrics_reports_its_health(live):
     write_job(live.path, run="checkpoint = { folder = 'state', every = 100 }")
     with started([*live.words, "--follow", "--metrics", "127.0.0.1:0"]) as process:
         assert process.stderr is not None
@@ -286,13 +286,13 @@ def test_a_watched_run_tells_how_it_is(live):
         assert process.wait(60) == 0
 
 
-def test_events_of_a_live_run_are_told(live, capfd):
+def test_events_of_a_live_run_are_logged(live, capfd):
     assert live.run("--log", "json") == 0
     events = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
     assert {"warning", "checkpoint saved", "run ended"} <= {line["event"] for line in events}
     assert events[-1]["rows_in"] == 200
     assert live.run("--log", "text") == 0
-    assert "went on from a checkpoint (number" in capfd.readouterr().err
+    assert "resumed from a checkpoint (number" in capfd.readouterr().err
 
 
 def test_a_wrong_kind_of_log_is_refused(live, capfd):
@@ -300,7 +300,7 @@ def test_a_wrong_kind_of_log_is_refused(live, capfd):
     assert "--log: must be text or json" in capfd.readouterr().err
 
 
-def test_what_is_kept_is_for_the_owners_eyes_only(live):
+def test_state_files_are_readable_by_the_owner_only(live):
     assert live.run("-q", "--trace", f"{live.path}/trace/") == 0
     for folder in (live.path / "state", live.path / "trace"):
         assert folder.stat().st_mode & 0o777 == 0o700

@@ -8,15 +8,17 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 from typing import IO
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
-from tests.world import COMMAND, SCHEMA, beside, people, read, shoal, write, write_job
+from tests.world import COMMAND, ID_AND_AGE, SCHEMA, beside, people, read, shoal, write, write_job
 
 NAMES = ["person", "age", "town", "illness", "ward"]
 HEADER = ",".join(NAMES).encode() + b"\n"
@@ -91,7 +93,7 @@ FAT = b"x" * 20_000
 
 
 class Feeder(threading.Thread):
-    """Writes rows of 20 kB as fast as they are taken."""
+    """Write rows of 20 kB as fast as they are read."""
 
     def __init__(self, pipe: IO[bytes] | None, most_rows: int) -> None:
         super().__init__(daemon=True)
@@ -281,3 +283,26 @@ def test_a_time_column_in_a_pipe_needs_no_clock(tmp_path):
         rest, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, err
         assert len(early) + len(rest.splitlines()) <= 61
+
+
+def test_one_person_written_as_two_types_on_a_pipe_is_one(tmp_path: Path) -> None:
+    job = write_job(tmp_path, schema=ID_AND_AGE, policy="k = 3\ndelay = { rows = 9 }")
+    trace = tmp_path / "trace.parquet"
+    command = [sys.executable, "-c", "from shoal.cli import main; main()", "run", job]
+    command += ["--from", "jsonl", "--to", "jsonl", "--trace", trace]
+    with subprocess.Popen(
+        [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, env=os.environ,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        for line in (
+            b'{"id":48123456789,"age":30}\n',
+            b'{"id":2.0,"age":31}\n',
+            b'{"id":48123456789,"age":30}\n',
+        ):
+            process.stdin.write(line)
+            process.stdin.flush()
+            time.sleep(0.3)
+        out, _ = process.communicate(timeout=60)
+    assert out == b"", "two people are no group of three"
+    assert pq.read_table(trace).column("outcome").to_pylist() == ["suppressed"] * 3

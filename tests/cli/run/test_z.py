@@ -134,7 +134,7 @@ def test_a_job_that_makes_no_sense_says_all_of_it(folder, capfd):
         assert key in err
 
 
-def test_a_run_goes_on_from_a_checkpoint_with_the_same_pseudonyms(folder, capfd):
+def test_a_run_resumes_from_a_checkpoint_with_the_same_pseudonyms(folder, capfd):
     incoming = folder.path / "incoming"
     incoming.mkdir()
     folder.input, folder.output = incoming, folder.path / "out.jsonl"

@@ -117,7 +117,7 @@ def test_what_only_spark_reads_is_no_matter_of_the_embedded_runner(
 
 
 @pytest.mark.nightly
-def test_a_job_that_is_stopped_and_goes_on(cluster, capfd):
+def test_a_job_that_is_stopped_and_resumed(cluster, capfd):
     cluster.add(1500)
     with beside(*cluster.words, *HERE, "--follow", "--json") as running:
         wait_until(lambda: cluster.is_at_work or running.poll() is not None, seconds=180)
@@ -128,7 +128,7 @@ def test_a_job_that_is_stopped_and_goes_on(cluster, capfd):
     assert figures["interrupted"] is True
     assert figures["rows"]["in"] == 1500
     assert figures["rows"]["held"] > 0
-    assert b"the next run goes on with them" in said
+    assert b"the next run resumes with them" in said
     cluster.add(1500)
     with beside(*cluster.words, *HERE) as running:
         _, said = running.communicate(timeout=180)

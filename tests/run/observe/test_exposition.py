@@ -15,15 +15,15 @@ from shoal.metrics import Summary
 from shoal.metrics.z.counts import CellCounts
 from shoal.run.observe import Figures, Health
 from shoal.run.observe.exposition import Exposition
-from shoal.run.observe.health import Watch
+from shoal.run.observe.health import HealthMonitor
 from tests.run.observe.figures import some_figures
 
 
 def text(figures: Figures | None, health: Health | None = None) -> str:
-    watch = Watch(clock=lambda: 0.0)
+    monitor = HealthMonitor(clock=lambda: 0.0)
     if health is not None:
-        watch.report(health)
-    return Exposition(lambda: figures, watch.verdict).text().decode()
+        monitor.report(health)
+    return Exposition(lambda: figures, monitor.verdict).text().decode()
 
 
 def samples(found: str) -> dict[Any, float]:
@@ -66,7 +66,7 @@ def test_there_are_no_sums_that_would_tell_of_one_row_or_group() -> None:
     assert not [key for key in samples(text(some_figures())) if key[0].endswith(("_sum", "_count"))]
 
 
-def test_the_job_is_told_without_its_columns() -> None:
+def test_the_job_is_shown_without_its_columns() -> None:
     about = f'shoal_info{{algorithm="castle",k="10",version="{shoal.__version__}"}} 1.0'
     assert about in text(some_figures()).splitlines()
 

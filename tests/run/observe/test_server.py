@@ -157,8 +157,8 @@ def test_requests_are_not_talked_about(server, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_fault_of_ours_is_logged_without_its_message(server, caplog, monkeypatch):
-    monkeypatch.setattr(server._watch, "verdict", lambda: 1 / 0)
+def test_a_bug_is_logged_without_its_message(server, caplog, monkeypatch):
+    monkeypatch.setattr(server._health, "verdict", lambda: 1 / 0)
     with pytest.raises(http.client.RemoteDisconnected):
         ask(server, "/health")
     (record,) = caplog.records
@@ -188,7 +188,7 @@ def test_what_is_no_address_is_refused(address):
     "host", ["0.0.0.0", "[::]", "10.1.2.3", "example.org", "[2001:db8::1]", "localhost.evil.org"]
 )
 def test_another_host_is_refused(host):
-    with pytest.raises(ParameterError, match="is on loopback only"):
+    with pytest.raises(ParameterError, match="must be on loopback"):
         MetricsServer(f"{host}:0")
 
 
@@ -270,7 +270,7 @@ def test_too_many_clients_are_refused(monkeypatch):
         assert client.recv(100) == b""
 
 
-def test_many_at_once_while_the_run_goes_on(server, clock):
+def test_many_at_once_during_the_run(server, clock):
     summary = Summary()
     found: list[int] = []
 

@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as npst
 
 from shoal.errors import CheckpointError
 from shoal.run.state import checkpoint as form
-from shoal.run.state.checkpoint import FORMAT, MAGIC, job_of, pieces
+from shoal.run.state.checkpoint import FORMAT, MAGIC, checkpoint_bytes, job_of
 from shoal.run.state.heading import DamagedError, make_heading
 from shoal.run.state.store import Checkpoint
 from tests.run.state.world import BATCH, JOB, SEAL, SEALS, names, new_store, path, same, small
@@ -146,7 +146,7 @@ def write_body(folder: Path, body: bytes) -> None:
 def test_a_body_of_anything_is_refused_though_its_checksum_fits(body: bytes) -> None:
     with tempfile.TemporaryDirectory() as name:
         write_body(Path(name), body)
-        with pytest.raises(DamagedError, match="what is in it can't be read"):
+        with pytest.raises(DamagedError, match="its content can't be read"):
             new_store(Path(name)).load(0)
 
 
@@ -166,7 +166,7 @@ def test_a_body_of_anything_is_refused_though_its_checksum_fits(body: bytes) -> 
 def test_an_index_without_sense_is_refused(tmp_path, index, rest) -> None:
     text = json.dumps(index).encode()
     write_body(tmp_path, len(text).to_bytes(8, "big") + text + rest)
-    with pytest.raises(DamagedError, match="what is in it can't be read"):
+    with pytest.raises(DamagedError, match="its content can't be read"):
         new_store(tmp_path).load(0)
 
 
@@ -177,7 +177,7 @@ def test_an_array_that_claims_to_be_huge_is_refused(tmp_path) -> None:
     array = output.getvalue()
     text = json.dumps({"facts": {}, "arrays": [["a", len(array)]], "batches": []}).encode()
     write_body(tmp_path, len(text).to_bytes(8, "big") + text + array)
-    with pytest.raises(DamagedError, match="what is in it can't be read"):
+    with pytest.raises(DamagedError, match="its content can't be read"):
         new_store(tmp_path).load(0)
 
 
@@ -218,5 +218,5 @@ def test_a_forged_heading_breaks_the_seal(tmp_path) -> None:
 
 def test_the_pieces_are_the_file(tmp_path) -> None:
     new_store(tmp_path).save(small())
-    expected = b"".join(bytes(piece) for piece in pieces(small(), JOB, 86_400.0, None))
+    expected = b"".join(bytes(piece) for piece in checkpoint_bytes(small(), JOB, 86_400.0, None))
     assert path(tmp_path, 0).read_bytes() == expected

@@ -92,7 +92,7 @@ def test_a_sync_without_news_asks_nothing_of_the_disk(tmp_path, monkeypatch) -> 
 
 
 @SEALS
-def test_it_goes_on_after_the_end_of_the_process(tmp_path, seal) -> None:
+def test_it_continues_after_the_end_of_the_process(tmp_path, seal) -> None:
     for entry in ENTRIES:
         write(tmp_path, [entry], seal=seal)
     assert read(tmp_path, seal) == ENTRIES
@@ -172,7 +172,7 @@ def test_its_repr_and_its_misuse(tmp_path) -> None:
 
 
 @SEALS
-def test_a_torn_last_record_is_dropped_and_the_journal_goes_on(tmp_path, seal) -> None:
+def test_a_torn_last_record_is_dropped_and_the_journal_continues(tmp_path, seal) -> None:
     write(tmp_path, ENTRIES[:2], ENTRIES[2:], seal=seal)
     path = segment_path(tmp_path, 1)
     whole = path.read_bytes()
@@ -315,7 +315,7 @@ def test_a_segment_that_cant_be_begun_fails_the_journal(tmp_path) -> None:
     assert read(tmp_path) == ENTRIES[:2]
 
 
-def test_a_segment_that_cant_be_gone_on_with(tmp_path, monkeypatch) -> None:
+def test_a_segment_that_cant_be_continued(tmp_path, monkeypatch) -> None:
     write(tmp_path, ENTRIES)
 
     def fail(number: int) -> None:

@@ -89,16 +89,13 @@ def test_two_are_kept_with_their_segments(tmp_path) -> None:
     assert store.numbers() == [3, 4]
     kept = [f"{kind}-000000000{number}" for kind in (CHECKPOINT, SEGMENT) for number in (3, 4)]
     assert names(tmp_path) == kept
-    assert store.next_number() == 5
     assert list(read_journal(tmp_path, 3, None)) == [Flush(3.0), Flush(4.0)]
 
 
-def test_the_next_number_is_one_that_nothing_has_had(tmp_path) -> None:
+def test_a_number_that_is_there_or_older_is_refused(tmp_path) -> None:
     store = new_store(tmp_path)
-    assert store.next_number() == 0
     store.save(small(0))
     Journal(tmp_path, 4, None).close()
-    assert store.next_number() == 5
     for number in (0, -1):
         with pytest.raises(ValueError, match="is there, or a newer one"):
             store.save(small(number))
@@ -145,7 +142,7 @@ def test_a_disk_that_cant_sync(tmp_path, monkeypatch, failing) -> None:
     same(small(failing), store.latest())
 
 
-def test_a_crash_at_any_step_of_saving_leaves_one_to_go_on_from(tmp_path) -> None:
+def test_a_crash_at_any_step_of_saving_leaves_one_to_resume_from(tmp_path) -> None:
     for n_steps in range(100):
         folder = tmp_path / str(n_steps)
         store = with_journal(folder, None, range(3))
@@ -166,13 +163,13 @@ def test_a_crash_at_any_step_of_saving_leaves_one_to_go_on_from(tmp_path) -> Non
         assert checkpoint.number in (2, 3)
         expected = [Flush(2.0)] if checkpoint.number == 2 else []
         assert list(read_journal(folder, checkpoint.number, None)) == expected
-        again.save(small(again.next_number()))
+        again.save(small(4))
         assert again.numbers() == [checkpoint.number, 4]
         assert not list(folder.glob("*.partial"))
     assert 5 < n_steps < 99
 
 
-def test_a_kill_leaves_one_to_go_on_from(tmp_path) -> None:
+def test_a_kill_leaves_one_to_resume_from(tmp_path) -> None:
     program = (
         "import sys; import numpy as np; from pathlib import Path\n"
         "from shoal.run.state.store import Checkpoint, Store\n"
@@ -205,9 +202,9 @@ def test_a_damaged_newest_one_names_the_one_before_and_falls_back_to_it(tmp_path
     with pytest.raises(CheckpointError) as caught:
         store.latest()
     assert str(caught.value) == (
-        f"{path(tmp_path, 3)}: is damaged: its checksum doesn't fit. Checkpoint 2, of "
-        "1970-01-02 00:00:00 UTC, is whole: `shoal run … --fall-back` goes on from it, with "
-        "nothing lost and nothing doubled."
+        f"{path(tmp_path, 3)}: is damaged: its checksum doesn't match. Checkpoint 2, of "
+        "1970-01-02 00:00:00 UTC, is undamaged: `shoal run … --fall-back` resumes from it, "
+        "with nothing lost and nothing duplicated."
     )
     same(small(2), store.latest(fall_back=True))
     # What comes next replaces the damaged one, not the one that was whole.
@@ -240,7 +237,7 @@ def test_nothing_to_fall_back_to(tmp_path) -> None:
         store.latest(fall_back=True)
 
 
-def test_a_refusal_isnt_mended_by_falling_back(tmp_path) -> None:
+def test_a_refusal_isnt_fixed_by_falling_back(tmp_path) -> None:
     with_journal(tmp_path, None, range(3))
     with pytest.raises(CheckpointError, match="was taken under another job"):
         new_store(tmp_path, job={}).latest(fall_back=True)
@@ -261,7 +258,7 @@ def test_a_journal_without_a_checkpoint_is_refused(tmp_path) -> None:
 
 def test_something_else_is_no_checkpoint(tmp_path) -> None:
     path(tmp_path, 0).write_bytes(b"person,age\ncanary,7\n" * 100)
-    with pytest.raises(CheckpointError, match="it doesn't begin as such a file does"):
+    with pytest.raises(CheckpointError, match="it doesn't begin with the heading of such a file"):
         new_store(tmp_path).load(0)
 
 
@@ -288,7 +285,7 @@ def test_an_older_format_is_refused_and_not_misread(tmp_path, monkeypatch) -> No
     store = new_store(tmp_path)
     store.save(small())
     monkeypatch.undo()
-    with pytest.raises(CheckpointError, match=r"has format 1, .*goes on from format 2.*drain"):
+    with pytest.raises(CheckpointError, match=r"has format 1, .*resume from format 2.*Drain"):
         store.latest()
 
 
@@ -316,7 +313,7 @@ def test_seals_are_as_they_should_be_or_refused(tmp_path) -> None:
         ({"a": "", "b": "", **JOB, "schema": ""}, r"\[a\], \[b\] and \[schema\] are not"),
     ],
 )
-def test_a_changed_job_is_told_by_its_sections(tmp_path, job, what) -> None:
+def test_a_changed_job_is_reported_by_its_sections(tmp_path, job, what) -> None:
     new_store(tmp_path).save(small())
     with pytest.raises(CheckpointError, match=what + r".*Go back to that job, or drain") as caught:
         new_store(tmp_path, job=job).latest()

@@ -139,7 +139,7 @@ def test_a_full_disk_leaves_what_was_there_and_nothing_else(tmp_path):
     same(versions.load(1), small(1))
 
 
-def test_a_stamp_tells_a_file_from_what_was_written_under_its_name_before(tmp_path):
+def test_a_stamp_changes_when_a_file_is_written_again(tmp_path):
     versions = states(tmp_path)
     assert versions.stamp(1) == ()
     save(versions, 1)

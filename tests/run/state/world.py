@@ -106,7 +106,7 @@ class KilledError(BaseException):
 
 @contextmanager
 def killed_after(n_steps: int, calls: list[tuple[Any, str]]) -> Iterator[None]:
-    """Let so many of these calls be made, and end the process at the next one."""
+    """Allow some of these calls, and end the process at the next one."""
     left = n_steps
 
     def counted(call: Any) -> Any:

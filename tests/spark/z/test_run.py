@@ -199,7 +199,7 @@ def test_nothing_that_is_printed_tells_a_value():
     head = CellHead(tasks)
     batch = head.batch(0.0, types_of(case), b"secret of a batch")
     chunk = Chunk(case.table().slice(0, 0), np.empty(0, np.int64), [])
-    encoded = EncodedRows(chunk, tasks.intake(batch, Stretch()).encode(chunk, 0.0))
+    encoded = EncodedRows(chunk, tasks.encoder(batch, Stretch()).encode_rows(chunk, 0.0))
     joined = tasks.join(batch, [encoded], Stretch(), [])
     shown = f"{tasks!r} {head!r} {batch!r} {encoded!r} {joined!r} {tasks.shard()!r}"
     assert shown.endswith(

@@ -21,12 +21,12 @@ from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.arrow.hold import ARRIVED_S, ROW
 from shoal.arrow.order import Departures
 from shoal.arrow.pseudonyms import Pseudonym
-from shoal.arrow.publishing import publisher_of, subject_type, subjects_in
+from shoal.arrow.publishing import make_publisher, subject_type, subjects_in
 from shoal.arrow.release import Publish
-from shoal.arrow.z.trace import CellTracer
+from shoal.arrow.z.trace import ZTracer
 from shoal.io.base import Chunk
 from shoal.run.core import RunCore
-from shoal.run.intake import EncodedChunk, Intake
+from shoal.run.encoder import EncodedChunk, codec_for
 from shoal.spark.ledger import Ledger, Plan
 from shoal.spark.shard_job import ShardJob
 from shoal.spark.z.decide import CellShard, Decided
@@ -183,8 +183,8 @@ class Books:
     def __init__(self, case: Case, found: Found) -> None:
         self._schema, self._found = case.schema, found
         kind = types_of(case)
-        self._publisher = publisher_of(case.schema, case.publish, kind, per_value=True)
-        self._tracer = CellTracer(_Lines(found), subject_type(case.schema, kind), case.schema)
+        self._publisher = make_publisher(case.schema, case.publish, kind, per_value=True)
+        self._tracer = ZTracer(_Lines(found), subject_type(case.schema, kind), case.schema)
 
     def write(self, taken: EncodedChunk, departures: Departures | None) -> None:
         self._found.bad += [(row.row, row.reason, row.raw) for row in taken.bad]
@@ -200,7 +200,7 @@ class Books:
             self._tracer.decided(departures, inputs, arrived_s, subjects, seq)
 
 
-def decider_of(case: Case) -> RunCore:
+def core_of(case: Case) -> RunCore:
     return RunCore(
         case.schema, case.policy, ZAnonymizer(**case.knobs), case.publish, SEED,
         by_clock=False, with_subject=True,
@@ -208,7 +208,7 @@ def decider_of(case: Case) -> RunCore:
 
 
 def types_of(case: Case) -> pa.Schema:
-    codec = decider_of(case).codec
+    codec = codec_for(case.schema, case.policy, case.publish, key=bytes(8), with_subject=True)
     codec.encode(case.table().slice(0, 0))
     return codec.types
 
@@ -216,8 +216,8 @@ def types_of(case: Case) -> pa.Schema:
 def one_engine(case: Case) -> Found:
     """Decide as the embedded runner does."""
     found = Found()
-    core = decider_of(case)
-    intake = Intake(core.codec, case.schema, case.policy.lateness, case.policy.ahead)
+    core = core_of(case)
+    encoder = core.encoder()
     books = Books(case, found)
     n_inputs = 0
     looked = core._engine.push
@@ -231,7 +231,7 @@ def one_engine(case: Case) -> Found:
     for number, batch in enumerate(case.batches()):
         rows = np.arange(n_inputs, n_inputs + batch.num_rows)
         n_inputs += batch.num_rows
-        taken = intake.take(Chunk(batch, rows, []), case.at(number))
+        taken = encoder.encode(Chunk(batch, rows, []), case.at(number))
         books.write(taken, core.take_in(taken, case.at(number), case.secret(number)))
     found.figures.append(core.summary.state())
     return found
@@ -326,11 +326,11 @@ class Shards:
 
     def _encoded(self, batch: Batch, rows: pa.RecordBatch) -> list[EncodedRows]:
         """The rows of a slice as two lines, packed and unpacked."""
-        intake, found = self._tasks.intake(batch, Stretch()), []
+        encoder, found = self._tasks.encoder(batch, Stretch()), []
         late = self._case.policy.lateness is not None
         for a, b in pairwise([0, rows.num_rows // 3, rows.num_rows]):
             chunk = Chunk(rows.slice(a, b - a), np.arange(a, b), [])
-            encoded = EncodedRows(chunk, intake.encode(chunk, batch.at))
+            encoded = EncodedRows(chunk, encoder.encode_rows(chunk, batch.at))
             (line,) = encoded.to_batch(0, len(found), with_source=late).to_pylist()
             found.append(EncodedRows.of_line(line))
         return found

@@ -1,1 +1,1 @@
-"""Releases and traces of z-anonymity, where every value is published by itself."""
+"""Releases and traces of z-anonymity, where each value is decided on its own."""

@@ -1,4 +1,4 @@
-"""Releases of rows whose values are published one by one, each at a rung or not at all."""
+"""Make the releases of z-anonymity: each value is published at a level of its ladder or hidden."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.arrow.columns import dictionary_indices
-from shoal.arrow.ladders import rung_column
+from shoal.arrow.ladders import level_column
 from shoal.arrow.order import Departures
 from shoal.arrow.pseudonyms import COLUMN
 from shoal.arrow.release import Publish, Release
@@ -17,11 +17,11 @@ from shoal.engine.kernels.arrays import Bools, Ints
 from shoal.spec.ladder import n_rungs
 from shoal.spec.schema import Schema
 
-__all__ = ["CellPublisher"]
+__all__ = ["ZPublisher"]
 
 
-class CellPublisher:
-    """Make releases: labels of rungs, null for what is hidden or missing, payload as it is.
+class ZPublisher:
+    """Make releases: labels of levels, null for hidden and missing values, payload as it is.
 
     Parameters
     ----------
@@ -32,22 +32,22 @@ class CellPublisher:
     payload
         The Arrow schema of the columns that are published as they are, the time among them.
     first
-        The place in the output of the first row that it will release.
+        The place in the output of the first row to release.
     """
 
     def __init__(
         self, schema: Schema, publish: Publish, payload: pa.Schema, *, first: int = 0
     ) -> None:
         self._root = publish.suppressed == "root"
-        self._rungs = {quasi.name: n_rungs(quasi.domain) for quasi in schema.quasi}
+        self._n_levels = {quasi.name: n_rungs(quasi.domain) for quasi in schema.quasi}
         self._pseudonym = [] if publish.pseudonym is None else [COLUMN]
         self._payload = payload
         self._next = first
-        #: The columns of the output; labels are plain text there, dictionaries on the way.
+        #: The columns of the output, with labels as plain text; releases have dictionaries.
         self.schema = pa.schema(
             [
                 *((name, pa.string()) for name in self._pseudonym),
-                *((name, pa.string()) for name in self._rungs),
+                *((name, pa.string()) for name in self._n_levels),
                 *payload,
             ]
         )
@@ -58,7 +58,7 @@ class CellPublisher:
         return self._next
 
     def release(self, departures: Departures) -> tuple[Release, Ints]:
-        """Give a release, and the place in the output of each row (-1: it isn't in it)."""
+        """Return a release, and the place of each row in the output (-1: not in it)."""
         is_out = departures.outcomes != Outcome.suppressed
         levels, payload = departures.levels, departures.payload
         n = len(is_out)
@@ -66,7 +66,7 @@ class CellPublisher:
         rows: Any = None
         if not is_out.all():
             if self._root:
-                # Of these rows nothing is public; an index that is null takes a null.
+                # Nothing is public of these rows; a null index takes a null.
                 rows = pa.array(np.arange(n), mask=~is_out)
             else:
                 seq = np.where(is_out, self._next + np.cumsum(is_out) - 1, -1)
@@ -78,7 +78,9 @@ class CellPublisher:
             else payload.column(name)
             for name in (*self._pseudonym, *self._payload.names)
         ]  # fmt: skip
-        labels = [self._labels(payload, name, levels[:, j]) for j, name in enumerate(self._rungs)]
+        labels = [
+            self._labels(payload, name, levels[:, j]) for j, name in enumerate(self._n_levels)
+        ]
         n_first = len(self._pseudonym)
         batch = pa.record_batch(
             [*kept[:n_first], *labels, *kept[n_first:]], names=self.schema.names
@@ -88,8 +90,10 @@ class CellPublisher:
         return release, seq
 
     def _labels(self, payload: pa.RecordBatch, name: str, levels: Ints) -> Any:
-        """The labels of one attribute, each at its rung."""
-        columns = [payload.column(rung_column(name, level)) for level in range(self._rungs[name])]
+        """Return the labels of one attribute, each at its level."""
+        columns = [
+            payload.column(level_column(name, level)) for level in range(self._n_levels[name])
+        ]
         begins = np.cumsum([0, *(len(column.dictionary) for column in columns)])
         places = np.zeros(len(levels), np.int64)
         for level, column in enumerate(columns):
@@ -102,9 +106,9 @@ class CellPublisher:
 
 
 def _used(labels: Any, places: Ints, nulls: Bools) -> Any:
-    """A dictionary with those labels alone that are published, in the order in which they are.
+    """Return labels with a dictionary of the published ones only, in the order of the output.
 
-    What is hidden must not be in it, nor tell by its order who came when.
+    Hidden labels must not be in it, and its order must not show who came when.
     """
     chosen = pa.array(np.where(nulls, 0, places), mask=nulls).dictionary_encode()
     return pa.DictionaryArray.from_arrays(chosen.indices, labels.take(chosen.dictionary))

@@ -1,4 +1,4 @@
-"""The trace of rows whose values are published one by one: a private line for each cell."""
+"""Write the trace of z-anonymity: a private line for each value of each row."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from shoal.engine.kernels.arrays import Floats, Ints
 from shoal.spec.ladder import n_rungs
 from shoal.spec.schema import Schema
 
-__all__ = ["CellTracer", "cell_trace_schema"]
+__all__ = ["ZTracer", "z_trace_schema"]
 
 OUTCOMES = pa.array(["group", "suppressed", "missing", "quarantined"])
 GROUP, SUPPRESSED, LACKING, QUARANTINED = range(4)
 
 
-def cell_trace_schema(subject: Any) -> pa.Schema:
-    """The columns of a trace with a line for each cell, with the Arrow type of the subject."""
+def z_trace_schema(subject: Any) -> pa.Schema:
+    """Return the columns of a trace with a line for each value, given the subject's type."""
     whole, number = pa.int64(), pa.float64()
     return pa.schema(
         [
@@ -43,13 +43,13 @@ def cell_trace_schema(subject: Any) -> pa.Schema:
     )
 
 
-class CellTracer:
-    """Write a line for each cell that is decided, and one for each row that can't be used.
+class ZTracer:
+    """Write a line for each decided value, and one for each row that can't be used.
 
     Parameters
     ----------
     lines
-        Where they go.
+        Takes the lines.
     subject
         The Arrow type of the subject.
     schema
@@ -58,30 +58,30 @@ class CellTracer:
 
     def __init__(self, lines: Lines, subject: Any, schema: Schema) -> None:
         self._lines = lines
-        self._schema = cell_trace_schema(subject)
+        self._schema = z_trace_schema(subject)
         self.subject = subject
         self._names = pa.array([quasi.name for quasi in schema.quasi])
-        self._rungs = np.array([n_rungs(quasi.domain) for quasi in schema.quasi])
+        self._n_levels = np.array([n_rungs(quasi.domain) for quasi in schema.quasi])
 
     def decided(
         self, departures: Departures, inputs: Ints, arrived_s: Floats, subjects: Any, seq: Ints
     ) -> None:
-        """Rows leave: ``inputs`` are their positions in the input, ``seq`` in the output."""
-        n, n_cells = departures.levels.shape
-        of_row = np.repeat(np.arange(n), n_cells)
-        of_cell = np.tile(np.arange(n_cells), n)
+        """Trace departures; ``inputs`` are positions in the input, ``seq`` in the output."""
+        n, n_values = departures.levels.shape
+        of_row = np.repeat(np.arange(n), n_values)
+        of_value = np.tile(np.arange(n_values), n)
         levels = departures.levels.reshape(-1)
         outcomes = np.where(levels >= 0, GROUP, SUPPRESSED)
         outcomes[levels == MISSING] = LACKING
-        loss = np.where(levels >= 0, levels / self._rungs[of_cell], 1.0)
+        loss = np.where(levels >= 0, levels / self._n_levels[of_value], 1.0)
         loss[levels == MISSING] = np.nan
-        none = np.full(n * n_cells, -1)
+        none = np.full(n * n_values, -1)
         self._lines.write(
             pa.record_batch(
                 [
                     pa.array(inputs[of_row]),
                     subjects.take(pa.array(of_row)),
-                    self._names.take(pa.array(of_cell)),
+                    self._names.take(pa.array(of_value)),
                     OUTCOMES.take(pa.array(outcomes)),
                     known(departures.rows[of_row]),
                     known(departures.published[of_row]),
@@ -99,16 +99,16 @@ class CellTracer:
         )
 
     def quarantined(self, inputs: Ints, subjects: Any) -> None:
-        """Rows that couldn't be used."""
+        """Trace rows that couldn't be used."""
         n = len(inputs)
-        told = {
+        known_columns = {
             "row": pa.array(inputs),
             "subject": subjects,
             "outcome": OUTCOMES.take(pa.array(np.full(n, QUARANTINED))),
         }
         self._lines.write(
             pa.record_batch(
-                [told.get(field.name, pa.nulls(n, field.type)) for field in self._schema],
+                [known_columns.get(field.name, pa.nulls(n, field.type)) for field in self._schema],
                 schema=self._schema,
             )
         )

@@ -1,7 +1,7 @@
-"""``shoal demo``: a live stream of made-up people, anonymized before your eyes.
+"""``shoal demo``: anonymize a live stream of made-up people, and show it.
 
-On a terminal it is a live view; elsewhere a line a second. Then the audit says whether what was
-published keeps the promise. Rows, output and trace stay in memory.
+On a terminal it draws a live view; elsewhere it prints a line per second. At the end the audit
+checks what was published. Rows, output and trace stay in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-# Whatever takes time to import is imported where it is used: `shoal --help` is to be quick.
+# Slow imports are made where they are used, so that `shoal --help` is quick.
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 FRAMES_PER_SECOND = 15
-#: The least terminal that a live view fits in.
+#: The smallest terminal that a live view fits in.
 LEAST_WIDTH, LEAST_HEIGHT = 80, 24
-#: So few rows are enough to compile everything.
+#: Enough rows to compile everything.
 WARM_UP_ROWS = 200
-#: The exit code where Ctrl-C comes before there is anything to judge.
+#: The exit code after Ctrl-C before the stream began.
 INTERRUPTED = 130
 
 
@@ -42,62 +42,65 @@ def demo(
     seed: int | None = None,
     plain: bool = False,
 ) -> int:
-    """Publish a made-up stream in real time, show it, and let the audit judge it.
+    """Anonymize a made-up stream in real time, show it, and audit the result.
 
     Parameters
     ----------
     seconds
-        How long it lasts. Ctrl-C ends it earlier, with the verdict on what was published.
+        Its duration. Ctrl-C ends it earlier, with an audit of what was published.
     k
-        How many people each group has at least.
+        The least number of people in a group.
     rate
-        How many rows come in a second.
+        Rows per second.
     seed
-        For the same people and the same groups again.
+        For repeatable people and groups.
     plain
-        Print lines even where there is a terminal.
+        Print lines even on a terminal.
 
     Returns
     -------
     int
-        The exit code: 0, or the audit's if it found a promise broken or couldn't tell; 130 if
-        Ctrl-C came before the stream began.
+        The exit code: that of the audit, or 130 if Ctrl-C came before the stream began.
     """
     is_plain = plain or not _can_draw()
     try:
         with _waiting("getting ready", is_plain):
             from shoal.cli.demo.scene import Watcher
-            from shoal.cli.demo.stream import Paced, Story, recipe, stream
+            from shoal.cli.demo.stream import PacedSource, RunCapture, make_pipeline, make_stream
 
-            schema, table = stream(seconds, rate, secrets.randbits(32) if seed is None else seed)
+            schema, table = make_stream(
+                seconds, rate, secrets.randbits(32) if seed is None else seed
+            )
             key = None if seed is None else str(seed).encode()
-            pipeline = recipe(schema, k, rate, key)
+            pipeline = make_pipeline(schema, k, rate, key)
         _warm_up(is_plain)
     except KeyboardInterrupt:
         print("shoal demo: stopped before the stream began", file=sys.stderr)
         return INTERRUPTED
     watcher = Watcher(schema, rate)
-    story = Story(watcher.traced)
-    source = Paced(table, rate, seconds, watcher.came)
+    captured = RunCapture(watcher.traced)
+    source = PacedSource(table, rate, seconds, watcher.came)
     run = pipeline.run(
         source,
-        story.open_sink,
-        on_bad=story.bad.extend,
-        open_trace=story.open_trace,
+        captured.open_sink,
+        on_bad=captured.bad.extend,
+        open_trace=captured.open_trace,
         watch=watcher.counted,
         on_release=watcher.released,
     )
     plan = _plan(pipeline, rate, seconds)
     show = _lines if is_plain else _screen
     with show(watcher, plan) as draw:
-        _go(run, draw, pause=1.0 if is_plain else 1 / FRAMES_PER_SECOND)
+        _run_and_draw(run, draw, pause=1.0 if is_plain else 1 / FRAMES_PER_SECOND)
     source.close()
-    with _waiting("the audit looks at what was published", is_plain):
-        report = story.judge(pipeline, table.slice(0, run.summary.n_in))
+    with _waiting("auditing what was published", is_plain):
+        report = captured.judge(pipeline, table.slice(0, run.summary.n_in))
 
-    from shoal.cli.demo.words import tell
+    from shoal.cli.demo.text import print_ending
 
-    tell(run.summary, watcher.example, report, in_colour=not is_plain and sys.stdout.isatty())
+    print_ending(
+        run.summary, watcher.example, report, in_colour=not is_plain and sys.stdout.isatty()
+    )
     return report.exit_code
 
 
@@ -124,56 +127,56 @@ def _plan(pipeline: Pipeline, rate: int, seconds: float) -> Plan:
 
 
 def _warm_up(is_plain: bool) -> None:
-    """Run a short stream, so that nothing is compiled once the clock is ticking."""
+    """Run a short stream, so that nothing has to be compiled during the demo."""
     import numba
 
-    from shoal.cli.demo.stream import Paced, Story, recipe, stream
+    from shoal.cli.demo.stream import PacedSource, RunCapture, make_pipeline, make_stream
     from shoal.engine.cache import has_cache, is_cold
 
     # Numba makes the attributes of its configuration at run time.
     config: Any = numba.config
     if config.DISABLE_JIT:
         return
-    words = "warming up"
+    text = "warming up"
     if is_cold("shoal.algorithms.castle") and not has_cache():
-        words = "compiling; there is no folder to keep the result in"
+        text = "compiling; there is no folder to keep the result in"
     elif is_cold("shoal.algorithms.castle"):
-        words = "compiling, once for this version; this takes a minute or two"
-    with _waiting(words, is_plain):
-        schema, table = stream(1.0, WARM_UP_ROWS, seed=0)
-        story = Story()
-        recipe(schema, 2, WARM_UP_ROWS, None).run(
-            Paced(table, 1e6, 1.0),
-            story.open_sink,
-            on_bad=story.bad.extend,
-            open_trace=story.open_trace,
-        ).go()
+        text = "compiling, once for this version; this takes a minute or two"
+    with _waiting(text, is_plain):
+        schema, table = make_stream(1.0, WARM_UP_ROWS, seed=0)
+        captured = RunCapture()
+        make_pipeline(schema, 2, WARM_UP_ROWS, None).run(
+            PacedSource(table, 1e6, 1.0),
+            captured.open_sink,
+            on_bad=captured.bad.extend,
+            open_trace=captured.open_trace,
+        ).execute()
 
 
 @contextmanager
-def _waiting(words: str, is_plain: bool) -> Iterator[None]:
-    """Say what takes a moment: with a spinner, or in a line."""
+def _waiting(text: str, is_plain: bool) -> Iterator[None]:
+    """Show what is going on: with a spinner, or in a line."""
     if is_plain:
-        print(f"shoal demo: {words}...", file=sys.stderr, flush=True)
+        print(f"shoal demo: {text}...", file=sys.stderr, flush=True)
         yield
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(f"{words}…"):
+    with Console(stderr=True).status(f"{text}…"):
         yield
 
 
-def _go(run: Run, draw: Callable[[], None], pause: float) -> None:
-    """Let the run go beside, and draw until it is done. Ctrl-C stops it."""
+def _run_and_draw(run: Run, draw: Callable[[], None], pause: float) -> None:
+    """Execute the run in a thread, and draw until it ends. Ctrl-C stops it."""
     failures: list[BaseException] = []
 
-    def go() -> None:
+    def execute() -> None:
         try:
-            run.go()
+            run.execute()
         except BaseException as error:
             failures.append(error)
 
-    worker = threading.Thread(target=go, name="shoal-demo", daemon=True)
+    worker = threading.Thread(target=execute, name="shoal-demo", daemon=True)
     with _stopped_by_ctrl_c(run):
         worker.start()
         while worker.is_alive():
@@ -185,7 +188,7 @@ def _go(run: Run, draw: Callable[[], None], pause: float) -> None:
 
 @contextmanager
 def _stopped_by_ctrl_c(run: Run) -> Iterator[None]:
-    """Let the first Ctrl-C stop the run; a second one is as ever."""
+    """Make the first Ctrl-C stop the run; a second one raises KeyboardInterrupt."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -203,7 +206,7 @@ def _stopped_by_ctrl_c(run: Run) -> Iterator[None]:
 
 @contextmanager
 def _screen(watcher: Watcher, plan: Plan) -> Iterator[Callable[[], None]]:
-    """A live view, on a screen of its own that is gone afterwards."""
+    """Draw a live view on the alternate screen of the terminal."""
     from rich.console import Console
     from rich.live import Live
 
@@ -213,7 +216,7 @@ def _screen(watcher: Watcher, plan: Plan) -> Iterator[Callable[[], None]]:
     with Live(console=console, screen=True, auto_refresh=False) as live:
 
         def draw() -> None:
-            # A terminal that is made smaller meanwhile cuts the view.
+            # A terminal that was made smaller cuts the view off.
             width, height = max(console.width, LEAST_WIDTH), max(console.height, LEAST_HEIGHT)
             live.update(view(watcher.scene(), plan, width, height), refresh=True)
 
@@ -222,15 +225,15 @@ def _screen(watcher: Watcher, plan: Plan) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _lines(watcher: Watcher, plan: Plan) -> Iterator[Callable[[], None]]:
-    """A line each time."""
-    from shoal.cli.demo.words import line
+    """Print a line for each drawing."""
+    from shoal.cli.demo.text import progress_line
 
     print(f"shoal demo: {plan.words}", file=sys.stderr, flush=True)
 
     def draw() -> None:
         scene = watcher.scene()
         if scene.figures.n_in:
-            print(line(scene), file=sys.stderr, flush=True)
+            print(progress_line(scene), file=sys.stderr, flush=True)
 
     yield draw
 

@@ -1,6 +1,6 @@
-"""The demo on a terminal: who comes in, the boxes they leave in, and how the run stands.
+"""Draw the demo on a terminal: incoming rows, the boxes they leave in, and figures.
 
-`view` draws one moment; it is a function of the moment and the size of the terminal alone.
+`view` draws one moment; it depends only on that moment and the size of the terminal.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from shoal.cli.demo.scene import Card, Followed, Scene
 
 __all__ = ["Plan", "sparkline", "view"]
 
-#: Colours of groups: of middle lightness, so that they can be read on black and on white.
+#: Colours of groups, of medium lightness: readable on black and on white.
 PALETTE = (
     "#d7605f", "#3f8fd8", "#4fa35a", "#a779d9", "#d08030",
     "#2fa0a0", "#d863a8", "#8f9a2f", "#7d86e8", "#b57a5c",
 )  # fmt: skip
 ACCENT, GOOD, BAD, FAINT = "#2fa0a0", "#4fa35a", "#d7605f", "#808080"
-#: For so many seconds a row that leaves is marked on both sides.
+#: The seconds for which a row that leaves is highlighted in both panes.
 FRESH = 0.8
-#: From these widths of a pane on there is room for one column more, and for whole words.
+#: The widths of a pane from which there is room for one more column, and for whole words.
 ROOMY, WIDE = 52, 64
 BARS = "▁▂▃▄▅▆▇█"
 TITLE_LINES, GAUGE_LINES, WORD_LINES = 2, 6, 3
@@ -35,7 +35,7 @@ TITLE_LINES, GAUGE_LINES, WORD_LINES = 2, 6, 3
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the demo promises, how fast rows come, and for how long.
+    """The policy of the demo, its rate, and its duration.
 
     >>> Plan(k=20, n_diagnoses=1, delay=4000, rate=2000, seconds=20.0).words
     'Each row waits for at most 4,000 others. It leaves only in a group of at least 20 people \
@@ -50,7 +50,7 @@ who look the same.'
 
     @property
     def words(self) -> str:
-        """The promise in plain words."""
+        """The policy in plain words."""
         diagnoses = ""
         if self.n_diagnoses > 1:
             diagnoses = f", with {self.n_diagnoses} or more diagnoses among them"
@@ -61,7 +61,7 @@ who look the same.'
 
 
 def sparkline(numbers: Sequence[float], width: int) -> str:
-    """Draw the latest numbers as a row of bars, from the least of them to the largest.
+    """Draw the latest numbers as a row of bars, scaled from the least to the largest.
 
     >>> sparkline([9, 1, 2, 8], width=3)
     '▁▂█'
@@ -73,10 +73,10 @@ def sparkline(numbers: Sequence[float], width: int) -> str:
 
 
 def view(scene: Scene, plan: Plan, width: int, height: int) -> RenderableType:
-    """Draw a moment for a terminal of some width and height, from 80 by 24 up."""
+    """Draw a moment for a terminal of at least 80 by 24."""
     pane_lines = height - TITLE_LINES - GAUGE_LINES - WORD_LINES
     left = width // 2 + 2
-    # Each pane has a border above and below, and a line with the names of the columns.
+    # Each pane has a border above and below, and a line of column names.
     incoming = _incoming(scene, left - 4, pane_lines - 3)
     outgoing = _outgoing(scene, width - left - 4, pane_lines - 3)
     layout = Layout()
@@ -129,7 +129,7 @@ def _pane(lines: Iterable[Text], title: str, hint: str) -> Panel:
 
 
 def _incoming(scene: Scene, width: int, n_lines: int) -> list[Text]:
-    """The rows that are followed, the newest last."""
+    """Return lines of the followed rows, the newest last."""
     number = _number_width(scene)
     sex_width = 6 if width >= WIDE else 3
     rest = width - sum((1, number, 3, sex_width)) - 5
@@ -148,7 +148,7 @@ def _incoming(scene: Scene, width: int, n_lines: int) -> list[Text]:
 
 
 def _mark(scene: Scene, followed: Followed) -> tuple[str, str]:
-    """How a row is shown that is held, out, or suppressed."""
+    """Return the mark and the style of a row: held, published, or suppressed."""
     if followed.decided_at is None:
         return "○", ""
     if followed.hue is None:
@@ -162,7 +162,7 @@ def _style(scene: Scene, hue: int, since: float) -> str:
 
 
 def _outgoing(scene: Scene, width: int, n_lines: int) -> list[Text]:
-    """The groups that followed rows left in, two lines each, the newest last."""
+    """Return two lines for each group of a followed row, the newest last."""
     number = _number_width(scene)
     sex_width = 6 if width >= WIDE else 3
     status = 16 if width >= ROOMY - 4 else 0
@@ -182,7 +182,7 @@ def _outgoing(scene: Scene, width: int, n_lines: int) -> list[Text]:
 
 
 def _company(card: Card, indent: int, width: int) -> Text:
-    """Whom a row is published with."""
+    """Return a line about the people a row is published with."""
     text = Text(" " * indent)
     if card.n_subjects is None:
         text.append("joins a group already out", FAINT)
@@ -198,7 +198,7 @@ def _number_width(scene: Scene) -> int:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], style: str) -> Text:
-    """Cells side by side, cut to their widths; a cell of width 0 is left out."""
+    """Join cells, cut to their widths; a cell of width 0 is left out."""
     fitted = [_fit(cell, width) for cell, width in zip(cells, widths, strict=True) if width]
     return Text(" ".join(fitted), style, no_wrap=True)
 
@@ -209,12 +209,12 @@ def _fit(cell: str, width: int) -> str:
 
 
 def _word(word: str, width: int) -> str:
-    """A word, or its first letter where there is no room for it."""
+    """Return a word, or its first letter if it doesn't fit."""
     return word if len(word) <= width else word[:1]
 
 
 def _short_range(label: str) -> str:
-    """A published range in fewer signs: ``[38, 47]`` becomes ``38–47``."""
+    """Shorten a published range: ``[38, 47]`` becomes ``38–47``."""
     low, _, high = label.strip("[]").partition(", ")
     return low if low == high else f"{low}–{high}"
 
@@ -223,7 +223,7 @@ def _short_range(label: str) -> str:
 
 
 def _gauges(scene: Scene, plan: Plan, width: int) -> Panel:
-    """Six figures, each with a bar or a curve beneath."""
+    """Draw six figures, each with a bar or a curve beneath."""
     figures = scene.figures
     each = (width - 4 - 2 * 3) // 3
     waited = figures.waited_rows or 0.0
@@ -270,7 +270,7 @@ def _bar(share: float, width: int, colour: str) -> Text:
 
 
 def _against(number: int, least: int, width: int, colour: str) -> Text:
-    """A bar with a mark in the middle, which it must reach."""
+    """Draw a bar with a mark in the middle, which it must reach."""
     bar = _bar(number / (2 * least), width, colour)
     middle = width // 2
     return Text.assemble(bar[:middle], ("╋", "bold"), bar[middle + 1 :])

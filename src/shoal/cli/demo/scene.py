@@ -1,6 +1,6 @@
-"""What the demo shows: some rows followed from their arrival to the box they leave in.
+"""What the demo shows: some rows, followed from their arrival to the box they leave in.
 
-The threads of a run tell a `Watcher` what happens; whoever draws asks it for a `Scene`.
+The threads of a run report to a `Watcher`, and the view reads a `Scene` from it.
 """
 
 from __future__ import annotations
@@ -22,43 +22,43 @@ from shoal.spec.schema import Schema
 
 __all__ = ["Card", "Figures", "Followed", "Scene", "Watcher"]
 
-#: How many followed rows and cards are remembered: more than any terminal has lines.
+#: The most followed rows and cards that are kept: more than any terminal has lines.
 REMEMBERED = 128
-#: How often in a second a row is picked out to be followed: as fast as one can read.
+#: The rows per second that are followed: as fast as one can read.
 FOLLOWED_PER_SECOND = 2.5
-#: How often in a second the curves get a new point, and how many points there are.
+#: The new points of a curve per second, and its length.
 POINTS_PER_SECOND, POINTS = 4, 240
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Followed:
-    """A row that is followed: its number on the screen, its values, and what became of it."""
+    """A followed row: its number on the screen, its values, and its decision."""
 
     number: int
     values: tuple[str, ...]
     hue: int | None = None
-    """That of the card it left in; None while it is held, and if it was suppressed."""
+    """That of its card; None while it is held, and if it was suppressed."""
     decided_at: float | None = None
-    """When, in seconds from the beginning."""
+    """In seconds from the beginning."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Card:
-    """A group in which at least one followed row left, as anybody can see it."""
+    """The published view of a group that has a followed row."""
 
     hue: int
-    """A running number, from which the colour follows."""
+    """A serial number, which selects the colour."""
     box: tuple[str, ...]
     sensitive: tuple[str, ...]
-    """The different sensitive values of the rows that left with it; none for a reuse."""
+    """The different sensitive values of the group; none for a reuse."""
     n_subjects: int | None
-    """How many people left in the group; None if the row joined a group that was out already."""
+    """The number of people in the group; None if the row joined a published group."""
     numbers: tuple[int, ...]
     shown_at: float = 0.0
 
 
 class Figures(NamedTuple):
-    """How a run stands."""
+    """The figures of a run."""
 
     n_in: int = 0
     n_published: int = 0
@@ -66,10 +66,10 @@ class Figures(NamedTuple):
     n_held: int = 0
     n_groups: int = 0
     smallest: int | None = None
-    """The fewest subjects that a group had."""
+    """The least number of subjects of a group."""
     loss: float | None = None
     waited_rows: float | None = None
-    """How long published rows were held, on average."""
+    """The mean delay of published rows, in rows."""
 
 
 NO_FIGURES = Figures()
@@ -77,7 +77,7 @@ NO_FIGURES = Figures()
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Scene:
-    """One moment of the demo; newest followed rows and cards last."""
+    """One moment of the demo; the newest rows and cards are last."""
 
     elapsed: float
     figures: Figures = NO_FIGURES
@@ -85,14 +85,14 @@ class Scene:
     came: tuple[Followed, ...] = ()
     cards: tuple[Card, ...] = ()
     losses: tuple[float, ...] = ()
-    """The loss of what was published lately, quarter of a second by quarter of a second."""
+    """The loss of published rows, for each of the last quarters of a second."""
     groups: tuple[int, ...] = ()
-    """How many groups were published, likewise."""
+    """The number of published groups, likewise."""
 
 
 @dataclass(slots=True)
 class _Curves:
-    """What happened in the current quarter of a second, and in those before."""
+    """Sums of the current quarter of a second, and the points of those before."""
 
     begin: float = 0.0
     losses: deque[float] = field(default_factory=lambda: deque(maxlen=POINTS))
@@ -114,16 +114,16 @@ class _Curves:
 
 
 class Watcher:
-    """Remember what is worth showing. Its methods are called from the threads of a run.
+    """Collect what the view shows. Its methods are called by the threads of a run.
 
     Parameters
     ----------
     schema
-        Which columns are public.
+        The columns.
     rate
-        How many rows come in a second.
+        Rows per second.
     clock
-        Tells the time in seconds; the demo begins now.
+        Returns the time in seconds; the demo begins now.
     """
 
     def __init__(
@@ -144,13 +144,13 @@ class Watcher:
         self._curves = _Curves()
         self._lines: pa.RecordBatch | None = None
         self.example: tuple[Followed, Card] | None = None
-        """The latest followed row that left in a group whose people are known, and it."""
+        """The latest followed row that left in a group of its own release, and its card."""
 
     def _now(self) -> float:
         return self._clock() - self._begin
 
     def came(self, batch: pa.RecordBatch, first: int) -> None:
-        """Rows arrive, of which the first is row ``first`` of the input."""
+        """Take arriving rows; the first is row ``first`` of the input."""
         offset = -first % self._every
         with self._lock:
             for i in range(offset, batch.num_rows, self._every):
@@ -164,7 +164,7 @@ class Watcher:
                 del self._came[next(iter(self._came))]
 
     def counted(self, summary: Summary) -> None:
-        """A batch was decided on."""
+        """Take the figures after a batch."""
         smallest = summary.groups.subjects.least
         figures = Figures(
             summary.n_in,
@@ -187,11 +187,11 @@ class Watcher:
                 self._arrivals.popleft()
 
     def traced(self, lines: pa.RecordBatch) -> None:
-        """Lines of the trace were written; the release of the same rows comes next."""
+        """Take lines of the trace; the release of the same rows comes next."""
         self._lines = lines
 
     def released(self, release: Release) -> None:
-        """A release was written: look whom of the followed rows it has."""
+        """Take a release, and find the followed rows in it."""
         lines = self._lines
         if lines is None:
             return
@@ -221,7 +221,7 @@ class Watcher:
     def _card(
         self, i: int, group: int, number: int, lines: pa.RecordBatch, release: Release
     ) -> Card:
-        """The card of the group that a followed row, line ``i`` of the trace, left in."""
+        """Return the card for the group of a followed row, which is line ``i`` of the trace."""
         if group in self._cards:
             card = self._cards[group]
             return replace(card, numbers=(*card.numbers, number))
@@ -230,7 +230,7 @@ class Watcher:
         box = tuple(str(release.batch.column(name)[at]) for name in self._quasi)
         if str(lines.column("outcome")[i]) == "reuse":
             return Card(hue, box, (), None, (number,))
-        # A reuse may join a group in the very release that the group leaves in.
+        # A reuse may join a group in the same release in which the group leaves.
         is_member = pc.and_(
             pc.equal(lines.column("group"), group), pc.equal(lines.column("outcome"), "group")
         )
@@ -246,7 +246,7 @@ class Watcher:
         )
 
     def scene(self) -> Scene:
-        """This moment."""
+        """Return the current scene."""
         now = self._now()
         with self._lock:
             self._curves.advance(now)

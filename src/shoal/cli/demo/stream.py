@@ -1,4 +1,4 @@
-"""The stream of the demo: made-up people in real time, and a memory for what becomes of them."""
+"""The data of the demo: made-up people in real time, and sinks in memory for the audit."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from shoal.run.pipeline import Pipeline
 from shoal.spec.policy import Delay, DistinctLDiversity, KAnonymity, Policy
 from shoal.spec.schema import Schema
 
-__all__ = ["Memory", "Paced", "Story", "recipe", "stream"]
+__all__ = ["MemorySink", "PacedSource", "RunCapture", "make_pipeline", "make_stream"]
 
-#: The quasi attributes of the census that are shown: few enough for a narrow terminal.
+#: The quasi attributes of the census in the demo: few enough for a narrow terminal.
 QUASI = ("age", "sex", "marital_status", "occupation")
-#: How often in a second some rows arrive.
+#: Chunks per second.
 CHUNKS_PER_SECOND = 30
-#: After a hitch, at most so many chunks are made good at once; the rest of it is lost time.
+#: The most chunks that are sent at once after a pause; the rest of the pause is lost time.
 MOST_AT_ONCE = 4
-#: A row waits for at most this many seconds' worth of rows, and for enough people at any rate.
+#: The delay: rows of this many seconds, and at least this many times k.
 DELAY_SECONDS, DELAY_GROUPS = 2, 10
-#: How many different diagnoses each group must have.
+#: The least number of different diagnoses in a group.
 DIAGNOSES = 3
-#: More clusters than the default: the demo's rate leaves time for finer groups.
+#: More clusters than by default: the rate of the demo leaves time for finer groups.
 CLUSTERS = 200
-#: All rows are kept in memory for the audit.
+#: The most rows, since all are kept in memory for the audit.
 MOST_ROWS = 2_000_000
 
 
-def stream(seconds: float, rate: int, seed: int) -> tuple[Schema, pa.Table]:
-    """Make the rows of a demo, and the schema of what is shown of them.
+def make_stream(seconds: float, rate: int, seed: int) -> tuple[Schema, pa.Table]:
+    """Return the schema and the rows of a demo.
 
-    >>> schema, rows = stream(2.0, rate=100, seed=7)
+    >>> schema, rows = make_stream(2.0, rate=100, seed=7)
     >>> schema.columns
     ('person', 'age', 'sex', 'marital_status', 'occupation', 'diagnosis')
     >>> rows.num_rows
     200
     """
     if rate < 1:
-        raise ParameterError("demo.rate", "must be at least 1 row a second", got=rate)
+        raise ParameterError("demo.rate", "must be at least 1 row per second", got=rate)
     if not 0 < seconds * rate <= MOST_ROWS:
         raise ParameterError(
             "demo.seconds",
@@ -69,11 +69,11 @@ def stream(seconds: float, rate: int, seed: int) -> tuple[Schema, pa.Table]:
     return schema, table.append_column("person", people).select(schema.columns).combine_chunks()
 
 
-def recipe(schema: Schema, k: int, rate: int, seed: bytes | None) -> Pipeline:
-    """Make the pipeline of the demo.
+def make_pipeline(schema: Schema, k: int, rate: int, seed: bytes | None) -> Pipeline:
+    """Return the pipeline of the demo.
 
-    >>> schema, _ = stream(1.0, rate=100, seed=7)
-    >>> recipe(schema, k=5, rate=100, seed=None).policy.delay
+    >>> schema, _ = make_stream(1.0, rate=100, seed=7)
+    >>> make_pipeline(schema, k=5, rate=100, seed=None).policy.delay
     Delay(rows=200, seconds=None, clock=None)
     """
     policy = Policy(
@@ -84,23 +84,23 @@ def recipe(schema: Schema, k: int, rate: int, seed: bytes | None) -> Pipeline:
     return Pipeline(schema, policy, Castle(clusters=CLUSTERS), seed=seed)
 
 
-class Paced:
-    """A source that gives the rows of a table in real time, a few at once.
+class PacedSource:
+    """A source that yields the rows of a table in real time, a few at once.
 
-    It ends when the time is up: rows that a slow run left no time for are never given.
+    It ends when the time is up, even if a slow run has not read all rows.
 
     Parameters
     ----------
     table
         The rows.
     rate
-        How many in a second.
+        Rows per second.
     seconds
-        For how long.
+        The duration.
     came
-        Told of each batch, and the position of its first row, just before it is given.
+        Called with each batch and the position of its first row, before it is yielded.
     clock
-        Tells the time in seconds.
+        Returns the time in seconds.
     """
 
     def __init__(
@@ -140,76 +140,76 @@ class Paced:
             self._closed.wait(1 / CHUNKS_PER_SECOND)
 
     def describe(self) -> str:
-        """What is read, for a message."""
+        """Return a name of the source, for messages."""
         return "the rows of the demo"
 
     def close(self) -> None:
-        """Give nothing more."""
+        """Stop yielding rows."""
         self._closed.set()
 
 
-class Memory:
-    """A sink that keeps what it is given; it is plain, as it would be in a file.
+class MemorySink:
+    """A sink that keeps batches in memory, with plain columns as in a file.
 
     Parameters
     ----------
     schema
         The columns.
-    tell
-        Told of each batch as it comes.
+    on_write
+        Called with each batch.
     """
 
     def __init__(
-        self, schema: pa.Schema, tell: Callable[[pa.RecordBatch], None] | None = None
+        self, schema: pa.Schema, on_write: Callable[[pa.RecordBatch], None] | None = None
     ) -> None:
         self._schema = schema
-        self._tell = tell
+        self._on_write = on_write
         self._batches: list[pa.RecordBatch] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Keep some rows."""
+        """Keep a batch."""
         self._batches.append(plain_batch(batch, self._schema))
-        if self._tell is not None:
-            self._tell(batch)
+        if self._on_write is not None:
+            self._on_write(batch)
 
     def flush(self) -> None:
-        """Nothing waits to be written."""
+        """Do nothing: nothing is buffered."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def table(self) -> pa.Table:
-        """All that was kept."""
+        """Return all rows."""
         return pa.Table.from_batches(self._batches, self._schema)
 
 
 @dataclass
-class Story:
-    """What a run leaves behind, for the audit: output, trace and bad rows, all in memory.
+class RunCapture:
+    """Capture output, trace and bad rows of a run in memory, for the audit.
 
     Parameters
     ----------
     traced
-        Told of each batch of the trace as it is written.
+        Called with each batch of the trace.
     """
 
     traced: Callable[[pa.RecordBatch], None] | None = None
-    published: Memory | None = None
-    trace: Memory | None = None
+    published: MemorySink | None = None
+    trace: MemorySink | None = None
     bad: list[BadRow] = field(default_factory=list, repr=False)
 
-    def open_sink(self, schema: pa.Schema) -> Memory:
-        """Keep the output."""
-        self.published = Memory(schema)
+    def open_sink(self, schema: pa.Schema) -> MemorySink:
+        """Open the sink of the output."""
+        self.published = MemorySink(schema)
         return self.published
 
-    def open_trace(self, schema: pa.Schema) -> Memory:
-        """Keep the trace."""
-        self.trace = Memory(schema, self.traced)
+    def open_trace(self, schema: pa.Schema) -> MemorySink:
+        """Open the sink of the trace."""
+        self.trace = MemorySink(schema, self.traced)
         return self.trace
 
     def judge(self, pipeline: Pipeline, original: pa.Table) -> Report:
-        """Let the audit look at everything."""
+        """Audit the run."""
         assert self.published is not None
         assert self.trace is not None
         return audit(

@@ -1,4 +1,4 @@
-"""What a sample tells about one column: its kind, its range, its different values."""
+"""Describe one column of a sample: its kind, its range, its different values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 __all__ = ["Column", "Kind", "describe"]
 
 Kind = Literal["number", "text", "date", "time", "other"]
-#: A chunked array of Arrow; which one is asked at run time.
+#: A chunked array of any Arrow type.
 Cells = Any
 
-#: What people write where a value is missing.
+#: Texts that stand for a missing value.
 MARKS = frozenset({"?", "-", "--", "na", "n/a", "nan", "nil", "none", "null"})
-#: Beyond this a number is no measurement, and sums of two would overflow.
+#: From here on a number is no measurement, and sums of two could overflow.
 HUGE = 1e300
 NEARLY_UNIQUE = 0.9
 FEW = 20
@@ -30,7 +30,7 @@ DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of the sample, described. Its repr shows no value of a person."""
+    """The description of one column. Its repr shows no value of a person."""
 
     name: str
     kind: Kind
@@ -38,16 +38,16 @@ class Column:
     n_missing: int = 0
     n_distinct: int = 0
     n_marks: int = 0
-    """How many cells hold a word for missing, such as ``?``."""
+    """The number of values that stand for missing, such as ``?``."""
     whole: bool = False
     lo: float = 0
     hi: float = 0
     rising: bool = False
-    """Whether numbers and instants never go back."""
+    """Whether numbers or times never decrease."""
     padded: bool = False
-    """Whether some values have blanks at their ends."""
+    """Whether some values have spaces at their ends."""
     values: tuple[str, ...] = ()
-    """The different values as text, in order; none for fractions and instants."""
+    """The different values as text, sorted; none for fractions and times."""
 
     def __repr__(self) -> str:
         return f"Column({self.name!r}, {self.kind}, {self.n_distinct} of {self.n_rows} different)"
@@ -59,17 +59,17 @@ class Column:
 
     @property
     def few(self) -> bool:
-        """Whether the values are so few that they can be listed."""
+        """Whether there are few enough values to list them."""
         return self.n_distinct <= FEW
 
     @property
     def nearly_unique(self) -> bool:
-        """Whether almost every row has a value of its own."""
+        """Whether nearly every row has a different value."""
         return not self.few and self.n_distinct >= NEARLY_UNIQUE * self.n_present
 
 
 def describe(name: str, column: Cells) -> Column:
-    """Describe a column, whatever its Arrow type; numbers written as text are numbers.
+    """Describe a column of any Arrow type; numbers as text are numbers.
 
     >>> describe("age", pa.chunked_array([["31", "47", None, "?"]]))
     Column('age', number, 2 of 4 different)
@@ -104,7 +104,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _number(name: str, column: Cells, n_marks: int = 0, n_rows: int = 0) -> Column:
-    """Describe numbers; the two counts are of cells that were taken out before."""
+    """Describe numbers; the two counts include values that were removed before."""
     if pa.types.is_integer(column.type):
         present = column.drop_null()
         numbers = present.to_numpy()

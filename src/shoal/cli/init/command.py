@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from shoal.cli.init.draft import draft
-from shoal.cli.terminal import say, tell
+from shoal.cli.terminal import print_message, print_result
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.io import open_source
 
@@ -15,7 +15,7 @@ __all__ = ["init"]
 
 
 def init(data: str, output: Path, *, rows: int, from_format: str | None, force: bool) -> int:
-    """Write a job and its hierarchies; give the exit code."""
+    """Write a job and its hierarchies; return the exit code."""
     sample, is_whole = _sample(data, rows, from_format)
     drafted = draft(sample, name=Path(data).name, total_rows=sample.num_rows if is_whole else None)
     files = {output: drafted.job}
@@ -23,7 +23,7 @@ def init(data: str, output: Path, *, rows: int, from_format: str | None, force: 
     there = [str(path) for path in files if path.exists()]
     if there and not force:
         raise JobError(
-            Problem("output", f"{', '.join(there)} would be overwritten", None, "Say --force")
+            Problem("output", f"{', '.join(there)} would be overwritten", None, "Use --force")
         )
     try:
         for path, text in files.items():
@@ -31,15 +31,15 @@ def init(data: str, output: Path, *, rows: int, from_format: str | None, force: 
     except OSError as error:
         raise ResourceError(f"{output.parent}: can't be written: {error.strerror}") from None
     for warning in drafted.warnings:
-        say(f"warning: {warning}")
+        print_message(f"warning: {warning}")
     names = ", ".join(str(path) for path in files)
-    say(f"wrote {names} from {sample.num_rows:,} rows; look it over, then:")
-    tell(f"shoal run {output} -i {data} -o published.csv")
+    print_message(f"wrote {names} from {sample.num_rows:,} rows; review them, then:")
+    print_result(f"shoal run {output} -i {data} -o published.csv")
     return 0
 
 
 def _sample(data: str, rows: int, from_format: str | None) -> tuple[pa.Table, bool]:
-    """The first rows of a file, and whether they are all there are."""
+    """Read the first rows of a file; return them, and whether there are no more."""
     source = open_source(data, format=from_format)
     try:
         tables, n = [], 0
@@ -49,7 +49,7 @@ def _sample(data: str, rows: int, from_format: str | None) -> tuple[pa.Table, bo
             if n >= rows:
                 break
         if n == 0:
-            raise ResourceError(f"{data}: has no rows to look at")
+            raise ResourceError(f"{data}: has no rows")
         table = pa.concat_tables(tables, promote_options="permissive")
         return table.slice(0, rows), n < rows
     finally:

@@ -20,7 +20,7 @@ __all__ = ["DomainDraft", "draft_domain", "quote", "quote_key"]
 
 ROOT = "*"
 MOST_DIGITS = 5
-"""Longer decimal codes are listed: the tree of all of them would be too large."""
+"""The most digits of a mask over all codes; the tree of longer ones would be too large."""
 MOST_LISTED = 100
 MOST_YEARS = 130
 MANY = 200
@@ -31,7 +31,7 @@ Rows = list[tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class DomainDraft:
-    """A domain as a job file writes it."""
+    """A domain as in a job file."""
 
     table: str = ""
     """The inline table, if there is no hierarchy file."""
@@ -74,9 +74,9 @@ def draft_domain(column: Column, *, partial: bool) -> DomainDraft:
     Parameters
     ----------
     column
-        What the sample tells.
+        The column of the sample.
     partial
-        Whether there are rows beside the sample, so that a range needs some room.
+        Whether there are more rows than the sample, so that a range needs a margin.
     """
     if column.kind == "date":
         return _calendar(column)
@@ -101,7 +101,7 @@ def _range(column: Column, *, partial: bool) -> DomainDraft:
     low = (lo / unit).to_integral_value(ROUND_FLOOR) * unit
     high = (hi / unit).to_integral_value(ROUND_CEILING) * unit
     if partial and not column.few:
-        # Others may lie beyond what the sample shows, but amounts don't become negative.
+        # Other rows may lie outside the sample's range, but amounts don't become negative.
         low = low - unit if low == lo and lo != 0 else low
         high = high + unit if high == hi and hi != 0 else high
     bounds = f"[{_number(min(low, lo))}, {_number(max(high, hi))}]"
@@ -109,7 +109,7 @@ def _range(column: Column, *, partial: bool) -> DomainDraft:
 
 
 def _round(span: Decimal, parts: int) -> Decimal:
-    """The smallest of 1, 2, 5, 10, 20, … that cuts the span into at most so many parts.
+    """Return the least of 1, 2, 5, 10, 20, … that cuts the span into at most ``parts`` parts.
 
     >>> _round(Decimal(73), 10), _round(Decimal("1.2"), 100)
     (Decimal('10'), Decimal('0.02'))
@@ -158,7 +158,7 @@ def _mask(column: Column) -> DomainDraft | None:
 
 
 def _calendar(column: Column) -> DomainDraft:
-    """Day, month, year, decade: for every day of the years that the sample touches."""
+    """Make a hierarchy of day, month, year and decade, for all days of the sample's years."""
     days = {day for day in map(_day, column.values) if day is not None}
     strange = [value for value in column.values if _day(value) is None]
     if days and max(days).year - min(days).year < MOST_YEARS:
@@ -180,20 +180,20 @@ def _day(text: str) -> datetime.date | None:
 
 
 def _alphabet(column: Column) -> DomainDraft:
-    """Sort values into drawers by their first letters: a start, to be replaced by meaning."""
+    """Group values by their first letters: a start, to be replaced by a meaningful grouping."""
     values = sorted(
         column.values, key=lambda value: (_letters(value, 1), _letters(value, 2), value)
     )
     firsts = [first for first, _ in itertools.groupby(_letters(value, 1) for value in values)]
     counts = [sum(_letters(value, 1) == first for value in values) for first in firsts]
-    drawer: dict[str, str] = {}
+    group_of: dict[str, str] = {}
     for members in _even(firsts, counts):
         label = members[0] if len(members) == 1 else f"{members[0]}–{members[-1]}"
-        drawer |= dict.fromkeys(members, f"{label}…")
+        group_of |= dict.fromkeys(members, f"{label}…")
     rows: Rows = []
     taken, root = set(values), _root(values)
     for value in values:
-        path = [drawer[_letters(value, 1)], f"{_letters(value, 1)}…"]
+        path = [group_of[_letters(value, 1)], f"{_letters(value, 1)}…"]
         if len(values) > MANY:
             path.append(f"{_letters(value, 2)}…")
         rows.append((value, *(_free(label, taken) for label in reversed(path)), root))
@@ -209,7 +209,7 @@ def _letters(value: str, n: int) -> str:
 
 
 def _even(letters: Sequence[str], counts: Sequence[int]) -> Iterable[list[str]]:
-    """Cut sorted letters into at most a few drawers of about as many values each."""
+    """Cut sorted letters into a few groups with about the same number of values."""
     share = sum(counts) / GROUPS
     before = itertools.accumulate(counts, initial=0)
     placed = zip(letters, before, strict=False)
@@ -218,7 +218,7 @@ def _even(letters: Sequence[str], counts: Sequence[int]) -> Iterable[list[str]]:
 
 
 def _free(label: str, taken: set[str]) -> str:
-    """Lengthen a label until it is no value of the column."""
+    """Lengthen a label until it isn't a value of the column."""
     while label in taken:
         label += "…"
     return label

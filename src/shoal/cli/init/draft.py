@@ -1,6 +1,6 @@
-"""Draft a job from a sample of the data: what ``shoal init`` writes.
+"""Draft a job from a sample of the data, for ``shoal init``.
 
-A draft is a start that errs to the safe side, and says in comments and warnings what to check.
+A draft is a safe starting point; its comments and warnings say what to check.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Draft:
     job: str = field(repr=False)
     """The job file, as commented TOML."""
     files: dict[str, str] = field(repr=False)
-    """Hierarchy files to be written beside it: their names and contents."""
+    """The hierarchy files beside it: names and contents."""
     warnings: list[str]
-    """What should be looked at. Names columns and counts, no values."""
+    """What to check. They name columns and counts, no values."""
 
 
 def draft(sample: pa.Table, *, name: str, total_rows: int | None = None) -> Draft:
@@ -42,11 +42,11 @@ def draft(sample: pa.Table, *, name: str, total_rows: int | None = None) -> Draf
     Parameters
     ----------
     sample
-        Some rows, with all columns.
+        Rows with all columns.
     name
-        What the data are called, for the comment at the top.
+        The name of the data, for the comment at the top.
     total_rows
-        How many rows there are in all, if known; a short stream gets a short delay.
+        The total number of rows, if known; a short stream gets a short delay.
 
     >>> sample = pa.table({"customer_id": list(range(50)), "age": [20 + n for n in range(50)]})
     >>> result = draft(sample, name="customers.csv", total_rows=50)
@@ -60,7 +60,7 @@ def draft(sample: pa.Table, *, name: str, total_rows: int | None = None) -> Draf
         raise JobError(
             Problem(
                 "schema.quasi",
-                f"none of the {len(columns)} columns looks like something an outsider may know",
+                f"none of the {len(columns)} columns looks like one an outsider may know",
                 None,
                 "Write the job by hand",
             )
@@ -71,7 +71,7 @@ def draft(sample: pa.Table, *, name: str, total_rows: int | None = None) -> Draf
     job = "\n".join(
         [
             f"# Drafted from {sample.num_rows} rows of {quote(name)}.",
-            "# Check every line: a sample tells what a column looks like, not what it means.",
+            "# Check every line: a sample shows what a column looks like, not what it means.",
             "",
             *_schema(roles, domains, names),
             *_policy(roles, total_rows),
@@ -104,16 +104,16 @@ def _schema(roles: Roles, domains: dict[str, DomainDraft], names: dict[str, str]
     else:
         yield _line("subject = { each_row = true }", "each row is taken for another person")
         for column in roles.candidates:
-            yield _line(f"# subject = {quote(column.name)}", "or this, if it numbers people")
+            yield _line(f"# subject = {quote(column.name)}", "or this, if it identifies people")
     if roles.time is not None:
         yield f"time = {quote(roles.time.name)}"
     yield ""
     yield _line("[schema.quasi]", "what an outsider may know: published coarser")
     if names:
         yield "# Hierarchy files hold values that were seen in the sample; a row with another value"
-        yield "# is a bad row and goes to quarantine. Complete them, and mind who may read them."
+        yield "# is a bad row and goes to quarantine. Complete them, and limit who may read them."
     if any(domain.lists_values for domain in domains.values()):
-        yield "# Lists hold values that were seen in the sample; others are quarantined likewise."
+        yield "# Lists hold values that were seen in the sample; others are quarantined, too."
     for column in roles.quasi:
         domain = domains[column.name]
         file = names.get(column.name)
@@ -135,12 +135,12 @@ def _schema(roles: Roles, domains: dict[str, DomainDraft], names: dict[str, str]
 
 def _policy(roles: Roles, total_rows: int | None) -> Iterator[str]:
     yield _line("[policy]", "what is promised")
-    yield _line(f"k = {K}", "so many people in every group, at least")
+    yield _line(f"k = {K}", "least number of people in a group")
     diverse = [column for column in roles.sensitive if column.n_distinct >= L]
     if diverse:
         parts = ", ".join(f"{quote_key(column.name)} = {L}" for column in diverse)
         each = str(L) if len(diverse) == len(roles.sensitive) else f"{{ {parts} }}"
-        yield _line(f"l = {each}", "so many sensitive values in every group, at least")
+        yield _line(f"l = {each}", "least number of sensitive values in a group")
     yield _line(f"delay = {{ rows = {_delay(total_rows)} }}", "how long a row may be held")
     if any(_n_gaps(column) for column in roles.quasi):
         yield GAPS
@@ -150,8 +150,9 @@ def _policy(roles: Roles, total_rows: int | None) -> Iterator[str]:
 
 GAPS = """\
 # Some quasi values are missing. "extended": each counts as any value, for its whole group; no row
-# is lost, and gaps tell nobody apart. "maybe": it stays missing; less detail is lost, but whoever
-# knows which values of somebody are missing may find their row. "quarantine": the row is left out.\
+# is lost, and gaps identify nobody. "maybe": it stays missing; less detail is lost, but an attacker
+# who knows which values of a person are missing may find their row. "quarantine": the row is left
+# out.\
 """
 
 TAIL = """\
@@ -178,7 +179,7 @@ file = "quarantine.jsonl"              # holds personal data: keep it safe
 
 
 def _delay(total_rows: int | None) -> int:
-    """A tenth of a short stream, in round numbers; never so short that no group can form."""
+    """Return a delay: a tenth of a short stream, rounded, but enough for groups to form."""
     if total_rows is None or total_rows >= 10 * DELAY_ROWS:
         return DELAY_ROWS
     tenth = str(total_rows // 10)
@@ -186,7 +187,7 @@ def _delay(total_rows: int | None) -> int:
 
 
 def _file_names(columns: Sequence[str]) -> dict[str, str]:
-    """A file name for each column, made of letters that every file system takes."""
+    """Return a file name for each column, of letters that every file system accepts."""
     names: dict[str, str] = {}
     for column in columns:
         stem = re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_") or "column"
@@ -200,8 +201,8 @@ def _file_names(columns: Sequence[str]) -> dict[str, str]:
 def _warnings(roles: Roles, n_rows: int) -> Iterator[str]:
     if roles.subject is None:
         yield (
-            "No column says whom a row is about, so each row is taken for another person. If "
-            "people come back, name the subject column: otherwise k counts rows, not people."
+            "No column names the subject of a row, so each row is taken for another person. If "
+            "people have several rows, name the subject column: else k counts rows, not people."
         )
         if roles.candidates:
             yield f"May be the subject: {_list(c.name for c in roles.candidates)}."
@@ -214,7 +215,7 @@ def _warnings(roles: Roles, n_rows: int) -> Iterator[str]:
         yield f"Left out: {quote(name)}: {reason}."
     if roles.unknown:
         yield (
-            "Taken for quasi attributes, though their names tell nothing: "
+            "Taken for quasi attributes, although their names say nothing: "
             f"{_list(c.name for c in roles.unknown)}. Fewer quasi attributes lose less."
         )
     if not roles.sensitive:
@@ -228,7 +229,7 @@ def _warnings(roles: Roles, n_rows: int) -> Iterator[str]:
         if column.nearly_unique:
             yield (
                 f"The sensitive {quote(column.name)} is published as it is, and nearly every row "
-                "has a value of its own. Who knows the value finds the row: make it coarser."
+                "has a different value. Anyone who knows a value finds the row: make it coarser."
             )
     if roles.subject is not None:
         yield from _gaps(roles.subject, n_rows, "go to quarantine")
@@ -237,7 +238,7 @@ def _warnings(roles: Roles, n_rows: int) -> Iterator[str]:
 
 
 def _n_gaps(column: Column) -> int:
-    """How many cells have nothing in them, not even a word for missing."""
+    """Return the number of empty values, without those that stand for missing."""
     return column.n_missing - (column.n_marks if column.kind == "number" else 0)
 
 
@@ -248,11 +249,11 @@ def _gaps(column: Column, n_rows: int, fate: str) -> Iterator[str]:
     if column.n_marks:
         taken = "go to quarantine" if column.kind == "number" else "are taken for a value"
         yield (
-            f"{name} has a word for missing in {column.n_marks} of {n_rows} rows of the "
+            f"{name} has a text for missing in {column.n_marks} of {n_rows} rows of the "
             f"sample: these {taken}."
         )
     if column.padded:
-        yield f"{name} has values with blanks at their ends, which the draft has cut off."
+        yield f"{name} has values with spaces at their ends, which the draft has removed."
 
 
 def _list(names: Iterator[str] | Sequence[str]) -> str:

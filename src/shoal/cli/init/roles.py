@@ -1,7 +1,7 @@
 """Guess the role of each column from its name, in several languages, and from its values.
 
-The guesses err to the safe side: what may identify a person is left out, what an outsider may
-know is generalized, and nothing is published as it is unless its name says that it is sensitive.
+The guesses are cautious: columns that may identify a person are left out, those an outsider may
+know are generalized, and only columns with a sensitive name are published as they are.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ __all__ = ["Roles", "best_subject", "best_time", "guess", "is_category", "is_pos
 
 
 class Words:
-    """Words that tell a role: whole words of a name, and stems found anywhere in it."""
+    """Words that indicate a role: whole words of a name, and stems anywhere in it."""
 
     def __init__(self, words: str, stems: str = "") -> None:
         self.words = frozenset(words.split())
         self.stems = tuple(stems.split())
 
     def match(self, name: str) -> bool:
-        """Whether a column's name has one of the words."""
+        """Return whether a column's name has one of the words or stems."""
         tokens = split(name)
         return not self.words.isdisjoint(tokens) or self.stem(name)
 
     def stem(self, name: str) -> bool:
-        """Whether a column's name has one of the stems."""
+        """Return whether a column's name has one of the stems."""
         squashed = "".join(split(name))
         return any(stem in squashed for stem in self.stems)
 
@@ -120,26 +120,26 @@ def split(name: str) -> list[str]:
 
 
 def is_postcode(column: Column) -> bool:
-    """Whether a column holds postcodes, by its name."""
+    """Return whether a column holds postcodes, by its name."""
     return POSTCODE.match(column.name)
 
 
 def is_category(column: Column) -> bool:
-    """Whether numbers in this column are labels rather than amounts, by its name."""
+    """Return whether numbers in this column are labels and not amounts, by its name."""
     return CATEGORY.match(column.name)
 
 
 @dataclass(slots=True)
 class Roles:
-    """A guess for every column. Whatever is in no list is left out of the job."""
+    """A guess for every column. A column in no list is left out of the job."""
 
     subject: Column | None = None
     time: Column | None = None
     candidates: list[Column] = field(default_factory=list)
-    """Columns that may be the subject, though nothing in their name says so."""
+    """Columns that may be the subject, although their name doesn't say so."""
     quasi: list[Column] = field(default_factory=list)
     unknown: list[Column] = field(default_factory=list)
-    """Those of the quasi attributes whose name tells nothing."""
+    """The quasi attributes whose name says nothing."""
     sensitive: list[Column] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     """Columns that aren't published, and why."""
@@ -156,7 +156,7 @@ def guess(columns: Sequence[Column]) -> Roles:
 
 
 def _place(column: Column, roles: Roles) -> None:
-    """Give a column that is neither subject nor time its role."""
+    """Assign a role to a column that is neither subject nor time."""
     reason = _reason_to_leave_out(column)
     if reason is not None:
         roles.left_out[column.name] = reason
@@ -166,9 +166,9 @@ def _place(column: Column, roles: Roles) -> None:
         roles.quasi.append(column)
     elif _is_serial(column):
         roles.candidates.append(column)
-        roles.left_out[column.name] = "it looks like a number of something, such as an identifier"
+        roles.left_out[column.name] = "it looks like a serial number or an identifier"
     elif column.nearly_unique and column.kind == "text":
-        roles.left_out[column.name] = "nearly every row has a value of its own, like an identifier"
+        roles.left_out[column.name] = "nearly every row has a different value, like an identifier"
     else:
         roles.quasi.append(column)
         roles.unknown.append(column)
@@ -182,7 +182,7 @@ def _reason_to_leave_out(column: Column) -> str | None:
     if _is_identifier(column.name) or _subject_score(column) > 0:
         return "by its name it identifies people directly"
     if column.kind == "time":
-        return "exact instants tell people apart; give a date or a number to generalize"
+        return "exact times identify people; give a date or a number to generalize"
     if column.n_distinct == 1:
         return "it has only one value in the sample"
     if any(len(value.splitlines()) > 1 for value in column.values):
@@ -204,7 +204,7 @@ def _is_identifier(name: str) -> bool:
 
 
 def _is_serial(column: Column) -> bool:
-    """Whether a column whose name tells no role numbers things or people."""
+    """Return whether a column without a known role looks like a serial number."""
     tokens = split(column.name)
     if column.few or not tokens or column.kind not in ("number", "text"):
         return False
@@ -215,14 +215,14 @@ def _is_serial(column: Column) -> bool:
 
 
 def _subject_score(column: Column) -> int:
-    """How surely the name says that the column tells people apart; 0 is not at all."""
+    """Return how surely the name of a column means the subject; 0: not at all."""
     tokens = split(column.name)
     if not tokens or column.kind not in ("number", "text"):
         return 0
     if STRONG_ID.match(column.name):
         return 4
     who = not WHO.words.isdisjoint(tokens)
-    # "Customer number" tells people apart, "number of customers" is a count.
+    # "Customer number" identifies people, "number of customers" is a count.
     if who and (not ID.words.isdisjoint(tokens[1:]) or tokens[0] in FIRST_ID):
         return 3
     if (who or WHO.stem(column.name)) and tokens[-1].endswith(ID_ENDS):
@@ -233,11 +233,11 @@ def _subject_score(column: Column) -> int:
 
 
 def best_subject(columns: Sequence[Column]) -> Column | None:
-    """The column that tells people apart, if one says so by its name."""
+    """Return the column of the subject by its name, if there is one."""
 
     def score(column: Column) -> int:
         named = _subject_score(column)
-        # The type of a user has few values; a bare "id" may be a number within a household.
+        # "User type" has few values; a bare "id" may be a number within a household.
         many = column.n_distinct > column.n_rows / 10
         return named if many or (named > 1 and not column.few) else 0
 
@@ -246,7 +246,7 @@ def best_subject(columns: Sequence[Column]) -> Column | None:
 
 
 def best_time(columns: Sequence[Column]) -> Column | None:
-    """The time of arrival: an instant or seconds, and it must never go back."""
+    """Return the column of the arrival time: a time or seconds that never decrease."""
 
     def score(column: Column) -> int:
         if BIRTH.match(column.name) or not column.rising or column.n_distinct < 2:

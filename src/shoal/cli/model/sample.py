@@ -1,4 +1,4 @@
-"""The sample that ``shoal model z`` looks at: the first rows of a file, as events."""
+"""Read the sample of ``shoal model z``: the first rows of a file, as events."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.arrow.columns import as_times, is_bytes_kind, is_missing, one_text, plain, words
-from shoal.arrow.ladders import Ladders, rung_column
+from shoal.arrow.ladders import Ladders, level_column
 from shoal.cli.init.columns import describe
 from shoal.cli.init.roles import best_subject, best_time
-from shoal.cli.terminal import say
+from shoal.cli.terminal import print_message
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.io import open_source
@@ -28,13 +28,13 @@ from shoal.spec.schema import Quasi, Schema
 
 __all__ = ["Columns", "Sample", "columns_of", "read_sample"]
 
-#: So many rows are looked at to guess which column is which.
-LOOK = 10_000
+#: The rows from which the roles of columns are guessed.
+GUESS_ROWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns tell who, what and when, and what window a job measures z against."""
+    """The columns of subject, attributes and time, and the window of the job, if any."""
 
     subject: str
     quasi: tuple[Quasi, ...]
@@ -51,10 +51,10 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Some rows, as events.
+    """Rows of the data, as events.
 
-    ``n_rows`` were read, of which ``n_bad`` couldn't be used; ``is_sorted`` tells whether they were
-    in the order of time, and ``is_whole`` whether there are no more.
+    ``n_rows`` were read, of which ``n_bad`` couldn't be used; ``is_sorted``: they were in the order
+    of time; ``is_whole``: there are no more.
     """
 
     events: Events
@@ -72,9 +72,9 @@ def columns_of(
     data: str,
     from_format: str | None,
 ) -> Columns:
-    """The columns that a job names, or those that the command line names instead.
+    """Return the columns that the command line names, or those of the job.
 
-    Where neither names any they are guessed, aloud.
+    If neither names any, they are guessed, with a message.
     """
     if job is None and subject is None and not attributes:
         subject, attributes, time = _guessed(data, from_format, time)
@@ -89,7 +89,7 @@ def columns_of(
             window = read.policy.window
     problems = []
     if subject is None:
-        what = "must be named: whose sets of attributes are alike is counted by subject"
+        what = "must be named: sets of attributes are compared by subject"
         problems.append(Problem("--subject", what, None, "Name a column, or a --job that does"))
     if not quasi:
         problems.append(
@@ -104,13 +104,13 @@ def columns_of(
 def _guessed(
     data: str, from_format: str | None, time: str | None
 ) -> tuple[str | None, Sequence[str], str | None]:
-    """Who, what and when by the names of the columns, if only one can be what."""
+    """Guess subject, attribute and time by name, if only one column can be the attribute."""
     source = open_source(data, format=from_format)
     try:
         chunk = next(iter(source), None)
         if chunk is None:
-            raise ResourceError(f"{data}: has no rows to look at")
-        batch = chunk.batch.slice(0, LOOK)
+            raise ResourceError(f"{data}: has no rows")
+        batch = chunk.batch.slice(0, GUESS_ROWS)
         columns = [describe(name, batch.column(name)) for name in batch.schema.names]
     finally:
         source.close()
@@ -120,23 +120,25 @@ def _guessed(
     subject = None if who is None else who.name
     others = [column.name for column in columns if column.name not in (subject, time)]
     if subject is not None and len(others) == 1:
-        told = "" if time is None else f", the time is {time}"
-        say(f"taken by their names: the subject is {subject}, the attribute is {others[0]}{told}")
+        timed = "" if time is None else f", the time is {time}"
+        print_message(
+            f"guessed by name: the subject is {subject}, the attribute is {others[0]}{timed}"
+        )
         return subject, others, time
     return None, (), time
 
 
 def _exposed(domain: AnyDomain) -> AnyDomain:
-    """The domain as z-anonymity takes it: a number without a step is itself."""
+    """Return the domain under z-anonymity: numbers without a step are open."""
     return Open() if isinstance(domain, Range) and domain.step is None else domain
 
 
 def read_sample(
     data: str, columns: Columns, *, rows: int, in_rows: bool, from_format: str | None
 ) -> Sample:
-    """Read the first rows of a file; with ``in_rows`` the clock is the position of a row.
+    """Read the first rows of a file; with ``in_rows`` the time is the position of a row.
 
-    What is missing exposes nothing; a row without a subject or a time is bad.
+    A missing value exposes nothing; a row without a subject or a time is bad.
     """
     reader = _Reader(columns, in_rows)
     source = open_source(data, columns.all, format=from_format)
@@ -153,18 +155,18 @@ def read_sample(
     finally:
         source.close()
     if not reader.n_good:
-        raise ResourceError(f"{data}: has no row to look at with a subject and a time")
+        raise ResourceError(f"{data}: has no row with a subject and a time")
     return reader.sample(is_whole)
 
 
 class _Reader:
-    """Keeps of each row who, what and when: as text, until all rows are there."""
+    """Collect subject, attributes and time of each row, as text until all rows are read."""
 
     def __init__(self, columns: Columns, in_rows: bool) -> None:
         self._columns, self._in_rows = columns, in_rows
-        self._names = [columns.subject, *(rung_column(each.name, 0) for each in columns.quasi)]
+        self._names = [columns.subject, *(level_column(each.name, 0) for each in columns.quasi)]
         self._texts: dict[str, list[Any]] = {name: [] for name in self._names}
-        # Values are told apart as a run does; the key of their hashes doesn't matter here.
+        # Values are distinguished as in a run; the key of their hashes doesn't matter here.
         self._ladders = Ladders(Schema(columns.subject, columns.quasi), bytes(8))
         self._times: list[Floats] = []
         self.n_rows = self.n_good = 0
@@ -179,10 +181,10 @@ class _Reader:
         if self._columns.time is not None and not self._in_rows:
             times = as_times(batch.column(self._columns.time), self._columns.time, complain)
         subject = batch.column(self._columns.subject)
-        told = {self._columns.subject: _text(subject)}
-        told |= self._ladders.encode(batch, True, complain)[1]
+        values = {self._columns.subject: _text(subject)}
+        values |= self._ladders.encode(batch, True, complain)[1]
         for name, texts in self._texts.items():
-            texts.append(plain(told[name]).filter(pa.array(good)))
+            texts.append(plain(values[name]).filter(pa.array(good)))
         if times is not None:
             self._times.append(times[good])
         self.n_rows += batch.num_rows + n_bad
@@ -214,7 +216,7 @@ class _Reader:
         return Sample(events, self.n_rows, self.n_rows - self.n_good, is_sorted, is_whole)
 
     def _codes(self, name: str) -> tuple[Ints, int]:
-        """The values of a column as numbers from 0, -1 where they are missing; and how many."""
+        """Return values as numbers from 0, -1 where they are missing, and the number of values."""
         column = pa.chunked_array(self._texts[name], pa.string()).combine_chunks()
         coded = column.dictionary_encode()
         codes = pc.fill_null(coded.indices.cast(pa.int64()), -1)

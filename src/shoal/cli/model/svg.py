@@ -1,4 +1,4 @@
-"""A picture of what ``shoal model z`` found, as SVG."""
+"""Draw the result of ``shoal model z`` as SVG."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["svg"]
 
 
 def svg(points: Sequence[Point], *, k: int, probability: float | None, title: str) -> str:
-    """A picture of the curve over z; black is the model, orange what was counted."""
+    """Return an SVG of the curve over z: the model in black, the counted share in orange."""
     most = max(2, points[-1].z)
     left, top, wide, high = 56, 56, 480, 260
 

@@ -1,4 +1,4 @@
-"""``shoal run``: the main job."""
+"""``shoal run``: anonymize a stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from shoal.cli.logs import configure_logs, is_logging, say_or_log
+from shoal.cli.logs import configure_logs, is_logging, print_or_log
 from shoal.cli.run.endpoints import (
     BadRowsOutlet,
     input_of,
@@ -22,8 +22,8 @@ from shoal.cli.run.endpoints import (
     trace_outlet,
 )
 from shoal.cli.run.monitor import Monitor
-from shoal.cli.signals import ended_by_signals
-from shoal.cli.terminal import Progress, say, tell
+from shoal.cli.signals import stopped_by_signals
+from shoal.cli.terminal import Progress, print_message, print_result
 from shoal.engine.cache import is_cold
 from shoal.errors import JobError, Problem, ShoalError
 from shoal.events import event, sentence
@@ -39,9 +39,9 @@ __all__ = ["RunOptions", "refuse_overwriting", "run", "warn_of"]
 log = logging.getLogger("shoal.run")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What the command line says beside the job; None where it says nothing."""
+    """The options of the command line; None where the job decides."""
 
     source: str | None = None
     sink: str | None = None
@@ -58,63 +58,64 @@ class RunOptions:
     quiet: bool = False
 
 
-def run(job_path: Path, ask: RunOptions) -> int:
-    """Anonymize a stream; give the exit code."""
-    configure_logs(ask.log)
+def run(job_path: Path, options: RunOptions) -> int:
+    """Anonymize a stream; return the exit code."""
+    configure_logs(options.log)
     job = Job.load(job_path)
-    source_spec = input_of(job, ask.source, ask.from_format, follow=ask.follow)
-    sink_spec = output_of(job, ask.sink, ask.to_format)
-    refuse_overwriting(job, job_path, source_spec, sink_spec, ask.trace)
+    source_spec = input_of(job, options.source, options.from_format, follow=options.follow)
+    sink_spec = output_of(job, options.sink, options.to_format)
+    refuse_overwriting(job, job_path, source_spec, sink_spec, options.trace)
     _refuse_foreign(source_spec, sink_spec)
-    _refuse_forgetting(job, source_spec, sink_spec, ask)
-    _refuse_endless_tables(job, source_spec, ask)
-    _refuse_undoing(job, ask)
+    _refuse_unrecoverable(job, source_spec, sink_spec, options)
+    _refuse_endless_tables(job, source_spec, options)
+    if options.trace is not None:
+        job.publish.check_trace(undo_pseudonyms=options.undo_pseudonyms)
     if source_spec.path == "-" and source_spec.kafka is None and sys.stdin.isatty():
         raise JobError(Problem("input", "is the terminal", None, "Give a file with -i, or a pipe"))
-    if not ask.quiet:
+    if not options.quiet:
         for warning in job.warnings:
             warn_of(warning)
-    recovery = _recovery(job, source_spec, sink_spec, ask)
+    recovery = _recovery(job, source_spec, sink_spec, options)
     with contextlib.ExitStack() as stack:
         source = open_input(job, source_spec)
         stack.callback(source.close)
         bad_rows = BadRowsOutlet(job, source)
         stack.callback(bad_rows.close)
-        # Lines for programs and a line that is drawn anew don't go together.
-        progress = stack.enter_context(Progress(quiet=ask.quiet or ask.log is not None))
-        eyes = Monitor(job, progress, ask.metrics, stack, quiet=ask.quiet)
+        # A log and a progress line don't go together.
+        progress = stack.enter_context(Progress(quiet=options.quiet or options.log is not None))
+        monitor = Monitor(job, progress, options.metrics, stack, quiet=options.quiet)
         if is_cold(type(job.anonymizer).__module__):
             progress.note("compiling, once for this version …")
         running = job.pipeline.run(
             source,
             outlet_of(job, sink_spec),
             on_bad=bad_rows,
-            open_trace=None if ask.trace is None else trace_outlet(job, ask.trace),
-            watch=eyes.show,
-            warn=None if ask.quiet else lambda text: warn_of(text, progress),
+            open_trace=None if options.trace is None else trace_outlet(job, options.trace),
+            watch=monitor.show,
+            warn=None if options.quiet else lambda text: warn_of(text, progress),
             recovery=recovery,
-            drain=ask.drain,
-            undo_pseudonyms=ask.undo_pseudonyms,
+            drain=options.drain,
+            undo_pseudonyms=options.undo_pseudonyms,
         )
-        eyes.look_at(running)
-        with ended_by_signals(running.stop) as caught:
+        monitor.observe(running)
+        with stopped_by_signals(running.stop) as caught:
             begin = time.perf_counter()
             try:
-                running.go()
+                running.execute()
             except ShoalError as error:
-                eyes.fail(error)
+                monitor.fail(error)
                 progress.clear()
-                if not ask.quiet:
-                    say_or_log(logging.WARNING, "run failed", _fate(running))
+                if not options.quiet:
+                    print_or_log(logging.WARNING, "run failed", _fate(running))
                 raise
         seconds = time.perf_counter() - begin
-    return _finish(job, running, caught, seconds, sink_spec, ask)
+    return _finish(job, running, caught, seconds, sink_spec, options)
 
 
-def _recovery(job: Job, source: Input, sink: Output, ask: RunOptions) -> Recovery | None:
+def _recovery(job: Job, source: Input, sink: Output, options: RunOptions) -> Recovery | None:
     if job.checkpoints is None:
-        if ask.fall_back:
-            what = "goes back to a checkpoint, and the job takes none"
+        if options.fall_back:
+            what = "resumes from a checkpoint, and the job has none"
             raise JobError(Problem("--fall-back", what, None, "Set run.checkpoint in the job"))
         return None
     seal = job.checkpoints.seal
@@ -124,18 +125,18 @@ def _recovery(job: Job, source: Input, sink: Output, ask: RunOptions) -> Recover
             **job.digests,
             "input": _digest(*_identity(source)),
             "output": _digest(*_identity(sink)),
-            "trace": _digest(ask.trace is not None),
-            # By its name a broker knows what a job has published.
+            "trace": _digest(options.trace is not None),
+            # A broker knows by the name of a job what it has published.
             **({} if sink.kafka is None else {"run.name": _digest(job.name)}),
         },
         every=job.checkpoints.every,
         seal=None if seal is None else Seal.from_spec(seal),
-        fall_back=ask.fall_back,
+        fall_back=options.fall_back,
     )
 
 
 def _identity(end: Input | Output) -> tuple[object, ...]:
-    """What makes positions and marks mean the same rows: not who serves them, or how safely."""
+    """Return what identifies the rows behind positions and marks, without how they are served."""
     if end.kafka is not None:
         return end.kafka.topic, end.kafka.format, end.kafka.partitions, end.kafka.columns
     path = end.path if end.path == "-" else str(Path(end.path).resolve())
@@ -147,23 +148,23 @@ def _digest(*parts: object) -> str:
 
 
 def warn_of(text: str, progress: Progress | None = None) -> None:
-    """Warn on stderr, or in the log."""
+    """Print a warning, or log it."""
     if is_logging():
         sentence(log, logging.WARNING, "warning", text)
     else:
-        (say if progress is None else progress.say)(f"warning: {text}")
+        (print_message if progress is None else progress.print_message)(f"warning: {text}")
 
 
 def _finish(
-    job: Job, running: Run, caught: list[int], seconds: float, sink: Output, ask: RunOptions
+    job: Job, running: Run, caught: list[int], seconds: float, sink: Output, options: RunOptions
 ) -> int:
     summary = running.summary
-    if ask.as_json:
+    if options.as_json:
         figures = summary.as_dict() | {
             "seconds": round(seconds, 3),
             "interrupted": running.interrupted,
         }
-        put = say if sink.path == "-" and sink.kafka is None else tell
+        put = print_message if sink.path == "-" and sink.kafka is None else print_result
         put(json.dumps(figures))
     elif is_logging():
         event(
@@ -172,27 +173,28 @@ def _finish(
             suppressed=summary.suppression.count, quarantined=summary.n_quarantined,
             held=summary.n_held, late=summary.n_late,
         )  # fmt: skip
-    elif not ask.quiet:
+    elif not options.quiet:
         for line in summary.lines():
-            say(line)
-        say(f"{seconds:.1f} s, {running.n_read / max(seconds, 1e-9):,.0f} rows/s")
+            print_message(line)
+        print_message(f"{seconds:.1f} s, {running.n_read / max(seconds, 1e-9):,.0f} rows/s")
         if summary.n_quarantined:
-            say(f"quarantined rows are in {job.bad_rows.file}")
+            print_message(f"quarantined rows are in {job.bad_rows.file}")
     if not running.interrupted:
         return 0
-    if not ask.quiet:
-        say_or_log(logging.INFO, "run interrupted", f"interrupted: {_fate(running)}")
+    if not options.quiet:
+        print_or_log(logging.INFO, "run interrupted", f"interrupted: {_fate(running)}")
     number = caught[0] if caught else signal.SIGINT
-    is_clean = running.saved is not None and not (ask.drain and running.is_behind)
+    is_clean = running.saved is not None and not (options.drain and running.is_behind)
     return 0 if number == signal.SIGTERM and is_clean else 128 + number
 
 
 def _fate(running: Run) -> str:
+    """Return a sentence about the rows of a run that ended early."""
     held = f"{running.summary.n_held:,}"
     if running.saved is not None:
         return (
             f"{running.n_written:,} rows were published; {held} are held in checkpoint "
-            f"{running.saved.number}, and the next run goes on with them"
+            f"{running.saved.number}, and the next run resumes with them"
         )
     return (
         f"{running.n_written:,} rows were published; {held} are still held and were not published"
@@ -200,17 +202,17 @@ def _fate(running: Run) -> str:
 
 
 def _refuse_foreign(source: Input, sink: Output) -> None:
-    """Refuse what only Spark can read and write."""
+    """Raise for endpoints that only Spark can read and write."""
     for name, end in (("input", source), ("output", sink)):
         if end.table is not None:
-            raise JobError(Problem(f"{name}.table", "is Spark's", None, "Use `shoal spark`"))
+            raise JobError(Problem(f"{name}.table", "is for Spark only", None, "Use `shoal spark`"))
         if "://" in end.path:
-            what = "is on another file system than this machine's"
+            what = "isn't on the file system of this machine"
             raise JobError(Problem(f"{name}.path", what, None, "Use `shoal spark`"))
 
 
-def _refuse_forgetting(job: Job, source: Input, sink: Output, ask: RunOptions) -> None:
-    """Refuse what a restart would publish twice."""
+def _refuse_unrecoverable(job: Job, source: Input, sink: Output, options: RunOptions) -> None:
+    """Raise if a restart would publish rows twice."""
     if job.checkpoints is not None:
         if source.path == "-" and source.kafka is None:
             what = "is a pipe, which can't be read again after a crash"
@@ -224,41 +226,28 @@ def _refuse_forgetting(job: Job, source: Input, sink: Output, ask: RunOptions) -
             raise JobError(Problem(name, what, None, fix))
 
 
-def _refuse_endless_tables(job: Job, source: Input, ask: RunOptions) -> None:
-    """Refuse to publish a table that hasn't ended: it is measured against all of its rows."""
+def _refuse_endless_tables(job: Job, source: Input, options: RunOptions) -> None:
+    """Raise for a table algorithm on a stream: it needs all rows before it publishes."""
     if job.anonymizer.publishes != "table":
         return
     endless = source.follow or source.kafka is not None
-    if not endless and not ask.drain:
+    if not endless and not options.drain:
         return
-    why = "this one has no end" if endless else "not what there is of it so far"
+    why = "this input has no end" if endless else "a part of it can't be published"
     raise JobError(
         Problem(
             "input" if endless else "--drain",
-            f"'{job.anonymizer.name}' publishes a whole table, once, and {why}",
+            f"'{job.anonymizer.name}' publishes a whole table at once, and {why}",
             None,
             "Read a file that is complete, or choose an algorithm for streams",
         )
     )
 
 
-def _refuse_undoing(job: Job, ask: RunOptions) -> None:
-    """Refuse a trace that tells whom each pseudonym stands for, unless that is wanted."""
-    if job.publish.pseudonym is not None and ask.trace is not None and not ask.undo_pseudonyms:
-        raise JobError(
-            Problem(
-                "--trace",
-                "would undo the pseudonyms: it tells the subject of every published row",
-                None,
-                "Leave the trace or publish.pseudonym out, or say --undo-pseudonyms",
-            )
-        )
-
-
 def refuse_overwriting(
     job: Job, job_path: Path, source: Input, sink: Output, trace: str | None
 ) -> None:
-    """Refuse to write over what is read, or two things to one file."""
+    """Raise if an output would overwrite an input or another output."""
     read = {job_path.resolve(): "the job"}
     if source.path != "-" and "://" not in source.path:
         read[Path(source.path).resolve()] = "the input"
@@ -282,5 +271,5 @@ def refuse_overwriting(
         if inside is not None:
             raise JobError(Problem(name, f"lies in the folder of {inside}", None, "Choose another"))
         if name == "output" and is_folder(path):
-            # What isn't published has no place among what is.
+            # Private files must not be in the folder of published ones.
             folders[full] = "the output"

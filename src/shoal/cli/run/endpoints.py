@@ -18,7 +18,7 @@ from shoal.io.files.replayable import open_replayable
 from shoal.io.formats import file_type
 from shoal.job import Job
 from shoal.job.endpoints import Input, Output
-from shoal.run.writer import Outlet
+from shoal.run.writer import SinkFactory
 
 __all__ = ["BadRowsOutlet", "input_of", "open_input", "outlet_of", "output_of", "trace_outlet"]
 
@@ -112,7 +112,7 @@ class _Topic:
         return KafkaSink(self._sink.kafka, schema, mark, job=self._job.name)
 
 
-def outlet_of(job: Job, sink: Output) -> Outlet | Callable[[pa.Schema], Sink]:
+def outlet_of(job: Job, sink: Output) -> SinkFactory | Callable[[pa.Schema], Sink]:
     """What rows are published through."""
     if sink.kafka is not None:
         return _Topic(job, sink)
@@ -125,7 +125,7 @@ def outlet_of(job: Job, sink: Output) -> Outlet | Callable[[pa.Schema], Sink]:
     return lambda schema: open_sink(sink.path, schema, format=sink.format)
 
 
-def trace_outlet(job: Job, path: str) -> Outlet | Callable[[pa.Schema], Sink]:
+def trace_outlet(job: Job, path: str) -> SinkFactory | Callable[[pa.Schema], Sink]:
     """What the lines of a trace go through."""
     if job.checkpoints is not None or is_folder(path):
         form = "parquet" if is_folder(path) else None

@@ -1,4 +1,4 @@
-"""What a run shows of itself while it goes on: a line on the terminal, figures for collectors."""
+"""Show the figures of a running job: a line on the terminal, and metrics for collectors."""
 
 from __future__ import annotations
 
@@ -6,62 +6,62 @@ import time
 from contextlib import ExitStack
 from typing import Protocol
 
-from shoal.cli.terminal import Progress, say
+from shoal.cli.terminal import Progress, print_message
 from shoal.job import Job
 from shoal.metrics import Summary
-from shoal.run.recovery import Saved
+from shoal.run.recovery import SavedCheckpoint
 
-__all__ = ["Monitor", "Seen"]
+__all__ = ["Monitor", "Observed"]
 
-#: How often, in seconds, figures are offered to whoever collects them.
+#: The seconds between two updates of the metrics.
 EVERY = 0.5
 
 
-class Seen(Protocol):
-    """What there is to see of a job that runs, beside its figures."""
+class Observed(Protocol):
+    """What a monitor reads from a running job, beside its figures."""
 
     @property
-    def saved(self) -> Saved | None:
+    def saved(self) -> SavedCheckpoint | None:
         """The latest checkpoint."""
         ...
 
     @property
     def checkpoint_age(self) -> float | None:
-        """For how many seconds there has been no checkpoint, though it was time."""
+        """The seconds since a checkpoint was taken or found unnecessary."""
         ...
 
     @property
     def lag(self) -> int | None:
-        """How much waits unread."""
+        """How much waits unread in the source; None if unknown."""
         ...
 
     @property
     def is_connected(self) -> bool:
-        """Whether source and sink are reached."""
+        """Whether source and sink are connected."""
         ...
 
     @property
     def n_waiting(self) -> int:
-        """How many batches wait to be written."""
+        """The number of batches that wait to be written."""
         ...
 
     @property
     def n_written(self) -> int:
-        """How many rows are in the output."""
+        """The number of rows in the output."""
         ...
 
 
 class Monitor:
-    """Pass the figures of a run on.
+    """Pass the figures of a run to the terminal and to the metrics server.
 
     Parameters
     ----------
     job
-        What runs.
+        The job that runs.
     progress
         The line on the terminal.
     address
-        Where figures and health are served; None for nowhere.
+        Where metrics and health are served; None: nowhere.
     stack
         Closes the server at the end.
     """
@@ -70,23 +70,23 @@ class Monitor:
         self, job: Job, progress: Progress, address: str | None, stack: ExitStack, *, quiet: bool
     ) -> None:
         self._job, self._progress = job, progress
-        self._run: Seen | None = None
+        self._run: Observed | None = None
         self._offered = -EVERY
         self._server = None
         if address is not None:
-            # A run that isn't watched imports nothing of it.
+            # A run without metrics doesn't import the server.
             from shoal.run.observe import MetricsServer
 
             self._server = stack.enter_context(MetricsServer(address))
             if not quiet:
-                say(f"metrics: http://{self._server.address}/metrics")
+                print_message(f"metrics: http://{self._server.address}/metrics")
 
-    def look_at(self, run: Seen) -> None:
-        """Look at this run from now on."""
+    def observe(self, run: Observed) -> None:
+        """Observe this run from now on."""
         self._run = run
 
     def show(self, summary: Summary) -> None:
-        """The loop of the run has turned over."""
+        """Show the figures; called in each round of the loop."""
         self._progress.show(summary)
         now = time.monotonic()
         if self._server is None or self._run is None or now - self._offered < EVERY:
@@ -117,6 +117,6 @@ class Monitor:
         )
 
     def fail(self, error: BaseException) -> None:
-        """The run has failed."""
+        """Record that the run failed."""
         if self._server is not None:
             self._server.fail(error)

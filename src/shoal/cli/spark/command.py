@@ -1,4 +1,4 @@
-"""``shoal spark``: the main job on a cluster."""
+"""``shoal spark``: anonymize a stream on Apache Spark."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.cli.logs import configure_logs, is_logging, say_or_log
+from shoal.cli.logs import configure_logs, is_logging, print_or_log
 from shoal.cli.run.command import refuse_overwriting, warn_of
 from shoal.cli.run.endpoints import input_of, output_of
 from shoal.cli.run.monitor import Monitor
-from shoal.cli.signals import ended_by_signals
-from shoal.cli.terminal import Progress, say, tell
+from shoal.cli.signals import stopped_by_signals
+from shoal.cli.terminal import Progress, print_message, print_result
 from shoal.errors import JobError, Problem, ResourceError, ShoalError
 from shoal.events import event
 from shoal.job import Job
@@ -33,10 +33,10 @@ __all__ = ["SparkOptions", "spark"]
 
 log = logging.getLogger("shoal.spark")
 
-#: How often, in seconds, it is looked whether to stop.
-LOOK = 1
-#: What Spark is told unless somebody tells it otherwise. Its pages and its bars would show plans,
-#: in which there are bounds of values; larger batches cost less on their way to Python and back.
+#: The seconds between two checks whether to stop.
+POLL = 1
+#: The default settings of Spark. Its pages and progress bars would show plans, which contain bounds
+#: of values; larger batches cost less on the way to Python and back.
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -47,9 +47,9 @@ SETTINGS = {
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SparkOptions:
-    """What the command line says beside the job; None where it says nothing."""
+    """The options of the command line; None where the job decides."""
 
     source: str | None = None
     sink: str | None = None
@@ -69,25 +69,25 @@ class SparkOptions:
     quiet: bool = False
 
 
-def spark(job_path: Path, ask: SparkOptions) -> int:
-    """Anonymize a stream of Spark's; give the exit code."""
-    configure_logs(ask.log)
+def spark(job_path: Path, options: SparkOptions) -> int:
+    """Anonymize a stream on Spark; return the exit code."""
+    configure_logs(options.log)
     job = Job.load(job_path)
-    source = input_of(job, ask.source, ask.from_format, follow=ask.follow)
-    sink = output_of(job, ask.sink, ask.to_format)
-    refuse_overwriting(job, job_path, source, sink, ask.trace)
+    source = input_of(job, options.source, options.from_format, follow=options.follow)
+    sink = output_of(job, options.sink, options.to_format)
+    refuse_overwriting(job, job_path, source, sink, options.trace)
     _need_spark()
     from shoal.spark.support import check_support
 
-    check_support(job, job.spark.shards if ask.shards is None else ask.shards)
-    if not ask.quiet:
+    check_support(job, job.spark.shards if options.shards is None else options.shards)
+    if not options.quiet:
         for warning in job.warnings:
             warn_of(warning)
     with contextlib.ExitStack() as stack:
-        progress = stack.enter_context(Progress(quiet=ask.quiet or ask.log is not None))
-        eyes = Monitor(job, progress, ask.metrics, stack, quiet=ask.quiet)
+        progress = stack.enter_context(Progress(quiet=options.quiet or options.log is not None))
+        monitor = Monitor(job, progress, options.metrics, stack, quiet=options.quiet)
         progress.note("starting Spark …")
-        session = _session(job, ask)
+        session = _session(job, options)
         stack.callback(session.stop)
         from shoal.spark import publish
         from shoal.spark.endpoints import read_sample, read_stream, writer_of
@@ -98,27 +98,29 @@ def spark(job_path: Path, ask: SparkOptions) -> int:
             running = publish(
                 read_stream(session, job, source),
                 job,
-                shards=ask.shards,
+                shards=options.shards,
                 write=writer_of(job, sink),
                 until_end=not source.follow and source.kafka is None,
-                migrate=ask.migrate,
-                sample=None if ask.sample is None else read_sample(session, source, ask.sample),
-                trace=ask.trace,
-                watch=eyes.show,
+                migrate=options.migrate,
+                sample=None
+                if options.sample is None
+                else read_sample(session, source, options.sample),
+                trace=options.trace,
+                watch=monitor.show,
             )
-            eyes.look_at(running)
+            monitor.observe(running)
             n_before = running.summary.n_in
-            # A batch that a second signal cuts off is repeated by the next run: that is safe, too.
-            with ended_by_signals(lambda: None) as caught:
-                while not running.wait(LOOK):
+            # A second signal may cut off a batch; the next run safely repeats it.
+            with stopped_by_signals(lambda: None) as caught:
+                while not running.wait(POLL):
                     if caught:
-                        running.stop(drain=ask.drain)
+                        running.stop(drain=options.drain)
                         break
         except ShoalError as error:
-            eyes.fail(error)
+            monitor.fail(error)
             raise
     seconds = time.perf_counter() - begin
-    return _finish(running.summary, running.summary.n_in - n_before, seconds, caught, ask)
+    return _finish(running.summary, running.summary.n_in - n_before, seconds, caught, options)
 
 
 def _need_spark() -> None:
@@ -129,17 +131,17 @@ def _need_spark() -> None:
         raise JobError(Problem("pyspark", what, None, fix)) from None
 
 
-def _session(job: Job, ask: SparkOptions) -> SparkSession:
-    """A session as `spark-submit` has set it up, or one of our own."""
-    # It warns of versions that work, and of nothing that a user could fix.
+def _session(job: Job, options: SparkOptions) -> SparkSession:
+    """Return the session of `spark-submit`, or a new one."""
+    # It warns of versions that work, which a user can't fix.
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder: Any = SparkSession.builder.appName(job.name)
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    master = ask.master if ask.master is not None or is_submitted else "local[*]"
-    settings = dict(_setting(text) for text in ask.settings)
+    master = options.master if options.master is not None or is_submitted else "local[*]"
+    settings = dict(_setting(text) for text in options.settings)
     if master is not None:
         builder = builder.master(master)
         if master.startswith("local"):
@@ -152,9 +154,9 @@ def _session(job: Job, ask: SparkOptions) -> SparkSession:
     except Exception as error:
         raise ResourceError(
             f"Spark doesn't start ({type(error).__name__}). It needs Java 17 or later, found by "
-            "JAVA_HOME or on the PATH, and a master that answers."
+            "JAVA_HOME or on the PATH, and a master that can be reached."
         ) from None
-    session.sparkContext.setLogLevel("OFF" if ask.quiet else "ERROR")
+    session.sparkContext.setLogLevel("OFF" if options.quiet else "ERROR")
     return session
 
 
@@ -166,21 +168,21 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def _finish(
-    summary: Summary, n_read: int, seconds: float, caught: list[int], ask: SparkOptions
+    summary: Summary, n_read: int, seconds: float, caught: list[int], options: SparkOptions
 ) -> int:
-    if ask.as_json:
+    if options.as_json:
         more = {"seconds": round(seconds, 3), "interrupted": bool(caught)}
-        tell(json.dumps(summary.as_dict() | more))
+        print_result(json.dumps(summary.as_dict() | more))
     elif is_logging():
         event(
             log, logging.INFO, "run ended", interrupted=bool(caught),
             rows_in=summary.n_in, published=summary.n_published, held=summary.n_held,
         )  # fmt: skip
-    elif not ask.quiet:
+    elif not options.quiet:
         for line in summary.lines():
-            say(line)
-        say(f"{seconds:.1f} s, {n_read / max(seconds, 1e-9):,.0f} rows/s")
-    if caught and not ask.quiet:
-        held = f"{summary.n_held:,} rows are held, and the next run goes on with them"
-        say_or_log(logging.INFO, "run interrupted", f"interrupted: {held}")
+            print_message(line)
+        print_message(f"{seconds:.1f} s, {n_read / max(seconds, 1e-9):,.0f} rows/s")
+    if caught and not options.quiet:
+        held = f"{summary.n_held:,} rows are held, and the next run resumes with them"
+        print_or_log(logging.INFO, "run interrupted", f"interrupted: {held}")
     return 128 + caught[0] if caught and caught[0] != signal.SIGTERM else 0

@@ -1,6 +1,6 @@
-"""Eyes on a running job: figures for Prometheus, and whether it is well, on loopback.
+"""Metrics for Prometheus and the health of a running job, served on loopback.
 
-Nothing of it is imported by a run that isn't watched; `prometheus_client` (extra ``metrics``) is
+A run without metrics imports nothing of this package; `prometheus_client` (extra ``metrics``) is
 imported when a `MetricsServer` is made.
 """
 

@@ -1,4 +1,4 @@
-"""The figures in Prometheus's text format. Needs `prometheus_client`."""
+"""Expose the figures in the text format of Prometheus. Needs `prometheus_client`."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ CONTENT_TYPE: str = CONTENT_TYPE_LATEST
 
 
 class Exposition(Collector):
-    """A registry of its own over what may be shown at the moment; no global state.
+    """Collect the metrics that may be shown now, in a registry of its own.
 
     Parameters
     ----------
     shown
-        Gives the snapshot to show, None as long as there is none.
+        Returns the snapshot to show, None as long as there is none.
     verdict
-        Tells whether the run is well.
+        Returns the health of the run.
     """
 
     def __init__(self, shown: Callable[[], Figures | None], verdict: Callable[[], Verdict]) -> None:
@@ -42,11 +42,11 @@ class Exposition(Collector):
         self._registry.register(self)
 
     def text(self) -> bytes:
-        """All metrics, as they are answered."""
+        """Return all metrics as text."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics, for the registry."""
+        """Yield the metrics, for the registry."""
         verdict = self._verdict()
         yield _gauge("shoal_up", "1 while /health answers 200, else 0.", int(verdict.ok))
         if verdict.checkpoint_age is not None:
@@ -63,7 +63,7 @@ class Exposition(Collector):
 
 def _of(figures: Figures) -> Iterator[Metric]:
     about = {"version": __version__, "algorithm": figures.algorithm}
-    # Where values are published one by one there is no k; the z in force is a figure of its own.
+    # Under z-anonymity there is no k; the current z is a metric of its own.
     about |= {"k": str(figures.k)} if figures.z is None else {}
     yield InfoMetricFamily("shoal", "Which Shoal, which algorithm, which k.", about)
     for what, meaning, count in (
@@ -105,8 +105,8 @@ def _gauge(name: str, meaning: str, value: float) -> Metric:
 
 
 def _histogram(name: str, meaning: str, buckets: Buckets) -> Metric:
-    told = [
+    counts = [
         ("+Inf" if math.isinf(bound) else str(float(bound)), float(count))
         for bound, count in buckets
     ]
-    return HistogramMetricFamily(name, meaning, told, sum_value=None)
+    return HistogramMetricFamily(name, meaning, counts, sum_value=None)

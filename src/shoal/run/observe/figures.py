@@ -1,4 +1,4 @@
-"""What an observer of a run may see of its figures: a frozen, coarse snapshot."""
+"""The figures of a run that an observer may see: a frozen, coarse snapshot."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from shoal.metrics.histogram import Histogram
 
 __all__ = ["Buckets", "Figures"]
 
-#: Upper bounds, the last of them infinite, each with how many numbers it isn't exceeded by.
+#: Upper bounds, the last one infinite, each with the count of numbers up to it.
 Buckets: TypeAlias = tuple[tuple[float, int], ...]
 
-#: Delays are told in steps of about three, from 10 rows and from a tenth of a second on.
+#: The bounds of delays: steps of about three, from 10 rows and from a tenth of a second.
 _ROWS = tuple(n * 10**power for power in range(1, 7) for n in (1, 3))
 _SECONDS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
-#: Groups are told in powers of two times k.
+#: The bounds of group sizes: k times powers of two up to this one.
 _DOUBLINGS = 8
-#: The mean loss is told to so many places.
+#: The decimal places of the mean loss.
 _PLACES = 4
-#: A share of subjects is told to so many places: whole percents.
+#: The decimal places of a share of subjects: whole percents.
 _SHARE_PLACES = 2
 
 
@@ -36,24 +36,24 @@ class Figures:
     Parameters
     ----------
     algorithm, k
-        By what name, and how many subjects at least are in a group.
+        The name of the algorithm, and the least number of subjects in a group.
     n_in, n_published, n_suppressed, n_quarantined, n_late, n_reused
-        Rows so far. Late ones and reused ones are among those published.
+        Rows so far. Published ones include late and reused ones.
     n_held
-        Rows that are held at the moment.
+        Rows that are held now.
     loss
         The mean over published rows, rounded; None if there is none.
     lag
-        How much waits unread, in whatever the source counts; None if unknown.
+        How much waits unread, in the unit of the source; None if unknown.
     checkpoint_bytes, checkpoint_seconds
-        How large the last checkpoint is, and how long it took; None if there is none.
+        The size and the duration of the last checkpoint; None if there is none.
     delay_rows, delay_seconds
-        How many published rows waited how long; no seconds where the stream has no time.
+        The delays of published rows; no seconds where the stream has no time.
     group_subjects
-        How many groups had how many subjects.
+        The numbers of subjects of groups.
     z, k_anonymous
-        Where values are published one by one, the z in force, and the share of the subjects of the
-        latest window that can't be told from k - 1 others, rounded; else None.
+        Under z-anonymity the current z, and the rounded share of the subjects of the latest window
+        who are k-anonymous; else None.
     """
 
     algorithm: str
@@ -86,7 +86,7 @@ class Figures:
         checkpoint_bytes: int | None = None,
         checkpoint_seconds: float | None = None,
     ) -> Self:
-        """Take a snapshot of a summary, which may go on changing.
+        """Take a snapshot of a summary, which may change later.
 
         >>> summary = Summary()
         >>> summary.n_in = 12

@@ -1,4 +1,4 @@
-"""Whether a run is well: what it reports about itself, and what is made of it."""
+"""Judge the health of a run from its reports and the time since the last one."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Health", "Verdict", "Watch"]
+__all__ = ["Health", "HealthMonitor", "Verdict"]
 
-#: A run whose loop hasn't turned over for so many seconds makes no progress; nor does a writer
-#: that has something to write and hasn't written for so long.
+#: The most seconds between two rounds of the loop, and between two writes of a writer that has
+#: something to write; after that there is no progress.
 PATIENCE = 30.0
-#: A checkpoint is overdue when it is older than so many times the interval between two.
+#: A checkpoint is overdue when it is older than this many intervals.
 OVERDUE = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What a run says about itself each time its loop turns over.
+    """The report of a run in each round of its loop.
 
     Parameters
     ----------
     checkpoint_age, checkpoint_every
-        How old the last checkpoint is (or the run, before its first one), and how often one is
-        taken, in seconds; None where none are.
+        The age of the last checkpoint (before the first, of the run) and the interval, in seconds;
+        None without checkpoints.
     connected
-        Whether the source and the sink are reached.
+        Whether the source and the sink are connected.
     n_waiting
-        How much was handed to the writer and isn't written yet, in batches or rows.
+        How much waits to be written, in batches or rows.
     n_written
-        How much was written so far; it only has to grow when something is written.
+        How much was written so far; any number that grows with each write.
     """
 
     checkpoint_age: float | None = None
@@ -43,16 +43,16 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a run is well.
+    """The health of a run.
 
     Parameters
     ----------
     status
-        ``ok``, ``starting`` (the loop hasn't turned over yet) or ``failing``.
+        ``ok``, ``starting`` (before the first round of the loop) or ``failing``.
     reasons
-        Why it isn't ``ok``, in sentences.
+        Sentences that say why it isn't ``ok``.
     loop_age, checkpoint_age
-        Seconds since the loop turned over, and since the last checkpoint; None if there was none.
+        Seconds since the last round of the loop, and since the last checkpoint; None if none.
     """
 
     status: str
@@ -62,11 +62,11 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether all is well."""
+        """Whether the status is ``ok``."""
         return self.status == "ok"
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON. Ages are whole seconds: a finer one would tell when rows come."""
+        """Return plain values for JSON. Ages in whole seconds don't show when rows come."""
         return {
             "status": self.status,
             "reasons": list(self.reasons),
@@ -77,19 +77,18 @@ class Verdict:
         }
 
 
-class Watch:
-    """Take the reports of a run, and judge it at any time, from any thread.
+class HealthMonitor:
+    """Take the reports of a run, and judge its health at any time, from any thread.
 
-    A run that hangs can't say so. Therefore nothing is judged by the last report alone, but by
-    the time that has gone by since.
+    A run that hangs can't report it. So the time since the last report counts, too.
 
     >>> now = [100.0]
-    >>> watch = Watch(clock=lambda: now[0])
-    >>> watch.report(Health())
-    >>> watch.verdict().status
+    >>> monitor = HealthMonitor(clock=lambda: now[0])
+    >>> monitor.report(Health())
+    >>> monitor.verdict().status
     'ok'
     >>> now[0] += 31
-    >>> watch.verdict().reasons
+    >>> monitor.verdict().reasons
     ('the loop of the run has not turned over for 31 s',)
     """
 
@@ -102,7 +101,7 @@ class Watch:
         self._failure: str | None = None
 
     def report(self, health: Health) -> None:
-        """The loop of the run has turned over, and this is how it stands."""
+        """Take the report of a round of the loop."""
         now = self._clock()
         with self._lock:
             last = self._last
@@ -112,12 +111,12 @@ class Watch:
             self._last = health
 
     def fail(self, error: BaseException) -> None:
-        """The run has ended with this exception; its message isn't looked at."""
+        """Record that the run failed; only the type of the exception is used."""
         with self._lock:
             self._failure = type(error).__name__
 
     def verdict(self) -> Verdict:
-        """Judge the run as it stands now."""
+        """Judge the run now."""
         now = self._clock()
         with self._lock:
             health, turned, wrote, failure = self._last, self._turned, self._wrote, self._failure

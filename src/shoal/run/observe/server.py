@@ -1,4 +1,4 @@
-"""``/metrics`` and ``/health`` over HTTP, on loopback."""
+"""Serve ``/metrics`` and ``/health`` over HTTP, on loopback."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from typing import Any, Self
 from shoal.errors import JobError, ParameterError, Problem, ResourceError
 from shoal.events import event
 from shoal.run.observe.figures import Figures
-from shoal.run.observe.health import Health, Watch
+from shoal.run.observe.health import Health, HealthMonitor
 
 __all__ = ["MetricsServer"]
 
-#: How long a client may take over one request, in seconds, and how many may be served at a time.
+#: The most seconds for one request, and the most clients at a time.
 CLIENT_SECONDS = 5.0
 CLIENTS = 32
 
@@ -34,32 +34,32 @@ _log = logging.getLogger(__name__)
 
 
 class MetricsServer:
-    """Answer ``GET /metrics`` and ``GET /health`` while a run goes on.
+    """Answer ``GET /metrics`` and ``GET /health`` during a run.
 
-    What ``/metrics`` shows of rows changes once an interval, at fixed instants that have nothing
-    to do with the stream: it is the last snapshot that was offered *before* the running interval
-    began. A figure that followed the run would pair arrivals with releases. That holds for the
-    first snapshot too: until the first instant after it, there are no figures at all.
+    The figures about rows in ``/metrics`` change once per interval, at fixed instants that don't
+    depend on the stream: they are the last snapshot offered *before* the current interval began.
+    Live figures would pair arrivals with releases. The same holds for the first snapshot: until the
+    first instant after it, there are no figures at all.
 
-    ``/health`` is always of the moment, and says nothing of rows.
+    ``/health`` is always current, and says nothing about rows.
 
     Parameters
     ----------
     address
-        Host and port, ``127.0.0.1:9464``. The host is loopback; port 0 is any that is free.
+        Host and port, for example ``127.0.0.1:9464``. The host is loopback; port 0 is any free one.
     interval
-        How often figures change, in seconds.
+        The seconds between two changes of the figures.
     clock
-        Tells seconds, and never goes back.
+        Returns seconds; monotonic.
 
     Raises
     ------
     ParameterError
-        If the address isn't one of loopback.
+        If the address isn't loopback.
     JobError
         If `prometheus_client` isn't installed.
     ResourceError
-        If nothing can listen there, say because the port is taken.
+        If it can't listen there, for example because the port is taken.
 
     >>> from shoal.metrics import Summary
     >>> with MetricsServer("127.0.0.1:0") as server:
@@ -92,11 +92,11 @@ class MetricsServer:
         self._lock = threading.Lock()
         self._shown: Figures | None = None
         self._next: tuple[int, Figures] | None = None
-        self._watch = Watch(clock=clock)
-        exposition = Exposition(self._show, self._watch.verdict)
+        self._health = HealthMonitor(clock=clock)
+        exposition = Exposition(self._show, self._health.verdict)
 
         def health() -> tuple[int, str, bytes]:
-            verdict = self._watch.verdict()
+            verdict = self._health.verdict()
             body = json.dumps(verdict.as_dict()).encode() + b"\n"
             return (200 if verdict.ok else 503), "application/json", body
 
@@ -113,32 +113,32 @@ class MetricsServer:
 
     @property
     def address(self) -> str:
-        """Where it listens: host and port, also where port 0 was asked for."""
+        """The host and the port where it listens."""
         host, port = self._server.server_address[:2]
         return f"[{host!s}]:{port}" if ":" in str(host) else f"{host!s}:{port}"
 
     def offer(self, figures: Figures) -> None:
-        """The figures of the run as they are now. May be called as often as the run likes."""
+        """Offer the current figures; may be called at any rate."""
         slot = self._slot()
         with self._lock:
-            self._turn_over(slot)
+            self._advance(slot)
             self._next = (slot, figures)
 
     def health(self, health: Health) -> None:
-        """How the run is; to be called each time its loop turns over, rows or not."""
-        self._watch.report(health)
+        """Report the health; to be called in each round of the loop, with rows or without."""
+        self._health.report(health)
 
     def fail(self, error: BaseException) -> None:
-        """The run has failed: ``/health`` says so until the server is closed."""
-        self._watch.fail(error)
+        """Record that the run failed; ``/health`` says so until the server is closed."""
+        self._health.fail(error)
 
     def close(self) -> None:
-        """Stop listening and let go of every client. Closing twice does no harm."""
+        """Stop listening and disconnect all clients. May be called twice."""
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
         self._server.server_close()
-        self._server.dismiss()
+        self._server.disconnect_all()
 
     def __enter__(self) -> Self:
         return self
@@ -154,20 +154,20 @@ class MetricsServer:
     def _slot(self) -> int:
         return math.floor(self._clock() / self._interval)
 
-    def _turn_over(self, slot: int) -> None:
-        """What was offered in an interval that is over may be seen."""
+    def _advance(self, slot: int) -> None:
+        """Show what was offered in an interval that is over."""
         if self._next is not None and self._next[0] < slot:
             self._shown, self._next = self._next[1], None
 
     def _show(self) -> Figures | None:
         slot = self._slot()
         with self._lock:
-            self._turn_over(slot)
+            self._advance(slot)
             return self._shown
 
 
 def _loopback(address: str) -> tuple[str, int]:
-    """Host and port of an address, if it is one of loopback."""
+    """Return host and port of a loopback address; raise for others."""
     host, colon, port = address.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     number = int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else -1
@@ -177,14 +177,14 @@ def _loopback(address: str) -> tuple[str, int]:
         )
     host = host[1:-1] if bracketed else host
     if host.lower() == "localhost":
-        # Not looked up: what a name leads to is another's business.
+        # Not resolved: a resolver may map the name to another address.
         return "127.0.0.1", number
     if not _is_loopback(host):
         raise ParameterError(
             _KEY,
-            "is on loopback only, because figures tell about people in small numbers",
+            "must be on loopback, because figures reveal small numbers of people",
             got=address,
-            fix="Use 127.0.0.1 or [::1], and let a collector on the machine fetch them",
+            fix="Use 127.0.0.1 or [::1], with a collector on the same machine",
         )
     return host, number
 
@@ -205,13 +205,13 @@ def _listen(address: str, where: tuple[str, int], pages: dict[str, _Page]) -> _S
     except OSError as error:
         reason = os.strerror(error.errno).lower() if error.errno else "unknown reason"
         raise ResourceError(
-            f"{_KEY} {address}: can't listen there: {reason}. Choose another port; 0 is any that "
-            "is free."
+            f"{_KEY} {address}: can't listen there: {reason}. Choose another port; 0 is any free "
+            "one."
         ) from None
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread a client, so that a slow one keeps nobody waiting; but not for ever, nor many."""
+    """Serve each client in a thread, with limits on their number and their time."""
 
     daemon_threads = True
     request_queue_size = 2 * CLIENTS
@@ -224,7 +224,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(where, _Handler)
 
     def server_bind(self) -> None:
-        """Bind without asking a name server what the host is called."""
+        """Bind without looking up the name of the host."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", self.server_address[1]
 
@@ -237,51 +237,51 @@ class _Server(ThreadingHTTPServer):
             return True
 
     def shutdown_request(self, request: Any) -> None:
-        """A client has been served, or refused."""
+        """Forget a client that was served or refused."""
         super().shutdown_request(request)
         with self._lock:
             self._clients.pop(request, None)
             self._lock.notify_all()
 
     def service_actions(self) -> None:
-        """Looked after between requests: clients that take too long."""
-        self.hang_up(older_than=CLIENT_SECONDS)
+        """Disconnect slow clients between requests."""
+        self.disconnect(older_than=CLIENT_SECONDS)
 
-    def hang_up(self, *, older_than: float) -> None:
-        """End the connections of clients that have been here for so many seconds."""
+    def disconnect(self, *, older_than: float) -> None:
+        """Disconnect clients that were connected for this many seconds."""
         now = time.monotonic()
         with self._lock:
             slow = [client for client, came in self._clients.items() if now - came >= older_than]
         for client in slow:
-            # Its thread wakes up, and closes what is left.
+            # Its thread wakes up, and closes the socket.
             with contextlib.suppress(OSError):
                 client.shutdown(socket.SHUT_RDWR)
 
-    def dismiss(self) -> None:
-        """End all connections, and wait a moment for their threads."""
-        self.hang_up(older_than=0.0)
+    def disconnect_all(self) -> None:
+        """Disconnect all clients, and wait for their threads."""
+        self.disconnect(older_than=0.0)
         with self._lock:
             self._lock.wait_for(lambda: not self._clients, timeout=CLIENT_SECONDS)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news; a fault of ours is."""
+        """Log errors other than a client that went away."""
         error = sys.exception()
         if not isinstance(error, OSError):
             event(_log, logging.WARNING, "metrics request failed", error=error)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """Answer one request."""
 
     server: _Server
     server_version = "shoal"
     sys_version = ""
 
     def do_GET(self) -> None:
-        """Answer with a page, if there is one."""
+        """Answer with a page, or an error."""
         page = self.server.pages.get(self.path.partition("?")[0])
-        if not self._is_asked_for_loopback():
-            # Else a web page whose name leads to this machine could have a browser read it.
+        if not self._is_host_loopback():
+            # Against DNS rebinding: a web page whose name resolves to this machine.
             self.send_error(403, "only as localhost, 127.0.0.1 or [::1]")
             return
         if page is None:
@@ -295,7 +295,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _is_asked_for_loopback(self) -> bool:
+    def _is_host_loopback(self) -> bool:
         host = self.headers.get("Host", "localhost").strip()
         if host.startswith("["):
             host = host[1:].partition("]")[0]
@@ -304,4 +304,4 @@ class _Handler(BaseHTTPRequestHandler):
         return host.lower() == "localhost" or _is_loopback(host)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Requests aren't logged."""
+        """Don't log requests."""

@@ -1,1 +1,1 @@
-"""What a job keeps on disk so that a run can go on: checkpoints, the journal, and their seals."""
+"""The state of a job on disk, from which a run resumes: checkpoints, journal, and seals."""

@@ -1,8 +1,8 @@
-"""Checkpoints as bytes: heading, body, checksum.
+"""Encode checkpoints as bytes and read them: heading, body, checksum.
 
-The body is an index in JSON and then arrays and batches, one after the other: arrays as NumPy's own
-format without pickle, batches as Arrow streams. Sealed, the body is cut into blocks, each bound to
-the heading and to its place.
+The body is an index in JSON, then arrays and batches one after the other: arrays in NumPy's own
+format without pickle, batches as Arrow streams. A sealed body is cut into blocks, each bound to the
+heading and to its place.
 """
 
 from __future__ import annotations
@@ -24,30 +24,37 @@ from shoal.errors import CheckpointError
 from shoal.run.state.heading import DamagedError, Heading, check_seal, make_heading, read_heading
 from shoal.run.state.seal import Seal
 
-__all__ = ["Checkpoint", "check_intact", "job_of", "pieces", "read_body", "read_checkpoint_heading"]
+__all__ = [
+    "Checkpoint",
+    "check_intact",
+    "checkpoint_bytes",
+    "job_of",
+    "read_body",
+    "read_checkpoint_heading",
+]
 
-#: In format 2 rows that wait know which of their values are missing, and what each loses.
+#: Format 2 added to waiting rows which of their values are missing, and their loss.
 MAGIC, FORMAT = b"\x89SHOALC\n", 2
 _SUM_BYTES = 32
-#: How much is sealed at once: GCM has a limit, and memory has too.
+#: The size of a sealed block: GCM has a limit, and memory has too.
 BLOCK_BYTES = 1 << 26
 _LENGTH = struct.Struct(">Q")
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """All that a run needs to go on.
+    """All that a run needs to resume.
 
     Parameters
     ----------
     number
-        One more than the last one's.
+        One more than that of the last checkpoint.
     facts
         Plain JSON values: keys are text, and tuples come back as lists.
     arrays
         Arrays of any type but objects. They come back exactly, and writable.
     batches
-        Held payload, which is personal data, so the repr shows none of it.
+        Payload of held rows. This is personal data, so the repr shows none of it.
 
     >>> Checkpoint(7, {"seq": 3}, {"lo": np.zeros(2)}, {"held": pa.record_batch({"ward": ["a"]})})
     Checkpoint(number=7, facts=['seq'], arrays=['lo'], batches={'held': 1})
@@ -66,37 +73,37 @@ class Checkpoint:
         )
 
 
-def pieces(
+def checkpoint_bytes(
     checkpoint: Checkpoint, job: Mapping[str, str], time: float, seal: Seal | None
 ) -> Iterator[Any]:
-    """Give the bytes of the file, piece by piece."""
+    """Yield the bytes of the file in blocks."""
     heading = make_heading(MAGIC, FORMAT, checkpoint.number, time, seal, {"job": dict(job)})
     digest = hashlib.blake2b(digest_size=_SUM_BYTES)
     body = _body(checkpoint)
-    for piece in (heading.raw, *(body if seal is None else _sealed(body, heading, seal))):
-        digest.update(piece)
-        yield piece
+    for block in (heading.raw, *(body if seal is None else _sealed(body, heading, seal))):
+        digest.update(block)
+        yield block
     yield digest.digest()
 
 
 def read_checkpoint_heading(path: Path, data: bytes, number: int) -> Heading:
-    """The heading of a checkpoint, of which the first or all bytes are given."""
+    """Read the heading of a checkpoint from its first bytes, or all of them."""
     return read_heading(path, data, MAGIC, FORMAT, number, oldest=FORMAT)
 
 
 def job_of(heading: Heading) -> dict[str, str]:
-    """The digest of each section of the job that the checkpoint was taken under."""
+    """Return the digests of the job's sections when the checkpoint was taken."""
     job = heading.more.get("job")
     return dict(job) if isinstance(job, dict) else {}
 
 
 def read_body(path: Path, data: bytes, heading: Heading, seal: Seal | None) -> Checkpoint:
-    """Give the checkpoint in a file that is all there.
+    """Read a checkpoint from all bytes of its file.
 
     Raises
     ------
     DamagedError
-        If it isn't as it was written.
+        If the file isn't what was written.
     CheckpointError
         If it isn't sealed as it should be.
     """
@@ -114,15 +121,15 @@ def read_body(path: Path, data: bytes, heading: Heading, seal: Seal | None) -> C
         ValueError, TypeError, KeyError, OSError, EOFError, struct.error, pa.ArrowException,
         RecursionError, MemoryError,
     ):  # fmt: skip
-        # What those say may quote what is in it.
-        raise DamagedError(path, "what is in it can't be read") from None
+        # The messages of these exceptions may quote the content.
+        raise DamagedError(path, "its content can't be read") from None
 
 
 def check_intact(path: Path, data: bytes) -> None:
-    """Refuse a file whose checksum doesn't fit."""
+    """Raise if the checksum of a file doesn't match."""
     view = memoryview(data)[:-_SUM_BYTES]
     if hashlib.blake2b(view, digest_size=_SUM_BYTES).digest() != data[-_SUM_BYTES:]:
-        raise DamagedError(path, "its checksum doesn't fit")
+        raise DamagedError(path, "its checksum doesn't match")
 
 
 def _body(checkpoint: Checkpoint) -> list[Any]:

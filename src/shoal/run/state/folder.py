@@ -1,4 +1,4 @@
-"""The folder that a job keeps its state in: what its files are called, and who may use it."""
+"""The state folder of a job: the names of its files, and its lock."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ __all__ = [
     "writing",
 ]
 
-#: The kinds of numbered files. Segment n of the journal holds what came after checkpoint n.
+#: The kinds of numbered files. Segment n of the journal follows checkpoint n.
 CHECKPOINT, SEGMENT = "checkpoint", "journal"
 LOCK = "lock"
-#: So many digits, so that a listing by name is one by age.
+#: The digits of a number in a name: enough for names to sort by age.
 DIGITS = 10
-#: Locks that this process holds. A forked child must not hold them too: it may outlive us.
+#: Locks of this process. A forked child must not hold them, too: it may outlive the parent.
 _locks: set[int] = set()
 
 
-def _let_go_in_child() -> None:
-    # Closed, not unlocked: unlocking would take the lock from the parent as well.
+def _close_in_child() -> None:
+    # Closed, not unlocked: unlocking would release the parent's lock, too.
     for number in _locks:
         os.close(number)
     _locks.clear()
 
 
-os.register_at_fork(after_in_child=_let_go_in_child)
+os.register_at_fork(after_in_child=_close_in_child)
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Say failures of writing as `ResourceError`."""
+    """Raise failures of writing as `ResourceError`."""
     try:
         yield
     except OSError as error:
@@ -53,7 +53,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder that only its owner can enter, unless it is there."""
+    """Create a folder that only its owner can enter, unless it exists."""
     with writing(folder):
         try:
             folder.mkdir(0o700)
@@ -65,7 +65,7 @@ def make_folder(folder: Path) -> None:
 
 
 def path_of(folder: Path, kind: str, number: int) -> Path:
-    """Where a numbered file is.
+    """Return the path of a numbered file.
 
     >>> path_of(Path("state"), CHECKPOINT, 7).as_posix()
     'state/checkpoint-0000000007'
@@ -74,7 +74,7 @@ def path_of(folder: Path, kind: str, number: int) -> Path:
 
 
 def numbers_of(folder: Path, kind: str, ending: str = "") -> list[int]:
-    """The numbers of all files of a kind, in order."""
+    """Return the numbers of all files of a kind, sorted."""
     name = re.compile(rf"{kind}-([0-9]{{{DIGITS},}}){re.escape(ending)}")
     try:
         found = [name.fullmatch(entry.name) for entry in folder.iterdir()]
@@ -84,7 +84,7 @@ def numbers_of(folder: Path, kind: str, ending: str = "") -> list[int]:
 
 
 def drop(folder: Path, kind: str, numbers: Iterable[int], ending: str = "") -> None:
-    """Remove numbered files; one that is gone already is no failure."""
+    """Remove numbered files; missing ones are ignored."""
     for number in numbers:
         path = path_of(folder, kind, number)
         path = path.with_name(path.name + ending)
@@ -95,22 +95,22 @@ def drop(folder: Path, kind: str, numbers: Iterable[int], ending: str = "") -> N
 
 
 def drop_leftovers(folder: Path, before: int) -> None:
-    """Remove what a crash left half-written. Later numbers may be in the making just now."""
+    """Remove half-written files of a crash. Later ones may be in use, so they stay."""
     for kind in (CHECKPOINT, SEGMENT):
         drop(folder, kind, [n for n in numbers_of(folder, kind, PARTIAL) if n < before], PARTIAL)
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Be the only one who uses the folder, until the end of the context or of the process.
+    """Lock the folder for this process, until the end of the context or of the process.
 
-    The operating system lets go of the lock when the process ends, however it ends. Children,
-    forked or started, don't hold it.
+    The operating system releases the lock when the process ends, however it ends. Child processes
+    don't hold it.
 
     Raises
     ------
     ResourceError
-        If somebody else has it.
+        If another process has it.
     """
     path = folder / LOCK
     with writing(path):
@@ -124,14 +124,14 @@ def locked(folder: Path) -> Iterator[None]:
         who = f"another process (pid {holder})" if holder.isdigit() else "another process"
         raise ResourceError(
             f"{folder}: {who} runs this job with this folder, and two at once would publish rows "
-            "twice. End it first, or wait until it ends."
+            "twice. Stop it first, or wait until it ends."
         ) from None
     except OSError as error:
         os.close(number)
         raise ResourceError(f"{path}: can't be locked: {os_reason(error)}.") from None
     _locks.add(number)
     try:
-        # The number is for people only; a full disk is no reason to fail.
+        # The process id is only for people; a full disk is no reason to fail.
         with suppress(OSError):
             os.ftruncate(number, 0)
             os.pwrite(number, f"{os.getpid()}\n".encode(), 0)

@@ -1,7 +1,7 @@
-"""How the files of a state folder begin: what wrote them, when, and whether they are sealed.
+"""The heading of the files of a state folder: what wrote them, when, and whether they are sealed.
 
-A heading is laid out alike in all formats, also those to come, so that a file of a later version
-can say so: eight bytes that name the kind, the format and the length as 32-bit numbers, a JSON
+All formats, future ones too, have the same layout of the heading, so that a file of a later version
+can be recognized: eight bytes for the kind, the format and the length as 32-bit numbers, a JSON
 object, and a checksum of all this. It is in clear, and holds no value of a person.
 """
 
@@ -22,14 +22,14 @@ __all__ = ["DamagedError", "Heading", "check_seal", "make_heading", "read_headin
 
 _FIXED = struct.Struct(">8sII")
 _SUM_BYTES = 16
-#: No heading is longer; more isn't believed.
+#: The most bytes of a heading; a larger length is damage.
 _MOST_BYTES = 1 << 20
-#: The end of the year 9999, in seconds since 1970: what calendars can tell.
+#: The end of the year 9999, in seconds since 1970: the last moment that `datetime` knows.
 _LATEST = 253_402_300_799
 
 
 class DamagedError(CheckpointError):
-    """A file that isn't what was written: cut off, changed, or swapped for another."""
+    """A file isn't what was written: it is cut off, changed, or another file."""
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(f"{path}: is damaged: {what}.")
@@ -37,24 +37,24 @@ class DamagedError(CheckpointError):
 
 @dataclass(frozen=True)
 class Heading:
-    """The beginning of a file.
+    """The heading of a file.
 
     Parameters
     ----------
     raw
-        As it is in the file.
+        Its bytes in the file.
     format
         The number of the format.
     number
-        That of the checkpoint or segment.
+        The number of the checkpoint or segment.
     time
         When the file was begun, in seconds since 1970.
     version
         The version of Shoal that wrote it.
     key
-        The fingerprint of the key it is sealed with; None if it isn't sealed.
+        The fingerprint of the key of the seal; None if it isn't sealed.
     more
-        What else the kind of file has there.
+        Further facts, by kind of file.
     """
 
     raw: bytes
@@ -69,7 +69,7 @@ class Heading:
 def make_heading(
     magic: bytes, form: int, number: int, time: float, seal: Seal | None, more: dict[str, Any]
 ) -> Heading:
-    """The heading of a new file."""
+    """Return the heading of a new file."""
     key = None if seal is None else seal.fingerprint
     facts = {"version": __version__, "number": number, "time": time, "key": key, "more": more}
     text = json.dumps(facts).encode()
@@ -81,23 +81,22 @@ def make_heading(
 def read_heading(
     path: Path, data: bytes, magic: bytes, newest: int, number: int, *, oldest: int = 1
 ) -> Heading:
-    """Read the heading of a file, of which the first or all bytes are given.
+    """Read the heading of a file from its first bytes, or all of them.
 
     Raises
     ------
     DamagedError
-        If there is no heading, or that of another number.
+        If there is no heading, or one with another number.
     CheckpointError
-        If the format is newer than the newest that is known, or older than the oldest that can be
-        gone on with.
+        If the format is newer than ``newest``, or older than ``oldest``.
     """
     if len(data) < _FIXED.size or not data.startswith(magic):
-        raise DamagedError(path, "it doesn't begin as such a file does")
+        raise DamagedError(path, "it doesn't begin with the heading of such a file")
     _, form, n_bytes = _FIXED.unpack_from(data)
     end = _FIXED.size + n_bytes
     raw = data[: end + _SUM_BYTES]
     if n_bytes > _MOST_BYTES or raw[end:] != _checksum(raw[:end]):
-        raise DamagedError(path, "the checksum of its heading doesn't fit")
+        raise DamagedError(path, "the checksum of its heading doesn't match")
     try:
         facts = json.loads(raw[_FIXED.size : end])
         version = str(facts["version"])
@@ -109,8 +108,8 @@ def read_heading(
         if form < oldest:
             raise CheckpointError(
                 f"{path}: has format {form}, of Shoal {version}; this is Shoal {__version__}, "
-                f"which goes on from format {oldest} at the least. Let the version that wrote it "
-                "drain the job, or start anew with another folder and another output."
+                f"which can resume from format {oldest} or later. Drain the job with the version "
+                "that wrote it, or start again with another folder and another output."
             )
         if not 0 <= facts["time"] <= _LATEST:
             raise ValueError("no time")
@@ -126,26 +125,26 @@ def read_heading(
 
 
 def check_seal(path: Path, heading: Heading, seal: Seal | None) -> None:
-    """Refuse a file that isn't sealed as it should be.
+    """Raise if a file isn't sealed with the given seal.
 
-    One that isn't sealed at all is refused too where a seal is asked for: anybody may have made it.
+    A file without a seal is refused, too, if a seal is given: anybody may have made it.
     """
     given = None if seal is None else seal.fingerprint
     if heading.key == given:
         return
     if heading.key is None:
         raise CheckpointError(
-            f"{path}: isn't sealed, though a seal is asked for, so anybody may have made it. "
-            "Drain with the job as it was before, or start anew with another folder."
+            f"{path}: isn't sealed, but the job has a seal, so anybody may have made it. "
+            "Drain with the former job, or start again with another folder."
         )
     if given is None:
         raise CheckpointError(
-            f"{path}: is sealed with key {heading.key}, and no key was given. Say where it is: "
+            f"{path}: is sealed with key {heading.key}, and no key was given. Name it: "
             "seal = 'env:NAME' or 'file:PATH' in [run] checkpoint of the job, or --seal."
         )
     raise CheckpointError(
         f"{path}: is sealed with another key: {heading.key}; got key {given}. Give the key that it "
-        "was sealed with. Without it nobody can read it: then start anew with another folder."
+        "was sealed with. If the key is lost, start again with another folder."
     )
 
 

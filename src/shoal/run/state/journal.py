@@ -1,8 +1,8 @@
-"""The journal: what a replay can't see again.
+"""The journal: what a replay can't read again from the source.
 
-Which rows came in which order and when, and what the clock alone has caused. Fed with it, a
-restored run reaches the same decisions; without it, it would group rows anew and publish them in
-two boxes. So an entry is on the disk before anything that depends on it leaves.
+It records which rows came in which order and when, and what the clock triggered. With it, a
+restored run makes the same decisions; without it, it would regroup rows and publish them in two
+boxes. So an entry is on disk before anything that depends on it leaves.
 
 It is kept in segments. Segment n begins at checkpoint n, and is dropped with it.
 """
@@ -42,23 +42,23 @@ _sync = getattr(os, "fdatasync", os.fsync)
 
 
 class Journal:
-    """The writing side. One thread appends and rolls, another may sync.
+    """Write the journal. One thread appends and rolls, another may sync.
 
     Parameters
     ----------
     folder
-        Where the segments are.
+        The folder of the segments.
     number
-        Of the segment to write: the last one that is there, which is gone on with, after what a
-        crash has left of a record is cut off; or any, if there is none.
+        The segment to write: the last one that exists, which is continued after the torn record of
+        a crash is cut off; any number if there is none.
     seal
-        What each record is sealed with, if anything.
+        Seals each record; None: they are in clear.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as name:
     ...     journal = Journal(Path(name), 0, None)
     ...     ticket = journal.append(Tick(until=20.0, now=19.5))
-    ...     journal.sync(ticket)  # from here on it may be published what the tick has released
+    ...     journal.sync(ticket)  # now the rows that the tick released may be published
     ...     journal.close()
     ...     list(read_journal(Path(name), 0, None))
     [Tick(until=20.0, now=19.5)]
@@ -69,7 +69,7 @@ class Journal:
         self._pending: list[str] = []
         self._n_appended = self._n_synced = 0
         self._failure: ResourceError | None = None
-        #: The segment that is written, and where it stands; `_open` knows.
+        # The segment that is written, and its state; set by `_open`.
         self.number: int
         self._file: int
         self._heading: Heading
@@ -85,14 +85,14 @@ class Journal:
         else:
             raise CheckpointError(
                 f"{path_of(folder, SEGMENT, number)}: can't be written to: the journal ends with "
-                f"segment {there[-1]}. Go on with that one."
+                f"segment {there[-1]}. Continue that one."
             )
 
     def __repr__(self) -> str:
         return f"Journal(number={self.number}, n_appended={self._n_appended})"
 
     def append(self, entry: Entry) -> int:
-        """Take an entry; give the ticket to have it synced by."""
+        """Append an entry; return the ticket to sync up to."""
         text = encode(entry)
         with self._appending:
             self._check()
@@ -101,12 +101,12 @@ class Journal:
             return self._n_appended
 
     def sync(self, ticket: int | None = None) -> None:
-        """Have the disk keep everything up to the ticket, or all.
+        """Sync all entries up to the ticket to disk; without a ticket, all.
 
         Raises
         ------
         ResourceError
-            If it can't. What was lost stays lost: from then on every entry is refused.
+            If that fails. From then on every entry is refused, since one may be lost.
         """
         wanted = self._n_appended if ticket is None else ticket
         if wanted <= self._n_synced and (ticket is not None or self._failure is None):
@@ -116,12 +116,12 @@ class Journal:
                 self._write_pending()
 
     def roll(self, number: int) -> None:
-        """Sync what is pending, end this segment and begin the next one."""
+        """Sync pending entries, close this segment and begin the next one."""
         if number != self.number + 1:
             raise ValueError(f"segment {number} can't follow segment {self.number}")
         with self._writing:
             self._write_pending()
-            # On its own, after the sync: see what `segment` says about broken records.
+            # Written separately, after the sync: see `segment` about broken records.
             self._write(closing_record(self._heading, self._index, self._seal))
             name = str(self._heading.more["name"])
             os.close(self._file)
@@ -133,7 +133,7 @@ class Journal:
                 raise
 
     def close(self) -> None:
-        """Sync what is pending and let go of the file. It can be gone on with."""
+        """Sync pending entries and close the file; the segment can be continued later."""
         with self._writing:
             if self._file < 0:
                 return
@@ -161,7 +161,7 @@ class Journal:
             self._open(path, number, segment.heading, segment.n_records, segment.end)
             try:
                 os.ftruncate(self._file, segment.end)
-                # What was read may have been in memory only, and will be built upon now.
+                # Entries that were read may not be on disk yet, and decisions depend on them.
                 os.fsync(self._file)
                 sync_folder(self._folder)
             except OSError:
@@ -190,14 +190,14 @@ class Journal:
         self._n_synced = upto
 
     def _write(self, data: bytes) -> None:
-        """Write and sync; after a failure the journal is of no use any more."""
+        """Write and sync; after a failure the journal can't be used any more."""
         try:
             view = memoryview(data)
             while view.nbytes:
                 view = view[os.write(self._file, view) :]
             _sync(self._file)
         except OSError as error:
-            # A record that may be lost must not be found by who reads the file from memory.
+            # A record that may be lost must not be found by a reader of the page cache.
             with suppress(OSError):
                 os.ftruncate(self._file, self._n_bytes)
             path = path_of(self._folder, SEGMENT, self.number)
@@ -207,14 +207,14 @@ class Journal:
 
 
 def read_journal(folder: Path, first: int, seal: Seal | None) -> Iterator[Entry]:
-    """Give all entries from a segment on, in order.
+    """Yield all entries from a segment on, in order.
 
-    What a crash has left of a record at the very end is passed over: nothing depends on it.
+    The torn record of a crash at the very end is skipped: nothing depends on it.
 
     Raises
     ------
     CheckpointError
-        If anything else is broken or missing: what came after can't be decided again as it was.
+        If anything else is broken or missing: later decisions couldn't be repeated.
     """
     before: Segment | None = None
     for number in numbers_of(folder, SEGMENT):

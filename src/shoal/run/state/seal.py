@@ -1,4 +1,4 @@
-"""Seals: what is written to disk can be read, and changed unnoticed, by holders of the key only."""
+"""Encrypt and authenticate state files, so that only holders of the key read or change them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from shoal.io.streams import os_reason
 __all__ = ["Seal"]
 
 KEY_BYTES = 32
-#: A key for each message is derived with this much fresh randomness, beside GCM's own nonce of 12
-#: bytes. So one key is good for any number of messages, where GCM alone ends at 2^32.
+#: Each message has a key of its own, derived with this much randomness, beside GCM's nonce of 12
+#: bytes. So one seal serves any number of messages, where GCM alone ends at 2^32.
 SALT_BYTES, NONCE_BYTES, TAG_BYTES = 16, 12, 16
-#: Longer than any key; more of a file isn't read.
+#: The most bytes of a key file that are read; no key is longer.
 _FILE_BYTES = 4096
-_MAKE = "For a new folder one is made by: openssl rand -hex 32"
+_MAKE = "To make a key for a new folder: openssl rand -hex 32"
 
 
 class Seal:
-    """AES-256-GCM under one key: hides what it closes, and notices any change of it.
+    """AES-256-GCM under one key: encrypts data and detects any change of it.
 
     Parameters
     ----------
@@ -39,10 +39,10 @@ class Seal:
     >>> seal.open(closed, b"checkpoint 8")
     Traceback (most recent call last):
     ...
-    shoal.errors.CheckpointError: the seal is broken: what it closes was changed or moved ...
+    shoal.errors.CheckpointError: the seal is broken: the data was changed or moved, ...
     """
 
-    #: How much longer bytes become by sealing.
+    #: The bytes that sealing adds.
     n_extra = SALT_BYTES + NONCE_BYTES + TAG_BYTES
 
     def __init__(self, key: bytes) -> None:
@@ -62,31 +62,31 @@ class Seal:
             raise ValueError(f"a key has {KEY_BYTES} bytes")
         self._cipher, self._invalid = AESGCM, InvalidTag
         self._key = key
-        #: A short name of the key that tells nothing else about it.
+        #: A short name of the key that reveals nothing else about it.
         self.fingerprint = self._derive(b"fingerprint").hex()[:16]
 
     @classmethod
     def from_spec(cls, spec: str) -> Seal:
-        """Take the key from where a job says it is: ``env:NAME`` or ``file:PATH``.
+        """Read the key from where a job says it is: ``env:NAME`` or ``file:PATH``.
 
         A key is written as 64 hexadecimal digits, or as base64.
 
         Raises
         ------
         JobError
-            If the place is none of these, or the package for it is missing.
+            If the place is neither, or the package for seals is missing.
         CheckpointError
-            If no key is there.
+            If there is no key.
         """
         kind, _, place = spec.partition(":")
         if kind not in ("env", "file") or not place:
-            # What was got isn't shown: somebody may have put the key itself there.
+            # The value isn't shown: it may be the key itself.
             raise JobError(
                 Problem(
                     "run.checkpoint.seal",
                     "must say where the key is: 'env:NAME' or 'file:PATH'",
                     None,
-                    "The key itself doesn't belong into a job",
+                    "The key itself must not be in a job",
                 )
             )
         if kind == "env":
@@ -104,18 +104,18 @@ class Seal:
         return f"Seal({self.fingerprint})"
 
     def close(self, data: bytes, context: bytes) -> bytes:
-        """Seal some bytes. The context isn't in the result, but must be the same to open it."""
+        """Seal bytes. The context isn't in the result, but must be the same to open it."""
         salt, nonce = os.urandom(SALT_BYTES), os.urandom(NONCE_BYTES)
         closed: bytes = self._cipher(self._derive(b"message", salt)).encrypt(nonce, data, context)
         return salt + nonce + closed
 
     def open(self, data: bytes, context: bytes) -> bytes:
-        """Give what was sealed.
+        """Return the data that was sealed.
 
         Raises
         ------
         CheckpointError
-            If it was sealed with another key or for another context, or was changed since.
+            If it was sealed with another key or context, or was changed.
         """
         salt, rest = data[:SALT_BYTES], data[SALT_BYTES:]
         nonce, closed = rest[:NONCE_BYTES], rest[NONCE_BYTES:]
@@ -127,20 +127,19 @@ class Seal:
             )
         except self._invalid:
             raise CheckpointError(
-                "the seal is broken: what it closes was changed or moved since, or sealed with "
-                "another key"
+                "the seal is broken: the data was changed or moved, or sealed with another key"
             ) from None
         return opened
 
     def _derive(self, purpose: bytes, salt: bytes = b"") -> bytes:
-        """A key for one purpose: the expansion step of HKDF, which for 32 bytes is one HMAC."""
+        """Derive a key for one purpose: the expand step of HKDF, one HMAC for 32 bytes."""
         return hmac.digest(self._key, b"shoal " + purpose + b"\0" + salt + b"\x01", hashlib.sha256)
 
 
 def _text_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            # Bytes that aren't text can't be a key, and the next step says so.
+            # Bytes that aren't text can't be a key; the next step refuses them.
             return file.read(_FILE_BYTES).decode("ascii", "replace")
     except OSError as error:
         raise CheckpointError(

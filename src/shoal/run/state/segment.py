@@ -1,10 +1,10 @@
-"""One segment of the journal: what its entries are, how they lie in the file, and reading them.
+"""One segment of the journal: its entries, their layout in the file, and reading them.
 
 A segment is a heading and then records. A record is what one sync wrote: a mark, its length, its
-number in the segment, a checksum, and some entries as JSON, sealed or not. A record is begun only
-when the disk has the one before, which tells the two ways to be broken apart: a broken record with
-a whole one behind it had been on the disk, and is damage; at the end of the file it is what a crash
-left of a write that nobody had waited for.
+number in the segment, a checksum, and entries as JSON, sealed or not. A record is written only when
+the one before is on disk. So there are two kinds of broken records: one with a whole record behind
+it was on disk, and is damaged; one at the end of the file is a torn write of a crash, and nothing
+depends on it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 MAGIC, FORMAT = b"\x89SHOALJ\n", 1
-#: Neither byte is in JSON, which is ASCII here; so entries can't look like a record.
+#: Neither byte occurs in the JSON, which is ASCII, so entries can't look like a record.
 _MARK = b"\xf5\xfa"
 _FIXED = struct.Struct(">2sIQ16s")
 _CLOSING = b'"closed"'
@@ -49,13 +49,13 @@ class Read:
     Parameters
     ----------
     spans
-        Where its rows lie.
+        The spans of its rows in the source.
     at
-        When it arrived.
+        Its arrival time.
     now
-        When it was decided upon.
+        When it was decided.
     secret
-        What new pseudonyms were made of, if they changed with it.
+        The material of new pseudonyms, if they changed with it.
     """
 
     spans: tuple[Span, ...]
@@ -66,7 +66,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The clock alone: deadlines up to ``until`` fired, at ``now``."""
+    """The clock fired the deadlines up to ``until``, at ``now``."""
 
     until: float
     now: float
@@ -74,7 +74,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """All that was held was decided."""
+    """All held rows were decided."""
 
     now: float
 
@@ -83,7 +83,7 @@ Entry: TypeAlias = Read | Tick | Flush
 
 
 def encode(entry: Entry) -> str:
-    """An entry as JSON.
+    """Return an entry as JSON.
 
     >>> encode(Read((Span("people.csv", 0, 512),), 7.5, 7.75))
     '["read",[["people.csv",0,512]],7.5,7.75]'
@@ -122,17 +122,17 @@ def _span(fields: Any) -> Span:
 
 
 def new_heading(number: int, time: float, seal: Seal | None, name: str, after: str) -> Heading:
-    """The heading of a new segment: its own random name, and that of the segment before it."""
+    """Return the heading of a new segment: its random name, and that of the one before."""
     return make_heading(MAGIC, FORMAT, number, time, seal, {"name": name, "after": after})
 
 
 def record(heading: Heading, index: int, entries: Sequence[str], seal: Seal | None) -> bytes:
-    """The bytes of a record."""
+    """Return the bytes of a record."""
     return _record(heading, index, b"[" + ",".join(entries).encode() + b"]", seal)
 
 
 def closing_record(heading: Heading, index: int, seal: Seal | None) -> bytes:
-    """The bytes of the record that ends a segment which another one follows."""
+    """Return the bytes of the record that ends a segment before another one."""
     return _record(heading, index, _CLOSING, seal)
 
 
@@ -144,12 +144,12 @@ def _record(heading: Heading, index: int, payload: bytes, seal: Seal | None) -> 
 
 
 def _context(heading: Heading, index: int) -> bytes:
-    """What a sealed record is bound to: this very segment, and its place in it."""
+    """Return what a sealed record is bound to: its segment, and its place in it."""
     return b"journal\0" + heading.raw + struct.pack(">Q", index)
 
 
 def _checksum(heading: Heading, index: int, n_bytes: int, payload: bytes) -> bytes:
-    # With the segment's heading in it: a record of another segment doesn't fit.
+    # With the segment's heading: a record of another segment doesn't match.
     digest = hashlib.blake2b(heading.raw, digest_size=16)
     digest.update(struct.pack(">QQ", index, n_bytes))
     digest.update(payload)
@@ -157,7 +157,7 @@ def _checksum(heading: Heading, index: int, n_bytes: int, payload: bytes) -> byt
 
 
 class Segment:
-    """A segment that is read. When all entries have been given, it tells how it ends.
+    """Read a segment. Its attributes are complete when all entries were read.
 
     Parameters
     ----------
@@ -167,13 +167,13 @@ class Segment:
     Attributes
     ----------
     n_records
-        How many whole records there were, the closing one not counted.
+        The number of whole records, without the closing one.
     closed
-        Whether it ends as one that another follows.
+        Whether it has a closing record, which means that another segment follows.
     n_torn
-        How many bytes at the end a crash left of a record.
+        The number of bytes of a torn record at the end.
     end
-        Where the last of the records ends; a closing one isn't counted.
+        Where the last record ends; the closing one doesn't count.
     """
 
     def __init__(self, path: Path, number: int) -> None:
@@ -188,7 +188,7 @@ class Segment:
 
     @property
     def name(self) -> str:
-        """The random name of the segment, which the next one has in its heading."""
+        """The random name of the segment, which the next segment refers to."""
         return str(self.heading.more.get("name"))
 
     @property
@@ -202,7 +202,7 @@ class Segment:
         return self.n_bytes == len(self.heading.raw)
 
     def check_follows(self, before: Segment) -> None:
-        """Refuse to be read after another one, read to its end, that it doesn't follow."""
+        """Raise if this segment doesn't follow another one, which was read to its end."""
         if self.number != before.number + 1:
             raise self._damaged(f"segment {self.number - 1}, which should come before, is missing")
         if not before.closed:
@@ -211,12 +211,12 @@ class Segment:
             raise self._damaged(f"it doesn't follow segment {before.number}, but another one")
 
     def entries(self, seal: Seal | None) -> Iterator[Entry]:
-        """Give all entries.
+        """Yield all entries.
 
         Raises
         ------
         CheckpointError
-            At a record that is broken otherwise than by a crash, or can't be opened.
+            At a damaged record, or one that can't be unsealed.
         """
         check_seal(self._path, self.heading, seal)
         for index, (payload, end) in enumerate(self.records()):
@@ -236,7 +236,7 @@ class Segment:
             raise self._damaged("something follows its closing record")
 
     def records(self) -> Iterator[tuple[bytes, int]]:
-        """Give what is in each whole record, sealed if it is, and where the record ends."""
+        """Yield the payload of each whole record, sealed or not, and where the record ends."""
         at, index = len(self.heading.raw), 0
         while at < len(self._data):
             found = self._whole_at(at)
@@ -252,7 +252,7 @@ class Segment:
             index += 1
 
     def _whole_at(self, at: int) -> tuple[int, bytes] | None:
-        """The number and payload of the record that begins here, if one does."""
+        """Return the number and the payload of the record that begins here, if one does."""
         if at + _FIXED.size > len(self._data):
             return None
         mark, n_bytes, index, checksum = _FIXED.unpack_from(self._data, at)

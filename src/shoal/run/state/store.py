@@ -1,4 +1,4 @@
-"""The store of checkpoints: the last two, each whole or not there at all."""
+"""Store the last two checkpoints of a job; writes are atomic."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from shoal.io.files.atomic import atomic_write
 from shoal.io.streams import os_reason
 from shoal.run.state.checkpoint import (
     Checkpoint,
+    checkpoint_bytes,
     job_of,
-    pieces,
     read_body,
     read_checkpoint_heading,
 )
@@ -36,7 +36,7 @@ from shoal.run.state.segment import Segment
 
 __all__ = ["Checkpoint", "Store", "read_checkpoint", "read_file", "when"]
 
-_ANEW = "Start anew with another folder: docs/checkpoints.md says from where."
+_RESTART = "Start again with another folder: docs/checkpoints.md says from where."
 
 
 class Store:
@@ -45,13 +45,13 @@ class Store:
     Parameters
     ----------
     folder
-        Where they are; created, with mode 0700, if it isn't there.
+        Where they are; created with mode 0700 if it doesn't exist.
     job
         A digest of each section of the job that a checkpoint depends on.
     seal
-        What they are sealed with, if anything.
+        Seals them; None: they are in clear.
     clock
-        What tells when a checkpoint is taken.
+        Returns the time of a checkpoint.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as name:
@@ -71,7 +71,7 @@ class Store:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._folder, self._job, self._seal, self._clock = folder, dict(job), seal, clock
-        #: The newest checkpoint that is known to be whole, because it was read or written here.
+        # The newest checkpoint known to be undamaged, because this store read or wrote it.
         self._whole: int | None = None
         make_folder(folder)
 
@@ -79,33 +79,29 @@ class Store:
         return f"Store({str(self._folder)!r}, numbers={self.numbers()})"
 
     def lock(self) -> AbstractContextManager[None]:
-        """Be the only process that runs this job, for as long as the context lasts.
+        """Lock the folder, so that no other process runs this job during the context.
 
         Raises
         ------
         ResourceError
-            If another one runs it.
+            If another process runs it.
         """
         return locked(self._folder)
 
     def numbers(self) -> list[int]:
-        """The numbers of the checkpoints that are there, the oldest first."""
+        """Return the numbers of the existing checkpoints, the oldest first."""
         return numbers_of(self._folder, CHECKPOINT)
 
-    def next_number(self) -> int:
-        """The number for the next checkpoint and its segment: one that nothing has had."""
-        return max([-1, *self.numbers(), *numbers_of(self._folder, SEGMENT)]) + 1
-
     def save(self, checkpoint: Checkpoint) -> int:
-        """Write a checkpoint; give its length in bytes.
+        """Write a checkpoint; return its size in bytes.
 
-        When it is on the disk, everything before the one before it is dropped, and so are the
-        segments of the journal that only those would need.
+        When it is on disk, all checkpoints but it and the one before it are dropped, and so are the
+        segments of the journal that only those need.
 
         Raises
         ------
         ResourceError
-            If it can't be written. The older ones are as they were.
+            If it can't be written. The older ones are unchanged.
         """
         there = self.numbers()
         if there and checkpoint.number <= there[-1]:
@@ -113,8 +109,8 @@ class Store:
         path = path_of(self._folder, CHECKPOINT, checkpoint.number)
         with writing(path), atomic_write(path, private=True) as output:
             n_bytes = sum(
-                output.write(piece)
-                for piece in pieces(checkpoint, self._job, self._clock(), self._seal)
+                output.write(block)
+                for block in checkpoint_bytes(checkpoint, self._job, self._clock(), self._seal)
             )
         self._drop_before(checkpoint.number, there)
         self._whole = checkpoint.number
@@ -136,13 +132,13 @@ class Store:
         Parameters
         ----------
         fall_back
-            Take the one before where the newest is damaged. The journal leads from there to where
-            the newest was, so nothing is lost or doubled.
+            Read the one before if the newest is damaged. The journal covers the time between, so
+            nothing is lost or duplicated.
 
         Raises
         ------
         CheckpointError
-            If it must not be used; the message says what can be done.
+            If it must not be used; the message says what to do.
         """
         numbers = self.numbers()
         if not numbers:
@@ -154,9 +150,9 @@ class Store:
             heading, checkpoint = self._before(numbers[:-1], damage)
             if not fall_back:
                 raise CheckpointError(
-                    f"{damage} Checkpoint {heading.number}, of {when(heading.time)}, is whole: "
-                    "`shoal run … --fall-back` goes on from it, with nothing lost and nothing "
-                    "doubled."
+                    f"{damage} Checkpoint {heading.number}, of {when(heading.time)}, is undamaged: "
+                    "`shoal run … --fall-back` resumes from it, with nothing lost and nothing "
+                    "duplicated."
                 ) from None
         self._whole = checkpoint.number
         return checkpoint
@@ -166,7 +162,7 @@ class Store:
         return read_checkpoint(path, number, self._job, self._seal)
 
     def _before(self, numbers: list[int], damage: DamagedError) -> tuple[Heading, Checkpoint]:
-        """The newest of these that is whole and from which the journal leads on."""
+        """Return the newest undamaged one from which the journal continues."""
         segments = numbers_of(self._folder, SEGMENT)
         for number in reversed(numbers):
             if number not in segments:
@@ -175,19 +171,19 @@ class Store:
                 return self._load(number)
             except DamagedError:
                 continue
-        raise CheckpointError(f"{damage} None before it can be gone on from. {_ANEW}")
+        raise CheckpointError(f"{damage} None before it can be used. {_RESTART}")
 
     def _check_no_journal(self) -> None:
-        """A journal with records and no checkpoint is what somebody left who removed those."""
+        """Raise if there is a journal with records: its checkpoints were removed."""
         for number in numbers_of(self._folder, SEGMENT):
             if not Segment(path_of(self._folder, SEGMENT, number), number).is_empty:
                 raise CheckpointError(
-                    f"{self._folder}: has a journal, but no checkpoint to begin from; beginning "
-                    f"again could publish rows twice. {_ANEW}"
+                    f"{self._folder}: has a journal, but no checkpoint to resume from; a new "
+                    f"start could publish rows twice. {_RESTART}"
                 )
 
     def _drop_before(self, number: int, there: list[int]) -> None:
-        """Keep the checkpoint and the one before it that is known, or else likely, to be whole."""
+        """Keep a checkpoint and the last one before it that is known to be undamaged, if any."""
         before = self._whole if self._whole in there else max(there, default=None)
         keep = {number} if before is None else {before, number}
         drop(self._folder, CHECKPOINT, [other for other in there if other not in keep])
@@ -217,19 +213,19 @@ def read_checkpoint(
         what = f"{', '.join(changed[:-1])} and {changed[-1]}" if changed[1:] else changed[0]
         raise CheckpointError(
             f"{path}: was taken under another job: {what} {'are' if changed[1:] else 'is'} not "
-            "as it was then. Go back to that job, or drain with it first, or start anew with "
+            "as it was then. Restore that job, or drain with it first, or start again with "
             "another folder."
         )
     return heading, checkpoint
 
 
 def read_file(path: Path) -> bytes:
-    """All bytes of a file.
+    """Return all bytes of a file.
 
     Raises
     ------
     DamagedError
-        If the disk can't read them any more.
+        If the disk has an I/O error.
     ResourceError
         If it can't be read for another reason.
     """
@@ -242,7 +238,7 @@ def read_file(path: Path) -> bytes:
 
 
 def when(seconds: float) -> str:
-    """An instant in words.
+    """Return an instant as text.
 
     >>> when(0)
     '1970-01-01 00:00:00 UTC'

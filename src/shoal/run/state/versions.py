@@ -1,7 +1,7 @@
-"""Checkpoints of one kind by number, each of which may be written again.
+"""Numbered state files of one kind, each of which may be written again.
 
-What is computed anew after a failure is written anew, over what was there: the same bytes, but for
-the seal. Several processes may do so at once; each file is whole, whoever was last.
+A file that is computed again after a failure overwrites the former one with the same bytes, but for
+the seal. Several processes may do so at once; writes are atomic.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.io.files.atomic import PARTIAL, atomic_write
-from shoal.run.state.checkpoint import Checkpoint, pieces
+from shoal.run.state.checkpoint import Checkpoint, checkpoint_bytes
 from shoal.run.state.folder import drop, numbers_of, path_of, writing
 from shoal.run.state.seal import Seal
 from shoal.run.state.store import read_checkpoint
@@ -26,18 +26,18 @@ __all__ = ["Versions"]
 
 
 class Versions:
-    """The files of one kind in a folder.
+    """Save and load the files of one kind in a folder.
 
     Parameters
     ----------
     folder
-        Where they are; it must be there before one is written.
+        Where they are; it must exist before one is written.
     kind
-        What their names begin with.
+        The prefix of their names.
     job
         A digest of each section of the job that they depend on.
     seal
-        What they are sealed with, if anything.
+        Seals them; None: they are in clear.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as name:
@@ -56,11 +56,11 @@ class Versions:
         return f"Versions({str(self._folder)!r}, {self._kind!r})"
 
     def numbers(self) -> list[int]:
-        """The numbers that are there, the smallest first."""
+        """Return the existing numbers, sorted."""
         return numbers_of(self._folder, self._kind) if self._folder.is_dir() else []
 
     def has(self, number: int) -> bool:
-        """Whether there is one of this number."""
+        """Return whether there is one with this number."""
         return path_of(self._folder, self._kind, number).is_file()
 
     def save(
@@ -70,14 +70,14 @@ class Versions:
         arrays: Mapping[str, NDArray[Any]] | None = None,
         batches: Mapping[str, pa.RecordBatch] | None = None,
     ) -> int:
-        """Write one, over what may be there; give its length in bytes."""
+        """Write one, overwriting any of this number; return its size in bytes."""
         checkpoint = Checkpoint(number, facts, dict(arrays or {}), dict(batches or {}))
         path = path_of(self._folder, self._kind, number)
         tag = f".{os.getpid()}-{secrets.token_hex(4)}"
         with writing(path), atomic_write(path, private=True, tag=tag) as output:
             return sum(
-                output.write(piece)
-                for piece in pieces(checkpoint, self._job, time.time(), self._seal)
+                output.write(block)
+                for block in checkpoint_bytes(checkpoint, self._job, time.time(), self._seal)
             )
 
     def load(self, number: int) -> Checkpoint:
@@ -94,9 +94,9 @@ class Versions:
         return read_checkpoint(path, number, self._job, self._seal)[1]
 
     def stamp(self, number: int) -> tuple[int, ...]:
-        """What tells a file from any other that was written under its name, or will be.
+        """Return the identity of a file: it changes when the file is written again.
 
-        It doesn't tell what is in it.
+        It doesn't depend on the content; it is empty if there is no file.
         """
         try:
             found = path_of(self._folder, self._kind, number).stat()
@@ -105,7 +105,7 @@ class Versions:
         return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
     def drop_before(self, number: int) -> None:
-        """Forget those before a number, and what a crash has left half-written of them."""
+        """Remove those before a number, and their half-written files of a crash."""
         before = [other for other in self.numbers() if other < number]
         drop(self._folder, self._kind, before)
         if not self._folder.is_dir():

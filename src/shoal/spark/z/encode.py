@@ -15,7 +15,7 @@ import pyarrow as pa
 from shoal.arrow.codec import Encoded
 from shoal.engine.space import Codes
 from shoal.io.base import BadRow, Chunk
-from shoal.run.intake import EncodedChunk
+from shoal.run.encoder import EncodedChunk
 from shoal.spark.columns import PREFIX
 
 __all__ = [

@@ -140,13 +140,13 @@ class CellTurn:
 
     def encode(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Encode the rows of a stretch."""
-        intake = self.tasks.intake(self.batch, Stretch())
+        encoder = self.tasks.encoder(self.batch, Stretch())
         shard_io: ShardIO | None = None
         for line, rows in enumerate(batch for batch in batches if batch.num_rows):
             stretch = int(rows.column(SLICE)[0].as_py())
             shard_io = shard_io or self._shard_io(stretch)
             chunk = shard_io.chunk(rows)
-            encoded = EncodedRows(chunk, intake.encode(chunk, self.batch.at))
+            encoded = EncodedRows(chunk, encoder.encode_rows(chunk, self.batch.at))
             late = self.recipe.policy.lateness is not None
             yield encoded.to_batch(stretch, line, with_source=late)
 
@@ -261,7 +261,7 @@ class CellTurn:
         """A stretch without rows, encoded."""
         empty = pa.RecordBatch.from_pylist([], schema=self.recipe.columns)
         chunk = Chunk(empty, np.empty(0, np.int64), [])
-        return EncodedRows(chunk, self.tasks.intake(self.batch, Stretch()).encode(chunk, 0.0))
+        return EncodedRows(chunk, self.tasks.encoder(self.batch, Stretch()).encode_rows(chunk, 0.0))
 
     def _shard_io(self, stretch: int) -> ShardIO:
         number = self.plan.first_shard + stretch

@@ -24,7 +24,7 @@ from shoal.engine.space import Codes
 from shoal.engine.z.window import FARTHEST
 from shoal.io.base import Chunk
 from shoal.run.core import RunCore
-from shoal.run.intake import EncodedChunk, Intake
+from shoal.run.encoder import ChunkEncoder, EncodedChunk, codec_for, codec_key
 from shoal.spark.z.decide import CellShard, Decided
 from shoal.spark.z.encode import EncodedRows, joined_chunks
 from shoal.spark.z.join import JoinedTurn, Joining
@@ -119,13 +119,14 @@ class CellTasks:
         """A shard that has counted nobody."""
         return CellShard(self.schema, self.policy, self.anonymizer, self.seed)
 
-    def intake(self, batch: Batch, begin: Stretch) -> Intake:
-        """What encodes the rows after others, and tells which come too late."""
-        codec = self._core().codec
-        codec.restore(0, codec.key, batch.types)
-        intake = Intake(codec, self.schema, self.policy.lateness, self.policy.ahead)
-        intake.latest = begin.latest
-        return intake
+    def encoder(self, batch: Batch, begin: Stretch) -> ChunkEncoder:
+        """Return an encoder of the rows after others, which also finds those that are too late."""
+        policy = self.policy
+        codec = codec_for(
+            self.schema, policy, self.publishing, key=codec_key(self.seed),
+            with_subject=self.with_subject, types=batch.types,
+        )  # fmt: skip
+        return ChunkEncoder(codec, self.schema, policy.lateness, policy.ahead, begin.latest)
 
     def survey(self, batch: Batch, n_rows: int, codes: Codes, begin: Stretch) -> Stretch:
         """Tell how long a stretch is that begins after another one.
@@ -190,10 +191,10 @@ class CellTasks:
         core.start_at(begin.n_valid, begin.latest, batch.names)
         if figures is not None:
             core.summary.restore(figures)
-        intake = self.intake(batch, begin)
+        encoder = self.encoder(batch, begin)
         first = begin.n_inputs if self.with_subject else 0
         taken = joined_chunks(
-            [intake.sort_out(_moved(chunk, first), encoded, batch.at) for chunk, encoded in rows]
+            [encoder.set_apart(_moved(chunk, first), encoded, batch.at) for chunk, encoded in rows]
         )
         departures = core.take_in(taken, batch.at, batch.secret)
         return Joined(taken, departures, core.summary.state())
@@ -201,7 +202,7 @@ class CellTasks:
     def _on_time(self, batch: Batch, codes: Codes, begin: Stretch) -> Codes:
         """The codes of rows that don't come too late."""
         encoded = Encoded(codes, {}, np.arange(len(codes.times)), {})
-        return self.intake(batch, begin).without_late(encoded).codes
+        return self.encoder(batch, begin).without_late(encoded).codes
 
     def _core(
         self, pieces: Sequence[Decided] = (), turns: Sequence[JoinedTurn] = (), first: int = 0

@@ -1,4 +1,4 @@
-"""The demo in words: a line for each second, and how it ended."""
+"""The text of the demo: a line per second, and the result at the end."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from shoal.cli.demo.live import ACCENT, BAD, FAINT, GOOD
 from shoal.cli.demo.scene import Card, Followed, Scene
 from shoal.metrics import Summary
 
-__all__ = ["line", "tell"]
+__all__ = ["print_ending", "progress_line"]
 
-#: How wide lines are where no terminal says so, and at most.
+#: The largest width of lines, and the width without a terminal.
 LINE_WIDTH = 100
-#: How many diagnoses of a group are told before the rest is counted.
-TOLD = 4
+#: The most diagnoses of a group that are listed; the rest is counted.
+MOST_LISTED = 4
 CONCLUSIONS = {
     "kept": "Every promise is kept.",
     "broken": "A promise is broken.",
@@ -28,10 +28,10 @@ CONCLUSIONS = {
 COLOURS = {"kept": GOOD, "broken": BAD, "unverifiable": "bold"}
 
 
-def line(scene: Scene) -> str:
-    """A moment as one line.
+def progress_line(scene: Scene) -> str:
+    """Return a moment as one line.
 
-    >>> line(Scene(elapsed=2.1))
+    >>> progress_line(Scene(elapsed=2.1))
     '  2 s: 0 rows in, 0 published in 0 groups, 0 held'
     """
     figures = scene.figures
@@ -44,10 +44,10 @@ def line(scene: Scene) -> str:
     return text
 
 
-def tell(
+def print_ending(
     summary: Summary, example: tuple[Followed, Card] | None, report: Report, *, in_colour: bool
 ) -> None:
-    """Print how the demo ended: the figures, what became of one person, and the verdict."""
+    """Print the result: the figures, an example of one person, and the audit."""
     console = Console(
         file=sys.stdout, color_system="auto" if in_colour else None, highlight=False, markup=False
     )
@@ -58,23 +58,23 @@ def tell(
     if example is not None:
         console.print(Text("\none of the people", f"bold {ACCENT}"))
         console.print(*_example(*example), sep="\n")
-    console.print(Text("\nwhat the audit says", f"bold {ACCENT}"))
+    console.print(Text("\nthe audit", f"bold {ACCENT}"))
     console.print(*_verdicts(report, console.width), sep="\n")
     conclusion = Text(CONCLUSIONS[report.verdict], f"bold {COLOURS[report.verdict]}")
     conclusion.append(
-        " The audit judged the published rows by itself, knowing who is behind each.", "not bold"
+        " The audit checked the published rows on its own, knowing the subject of each.", "not bold"
     )
     console.print(conclusion)
 
 
 def _example(followed: Followed, card: Card) -> Iterator[Text]:
     *quasi, diagnosis = followed.values
-    told = ", ".join(card.sensitive[:TOLD])
-    if len(card.sensitive) > TOLD:
-        told += f" and {len(card.sensitive) - TOLD} more"
+    listed = ", ".join(card.sensitive[:MOST_LISTED])
+    if len(card.sensitive) > MOST_LISTED:
+        listed += f" and {len(card.sensitive) - MOST_LISTED} more"
     yield Text(f"  came in as   {', '.join(quasi)}: {diagnosis}")
     yield Text(f"  went out as  {', '.join(card.box)}")
-    yield Text(f"               among {card.n_subjects} people with {told}", FAINT)
+    yield Text(f"               among {card.n_subjects} people with {listed}", FAINT)
 
 
 def _verdicts(report: Report, width: int) -> Iterator[Text]:
@@ -82,7 +82,7 @@ def _verdicts(report: Report, width: int) -> Iterator[Text]:
         judged = f"  {verdict.verdict}  "
         name = f"{verdict.name}: "
         indent = " " * len(judged)
-        # The name is wrapped with the rest, and cut off again to be coloured by itself.
+        # The name is wrapped with the rest, and cut off again to have its own colour.
         lines = textwrap.wrap(name + verdict.detail, width - len(indent))
         yield Text.assemble(
             (judged, COLOURS[verdict.verdict]), name, (lines[0][len(name) :], FAINT)

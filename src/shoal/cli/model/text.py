@@ -1,4 +1,4 @@
-"""What ``shoal model z`` says: sentences, and a chart of characters."""
+"""The text of ``shoal model z``: sentences, and a chart of characters."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from shoal.models.z import Choice, Point
 
-__all__ = ["as_json", "chart", "choice_lines", "length", "percent", "told_by"]
+__all__ = ["as_json", "chart", "choice_lines", "information_text", "percent", "window_text"]
 
-#: How long a bar of the chart is at most, in characters, and its parts.
+#: The longest bar of the chart, in characters, and the parts of a character.
 WIDTH = 40
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def percent(share: float) -> str:
-    """A share in words.
+    """Return a share as text.
 
     >>> percent(0.4247)
     '42.5 %'
@@ -22,12 +22,12 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def told_by(entropy: float, loss: float) -> str:
-    """What a published set tells, in words.
+def information_text(entropy: float, loss: float) -> str:
+    """Return a sentence about the information in a published set.
 
-    >>> told_by(8.05, 1.949)
+    >>> information_text(8.05, 1.949)
     'a published set tells 8.05 nats, 1.95 less than an exposed one'
-    >>> told_by(0.5, -0.2), told_by(0.0, -1e-17)  # doctest: +NORMALIZE_WHITESPACE
+    >>> information_text(0.5, -0.2), information_text(0.0, -1e-17)  # doctest: +NORMALIZE_WHITESPACE
     ('a published set tells 0.50 nats, 0.20 more than an exposed one',
      'a published set tells 0.00 nats, as much as an exposed one')
     """
@@ -38,17 +38,17 @@ def told_by(entropy: float, loss: float) -> str:
     )
 
 
-def length(window: float, *, in_rows: bool) -> str:
-    """A window in words.
+def window_text(window: float, *, in_rows: bool) -> str:
+    """Return the length of a window as text.
 
-    >>> length(3600, in_rows=False), length(5000, in_rows=True)
+    >>> window_text(3600, in_rows=False), window_text(5000, in_rows=True)
     ('3,600 seconds', '5,000 rows')
     """
     return f"{window:,.12g} {'rows' if in_rows else 'seconds'}"
 
 
 def chart(points: Sequence[Point]) -> list[str]:
-    """Lines with a bar for each z: what was counted in the sample, else what the model says.
+    """Return lines with a bar for each z: the counted share, or that of the model.
 
     >>> from shoal.models.z import Bounds
     >>> print("\\n".join(chart([Point(1, Bounds(0.1, 0.1)), Point(20, Bounds(0.5, 0.5))])))
@@ -60,8 +60,10 @@ def chart(points: Sequence[Point]) -> list[str]:
     lines = [f"{'z':>8}{'model':>10}" + f"{'counted':>10}" * counted]
     for point in points:
         share = point.model.middle if point.measured is None else point.measured
-        told = f"{percent(point.measured):>10}" if point.measured is not None else ""
-        lines.append(f"{point.z:>8,}{percent(point.model.middle):>10}{told} {_bar(share)}".rstrip())
+        measured = f"{percent(point.measured):>10}" if point.measured is not None else ""
+        lines.append(
+            f"{point.z:>8,}{percent(point.model.middle):>10}{measured} {_bar(share)}".rstrip()
+        )
     return lines
 
 
@@ -71,19 +73,19 @@ def _bar(share: float) -> str:
 
 
 def choice_lines(choice: Choice, *, k: int, in_rows: bool) -> list[str]:
-    """What a window comes to: the sample, the model, and what was counted."""
+    """Return the lines of a window: the sample, the model, and the counted share."""
     found = choice.estimate
     lines = [
-        f"window of {length(found.window, in_rows=in_rows)}: {found.n_subjects:,} subjects in a "
-        f"window, {found.n_attributes:,} attributes, {found.n_windows:,} "
+        f"window of {window_text(found.window, in_rows=in_rows)}: {found.n_subjects:,} subjects "
+        f"in a window, {found.n_attributes:,} attributes, {found.n_windows:,} "
         f"window{'s' * (found.n_windows != 1)}"
     ]
     model = choice.by_model
-    told = percent(model.model.lower)
+    share = percent(model.model.lower)
     if model.model.upper - model.model.lower >= 0.001:
-        told += f" to {percent(model.model.upper)}"
+        share += f" to {percent(model.model.upper)}"
     lines.append(
-        f"  model    z = {model.z:,}: {told} of subjects are {k}-anonymous" + _none(choice)
+        f"  model    z = {model.z:,}: {share} of subjects are {k}-anonymous" + _none(choice)
     )
     count = choice.by_count
     if count is None or count.measured is None or count.published is None:
@@ -108,7 +110,7 @@ def _none(choice: Choice) -> str:
 
 
 def as_json(point: Point) -> dict[str, float | int | None]:
-    """A point for programs."""
+    """Return a point as a dictionary, for JSON."""
     return {
         "z": point.z,
         "model_lower": point.model.lower,

@@ -1,7 +1,8 @@
-"""Rows as they come in: encoded, with what can't be used set apart."""
+"""Encode chunks of the source, and set apart the rows that can't be used."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any, NamedTuple
 
@@ -9,22 +10,24 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.arrow.codec import Codec, Encoded, words
+from shoal.arrow.release import Publish
 from shoal.engine.kernels.arrays import Bools, Ints
 from shoal.engine.space import Codes
 from shoal.io.base import BadRow, Chunk, Position, Span
+from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
-__all__ = ["EncodedChunk", "Intake"]
+__all__ = ["ChunkEncoder", "EncodedChunk", "codec_for", "codec_key"]
 
 LATE = "it comes later than the allowed lateness"
 AHEAD = "it comes from the future: its time lies further ahead than is allowed"
 
 
 class EncodedChunk(NamedTuple):
-    """A chunk, encoded: good rows with their positions in the input, bad rows with reasons.
+    """An encoded chunk: good rows with their positions in the input, bad rows with reasons.
 
-    ``at`` is when it arrived; ``n_rows`` and ``types`` are what the codec knew after it; ``spans``
-    and ``position`` are those of the chunk.
+    ``at`` is its arrival time; ``n_rows`` and ``types`` are the state of the codec after it;
+    ``spans`` and ``position`` are those of the chunk.
     """
 
     encoded: Encoded
@@ -41,40 +44,83 @@ class EncodedChunk(NamedTuple):
         return f"EncodedChunk({len(self.inputs)} rows, {len(self.bad)} bad)"
 
 
-class Intake:
-    """Encode chunks, and set apart what comes too late or from the future.
+def codec_key(seed: bytes) -> bytes:
+    """Derive the key of a codec from the seed of a run."""
+    return hashlib.blake2b(seed, digest_size=8, person=b"shoal-codec").digest()
+
+
+def codec_for(
+    schema: Schema,
+    policy: Policy,
+    publish: Publish,
+    *,
+    key: bytes,
+    with_subject: bool = False,
+    n_rows: int = 0,
+    types: pa.Schema | None = None,
+) -> Codec:
+    """Return a codec that encodes what a policy and a release need; see `Codec`."""
+    return Codec(
+        schema,
+        key=key,
+        with_subject=with_subject,
+        with_gaps=policy.missing != "quarantine",
+        complete=policy.in_place(schema),
+        compared=policy.compared(schema),
+        per_value=policy.per_value,
+        time_step=publish.time,
+        named=publish.pseudonym is not None,
+        n_rows=n_rows,
+        types=types,
+    )
+
+
+class ChunkEncoder:
+    """Encode chunks, and set apart rows that are too late or from the future.
+
+    It changes with each chunk, so it belongs to one thread: the one that reads.
 
     Parameters
     ----------
     codec, schema
-        What encodes rows, and their columns.
+        Encodes rows, and their columns.
     lateness
-        By how many seconds a row's time may lie behind the latest one before it; None: any.
+        How many seconds a row's time may lie behind the latest time before it; None: any.
     ahead
-        By how many seconds a row's time may lie ahead of when its chunk arrived; None: any.
+        How many seconds a row's time may lie ahead of its chunk's arrival; None: any.
+    latest
+        The latest time of the rows before.
     """
 
     def __init__(
-        self, codec: Codec, schema: Schema, lateness: float | None, ahead: float | None
+        self,
+        codec: Codec,
+        schema: Schema,
+        lateness: float | None,
+        ahead: float | None,
+        latest: float = -np.inf,
     ) -> None:
         self._codec, self._schema = codec, schema
-        self._lateness, self._ahead = lateness, ahead
-        #: The latest time that a row has had.
-        self.latest = -np.inf
+        self._lateness, self._ahead, self._latest = lateness, ahead, latest
 
-    def take(self, chunk: Chunk, at: float) -> EncodedChunk:
+    @property
+    def types(self) -> pa.Schema:
+        """The columns of the payload; text as long as no chunk was encoded."""
+        return self._codec.types
+
+    def encode(self, chunk: Chunk, at: float) -> EncodedChunk:
         """Encode a chunk that arrived at some time."""
-        return self.sort_out(chunk, self.encode(chunk, at), at)
+        return self.set_apart(chunk, self.encode_rows(chunk, at), at)
 
-    def encode(self, chunk: Chunk, at: float) -> Encoded:
-        """Encode a chunk, without the rows from the future."""
+    def encode_rows(self, chunk: Chunk, at: float) -> Encoded:
+        """Encode the rows of a chunk; those from the future are bad."""
         encoded = self._codec.encode(chunk.batch)
         if self._ahead is None:
             return encoded
-        # First of all: such a time must not become the latest, or every row after it is late.
+        # Checked first: such a time must not become the latest, or all rows after it are late.
         return _without(encoded, encoded.codes.times > at + self._ahead, AHEAD)
 
-    def sort_out(self, chunk: Chunk, encoded: Encoded, at: float) -> EncodedChunk:
+    def set_apart(self, chunk: Chunk, encoded: Encoded, at: float) -> EncodedChunk:
         """Set apart the bad rows of an encoded chunk, and those that are too late."""
         encoded = self.without_late(encoded)
         bad = list(chunk.bad)
@@ -96,12 +142,12 @@ class Intake:
         )
 
     def without_late(self, encoded: Encoded) -> Encoded:
-        """Drop the rows whose time lies too far behind the latest one before them."""
+        """Make those rows bad that lie too far behind the latest time before them."""
         times = encoded.codes.times
         if self._lateness is None or not len(times):
             return encoded
-        latest = np.maximum.accumulate(np.append(self.latest, times))
-        self.latest = float(latest[-1])
+        latest = np.maximum.accumulate(np.append(self._latest, times))
+        self._latest = float(latest[-1])
         return _without(encoded, times < latest[:-1] - self._lateness, LATE)
 
     def _subjects_of(self, batch: pa.RecordBatch, rows: list[int]) -> list[Any]:
@@ -133,7 +179,7 @@ def _without(encoded: Encoded, wrong: Bools, reason: str) -> Encoded:
 
 
 def _bad_rows(batch: pa.RecordBatch, rows: Ints, reasons: dict[int, str]) -> list[BadRow]:
-    """Rows that the codec refused, with their values as JSON for the quarantine file."""
+    """Return rows that the codec refused, with their values as JSON for the quarantine file."""
     values = batch.take(pa.array(list(reasons))).to_pylist()
     return [
         BadRow(int(rows[i]), reason, json.dumps(value, default=str, ensure_ascii=False).encode())
