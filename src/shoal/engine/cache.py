@@ -116,11 +116,11 @@ def keep(compiled: Any) -> None:
         _own = _shared = None
     if "<locals>" not in name:
         _defined.add((module, name))
-    files = closure([module], NOT_COMPILED)
-    if not files:
-        # It was typed in: there is no file to compare.
-        return
     if module not in _digests:
+        files = closure([module], NOT_COMPILED)
+        if not files:
+            # It was typed in: there is no file to compare.
+            return
         _digests[module] = digest_of(files)
     place = Path(module, _digests[module])
     kept: KernelCache | None = None
