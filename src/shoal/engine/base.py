@@ -1,6 +1,6 @@
-"""The contract between a recipe, its run, and what comes of it.
+"""The contract of an algorithm: the recipe, its run, and the decisions of the run.
 
-An `Anonymizer` is a recipe: one algorithm and its knobs, immutable. `Anonymizer.start` gives an
+An `Anonymizer` is a recipe: one algorithm and its knobs, immutable. `Anonymizer.start` returns an
 `Engine`: one run, whose whole state is a named tuple of arrays. Its three verbs return
 `Decisions`.
 """
@@ -55,16 +55,16 @@ MOST = 10_000_000
 
 
 class Engine(ABC):
-    """One run of an anonymizer: a ``state`` and three verbs that give decisions.
+    """One run of an anonymizer: a ``state`` and three verbs that return decisions.
 
-    Everything that a decision depends on is in the state; so a snapshot, restored, goes on as
-    if nothing had happened.
+    Everything that a decision depends on is in the state, so that a run restored from a snapshot
+    makes the same decisions.
     """
 
     def __init__(self, space: Space, state: Any, seed: bytes) -> None:
         self.space = space
         self.state = state
-        #: What the run obeys: a snapshot of other rules must not be taken for one of these.
+        #: A digest of schema, policy and knobs; a snapshot taken under others is refused.
         self.identity = np.zeros(0, np.uint8)
         self._shuffling = seeded(seed, "shuffle")
 
@@ -72,39 +72,39 @@ class Engine(ABC):
 
     @abstractmethod
     def push(self, codes: Codes) -> Decisions:
-        """Take in a batch; give what is decided by it, deadlines between its rows included."""
+        """Take in a batch and return what it decides, deadlines between its rows included."""
 
     @abstractmethod
     def advance(self, now: float) -> Decisions:
-        """Say that it is ``now`` and nothing came: give what is due."""
+        """Advance the clock to ``now`` without a row, and return the decisions that are due."""
 
     @abstractmethod
     def flush(self) -> Decisions:
-        """Say that the stream has ended: decide all that is held, under the promise."""
+        """End the stream: decide all held rows, under the promise."""
 
     @property
     @abstractmethod
     def n_held(self) -> int:
-        """How many rows have arrived and aren't decided."""
+        """The number of rows that have arrived and aren't decided."""
 
     @property
     def next_deadline(self) -> float | None:
-        """When `advance` will have something to do, in seconds, or None."""
+        """The time in seconds at which `advance` will decide something, or None."""
         return None
 
     # -- snapshots ------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any1]:
-        """A copy of the whole state, by name."""
+        """Return a copy of the whole state, by name."""
         arrays = {name: array.copy() for name, array in _named_arrays(self.state)}
         return arrays | {"shuffling": self._shuffling.copy(), "identity": self.identity.copy()}
 
     def restore(self, snapshot: Mapping[str, Any1]) -> None:
-        """Go back to a snapshot of the same recipe on the same schema and policy."""
+        """Restore a snapshot of the same recipe, schema and policy."""
         own = {name: array.dtype for name, array in _named_arrays(self.state)}
         own |= {"shuffling": self._shuffling.dtype, "identity": self.identity.dtype}
         given = {name: array.dtype for name, array in snapshot.items()}
-        # By name and type: a field that another version hasn't known must not be made up.
+        # By name and type: a field that another version lacks must not be filled in silently.
         if foreign := {name for name, _ in own.items() ^ given.items()}:
             raise CheckpointError(
                 "the snapshot is of another algorithm or version: "
@@ -113,7 +113,7 @@ class Engine(ABC):
         if not np.array_equal(snapshot["identity"], self.identity):
             raise CheckpointError(
                 "the snapshot was taken under another schema, policy or other knobs: what it holds "
-                "doesn't keep this promise. Start anew, or go back to the former job"
+                "doesn't keep this promise. Start again, or go back to the former job"
             )
         self._shuffling = snapshot["shuffling"].copy()
         self.state = _rebuilt(self.state, snapshot, "")
@@ -123,14 +123,14 @@ class Engine(ABC):
 
 
 class BoxEngine(Engine):
-    """An engine that publishes rows in boxes. A subclass brings verbs that fill decisions in.
+    """An engine that publishes rows in boxes; a subclass implements the verbs.
 
-    Rows of one group are shuffled here, and what each row loses is written down. Where boxes were
-    formed in another space than the one they are published in, they are widened here.
+    This class shuffles the rows of each group and computes the loss of each row. Boxes that were
+    formed in another space than the one they are published in are widened here.
     """
 
     def push(self, codes: Codes) -> Decisions:
-        """Take in a batch; give what is decided by it, deadlines between its rows included."""
+        """Take in a batch and return what it decides, deadlines between its rows included."""
         n = len(codes.subjects)
         if self.space.missing == "quarantine" and np.isnan(codes.values).any():
             raise ParameterError(
@@ -149,13 +149,13 @@ class BoxEngine(Engine):
         return self._shuffled(self.n_held + n, lambda out: self._push(codes, out))
 
     def advance(self, now: float) -> Decisions:
-        """Say that it is ``now`` and nothing came: give what is due."""
+        """Advance the clock to ``now`` without a row, and return the decisions that are due."""
         if not np.isfinite(now):
             raise ParameterError("now", "must be a finite number of seconds", got=now)
         return self._shuffled(self.n_held, lambda out: self._advance(now, out))
 
     def flush(self) -> Decisions:
-        """Say that the stream has ended: decide all that is held, under the promise."""
+        """End the stream: decide all held rows, under the promise."""
         return self._shuffled(self.n_held, self._flush)
 
     def _shuffled(self, most: int, verb: Callable[[Out], None]) -> Decisions:
@@ -172,10 +172,10 @@ class BoxEngine(Engine):
             rows=decisions.rows[order], gaps=decisions.gaps[order], losses=decisions.losses[order]
         )
 
-    # -- what a subclass brings ----------------------------------------------------------------
+    # -- for subclasses ------------------------------------------------------------------------
 
     def _reserve(self, n: int) -> None:
-        """Make room in the state for n more rows."""
+        """Allocate room in the state for n more rows."""
 
     @abstractmethod
     def _push(self, codes: Codes, out: Out) -> None: ...
@@ -189,14 +189,14 @@ class BoxEngine(Engine):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Anonymizer(ABC):
-    """A recipe. Subclasses are frozen dataclasses whose fields are the knobs.
+    """A recipe: one algorithm and its knobs. Subclasses are frozen dataclasses.
 
-    ``name`` is the word for it in a job file and on the command line, ``enforces`` lists the
-    criteria it can keep, ``reference`` says where it comes from; ``publishes`` says whether it
-    publishes rows of a stream in groups, a stream window by window, a whole table at its end, or
-    each value of a row on its own and at once;
-    ``missing`` says which meanings of a missing value it knows. ``minds_gaps`` says that rows
-    which lack the same values come together first, where missing values may match anything.
+    ``name`` is its name in a job file and on the command line, ``enforces`` lists the criteria it
+    can enforce, ``reference`` cites its paper. ``publishes`` says whether it publishes rows of a
+    stream in groups, a stream window by window, a whole table at its end, or each value of a row
+    on its own and at once. ``missing`` lists the meanings of a missing value that it supports.
+    ``minds_gaps`` says that it prefers to group rows that lack the same values, where a missing
+    value may match anything.
     """
 
     name: ClassVar[str]
@@ -210,9 +210,14 @@ class Anonymizer(ABC):
     loss: Loss = "glm"
 
     def start(self, schema: Schema, policy: Policy, *, seed: bytes | None = None) -> Engine:
-        """Begin a run, or refuse if the promise can't be kept this way.
+        """Start a run.
 
         Without a seed, randomness comes from the operating system.
+
+        Raises
+        ------
+        UnsupportedError
+            This algorithm can't keep the policy.
         """
         self.check(policy)
         space = Space(schema, policy, self.loss)
@@ -221,7 +226,7 @@ class Anonymizer(ABC):
         return engine
 
     def _identity(self, space: Space) -> NDArray[np.uint8]:
-        """A digest of the recipe and of all that it obeys."""
+        """Return a digest of the recipe, the schema and the policy."""
         digest = hashlib.blake2b(repr(self).encode(), digest_size=16)
         limits, measures = space.limits, space.limits.measures
         obeyed = (
@@ -229,13 +234,13 @@ class Anonymizer(ABC):
             space.clock,
         )  # fmt: skip
         digest.update(repr(obeyed).encode())
-        # How rows are put together follows from what is shown, and from the recipe's loss.
+        # ``sides`` isn't needed: it follows from ``shown`` and from the recipe's loss.
         for array in (*space.shown, limits.diversity, measures.asked, *measures.trees):
             digest.update(array.tobytes())
         return np.frombuffer(digest.digest(), np.uint8)
 
     def check(self, policy: Policy) -> None:
-        """Refuse a policy that this anonymizer can't keep."""
+        """Raise `UnsupportedError` for a policy that this anonymizer can't keep."""
         for criterion in policy.criteria:
             if not isinstance(criterion, self.enforces):
                 raise UnsupportedError(f"'{self.name}' can't enforce {criterion.name}")
@@ -252,7 +257,7 @@ class Anonymizer(ABC):
             )
 
     def _check_window(self, policy: Policy) -> None:
-        """Refuse a window, or a delay, that doesn't go with the way this anonymizer publishes."""
+        """Refuse a window or a delay that doesn't fit ``publishes``."""
         window, delay = policy.window, policy.delay
         if self.publishes == "table":
             if window != "all":
@@ -297,7 +302,7 @@ class Anonymizer(ABC):
     def _start(self, space: Space, seed: bytes) -> Engine: ...
 
     def _at_least(self, least: int, *knobs: str) -> None:
-        """Refuse knobs that aren't whole numbers of at least so much."""
+        """Refuse knobs that aren't whole numbers of at least ``least``."""
         for knob in knobs:
             value = getattr(self, knob)
             key = f"{type(self).__name__}.{knob}"
@@ -307,14 +312,14 @@ class Anonymizer(ABC):
         self._at_most(MOST, *knobs)
 
     def _at_most(self, most: int, *knobs: str) -> None:
-        """Refuse knobs that are larger than makes sense."""
+        """Refuse knobs above ``most``."""
         for knob in knobs:
             if getattr(self, knob) > most:
                 key, got = f"{type(self).__name__}.{knob}", repr(getattr(self, knob))
                 raise ParameterError(key, f"must be at most {most:,}", got=got)
 
     def _between(self, least: float, most: float, *knobs: str) -> None:
-        """Refuse knobs that aren't numbers within bounds."""
+        """Refuse knobs that aren't numbers from ``least`` to ``most``."""
         for knob in knobs:
             value = getattr(self, knob)
             if isinstance(value, bool) or not isinstance(value, int | float):

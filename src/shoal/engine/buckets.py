@@ -1,10 +1,10 @@
-"""What SABRE and BUREL share: sensitive values in buckets, and groups that take rows of each.
+"""The common part of SABRE and BUREL: buckets of sensitive values, and groups filled from them.
 
-Which values share a bucket and how many rows a group takes follows from the promise; which rows it
-takes follows from where they lie. Both are told apart from the windows and tables they work on.
+Which values share a bucket, and how many rows of it a group takes, follows from the promise; which
+rows it takes follows from where they lie. Both work on any set of rows, a window or a whole table.
 
-The steps are kernels and what joins them isn't: it runs once for a window, and one kernel for all
-would be compiled for minutes.
+The steps are kernels, the functions that join them are plain Python: they run once for a window,
+and one kernel for everything would take minutes to compile.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from shoal.engine.kernels.window_counts import counted, index_of
 
 __all__ = ["EVERYWHERE", "burel_parts", "sabre_parts"]
 
-#: Look at all rows.
+#: Consider all rows as candidates.
 EVERYWHERE = 0
-#: How much of t buckets may spend; what they leave lets groups be small, and not quite fair.
+#: The shares of t that buckets may use up. The rest allows groups that are small and not quite
+#: proportional.
 SHARES = (1.0, 0.9, 0.8, 0.65, 0.5)
 
 
 def sabre_parts(sides: Sides, limits: Limits, rows: RowArrays, random: Ints, look: int) -> Parts:
-    """Parts for t-closeness: of the rows near along the curve, so many times what is taken."""
+    """Cut rows into parts for t-closeness, considering ``look`` candidates for each row taken."""
     rule, bucket, sizes = closeness_rule(limits, rows)
     return _filled(sides, rows, rule, bucket, sizes, random, look)
 
 
 def burel_parts(sides: Sides, limits: Limits, rows: RowArrays, random: Ints, look: int) -> Parts:
-    """Parts for beta-likeness, in the same way."""
+    """Cut rows into parts for beta-likeness, in the same way."""
     rule, bucket, sizes = likeness_rule(limits, rows)
     return _filled(sides, rows, rule, bucket, sizes, random, look)
 
@@ -56,17 +57,17 @@ def _filled(
 ) -> Parts:
     """Fill groups with rows that are near each other."""
     middle = centres(sides, rows.lo, rows.hi)
-    shelves = bucket_order(bucket, len(rule.buckets.sizes), hilbert(sides, middle))
+    ordered = bucket_order(bucket, len(rule.buckets.sizes), hilbert(sides, middle))
     if look == EVERYWHERE:
-        order, starts = by_distance(shelves, sizes, middle, random)
+        order, starts = by_distance(ordered, sizes, middle, random)
     else:
-        order, starts = along_curve(shelves, sizes, middle, look, random)
+        order, starts = along_curve(ordered, sizes, middle, look, random)
     return parts_of(sides, rows, order, starts)
 
 
 @kernel
 def _bucket_of(limits: Limits, rows: RowArrays, j: int, buckets: Buckets) -> Ints:
-    """The bucket of each row."""
+    """Return the bucket of each row."""
     bucket = np.zeros(len(rows.subjects), np.int64)
     for i in range(len(bucket)):
         bucket[i] = buckets.of_value[index_of(limits.window, j, rows.sensitive[i, j])]
@@ -74,7 +75,7 @@ def _bucket_of(limits: Limits, rows: RowArrays, j: int, buckets: Buckets) -> Int
 
 
 def _no_rule(limits: Limits, rows: RowArrays) -> tuple[SizeRule, Ints, Ints]:
-    """Nothing is asked of sensitive values: all rows are in one bucket."""
+    """Return one bucket of all rows: no criterion concerns sensitive values."""
     n, none = len(rows.subjects), np.empty(0, np.int64)
     buckets = one_bucket(np.array([n], np.int64))
     trees = limits.measures.trees
@@ -83,12 +84,12 @@ def _no_rule(limits: Limits, rows: RowArrays) -> tuple[SizeRule, Ints, Ints]:
 
 
 def closeness_rule(limits: Limits, rows: RowArrays) -> tuple[SizeRule, Ints, Ints]:
-    """What a group must obey to be close to the window, the bucket of each row, and the sizes.
+    """Return the rule for t-closeness, the bucket of each row, and the sizes of groups.
 
-    The first attribute that must be close rules; the others are seen to when parts are mended
-    (thesis, §3.6). Rows that differ from their window have used up a part of t (§6.3). Fewer
-    buckets leave more choice of rows, but where they spend nearly all of t, hardly any group may be
-    small: so the fewest are taken that allow half as many groups as others would.
+    The first attribute that must be close decides the buckets; the others are enforced when parts
+    are repaired (thesis, §3.6). Rows that differ from their window have used up a part of t (§6.3).
+    Fewer buckets leave more choice of rows, but where they use up nearly all of t, hardly any group
+    may be small: so the fewest buckets are taken that allow half of the most groups.
     """
     measures, window = limits.measures, limits.window
     asked = measures.asked
@@ -108,7 +109,7 @@ def closeness_rule(limits: Limits, rows: RowArrays) -> tuple[SizeRule, Ints, Int
         else:
             buckets = by_order(counts, share * t, spent)
         if found and len(buckets.sizes) == len(found[-1][0].buckets.sizes):
-            # Buckets are cut one after another: as many are the same ones.
+            # Buckets are cut in a fixed order: the same number means the same buckets.
             continue
         most = np.ones(len(buckets.sizes))
         rule = SizeRule(buckets, most, t, spent, fewest, measures.trees, values, by)
@@ -120,7 +121,7 @@ def closeness_rule(limits: Limits, rows: RowArrays) -> tuple[SizeRule, Ints, Int
 
 @kernel
 def _first_seen(limits: Limits, rows: RowArrays, j: int) -> Ints:
-    """The first row that has each value of the window, if any has."""
+    """Return the first row that has each value of the window, or -1."""
     seen = np.full(limits.window.n[j], -1, np.int64)
     for i in range(len(rows.sensitive) - 1, -1, -1):
         seen[index_of(limits.window, j, rows.sensitive[i, j])] = i
@@ -129,7 +130,7 @@ def _first_seen(limits: Limits, rows: RowArrays, j: int) -> Ints:
 
 @kernel
 def _largest_shares(limits: Limits, j: int) -> Floats:
-    """The largest share that each value of the window may have in a group."""
+    """Return the largest share that each value of the window may have in a group."""
     measures, window = limits.measures, limits.window
     most = np.full(window.n[j], np.inf)
     for i in range(len(measures.asked)):
@@ -145,10 +146,10 @@ def _largest_shares(limits: Limits, j: int) -> Floats:
 
 
 def likeness_rule(limits: Limits, rows: RowArrays) -> tuple[SizeRule, Ints, Ints]:
-    """What a group must obey to be like the window, the bucket of each row, and the sizes.
+    """Return the rule for beta-likeness, the bucket of each row, and the sizes of groups.
 
-    The attribute of the first likeness that is asked rules; what is asked of nodes, of ranges and
-    of other attributes is seen to when parts are mended (thesis, §4.3.4).
+    The attribute of the first likeness criterion decides the buckets; criteria on nodes, on ranges
+    and on other attributes are enforced when parts are repaired (thesis, §4.3.4).
     """
     measures, window = limits.measures, limits.window
     kinds = measures.asked["kind"]

@@ -1,7 +1,7 @@
-"""What algorithms share that publish a stream window by window (thesis, chapter 6).
+"""The family of algorithms that publish a stream window by window (thesis, chapter 6).
 
-Rows wait until the window advances over them. Then the rows that expire leave, each in a group of
-rows of that window; they differ in how they cut the rows into parts.
+Rows wait until the policy's window advances past them. Then each expired row leaves in a group of
+rows of that window. The algorithms differ in how they cut the rows of a window into parts.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from shoal.engine.whole_table import Partitioner, Publication, publish_parts, su
 
 __all__ = ["ByWindow", "ByWindowEngine", "ByWindowState"]
 
-#: The window is full and further rows have come: it advances.
+#: Enough further rows have arrived: the window advances.
 ADVANCES = 0
-#: The time of a row is up, or the stream has ended.
+#: A row is due by the clock, or the stream has ended.
 DUE = 1
-#: Where the window begins, how many groups there have been, the number of the instant, how many
-#: groups are remembered, and the window that these were measured against.
+#: The position where the window begins, the number of groups so far, the number of the instant, the
+#: number of pending groups, and the window that these were measured against.
 MARKS = np.dtype(
     [
         ("base", "i8"),
@@ -45,11 +45,11 @@ MARKS = np.dtype(
 
 
 class ByWindowState(NamedTuple):
-    """All that a run remembers.
+    """The state of a run.
 
-    ``latest`` are the sensitive codes of the latest rows, decided or not, by position. The boxes of
-    groups that were formed and haven't left are in ``lo`` and ``hi``; a row of the i-th is held as
-    one of cluster i + 1, and a row without a group as one of cluster 0.
+    ``latest`` is a ring of the sensitive codes of the latest rows, decided or not, by position. The
+    boxes of pending groups (formed and not published) are in ``lo`` and ``hi``; a row of the i-th
+    is held as one of cluster i + 1, and a row without a group as one of cluster 0.
     """
 
     held: Held
@@ -71,7 +71,7 @@ class ByWindow(Partitioner):
 
 
 class ByWindowEngine(HoldingEngine):
-    """One run of such an algorithm."""
+    """One run of a `ByWindow` recipe."""
 
     state: ByWindowState
 
@@ -87,7 +87,7 @@ class ByWindowEngine(HoldingEngine):
             marks=np.zeros(1, MARKS),
             rng=rng.seeded(seed, "decide"),
         )
-        # By rows the window advances in time: only seconds are for the clock.
+        # A bound in rows is kept by the advance of the window: only seconds need deadlines.
         self._deadlines = Deadlines(0, space.deadlines.seconds)
         super().__init__(space, state, seed)
 
@@ -121,7 +121,7 @@ class ByWindowEngine(HoldingEngine):
         return bool(seconds and due_at(rows, seconds) <= rows.marks["now"][0])
 
     def _end(self, out: Out) -> None:
-        """No more rows come: the window moves on as far as there are rows, and all leave."""
+        """End the stream: the window advances to the last row, and all rows leave."""
         span, marks = self.space.window, self.state.marks
         n = int(self.state.held.marks["upcoming"][0])
         while n - (base := int(marks["base"][0])) > span.rows:
@@ -131,7 +131,7 @@ class ByWindowEngine(HoldingEngine):
     # -- one window ----------------------------------------------------------------------------
 
     def _advance_window(self, end: int, expired: int, out: Out) -> None:
-        """Let the rows before a position leave, measured against the window with such an end."""
+        """Decide the rows before ``expired``, measured against the window that ends at ``end``."""
         state, marks = self.state, self.state.marks
         base = int(marks["base"][0])
         marks["base"] = expired
@@ -150,7 +150,7 @@ class ByWindowEngine(HoldingEngine):
     def _direct(
         self, limits: Limits, rows: RowArrays, positions: Ints, end: int, expired: int, out: Out
     ) -> None:
-        """Form groups of the rows of a window, and let those leave in which a row expires."""
+        """Form groups of the rows of a window, and publish those that have an expired row."""
         found = self._recipe.parts(self.space, limits, rows, self.state.rng)
         parts, _ = repaired(self.space.sides, limits, rows, found)
         leaves = _with_early(parts, positions, expired)
@@ -162,7 +162,7 @@ class ByWindowEngine(HoldingEngine):
         state.marks["n_remembered"], state.marks["remembered"] = n, end
 
     def _indirect(self, out: Out) -> None:
-        """Let all groups leave that were formed and remembered, under the window of then."""
+        """Publish all pending groups, under the window that they were measured against."""
         state, marks = self.state, self.state.marks
         n = int(marks["n_remembered"][0])
         if n == 0:
@@ -175,7 +175,7 @@ class ByWindowEngine(HoldingEngine):
         marks["n_remembered"] = 0
 
     def _suppress(self, begin: int, end: int, out: Out) -> None:
-        """Whatever expires and has no group: at the end, or where a window advanced early."""
+        """Suppress expired rows without a group: at the end, or where a window advanced early."""
         positions = _held_between(self.state.held, begin, end)
         rows, all_of_them = gather(self.state.held, positions), np.arange(len(positions))
         shown = Publication(positions, 0, -1, int(self.state.marks["instants"][0]))
@@ -192,14 +192,14 @@ class ByWindowEngine(HoldingEngine):
         marks["groups"] += len(parts.starts) - 1
 
 
-# -- rows come and go -----------------------------------------------------------------------------
+# -- rows arrive and leave ------------------------------------------------------------------------
 
 
 @kernel
 def _next_event(
     state: ByWindowState, span: WindowSpan, deadlines: Deadlines, batch: InputBatch, out: Out
 ) -> int:
-    """Take in rows until the window advances, a row is due, or there is nothing more."""
+    """Take in rows until the window advances, a row is due, or the input is used up."""
     rows = state.held
     while True:
         turn = next_turn(rows, deadlines, batch, out)
@@ -219,7 +219,7 @@ def _next_event(
 
 @kernel
 def _latest(latest: Ints, begin: int, end: int) -> Ints:
-    """The sensitive codes of the rows of a window."""
+    """Return the sensitive codes of the rows of a window."""
     codes = np.empty((end - begin, latest.shape[1]), np.int64)
     for i in range(end - begin):
         for j in range(latest.shape[1]):
@@ -229,7 +229,7 @@ def _latest(latest: Ints, begin: int, end: int) -> Ints:
 
 @kernel
 def _held_between(rows: Held, begin: int, end: int) -> Ints:
-    """The positions of held rows, in order."""
+    """Return the positions of held rows between two positions, in order."""
     positions = np.empty(max(end - begin, 0), np.int64)
     n = 0
     for position in range(begin, end):
@@ -247,7 +247,7 @@ def _forget(rows: Held, positions: Ints, chosen: Ints) -> None:
 
 @kernel
 def _with_early(parts: Parts, positions: Ints, expired: int) -> Bools:
-    """Which parts have a row before a position."""
+    """Say for each part whether it has a row before ``expired``."""
     early = np.zeros(len(parts.starts) - 1, np.bool_)
     for p in range(len(early)):
         for i in parts.rows[parts.starts[p] : parts.starts[p + 1]]:
@@ -257,7 +257,7 @@ def _with_early(parts: Parts, positions: Ints, expired: int) -> Bools:
 
 @kernel
 def _chosen(parts: Parts, flags: Bools, wanted: bool) -> Parts:
-    """Only the parts that are flagged, or only the others."""
+    """Return the parts whose flag is ``wanted``."""
     n, at = 0, 0
     rows, starts = np.empty_like(parts.rows), np.zeros_like(parts.starts)
     lo, hi = np.empty_like(parts.lo), np.empty_like(parts.hi)
@@ -276,7 +276,7 @@ def _chosen(parts: Parts, flags: Bools, wanted: bool) -> Parts:
 
 @kernel
 def _remember(rows: Held, positions: Ints, parts: Parts) -> None:
-    """Note for each held row which of the remembered parts it is in, if any."""
+    """Note for each held row which of the pending parts it is in, if any."""
     for position in positions:
         if is_held(rows, position):
             rows.rows["cluster"][wrap(position, len(rows.rows))] = 0
@@ -287,7 +287,7 @@ def _remember(rows: Held, positions: Ints, parts: Parts) -> None:
 
 @kernel
 def _remembered(rows: Held) -> tuple[Ints, Ints]:
-    """The positions of rows in remembered parts, and the part of each."""
+    """Return the positions of rows in pending parts, and the part of each."""
     begin, end = rows.marks["oldest"][0], rows.marks["upcoming"][0]
     positions, part = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
     n = 0

@@ -1,8 +1,8 @@
-"""Whose turn it is: rows that come, and rows whose time is up between them.
+"""The event loop of engines that hold rows: rows that arrive, and deadlines between them.
 
-Every algorithm that holds rows asks `next_turn` what happens next, in one loop for all three verbs:
-Numba optimizes a callee again in each of its callers, so every further entry would compile the
-whole algorithm once more.
+Every algorithm that holds rows calls `next_turn` in one loop for all three verbs. Numba optimizes
+a callee again in each of its callers, so that every further entry point would compile the whole
+algorithm once more.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ __all__ = [
     "next_turn",
 ]
 
-#: Nothing more happens.
+#: The input is used up.
 DONE = -1
-#: A row comes.
+#: A row arrives.
 COMES = -2
 
-#: How far a batch has been gone through: the next row; whether the row before it has only just been
-#: put, and whether it is the reason why others are due.
+#: The progress in a batch: the next row; whether the row before it has just been put, and whether
+#: deadlines that its time has passed are still being decided.
 CURSOR = np.dtype([("upcoming", "i8"), ("just_put", "?"), ("has_come", "?")])
 
 
 @dataclass(frozen=True, kw_only=True)
 class HoldingAnonymizer(Anonymizer):
-    """A recipe that decides rows when their time is up, one instant after another.
+    """A recipe that holds rows and decides each by its deadline.
 
-    What is measured against a window is measured against the latest rows at that instant, decided
-    or not; by how much a window advances means nothing here.
+    Criteria that are measured against a window are measured against the latest rows at the moment
+    of the decision, decided or not; the window's advance isn't used.
     """
 
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, Measured)
@@ -68,7 +68,7 @@ class HoldingAnonymizer(Anonymizer):
 
 
 class InputBatch(NamedTuple):
-    """What a verb brings: rows with their own boxes, the time of a tick (NaN: none), the end."""
+    """The input of a verb: rows with their boxes, the time of a tick (NaN: none), the end."""
 
     codes: Codes
     lo: Floats
@@ -80,7 +80,7 @@ class InputBatch(NamedTuple):
 
 
 class HoldingEngine(BoxEngine):
-    """A run of an algorithm that holds rows: a subclass has a ``state`` with ``held`` in it."""
+    """One run of an algorithm that holds rows; its ``state`` must have a field ``held``."""
 
     def __init__(self, space: Space, state: Any, seed: bytes) -> None:
         super().__init__(space, state, seed)
@@ -88,12 +88,12 @@ class HoldingEngine(BoxEngine):
 
     @property
     def n_held(self) -> int:
-        """How many rows have arrived and aren't decided."""
+        """The number of rows that have arrived and aren't decided."""
         return int(self.state.held.marks["n_rows"][0])
 
     @property
     def next_deadline(self) -> float | None:
-        """When the oldest held row is due, if the delay is in seconds."""
+        """The time at which the oldest held row is due, if the delay is in seconds."""
         seconds = self.space.deadlines.seconds
         if not seconds or not self.n_held:
             return None
@@ -112,7 +112,7 @@ class HoldingEngine(BoxEngine):
             self._grow(held.grown(rows, span))
 
     def _grow(self, larger: Held) -> None:
-        """Take over a larger ring. (Two entries for a row: its subject in its place and at all.)"""
+        """Switch to a larger ring. (A row has two counter entries: in its place, and overall.)"""
         entries = counter.grown(self.state.counter, 2 * len(larger.rows))
         self.state = self.state._replace(held=larger, counter=entries)
 
@@ -131,9 +131,9 @@ class HoldingEngine(BoxEngine):
         return InputBatch(codes, lo, hi, gaps, now, at_end, np.zeros(1, CURSOR))
 
     def _of_now(self, limits: Limits) -> Limits:
-        """Limits with what groups are measured against: part of a state that grows and goes back.
+        """Return the limits with the current window counts.
 
-        Whoever judges by them sees the latest rows of each moment, for kernels change it in place.
+        Kernels update these counts in place; they are replaced when the state grows or is restored.
         """
         return limits._replace(window=self.state.held.recent.window)
 
@@ -143,9 +143,9 @@ class HoldingEngine(BoxEngine):
 
 @kernel
 def next_turn(rows: Held, deadlines: Deadlines, batch: InputBatch, out: Out) -> int:
-    """What happens next: `COMES`, the position of a row that is due, or `DONE`.
+    """Return what happens next: `COMES`, the position of a row that is due, or `DONE`.
 
-    Whoever is told that a row comes puts it (see `arrival`), and asks again.
+    After `COMES` the caller must put the row (see `arrival`) before calling again.
     """
     marks, cursor, times = rows.marks, batch.cursor, batch.codes.times
     if cursor["just_put"][0]:
@@ -169,7 +169,7 @@ def next_turn(rows: Held, deadlines: Deadlines, batch: InputBatch, out: Out) -> 
             return marks["oldest"][0]
         if not cursor["has_come"][0]:
             break
-        # The row that has come is no reason to decide anything more: on to the next.
+        # No further row is due at the time of the row that arrived: go to the next one.
         cursor["has_come"][0] = False
     if batch.at_end and marks["n_rows"][0] > 0:
         timed = marks["now"][0] > -np.inf
@@ -177,8 +177,8 @@ def next_turn(rows: Held, deadlines: Deadlines, batch: InputBatch, out: Out) -> 
         return marks["oldest"][0]
     if i == len(times):
         return DONE
-    # A tick may have gone by while a row was on its way. It has waited since it came, and may be
-    # due at once.
+    # A tick may be later than the time of this row. The row has waited since its own time, and may
+    # be due at once.
     if times[i] > marks["arrived"][0]:
         marks["arrived"][0] = times[i]
     cursor["upcoming"][0] += 1
@@ -188,7 +188,7 @@ def next_turn(rows: Held, deadlines: Deadlines, batch: InputBatch, out: Out) -> 
 
 @kernel
 def arrival(rows: Held, batch: InputBatch) -> Arrival:
-    """The row that comes."""
+    """Return the row that arrives, after `next_turn` has returned `COMES`."""
     i = batch.cursor["upcoming"][0] - 1
     codes = batch.codes
     time = np.nan if np.isnan(codes.times[i]) else rows.marks["arrived"][0]

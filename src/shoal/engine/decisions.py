@@ -1,4 +1,4 @@
-"""What an engine decided, and how a kernel writes it down."""
+"""The decisions of an engine, and the buffers into which kernels write them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ __all__ = [
 
 
 NO_ROWS = np.empty(0, np.int64)
-#: A look at the window, before a row: the z before and after it, how many subjects were in the
-#: window, which share of them can't be told from k - 1 others, and the entropy of what they show.
+#: An estimate made before a row: the z before and after it, the number of subjects in the window,
+#: the share of them that can't be told apart from k - 1 others, and the entropy of what they show.
 ESTIMATE = np.dtype(
     [
         ("row", "i8"),
@@ -50,7 +50,7 @@ NO_ESTIMATES = np.empty(0, ESTIMATE)
 
 
 class Outcome(enum.IntEnum):
-    """What became of a row. The names are those of the trace."""
+    """The outcome of a row. The names are those of the trace."""
 
     group = 0
     reuse = 1
@@ -62,7 +62,7 @@ GROUP, REUSE, SUPPRESSED = (outcome.value for outcome in Outcome)
 
 
 class Decisions(NamedTuple):
-    """What an engine decided, in the order in which it did.
+    """What an engine decided, in the order of the decisions.
 
     The first eight arrays have one entry for each decided row: its position among the valid rows,
     its `Outcome`, the box it is published in (-1: none), the row count and the time at which it
@@ -70,15 +70,14 @@ class Decisions(NamedTuple):
     d: quasi attribute d), and its loss: that of the box in the attributes where the row has values.
     The others have one entry for each box: its sides (an empty one is from infinity to minus
     infinity), its loss over the sides that it has, the number of its group, how many rows and
-    subjects formed the group (0 for a box that is used again), which values any of them misses,
-    and the window that the group was measured against: by how many rows had come at its end (-1:
-    none). Rows of one group follow each other, shuffled.
+    subjects formed the group (0 for a box that is reused), which values any of them lacks, and the
+    window that the group was measured against, as the number of rows up to its end (-1: none).
+    The rows of one group are adjacent, in random order.
 
-    Where values are published one by one there are no boxes. Then ``levels``, ``crowds`` and ``z``
-    have one entry for each decided row: for each attribute the rung at which it is published
-    (`HIDDEN`, `MISSING`) and how many subjects stand behind it, and the z that was in force. What
-    is missing is told there, and not by ``gaps``.
-    ``estimates`` are the looks that were taken at the window, see `ESTIMATE`.
+    Where each value is decided on its own there are no boxes. Then ``levels``, ``crowds`` and ``z``
+    have one entry for each decided row: for each attribute the rung at which it is published (or
+    `HIDDEN` or `MISSING`) and the number of subjects behind that rung, and the z that applied.
+    ``gaps`` isn't used. ``estimates`` has one entry for each estimate, see `ESTIMATE`.
     """
 
     rows: Ints
@@ -103,11 +102,11 @@ class Decisions(NamedTuple):
     estimates: Records = NO_ESTIMATES
 
     def __repr__(self) -> str:
-        # The edges of a box are values of people.
+        # No sides of boxes: they are values of people.
         return f"Decisions({len(self.rows)} rows, {len(self.loss)} boxes)"
 
 
-#: How a kernel writes down a decided row, a box, and how far it has come.
+#: The records that a kernel writes: a decided row, a box, and the progress.
 DECIDED = np.dtype(
     [
         ("row", "i8"),
@@ -136,7 +135,7 @@ PROGRESS = np.dtype(
 
 
 class Out(NamedTuple):
-    """Where a kernel puts its decisions."""
+    """The buffers into which a kernel writes its decisions."""
 
     decided: Records
     boxes: Records
@@ -146,7 +145,7 @@ class Out(NamedTuple):
 
     @classmethod
     def room(cls, n: int, n_quasi: int) -> Out:
-        """Room for at most n rows."""
+        """Allocate buffers for at most n rows."""
         return cls(
             np.empty(n, DECIDED),
             np.empty(n, BOX),
@@ -156,7 +155,7 @@ class Out(NamedTuple):
         )
 
     def decisions(self) -> Decisions:
-        """What was put there."""
+        """Return what has been written."""
         decided = self.decided[: self.progress["n_decided"][0]]
         n_boxes = self.progress["n_boxes"][0]
         boxes = self.boxes[:n_boxes]
@@ -178,14 +177,14 @@ class Out(NamedTuple):
             "box_gaps": boxes["gaps"],
             "windows": boxes["window"],
         }
-        # Apart from each other the columns are contiguous, as kernels and Arrow want them.
+        # Copied out of the records, columns are contiguous, as kernels and Arrow need them.
         columns = {n: np.ascontiguousarray(c) for n, c in (per_row | per_box).items()}
         return Decisions(**columns, lo=self.lo[:n_boxes], hi=self.hi[:n_boxes])
 
 
 @kernel
 def decide(out: Out, row: int, outcome: int, box: int, instant: int, gaps: int) -> None:
-    """Write down what becomes of a row; which of its values are missing is known to its engine."""
+    """Write the decision about a row; ``gaps`` says which of its values are missing."""
     i = out.progress["n_decided"][0]
     out.progress["n_decided"][0] += 1
     out.decided["row"][i] = row
@@ -199,7 +198,7 @@ def decide(out: Out, row: int, outcome: int, box: int, instant: int, gaps: int) 
 
 @kernel
 def write_box(out: Out, lo: Floats, hi: Floats, box: Box) -> int:
-    """Write down a box; give its number."""
+    """Write a box and return its number."""
     i = out.progress["n_boxes"][0]
     out.progress["n_boxes"][0] += 1
     set_row(out.lo, i, lo)
@@ -215,9 +214,9 @@ def write_box(out: Out, lo: Floats, hi: Floats, box: Box) -> int:
 
 @kernel
 def widen_boxes(shown: Sides, out: Out) -> None:
-    """Widen boxes to what is published of them, nodes of trees, and write down what these lose.
+    """Widen boxes to the nodes that are published, and write the loss of those.
 
-    Equal boxes stay equal: a box that is used again is shown as its group was.
+    Equal boxes stay equal, so that a reused box is published like its group.
     """
     for i in range(out.progress["n_boxes"][0]):
         lo, hi = out.lo[i], out.hi[i]
@@ -227,7 +226,7 @@ def widen_boxes(shown: Sides, out: Out) -> None:
 
 @kernel
 def write_losses(sides: Sides, out: Out) -> None:
-    """Write down what each decided row loses: what it lacked can't be lost."""
+    """Write the loss of each decided row, over the attributes in which it has a value."""
     for i in range(out.progress["n_decided"][0]):
         box, gaps = out.decided["box"][i], out.decided["gaps"][i]
         if box < 0:
@@ -240,7 +239,7 @@ def write_losses(sides: Sides, out: Out) -> None:
 
 @kernel
 def shuffle_groups(state: Ints, rows: Ints, boxes: Ints) -> None:
-    """Shuffle each run of rows with one box: their order must not tell who came first."""
+    """Shuffle the rows of each box, so that their order doesn't reveal who came first."""
     begin = 0
     for i in range(1, len(rows) + 1):
         if i == len(rows) or boxes[i] != boxes[begin] or boxes[begin] < 0:

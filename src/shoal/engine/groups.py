@@ -1,4 +1,4 @@
-"""Groups of held rows: what is published of them, and that they are decided."""
+"""Publish or suppress held rows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["may_be_group", "publish", "shape", "suppress"]
 
 @kernel
 def shape(sides: Sides, shown: Sides, rows: Held, members: Ints) -> tuple[Box, Floats, Floats]:
-    """The box of a group that has no number yet. Of no members it loses infinitely much.
+    """Return the box of a group that has no number yet; without members its loss is infinite.
 
-    It is the box that is shown: who may join the group later must depend on what can be seen.
+    It is the published box: which rows may join the group later must depend on public data only.
     """
     found = gather(rows, members)
     lo, hi, loss = np.empty(0), np.empty(0), np.inf
@@ -36,14 +36,14 @@ def shape(sides: Sides, shown: Sides, rows: Held, members: Ints) -> tuple[Box, F
 
 @kernel
 def may_be_group(limits: Limits, rows: Held, positions: Ints) -> bool:
-    """Whether held rows may be published together."""
+    """Whether held rows may be published as one group."""
     subjects, sensitive = people(rows, positions)
     return meets(limits, subjects, sensitive)
 
 
 @kernel
 def publish(sides: Sides, rows: Held, members: Ints, marks: Records, out: Out) -> None:
-    """Decide held rows: they leave as the next group. ``marks`` count groups and instants."""
+    """Publish held rows as the next group. ``marks`` count groups and instants."""
     group = marks["groups"][0]
     found, lo, hi = shape(sides, sides, rows, members)
     known = Box(found.loss, group, found.n_rows, found.n_subjects, found.gaps, found.window)
@@ -57,7 +57,7 @@ def publish(sides: Sides, rows: Held, members: Ints, marks: Records, out: Out) -
 
 @kernel
 def suppress(rows: Held, position: int, marks: Records, out: Out) -> None:
-    """Decide a held row: it isn't published."""
+    """Suppress a held row."""
     gaps = rows.rows["gaps"][wrap(position, len(rows.rows))]
     decide(out, position, SUPPRESSED, -1, marks["instants"][0], gaps)
     forget(rows, position)

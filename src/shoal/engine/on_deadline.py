@@ -1,7 +1,7 @@
-"""What algorithms share that decide a row when its time is up, among all rows that are held then.
+"""The family of algorithms that decide a row at its deadline, among all rows held at that time.
 
-They differ in which group they form around the row. Whether it joins a group that was published
-before, how a group is published and kept, and what becomes of a row that finds no group, is here.
+They differ in the group that they form around the row. This module decides whether the row joins a
+group that was published before, publishes and keeps groups, and suppresses rows without a group.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ __all__ = [
     "slot_of",
 ]
 
-#: How many groups there have been, and the number of the instant.
+#: The number of groups so far, and the number of the instant.
 MARKS = np.dtype([("groups", "i8"), ("instants", "i8")])
-#: A search by index looks for so many times the fewest people that a group needs.
+#: A search by index looks for this many times the fewest people that a group needs.
 AMPLE = 2
-#: The age at which a kept group is too old, where there is none.
+#: The maximum age of a kept group, where there is none.
 NEVER = 1 << 62
 
 
 class OnDeadlineState(NamedTuple):
-    """All that a run remembers."""
+    """The state of a run."""
 
     held: Held
     columns: HeldColumns
@@ -62,12 +62,12 @@ class OnDeadlineState(NamedTuple):
 
 
 class OnDeadlineRules(NamedTuple):
-    """What a run obeys: space, promise, and the knobs for reuse.
+    """The constants of a run: space, limits, and the knobs for reuse.
 
-    Groups that lose less than a threshold are kept, and reused until they are of an age in rows,
-    which begins anew with each reuse where it ``renews``. (What isn't chosen for being good must
-    get old: one wide group covers all that comes, and then no better one is ever formed.)
-    ``shown`` is how boxes are published, and so how they are kept.
+    Groups that lose less than ``threshold`` are kept and reused for ``age`` rows, counted from the
+    last reuse where it ``renews``. (With reuse at random, groups must expire: otherwise one wide
+    group covers all rows, and no better one is ever formed.) ``shown`` is how boxes are published
+    and kept.
     """
 
     sides: Sides
@@ -81,7 +81,7 @@ class OnDeadlineRules(NamedTuple):
 
 
 class OnDeadlineEngine(HoldingEngine):
-    """One run of such an algorithm."""
+    """One run of an algorithm of this family."""
 
     state: OnDeadlineState
 
@@ -109,23 +109,23 @@ class OnDeadlineEngine(HoldingEngine):
         return self._rules._replace(limits=self._of_now(self._rules.limits))
 
     def _flush(self, out: Out) -> None:
-        # The whole end of a stream is one instant.
+        # All decisions at the end of a stream are one instant.
         self.state.marks["instants"] += 1
         super()._flush(out)
 
     def _grow(self, larger: Held) -> None:
         super()._grow(larger)
-        # Twice the room, so that holes needn't be closed at every turn.
+        # Twice the room, so that holes are closed rarely.
         roomier = held_columns.grown(self.state.columns, 2 * len(larger.rows))
         self.state = self.state._replace(columns=roomier)
 
 
-# -- rows come and go -----------------------------------------------------------------------------
+# -- rows arrive and leave ------------------------------------------------------------------------
 
 
 @kernel
 def take_in(state: OnDeadlineState, batch: InputBatch) -> None:
-    """Hold the row that comes."""
+    """Hold the row that arrives."""
     position = put(state.held, arrival(state.held, batch), 0)
     held_columns.append(state.columns, state.held, position)
     subject = state.held.rows["subject"][wrap(position, len(state.held.rows))]
@@ -135,7 +135,7 @@ def take_in(state: OnDeadlineState, batch: InputBatch) -> None:
 
 @kernel
 def leave(state: OnDeadlineState, position: int) -> None:
-    """A row is decided."""
+    """Remove a row that was decided."""
     subject = state.held.rows["subject"][wrap(position, len(state.held.rows))]
     if counter.remove(state.counter, counter.EVERYWHERE, subject):
         state.held.marks["n_subjects"][0] -= 1
@@ -145,21 +145,21 @@ def leave(state: OnDeadlineState, position: int) -> None:
 
 @kernel
 def slot_of(state: OnDeadlineState, position: int) -> int:
-    """Where a row lies in the columns, once they have few holes."""
+    """Return the slot of a row in the columns, after closing holes if there are many."""
     held_columns.close_holes(state.columns, state.held, held_columns.DENSE)
     return state.held.rows["following"][wrap(position, len(state.held.rows))]
 
 
 @kernel
 def neighbours(rules: OnDeadlineRules, state: OnDeadlineState, position: int) -> Ints:
-    """A row and its nearest neighbours in the whole window; none if there are too few."""
+    """Return a row and its nearest held neighbours; none if there are too few."""
     slot = slot_of(state, position)
     return neighbours_of(rules, state.held, state.columns, slot)
 
 
 @kernel
 def neighbours_of(rules: OnDeadlineRules, rows: Held, among: HeldColumns, slot: int) -> Ints:
-    """The row in a slot and its nearest neighbours: those with which it loses least."""
+    """Return the row in a slot and its nearest neighbours: those with which it loses least."""
     distance = np.empty(among.marks["n"][0])
     lo, hi = box_of(among.lo, slot), box_of(among.hi, slot)
     wide = among.marks["n_wide"][0] > 0
@@ -172,10 +172,10 @@ def neighbours_of(rules: OnDeadlineRules, rows: Held, among: HeldColumns, slot: 
 def neighbours_by_index(
     rules: OnDeadlineRules, state: OnDeadlineState, known: Index, position: int
 ) -> Ints:
-    """The same as `neighbours`, quicker in a large window.
+    """Return the same as `neighbours`, faster where many rows are held.
 
-    Only the nearest rows are looked at. If the group takes in all people among them, it might have
-    wanted further ones: that is for a look at all rows.
+    Only the nearest rows are considered. If the group uses all people among them, farther rows
+    might belong to it, and all rows are searched.
     """
     slot = slot_of(state, position)
     if spatial_index.is_worth_it(state.columns, needed(rules.limits)):
@@ -192,7 +192,7 @@ def neighbours_by_index(
 def _few(
     rules: OnDeadlineRules, state: OnDeadlineState, known: Index, slot: int
 ) -> tuple[HeldColumns, Floats]:
-    """A row, in the first slot, and its nearest ones in columns of their own; their distances."""
+    """Return columns of a row, in the first slot, and its nearest rows, and their distances."""
     rows = state.columns
     near, far = spatial_index.nearest(
         known, rules.sides, state.held, rows, slot, AMPLE * needed(rules.limits)
@@ -208,9 +208,9 @@ def _few(
 
 @kernel
 def everybody(rules: OnDeadlineRules, state: OnDeadlineState) -> Ints:
-    """All held rows, if they can be a group and are too few for two; else none.
+    """Return all held rows if they can be one group and are too few for two; else none.
 
-    At the end of a stream the last few would otherwise be suppressed.
+    Otherwise the last few rows of a stream would be suppressed.
     """
     if state.held.marks["n_subjects"][0] >= 2 * needed(rules.limits):
         return none()
@@ -225,12 +225,12 @@ def everybody(rules: OnDeadlineRules, state: OnDeadlineState) -> Ints:
     return positions if meets(rules.limits, subjects, sensitive) else none()
 
 
-# -- groups published before ----------------------------------------------------------------------
+# -- kept groups ----------------------------------------------------------------------------------
 
 
 @kernel
 def covering(rules: OnDeadlineRules, state: OnDeadlineState, position: int, out: Out) -> Ints:
-    """The kept groups, oldest first, that a row may join."""
+    """Return the kept groups that a row may join, oldest first."""
     at = wrap(position, len(state.held.rows))
     return reusable(
         state.kept,
@@ -262,9 +262,9 @@ def _join(
 
 @kernel
 def next_row(rules: OnDeadlineRules, state: OnDeadlineState, batch: InputBatch, out: Out) -> int:
-    """Go on until a row is due that needs a new group: its position, or `DONE`.
+    """Process input until a row is due that needs a new group; return its position, or `DONE`.
 
-    Whoever is told of a row settles it, and asks again.
+    The caller must decide the returned row with `settle` before calling again.
     """
     while True:
         due = next_turn(state.held, rules.deadlines, batch, out)
@@ -283,11 +283,11 @@ def next_row(rules: OnDeadlineRules, state: OnDeadlineState, batch: InputBatch, 
 def find_place(
     rules: OnDeadlineRules, state: OnDeadlineState, position: int, at_end: bool, out: Out
 ) -> bool:
-    """Whether a row could be decided without a new group around it.
+    """Try to decide a row without a new group around it; return whether it was decided.
 
-    If kept groups cover it, it joins one of them, each equally likely. Nothing is compared: that a
-    row left in one group and not in a better one would tell where it isn't. (With reuse of the best
-    one, that is for `settle` to find out.) At the end, the last rows leave together.
+    If kept groups cover the row, it joins one of them, chosen at random. The choice doesn't depend
+    on the loss: a row that left in one group and not in a better one would reveal where it isn't.
+    (With reuse of the best group, `settle` chooses.) At the end, the last rows leave together.
     """
     if not rules.best:
         groups = covering(rules, state, position, out)
@@ -306,8 +306,8 @@ def settle(
 ) -> None:
     """Decide a row, given the members of a new group around it.
 
-    With reuse of the best group, whichever loses less: a kept one only if it is better. Without
-    either the row is suppressed.
+    With reuse of the best group, the row joins a kept group if that loses less than the new one.
+    Without any group the row is suppressed.
     """
     groups = covering(rules, state, position, out) if rules.best else none()
     shown, lo, hi = shape(rules.sides, rules.shown, state.held, members)

@@ -1,7 +1,7 @@
-"""What algorithms share that see rows in partitions, by which of their values are missing.
+"""The family of algorithms that partition rows by which of their values are missing.
 
 Rows of one partition have values in the same attributes. A row leaves with others of its partition
-if these are enough; the algorithms differ in what they do if not.
+if there are enough; the algorithms differ in what they do otherwise.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ __all__ = ["ByPartition", "PartitionEngine", "most_like", "whole_partitions"]
 
 @dataclass(frozen=True, kw_only=True)
 class ByPartition(HoldingAnonymizer):
-    """A recipe that keeps groups which lose little, for reuse.
+    """A recipe that partitions rows, and keeps groups with little loss for reuse.
 
     Parameters
     ----------
     kept
-        How many of the latest good groups are kept for reuse; 0 for no reuse.
+        The number of latest good groups that are kept for reuse; 0 for no reuse.
     threshold
         A group is kept if it loses less than this.
     age
-        For how many further rows a group is kept; None for as long as there is room.
+        The number of further rows for which a group is kept; None: as long as there is room.
     reuse
-        Which of the kept groups a row joins.
+        Which of the kept groups that cover it a row joins.
     """
 
     kept: int = 200
@@ -62,7 +62,7 @@ class ByPartition(HoldingAnonymizer):
 
 
 class PartitionEngine(OnDeadlineEngine):
-    """One run of such a recipe."""
+    """One run of a `ByPartition` recipe."""
 
     def __init__(self, recipe: ByPartition, space: Space, seed: bytes) -> None:
         super().__init__(
@@ -73,7 +73,7 @@ class PartitionEngine(OnDeadlineEngine):
 
 @kernel
 def _distances(rules: OnDeadlineRules, state: OnDeadlineState, position: int) -> tuple[int, Floats]:
-    """The slot of a row, and its distance to each other one over the attributes both have."""
+    """Return the slot of a row, and its distance to each row over the attributes both have."""
     slot, rows = slot_of(state, position), state.columns
     distance = np.empty(rows.marks["n"][0])
     lo, hi = box_of(rows.lo, slot), box_of(rows.hi, slot)
@@ -83,9 +83,9 @@ def _distances(rules: OnDeadlineRules, state: OnDeadlineState, position: int) ->
 
 @kernel
 def most_like(rules: OnDeadlineRules, state: OnDeadlineState, position: int) -> Ints:
-    """A row and its nearest neighbours in the nearest partitions that have enough of them.
+    """Return a row and its nearest neighbours in the nearest partitions that have enough of them.
 
-    (IDEA's clusteringInPartition is the case that the row's own partition has enough.)
+    (IDEA's clusteringInPartition is the case where the row's own partition has enough.)
     """
     slot, distance = _distances(rules, state, position)
     found = partitions(state.columns, slot)
@@ -109,9 +109,9 @@ def most_like(rules: OnDeadlineRules, state: OnDeadlineState, position: int) -> 
 def whole_partitions(
     rules: OnDeadlineRules, state: OnDeadlineState, position: int, radius: float, at_random: bool
 ) -> Ints:
-    """A row and its nearest neighbours in its partition; else all rows of it and of others.
+    """Return a row and its nearest neighbours in its partition, or all rows of several partitions.
 
-    Rows that are nearer than a radius make their partition more like that of the row (the
+    Rows nearer than ``radius`` make their partition more similar to that of the row (the
     R-likeness of K-VARP); with a radius of 0 there are none.
     """
     slot, distance = _distances(rules, state, position)
@@ -136,10 +136,11 @@ def _merged(
     n_near: Ints,
     at_random: bool,
 ) -> Ints:
-    """All rows of the partition of a row and of others, put together until they can be a group.
+    """Merge the partition of a row with others until they can be a group; return all their rows.
 
     The partition with the most similar attributes comes first; of several, the one with the most
-    rows near; of these, the one with the most rows; of these, any or the one with the oldest row.
+    rows near; of these, the one with the most rows; of these, a random one or the one with the
+    oldest row.
     """
     chosen = np.zeros(len(found.apart), np.bool_)
     chosen[found.of[slot]] = True
@@ -160,7 +161,7 @@ def _merged(
 def _following(
     state: OnDeadlineState, found: Partitions, n_near: Ints, chosen: Bools, at_random: bool
 ) -> int:
-    """Which of the partitions that aren't chosen is the next to be."""
+    """Return the next partition to merge, among those that aren't chosen yet."""
     equal = np.empty(len(chosen), np.int64)
     n = 0
     for p in range(len(chosen)):

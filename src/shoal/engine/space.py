@@ -1,4 +1,4 @@
-"""Code space: what an engine sees of a schema, a policy and a batch. Arrays, free of Arrow."""
+"""Code space: a schema, a policy and a batch as the arrays that an engine works on."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from shoal.spec.schema import Quasi, Schema, Sensitive
 __all__ = ["Codes", "Deadlines", "Loss", "Space", "WindowSpan"]
 
 Loss: TypeAlias = Literal["glm", "lm", "uncertainty"]
-#: Which values of a row are missing is kept in the bits of one number.
+#: The missing values of a row are the bits of one 64-bit number.
 MOST_WITH_GAPS = 63
 NO_TABLE = np.empty((0, 0), np.int64)
 
@@ -58,8 +58,8 @@ class Codes(NamedTuple):
     """A batch of rows as arrays.
 
     ``values`` are numbers, or codes of leaves, by row and quasi attribute (NaN: missing);
-    ``sensitive`` are codes by row and sensitive attribute; ``subjects`` are integers that only have
-    to be told apart; ``times`` are arrival times in seconds, NaN where the stream has none.
+    ``sensitive`` are codes by row and sensitive attribute; ``subjects`` are integers, equal for the
+    same subject; ``times`` are arrival times in seconds, NaN where the stream has none.
     Where each value is decided on its own (`Policy.per_value`), ``keys`` stand in for ``values``:
     for each attribute the keys of its rungs from fine to coarse, all 0 where the value is missing.
     """
@@ -75,7 +75,7 @@ class Codes(NamedTuple):
 
     @classmethod
     def empty(cls, n_quasi: int, n_sensitive: int) -> Codes:
-        """A batch of no rows."""
+        """Return a batch of no rows."""
         return cls(
             np.empty((0, n_quasi)), np.empty(0, np.int64),
             np.empty((0, n_sensitive), np.int64), np.empty(0),
@@ -83,14 +83,14 @@ class Codes(NamedTuple):
 
 
 class Deadlines(NamedTuple):
-    """How long a row may be held; 0 where there is no such bound."""
+    """The longest that a row may be held, in rows and in seconds; 0: no such bound."""
 
     rows: int
     seconds: float
 
 
 class WindowSpan(NamedTuple):
-    """How many rows a window has and by how many it moves, or its seconds; 0: it isn't said."""
+    """The rows of the policy's window and its advance, or its seconds; 0: not set."""
 
     rows: int
     advance: int
@@ -110,20 +110,19 @@ class Space:
         ``"glm"``: the general loss metric (thesis §2.3): a category loses the share of leaves
         under its node, and nothing at a leaf. ``"lm"``: (leaves - 1) / (all leaves - 1).
         ``"uncertainty"`` (Zhou et al., Definition 2): categories are numbers too, in the order of
-        the leaves of their tree, and lose their share of that. So rows are put together whose
-        leaves are near each other, whatever node is above them; only what is published is a node.
+        the leaves of their tree, and lose their share of that. So rows are grouped whose leaves
+        are near each other, whatever node is above them; only the published box is a node.
         A number loses its share of the range in all of them.
 
     Attributes
     ----------
     sides
-        How boxes are joined and measured while rows are held.
+        The attributes as they are used to join and measure boxes while rows are held.
     shown
-        How they are published: categories as nodes of their tree. It is ``sides`` itself, except
-        under ``"uncertainty"``.
+        The attributes as they are published: categories as nodes of their tree. The same object as
+        ``sides``, except under ``"uncertainty"``.
     clock
-        The place of the quasi attribute that is the time of a row too, in the same seconds; -1:
-        there is none.
+        The index of the quasi attribute that is also the time of a row, in the same seconds, or -1.
 
     >>> from shoal.spec.hierarchy import Range
     >>> from shoal.spec.policy import Delay, KAnonymity
@@ -159,7 +158,7 @@ class Space:
             )
         self.n_sensitive = len(schema.sensitive)
         self.z = policy.z
-        #: How many rungs each attribute has, where values are published one by one; else no sides.
+        #: The number of rungs of each attribute where each value is decided on its own; else empty.
         self.rungs = tuple(n_rungs(quasi.domain) for quasi in schema.quasi) if self.z else ()
         self.shown = _sides(() if self.z else schema.quasi, loss)
         self.sides = _in_order(self.shown) if loss == "uncertainty" else self.shown
@@ -173,20 +172,20 @@ class Space:
         )
 
     def points(self, values: Floats) -> tuple[Floats, Floats]:
-        """The box of each row by itself."""
+        """Return the box of each single row."""
         lo, hi = np.empty_like(values), np.empty_like(values)
         points(self.sides, values, self.missing == "extended", lo, hi)
         return lo, hi
 
     def gaps(self, values: Floats) -> Ints:
-        """Which values of each row are missing: bit d for quasi attribute d."""
+        """Return which values of each row are missing: bit d for quasi attribute d."""
         if self.missing == "quarantine":
             return np.zeros(len(values), np.int64)
         bits: Ints = np.isnan(values) @ (1 << np.arange(self.n_quasi))
         return bits
 
     def loss(self, lo: Floats, hi: Floats) -> float:
-        """The loss of a box, between 0 and 1."""
+        """Return the loss of a box, between 0 and 1."""
         return float(box_loss(self.sides, lo, hi))
 
 
@@ -223,14 +222,14 @@ def _node_loss(leaves: int, of: int, weight: float, loss: Loss) -> float:
         return weight * (leaves / of)
     if loss == "lm":
         return weight * ((leaves - 1) / (of - 1))
-    # To the last bit what the interval of its leaves loses where categories are numbers.
+    # Bit-identical to the loss of the interval of its leaves where categories are numbers.
     return (leaves - 1) * (weight / (of - 1))
 
 
 def _in_order(shown: Sides) -> Sides:
-    """The same sides with categories as numbers: their leaves, in the order of the tree."""
+    """Return the sides with categories as numbers: their leaves, in the order of the tree."""
     attributes = shown.attributes.copy()
-    # The only leaf of a tree has no length to be measured by, and loses nothing.
+    # A tree with a single leaf has no length, and loses nothing.
     measured = (attributes["first_leaf"] >= 0) & (attributes["highest"] > 0)
     attributes["unit"][measured] = attributes["weight"][measured] / attributes["highest"][measured]
     attributes["first_leaf"] = -1
@@ -268,7 +267,7 @@ def _span(policy: Policy) -> WindowSpan:
     return WindowSpan(window.rows, window.advance or 0, float(window.seconds or 0.0))
 
 
-#: The kind of each criterion that has one kind.
+#: The kind of each criterion that has a single kind.
 KINDS: dict[type[Measured], int] = {
     BasicLikeness: BASIC,
     RangeLikeness: RANGES,
@@ -278,7 +277,7 @@ KINDS: dict[type[Measured], int] = {
 
 
 def _asked(sensitive: Sequence[Sensitive], measured: Sequence[Measured]) -> Records:
-    """What is measured, attribute by attribute."""
+    """Return the measured criteria, attribute by attribute."""
     asked = [
         _measure(criterion, j, attribute)
         for j, attribute in enumerate(sensitive)

@@ -1,7 +1,7 @@
-"""What recipes share for which waiting is a cost and not a deadline: their rows need a bound.
+"""The family of algorithms for which waiting is a cost: their rows need a bound from outside.
 
-Such an algorithm publishes when it sees fit, and nothing in it keeps a row from waiting for ever.
-Either the policy says how long a row may wait, or the recipe how many may wait at once.
+Nothing in such an algorithm keeps a row from waiting for ever. Either the policy bounds the delay,
+or the recipe bounds the number of rows that are held.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from shoal.spec.policy import Criterion, KAnonymity, LDiversity, Policy
 
 __all__ = ["MANY", "SPAN", "WaitingAnonymizer", "nobody_can", "uncount"]
 
-#: After so many merges it is only looked whether a promise is kept when there are twice as many
-#: rows: else one that can't be kept, though it isn't plain, would cost the square of what is held.
+#: After this many merges the promise is checked only when the number of rows has doubled: otherwise
+#: one that can't be kept would cost the square of the number of held rows.
 MANY = 64
 
-#: Where nothing but a capacity bounds what is held, no row waits for more than so many times as
-#: many rows: else one that never leaves would keep a place open for each row that came after it.
+#: Where only a capacity bounds the held rows, a row waits for at most this many times the capacity:
+#: otherwise the ring would grow with every row that arrives after one that never leaves.
 SPAN = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingAnonymizer(HoldingAnonymizer):
-    """A recipe whose rows wait as long as it pays, within a bound.
+    """A recipe whose rows wait as long as that reduces the total cost, within a bound.
 
     Parameters
     ----------
     capacity
-        How many rows are held at most; 0: as many as the policy's delay lets wait. Who comes when
-        all places are taken makes the oldest one leave.
+        The maximum number of held rows; 0: the policy's delay is the only bound. A row that arrives
+        when the capacity is reached makes the oldest row leave.
     """
 
     reference: ClassVar[str] = (
@@ -50,7 +50,7 @@ class WaitingAnonymizer(HoldingAnonymizer):
     )
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity)
     needs_delay: ClassVar[bool] = False
-    # A gap widens no box, so that a row which lacks everything fits everywhere.
+    # A missing value widens no box: a row that lacks all values fits every group.
     minds_gaps: ClassVar[bool] = False
 
     capacity: int = 0
@@ -59,7 +59,7 @@ class WaitingAnonymizer(HoldingAnonymizer):
         self._at_least(0, "capacity")
 
     def check(self, policy: Policy) -> None:
-        """Refuse a policy that this anonymizer can't keep, or that lets rows wait for ever."""
+        """Refuse a policy that this anonymizer can't keep, or under which rows have no bound."""
         super().check(policy)
         if policy.delay is None and not self.capacity:
             raise UnsupportedError(
@@ -76,7 +76,7 @@ class WaitingAnonymizer(HoldingAnonymizer):
             )
 
     def _deadlines(self, space: Space) -> Deadlines:
-        """How long a row may wait: as the policy says, or as the capacity lets it."""
+        """Return how long a row may wait: by the policy, or by the capacity."""
         if space.deadlines.rows or space.deadlines.seconds:
             return space.deadlines
         return Deadlines(rows=SPAN * self.capacity, seconds=0.0)
@@ -84,7 +84,7 @@ class WaitingAnonymizer(HoldingAnonymizer):
 
 @kernel
 def nobody_can(limits: Limits, rows: Held) -> bool:
-    """Whether it is plain that no group can be formed of all that is held."""
+    """Whether it is certain that no group can be formed of the held rows."""
     if rows.marks["n_subjects"][0] < needed(limits):
         return True
     if not any_diversity(limits):
@@ -95,14 +95,14 @@ def nobody_can(limits: Limits, rows: Held) -> bool:
         if rows.rows["cluster"][wrap(position, len(rows.rows))] >= 0:
             everybody[n] = position
             n += 1
-    # Evenness can be had of a part, variety can't.
+    # A part may be even where the whole isn't; but no part has more different values.
     subjects, sensitive = people(rows, everybody)
     return not varied(limits, subjects, sensitive)
 
 
 @kernel
 def uncount(rows: Records, marks: Records, counts: Records, positions: Ints) -> None:
-    """Some held rows don't count any more when it is counted who is there at all."""
+    """Remove some held rows from the count of all subjects."""
     subjects = rows["subject"]
     for position in positions:
         if counter.remove(counts, counter.EVERYWHERE, subjects[wrap(position, len(rows))]):

@@ -1,7 +1,7 @@
-"""What algorithms for whole tables share: all rows are held, and decided when the last has come.
+"""The family of algorithms for whole tables: all rows are held, and decided at the end.
 
-They differ in how they cut the rows into parts. That no part leaves which breaks the promise is
-seen to here. What a table needs in memory grows with it: that is what a table is.
+The algorithms differ in how they cut the rows into parts. This module repairs parts that break the
+promise. Memory grows with the table, since the whole table is held.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ __all__ = [
 ]
 
 SMALLEST = 256
-#: How many rows are held, whether the table has ended, and the latest time.
+#: The number of held rows, whether the table has ended, and the latest time.
 MARKS = np.dtype([("n_rows", "i8"), ("ended", "?"), ("now", "f8")])
 
 
 class WholeTableState(NamedTuple):
-    """All that a run remembers: rows with attributes along the first axis, and room for more."""
+    """The state of a run: rows with attributes along the first axis, and room for more."""
 
     lo: Floats
     hi: Floats
@@ -63,12 +63,12 @@ class Partitioner(Anonymizer):
 
     @abstractmethod
     def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
-        """Cut rows into parts, each of which should meet the limits against their window."""
+        """Cut rows into parts that should meet the limits; those that don't are repaired."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WholeTable(Partitioner):
-    """Such a recipe for whole tables."""
+    """A recipe that cuts the rows of a whole table into parts."""
 
     publishes: ClassVar[Publishes] = "table"
 
@@ -77,7 +77,7 @@ class WholeTable(Partitioner):
 
 
 class WholeTableEngine(BoxEngine):
-    """One run of such an algorithm."""
+    """One run of a `WholeTable` recipe."""
 
     state: WholeTableState
 
@@ -97,7 +97,7 @@ class WholeTableEngine(BoxEngine):
 
     @property
     def n_held(self) -> int:
-        """How many rows there are."""
+        """The number of rows so far."""
         return int(self.state.marks["n_rows"][0])
 
     def _reserve(self, n: int) -> None:
@@ -160,15 +160,17 @@ class WholeTableEngine(BoxEngine):
 
 
 def _wider(array: Any1, axis: int, by: int) -> Any1:
-    """The same array with more room along an axis."""
+    """Return an array with more room along an axis."""
     shape = list(array.shape)
     shape[axis] = by
     return np.concatenate((array, np.zeros(shape, array.dtype)), axis)
 
 
 class Publication(NamedTuple):
-    """What is told of parts that leave: the positions of all rows, the number of the first group,
-    the window they were measured against (-1: none), and the instant.
+    """What parts that are published together have in common.
+
+    The positions of all rows, the number of the first group, the window that the parts were
+    measured against (-1: none), and the instant.
     """
 
     positions: Ints
@@ -181,7 +183,7 @@ class Publication(NamedTuple):
 def publish_parts(
     sides: Sides, rows: RowArrays, parts: Parts, shown: Publication, out: Out
 ) -> None:
-    """Write down parts as groups, numbered on."""
+    """Publish parts as groups with consecutive numbers."""
     for p in range(len(parts.starts) - 1):
         members = parts.rows[parts.starts[p] : parts.starts[p + 1]]
         gaps = 0
@@ -200,6 +202,6 @@ def publish_parts(
 
 @kernel
 def suppress(rows: RowArrays, lost: Ints, shown: Publication, out: Out) -> None:
-    """Write down rows that are in no part."""
+    """Suppress rows that are in no part."""
     for i in lost:
         decide(out, shown.positions[i], SUPPRESSED, -1, shown.instant, rows.gaps[i])

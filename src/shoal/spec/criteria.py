@@ -1,4 +1,4 @@
-"""The criteria: what can be promised about every group that is published, as plain values."""
+"""The criteria that can be promised about the output, as plain values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
     "described",
 ]
 
-#: Nothing that is promised is larger than this, and nothing that is counted overflows.
+#: The largest parameter of a criterion, so that no count overflows.
 MOST = 10**9
 
 
@@ -98,11 +98,11 @@ class KAnonymity(Criterion):
 
 @dataclass(frozen=True, slots=True)
 class ZAnonymity(Criterion):
-    """Every value that is published was exposed by at least z subjects in the window before it.
+    """Every published value was exposed by at least z subjects in the window before it.
 
-    Each value of a row is decided by itself and at once (Jha et al., Definitions 1 and 2). It says
-    nothing about how many people share all that is published about somebody; see
-    `shoal.models.z` for how likely that is.
+    Each value of a row is decided on its own and at once (Jha et al., Definitions 1 and 2). It says
+    nothing about how many people share all published values of a person; see `shoal.models.z` for
+    the probability of that.
 
     >>> ZAnonymity(20)
     ZAnonymity(z=20)
@@ -132,7 +132,7 @@ class LDiversity(Criterion):
 
     @property
     def needed(self) -> int:
-        """How many different subjects with different values a group needs."""
+        """The number of different subjects with different values that a group needs."""
         return math.ceil(self.l)
 
 
@@ -153,8 +153,8 @@ class DistinctLDiversity(LDiversity):
 class EntropyLDiversity(LDiversity):
     """The entropy of a group's sensitive values is at least log(l), over rows and over people.
 
-    Over people means: over the different (subject, value) pairs, so that nobody's repetitions
-    make a group look even.
+    Over people means: over the different (subject, value) pairs, so that repeated rows of one
+    person don't make a group look even.
     """
 
     name: ClassVar[str] = "entropy l-diversity"
@@ -181,12 +181,12 @@ class RecursiveLDiversity(LDiversity):
 
 @dataclass(frozen=True, slots=True)
 class Measured(Criterion):
-    """Base of the promises about what a group tells of a sensitive value beyond its window.
+    """Base of the criteria that compare the sensitive values of a group with those of its window.
 
     ``attribute`` names one sensitive column; None means every one. Each compares the share q of a
     value among the rows of a group with its share p among the rows of the window that the group is
-    measured against (see `Window`). The domain is that of the window, not of the world: a group
-    with a value that its window lacks keeps no such promise. Where a criterion needs the ``places``
+    measured against (see `Window`). The domain consists of the values in the window: a group with
+    a value that its window lacks meets no such criterion. Where a criterion needs the ``places``
     of values in their domain, none may be missing.
     """
 
@@ -255,7 +255,7 @@ class EnhancedLikeness(BetaLikeness):
 class SemanticLikeness(BetaLikeness):
     """Enhanced likeness for every value, and for every node of its hierarchy (Definition 4.4).
 
-    ``level`` is the highest level that is protected; the root is level 0, and says nothing.
+    ``level`` is the highest protected level; the root is level 0, and needs no protection.
     """
 
     name: ClassVar[str] = "semantic beta-likeness"
@@ -335,7 +335,7 @@ def described(kind: type[Criterion]) -> str:
 
 
 def misfits(criterion: Measured, attribute: Sensitive) -> list[Problem]:
-    """What a criterion needs of an attribute's domain and doesn't find."""
+    """Return the problem of a criterion that doesn't fit the domain of an attribute, if any."""
     domain = attribute.domain
     key = f"policy.{criterion.key}"
     if isinstance(criterion, TCloseness) and domain is None:

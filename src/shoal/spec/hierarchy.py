@@ -1,8 +1,8 @@
 """The domain of one attribute: a tree of labels, or a range of numbers.
 
 Leaves are numbered in pre-order, so every node of a tree is an interval of leaf numbers (codes),
-and the lowest common ancestor of a set of leaves is the node that covers ``[min, max]``. That is
-what lets an engine treat numbers and categories alike, as boxes.
+and the lowest common ancestor of a set of leaves is the node that covers ``[min, max]``. So an
+engine can treat numbers and categories alike, as boxes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Nested = Mapping[str, Union["Nested", Sequence[str], None]]
 
 ROOT = "*"
 MAX_DIGITS = 6
-#: Whole numbers up to here are exact in floating point.
+#: Whole numbers up to this one are exact in floating point.
 EXACT = 2**53
 #: Beyond this, sums and lengths of ranges would overflow.
 LARGEST = 1e300
@@ -61,7 +61,7 @@ class Hierarchy:
     """The node of each code."""
 
     def __init__(self, labels: Sequence[str], parents: Sequence[int]) -> None:
-        """Take a tree whose nodes are already in pre-order; the classmethods bring it there."""
+        """Take a tree whose nodes are in pre-order; the class methods make it so."""
         n = len(labels)
         has_child = [False] * n
         for child in range(1, n):
@@ -83,16 +83,16 @@ class Hierarchy:
         self._codes = {label: code for code, label in enumerate(self.leaves)}
         self._nodes = {label: node for node, label in enumerate(self.labels)}
 
-    # -- ways to make one ----------------------------------------------------------------------
+    # -- constructors --------------------------------------------------------------------------
 
     @classmethod
     def from_rows(
         cls, rows: Iterable[Sequence[str]], *, where: str = "hierarchy", first_line: int = 1
     ) -> Hierarchy:
-        """Make a tree from paths, one for each leaf, from the leaf up to the root.
+        """Build a tree from paths, one for each leaf, from the leaf up to the root.
 
-        A label that repeats its neighbour (the way a ragged branch is written in a rectangular
-        file) is the same node. If the paths end in different labels, a root ``*`` is put above.
+        A label that repeats its neighbour (as short branches do in a rectangular file) is the same
+        node. If the paths end in different labels, a root ``*`` is added.
 
         >>> Hierarchy.from_rows([("cat", "pet", "*"), ("oak", "oak", "*")]).leaves
         ('cat', 'oak')
@@ -185,9 +185,9 @@ class Hierarchy:
 
     @classmethod
     def from_dict(cls, tree: Nested, *, where: str = "hierarchy") -> Hierarchy:
-        """Make a tree from nested dictionaries; a list is a set of leaves.
+        """Build a tree from nested dictionaries; a list is a set of leaves.
 
-        With several keys at the top, a root ``*`` is put above them.
+        With several keys at the top, a root ``*`` is added.
         """
         rows: list[tuple[str, ...]] = []
 
@@ -212,7 +212,7 @@ class Hierarchy:
 
     @classmethod
     def flat(cls, values: Iterable[str], *, where: str = "hierarchy") -> Hierarchy:
-        """Make a tree of one level: the values, and ``*`` above them.
+        """Build a tree of one level: the values, and ``*`` above them.
 
         >>> Hierarchy.flat(["Female", "Male"]).label(0, 1)
         '*'
@@ -223,7 +223,7 @@ class Hierarchy:
     def masked(
         cls, codes: Iterable[str], *, mask: str = "*", where: str = "hierarchy"
     ) -> Hierarchy:
-        """Make a tree of codes by masking one place after another from the right.
+        """Build a tree of codes by masking one character after another from the right.
 
         >>> postcodes = Hierarchy.masked(["53703", "53706", "53715"])
         >>> postcodes.label(0, 1), postcodes.label(0, 2)
@@ -251,7 +251,7 @@ class Hierarchy:
 
     @classmethod
     def digits(cls, places: int, *, where: str = "hierarchy") -> Hierarchy:
-        """Make the tree of all decimal codes of so many places, masked from the right.
+        """Build the tree of all decimal codes of ``places`` digits, masked from the right.
 
         >>> Hierarchy.digits(2).label(40, 49)
         '4*'
@@ -288,7 +288,7 @@ class Hierarchy:
             stack.extend((child, node) for child in reversed(children.get(label, ())))
         return cls(labels, parents)
 
-    # -- what it knows -------------------------------------------------------------------------
+    # -- queries -------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """The number of leaves."""
@@ -318,22 +318,22 @@ class Hierarchy:
         return level
 
     def code(self, label: str) -> int | None:
-        """The code of a leaf, or None if there is no such leaf."""
+        """Return the code of a leaf, or None if there is no such leaf."""
         return self._codes.get(label)
 
     def node(self, label: str) -> int | None:
-        """The node with a label, inner or leaf, or None."""
+        """Return the node with a label, inner or leaf, or None."""
         return self._nodes.get(label)
 
     def cover(self, lo: int, hi: int) -> int:
-        """The lowest node that covers the codes from lo to hi."""
+        """Return the lowest node that covers the codes from lo to hi."""
         node = self.leaf_nodes[lo]
         while self.highs[node] < hi:
             node = self.parents[node]
         return node
 
     def label(self, lo: int, hi: int) -> str:
-        """The label of the lowest node that covers the codes from lo to hi."""
+        """Return the label of the lowest node that covers the codes from lo to hi."""
         return self.labels[self.cover(lo, hi)]
 
 
@@ -406,7 +406,7 @@ class Range:
 
     @property
     def per_unit(self) -> float:
-        """How many steps make 1, if that is a whole number (10 for a step of 0.1); else 0."""
+        """The number of steps in 1, if that is a whole number (10 for a step of 0.1); else 0."""
         if self.step is None or self.step >= 1 or abs(1 / self.step - round(1 / self.step)) > 1e-9:
             return 0.0
         return float(round(1 / self.step))
@@ -417,7 +417,7 @@ class Range:
             return float(lo), float(hi)
         per = self.per_unit
         if per:
-            # 3 / 10 is 0.3 where 3 * 0.1 isn't: published bounds should look like what they are.
+            # 3 / 10 is 0.3 where 3 * 0.1 isn't: published bounds should be round numbers.
             low, high = math.floor(lo * per) / per, math.ceil(hi * per) / per
         else:
             low, high = (

@@ -1,8 +1,8 @@
-"""Domains for values that are published one by one, each at a rung of a ladder.
+"""Domains for z-anonymity, which publishes each value at a rung of a ladder.
 
 A rung is a label; the ladder of a value goes from the value itself to more and more general labels.
-The set of values may be open: nothing is listed beforehand. `Hierarchy` and `Range` have ladders
-too, see `rungs`.
+The set of values may be open, without a list of them. `Hierarchy` and `Range` have ladders too, see
+`rungs`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ __all__ = ["AnyDomain", "Cell", "Grid", "Open", "Path", "n_rungs", "rungs"]
 #: The mean radius of the Earth, in metres, and the length of one degree on it.
 RADIUS = 6_371_008.8
 DEGREE = math.pi * RADIUS / 180
-#: Labels of cells have five decimals, which is about a metre: smaller cells would look alike.
+#: Labels of cells have five decimals, about a metre: smaller cells would have equal labels.
 SMALLEST_CELL = 10
 LARGEST_CELL = 10_000_000
 MOST_RUNGS = 20
-#: Rows of cells nearer to a pole are as many degrees wide as those here.
+#: Cells nearer to a pole are as many degrees wide as those at this latitude.
 POLAR = 89.0
 
 
 class Open:
-    """Values of any kind, told apart by their text. A ladder of one rung.
+    """Values of any kind, compared by their text. A ladder of one rung.
 
     >>> rungs(Open(), "85123A")
     ('85123A',)
@@ -48,10 +48,10 @@ class Open:
 
 
 class Path:
-    """Text whose parts go from the general to the specific, with a separator between them.
+    """Text with parts from the general to the specific, separated by a separator.
 
     The first rung is the whole text; each further one has one part less, down to the first part. A
-    text with fewer parts repeats itself, one with more loses several parts at the first step. A
+    text with fewer parts is repeated, one with more loses several parts at the first step. A
     separator at the very beginning belongs to the first part.
 
     >>> rungs(Path("/", levels=3), "shoes/boys/laces")
@@ -87,11 +87,11 @@ class Path:
         return f"Path({self.separator!r}, levels={self.levels})"
 
     def rungs(self, text: str) -> tuple[str, ...]:
-        """The labels of a text, from fine to coarse."""
+        """Return the labels of a text, from fine to coarse."""
         begin = self.separator if text.startswith(self.separator) else ""
         first, *others = text.removeprefix(begin).split(self.separator)
-        # White space around a part, and a part of nothing else, say nothing; that of a separator
-        # is its own.
+        # White space around a part and parts of white space are dropped; white space of the
+        # separator is kept.
         parts = [begin + first.strip(), *filter(None, (part.strip() for part in others))]
         shorter = (self.separator.join(parts[:n]) for n in range(self.levels - 1, 0, -1))
         return text, *shorter
@@ -107,7 +107,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """Latitude and longitude of the middle, and the side in metres.
+        """The latitude and longitude of the centre, and the side in metres.
 
         >>> Cell(9000, 8000, 1000, 111195.0).label
         '-9.05667,-108.04982/1000'
@@ -120,9 +120,9 @@ class Cell:
 class Grid:
     """Positions on the Earth, published as square cells from fine to coarse.
 
-    Rows of cells begin at the south pole. All cells inside one row of the coarsest cells are as
-    many degrees wide as fit its middle, so that each cell lies in one cell of every coarser grid,
-    and is a square but for the curvature over the coarsest cell.
+    Rows of cells begin at the south pole. All cells inside one row of the coarsest cells have the
+    same width in degrees, by the latitude of its middle, so that each cell lies in one cell of
+    every coarser grid, and is a square but for the curvature over the coarsest cell.
 
     Parameters
     ----------
@@ -184,12 +184,12 @@ class Grid:
         return f"Grid({self.latitude!r}, {self.longitude!r}, {list(self.cells)})"
 
     def scale(self, band: int) -> float:
-        """How many metres a degree of longitude has in a row of the coarsest cells."""
+        """Return the metres of a degree of longitude in a row of the coarsest cells."""
         middle = (band + 0.5) * self.cells[-1] / DEGREE - 90
         return DEGREE * math.cos(math.radians(min(abs(middle), POLAR)))
 
     def cell(self, latitude: float, longitude: float, level: int) -> Cell:
-        """The cell of a position: level 0 is the finest."""
+        """Return the cell of a position; level 0 is the finest."""
         finest, side = self.cells[0], self.cells[level]
         row = math.floor((latitude + 90) * DEGREE / finest)
         scale = self.scale(row // (self.cells[-1] // finest))
@@ -198,17 +198,17 @@ class Grid:
         return Cell(row // times, column // times, side, scale)
 
     def rungs(self, latitude: float, longitude: float) -> tuple[str, ...]:
-        """The labels of the cells of a position, from fine to coarse."""
+        """Return the labels of the cells of a position, from fine to coarse."""
         levels = range(len(self.cells))
         return tuple(self.cell(latitude, longitude, level).label for level in levels)
 
 
-#: What a quasi attribute can have as its domain.
+#: The domains that a quasi attribute can have.
 AnyDomain: TypeAlias = Domain | Open | Path | Grid
 
 
 def n_rungs(domain: AnyDomain) -> int:
-    """How many rungs the ladders of a domain have.
+    """Return the number of rungs of the ladders of a domain.
 
     >>> n_rungs(Path("/", levels=3)), n_rungs(Hierarchy.flat(["a", "b"]))
     (3, 1)
@@ -223,11 +223,11 @@ def n_rungs(domain: AnyDomain) -> int:
 
 
 def rungs(domain: AnyDomain, value: str | float | tuple[float, float]) -> tuple[str, ...]:
-    """The labels of a value from fine to coarse.
+    """Return the labels of a value from fine to coarse.
 
-    A leaf of a hierarchy climbs up to the node below the root, which would say nothing; a short
-    branch repeats its leaf first. A number is the interval of one step that it lies in. A position
-    is a pair of latitude and longitude.
+    The ladder of a leaf of a hierarchy ends at the node below the root; a short branch repeats its
+    leaf first. The label of a number is the interval of one step around it. A position is a pair of
+    latitude and longitude.
 
     >>> tree = Hierarchy.from_dict({"*": {"pets": {"cats": None, "dogs": ["pug"]}, "oak": None}})
     >>> rungs(tree, "pug"), rungs(tree, "oak")
@@ -247,7 +247,7 @@ def rungs(domain: AnyDomain, value: str | float | tuple[float, float]) -> tuple[
 
 
 def nodes_up(tree: Hierarchy, leaf: str) -> list[int]:
-    """The nodes from a leaf to below the root; a short branch repeats its leaf first."""
+    """Return the nodes from a leaf to below the root; a short branch repeats its leaf first."""
     code = tree.code(leaf)
     assert code is not None
     node = tree.leaf_nodes[code]
@@ -259,7 +259,7 @@ def nodes_up(tree: Hierarchy, leaf: str) -> list[int]:
 
 
 def interval(domain: Range, number: float) -> str:
-    """The interval of one step, from its lower bound up to but without the upper one.
+    """Return the label of the half-open interval of one step around a number.
 
     >>> interval(Range(0, 1, step=0.01), 0.29)
     '[0.29, 0.3)'
@@ -269,10 +269,10 @@ def interval(domain: Range, number: float) -> str:
 
 
 def step_of(domain: Range, number: float) -> int:
-    """The number of the step in which a number lies."""
+    """Return the index of the step in which a number lies."""
     assert domain.step is not None
     place = math.floor(number / domain.step)
-    # What is rounded on the way must not put a bound on the wrong side of itself.
+    # Rounding must not put a bound into the wrong interval.
     while bound(domain, place + 1) <= number:
         place += 1
     while bound(domain, place) > number:
@@ -281,6 +281,6 @@ def step_of(domain: Range, number: float) -> int:
 
 
 def bound(domain: Range, place: int) -> float:
-    """Where a step begins."""
+    """Return the lower bound of a step."""
     assert domain.step is not None
     return place / domain.per_unit if domain.per_unit else place * domain.step

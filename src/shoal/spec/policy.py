@@ -1,6 +1,6 @@
-"""What is promised: criteria and a delay, as plain values.
+"""The policy: the promised criteria, the window and the delay, as plain values.
 
-A policy knows nothing of algorithms. Whatever enforces it checks it at the moment of release.
+A policy is independent of algorithms. An engine enforces it at the moment of release.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ __all__ = [
 ]
 
 
-#: What a quasi value that isn't there means.
+#: The meaning of a missing quasi value.
 Missing: TypeAlias = Literal["quarantine", "extended", "maybe"]
-#: Whose seconds a delay may count.
+#: The clocks by which a delay may be measured.
 CLOCKS = ("stream", "wall")
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What z, t, beta and disclosure are measured against: the latest rows, decided or not.
+    """The latest rows, decided or not, against which z, t, beta and disclosure are measured.
 
-    It has so many ``rows``, or those of so many ``seconds``, which z alone can be measured against.
-    ``advance`` is by how many rows it moves, for the algorithms that publish window by window; the
-    others measure against the rows that are the latest when something leaves.
+    It has ``rows`` rows, or, for z only, the rows of the latest ``seconds``. ``advance`` is the
+    number of rows by which it moves, for the algorithms that publish window by window; the others
+    measure against the latest rows at the moment of a release.
 
     >>> Window(rows=20_000, advance=5_000).rows
     20000
@@ -101,10 +101,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """How long a row may be held: so many further rows, so many seconds, or whichever is first.
+    """The longest that a row may be held: in further rows, in seconds, or whichever is first.
 
-    ``clock`` tells whose seconds: those of the ``"stream"``, which are the times of its rows, or
-    those of the ``"wall"``, by when a row arrives. Without it, the stream's where it has a time.
+    ``clock`` says by which clock: ``"stream"``, the times of rows, or ``"wall"``, the time at which
+    a row arrives. By default the stream's, if it has a time.
 
     >>> Delay(rows=10_000, seconds=30)
     Delay(rows=10000, seconds=30, clock=None)
@@ -133,31 +133,31 @@ class Delay:
             )
 
     def by_wall(self, schema: Schema) -> bool:
-        """Whether seconds are those of the wall clock and not of the stream."""
+        """Whether seconds are counted by the wall clock and not by the stream."""
         return self.seconds is not None and (self.clock == "wall" or schema.time is None)
 
 
 class Policy:
-    """All that is promised about a release.
+    """What is promised about the output.
 
     Parameters
     ----------
     criteria
-        What holds for every group.
+        The criteria that hold for every group.
     delay
-        How long a row may be held.
+        The longest that a row may be held.
     lateness
-        By how many seconds the time of a row may lie behind the latest before it. A row that is
-        later is set apart as a bad row. None: any row may come, and counts as of the latest time.
+        The most seconds by which the time of a row may be before the latest time so far. A row that
+        is later is a bad row. None: rows are never too late, and count as of the latest time.
     ahead
-        By how many seconds the time of a row may lie ahead of when it arrives, by the clock of the
-        machine. A row from further in the future is set apart as a bad row: it would make every
-        row after it late, or of its own time. None: any time is believed.
+        The most seconds by which the time of a row may be after its arrival, by the clock of the
+        machine. A row from further in the future is a bad row: it would make every row after it
+        late, or move it to its own time. None: any time is accepted.
     missing
-        What a quasi value that isn't there means. ``"quarantine"``: the row is bad. ``"extended"``:
+        The meaning of a missing quasi value. ``"quarantine"``: the row is bad. ``"extended"``:
         any value of the domain, and published as such, so that nobody in a group can be told apart
-        by what is missing. ``"maybe"``: it stays missing and matches every value; whoever knows
-        which values are missing can tell the members of a group apart.
+        by missing values. ``"maybe"``: it stays missing and matches every value; an attacker who
+        knows which values are missing can tell the members of a group apart.
     window
         What t, beta and disclosure are measured against: a `Window` of the latest rows, or
         ``"all"`` for a table that is published at once.
@@ -220,7 +220,7 @@ class Policy:
         self._check_window()
 
     def _check_window(self) -> None:
-        """Refuse promises without what they are measured against, and the other way round."""
+        """Refuse measured criteria without a window, and a window without such criteria."""
         if self.window not in (None, "all") and not isinstance(self.window, Window):
             raise ParameterError(
                 "Policy.window", 'must be a Window or "all"', got=type(self.window).__name__
@@ -232,7 +232,7 @@ class Policy:
                 fix='Set it, for example { rows = 20000, advance = 5000 }, or "all" for a table',
             )
         if self.z:
-            self._check_at_once()
+            self._check_z()
         elif isinstance(self.window, Window) and self.window.seconds is not None:
             raise ParameterError(
                 "Policy.window.seconds",
@@ -252,8 +252,8 @@ class Policy:
                 fix='Leave the delay out, or set a window other than "all"',
             )
 
-    def _check_at_once(self) -> None:
-        """Refuse what doesn't go with values that are published at once or not at all."""
+    def _check_z(self) -> None:
+        """Refuse a window or a delay that z-anonymity can't have."""
         if not isinstance(self.window, Window):
             raise ParameterError(
                 "Policy.window",
@@ -325,7 +325,7 @@ class Policy:
         return tuple(c for c in self.criteria if isinstance(c, Measured))
 
     def compared(self, schema: Schema) -> frozenset[str]:
-        """The sensitive attributes whose values are compared with those of a window."""
+        """Return the sensitive attributes whose values are compared with those of a window."""
         return frozenset(
             attribute.name
             for attribute in schema.sensitive
@@ -334,9 +334,10 @@ class Policy:
         )
 
     def in_place(self, schema: Schema) -> frozenset[str]:
-        """The sensitive attributes in which no value may be missing: they need a place for it.
+        """Return the sensitive attributes in which no value may be missing.
 
-        A value that is missing counts as one of its own where values only have to be told apart.
+        Their criteria need an order or a hierarchy. Elsewhere a missing value counts as one more
+        value.
         """
         return frozenset(
             attribute.name
@@ -346,7 +347,7 @@ class Policy:
         )
 
     def check(self, schema: Schema) -> None:
-        """Refuse a policy that speaks of columns which the schema doesn't have."""
+        """Raise `JobError` if the policy doesn't fit the schema."""
         names = [attribute.name for attribute in schema.sensitive]
         problems = []
         concerned_with: tuple[LDiversity | Measured, ...] = (*self.diversity, *self.measured)
@@ -385,14 +386,14 @@ class Policy:
                         "Keep the stricter one",
                     )
                 )
-        problems += _misfits_of_one(schema) if self.z else _misfits_of_groups(schema)
+        problems += _misfits_of_values(schema) if self.per_value else _misfits_of_groups(schema)
         if schema.time is None:
             problems += self._need_time()
         if problems:
             raise JobError(problems)
 
     def _need_time(self) -> list[Problem]:
-        """What is promised and needs rows that have a time."""
+        """Return the problems of settings that need rows with a time."""
         fix = "Name the column under schema.time"
         asked = {
             "policy.delay.clock": self.delay is not None and self.delay.clock == "stream",
@@ -409,7 +410,7 @@ class Policy:
 
 
 def _misfits_of_groups(schema: Schema) -> list[Problem]:
-    """Attributes that can't be put in boxes."""
+    """Return the problems of attributes that can't be generalized to boxes."""
     return [
         Problem(
             f"schema.quasi.{attribute.name}",
@@ -422,8 +423,8 @@ def _misfits_of_groups(schema: Schema) -> list[Problem]:
     ]
 
 
-def _misfits_of_one(schema: Schema) -> list[Problem]:
-    """Columns that make no sense where each value is published by itself."""
+def _misfits_of_values(schema: Schema) -> list[Problem]:
+    """Return the problems of columns that don't fit z-anonymity."""
     problems = [
         Problem(
             f"schema.sensitive.{attribute.name}",

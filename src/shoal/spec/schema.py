@@ -1,4 +1,4 @@
-"""Which columns there are, what role each plays, and what values each can have."""
+"""The schema: the columns, their roles and their domains."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Quasi:
         A `Range` for numbers, a `Hierarchy` for categories; under z-anonymity also `Open`, `Path`
         or `Grid`.
     weight
-        How much its loss matters, beside the other quasi attributes.
+        The weight of its loss among the quasi attributes.
     """
 
     name: str
@@ -36,18 +36,18 @@ class Quasi:
 
     @property
     def has_sides(self) -> bool:
-        """Whether its values can be put in boxes."""
+        """Whether its values can be generalized to boxes."""
         return isinstance(self.domain, Hierarchy | Range)
 
     @property
     def sided(self) -> Domain:
-        """The domain of an attribute that has sides; `Policy.check` has seen to it."""
+        """The domain of an attribute that has sides, which `Policy.check` makes sure of."""
         assert isinstance(self.domain, Hierarchy | Range)
         return self.domain
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it is read from."""
+        """The columns that the attribute is read from."""
         domain = self.domain
         return (domain.latitude, domain.longitude) if isinstance(domain, Grid) else (self.name,)
 
@@ -65,7 +65,7 @@ class Sensitive:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns of a stream and their roles. What isn't named is never published.
+    """The columns of a stream and their roles. Columns that aren't named are never published.
 
     Parameters
     ----------
@@ -173,5 +173,5 @@ class Schema:
 
     @property
     def each_row(self) -> bool:
-        """Whether each row is taken for a subject of its own."""
+        """Whether each row is taken for a different subject."""
         return self.subject is None

@@ -28,7 +28,7 @@ class Faulty(ZAnonymizer):
 
     def _start(self, space: Space, seed: bytes) -> Engine:
         whole: Any = super()._start(space, seed)
-        return self.engine(space, whole._course, seed)
+        return self.engine(space, whole._knobs, seed)
 
 
 def faulty(engine: type[LadderEngine], **knobs: Any) -> Faulty:

@@ -1,8 +1,8 @@
-"""Small tools on arrays: number, count, find and order.
+"""Small functions on arrays: number, count, find, select and sort.
 
-NumPy has them all, but Numba compiles each of its sorts, masks and counts anew into every kernel
-that reaches them, and all callers of these again: together they were more than half of the time
-that a first start takes. These compile in a fraction of it.
+NumPy has them all, but Numba compiles each of its sorts, masks and counts again into every kernel
+that uses them: together they took more than half of the time of a first start. These compile in a
+fraction of it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def by_first(keys: Ints) -> Ints:
 
 @kernel
 def distinct(numbers: Ints) -> int:
-    """How many different numbers there are in what `by_first` gave."""
+    """Return how many different numbers there are in a result of `by_first`."""
     most = -1
     for number in numbers:
         if number > most:
@@ -62,7 +62,7 @@ def distinct(numbers: Ints) -> int:
 
 @kernel
 def tally(numbers: Ints) -> Ints:
-    """How often each number occurs."""
+    """Count how often each number occurs."""
     counts = np.zeros(distinct(numbers), np.int64)
     for number in numbers:
         counts[number] += 1
@@ -71,7 +71,7 @@ def tally(numbers: Ints) -> Ints:
 
 @kernel
 def where(numbers: Ints, wanted: int) -> Ints:
-    """The places of a number, in order."""
+    """Return the indices of a number, in order."""
     places = np.empty(len(numbers), np.int64)
     n = 0
     for i in range(len(numbers)):
@@ -83,7 +83,7 @@ def where(numbers: Ints, wanted: int) -> Ints:
 
 @kernel
 def picked(numbers: Ints, places: Ints) -> Ints:
-    """The numbers at some places."""
+    """Return the numbers at some indices."""
     found = np.empty(len(places), np.int64)
     for i in range(len(places)):
         found[i] = numbers[places[i]]
@@ -92,7 +92,7 @@ def picked(numbers: Ints, places: Ints) -> Ints:
 
 @kernel
 def picked_rows(table: Ints, places: Ints) -> Ints:
-    """The rows of a table at some places."""
+    """Return the rows of a table at some indices."""
     found = np.empty((len(places), table.shape[1]), np.int64)
     for i in range(len(places)):
         for j in range(table.shape[1]):
@@ -102,7 +102,7 @@ def picked_rows(table: Ints, places: Ints) -> Ints:
 
 @kernel
 def column(table: Ints, j: int) -> Ints:
-    """A column of a table, as an array of its own."""
+    """Return a copy of a column of a table."""
     found = np.empty(len(table), np.int64)
     for i in range(len(table)):
         found[i] = table[i, j]
@@ -111,7 +111,7 @@ def column(table: Ints, j: int) -> Ints:
 
 @kernel
 def order_of(keys: Floats) -> Ints:
-    """The places of the keys in ascending order; equal keys stay in their order (merge sort)."""
+    """Return the indices that sort the keys, stably (merge sort)."""
     n = len(keys)
     order, other = np.arange(n), np.empty(n, np.int64)
     width = 1
@@ -133,5 +133,5 @@ def order_of(keys: Floats) -> Ints:
 
 @kernel
 def in_order(numbers: Ints) -> Ints:
-    """The numbers in ascending order (each below 2**53)."""
+    """Return the numbers in ascending order (each below 2**53)."""
     return picked(numbers, order_of(numbers.astype(np.float64)))

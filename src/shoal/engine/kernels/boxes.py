@@ -1,10 +1,10 @@
-"""Boxes in code space: which node covers an interval, what a box loses, what two boxes lose.
+"""Boxes in code space: the node that covers an interval, the loss of a box, the joint loss of two.
 
-A side that nobody has a value for is empty: from infinity to minus infinity. It loses nothing,
-covers nothing but another empty side, and any other side swallows it.
+A side without any value is empty: from infinity to minus infinity. It loses nothing, covers
+nothing but another empty side, and is covered by every side.
 
 Every loss in the package is computed here, side by side in the order of the attributes, so that
-equal boxes have equal losses to the last bit and ties can be told by ``==``.
+equal boxes have equal losses to the last bit and ties can be detected by ``==``.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ NODE = np.dtype([("lo", "f8"), ("hi", "f8"), ("loss", "f8"), ("parent", "i8")])
 
 
 class Sides(NamedTuple):
-    """The quasi attributes as arrays: ranges of numbers, and trees laid end to end.
+    """The quasi attributes as arrays: ranges of numbers, and the nodes of all trees.
 
-    Losses carry the weight of their attribute; all weights together are 1. (Few and structured
-    arrays: what a kernel takes to compile grows with the number of its arguments.)
+    Losses are weighted; all weights add up to 1. (Few, structured arrays, since the time to compile
+    a kernel grows with the number of its arguments.)
     """
 
     attributes: Records
@@ -72,9 +72,11 @@ class Sides(NamedTuple):
 
 
 class Box(NamedTuple):
-    """What is said of a box beside its sides: its loss, the number of its group, how many rows and
-    subjects formed it (0 where it is used again), which values any of them misses, and the window
-    that it was measured against (-1: none).
+    """The properties of a box beside its sides.
+
+    Its loss, the number of its group, the numbers of rows and subjects that formed it (0 where it
+    is reused), which values any of them lacks, and the window that it was measured against (-1:
+    none).
     """
 
     loss: float
@@ -87,10 +89,10 @@ class Box(NamedTuple):
 
 @kernel
 def box_of(boxes: Floats, c: int) -> Floats:
-    """One box of many (attributes along the first axis).
+    """Return one box of many (attributes along the first axis).
 
-    Loops instead of slices, here and elsewhere: Numba compiles a check of the shapes, with the
-    words of its error, into every assignment of one array to another.
+    Loops instead of slices, here and elsewhere: Numba compiles a check of the shapes, with its
+    error message, into every assignment of one array to another.
     """
     box = np.empty(len(boxes))
     for d in range(len(boxes)):
@@ -100,7 +102,7 @@ def box_of(boxes: Floats, c: int) -> Floats:
 
 @kernel
 def boxes_at(boxes: Floats, chosen: Ints) -> Floats:
-    """Some of many boxes (attributes along the first axis), side by side."""
+    """Return some of many boxes (attributes along the first axis), contiguously."""
     some = np.empty((len(boxes), len(chosen)))
     for d in range(len(boxes)):
         for i in range(len(chosen)):
@@ -124,7 +126,7 @@ def set_row(table: Floats, i: int, row: Floats) -> None:
 
 @kernel
 def cover(sides: Sides, d: int, lo: float, hi: float) -> int:
-    """The lowest node of tree d whose leaves include the codes from lo to hi."""
+    """Return the lowest node of tree d whose leaves include the codes from lo to hi."""
     node = sides.leaf_node[sides.attributes["first_leaf"][d] + np.int64(lo)]
     while sides.nodes["hi"][node] < hi:
         node = sides.nodes["parent"][node]
@@ -133,7 +135,7 @@ def cover(sides: Sides, d: int, lo: float, hi: float) -> int:
 
 @kernel
 def _side_loss(sides: Sides, d: int, lo: float, hi: float) -> float:
-    """The weighted loss of one side of a box."""
+    """Return the weighted loss of one side of a box."""
     if lo > hi:
         return 0.0
     if sides.attributes["first_leaf"][d] < 0:
@@ -143,7 +145,7 @@ def _side_loss(sides: Sides, d: int, lo: float, hi: float) -> float:
 
 @kernel
 def box_loss(sides: Sides, lo: Floats, hi: Floats) -> float:
-    """The weighted loss of a box, between 0 and 1."""
+    """Return the weighted loss of a box, between 0 and 1."""
     loss = 0.0
     first_leaf, units = sides.attributes["first_leaf"], sides.attributes["unit"]
     for d in range(len(lo)):
@@ -157,7 +159,7 @@ def box_loss(sides: Sides, lo: Floats, hi: Floats) -> float:
 
 @kernel
 def row_loss(sides: Sides, lo: Floats, hi: Floats, gaps: int) -> float:
-    """What a row loses in a box, where it has values: those that were missing can't be lost.
+    """Return the loss of a row in a box, over the attributes in which the row has a value.
 
     Bit d of ``gaps`` says that the row has none in attribute d.
     """
@@ -174,7 +176,7 @@ def row_loss(sides: Sides, lo: Floats, hi: Floats, gaps: int) -> float:
 
 @kernel
 def mean_loss(sides: Sides, lo: Floats, hi: Floats) -> float:
-    """The loss of a box over the sides that it has."""
+    """Return the loss of a box over its sides that aren't empty."""
     gaps = 0
     for d in range(len(lo)):
         if lo[d] > hi[d]:
@@ -193,7 +195,7 @@ def covers(outer_lo: Floats, outer_hi: Floats, lo: Floats, hi: Floats) -> bool:
 
 @kernel
 def join(sides: Sides, lo: Floats, hi: Floats, other_lo: Floats, other_hi: Floats) -> None:
-    """Widen a box, in place, to what an outsider would see if it took in another one."""
+    """Widen a box, in place, to the published box that covers it and another one."""
     first_leaf = sides.attributes["first_leaf"]
     for d in range(len(lo)):
         if other_lo[d] < lo[d]:
@@ -208,7 +210,7 @@ def join(sides: Sides, lo: Floats, hi: Floats, other_lo: Floats, other_hi: Float
 
 @kernel
 def hull(sides: Sides, los: Floats, his: Floats, members: Ints) -> tuple[Floats, Floats]:
-    """The box of some of many boxes (attributes along the first axis)."""
+    """Return the box that covers some of many boxes (attributes along the first axis)."""
     lo, hi = box_of(los, members[0]), box_of(his, members[0])
     for d in range(len(lo)):
         for i in members:
@@ -222,9 +224,9 @@ def hull(sides: Sides, los: Floats, his: Floats, members: Ints) -> tuple[Floats,
 
 @kernel
 def _climb(sides: Sides, node: int) -> tuple[float, float, float, int]:
-    """The interval of a node, and the loss and the number of its parent.
+    """Return the interval of a node, and the loss and the number of its parent.
 
-    A root has no parent: its interval is made endless, so that nothing lies outside.
+    A root has no parent: its interval is infinite, so that nothing lies outside.
     """
     parent = sides.nodes["parent"][node]
     if parent == node:
@@ -237,10 +239,10 @@ def _add_lengths(
     unit: float, d: int, los: Floats, his: Floats, first: int, n: int, low: float, high: float,
     out: Floats,
 ) -> None:  # fmt: skip
-    """For n boxes from the first on, add what their sides in a range and one interval lose.
+    """For n boxes from ``first`` on, add the loss of their sides joined with one interval.
 
-    The loop has no branches, so that the compiler turns it into vector instructions. (A slice of
-    the boxes, or a field of the attributes, would be easier to hand over, and takes longer.)
+    The loop has no branches, so that the compiler vectorizes it. (To pass a slice of the boxes, or
+    a field of the attributes, would be simpler but slower.)
     """
     for c in range(n):
         a = los[d, first + c] if los[d, first + c] < low else low
@@ -256,7 +258,7 @@ def _add_nodes(
 ) -> None:  # fmt: skip
     """The same in a tree, which is climbed from the node of the interval, three levels at a time.
 
-    Whatever isn't under a node needs at least its parent.
+    A side that isn't under a node needs at least the parent of the node.
     """
     if low > high:
         for c in range(n):
@@ -297,9 +299,9 @@ def _add_nodes(
 def joined_losses(
     sides: Sides, los: Floats, his: Floats, n: int, lo: Floats, hi: Floats, out: Floats
 ) -> None:
-    """For each of n boxes (attributes along the first axis): the loss of it and one box together.
+    """Write the loss of each of n boxes (attributes along the first axis) joined with one box.
 
-    The work-horse of every clustering.
+    Every clustering spends most of its time here.
     """
     joined_losses_from(sides, los, his, 0, n, lo, hi, out)
 
@@ -308,7 +310,7 @@ def joined_losses(
 def joined_losses_from(
     sides: Sides, los: Floats, his: Floats, first: int, n: int, lo: Floats, hi: Floats, out: Floats
 ) -> None:
-    """The same for the n boxes from the first one on."""
+    """The same for the n boxes from ``first`` on."""
     for c in range(n):
         out[c] = 0.0
     first_leaf, units = sides.attributes["first_leaf"], sides.attributes["unit"]
@@ -323,10 +325,10 @@ def joined_losses_from(
 def least_losses(
     sides: Sides, los: Floats, his: Floats, n: int, lo: Floats, hi: Floats, out: Floats
 ) -> None:
-    """For each of n boxes: what one box at least loses with anything that lies in it.
+    """Write for each of n boxes a lower bound of the distance of one box from anything in it.
 
-    Whatever lies in it has a value wherever it isn't endless. Term by term this is at most what
-    `distances_from` adds up, and so is the sum, to the last bit.
+    Everything in a box has a value wherever the box isn't infinite. Each term is at most that of
+    `distances_from`, and so is the sum, to the last bit.
     """
     for c in range(n):
         out[c] = 0.0
@@ -348,7 +350,7 @@ def least_losses(
 
 @kernel
 def _reaching(sides: Sides, node: int, low: float, high: float) -> int:
-    """The first node, from one upwards, that has a code of an interval under it."""
+    """Return the first node, from ``node`` upwards, that has a code of an interval under it."""
     while sides.nodes["hi"][node] < low or sides.nodes["lo"][node] > high:
         node = sides.nodes["parent"][node]
     return node
@@ -359,11 +361,11 @@ def distances_from(
     sides: Sides, los: Floats, his: Floats, first: int, n: int, lo: Floats, hi: Floats,
     wide: bool, out: Floats,
 ) -> None:  # fmt: skip
-    """How far n rows, from the first one on, are from one row: what each loses together with it.
+    """Write the distances of n rows, from ``first`` on, from one row: their joint losses.
 
-    A side that only one of the two has counts as lost altogether. Else rows that lack nearly
-    everything would be everybody's nearest, and hide nobody. Where no row is ``wide``, all are
-    points, and one array for both sides is half of the memory to go through.
+    A side that only one of the two has counts as lost completely. Otherwise rows that lack nearly
+    all values would be nearest to everybody, and hide nobody. Where no row is ``wide``, all are
+    points, and one array for both sides halves the memory to read.
     """
     if not wide:
         joined_losses_from(sides, los, los, first, n, lo, lo, out)
@@ -389,9 +391,9 @@ def distances_from(
 def shared_losses(
     sides: Sides, los: Floats, his: Floats, n: int, lo: Floats, hi: Floats, out: Floats
 ) -> None:
-    """For each of n boxes: the mean loss of it and one box together, over the sides both have.
+    """Write the mean loss of each of n boxes joined with one box, over the sides that both have.
 
-    Where they have none in common it is 1: nothing is farther.
+    It is 1, the largest distance, where they have none in common.
     """
     weight, side = np.zeros(n), np.empty(n)
     for c in range(n):
@@ -416,7 +418,7 @@ def shared_losses(
 
 @kernel
 def points(sides: Sides, values: Floats, extended: bool, lo: Floats, hi: Floats) -> None:
-    """Write the box of each row by itself: numbers widened to the step, categories as they are.
+    """Write the box of each single row: numbers widened to the step, categories as they are.
 
     Where a value is missing, the side is the whole domain if it is ``extended``, else empty.
     """
@@ -444,7 +446,7 @@ def points(sides: Sides, values: Floats, extended: bool, lo: Floats, hi: Floats)
 
 @kernel
 def nodes_of(leaf_nodes: Ints, highs: Ints, parents: Ints, low: Floats, high: Floats) -> Ints:
-    """For many intervals of codes of one tree: the lowest node that covers each (-1: none)."""
+    """Return the lowest node of a tree that covers each of many intervals of codes (-1: none)."""
     nodes = np.full(len(low), -1)
     for i in range(len(low)):
         if low[i] > high[i]:

@@ -1,10 +1,10 @@
-"""Buckets of sensitive values: rows that may stand for each other when groups are filled.
+"""Buckets of sensitive values: rows of one bucket are interchangeable when groups are filled.
 
-For t-closeness (thesis, §3.4.1) values that are near each other share a bucket, and the fewer the
-buckets the farther a group can be from the window: by at most ``cost``. For beta-likeness (§4.3.1)
-values that may be about equally frequent share one.
+For t-closeness (thesis, §3.4.1) values that are near each other share a bucket; the fewer buckets,
+the farther a group can be from the window: by at most ``cost``. For beta-likeness (§4.3.1) values
+that may be about equally frequent share one.
 
-Everything is counted in rows, so that costs are whole numbers and ties are ties.
+Everything is counted in rows, so that costs are whole numbers and ties are exact.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["Buckets", "by_order", "by_share", "by_tree", "one_bucket"]
 
 
 class Buckets(NamedTuple):
-    """The bucket of each value of the window (-1: no row has it), and what the buckets are.
+    """The bucket of each value of the window (-1: no row has it), and properties of the buckets.
 
-    ``sizes`` counts the rows of each. Distances are whole numbers, shares of ``whole``: between two
-    buckets at most that between the ``first`` and ``last`` values of them. ``cost`` is what moving
-    earth inside the buckets may cost, in rows times distance.
+    ``sizes`` counts the rows of each. Distances are whole numbers, in units of 1 / ``whole``: two
+    buckets are at most as far apart as their ``first`` and ``last`` values. ``cost`` is the most
+    that moving earth inside the buckets may cost, in rows times distance.
     """
 
     of_value: Ints
@@ -39,7 +39,7 @@ class Buckets(NamedTuple):
 
 @kernel
 def _numbered(of_value: Ints, counts: Ints, n: int, cost: int, whole: int) -> Buckets:
-    """Buckets in the order of their first values."""
+    """Return the buckets, numbered in the order of their first values."""
     number, found = np.full(n, -1, np.int64), 0
     sizes, first, last = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
     for v in range(len(of_value)):
@@ -58,7 +58,7 @@ def _numbered(of_value: Ints, counts: Ints, n: int, cost: int, whole: int) -> Bu
 
 @kernel
 def one_bucket(counts: Ints) -> Buckets:
-    """All values in one: nothing is asked of them."""
+    """Return one bucket of all values."""
     of_value = np.zeros(len(counts), np.int64)
     for v in range(len(counts)):
         if counts[v] == 0:
@@ -68,7 +68,7 @@ def one_bucket(counts: Ints) -> Buckets:
 
 @kernel
 def _most_saving(saves: Ints, since: Ints, n: int) -> int:
-    """Whose cut saves most; of equal ones the bucket that has been there longest."""
+    """Return the bucket whose cut saves most; of equal ones the oldest."""
     chosen = 0
     for b in range(1, n):
         if saves[b] > saves[chosen] or (saves[b] == saves[chosen] and since[b] < since[chosen]):
@@ -80,7 +80,7 @@ def _most_saving(saves: Ints, since: Ints, n: int) -> int:
 
 
 class _Sums(NamedTuple):
-    """Values that rows have, and how many rows and how much distance lie before each."""
+    """The values that occur, and the numbers of rows and sums of values before each."""
 
     values: Ints
     rows: Ints
@@ -99,7 +99,7 @@ def _summed(counts: Ints) -> _Sums:
 
 @kernel
 def _interval_cost(sums: _Sums, begin: int, end: int) -> int:
-    """What it costs at most to move earth inside a bucket of consecutive values (Theorem 3.2).
+    """Return the most that moving earth inside a bucket of consecutive values costs (Theorem 3.2).
 
     The sum of distances to one value is convex in that value, so it is largest at an end.
     """
@@ -111,7 +111,7 @@ def _interval_cost(sums: _Sums, begin: int, end: int) -> int:
 
 @kernel
 def _best_cut(sums: _Sums, begin: int, end: int) -> tuple[int, int]:
-    """Where to cut a bucket so that its halves cost least, the first of ties; what they cost."""
+    """Return the first cut of a bucket with the least cost of both halves, and that cost."""
     best, least = begin, -1
     for cut in range(begin + 1, end):
         cost = _interval_cost(sums, begin, cut) + _interval_cost(sums, cut, end)
@@ -122,8 +122,9 @@ def _best_cut(sums: _Sums, begin: int, end: int) -> tuple[int, int]:
 
 @kernel
 def by_order(counts: Ints, t: float, spent: float) -> Buckets:
-    """Buckets of numbers: the one whose cut saves most is cut until the cost is below t, of which
-    some is spent.
+    """Return buckets of numbers: the one whose cut saves most is cut until the cost is below t.
+
+    A part of t is ``spent`` already.
     """
     sums, n_rows = _summed(counts), 0
     m, whole = len(sums.values), max(len(counts) - 1, 1)
@@ -159,7 +160,7 @@ def by_order(counts: Ints, t: float, spent: float) -> Buckets:
 
 
 class _Nodes(NamedTuple):
-    """Nodes of a tree that have rows: how many, of how many values, and the fewest of one value."""
+    """Of each node of a tree: its rows, its different values, and the fewest rows of one value."""
 
     first: int
     rows: Ints
@@ -187,11 +188,11 @@ def _occupied(trees: Trees, j: int, values: Ints, counts: Ints) -> _Nodes:
 
 @kernel
 def _settled(trees: Trees, nodes: _Nodes, node: int) -> int:
-    """The lowest node under one that has all of its values: it stands for it."""
+    """Return the lowest node under a node that has all of its values."""
     last = len(nodes.rows)
     at = node + 1
     while at < last and nodes.values[node] > 0:
-        # Children follow their parent; the first one with all of its values is the next to look at.
+        # Children follow their parent; a child with all of its values is examined next.
         if trees.nodes["depth"][nodes.first + at] <= trees.nodes["depth"][nodes.first + node]:
             break
         parent = trees.nodes["parent"][nodes.first + at] - nodes.first
@@ -203,13 +204,13 @@ def _settled(trees: Trees, nodes: _Nodes, node: int) -> int:
 
 @kernel
 def _node_cost(trees: Trees, nodes: _Nodes, node: int) -> int:
-    """What it costs at most to move earth inside the bucket of a node (Theorem 3.2)."""
+    """Return the most that moving earth inside the bucket of a node costs (Theorem 3.2)."""
     return trees.nodes["height"][nodes.first + node] * (nodes.rows[node] - nodes.fewest[node])
 
 
 @kernel
 def _children(trees: Trees, nodes: _Nodes, node: int) -> Ints:
-    """The nodes that stand for the children of a node which have rows."""
+    """Return the children of a node that have rows, each as its lowest equivalent node."""
     found, n = np.empty(nodes.values[node], np.int64), 0
     if trees.nodes["height"][nodes.first + node] == 0:
         return found[:0]
@@ -224,7 +225,7 @@ def _children(trees: Trees, nodes: _Nodes, node: int) -> Ints:
 
 @kernel
 def _saves(trees: Trees, nodes: _Nodes, node: int) -> int:
-    """What is saved by cutting a node into its children; -1: it is a leaf."""
+    """Return what cutting a node into its children saves; -1: it is a leaf."""
     saved, children = _node_cost(trees, nodes, node), _children(trees, nodes, node)
     for child in children:
         saved -= _node_cost(trees, nodes, child)
@@ -233,7 +234,7 @@ def _saves(trees: Trees, nodes: _Nodes, node: int) -> int:
 
 @kernel
 def by_tree(trees: Trees, j: int, values: Ints, counts: Ints, t: float, spent: float) -> Buckets:
-    """Buckets of categories: the node whose cut saves most is cut until the cost is below t."""
+    """Return buckets of categories: the best node is cut until the cost is below t."""
     nodes = _occupied(trees, j, values, counts)
     whole = max(trees.nodes["height"][nodes.first], 1)
     leaves = np.empty(max(nodes.values[0], 1), np.int64)
@@ -258,7 +259,7 @@ def by_tree(trees: Trees, j: int, values: Ints, counts: Ints, t: float, spent: f
     for b in range(n):
         of_node[leaves[b]] = b
     for node in range(1, len(of_node)):
-        # Below a bucket all belongs to it.
+        # All nodes below a bucket belong to it.
         parent = trees.nodes["parent"][nodes.first + node] - nodes.first
         if of_node[node] < 0:
             of_node[node] = of_node[parent]
@@ -275,11 +276,11 @@ def by_tree(trees: Trees, j: int, values: Ints, counts: Ints, t: float, spent: f
 
 @kernel
 def by_share(counts: Ints, most: Floats, seen: Ints) -> tuple[Buckets, Floats]:
-    """The fewest buckets whose rows may all have the value that may be least frequent in them.
+    """Return the fewest buckets whose rows may all have the bucket's least frequent value.
 
-    ``most`` is the largest share of each value in a group, ``seen`` the first row that has it: what
-    is told apart and nothing else has no order but that. Gives the largest share of each bucket
-    too. Dynamic programming over the values by their largest share (thesis, Function DPpartition).
+    ``most`` is the largest share of each value in a group; ``seen`` is the first row that has it,
+    the only order that values of an open domain have. Return the largest share of each bucket too.
+    Dynamic programming over the values by their largest share (thesis, Function DPpartition).
     """
     n_rows = 0
     for count in counts:
@@ -320,7 +321,7 @@ def by_share(counts: Ints, most: Floats, seen: Ints) -> tuple[Buckets, Floats]:
 def _in_order_of_rows(
     of_value: Ints, counts: Ints, most: Floats, values: Ints, n: int
 ) -> tuple[Buckets, Floats]:
-    """Buckets numbered in the order of values, and the largest share of each."""
+    """Return buckets numbered in the order of ``values``, and the largest share of each."""
     number, found = np.full(n, -1, np.int64), 0
     sizes, least = np.zeros(n, np.int64), np.full(n, np.inf)
     first, last = np.full(n, len(counts), np.int64), np.zeros(n, np.int64)

@@ -1,8 +1,8 @@
-"""Rows condensed into groups: by nearest neighbours at first, then one by one by nearest centroid.
+"""Rows condensed into groups: first by nearest neighbours, then row by row by nearest centroid.
 
-A group that has grown to twice the people that it needs is cut in two where its rows are spread
-most (Aggarwal and Yu, 2004). A group keeps the sums of its points, so that a row that joins it
-costs a look at every centroid and nothing else.
+A group that has grown to twice the people that it needs is split along the direction of its largest
+spread (Aggarwal and Yu, 2004). A group keeps the sums of its points, so that a row that joins it
+costs one distance to every centroid and nothing else.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from shoal.engine.kernels.rng import below
 
 __all__ = ["condensed_parts"]
 
-#: How many rows and subjects a group has, and its first and last row.
+#: The numbers of rows and subjects of a group, and its first and last row.
 GROUP = np.dtype([("n_rows", "i8"), ("n_subjects", "i8"), ("first", "i8"), ("last", "i8")])
 
 
 class _Table(NamedTuple):
-    """The rows as points (attributes along the first axis), and the number of each one's subject.
+    """The rows as points (attributes along the first axis), and their numbered subjects.
 
-    ``fewest`` is how many subjects a group needs.
+    ``fewest`` is the number of subjects that a group needs.
     """
 
     points: Floats
@@ -42,9 +42,10 @@ class _Table(NamedTuple):
 
 
 class _Groups(NamedTuple):
-    """Groups that grow: sums and means of their points (attributes along the first axis); which row
-    follows each in its group; how many rows of each subject each group has; how many groups there
-    are.
+    """Growing groups: sums and means of their points, and linked lists of their rows.
+
+    ``counter`` counts the rows of each subject in each group; ``n`` is the number of groups.
+    Attributes are along the first axis.
     """
 
     sums: Floats
@@ -58,14 +59,15 @@ class _Groups(NamedTuple):
 def condensed_parts(
     sides: Sides, limits: Limits, rows: RowArrays, history: int, random: Ints
 ) -> Parts:
-    """Condense rows, of which so many are there from the start; parts along a space-filling curve.
+    """Condense rows into parts, ordered along a space-filling curve.
 
-    The others come one by one. Where there are too few people for a group, all rows are one part.
+    The first ``history`` rows are grouped together, the others join one by one. Where there are too
+    few people for a group, all rows are one part.
     """
     n = len(rows.subjects)
     fewest = int(needed(limits))
     table = _Table(centres(sides, rows.lo, rows.hi), by_first(rows.subjects), fewest)
-    # A group has at least so many rows, but the first one of too few people.
+    # A group has at least ``fewest`` rows, unless there are too few people for a single one.
     groups = _empty(len(rows.lo), n, max(1, n // fewest))
     _condense(table, groups, min(history, n), random)
     n_groups = int(groups.n[0])
@@ -88,7 +90,7 @@ def _empty(n_quasi: int, n_rows: int, most: int) -> _Groups:
 
 @kernel
 def _condense(table: _Table, groups: _Groups, history: int, random: Ints) -> None:
-    """All rows into groups."""
+    """Put all rows into groups."""
     far = np.empty(max(history, groups.centroids.shape[1]))
     for row in _from_history(table, groups, history, far, random):
         _join(table, groups, row, far)
@@ -98,7 +100,7 @@ def _condense(table: _Table, groups: _Groups, history: int, random: Ints) -> Non
 
 @kernel
 def _part_of(groups: _Groups, order: Ints) -> Ints:
-    """The part of each row: the place of its group in an order of all groups."""
+    """Return the part of each row: the rank of its group in ``order``."""
     part = np.empty(len(groups.following), np.int64)
     for p in range(len(order)):
         for row in _members(groups, order[p]):
@@ -106,12 +108,12 @@ def _part_of(groups: _Groups, order: Ints) -> Ints:
     return part
 
 
-# -- the rows that are there from the start -------------------------------------------------------
+# -- the history ----------------------------------------------------------------------------------
 
 
 @kernel
 def _from_history(table: _Table, groups: _Groups, history: int, far: Floats, random: Ints) -> Ints:
-    """Groups of a random row and the nearest ones of other people; the rows that are left over."""
+    """Form groups of a random row and its nearest rows of other people; return the rest."""
     left, n_left = np.arange(history), history
     count = np.zeros(distinct(table.subjects), np.int64)
     n_subjects = 0
@@ -126,7 +128,7 @@ def _from_history(table: _Table, groups: _Groups, history: int, far: Floats, ran
         _put(table, groups, first, g)
         for row in others:
             _put(table, groups, row, g)
-        # What is left moves together.
+        # Close the gaps.
         kept, upcoming = 0, 0
         for place in range(n_left):
             row = left[place]
@@ -146,9 +148,9 @@ def _from_history(table: _Table, groups: _Groups, history: int, far: Floats, ran
 def _neighbours(
     table: _Table, left: Ints, row: int, far: Floats, nearest: Ints, heap: Ints
 ) -> Ints:
-    """The nearest rows of so many other people that a group has enough, one of each, in order.
+    """Return the nearest rows of as many other people as a group needs, one of each, in order.
 
-    At the same distance the earlier row is nearer.
+    At equal distance the earlier row is nearer.
     """
     n = len(left)
     for c in range(n):
@@ -170,12 +172,12 @@ def _neighbours(
     return picked(left, in_order(heap[:n_found]))
 
 
-# -- rows that come one by one --------------------------------------------------------------------
+# -- single rows ----------------------------------------------------------------------------------
 
 
 @kernel
 def _join(table: _Table, groups: _Groups, row: int, far: Floats) -> None:
-    """A row joins the group with the nearest centroid, and what has grown too large is cut."""
+    """Add a row to the group with the nearest centroid, and split groups that are too large."""
     g = _nearest_group(table, groups, row, far) if groups.n[0] > 0 else _new_group(groups)
     _put(table, groups, row, g)
     first_new = groups.n[0]
@@ -187,7 +189,7 @@ def _join(table: _Table, groups: _Groups, row: int, far: Floats) -> None:
 
 @kernel
 def _nearest_group(table: _Table, groups: _Groups, row: int, far: Floats) -> int:
-    """The group whose centroid is nearest; of equal ones the first."""
+    """Return the group whose centroid is nearest; of equal ones the first."""
     n = groups.n[0]
     for g in range(n):
         far[g] = 0.0
@@ -205,7 +207,7 @@ def _nearest_group(table: _Table, groups: _Groups, row: int, far: Floats) -> int
 
 @kernel
 def _cut_down(table: _Table, groups: _Groups, g: int) -> None:
-    """Cut a group in two as long as it has people enough for both."""
+    """Split a group as long as it has enough people for both halves."""
     while groups.heads["n_subjects"][g] >= 2 * table.fewest:
         members = _along(table, groups, g)
         cut = _middle(picked(table.subjects, members), table.fewest)
@@ -222,9 +224,9 @@ def _cut_down(table: _Table, groups: _Groups, g: int) -> None:
 
 @kernel
 def _along(table: _Table, groups: _Groups, g: int) -> Ints:
-    """The rows of a group in the direction in which they are spread most; equal ones as they came.
+    """Return the rows of a group sorted along the direction of their largest spread.
 
-    In a group of rows that are all equal there is no such direction: all stay as they came.
+    The sort is stable. Rows that are all equal have no such direction, and stay in their order.
     """
     members = _members(groups, g)
     centroid = box_of(groups.centroids, g)
@@ -238,9 +240,9 @@ def _along(table: _Table, groups: _Groups, g: int) -> Ints:
 
 @kernel
 def _middle(subjects: Ints, fewest: int) -> int:
-    """How many rows are in the lower half: half of them, or as near to it as people allow.
+    """Return the number of rows in the lower half: half of them, or as near as people allow.
 
-    Of 2 x ``fewest`` people at least ``fewest`` are behind the first rows of ``fewest`` others, so
+    Of 2 x ``fewest`` people at least ``fewest`` come after the first rows of ``fewest`` others, so
     there is always such a place.
     """
     n = len(subjects)
@@ -251,7 +253,7 @@ def _middle(subjects: Ints, fewest: int) -> int:
 
 @kernel
 def _until(numbers: Ints, fewest: int) -> int:
-    """How many rows there are up to the first one of the so many-th person."""
+    """Return the number of rows up to the first one of person number ``fewest``."""
     i = 0
     while numbers[i] < fewest - 1:
         i += 1
@@ -269,7 +271,7 @@ def _new_group(groups: _Groups) -> int:
 
 @kernel
 def _put(table: _Table, groups: _Groups, row: int, g: int) -> None:
-    """A row becomes the last one of a group."""
+    """Append a row to a group."""
     each = groups.heads
     if each["n_rows"][g] == 0:
         each["first"][g] = row
@@ -285,7 +287,7 @@ def _put(table: _Table, groups: _Groups, row: int, g: int) -> None:
 
 @kernel
 def _members(groups: _Groups, g: int) -> Ints:
-    """The rows of a group, as they came."""
+    """Return the rows of a group, in the order in which they joined."""
     members = np.empty(groups.heads["n_rows"][g], np.int64)
     row = groups.heads["first"][g]
     for i in range(len(members)):

@@ -1,7 +1,7 @@
-"""Count how many rows of each subject lie in each place: a hash table in arrays.
+"""Count the rows of each subject in each place: a hash table in arrays.
 
-Open addressing with linear probing; deleting shifts the entries behind back, so that there are
-no tombstones and the table never degrades on an endless stream.
+Open addressing with linear probing; a deletion shifts the following entries back, so that there
+are no tombstones and the table never degrades on an endless stream.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ __all__ = ["EVERYWHERE", "add", "count", "empty", "grown", "home", "remove"]
 #: The place under which the subjects of all held rows are counted.
 EVERYWHERE = -1
 
-#: An entry: so many rows of a subject lie in a place. A count of 0 is a free entry.
+#: An entry: the number of rows of a subject in a place. A count of 0 is a free entry.
 ENTRY = np.dtype([("place", "i8"), ("subject", "i8"), ("count", "i8")])
 
 
 def empty(entries: int) -> Records:
-    """A table with room for so many entries at a load of at most one half."""
+    """Return an empty table with room for ``entries`` at a load of at most one half."""
     return np.zeros(power_of_two(2 * entries + 2), ENTRY)
 
 
 def grown(counter: Records, entries: int) -> Records:
-    """The same counts in a table with more room."""
+    """Return the same counts in a table with more room."""
     larger = empty(entries)
     _copy(counter, larger)
     return larger
@@ -35,7 +35,7 @@ def grown(counter: Records, entries: int) -> Records:
 
 @kernel
 def home(place: int, subject: int, capacity: int) -> int:
-    """Where in a table of so many entries (a power of two) an entry is looked for first."""
+    """Return the home slot of an entry in a table of ``capacity`` (a power of two)."""
     # 32-bit halves times 31-bit constants: nothing overflows, compiled or not.
     low = subject & 0xFFFFFFFF
     high = (subject >> 32) & 0xFFFFFFFF
@@ -57,7 +57,7 @@ def _copy(source: Records, target: Records) -> None:
 
 @kernel
 def _find(counter: Records, place: int, subject: int) -> int:
-    """Where an entry is, or the free entry where it would go."""
+    """Return the slot of an entry, or the free slot where it would go."""
     capacity = len(counter)
     at = home(place, subject, capacity)
     while counter["count"][at] > 0 and (
@@ -69,13 +69,13 @@ def _find(counter: Records, place: int, subject: int) -> int:
 
 @kernel
 def count(counter: Records, place: int, subject: int) -> int:
-    """How many rows of a subject lie in a place."""
+    """Return the number of rows of a subject in a place."""
     return counter["count"][_find(counter, place, subject)]
 
 
 @kernel
 def add(counter: Records, place: int, subject: int) -> bool:
-    """Count a row of a subject in a place; whether it is the first one there."""
+    """Count a row of a subject in a place; return whether it is the first one there."""
     at = _find(counter, place, subject)
     counter["place"][at] = place
     counter["subject"][at] = subject
@@ -85,7 +85,7 @@ def add(counter: Records, place: int, subject: int) -> bool:
 
 @kernel
 def remove(counter: Records, place: int, subject: int) -> bool:
-    """Take back one row of a subject in a place; whether it was the last one there."""
+    """Uncount a row of a subject in a place; return whether it was the last one there."""
     at = _find(counter, place, subject)
     counter["count"][at] -= 1
     if counter["count"][at] > 0:
@@ -95,7 +95,7 @@ def remove(counter: Records, place: int, subject: int) -> bool:
     at = wrap(at + 1, capacity)
     while counter["count"][at] > 0:
         wanted = home(counter["place"][at], counter["subject"][at], capacity)
-        # An entry may fill the gap unless its home lies cyclically behind the gap.
+        # An entry may fill the gap unless its home slot lies cyclically after the gap.
         if wrap(at - wanted, capacity) >= wrap(at - free, capacity):
             counter["place"][free] = counter["place"][at]
             counter["subject"][free] = counter["subject"][at]

@@ -1,8 +1,8 @@
 """The Earth Mover's Distance between the values of a group and those of its window.
 
-Both forms are fractions of whole numbers: a numerator and a denominator are given, and divided by
-nobody (thesis, §3.2). They are added up as floats, which don't overflow; what the last bits lose is
-far less than the slack that a comparison with t has.
+Both forms are fractions of whole numbers, returned as numerator and denominator without a division
+(thesis, §3.2). Sums are floats, which don't overflow; the rounding is far smaller than the slack of
+the comparison with t.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Trees(NamedTuple):
 
 @kernel
 def ordered_emd(counts: Ints, n: int, of: Ints, n_all: int) -> tuple[float, float]:
-    """Between n rows and all rows of the window, value by value in ascending order."""
+    """Return the distance between n rows and the window, for values in ascending order."""
     moved, carried = 0.0, 0
     for i in range(len(of) - 1):
         carried += counts[i] * n_all - of[i] * n
@@ -43,7 +43,7 @@ def ordered_emd(counts: Ints, n: int, of: Ints, n_all: int) -> tuple[float, floa
 
 @kernel
 def node_sums(trees: Trees, j: int, values: Ints, counts: Ints) -> Ints:
-    """How often each node of attribute j occurs, given how often some of its leaves do."""
+    """Return the count of each node of attribute j, given the counts of some of its leaves."""
     tree = trees.trees[j]
     first = tree["first_node"]
     sums = np.zeros(tree["n_nodes"], np.int64)
@@ -58,7 +58,7 @@ def node_sums(trees: Trees, j: int, values: Ints, counts: Ints) -> Ints:
 def tree_emd(
     trees: Trees, j: int, values: Ints, counts: Ints, n: int, of: Ints, n_all: int
 ) -> tuple[float, float]:
-    """Between n rows and all rows of the window, by the hierarchy of attribute j."""
+    """Return the distance between n rows and the window, by the hierarchy of attribute j."""
     tree = trees.trees[j]
     first, n_nodes = tree["first_node"], tree["n_nodes"]
     there, here = node_sums(trees, j, values, of), node_sums(trees, j, values, counts)

@@ -1,7 +1,7 @@
-"""Fill groups with rows that are near each other, so many of each bucket.
+"""Fill groups with rows that are near each other, a given number of each bucket.
 
-Along the curve: the rows of each bucket in the order of a space-filling curve. By distance: the
-nearest rows of all, at the price of a look at every row for every group (thesis, §3.4.3).
+Along the curve: among rows that are near on a space-filling curve. By distance: the nearest rows of
+all, at the cost of a scan of all rows for every group (thesis, §3.4.3).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["BucketOrder", "along_curve", "bucket_order", "by_distance"]
 
 
 class BucketOrder(NamedTuple):
-    """Rows bucket by bucket, along the curve in each; where each bucket begins (and the end)."""
+    """Rows bucket by bucket, in the order of the curve; where each bucket begins (and the end)."""
 
     rows: Ints
     starts: Ints
@@ -30,7 +30,7 @@ class BucketOrder(NamedTuple):
 
 @kernel
 def bucket_order(bucket: Ints, n_buckets: int, keys: Ints) -> BucketOrder:
-    """Put rows on shelves, given the bucket and the key of each."""
+    """Sort rows by bucket and by key."""
     order = np.argsort(keys, kind="mergesort")
     places, starts = in_parts(picked(bucket, order), n_buckets)
     rows = picked(order, places)
@@ -39,7 +39,7 @@ def bucket_order(bucket: Ints, n_buckets: int, keys: Ints) -> BucketOrder:
 
 @kernel
 def _ends(sizes: Ints) -> Ints:
-    """Where each group begins (and the end)."""
+    """Return where each group begins (and the end)."""
     starts = np.zeros(len(sizes) + 1, np.int64)
     for g in range(len(sizes)):
         n = 0
@@ -51,7 +51,7 @@ def _ends(sizes: Ints) -> Ints:
 
 @kernel
 def _still(pointer: Ints, place: int) -> int:
-    """Follow pointers over places that are empty; they get shorter on the way."""
+    """Follow pointers over empty places to the next full one, with path compression."""
     end = place
     while pointer[end] != end:
         end = pointer[end]
@@ -62,7 +62,7 @@ def _still(pointer: Ints, place: int) -> int:
 
 @kernel
 def _first_from(keys: Ints, begin: int, end: int, key: int) -> int:
-    """The first place whose key isn't smaller."""
+    """Return the first place whose key isn't smaller."""
     while begin < end:
         middle = (begin + end) // 2
         if keys[middle] < key:
@@ -73,8 +73,8 @@ def _first_from(keys: Ints, begin: int, end: int, key: int) -> int:
 
 
 @kernel
-def _random_shelf(left: Ints, random: Ints) -> int:
-    """Any shelf that isn't empty."""
+def _random_bucket(left: Ints, random: Ints) -> int:
+    """Return a random bucket that isn't empty."""
     n = 0
     for rows in left:
         n += rows > 0
@@ -86,30 +86,30 @@ def _random_shelf(left: Ints, random: Ints) -> int:
 
 
 @kernel
-def _random_place(shelves: BucketOrder, left: Ints, behind: Ints, random: Ints) -> int:
-    """A place that isn't empty: from any place of any such shelf the next one, round the end."""
-    b = _random_shelf(left, random)
-    begin, end = shelves.starts[b], shelves.starts[b + 1]
+def _random_place(ordered: BucketOrder, left: Ints, behind: Ints, random: Ints) -> int:
+    """Return a full place: the next one, cyclically, from a random place of a random bucket."""
+    b = _random_bucket(left, random)
+    begin, end = ordered.starts[b], ordered.starts[b + 1]
     place = _still(behind, begin + below(random, end - begin))
     return place if place < end else _still(behind, begin)
 
 
 @kernel
-def _seen(shelves: BucketOrder, b: int, key: int, most: int, behind: Ints, before: Ints) -> Ints:
-    """The places of a shelf that are nearest along the curve to a key, nearest first.
+def _seen(ordered: BucketOrder, b: int, key: int, most: int, behind: Ints, before: Ints) -> Ints:
+    """Return the places of a bucket that are nearest to a key along the curve, nearest first.
 
-    At the same distance the one before goes first.
+    At equal distance the one before comes first.
     """
-    begin, end = shelves.starts[b], shelves.starts[b + 1]
-    middle = _first_from(shelves.keys, begin, end, key)
+    begin, end = ordered.starts[b], ordered.starts[b + 1]
+    middle = _first_from(ordered.keys, begin, end, key)
     right = _still(behind, middle)
-    # Place p is number p + 1 among those looked at from behind.
+    # ``before`` is shifted by one: place p has the index p + 1.
     left = _still(before, middle) - 1
     most = min(most, end - begin)
     places, n = np.empty(most, np.int64), 0
     while n < most:
         if left >= begin and (
-            right >= end or key - shelves.keys[left] <= shelves.keys[right] - key
+            right >= end or key - ordered.keys[left] <= ordered.keys[right] - key
         ):
             places[n] = left
             left = _still(before, left) - 1
@@ -124,40 +124,40 @@ def _seen(shelves: BucketOrder, b: int, key: int, most: int, behind: Ints, befor
 
 @kernel
 def along_curve(
-    shelves: BucketOrder, sizes: Ints, centres: Floats, look: int, random: Ints
+    ordered: BucketOrder, sizes: Ints, centres: Floats, look: int, random: Ints
 ) -> tuple[Ints, Ints]:
-    """Each group takes rows of every shelf that are near a random row.
+    """Fill each group with rows of every bucket that are near a random row.
 
-    For each row that it takes, so many are looked at that are near along the curve; the nearest of
-    all that were looked at are taken, at the same distance the nearest along the curve. Gives the
-    rows of groups, and where each begins.
+    For each row taken, ``look`` rows that are near along the curve are candidates; the nearest of
+    all candidates are taken, at equal distance the nearest along the curve. Return the rows of
+    groups, and where each begins.
     """
-    starts, n = _ends(sizes), len(shelves.rows)
-    # A place that is empty points on to the next one; before and behind all there is one more.
+    starts, n = _ends(sizes), len(ordered.rows)
+    # An empty place points to the next one; there is one more place before and after all.
     behind, before = np.arange(n + 1), np.arange(n + 1)
-    left = shelves.starts[1:] - shelves.starts[:-1]
+    left = ordered.starts[1:] - ordered.starts[:-1]
     order, at = np.empty(n, np.int64), 0
     far, heap = np.empty(n), np.empty(n, np.int64)
-    # What lies together on a shelf lies together in memory.
+    # Places that are adjacent in a bucket are adjacent in memory.
     points = np.empty((n, len(centres)))
     for place in range(n):
         for a in range(len(centres)):
-            points[place, a] = centres[a, shelves.rows[place]]
+            points[place, a] = centres[a, ordered.rows[place]]
     for g in range(len(sizes)):
-        around = _random_place(shelves, left, behind, random)
-        key = shelves.keys[around]
+        around = _random_place(ordered, left, behind, random)
+        key = ordered.keys[around]
         for b in range(len(left)):
             most = sizes[g, b]
             if most == 0:
                 continue
-            seen = _seen(shelves, b, key, look * most, behind, before)
+            seen = _seen(ordered, b, key, look * most, behind, before)
             taken = 0
             for c in range(len(seen)):
                 far[c] = _apart(points, seen[c], around) if look > 1 else 0.0
                 taken = keep_nearest(heap, taken, most, far, c)
             for c in np.sort(heap[:taken]):
                 place = seen[c]
-                order[at] = shelves.rows[place]
+                order[at] = ordered.rows[place]
                 at += 1
                 behind[place], before[place + 1] = place + 1, place
             left[b] -= most
@@ -166,7 +166,7 @@ def along_curve(
 
 @kernel
 def _apart(points: Floats, one: int, other: int) -> float:
-    """The square of the distance between two points."""
+    """Return the square of the distance between two points."""
     far = 0.0
     for a in range(points.shape[1]):
         apart = points[one, a] - points[other, a]
@@ -176,30 +176,30 @@ def _apart(points: Floats, one: int, other: int) -> float:
 
 @kernel
 def by_distance(
-    shelves: BucketOrder, sizes: Ints, centres: Floats, random: Ints
+    ordered: BucketOrder, sizes: Ints, centres: Floats, random: Ints
 ) -> tuple[Ints, Ints]:
-    """Each group takes the rows of every shelf that are nearest to a random row.
+    """Fill each group with the rows of every bucket that are nearest to a random row.
 
-    Centres have attributes along the first axis; at the same distance the first along the curve
-    goes first. Gives the rows of groups, and where each begins.
+    Centres have attributes along the first axis; at equal distance the first along the curve is
+    taken. Return the rows of groups, and where each begins.
     """
-    starts, n = _ends(sizes), len(shelves.rows)
+    starts, n = _ends(sizes), len(ordered.rows)
     n_buckets = sizes.shape[1]
-    rows, fill = shelves.rows.copy(), shelves.starts[1:].copy()
+    rows, fill = ordered.rows.copy(), ordered.starts[1:].copy()
     order, at = np.empty(n, np.int64), 0
     far = np.empty(n)
     for g in range(len(sizes)):
-        b = _random_shelf(fill - shelves.starts[:-1], random)
-        around = rows[shelves.starts[b] + below(random, fill[b] - shelves.starts[b])]
+        b = _random_bucket(fill - ordered.starts[:-1], random)
+        around = rows[ordered.starts[b] + below(random, fill[b] - ordered.starts[b])]
         for b in range(n_buckets):
-            begin, end, most = shelves.starts[b], fill[b], sizes[g, b]
+            begin, end, most = ordered.starts[b], fill[b], sizes[g, b]
             if most == 0:
                 continue
             taken = _nearest_rows(rows, begin, end, centres, around, most, far)
             for place in taken:
                 order[at] = rows[place]
                 at += 1
-            # What is left moves together.
+            # Close the gaps.
             kept, upcoming = begin, 0
             for place in range(begin, end):
                 if upcoming < len(taken) and taken[upcoming] == place:
@@ -215,7 +215,7 @@ def by_distance(
 def _nearest_rows(
     rows: Ints, begin: int, end: int, centres: Floats, around: int, most: int, far: Floats
 ) -> Ints:
-    """The places of the rows of a shelf that are nearest to a row, in order."""
+    """Return the places of the rows of a bucket that are nearest to a row, in order."""
     for place in range(begin, end):
         far[place - begin] = 0.0
     for a in range(len(centres)):

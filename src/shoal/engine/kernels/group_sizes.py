@@ -1,4 +1,4 @@
-"""How many rows of each bucket a group takes: all rows, halved for as long as halves may be groups.
+"""The number of rows that each group takes of each bucket: all rows, halved while halves are valid.
 
 Thesis, Function ECSize with Procedure dichotomize (§3.4.2) and Function biSplit (§4.3.2).
 """
@@ -19,11 +19,11 @@ __all__ = ["SizeRule", "group_sizes", "is_fair", "moved"]
 
 
 class SizeRule(NamedTuple):
-    """What a group of so many rows of each bucket must obey.
+    """The bounds on the numbers of rows that a group takes of each bucket.
 
-    It has at least ``fewest`` rows; of each bucket at most a share of ``most`` (Theorem 4.1); and
-    moving earth between the buckets and inside of them costs at most ``t`` (Theorem 3.4), of which
-    some is ``spent``. Distances are by the hierarchy of attribute j, or by order where j is -1.
+    A group has at least ``fewest`` rows; of each bucket at most a share of ``most`` (Theorem 4.1);
+    and moving earth between the buckets and inside of them costs at most ``t`` (Theorem 3.4), of
+    which some is ``spent``. Distances are by the hierarchy of attribute j, or by order if j is -1.
     """
 
     buckets: Buckets
@@ -38,7 +38,7 @@ class SizeRule(NamedTuple):
 
 @kernel
 def _moved_in_order(buckets: Buckets, extra: Ints) -> float:
-    """What it costs to move excess to deficits where buckets are intervals, in ascending order.
+    """Return the cost of moving excess to deficits where buckets are intervals, in order.
 
     The farthest values of two buckets are as far apart as their middles and half of both lengths.
     Lengths cost the same however earth is moved, and along a line it is best moved in order.
@@ -61,10 +61,10 @@ def _moved_in_order(buckets: Buckets, extra: Ints) -> float:
 
 @kernel
 def _moved_in_tree(rule: SizeRule, extra: Ints) -> float:
-    """What it costs to move excess to deficits where buckets are subtrees.
+    """Return the cost of moving excess to deficits where buckets are subtrees.
 
-    As for single values (see `tree_emd`), with a bucket for a leaf: whatever is
-    moved between two buckets passes their lowest common ancestor.
+    As for single values (see `tree_emd`), with a bucket for a leaf: what is moved between two
+    buckets passes their lowest common ancestor.
     """
     tree, nodes = rule.trees.trees[rule.j], rule.trees.nodes
     first, n_nodes = tree["first_node"], tree["n_nodes"]
@@ -88,7 +88,7 @@ def _moved_in_tree(rule: SizeRule, extra: Ints) -> float:
 
 @kernel
 def _ancestor(rule: SizeRule, one: int, other: int) -> int:
-    """The lowest node that has two values of the window under it."""
+    """Return the lowest common ancestor of two values of the window."""
     nodes, first_leaf = rule.trees.nodes, rule.trees.trees["first_leaf"][rule.j]
     a = rule.trees.leaf_node[first_leaf + rule.values[one]]
     b = rule.trees.leaf_node[first_leaf + rule.values[other]]
@@ -102,7 +102,7 @@ def _ancestor(rule: SizeRule, one: int, other: int) -> int:
 
 @kernel
 def moved(rule: SizeRule, taken: Ints, n: int) -> float:
-    """What it costs to move earth between buckets, in rows of the group times all rows."""
+    """Return the cost of moving earth between buckets, in rows of the group times all rows."""
     n_all = 0
     for size in rule.buckets.sizes:
         n_all += size
@@ -116,7 +116,7 @@ def moved(rule: SizeRule, taken: Ints, n: int) -> float:
 
 @kernel
 def is_fair(rule: SizeRule, taken: Ints) -> bool:
-    """Whether a group may take so many rows of each bucket, whatever their values are."""
+    """Whether a group may take these numbers of rows of each bucket, whatever their values are."""
     n, n_all = 0, 0
     for b in range(len(taken)):
         n += taken[b]
@@ -142,8 +142,9 @@ def set_counts(table: Ints, i: int, counts: Ints) -> None:
 
 @kernel
 def group_sizes(rule: SizeRule) -> Ints:
-    """The rows that each group takes of each bucket: all of them, halved as long as both halves
-    are fair. Halves are rounded up on the left; the left one comes first.
+    """Return the rows that each group takes of each bucket.
+
+    All rows are halved as long as both halves are fair. The left half is rounded up, and is first.
     """
     n_buckets, n_all = len(rule.buckets.sizes), 0
     for size in rule.buckets.sizes:

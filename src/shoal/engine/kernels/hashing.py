@@ -1,8 +1,8 @@
 """A keyed 64-bit hash of byte strings: HalfSipHash-2-4.
 
-Subjects and open sensitive values only have to be told apart, so a code is a keyed hash and there
-is no dictionary that would grow with the stream. Should two subjects ever collide they count as
-one: groups get larger, never smaller.
+Subjects and open sensitive values are only compared for equality, so that a code is a keyed hash
+and there is no dictionary that would grow with the stream. If two subjects ever collide, they count
+as one: groups get larger, never smaller.
 
 Reference: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF" (the 32-bit variant).
 """
@@ -71,7 +71,7 @@ def _hash(key: Ints, data: Bytes, start: int, stop: int, v: Ints) -> int:
 
 @kernel
 def hash_strings(key: Ints, offsets: Ints, data: Bytes) -> Ints:
-    """Hash n byte strings that lie in ``data`` between n + 1 offsets, under two 32-bit words."""
+    """Hash the n byte strings in ``data`` between n + 1 offsets; the key is two 32-bit words."""
     n = len(offsets) - 1
     codes = np.empty(n, np.int64)
     scratch = np.empty(4, np.int64)
@@ -81,7 +81,7 @@ def hash_strings(key: Ints, offsets: Ints, data: Bytes) -> Ints:
 
 
 def scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Other numbers for these, one for each, in which every bit depends on all (splitmix64).
+    """Return a bijective mix of each number, in which every bit depends on all (splitmix64).
 
     >>> scattered(np.array([0, 1], np.uint64)).tolist()
     [0, 6238072747940578789]

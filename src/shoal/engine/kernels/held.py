@@ -1,7 +1,7 @@
-"""The rows that have arrived and aren't decided: a ring of arrays, indexed by position.
+"""The held rows: a ring of arrays, indexed by position.
 
-A row's place in the ring is its position modulo the length, a power of two. Positions between the
-oldest held row and the newest fit in it at any time.
+A row's index in the ring is its position modulo the length, a power of two. All positions between
+the oldest held row and the newest fit in it at any time.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ SMALLEST = 256
 ROW = np.dtype(
     [("subject", "i8"), ("time", "f8"), ("gaps", "i8"), ("cluster", "i8"), ("following", "i8")]
 )
-#: The position that the next row gets, the oldest position that is held, how many rows and how many
-#: different subjects are held, the latest time of all, and the latest that a row has had.
+#: The position of the next row, the oldest held position, the numbers of held rows and of different
+#: subjects among them, the latest time of all, and the latest time of a row.
 MARKS = np.dtype(
     [
         ("upcoming", "i8"),
@@ -54,9 +54,9 @@ MARKS = np.dtype(
 
 
 class Held(NamedTuple):
-    """The box, the sensitive codes and the rest of each row, and where the ring begins and ends.
+    """The box, the sensitive codes and the record of each row, and the marks of the ring.
 
-    What groups are measured against, rows that are decided included, is filled with them.
+    ``recent`` holds the rows of the policy's window, decided ones included.
     """
 
     lo: Floats
@@ -68,7 +68,7 @@ class Held(NamedTuple):
 
 
 def empty(n_quasi: int, n_sensitive: int, capacity: int = SMALLEST, window: int = 0) -> Held:
-    """A ring with nothing in it, and a window of so many rows (0: nothing is measured)."""
+    """Return an empty ring, with a window of ``window`` rows (0: nothing is measured)."""
     rows, marks = np.zeros(capacity, ROW), np.zeros(1, MARKS)
     rows["cluster"] = -1
     marks["now"] = marks["arrived"] = -np.inf
@@ -83,7 +83,7 @@ def empty(n_quasi: int, n_sensitive: int, capacity: int = SMALLEST, window: int 
 
 
 def grown(held: Held, span: int) -> Held:
-    """The same rows in a ring that has room for positions over a span."""
+    """Return the same rows in a ring with room for ``span`` consecutive positions."""
     larger = empty(held.lo.shape[1], held.sensitive.shape[1], power_of_two(span))
     positions = np.arange(held.marks["oldest"][0], held.marks["upcoming"][0])
     source, target = positions % len(held.rows), positions % len(larger.rows)
@@ -94,7 +94,7 @@ def grown(held: Held, span: int) -> Held:
 
 
 class Arrival(NamedTuple):
-    """A row that comes."""
+    """A row that arrives."""
 
     lo: Floats
     hi: Floats
@@ -106,7 +106,7 @@ class Arrival(NamedTuple):
 
 @kernel
 def put(held: Held, row: Arrival, cluster: int) -> int:
-    """Take in the next row; give its position."""
+    """Take in the next row and return its position."""
     position = held.marks["upcoming"][0]
     at = wrap(position, len(held.rows))
     for d in range(len(row.lo)):
@@ -127,7 +127,7 @@ def put(held: Held, row: Arrival, cluster: int) -> int:
 
 @kernel
 def forget(held: Held, position: int) -> None:
-    """A row is decided; the ring begins at the oldest row that is still held."""
+    """Remove a decided row, and move the beginning of the ring to the oldest held row."""
     held.rows["cluster"][wrap(position, len(held.rows))] = -1
     held.marks["n_rows"][0] -= 1
     oldest = held.marks["oldest"][0]
@@ -141,7 +141,7 @@ def forget(held: Held, position: int) -> None:
 
 @kernel
 def is_held(held: Held, position: int) -> bool:
-    """Whether the row of a position that isn't younger than all is held."""
+    """Whether the row at a position, which must have arrived, is held."""
     if position < held.marks["oldest"][0]:
         return False
     return held.rows["cluster"][wrap(position, len(held.rows))] >= 0
@@ -149,20 +149,20 @@ def is_held(held: Held, position: int) -> bool:
 
 @kernel
 def window_of(held: Held) -> int:
-    """The window that a group is measured against now, by how many rows have come; -1: none."""
+    """Return the current window, as the number of rows up to its end; -1: none."""
     return held.marks["upcoming"][0] if held.recent.span[0] > 0 else -1
 
 
 @kernel
 def due_at(held: Held, seconds: float) -> float:
-    """When the oldest held row has waited for so many seconds; infinity if nothing is held."""
+    """Return when the oldest held row has waited for ``seconds``; infinity if nothing is held."""
     if held.marks["n_rows"][0] == 0:
         return np.inf
     return held.rows["time"][wrap(held.marks["oldest"][0], len(held.rows))] + seconds
 
 
 class RowArrays(NamedTuple):
-    """Some rows taken out of the ring: boxes with attributes along the first axis."""
+    """Rows copied out of the ring or out of a table: boxes with attributes along the first axis."""
 
     lo: Floats
     hi: Floats
@@ -173,7 +173,7 @@ class RowArrays(NamedTuple):
 
 @kernel
 def people(held: Held, positions: Ints) -> tuple[Ints, Ints]:
-    """The subjects and the sensitive codes of some rows."""
+    """Return the subjects and the sensitive codes of some rows."""
     subjects = np.empty(len(positions), np.int64)
     sensitive = np.empty((len(positions), held.sensitive.shape[1]), np.int64)
     for i in range(len(positions)):
@@ -186,7 +186,7 @@ def people(held: Held, positions: Ints) -> tuple[Ints, Ints]:
 
 @kernel
 def gather(held: Held, positions: Ints) -> RowArrays:
-    """Copies of some rows."""
+    """Return copies of some rows."""
     d = held.lo.shape[1]
     lo, hi = np.empty((d, len(positions))), np.empty((d, len(positions)))
     gaps = np.empty(len(positions), np.int64)
@@ -199,5 +199,5 @@ def gather(held: Held, positions: Ints) -> RowArrays:
             hi[j, i] = held.hi[at, j]
             are_points = are_points and lo[j, i] == hi[j, i]
     subjects, sensitive = people(held, positions)
-    # Mostly a row is a point: one array for both sides is half of the memory to go through.
+    # Most rows are points: one array for both sides halves the memory to read.
     return RowArrays(lo, lo if are_points else hi, subjects, sensitive, gaps)

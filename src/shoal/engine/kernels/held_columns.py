@@ -1,8 +1,8 @@
-"""The held rows once more, column by column and without holes, for a look at all of them at once.
+"""A column-wise copy of the held rows, for computations over all of them.
 
-A ring (`held`) finds a row by its position; distances from one row to all others want each
-attribute in a piece of memory of its own. Rows lie in slots in order of arrival; what has left
-leaves a hole (position -1), and holes are closed before they matter.
+A ring (`held`) finds a row by its position; distances from one row to all others need each
+attribute contiguous in memory. Rows lie in slots in order of arrival; a row that leaves leaves a
+hole (position -1), and holes are closed before there are many.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from shoal.engine.kernels.ring import wrap
 
 __all__ = ["HeldColumns", "append", "close_holes", "empty", "grown", "remove"]
 
-#: A row: its position (-1: a hole), its subject, and in which attributes its side is empty.
+#: A slot: the position of its row (-1: a hole), its subject, and in which attributes it is empty.
 SLOT = np.dtype([("position", "i8"), ("subject", "i8"), ("gaps", "i8")])
-#: How many slots are in use, how many of them are holes, and how many rows aren't points.
+#: The number of slots in use, of holes among them, and of rows that aren't points.
 MARKS = np.dtype([("n", "i8"), ("n_holes", "i8"), ("n_wide", "i8")])
-#: Holes are closed when there are more than one in so many slots.
+#: Holes are closed when more than one slot in this many is a hole.
 DENSE = 8
 
 
 class HeldColumns(NamedTuple):
-    """Boxes of rows, attributes along the first axis, and whose they are."""
+    """The boxes of held rows, attributes along the first axis, and their slots."""
 
     lo: Floats
     hi: Floats
@@ -36,7 +36,7 @@ class HeldColumns(NamedTuple):
 
 
 def empty(n_quasi: int, capacity: int) -> HeldColumns:
-    """Room for rows, with nothing in it."""
+    """Return empty columns with room for ``capacity`` rows."""
     return HeldColumns(
         np.zeros((n_quasi, capacity)),
         np.zeros((n_quasi, capacity)),
@@ -46,7 +46,7 @@ def empty(n_quasi: int, capacity: int) -> HeldColumns:
 
 
 def grown(columns: HeldColumns, capacity: int) -> HeldColumns:
-    """The same rows with more room."""
+    """Return the same rows with more room."""
     larger = empty(len(columns.lo), capacity)
     n = len(columns.slots)
     larger.lo[:, :n], larger.hi[:, :n] = columns.lo, columns.hi
@@ -56,7 +56,7 @@ def grown(columns: HeldColumns, capacity: int) -> HeldColumns:
 
 @kernel
 def append(columns: HeldColumns, held: Held, position: int) -> None:
-    """Take over a row that was just put; the ring remembers its slot."""
+    """Append a row that was just put, and store its slot in the ring."""
     if columns.marks["n"][0] == len(columns.slots):
         close_holes(columns, held, 0)
     at, slot = wrap(position, len(held.rows)), columns.marks["n"][0]
@@ -77,7 +77,7 @@ def append(columns: HeldColumns, held: Held, position: int) -> None:
 
 @kernel
 def remove(columns: HeldColumns, held: Held, position: int) -> None:
-    """A row leaves."""
+    """Turn the slot of a row into a hole."""
     slot = held.rows["following"][wrap(position, len(held.rows))]
     columns.slots["position"][slot] = -1
     columns.marks["n_holes"][0] += 1
@@ -89,7 +89,7 @@ def remove(columns: HeldColumns, held: Held, position: int) -> None:
 
 @kernel
 def close_holes(columns: HeldColumns, held: Held, dense: int) -> None:
-    """Close the holes if there are more than one in ``dense`` slots (0: in any case)."""
+    """Close the holes if more than one slot in ``dense`` is a hole (0: in any case)."""
     n, n_holes = columns.marks["n"][0], columns.marks["n_holes"][0]
     if n_holes * dense <= n and dense > 0:
         return
@@ -97,7 +97,7 @@ def close_holes(columns: HeldColumns, held: Held, dense: int) -> None:
     for d in range(len(columns.lo)):
         to = 0
         for slot in range(n):
-            # A hole is overwritten by the next row, so that there is nothing to decide.
+            # A hole is overwritten by the next row, so that the loop needs no branch.
             columns.lo[d, to] = columns.lo[d, slot]
             columns.hi[d, to] = columns.hi[d, slot]
             to += slots["position"][slot] >= 0

@@ -1,8 +1,8 @@
-"""Where a row lies on the Hilbert curve through the space of the quasi attributes.
+"""The position of a row on the Hilbert curve through the space of the quasi attributes.
 
-The curve visits every cell of a grid, each step into a neighbouring cell: rows that are near each
-other on it are near each other in space. Written here because a run keeps its decisions to the last
-bit, compiled or not, and none of the libraries for it takes a whole batch at the speed of reading.
+The curve visits every square of a grid, each step into a neighbouring square: rows that are near
+each other on it are near each other in space. Implemented here because decisions must be the same
+to the last bit, compiled or not, and because libraries for it are too slow for whole batches.
 
 Reference: J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707, 2004.
 """
@@ -17,23 +17,23 @@ from shoal.engine.kernels.boxes import Sides
 
 __all__ = ["centres", "curve_bits", "hilbert", "hilbert_index"]
 
-#: All bits of a key together: it is a whole number that isn't negative.
+#: The bits of a key: a whole number that isn't negative.
 KEY_BITS = 62
-#: More than that for one attribute is finer than what it can tell apart.
+#: The most bits of one attribute; more would be finer than needed.
 MOST_BITS = 16
 
 
 @kernel
 def curve_bits(n_quasi: int) -> int:
-    """How many bits of each attribute are in a key; 1 for the first 62 of very many attributes."""
+    """Return the bits of each attribute in a key; 1 for the first 62 of very many attributes."""
     return max(1, min(MOST_BITS, KEY_BITS // n_quasi))
 
 
 @kernel
 def centres(sides: Sides, lo: Floats, hi: Floats) -> Floats:
-    """The middle of each box (attributes along the first axis), from 0 to the weight of a side.
+    """Return the centre of each box (attributes along the first axis), from 0 to the side's weight.
 
-    An empty side, where nothing is known, lies in the middle of all.
+    The centre of an empty side is the middle of the range.
     """
     d, n = lo.shape
     middle = np.zeros((d, n))
@@ -53,7 +53,7 @@ def centres(sides: Sides, lo: Floats, hi: Floats) -> Floats:
 
 @kernel
 def hilbert_index(cell: Ints, bits: int) -> int:
-    """Where a cell of the grid is on the curve. The cell is used up."""
+    """Return the position of a grid square on the curve. ``cell`` is overwritten."""
     d, top = len(cell), 1 << (bits - 1)
     mask = top
     while mask > 1:
@@ -84,9 +84,9 @@ def hilbert_index(cell: Ints, bits: int) -> int:
 
 @kernel
 def hilbert(sides: Sides, middle: Floats) -> Ints:
-    """The key of each box, given its centre.
+    """Return the key of each box, given its centre.
 
-    The heaviest attribute spans the whole grid; one that matters half as much spans half of it.
+    The attribute with the largest weight spans the whole grid; half the weight spans half of it.
     """
     d = min(len(middle), KEY_BITS)
     n, bits = middle.shape[1], curve_bits(d)

@@ -1,9 +1,9 @@
-"""Groups that were published and are kept, so that a row which is due can join one of them.
+"""Published groups that are kept, so that a row at its deadline can join one of them.
 
-A ring of the latest ones: the oldest is forgotten when a new one needs its place. Some criteria
-(entropy, recursive, all that is measured) can be broken by one more row; under these a kept group
-remembers its members, has room for a bounded number of them, and takes a row in only if the
-criteria still hold. Measured against a window that moves, the same members may hold no longer.
+A ring of the latest groups: the oldest is dropped when a new one needs its place. Some criteria
+(entropy, recursive, all measured ones) can be broken by one more row. Under these a kept group
+stores a bounded number of members, and accepts a row only if the criteria still hold; since the
+window moves, the same members may fail later.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from shoal.engine.kernels.predicate import Limits, any_measured, breakable, meet
 
 __all__ = ["KeptGroups", "best", "empty", "keep", "reusable", "reuse", "used_again"]
 
-#: Members that a kept group has room for, in multiples of the fewest subjects a group needs.
+#: The room for members of a kept group, in multiples of the fewest subjects that a group needs.
 ROOM = 4
-#: Where groups are measured, most have far more rows than the fewest: the least room for members.
+#: The least room for members where groups are measured, since most have far more than the fewest.
 MEASURED_ROOM = 64
 
 
-#: A group: its loss and number, which values any of its rows misses (bit d: attribute d), the row
-#: count when it was published or last renewed, and how many members are remembered.
+#: A group: its loss and number, which values any of its rows lacks (bit d: attribute d), the row
+#: count when it was published or last renewed, and the number of stored members.
 GROUP = np.dtype(
     [("loss", "f8"), ("number", "i8"), ("gaps", "i8"), ("since", "i8"), ("n_members", "i8")]
 )
@@ -34,9 +34,7 @@ MARKS = np.dtype([("oldest", "i8"), ("n_kept", "i8")])
 
 
 class KeptGroups(NamedTuple):
-    """Boxes of the kept groups, attributes along the first axis; what is known of them; and their
-    members where these matter.
-    """
+    """The kept groups: boxes (attributes along the first axis), records, and members if stored."""
 
     lo: Floats
     hi: Floats
@@ -47,7 +45,7 @@ class KeptGroups(NamedTuple):
 
 
 def empty(groups: int, n_quasi: int, n_sensitive: int, limits: Limits) -> KeptGroups:
-    """A ring for so many groups."""
+    """Return an empty ring for ``groups`` groups."""
     room = ROOM * int(needed(limits)) if breakable(limits) else 0
     if any_measured(limits):
         room = max(room, MEASURED_ROOM)
@@ -72,7 +70,7 @@ def _put_member(kept: KeptGroups, at: int, i: int, subject: int, sensitive: Ints
 def keep(
     kept: KeptGroups, lo: Floats, hi: Floats, box: Box, since: int, subjects: Ints, sensitive: Ints
 ) -> None:
-    """Keep a group that has just been published, if there is room for it at all."""
+    """Keep a group that has just been published, unless it is too large or nothing is kept."""
     capacity = len(kept.groups)
     room = kept.subject.shape[1]
     if capacity == 0 or 0 < room < len(subjects):
@@ -96,10 +94,10 @@ def keep(
 
 @kernel
 def _sticking_out(kept: KeptGroups, lo: Floats, hi: Floats) -> Ints:
-    """In how many attributes a box isn't within that of each group.
+    """Return for each group the number of attributes in which it doesn't cover a box.
 
-    A loop over all groups without a branch is several times faster than one over the attributes of
-    a group that ends at the first which doesn't fit.
+    A loop over all groups without a branch is several times faster than a loop over the attributes
+    of each group that stops at the first misfit.
     """
     n = len(kept.groups)
     sides = np.zeros(n, np.int64)
@@ -120,7 +118,7 @@ def reusable(
     sensitive: Ints,
     since: int,
 ) -> Ints:
-    """The groups, oldest first, that cover a row and still meet the limits when it joins.
+    """Return the groups, oldest first, that cover a row and meet the limits together with it.
 
     Groups that were published, or last renewed, before ``since`` are too old.
     """
@@ -136,7 +134,7 @@ def reusable(
             members = kept.groups["n_members"][at]
             if members == room:
                 continue
-            # The place behind the members is free: look at the group as if the row had joined.
+            # The entry after the members is free: check the group as if the row had joined.
             _put_member(kept, at, members, subject, sensitive)
             joined = members + 1
             if not meets(limits, kept.subject[at, :joined], kept.sensitive[at, :joined]):
@@ -148,9 +146,9 @@ def reusable(
 
 @kernel
 def best(kept: KeptGroups, groups: Ints, loss: float) -> int:
-    """Of some kept groups the one that loses least, the oldest of several.
+    """Return the kept group that loses least, the oldest of several.
 
-    It is -1 if none loses less than ``loss``; each loses less than infinity.
+    Return -1 if none loses less than ``loss``.
     """
     least = -1
     for group in groups:
@@ -161,7 +159,7 @@ def best(kept: KeptGroups, groups: Ints, loss: float) -> int:
 
 @kernel
 def reuse(kept: KeptGroups, at: int, subject: int, sensitive: Ints) -> None:
-    """A row joins a kept group."""
+    """Add a row to the members of a kept group."""
     if kept.subject.shape[1] > 0:
         _put_member(kept, at, kept.groups["n_members"][at], subject, sensitive)
         kept.groups["n_members"][at] += 1
@@ -169,9 +167,9 @@ def reuse(kept: KeptGroups, at: int, subject: int, sensitive: Ints) -> None:
 
 @kernel
 def used_again(kept: KeptGroups, at: int, window: int) -> tuple[Box, Floats, Floats]:
-    """The box of a kept group for a row that joins it: no further rows have formed it.
+    """Return the box of a kept group for a row that joins it, with counts of 0.
 
-    The window is the one that the group was measured against with this row.
+    ``window`` is the one that the group was measured against together with this row.
     """
     group = kept.groups[at]
     again = Box(group["loss"], group["number"], 0, 0, group["gaps"], window)

@@ -1,10 +1,10 @@
-"""One level of detail for each attribute, the same for all rows: full-domain generalization.
+"""Full-domain generalization: one level for each attribute, the same for all rows.
 
-All combinations of levels are a lattice, from exact values to nothing at all. It is searched as
-Incognito does (LeFevre, DeWitt, Ramakrishnan, 2005): what holds at some levels holds above them,
-and what fails for some of the attributes alone fails for all of them together.
+All combinations of levels are a lattice, from exact values to the full domains. It is searched as
+in Incognito (LeFevre, DeWitt, Ramakrishnan, 2005): what holds at some levels holds above them,
+and what fails for a subset of the attributes fails for all of them together.
 
-Rows that share a *cell* in each attribute are a group, and these cells are its box.
+Rows that share an *interval* in each attribute are a group, and these intervals are its box.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from shoal.errors import UnsupportedError
 
 __all__ = ["MOST_LEVELS", "Lattice", "check_lattice", "lattice_parts"]
 
-#: A number is cut in half so often at most.
+#: The most halvings of a range.
 MOST_LEVELS = 16
-#: Most nodes of a lattice needn't be looked at, but each has a place in memory.
+#: The most nodes of a lattice; most of them aren't checked, but each needs memory.
 MOST_NODES = 1_000_000
-#: Numbers below this can be multiplied by one another's count without an overflow.
+#: Keys are renumbered before they would exceed this and overflow.
 LARGEST = 1 << 62
 
 
 class Lattice(NamedTuple):
-    """The cells of rows at every level.
+    """The intervals of rows at every level.
 
-    ``tops`` are the highest levels by attribute, and ``strides`` how far two nodes of the lattice
-    lie apart that differ by one level in it: numbers of nodes are in the lexicographic order of
-    their levels. ``values`` tells, by attribute and row, which of the ``n_values`` different values
-    of the attribute it is. ``cells``, ``lo`` and ``hi`` are the number of a cell and its two edges,
-    attribute by attribute from ``begins`` on, by level and value; ``n_cells`` tells how many
-    different cells there are by attribute and level.
+    ``tops`` are the highest levels by attribute, and ``strides`` the differences of the numbers of
+    two nodes that differ by one level in it: nodes are numbered in the lexicographic order of their
+    levels. ``values`` is, by attribute and row, the number of its value among the
+    ``n_values`` different ones. ``intervals``, ``lo`` and ``hi`` are the number of an interval and
+    its two ends, attribute by attribute from ``begins`` on, by level and value; ``n_intervals`` is
+    the number of different intervals by attribute and level.
     """
 
     tops: Ints
@@ -49,15 +49,15 @@ class Lattice(NamedTuple):
     values: Ints
     n_values: Ints
     begins: Ints
-    cells: Ints
+    intervals: Ints
     lo: Floats
     hi: Floats
-    n_cells: Ints
+    n_intervals: Ints
 
 
 @kernel
 def _top_levels(sides: Sides, levels: int) -> Ints:
-    """The highest level of each attribute: that of numbers is given, that of a tree its height."""
+    """Return the highest level of each attribute: ``levels`` for numbers, the height for a tree."""
     tops = np.full(len(sides.attributes), levels)
     for d in range(len(tops)):
         first = sides.attributes["first_leaf"][d]
@@ -74,7 +74,7 @@ def _top_levels(sides: Sides, levels: int) -> Ints:
 
 
 def check_lattice(name: str, sides: Sides, levels: int) -> None:
-    """Refuse quasi attributes with too many combinations of levels, in the name of an algorithm."""
+    """Refuse quasi attributes with too many combinations of levels; ``name`` is the algorithm."""
     n_nodes = math.prod(int(top) + 1 for top in _top_levels(sides, levels))
     if n_nodes > MOST_NODES:
         raise UnsupportedError(
@@ -85,10 +85,10 @@ def check_lattice(name: str, sides: Sides, levels: int) -> None:
 
 
 def lattice_parts(sides: Sides, limits: Limits, rows: RowArrays, levels: int) -> Parts:
-    """Rows with equal cells, at the levels that lose least among the lowest that meet the limits.
+    """Return parts of rows with equal intervals, at the best of the lowest levels that are valid.
 
-    Parts are in the order of their first row. Where not even the highest levels meet the limits,
-    all rows are one part.
+    Best is the least loss. Parts are in the order of their first row. Where not even the highest
+    levels meet the limits, all rows are one part.
     """
     lattice = _lattice(sides, rows, levels)
     monotone = _is_monotone(limits)
@@ -96,7 +96,7 @@ def lattice_parts(sides: Sides, limits: Limits, rows: RowArrays, levels: int) ->
     return _parts(lattice, _best(sides, rows, lattice, lowest))
 
 
-# -- cells ----------------------------------------------------------------------------------------
+# -- intervals ------------------------------------------------------------------------------------
 
 
 @kernel
@@ -121,19 +121,19 @@ def _lattice(sides: Sides, rows: RowArrays, levels: int) -> Lattice:
         np.zeros((d, tops.max() + 1), np.int64),
     )  # fmt: skip
     for a in range(d):
-        _write_cells(sides, rows, a, firsts[a, : n_values[a]], lattice)
+        _write_intervals(sides, rows, a, firsts[a, : n_values[a]], lattice)
     return lattice
 
 
 @kernel
 def _place(lattice: Lattice, a: int, level: int) -> int:
-    """Where the cells of an attribute at a level begin."""
+    """Return where the intervals of an attribute at a level begin."""
     return lattice.begins[a] + level * lattice.n_values[a]
 
 
 @kernel
 def _values(rows: RowArrays, a: int) -> Ints:
-    """Number the different values of an attribute; a missing one is a value of its own."""
+    """Number the different values of an attribute; a missing one counts as a value."""
     low, high = _same(rows.lo[a]), _same(rows.hi[a])
     keys = np.empty(len(low), np.int64)
     for i in range(len(keys)):
@@ -143,45 +143,45 @@ def _values(rows: RowArrays, a: int) -> Ints:
 
 @kernel
 def _same(numbers: Floats) -> Ints:
-    """Give equal numbers the same whole number."""
-    # Adding zero makes minus zero zero, whose bits are others.
+    """Number the different numbers."""
+    # Adding zero turns minus zero, which has other bits, into zero.
     return by_first((numbers + 0.0).view(np.int64))
 
 
 @kernel
-def _write_cells(sides: Sides, rows: RowArrays, a: int, firsts: Ints, lattice: Lattice) -> None:
-    """Write down the cells of the values of an attribute, given a row with each of them."""
+def _write_intervals(sides: Sides, rows: RowArrays, a: int, firsts: Ints, lattice: Lattice) -> None:
+    """Write the intervals of the values of an attribute, given a row with each of them."""
     attribute, top = sides.attributes[a], lattice.tops[a]
     is_tree = attribute["first_leaf"] >= 0
     for level in range(top + 1):
         edges, lows, highs = _intervals(sides, a, 0 if is_tree or level == 0 else top - level)
         at = _place(lattice, a, level)
-        cells = np.empty(len(firsts), np.int64)
+        numbers = np.empty(len(firsts), np.int64)
         for v in range(len(firsts)):
             low, high = rows.lo[a, firsts[v]], rows.hi[a, firsts[v]]
-            cell = -1
+            interval = -1
             if level == top:
-                cell, low, high = 0, attribute["lowest"], attribute["highest"]
+                interval, low, high = 0, attribute["lowest"], attribute["highest"]
             elif (rows.gaps[firsts[v]] >> a) & 1:
                 low, high = attribute["lowest"], attribute["highest"]
             elif is_tree:
-                cell = _ancestor(sides, a, low, level)
-                low, high = sides.nodes["lo"][cell], sides.nodes["hi"][cell]
+                interval = _ancestor(sides, a, low, level)
+                low, high = sides.nodes["lo"][interval], sides.nodes["hi"][interval]
             elif level == 0:
-                cell = v
+                interval = v
             else:
-                cell = _interval(edges, (low + high) / 2.0)
-                low, high = lows[cell], highs[cell]
-            cells[v], lattice.lo[at + v], lattice.hi[at + v] = cell, low, high
-        numbers = by_first(cells)
-        lattice.n_cells[a, level] = distinct(numbers)
+                interval = _interval(edges, (low + high) / 2.0)
+                low, high = lows[interval], highs[interval]
+            numbers[v], lattice.lo[at + v], lattice.hi[at + v] = interval, low, high
+        numbers = by_first(numbers)
+        lattice.n_intervals[a, level] = distinct(numbers)
         for v in range(len(firsts)):
-            lattice.cells[at + v] = numbers[v]
+            lattice.intervals[at + v] = numbers[v]
 
 
 @kernel
 def _ancestor(sides: Sides, a: int, leaf: float, level: int) -> int:
-    """The node so many levels above a leaf, or the root where the branch is shorter."""
+    """Return the node ``level`` levels above a leaf, or the root where the branch is shorter."""
     node = sides.leaf_node[sides.attributes["first_leaf"][a] + np.int64(leaf)]
     for _ in range(level):
         node = sides.nodes["parent"][node]
@@ -190,7 +190,7 @@ def _ancestor(sides: Sides, a: int, leaf: float, level: int) -> int:
 
 @kernel
 def _intervals(sides: Sides, a: int, halvings: int) -> tuple[Floats, Floats, Floats]:
-    """A range cut in half so often: its edges, and what is published of each interval."""
+    """Halve a range ``halvings`` times; return its edges and the published bounds of intervals."""
     n = 1 << halvings
     lowest, highest = sides.attributes["lowest"][a], sides.attributes["highest"][a]
     width = (highest - lowest) / n
@@ -205,7 +205,7 @@ def _intervals(sides: Sides, a: int, halvings: int) -> tuple[Floats, Floats, Flo
 
 @kernel
 def _interval(edges: Floats, centre: float) -> int:
-    """The interval in which a number lies; the last one has its upper edge, too."""
+    """Return the interval in which a number lies; the last one includes its upper edge."""
     low, high = 0, len(edges) - 2
     while low < high:
         middle = (low + high + 1) // 2
@@ -221,7 +221,7 @@ def _interval(edges: Floats, centre: float) -> int:
 
 @kernel
 def _is_monotone(limits: Limits) -> bool:
-    """Whether two groups that meet the limits do so together: evenness of people may be lost."""
+    """Whether unions of groups that meet the limits meet them: not for entropy and recursive."""
     for j in range(len(limits.diversity)):
         if limits.diversity["entropy"][j] > 0.0 or limits.diversity["c"][j] > 0.0:
             return False
@@ -229,10 +229,10 @@ def _is_monotone(limits: Limits) -> bool:
 
 
 def _order(lattice: Lattice, monotone: bool) -> Ints:
-    """The nodes in the order in which they are looked at, from the bottom up.
+    """Return the nodes in the order in which they are checked, from the bottom up.
 
-    First the attributes one by one, then two of them, and so on, while all others are at the top,
-    where that can tell which nodes fail.
+    If monotone: first single attributes, then two of them, and so on, with all others at the top,
+    since a node fails if a subset of its attributes does.
     """
     nodes = np.arange(int(lattice.strides[0] * (lattice.tops[0] + 1)))
     height, detailed = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
@@ -255,8 +255,8 @@ def _levels(lattice: Lattice, node: int) -> Ints:
 def _lowest(
     limits: Limits, rows: RowArrays, lattice: Lattice, order: Ints, monotone: bool
 ) -> Bools:
-    """The nodes that meet the limits and have none below them that does."""
-    # Whether a node has, at its place or below, one that meets the limits.
+    """Return the nodes that meet the limits and have none below them that does."""
+    # Whether a node, or one below it, meets the limits.
     reached, lowest = np.zeros(len(order), np.bool_), np.zeros(len(order), np.bool_)
     for node in order:
         levels = _levels(lattice, node)
@@ -281,7 +281,7 @@ def _is_above(lattice: Lattice, levels: Ints, node: int, reached: Bools) -> bool
 
 @kernel
 def _may_hold(lattice: Lattice, levels: Ints, node: int, reached: Bools) -> bool:
-    """Whether the limits are met with any one attribute put to the top."""
+    """Whether the limits are met with each single attribute raised to the top."""
     for a in range(len(levels)):
         climb = lattice.tops[a] - levels[a]
         if climb > 0 and not reached[node + climb * lattice.strides[a]]:
@@ -291,25 +291,25 @@ def _may_hold(lattice: Lattice, levels: Ints, node: int, reached: Bools) -> bool
 
 @kernel
 def _groups(lattice: Lattice, levels: Ints) -> Ints:
-    """Number the rows with equal cells, in the order of the first row of each."""
+    """Return the group of each row: rows with equal intervals, numbered by their first row."""
     keys, n_keys = np.zeros(lattice.values.shape[1], np.int64), 1
     for a in range(len(levels)):
-        n_cells = lattice.n_cells[a, levels[a]]
-        if n_cells == 1:
+        n_intervals = lattice.n_intervals[a, levels[a]]
+        if n_intervals == 1:
             continue
-        if n_keys > LARGEST // n_cells:
+        if n_keys > LARGEST // n_intervals:
             keys = by_first(keys)
             n_keys = distinct(keys)
-        n_keys *= n_cells
+        n_keys *= n_intervals
         at = _place(lattice, a, levels[a])
         for i in range(len(keys)):
-            keys[i] = keys[i] * n_cells + lattice.cells[at + lattice.values[a, i]]
+            keys[i] = keys[i] * n_intervals + lattice.intervals[at + lattice.values[a, i]]
     return by_first(keys)
 
 
 @kernel
 def _holds(limits: Limits, rows: RowArrays, lattice: Lattice, levels: Ints) -> bool:
-    """Whether all rows with equal cells may leave as a group."""
+    """Whether every group of rows with equal intervals meets the limits."""
     groups = _groups(lattice, levels)
     fewest = needed(limits)
     counts = tally(groups)
@@ -330,7 +330,7 @@ def _holds(limits: Limits, rows: RowArrays, lattice: Lattice, levels: Ints) -> b
 
 @kernel
 def _best(sides: Sides, rows: RowArrays, lattice: Lattice, lowest: Bools) -> int:
-    """The node that loses least, of equal ones the first; the highest if there is none."""
+    """Return the node that loses least, of equal ones the first; the highest if there is none."""
     best, least = len(lowest) - 1, np.inf
     for node in range(len(lowest)):
         if lowest[node]:
@@ -342,7 +342,7 @@ def _best(sides: Sides, rows: RowArrays, lattice: Lattice, lowest: Bools) -> int
 
 @kernel
 def _loss(sides: Sides, rows: RowArrays, lattice: Lattice, levels: Ints) -> float:
-    """What all rows lose together."""
+    """Return the sum of the losses of all rows."""
     lo, hi = np.empty(len(levels)), np.empty(len(levels))
     loss = 0.0
     for i in range(len(rows.gaps)):
@@ -353,7 +353,7 @@ def _loss(sides: Sides, rows: RowArrays, lattice: Lattice, levels: Ints) -> floa
 
 @kernel
 def _write_box(lattice: Lattice, levels: Ints, i: int, lo: Floats, hi: Floats) -> None:
-    """Write the cells of a row as a box."""
+    """Write the intervals of a row as a box."""
     for a in range(len(levels)):
         at = _place(lattice, a, levels[a]) + lattice.values[a, i]
         lo[a], hi[a] = lattice.lo[at], lattice.hi[at]

@@ -1,4 +1,4 @@
-"""How much more frequent a value may be in a group than in its window (thesis, §4.2)."""
+"""Beta-likeness and disclosure: bounds on the frequency of values in a group (thesis, §4.2)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from shoal.engine.kernels.emd import Trees, node_sums
 
 __all__ = ["SLACK", "like", "like_in_ranges", "like_in_tree", "numbers_of", "undisclosed"]
 
-#: A tie must not fail by the last bit of a product.
+#: A tie must not fail because of rounding.
 SLACK = 1e-12
-#: Two numbers are no nearer to each other than this share of both, however they were rounded.
+#: The relative rounding error that is allowed in a difference of two numbers.
 TIE = 1e-15
 #: All bits but the sign.
 MAGNITUDE = 0x7FFFFFFFFFFFFFFF
@@ -22,7 +22,7 @@ MAGNITUDE = 0x7FFFFFFFFFFFFFFF
 
 @kernel
 def most_of(beta: float, enhanced: bool, of: int, n_all: int) -> float:
-    """The largest share that a value may have, ``of`` whose ``n_all`` rows have it (Eq. 4.1)."""
+    """Return the largest share of a value that ``of`` of ``n_all`` rows have (Eq. 4.1)."""
     gain = beta
     if enhanced and -math.log(of / n_all) < gain:
         gain = -math.log(of / n_all)
@@ -31,7 +31,7 @@ def most_of(beta: float, enhanced: bool, of: int, n_all: int) -> float:
 
 @kernel
 def is_like(count: int, n: int, of: int, n_all: int, beta: float, enhanced: bool) -> bool:
-    """Whether a value, or a set of them, is no more frequent among n rows than it may be."""
+    """Whether a value, or a set of values, is no more frequent among n rows than allowed."""
     if count == 0:
         return True
     return count <= most_of(beta, enhanced, of, n_all) * n * (1.0 + SLACK)
@@ -39,7 +39,7 @@ def is_like(count: int, n: int, of: int, n_all: int, beta: float, enhanced: bool
 
 @kernel
 def like(counts: Ints, n: int, of: Ints, n_all: int, beta: float, enhanced: bool) -> bool:
-    """Whether each value is."""
+    """Whether each value is no more frequent than allowed."""
     for i in range(len(of)):  # noqa: SIM110 - kernels have no generators
         if not is_like(counts[i], n, of[i], n_all, beta, enhanced):
             return False
@@ -51,7 +51,7 @@ def like_in_tree(
     trees: Trees, j: int, values: Ints, counts: Ints, n: int, of: Ints, n_all: int,
     beta: float, level: int,
 ) -> bool:  # fmt: skip
-    """Whether each value and each node from a level down is."""
+    """Whether each value, and each node from a level down, is no more frequent than allowed."""
     first = trees.trees["first_node"][j]
     there, here = node_sums(trees, j, values, of), node_sums(trees, j, values, counts)
     for node in range(len(there)):
@@ -65,7 +65,7 @@ def like_in_tree(
 
 @kernel
 def numbers_of(codes: Ints) -> Floats:
-    """The numbers behind codes that are ordered as they are."""
+    """Return the numbers of order-preserving codes."""
     bits = np.empty(len(codes), np.int64)
     for i in range(len(codes)):
         bits[i] = codes[i] if codes[i] >= 0 else codes[i] ^ MAGNITUDE
@@ -77,10 +77,10 @@ def like_in_ranges(
     numbers: Floats, counts: Ints, n: int, of: Ints, n_all: int,
     beta: float, epsilon: float, relative: bool,
 ) -> bool:  # fmt: skip
-    """Whether each run of values is that is no longer than epsilon.
+    """Whether each interval of values up to a length of epsilon is no more frequent than allowed.
 
-    A value that no row has only adds to what is allowed: runs between values that rows have are
-    enough.
+    A value that no row of the group has only raises the bound: intervals between values that rows
+    have are enough.
     """
     for a in range(len(of)):
         if counts[a] == 0:
@@ -100,7 +100,7 @@ def like_in_ranges(
 
 @kernel
 def undisclosed(counts: Ints, n: int, of: Ints, n_all: int, delta: float) -> bool:
-    """Whether each value is there, and neither much more nor much less frequent."""
+    """Whether each value occurs, and |ln(q / p)| is below delta."""
     most = math.exp(delta) * (1.0 - SLACK)
     for i in range(len(of)):
         here, there = counts[i] * n_all, of[i] * n

@@ -1,7 +1,7 @@
-"""Rows in places: each place is a chain of held rows, in the order in which they joined it.
+"""Linked lists of held rows, one for each place (a cluster or a leaf), in the order of joining.
 
 A place is a record with its ``n_rows`` and the positions of its ``first`` and its ``last`` row; the
-chain goes by the ``following`` of the rows (see `shoal.engine.kernels.held`).
+links are the ``following`` of the rows (see `shoal.engine.kernels.held`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["append", "members"]
 
 @inlined
 def members(rows: Records, places: Records, place: int) -> Ints:
-    """The positions of the rows of a place."""
+    """Return the positions of the rows of a place."""
     following = rows["following"]
     positions = np.empty(places["n_rows"][place], np.int64)
     position = places["first"][place]
@@ -29,7 +29,7 @@ def members(rows: Records, places: Records, place: int) -> Ints:
 
 @inlined
 def append(rows: Records, places: Records, position: int, place: int) -> None:
-    """Put a row at the end of a place."""
+    """Append a row to a place."""
     rows["cluster"][wrap(position, len(rows))] = place
     rows["following"][wrap(position, len(rows))] = -1
     if places["n_rows"][place] == 0:

@@ -1,7 +1,7 @@
-"""Whether a group keeps what is measured against a window: t-closeness, beta-likeness, disclosure.
+"""Check the criteria that are measured against a window: t-closeness, beta-likeness, disclosure.
 
-All forms are met by the window itself, and a union of groups that meet one meets it too (thesis,
-§3.6 and Lemma 4.1): so merging always gets there.
+The window itself meets all of them, and a union of groups that meet one meets it too (thesis, §3.6
+and Lemma 4.1): so merging always succeeds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shoal.engine.kernels.window_counts import WindowCounts, counted
 
 __all__ = ["MEASURE", "Measures", "all_measured", "emd_of", "keeps"]
 
-#: What is asked. The kinds are those of `shoal.spec.criteria`, closeness in its two forms.
+#: The kinds of criteria: those of `shoal.spec.criteria`, closeness in its two forms.
 ORDERED, TREE, BASIC, ENHANCED, SEMANTIC, RANGES, DISCLOSURE = range(7)
 #: One entry for each criterion and sensitive attribute: ``bound`` is t, beta or delta.
 MEASURE = np.dtype(
@@ -41,7 +41,7 @@ MEASURE = np.dtype(
 
 
 class Measures(NamedTuple):
-    """What is asked of sensitive values, and their hierarchies."""
+    """The measured criteria, and the hierarchies of the sensitive attributes."""
 
     asked: Records
     trees: Trees
@@ -59,7 +59,7 @@ def _emd(
 
 @kernel
 def emd_of(measures: Measures, window: WindowCounts, i: int, sensitive: Ints) -> float:
-    """How far some rows are from the window, for the i-th measure, which must be a closeness."""
+    """Return the distance of some rows from the window, for the i-th measure, a closeness."""
     j = measures.asked["attribute"][i]
     counts = counted(window, j, sensitive)
     if len(counts) == 0:
@@ -71,7 +71,7 @@ def emd_of(measures: Measures, window: WindowCounts, i: int, sensitive: Ints) ->
 
 @kernel
 def keeps(measures: Measures, window: WindowCounts, i: int, counts: Ints, n: int) -> bool:
-    """Whether n rows, given how often they have each value of the window, keep the i-th measure."""
+    """Whether n rows with these counts of each value of the window meet the i-th measure."""
     asked = measures.asked[i]
     kind, j, bound = asked["kind"], asked["attribute"], asked["bound"]
     values, of = window.values[j, : window.n[j]], window.counts[j, : window.n[j]]
@@ -93,7 +93,7 @@ def keeps(measures: Measures, window: WindowCounts, i: int, counts: Ints, n: int
 
 @kernel
 def all_measured(measures: Measures, window: WindowCounts, sensitive: Ints) -> bool:
-    """Whether rows, given their sensitive codes, keep all measures."""
+    """Whether rows with these sensitive codes meet all measures."""
     before, counts = -1, np.empty(0, np.int64)
     for i in range(len(measures.asked)):
         j = measures.asked["attribute"][i]

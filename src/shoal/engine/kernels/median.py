@@ -1,7 +1,7 @@
-"""Rows cut at medians, again and again, as long as both halves may leave: Mondrian's partition.
+"""Mondrian: rows are cut at medians recursively, as long as both halves may leave.
 
 Strict and multidimensional (LeFevre, DeWitt, Ramakrishnan, 2006): equal values stay on one side of
-a cut. What a half must keep is what the limits say, so that one kernel serves every promise.
+a cut. Halves are checked by the limits of the policy, so that one kernel serves every criterion.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ __all__ = ["median_parts"]
 
 @kernel
 def median_parts(sides: Sides, limits: Limits, rows: RowArrays) -> Parts:
-    """Cut rows at medians until no half could leave; parts from left to right.
+    """Cut rows at medians as long as both halves may leave; return parts from left to right.
 
     Rows that may not leave even together are one part, unless parts of them may.
     """
     n = len(rows.subjects)
     order, ranks = np.arange(n), _ranks(rows)
     starts = np.zeros(n + 1, np.int64)
-    # Left halves are cut first. So the parts before `begin` are done, and all that is to be known
-    # of the others is where each ends, the leftmost last.
+    # Left halves are cut first. So the parts before `begin` are done, and the stack needs only the
+    # ends of the others, the leftmost last.
     ends, depth = np.empty(n + 1, np.int64), 1
     ends[0] = n
     n_parts, begin = 0, 0
@@ -49,9 +49,9 @@ def median_parts(sides: Sides, limits: Limits, rows: RowArrays) -> Parts:
 
 @kernel
 def _ranks(rows: RowArrays) -> Ints:
-    """The centres of rows, by attribute, as whole numbers in the same order: equal ones are equal.
+    """Return the rank of the centre of each row, by attribute; equal centres have equal ranks.
 
-    A missing value that stands for any other lies in the middle.
+    A missing value that stands for any value lies in the middle.
     """
     ranks = np.empty(rows.lo.shape, np.int64)
     for d in range(len(ranks)):
@@ -67,7 +67,7 @@ def _ranks(rows: RowArrays) -> Ints:
 
 @kernel
 def _cut(sides: Sides, limits: Limits, rows: RowArrays, ranks: Ints, members: Ints) -> int:
-    """Put the left half of some rows before the right one; how many are left, 0 if none may be."""
+    """Move the left half of some rows before the right one; return its size, 0: no cut is valid."""
     fewest = needed(limits)
     if len(members) < 2 * fewest:
         return 0
@@ -94,7 +94,7 @@ def _cut(sides: Sides, limits: Limits, rows: RowArrays, ranks: Ints, members: In
 
 @kernel
 def _side_losses(sides: Sides, rows: RowArrays, members: Ints) -> Floats:
-    """What each side of the box of some rows loses."""
+    """Return the loss of each side of the box of some rows."""
     lo, hi = hull(sides, rows.lo, rows.hi, members)
     losses = np.empty(len(lo))
     # An empty side loses nothing.
@@ -108,7 +108,7 @@ def _side_losses(sides: Sides, rows: RowArrays, members: Ints) -> Floats:
 
 @kernel
 def _largest(losses: Floats) -> int:
-    """The place of the largest number; of equal ones the first."""
+    """Return the index of the largest number; of equal ones the first."""
     best = 0
     for d in range(1, len(losses)):
         if losses[d] > losses[best]:
@@ -118,10 +118,9 @@ def _largest(losses: Floats) -> int:
 
 @kernel
 def _last_on_the_left(places: Ints) -> int:
-    """The median, if there is anything above it, else the place before it; -1 if all are equal.
+    """Return the median, or the place before it if nothing is above it; -1 if all are equal.
 
-    The median of n places in order is the one at (n - 1) // 2, found by halving the interval in
-    which it lies.
+    The median of n sorted places is the one at (n - 1) // 2, found by bisection.
     """
     low, high = places[0], places[0]
     for place in places:
@@ -144,7 +143,7 @@ def _last_on_the_left(places: Ints) -> int:
 
 @kernel
 def _sorted_out(members: Ints, places: Ints, last: int) -> tuple[Ints, int]:
-    """Rows with those up to a place first, both kinds in their order; how many these are."""
+    """Return the rows, those up to a place first (stably), and how many these are."""
     n_left = 0
     for place in places:
         n_left += place <= last

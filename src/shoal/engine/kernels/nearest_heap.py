@@ -1,4 +1,4 @@
-"""The nearest of many: a bounded heap of rows, the farthest on top."""
+"""A bounded heap of the nearest rows, the farthest of them on top."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["keep_nearest"]
 
 @kernel
 def _farther(distance: Floats, a: int, b: int) -> bool:
-    """Whether row a is farther than row b; at the same distance the later row is."""
+    """Whether row a is farther than row b; at equal distance the later row is."""
     return distance[a] > distance[b] or (distance[a] == distance[b] and a > b)
 
 
 @kernel
 def keep_nearest(heap: Ints, n: int, most: int, distance: Floats, row: int) -> int:
-    """Offer a row to a heap of n rows that keeps the ``most`` nearest; give its new length."""
+    """Offer a row to a heap of n rows that keeps the ``most`` nearest; return its new length."""
     if n < most:
         i = n
         while i > 0 and _farther(distance, row, heap[(i - 1) // 2]):

@@ -1,8 +1,8 @@
-"""The group around a row: it and its nearest rows of other subjects, as few as the promise needs.
+"""The group around a row: the row and its nearest rows of other subjects, as few as possible.
 
-Where only k is asked, a group has exactly k rows of k subjects; else a group that doesn't meet the
-limits takes in the next nearest rows until it does. It grows by an eighth at a time, so that all
-looks together cost as much as a few looks at the largest group.
+Where only k is promised, a group has exactly k rows of k subjects. Otherwise a group that doesn't
+meet the limits takes in the next nearest rows until it does. It grows by an eighth at a time, so
+that all checks together cost as much as a few checks of the largest group.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from shoal.engine.kernels.predicate import (
 
 __all__ = ["group_around", "none"]
 
-#: A group that doesn't meet the limits grows by one row in so many.
+#: A group that doesn't meet the limits grows by this fraction (1 / GROWTH).
 GROWTH = 8
 
 
 @kernel
 def none() -> Ints:
-    """No rows."""
+    """Return an empty array of rows."""
     return np.empty(0, np.int64)
 
 
@@ -40,12 +40,12 @@ def none() -> Ints:
 def _nearest(
     columns: HeldColumns, slot: int, distance: Floats, apart: Floats, radius: float, most: int
 ) -> Ints:
-    """The nearest rows of other subjects, nearest first; at the same distance the earlier one."""
+    """Return the nearest rows of other subjects, nearest first; at equal distance the earlier."""
     slots, subject = columns.slots, columns.slots["subject"][slot]
     heap = np.empty(most, np.int64)
     n, limit = 0, np.inf
     for c in range(columns.marks["n"][0]):
-        # Most rows are too far, so that is told first.
+        # Most rows are too far, so that is checked first.
         if distance[c] > limit or apart[c] > radius:
             continue
         if slots["position"][c] < 0 or slots["subject"][c] == subject:
@@ -62,7 +62,7 @@ def _nearest(
 
 @kernel
 def _first_of_each(columns: HeldColumns, near: Ints) -> Ints:
-    """Only the first row of each subject."""
+    """Return only the first row of each subject."""
     number = by_first(picked(columns.slots["subject"], near))
     first = np.empty(len(near), np.int64)
     n = 0
@@ -75,7 +75,7 @@ def _first_of_each(columns: HeldColumns, near: Ints) -> Ints:
 
 @kernel
 def _members(columns: HeldColumns, slot: int, near: Ints, n: int) -> Ints:
-    """The positions of a row and n - 1 near ones, in order."""
+    """Return the positions of a row and of n - 1 near rows, in order."""
     positions = np.empty(n, np.int64)
     positions[0] = columns.slots["position"][slot]
     for i in range(n - 1):
@@ -93,11 +93,11 @@ def group_around(
     apart: Floats,
     radius: float,
 ) -> Ints:
-    """The positions of a group around the row in a slot, in order; none if there is no group.
+    """Return the positions of a group around the row in a slot, in order; none if there is none.
 
-    Rows that are farther ``apart`` than a radius aren't looked at. Where one more row can break
-    what is asked, that all rows together don't meet the limits tells nothing of fewer: the group
-    grows through them all.
+    Rows that are farther ``apart`` than ``radius`` aren't considered. Where one more row can break
+    a criterion, fewer rows may meet the limits although all together don't: then every size is
+    tried as the group grows.
     """
     fewest, judged = needed(limits), any_diversity(limits) or any_measured(limits)
     n, tried, most = fewest, 0, fewest - 1
@@ -119,8 +119,8 @@ def group_around(
             tried = n
             n += max(1, n // GROWTH)
             if not is_all and not breakable(limits):
-                # More rows never hurt: if all together aren't diverse, no part of them is. So look
-                # at all of them at once, and then go on growing.
+                # More rows never hurt here: if all together aren't diverse, no part of them is. So
+                # check all of them at once, and then continue growing.
                 is_all = True
                 rows = _nearest(columns, slot, distance, apart, radius, columns.marks["n"][0])
                 near = _first_of_each(columns, rows)

@@ -1,7 +1,7 @@
 """Partitions: the held rows by which of their values are missing.
 
-Rows of one partition have values in the same attributes. How far partitions are apart is told by
-their sets of attributes alone (Jaccard), how far rows are from each other by their values.
+Rows of one partition have values in the same attributes. The distance of two partitions depends on
+their sets of attributes alone (Jaccard), the distance of two rows on their values.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ __all__ = ["Partitions", "attribute_distance", "partitions", "spread", "united"]
 
 
 class Partitions(NamedTuple):
-    """The partition of each slot (-1: a hole); of each partition, in order of its oldest row: how
-    far it is from that of a certain row, and how many rows it has.
+    """The partition of each slot (-1: a hole), and the distance and row count of each partition.
+
+    Partitions are in the order of their oldest rows; distances are from the partition of one row.
     """
 
     of: Ints
@@ -30,7 +31,7 @@ class Partitions(NamedTuple):
 
 @kernel
 def _count(bits: int) -> int:
-    """How many bits are set."""
+    """Return the number of bits that are set."""
     n = 0
     while bits > 0:
         bits &= bits - 1
@@ -40,7 +41,7 @@ def _count(bits: int) -> int:
 
 @kernel
 def attribute_distance(n_quasi: int, gaps: int, other: int) -> float:
-    """One minus the share of common attributes among those that either has (Jaccard)."""
+    """Return one minus the share of common attributes among those that either has (Jaccard)."""
     either = n_quasi - _count(gaps & other)
     if either == 0:
         return 0.0
@@ -49,7 +50,7 @@ def attribute_distance(n_quasi: int, gaps: int, other: int) -> float:
 
 @kernel
 def partitions(columns: HeldColumns, slot: int) -> Partitions:
-    """The partitions of all held rows, as seen from the row in a slot."""
+    """Return the partitions of all held rows, with distances from that of the row in a slot."""
     slots, n, d = columns.slots, columns.marks["n"][0], len(columns.lo)
     keys = np.empty(n, np.int64)
     n_held = 0
@@ -75,7 +76,7 @@ def partitions(columns: HeldColumns, slot: int) -> Partitions:
 
 @kernel
 def spread(found: Partitions) -> Floats:
-    """How far the partition of each slot is; a hole is out of reach."""
+    """Return the distance of the partition of each slot; infinity for a hole."""
     apart = np.empty(len(found.of))
     for c in range(len(apart)):
         apart[c] = found.apart[found.of[c]] if found.of[c] >= 0 else np.inf
@@ -84,7 +85,7 @@ def spread(found: Partitions) -> Floats:
 
 @kernel
 def united(columns: HeldColumns, found: Partitions, chosen: Bools) -> Ints:
-    """The positions of all rows of some partitions, in order."""
+    """Return the positions of all rows of some partitions, in order."""
     positions = np.empty(len(found.of), np.int64)
     n = 0
     for c in range(len(found.of)):

@@ -1,7 +1,7 @@
-"""Rows cut into parts: which rows may leave as one group, and what becomes of a part that may not.
+"""Rows cut into parts: the candidates for groups, and the repair of parts that break the promise.
 
-A part that doesn't keep the promise is merged with its nearest one until it does (thesis, §3.6 and
-§4.3.4): what is measured against a window only gets better by that.
+A part that breaks the promise is merged with its nearest one until it doesn't (thesis, §3.6 and
+§4.3.4); merging never makes a measured criterion worse.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from shoal.engine.kernels.predicate import Limits, meets
 
 __all__ = ["Parts", "in_parts", "may_leave", "parts_of", "repaired"]
 
-#: A part looks for its nearest one among so many before and behind it, so that the time for a table
-#: grows with its rows and not with their square.
+#: The nearest part is searched among this many parts before and after, so that the time for a table
+#: grows linearly with its rows.
 NEAR = 64
-#: A part of so many rows is looked at again only when it has grown by one row in so many.
+#: A part of at least MANY rows is checked again only when it has grown by 1 / GROWTH.
 MANY, GROWTH = 1024, 16
 
 
 class Parts(NamedTuple):
-    """The rows of each part, part after part, and where each begins (and the end); their boxes.
+    """The rows of all parts, part after part; where each begins (and the end); and their boxes.
 
-    Parts next to each other in this order should be near each other.
+    Parts that are adjacent in this order should be near each other.
     """
 
     rows: Ints
@@ -40,7 +40,7 @@ class Parts(NamedTuple):
 
 @kernel
 def in_parts(part: Ints, n_parts: int) -> tuple[Ints, Ints]:
-    """Rows sorted by the number of their part, and where each part begins (and the end)."""
+    """Return the rows sorted by part, and where each part begins (and the end)."""
     starts = np.zeros(n_parts + 1, np.int64)
     for p in part:
         starts[p + 1] += 1
@@ -56,7 +56,7 @@ def in_parts(part: Ints, n_parts: int) -> tuple[Ints, Ints]:
 
 @kernel
 def parts_of(sides: Sides, rows: RowArrays, order: Ints, starts: Ints) -> Parts:
-    """Parts with the boxes of their rows."""
+    """Return parts with the boxes of their rows."""
     n, d = len(starts) - 1, len(rows.lo)
     lo, hi = np.full((n, d), np.inf), np.full((n, d), -np.inf)
     for p in range(n):
@@ -69,7 +69,7 @@ def parts_of(sides: Sides, rows: RowArrays, order: Ints, starts: Ints) -> Parts:
 
 
 class _Chain(NamedTuple):
-    """Parts in a row: the one before and the one behind each, and the rows of each as a list."""
+    """A linked list of parts, and the rows of each part as a linked list."""
 
     before: Ints
     behind: Ints
@@ -104,13 +104,13 @@ def _members(chain: _Chain, p: int) -> Ints:
 
 @kernel
 def may_leave(limits: Limits, rows: RowArrays, members: Ints) -> bool:
-    """Whether some rows may be one group."""
+    """Whether some rows may be published as one group."""
     return meets(limits, picked(rows.subjects, members), picked_rows(rows.sensitive, members))
 
 
 @kernel
 def _added_loss(sides: Sides, lo: Floats, hi: Floats, p: int, q: int) -> float:
-    """How much more part p loses together with part q."""
+    """Return how much more part p loses together with part q."""
     low, high = lo[p].copy(), hi[p].copy()
     before = box_loss(sides, low, high)
     join(sides, low, high, lo[q], hi[q])
@@ -119,7 +119,7 @@ def _added_loss(sides: Sides, lo: Floats, hi: Floats, p: int, q: int) -> float:
 
 @kernel
 def _nearest(sides: Sides, chain: _Chain, lo: Floats, hi: Floats, p: int, barred: Bools) -> int:
-    """The part with which p loses least, among those near it in the row; -1: there is no other."""
+    """Return the part with which p loses least, among those near it in the list, or -1."""
     n, best, least = len(chain.before), -1, np.inf
     left, right = chain.before[p], chain.behind[p]
     for _ in range(NEAR):
@@ -138,7 +138,7 @@ def _nearest(sides: Sides, chain: _Chain, lo: Floats, hi: Floats, p: int, barred
 
 @kernel
 def _merge(sides: Sides, chain: _Chain, lo: Floats, hi: Floats, p: int, q: int) -> None:
-    """Part p takes in part q, which is no more."""
+    """Merge part q into part p."""
     join(sides, lo[p], hi[p], lo[q], hi[q])
     chain.following[chain.last_row[p]] = chain.first_row[q]
     chain.last_row[p] = chain.last_row[q]
@@ -155,7 +155,7 @@ def _grow(
     sides: Sides, limits: Limits, rows: RowArrays, chain: _Chain, lo: Floats, hi: Floats, p: int,
     barred: Bools,
 ) -> bool:  # fmt: skip
-    """Merge a part with its nearest one until it may leave; whether it may."""
+    """Merge a part with its nearest one until it may leave; return whether it may."""
     enough = 0
     while True:
         q = _nearest(sides, chain, lo, hi, p, barred)
@@ -172,10 +172,10 @@ def _grow(
 
 @kernel
 def repaired(sides: Sides, limits: Limits, rows: RowArrays, parts: Parts) -> tuple[Parts, Ints]:
-    """The parts that may leave, and the rows that are in none of them.
+    """Return the parts that may leave, and the rows that are in none of them.
 
-    A part that may not is merged with its nearest one until it may. Where all rows together may
-    not leave either, that could go on until nothing is left: then those that may are let alone.
+    A part that may not is merged with its nearest one until it may. Where not even all rows
+    together may leave, merging could use up every part: then parts that may leave aren't merged.
     """
     chain = _chained(parts)
     lo, hi = parts.lo.copy(), parts.hi.copy()
@@ -196,7 +196,7 @@ def repaired(sides: Sides, limits: Limits, rows: RowArrays, parts: Parts) -> tup
 
 @kernel
 def _gathered(chain: _Chain, lo: Floats, hi: Floats, fails: Bools) -> tuple[Parts, Ints]:
-    """The parts that don't fail, and the rows of the others."""
+    """Return the parts that don't fail, and the rows of the others."""
     n = len(chain.n_rows)
     order = np.empty(len(chain.following), np.int64)
     starts = np.zeros(n + 1, np.int64)
@@ -208,7 +208,7 @@ def _gathered(chain: _Chain, lo: Floats, hi: Floats, fails: Bools) -> tuple[Part
         members = _members(chain, p)
         if fails[p]:
             n_lost += len(members)
-            # Rows that may not leave are put behind all others.
+            # Rows that may not leave are put after all others.
             for i in range(len(members)):
                 order[len(order) - n_lost + i] = members[i]
             continue

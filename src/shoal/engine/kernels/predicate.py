@@ -1,6 +1,6 @@
 """The privacy predicate: whether a set of rows may be published as one group.
 
-There is one, and every algorithm asks it. (The audit has its own, written apart from this one.)
+Every algorithm uses this one. (The audit has its own, written independently.)
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ __all__ = [
 ]
 
 
-#: One entry for each sensitive attribute. ``diverse`` is the l of every form of l-diversity (1: not
-#: asked), ``entropy`` the l of the entropy form (0: not asked), ``c`` and ``l`` those of the
-#: recursive form (c = 0: not asked).
+#: One entry for each sensitive attribute. ``diverse`` is the l of every form of l-diversity (1:
+#: none), ``entropy`` the l of the entropy form (0: none), ``c`` and ``l`` those of the recursive
+#: form (c = 0: none).
 DIVERSITY = np.dtype([("diverse", "i8"), ("entropy", "f8"), ("c", "f8"), ("l", "i8")])
 
 
 class Limits(NamedTuple):
-    """What a policy asks of a group, as numbers, and the window that it is measured against.
+    """What a policy requires of a group, as numbers, and the window that it is measured against.
 
-    The window is part of the state of a run: who runs a kernel hands it in with the limits.
+    The window is part of the state of a run: the caller of a kernel puts it into the limits.
     """
 
     k: int
@@ -49,7 +49,7 @@ class Limits(NamedTuple):
 
 @kernel
 def any_diversity(limits: Limits) -> bool:
-    """Whether any form of l-diversity is asked."""
+    """Whether any form of l-diversity is required."""
     for j in range(len(limits.diversity)):
         asked = limits.diversity[j]
         if asked["diverse"] > 1 or asked["entropy"] > 0.0 or asked["c"] > 0.0:
@@ -59,13 +59,13 @@ def any_diversity(limits: Limits) -> bool:
 
 @kernel
 def any_measured(limits: Limits) -> bool:
-    """Whether anything is measured against a window."""
+    """Whether any criterion is measured against a window."""
     return len(limits.measures.asked) > 0
 
 
 @kernel
 def breakable(limits: Limits) -> bool:
-    """Whether one more row can break what is asked: evenness can be lost, variety can't."""
+    """Whether one more row can break a criterion: a group can get less even, never less varied."""
     if any_measured(limits):
         return True
     for j in range(len(limits.diversity)):
@@ -76,7 +76,7 @@ def breakable(limits: Limits) -> bool:
 
 @kernel
 def needed(limits: Limits) -> int:
-    """The fewest subjects with which a group can meet the limits."""
+    """Return the fewest subjects with which a group can meet the limits."""
     most = limits.k
     for j in range(len(limits.diversity)):
         if limits.diversity["diverse"][j] > most:
@@ -86,13 +86,13 @@ def needed(limits: Limits) -> int:
 
 @kernel
 def count_subjects(subjects: Ints) -> int:
-    """How many different subjects there are."""
+    """Return the number of different subjects."""
     return distinct(by_first(subjects))
 
 
 @kernel
 def _pairs(subject: Ints, value: Ints) -> tuple[Ints, Ints]:
-    """The distinct (subject, value) pairs: where each subject's begin, and their values.
+    """Return the distinct (subject, value) pairs: where each subject's begin, and their values.
 
     Subjects and values are numbers given by `by_first`; the values of a subject come in the order
     in which they first appeared with it.
@@ -129,7 +129,7 @@ def _pairs(subject: Ints, value: Ints) -> tuple[Ints, Ints]:
 def match(subject: Ints, value: Ints, enough: int) -> Ints:
     """Pair different subjects with different values that they have, as many as possible.
 
-    Gives the subject paired with each value, or -1. Stops when ``enough`` pairs are found.
+    Return the subject paired with each value, or -1. Stop when ``enough`` pairs are found.
     Augmenting paths (Kuhn), depth first, without recursion.
     """
     start, values = _pairs(subject, value)
@@ -168,7 +168,7 @@ def match(subject: Ints, value: Ints, enough: int) -> Ints:
 
 @kernel
 def _even_enough(counts: Ints, entropy: float, c: float, l: int) -> bool:  # noqa: E741
-    """Whether counts of values meet the entropy form and the recursive form, where asked."""
+    """Whether counts of values meet the entropy form and the recursive form, if required."""
     total = 0
     for count in counts:
         total += count
@@ -201,7 +201,7 @@ def _even_enough(counts: Ints, entropy: float, c: float, l: int) -> bool:  # noq
 
 @kernel
 def _varied(limits: Limits, j: int, subject: Ints, value: Ints) -> bool:
-    """Whether there are as many people as asked, each with another value."""
+    """Whether there are enough people, each with a different value."""
     enough = limits.diversity["diverse"][j]
     if enough <= 1:
         return True
@@ -214,9 +214,9 @@ def _varied(limits: Limits, j: int, subject: Ints, value: Ints) -> bool:
 
 @kernel
 def varied(limits: Limits, subjects: Ints, sensitive: Ints) -> bool:
-    """Whether rows have the variety that every form of diversity asks, even or not.
+    """Whether rows have the different values that every form of diversity requires.
 
-    Where all rows together haven't, no part of them has.
+    If all rows together don't, no part of them does.
     """
     subject = by_first(subjects)
     for j in range(sensitive.shape[1]):

@@ -1,9 +1,8 @@
-"""The direction in which points are spread most: the first eigenvector of their covariance.
+"""The direction of the largest spread of points: the first eigenvector of their covariance.
 
-The covariance matrix is squared again and again. Each time the largest eigenvalue outgrows the
-others, until nothing but its eigenvector is left in every column. There is no first guess that
-could be the wrong one, and no library whose sums differ from machine to machine: a run decides
-alike, compiled or not, to the last bit.
+The covariance matrix is squared repeatedly, until every column is a multiple of the eigenvector
+with the largest eigenvalue. This needs no initial guess, and no library whose sums differ between
+machines: a run makes the same decisions, compiled or not, to the last bit.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from shoal.engine.kernels.arrays import Floats, Ints
 
 __all__ = ["SQUARINGS", "principal_direction", "scatter"]
 
-#: The matrix to the power of 4096: what has an eigenvalue smaller by 1 % is gone by then, and what
-#: has one smaller by 0.1 % is a sixtieth of what it was.
+#: The matrix to the power of 4096: a component with an eigenvalue smaller by 1 % has vanished by
+#: then, and one smaller by 0.1 % is a sixtieth of what it was.
 SQUARINGS = 12
 
 
 @kernel
 def scatter(points: Floats, members: Ints, centre: Floats) -> Floats:
-    """The covariance of some points (attributes along the first axis), times their number."""
+    """Return the covariance of some points (attributes along the first axis) times their number."""
     d = len(centre)
     matrix = np.zeros((d, d))
     for i in members:
@@ -46,7 +45,7 @@ def _trace(matrix: Floats) -> float:
 
 @kernel
 def _shrunk(matrix: Floats) -> Floats:
-    """A matrix divided by its trace, so that its powers neither vanish nor overflow."""
+    """Divide a matrix by its trace, so that its powers neither vanish nor overflow."""
     d, trace = len(matrix), _trace(matrix)
     shrunk = np.empty((d, d))
     for a in range(d):
@@ -57,7 +56,7 @@ def _shrunk(matrix: Floats) -> Floats:
 
 @kernel
 def _squared(matrix: Floats) -> Floats:
-    """A symmetric matrix times itself."""
+    """Return the square of a symmetric matrix."""
     d = len(matrix)
     square = np.empty((d, d))
     for a in range(d):
@@ -72,9 +71,9 @@ def _squared(matrix: Floats) -> Floats:
 
 @kernel
 def principal_direction(matrix: Floats) -> Floats:
-    """The eigenvector of a covariance matrix with the largest eigenvalue, of any length.
+    """Return the eigenvector of a covariance matrix with the largest eigenvalue, of any length.
 
-    Its largest component is positive. Where nothing is spread, all are 0.
+    Its largest component is positive. Where there is no spread, all components are 0.
     """
     d = len(matrix)
     direction = np.zeros(d)

@@ -1,8 +1,7 @@
-"""The latest rows of a stream, held or not: the window that groups are measured against.
+"""The latest rows of a stream, held or not: those of the window that groups are measured against.
 
-A ring of their sensitive codes, so that the oldest can be taken out when a new one comes, and the
-`WindowCounts` of all that are in it. Where nothing is measured the ring has no places, and costs
-nothing.
+A ring of their sensitive codes, so that the oldest can be removed when a new one arrives, and the
+`WindowCounts` of all rows in it. Where nothing is measured the ring is empty and costs nothing.
 """
 
 from __future__ import annotations
@@ -26,8 +25,9 @@ __all__ = ["RecentRows", "add", "empty", "with_room_for"]
 
 
 class RecentRows(NamedTuple):
-    """The sensitive codes of the latest rows, each at its position modulo the length, a power of
-    two; the same as counts; and how many rows are the latest (one entry, 0: nothing is measured).
+    """A ring of the sensitive codes of the latest rows, by position, and their counts.
+
+    ``span`` has one entry: the number of rows in the window (0: nothing is measured).
     """
 
     sensitive: Ints
@@ -36,21 +36,21 @@ class RecentRows(NamedTuple):
 
 
 def empty(n_sensitive: int, span: int) -> RecentRows:
-    """A window of so many rows, none of which has come."""
+    """Return a ring for the latest ``span`` rows, none of which has arrived."""
     return RecentRows(
         np.zeros((0, n_sensitive), np.int64), empty_counts(n_sensitive), np.array([span], np.int64)
     )
 
 
 def with_room_for(recent: RecentRows, upcoming: int, n: int) -> RecentRows:
-    """The same rows with room for n more, given the position that the next one gets.
+    """Return the same rows with room for n more, given the position of the next one.
 
     There is never more room than a window needs, however long the stream is.
     """
     span, places = int(recent.span[0]), len(recent.sensitive)
     wanted = power_of_two(min(span, upcoming + n))
     if span and wanted > places:
-        # No row has left yet: a ring that isn't as long as the window has all of them.
+        # A ring shorter than the window still has all rows: none has left the window.
         ring = np.zeros((wanted, recent.sensitive.shape[1]), np.int64)
         ring[:places] = recent.sensitive
         recent = recent._replace(sensitive=ring)
@@ -63,7 +63,7 @@ def with_room_for(recent: RecentRows, upcoming: int, n: int) -> RecentRows:
 
 @kernel
 def add(recent: RecentRows, position: int, sensitive: Ints) -> None:
-    """A row comes into the window; if that is full, its oldest row leaves."""
+    """Add a row to the window; if that is full, its oldest row leaves."""
     span = recent.span[0]
     if span == 0:
         return

@@ -1,8 +1,8 @@
 """Random numbers whose whole state is an array: ChaCha12 in counter mode.
 
 Which kept group a row reuses and how the rows of a group are shuffled must not be predictable
-from what was published, so the generator is a cryptographic one. Words are 32 bits wide and kept
-in ``int64``, so that plain Python and compiled code overflow nowhere and agree to the last bit.
+from the output, so the generator is a cryptographic one. Words have 32 bits and are stored in
+``int64``, so that nothing overflows and plain Python and compiled code agree to the last bit.
 
 Reference: D. J. Bernstein, "ChaCha, a variant of Salsa20"; RFC 8439 for the block layout.
 """
@@ -26,7 +26,7 @@ COUNTER, NONCE, OUTPUT, NEXT, LENGTH = 8, 10, 12, 28, 29
 
 
 def seeded(seed: bytes, stream: str) -> Ints:
-    """Make the state for a seed; different streams of one seed are independent.
+    """Return the state for a seed; different streams of one seed are independent.
 
     >>> state = seeded(b"7", "split")
     >>> [int(below(state, 6)) for _ in range(5)]
@@ -83,7 +83,7 @@ def block(key: Ints, tail: Ints, rounds: int, out: Ints) -> None:
 
 @kernel
 def word(state: Ints) -> int:
-    """The next 32 random bits."""
+    """Return the next 32 random bits."""
     if state[28] >= 16:
         block(state[:8], state[8:12], 12, state[12:28])
         state[8] = (state[8] + 1) & 0xFFFFFFFF
@@ -97,8 +97,8 @@ def word(state: Ints) -> int:
 
 @kernel
 def below(state: Ints, n: int) -> int:
-    """A whole number from 0 to n - 1, each equally likely (n at most 2**32)."""
-    # Words past the last whole multiple of n are drawn again, else small results are favoured.
+    """Return a whole number from 0 to n - 1, each equally likely (n at most 2**32)."""
+    # Words past the last multiple of n are drawn again, otherwise small results are favoured.
     limit = 0x100000000 - 0x100000000 % n
     value = word(state)
     while value >= limit:
@@ -108,8 +108,8 @@ def below(state: Ints, n: int) -> int:
 
 @kernel
 def uniform(state: Ints) -> float:
-    """A number from 0 to below 1, one of 2**53 that are equally likely and equally far apart."""
-    # As two statements: the words must be drawn in this order, whoever evaluates the formula.
+    """Return a number in [0, 1), one of 2**53 equally likely and equally spaced ones."""
+    # Two statements, since the order in which the words are drawn must be fixed.
     high = word(state) >> 5
     low = word(state) >> 6
     return (high * 67108864 + low) / 9007199254740992.0
@@ -117,7 +117,7 @@ def uniform(state: Ints) -> float:
 
 @kernel
 def shuffle(state: Ints, items: Ints) -> None:
-    """Put the items of an array in random order, in place."""
+    """Shuffle an array in place."""
     for i in range(len(items) - 1, 0, -1):
         j = below(state, i + 1)
         items[i], items[j] = items[j], items[i]

@@ -1,8 +1,8 @@
-"""Where the held rows lie: small boxes of them, so that a search looks into few and skips the rest.
+"""A spatial index of the held rows: small boxes of rows, most of which a search can skip.
 
-Nothing is decided here. Whatever the boxes are, a search finds the same rows as a look at all of
-them would: a box is skipped only if nothing in it can be near enough. So an index isn't part of a
-state, and can be thrown away at any time.
+A search finds the same rows as a scan of all of them would, whatever the boxes are: a box is
+skipped only if nothing in it can be near enough. So an index isn't part of the state, and can be
+discarded at any time.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from shoal.engine.kernels.ring import wrap
 
 __all__ = ["Index", "empty", "is_worth_it", "nearest", "refresh"]
 
-#: With fewer rows, at all or for each person that a group needs, a look at all of them is quicker:
-#: many rows leave with each search then, and the index has to be made anew ever so often.
+#: With fewer rows, in total or for each person that a group needs, a scan is faster: many rows
+#: leave with each search then, and the index would have to be rebuilt often.
 LEAST, LEAST_EACH = 16_384, 2_048
-#: How many rows lie in a box.
+#: The number of rows in a box.
 LEAF = 128
-#: It is made anew when one row in so many has come since.
+#: The index is rebuilt when one row in this many has arrived since.
 FRESH = 4
-#: So many pairs of rows tell which attribute tells most of them apart.
+#: The number of pairs of rows by which the attribute to cut is chosen.
 PAIRS = 32
 
-#: How many rows are in it, and the position of the first row that came later.
+#: The number of rows in the index, and the position of the first later row.
 MARKS = np.dtype([("n", "i8"), ("later", "i8")])
 
 
 class Index(NamedTuple):
-    """Rows box by box, their sides and positions, and the sides of the boxes.
+    """The rows box by box, their sides and positions, and the sides of the boxes.
 
-    Attributes are along the first axis. A box in which a row has no value in some attribute is
-    endless there.
+    Attributes are along the first axis. A box with a row that lacks a value in some attribute is
+    infinite there.
     """
 
     lo: Floats
@@ -52,7 +52,7 @@ class Index(NamedTuple):
 
 
 def empty(n_quasi: int, capacity: int) -> Index:
-    """Room for rows, with nothing in it."""
+    """Return an empty index with room for ``capacity`` rows."""
     n_boxes = -(-capacity // LEAF)
     return Index(
         np.zeros((n_quasi, capacity)),
@@ -64,19 +64,19 @@ def empty(n_quasi: int, capacity: int) -> Index:
     )
 
 
-# -- making it -------------------------------------------------------------------------------------
+# -- building it -----------------------------------------------------------------------------------
 
 
 @kernel
 def is_worth_it(columns: HeldColumns, fewest: int) -> bool:
-    """Whether an index is quicker than a look at all rows, if a group has at least so many."""
+    """Whether an index is faster than a scan, if a group needs at least ``fewest`` people."""
     n = columns.marks["n"][0]
     return n >= LEAST and n >= LEAST_EACH * fewest
 
 
 @kernel
 def refresh(index: Index, sides: Sides, held: Held, columns: HeldColumns) -> None:
-    """Make it anew if too many rows aren't in it."""
+    """Rebuild the index if too many rows aren't in it."""
     n = columns.marks["n"][0]
     if FRESH * (n - _first_later(index, columns)) <= n:
         return
@@ -105,7 +105,7 @@ def refresh(index: Index, sides: Sides, held: Held, columns: HeldColumns) -> Non
 
 @kernel
 def _arrange(sides: Sides, columns: HeldColumns, slots: Ints) -> None:
-    """Put slots in an order in which rows of a box are alike: halves of halves, down to a box."""
+    """Order slots so that the rows of a box are similar: halve recursively, down to a box."""
     begins, ends = np.empty(64, np.int64), np.empty(64, np.int64)
     begins[0], ends[0] = 0, len(slots)
     n_left = 1
@@ -116,7 +116,7 @@ def _arrange(sides: Sides, columns: HeldColumns, slots: Ints) -> None:
         if end - begin <= LEAF:
             continue
         middle = begin + (end - begin + LEAF) // (2 * LEAF) * LEAF
-        d = _telling(sides, columns, slots, begin, end)
+        d = _widest(sides, columns, slots, begin, end)
         for i in range(begin, end):
             keys[i] = columns.lo[d, slots[i]]
         _halve(slots, keys, begin, end, middle)
@@ -126,12 +126,12 @@ def _arrange(sides: Sides, columns: HeldColumns, slots: Ints) -> None:
 
 
 @kernel
-def _telling(sides: Sides, columns: HeldColumns, slots: Ints, begin: int, end: int) -> int:
-    """The attribute in which rows lose most if they are put together in pairs."""
+def _widest(sides: Sides, columns: HeldColumns, slots: Ints, begin: int, end: int) -> int:
+    """Return the attribute in which pairs of rows lose most."""
     n_quasi = len(columns.lo)
     lo, hi = np.full(n_quasi, np.inf), np.full(n_quasi, -np.inf)
     step = (end - begin) // (PAIRS + 1)
-    telling, most = 0, 0.0
+    widest, most = 0, 0.0
     for d in range(n_quasi):
         lost = 0.0
         for i in range(begin, begin + PAIRS * step, step):
@@ -141,13 +141,13 @@ def _telling(sides: Sides, columns: HeldColumns, slots: Ints, begin: int, end: i
             lost += box_loss(sides, lo, hi)
         lo[d], hi[d] = np.inf, -np.inf
         if lost > most:
-            telling, most = d, lost
-    return telling
+            widest, most = d, lost
+    return widest
 
 
 @kernel
 def _halve(slots: Ints, keys: Floats, begin: int, end: int, middle: int) -> None:
-    """Put the smallest keys of a part before its middle (quickselect)."""
+    """Move the smallest keys of a range before its middle (quickselect)."""
     low, high = begin, end - 1
     while low < high:
         pivot = keys[(low + high) // 2]
@@ -175,7 +175,7 @@ def _halve(slots: Ints, keys: Floats, begin: int, end: int, middle: int) -> None
 
 @kernel
 def _first_later(index: Index, columns: HeldColumns) -> int:
-    """The first slot with only rows behind it that came after the index was made."""
+    """Return the first slot from which on all rows arrived after the index was built."""
     first = columns.marks["n"][0]
     while first > 0:
         position = columns.slots["position"][first - 1]
@@ -189,9 +189,9 @@ def _first_later(index: Index, columns: HeldColumns) -> int:
 def nearest(
     index: Index, sides: Sides, held: Held, columns: HeldColumns, slot: int, most: int
 ) -> tuple[Ints, Floats]:
-    """The slots, in order, of the nearest rows of other subjects, and how far they are.
+    """Return the slots, in order, of the nearest rows of other subjects, and their distances.
 
-    At the same distance the earlier row is nearer. It must have been made of these rows.
+    At equal distance the earlier row is nearer. The index must have been built of these rows.
     """
     n, n_quasi = columns.marks["n"][0], len(columns.lo)
     subject = columns.slots["subject"][slot]
@@ -200,7 +200,7 @@ def nearest(
         lo[d], hi[d] = columns.lo[d, slot], columns.hi[d, slot]
     distance, heap = np.empty(n), np.empty(most, np.int64)
     n_found, limit = 0, np.inf
-    # What came later lies side by side.
+    # Rows that aren't in the index are the last slots.
     first = _first_later(index, columns)
     later, wide = distance[first:], columns.marks["n_wide"][0] > 0
     distances_from(sides, columns.lo, columns.hi, first, len(later), lo, hi, wide, later)

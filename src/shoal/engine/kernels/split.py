@@ -1,7 +1,7 @@
-"""Cut a cluster that is more than large enough into groups, each large enough by itself.
+"""Split a large cluster into groups, each large enough on its own.
 
 `by_subjects` is the thesis' split^k, `by_values` its split^l (§5.5). Both take the rows of the
-cluster in order of arrival, and number the part of each row.
+cluster in order of arrival, and write the number of the part of each row.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["by_subjects", "by_values", "repair_parts"]
 
 
 class SplitGroups(NamedTuple):
-    """The boxes of parts, attributes along the first axis, and their losses."""
+    """The boxes of the parts of a split, attributes along the first axis, and their losses."""
 
     lo: Floats
     hi: Floats
@@ -68,7 +68,7 @@ def _boxes(sides: Sides, rows: RowArrays, part: Ints, n_parts: int) -> SplitGrou
 
 @kernel
 def _widen(sides: Sides, parts: SplitGroups, p: int, lo: Floats, hi: Floats) -> None:
-    """Let a part take in a box."""
+    """Extend a part to cover a box."""
     part_lo, part_hi = box_of(parts.lo, p), box_of(parts.hi, p)
     join(sides, part_lo, part_hi, lo, hi)
     set_box(parts.lo, p, part_lo)
@@ -78,7 +78,7 @@ def _widen(sides: Sides, parts: SplitGroups, p: int, lo: Floats, hi: Floats) -> 
 
 @kernel
 def _place(sides: Sides, rows: RowArrays, part: Ints, n_parts: int, chosen: Ints) -> None:
-    """Give some of the rows, in turn, to the part that each enlarges least."""
+    """Add rows, one after another, to the part that each enlarges least."""
     parts = _boxes(sides, rows, part, n_parts)
     joined = np.empty(n_parts)
     for i in chosen:
@@ -121,14 +121,14 @@ def repair_parts(sides: Sides, limits: Limits, rows: RowArrays, part: Ints, n_pa
             if part[i] > p:
                 part[i] -= 1
         n_parts -= 1
-        # SplitGroups before this one were fine, unless it was one of them that took it in.
+        # Parts before this one were checked, unless it was merged into one of them.
         p = min(p, nearest)
     return n_parts
 
 
 @kernel
 def _nth_full(left: Ints, n: int) -> int:
-    """Of the buckets that still have rows, in order of first arrival, the n-th from 0."""
+    """Return the n-th, from 0, of the buckets that still have rows, in order of first arrival."""
     bucket = 0
     while left[bucket] == 0 or n > 0:
         if left[bucket] > 0:
@@ -142,9 +142,9 @@ def _choose(
     several: Bools, bucket: Ints, seen: Ints, part: Ints, seed: int,
     distance: Floats, limit: float, chosen: Ints,
 ) -> int:  # fmt: skip
-    """Find the nearest free rows of different subjects, none of the seed's and none past a limit.
+    """Find the nearest free rows of different subjects, without the seed's and within ``limit``.
 
-    All but the last place of ``chosen`` are for them, as a heap; gives how many were found.
+    Write them as a heap into all but the last entry of ``chosen``; return their number.
     """
     most = len(chosen) - 1
     if most == 0:
@@ -153,12 +153,12 @@ def _choose(
     nearest = np.full(len(several), -1, np.int64)
     any_several = False
     for i in range(len(seen)):
-        # Most rows are too far, so that is told first.
+        # Most rows are too far, so that is checked first.
         if distance[i] > limit or part[seen[i]] >= 0 or bucket[seen[i]] == seed:
             continue
         b = bucket[seen[i]]
         if several[b]:
-            # A subject with several rows comes in with the nearest of them only.
+            # Of a subject with several rows only the nearest is taken.
             any_several = True
             if nearest[b] < 0 or distance[i] < distance[nearest[b]]:
                 nearest[b] = i
@@ -178,8 +178,8 @@ def by_subjects(sides: Sides, k: int, rng: Ints, rows: RowArrays, part: Ints) ->
     """Cut into parts of k different subjects each, around randomly chosen rows.
 
     A part is a row and the nearest rows of k - 1 other subjects. Rows of one subject may differ,
-    so each subject is represented by whichever of its rows is nearest. Rows that are left when
-    fewer than k subjects are, join the part that they enlarge least.
+    so that each subject is represented by its nearest row. When fewer than k subjects are left,
+    the remaining rows join the part that they enlarge least.
     """
     bucket = by_first(rows.subjects)
     left = tally(bucket)
@@ -190,7 +190,7 @@ def by_subjects(sides: Sides, k: int, rng: Ints, rows: RowArrays, part: Ints) ->
     guess = np.inf
     part[:] = -1
     n_parts = 0
-    # What is looked at: copies of the boxes, packed anew whenever half of the rows are placed.
+    # The candidates: copies of the boxes, repacked whenever half of the rows are placed.
     seen, near_lo, near_hi = np.arange(len(bucket)), rows.lo, rows.hi
     n_left = len(bucket)
     while full >= k:
@@ -205,7 +205,7 @@ def by_subjects(sides: Sides, k: int, rng: Ints, rows: RowArrays, part: Ints) ->
             seed += 1
         lo, hi = box_of(near_lo, seed), box_of(near_hi, seed)
         joined_losses(sides, near_lo, near_hi, len(seen), lo, hi, distance)
-        # The last part's radius is a good guess of this one's. If it was too small, look again.
+        # The last part's radius is a good guess of this one's. If it is too small, search again.
         n_chosen = _choose(several, bucket, seen, part, seed_bucket, distance, guess, chosen)
         if n_chosen < k - 1:
             n_chosen = _choose(several, bucket, seen, part, seed_bucket, distance, np.inf, chosen)
@@ -225,7 +225,7 @@ def by_subjects(sides: Sides, k: int, rng: Ints, rows: RowArrays, part: Ints) ->
 
 @kernel
 def _representatives(subject: Ints, value: Ints, enough: int) -> Ints:
-    """One row for each subject, in order of arrival; their values as different as they need be."""
+    """Return one row of each subject, in order of arrival, with ``enough`` different values."""
     wanted = np.full(distinct(subject), -1, np.int64)
     partners = match(subject, value, enough)
     for v in range(len(partners)):
@@ -244,10 +244,10 @@ def _representatives(subject: Ints, value: Ints, enough: int) -> Ints:
 
 @kernel
 def _seats(n_in: Ints, total: int, parts: int, first: int, l: int, seats: Ints) -> None:  # noqa: E741
-    """Share the seats of a part out over buckets, as whole numbers near their proportions.
+    """Distribute the seats of a part over buckets, as whole numbers near their proportions.
 
-    The bucket of the first row has its seat; l - 1 others get one each, the largest first; every
-    further seat goes to whichever bucket is furthest below its share.
+    The bucket of the first row has one seat; l - 1 others get one each, the largest first; every
+    further seat goes to the bucket that is furthest below its share.
     """
     seats[:] = 0
     seats[first] = 1
@@ -272,11 +272,11 @@ def _seats(n_in: Ints, total: int, parts: int, first: int, l: int, seats: Ints) 
 def by_values(sides: Sides, limits: Limits, rng: Ints, rows: RowArrays, part: Ints) -> int:
     """Cut into parts whose sensitive values are mixed as in the whole.
 
-    Each subject is represented by one row. Representatives lie in buckets by their value, and
-    every part takes from each bucket in proportion: at least l different values, and
-    max(k, l) different subjects. Representatives that are left join the part that they enlarge
-    least. All rows of a subject follow the one that represents it: in two groups at once, the
-    values that both have in common would be the subject's.
+    Each subject is represented by one row. Representatives are put into buckets by their value,
+    and every part takes from each bucket in proportion: at least l different values, and
+    max(k, l) different subjects. The remaining representatives join the part that they enlarge
+    least. All rows of a subject join its representative: if they were in two groups at once, the
+    values that both have in common would reveal the subject's.
     """
     j = 0
     for other in range(1, len(limits.diversity)):
@@ -313,7 +313,7 @@ def by_values(sides: Sides, limits: Limits, rng: Ints, rows: RowArrays, part: In
             joined_losses(sides, rows.lo, rows.hi, len(subject), lo, hi, distance)
             loss = box_loss(sides, lo, hi)
             for i in range(len(here)):
-                # Rows that are placed already come last, behind all that are free.
+                # Rows that are placed already come last, after all that are free.
                 row = chosen[here[i]]
                 enlargement[i] = distance[row] - loss if part[row] < 0 else np.inf
             for i in order_of(enlargement[: len(here)])[:share]:

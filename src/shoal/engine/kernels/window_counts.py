@@ -1,6 +1,6 @@
-"""The sensitive values of a window: what the values of a group are compared with.
+"""The counts of sensitive values in a window, with which those of a group are compared.
 
-Values are codes in ascending order, by sensitive attribute; only those that the window has.
+Values are codes in ascending order, by sensitive attribute; only those that occur in the window.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ __all__ = [
 
 
 class WindowCounts(NamedTuple):
-    """How often each value occurs, attributes along the first axis; behind the first ``n[j]``
-    values of attribute j there is room for more. ``n_rows`` has one entry.
+    """The count of each value, attributes along the first axis.
+
+    After the first ``n[j]`` values of attribute j there is room for more. ``n_rows`` has one entry.
     """
 
     values: Ints
@@ -35,7 +36,7 @@ class WindowCounts(NamedTuple):
 
 
 def empty_counts(n_sensitive: int, room: int = 0) -> WindowCounts:
-    """A window without rows, with room for so many different values."""
+    """Return the counts of a window without rows, with room for ``room`` different values."""
     return WindowCounts(
         np.zeros((n_sensitive, room), np.int64),
         np.zeros((n_sensitive, room), np.int64),
@@ -45,7 +46,7 @@ def empty_counts(n_sensitive: int, room: int = 0) -> WindowCounts:
 
 
 def with_room(window: WindowCounts, values: int) -> WindowCounts:
-    """The same window with room for so many different values."""
+    """Return the same counts with room for ``values`` different values."""
     larger = empty_counts(len(window.n), values)
     used = window.values.shape[1]
     larger.values[:, :used], larger.counts[:, :used] = window.values, window.counts
@@ -55,7 +56,7 @@ def with_room(window: WindowCounts, values: int) -> WindowCounts:
 
 @kernel
 def window_counts_of(sensitive: Ints) -> WindowCounts:
-    """The window of some rows, given their sensitive codes row by row."""
+    """Return the counts of a window of some rows, given their sensitive codes row by row."""
     n_rows, n_sensitive = sensitive.shape
     values = np.zeros((n_sensitive, n_rows), np.int64)
     counts = np.zeros((n_sensitive, n_rows), np.int64)
@@ -75,7 +76,7 @@ def window_counts_of(sensitive: Ints) -> WindowCounts:
 
 @kernel
 def index_of(window: WindowCounts, j: int, code: int) -> int:
-    """Where a value is, or would have to be."""
+    """Return the index of a value, or where it would be inserted."""
     low, high = 0, window.n[j]
     while low < high:
         middle = (low + high) // 2
@@ -88,7 +89,7 @@ def index_of(window: WindowCounts, j: int, code: int) -> int:
 
 @kernel
 def add_row(window: WindowCounts, sensitive: Ints) -> None:
-    """A row comes into the window."""
+    """Add a row to the window."""
     window.n_rows[0] += 1
     for j in range(len(sensitive)):
         at = index_of(window, j, sensitive[j])
@@ -104,7 +105,7 @@ def add_row(window: WindowCounts, sensitive: Ints) -> None:
 
 @kernel
 def remove_row(window: WindowCounts, sensitive: Ints) -> None:
-    """A row leaves the window."""
+    """Remove a row from the window."""
     window.n_rows[0] -= 1
     for j in range(len(sensitive)):
         at = index_of(window, j, sensitive[j])
@@ -118,7 +119,7 @@ def remove_row(window: WindowCounts, sensitive: Ints) -> None:
 
 @kernel
 def counted(window: WindowCounts, j: int, sensitive: Ints) -> Ints:
-    """How often each value of the window occurs in some rows; nothing if it lacks one of theirs."""
+    """Count each value of the window in some rows; empty if the window lacks one of theirs."""
     counts = np.zeros(window.n[j], np.int64)
     for i in range(len(sensitive)):
         at = index_of(window, j, sensitive[i, j])

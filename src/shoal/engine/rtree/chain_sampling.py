@@ -1,17 +1,16 @@
 """Chain sampling: independent samples, each uniform over the latest rows of a stream.
 
-A chain has a current sample, which is one row of the latest ``window`` rows, each of them equally
-likely. A row is selected as the new sample by the toss of a coin. As soon as it is a sample, the
-position of the row that will replace it, when it leaves the window, is drawn from the ``window``
-rows behind it. When that row comes it is linked, and its own replacement is drawn. So no row has to
-be fetched that has gone.
+A chain has a current sample, one of the latest ``span`` rows, each of them equally likely. A row is
+selected as the new sample by a coin flip. As soon as it is a sample, the position of the row that
+will replace it when it expires is drawn from the next ``span`` rows. When that row arrives it is
+linked, and its own replacement is drawn. So no past row has to be fetched.
 
-On the row at which a sample leaves, its replacement is uniform over the new window as it stands;
-a coin on top of that would favour the newest row, so it counts for nothing there.
+At the row at which a sample expires, its replacement is already uniform over the latest rows; a
+coin flip would favour the newest row, so its result is ignored there.
 
-Coins aren't tossed row by row: the next row that one selects is drawn at once. What a chain has to
-do next is never more than a window away, because its sample leaves. So chains wait in the buckets
-of a wheel of ``window`` rows, and a row touches only those that have something to do.
+Coins aren't flipped row by row: the next selected row is drawn at once. The next event of a chain
+is at most ``span`` rows away, because its sample expires. So chains wait in the buckets of a timer
+wheel of ``span`` rows, and a row touches only the chains with an event.
 
 References: B. Babcock, M. Datar, R. Motwani, "Sampling from a moving window over streaming data",
 SODA 2002; B. Zhou et al., "Continuous privacy preserving publishing of data streams", EDBT 2009,
@@ -32,28 +31,30 @@ from shoal.engine.kernels.rng import below, uniform
 
 __all__ = ["LINKS", "Chains", "arrives", "empty", "inside", "n_inside", "renew", "scale_of"]
 
-#: How many links a chain stores. About 0.7 are expected, more than 20 about once in 10**18 chains:
-#: then the newest link takes the place of the last one, and no sample is ever without a successor.
+#: The most links of a chain. About 0.7 are expected, more than 20 about once in 10**18 chains: then
+#: the newest link replaces the last one, so that every sample has a successor.
 LINKS = 20
 
-#: Marks of samples that are in a box, surely or if a closer look says so; odd ones are outside.
+#: Marks of samples: surely in a box, or to be checked exactly; odd ones are outside.
 SURE, DOUBTFUL = 0, 2
-#: So many marks are counted at a time.
+#: The number of marks that are counted at a time.
 BLOCK = 128
 
-#: Of each chain: the position of the next link, that of the next row which its coin selects, how
-#: many links it has, and the chain that is behind it in its bucket (-1: none).
+#: Of each chain: the position of the next link, that of the next row that its coin selects, its
+#: number of links, and the next chain in its bucket (-1: none).
 CHAIN = np.dtype([("awaited", "i8"), ("selected", "i8"), ("n_links", "i8"), ("following", "i8")])
 
 
 class Chains(NamedTuple):
-    """The boxes of the current samples, one after another, and their positions; the
-    boxes and positions of the links of each chain, the next one first; the rest of each chain; and
-    the wheel: for each row of a window the first chain that has something to do there (-1: none).
+    """The chains and their current samples.
 
-    ``rough_lo`` and ``rough_hi`` are the current samples' boxes in bytes (attributes along the
-    first axis), by ``scale``: the lowest of each range, bytes per unit, and 1 where each number has
-    a byte of its own. ``marks`` is room to work in. What is in it between two calls doesn't matter.
+    The boxes and positions of the current samples; the boxes and positions of the links of each
+    chain, the next one first; the record of each chain; and the wheel: for each row of a span the
+    first chain with an event there (-1: none).
+
+    ``rough_lo`` and ``rough_hi`` are the samples' boxes in bytes (attributes along the first axis),
+    by ``scale``: the lowest of each range, bytes per unit, and 1 where each number has its own
+    byte. ``marks`` is scratch space.
     """
 
     lo: Floats
@@ -71,11 +72,11 @@ class Chains(NamedTuple):
 
 
 def empty(
-    samples: int, window: int, n_quasi: int, n_links: int = LINKS, scale: Floats | None = None
+    samples: int, span: int, n_quasi: int, n_links: int = LINKS, scale: Floats | None = None
 ) -> Chains:
-    """So many chains over a window of so many rows, none of which has come.
+    """Return ``samples`` chains over the latest ``span`` rows, none of which has arrived.
 
-    ``scale`` (see `scale_of`) makes it quicker to tell which samples a box covers.
+    ``scale`` (see `scale_of`) makes it faster to find the samples that a box covers.
 
     >>> from shoal.engine.kernels.rng import seeded
     >>> chains, random, changed = empty(5, 10, 1), seeded(b"7", "decide"), np.empty(5, np.int64)
@@ -92,10 +93,10 @@ def empty(
     chains["awaited"] = -1
     chains["following"] = np.arange(1, samples + 1)
     chains["following"][-1:] = -1
-    wheel = np.full(window, -1)
+    wheel = np.full(span, -1)
     wheel[0] = 0
     return Chains(
-        # No box covers what has no end: where nothing has come, nothing is inside.
+        # No box covers an infinite one: before the first row, no sample is inside.
         np.full((samples, n_quasi), -np.inf),
         np.full((samples, n_quasi), np.inf),
         np.full(samples, -1),
@@ -112,7 +113,7 @@ def empty(
 
 
 def scale_of(lowest: Floats, highest: Floats, are_codes: Bools) -> Floats:
-    """How numbers of each attribute are told apart by bytes, given its range.
+    """Return how the numbers of each attribute are mapped to bytes, given its range.
 
     >>> scale_of(np.array([0.0, 0.0]), np.array([127.0, 6.0]), np.array([False, True]))
     array([[0., 0.],
@@ -125,17 +126,17 @@ def scale_of(lowest: Floats, highest: Floats, are_codes: Bools) -> Floats:
     return np.array([lowest, np.where(own_byte, 1.0, per_unit), own_byte])
 
 
-# -- rows come ------------------------------------------------------------------------------------
+# -- rows arrive ----------------------------------------------------------------------------------
 
 
 @kernel
 def arrives(
     chains: Chains, random: Ints, position: int, lo: Floats, hi: Floats, changed: Ints
 ) -> int:
-    """The row of a position comes; say how many chains get another sample, and write which.
+    """Process the row at a position; write the chains that get a new sample, return their number.
 
-    Positions come one after another, from 0. Until `renew` is called for each that is written, in
-    ascending order, the former samples are still there; all must be renewed before the next row.
+    Positions are consecutive, from 0. The former samples remain until `renew` is called for each of
+    these chains, in ascending order; all must be renewed before the next row.
     """
     n = 0
     for c in _due(chains, position):
@@ -147,7 +148,7 @@ def arrives(
 
 @kernel
 def renew(chains: Chains, c: int) -> None:
-    """The next link of a chain becomes its current sample."""
+    """Make the next link of a chain its current sample."""
     for d in range(chains.lo.shape[1]):
         chains.lo[c, d] = chains.link_lo[c, 0, d]
         chains.hi[c, d] = chains.link_hi[c, 0, d]
@@ -165,7 +166,7 @@ def renew(chains: Chains, c: int) -> None:
 
 @kernel
 def _due(chains: Chains, position: int) -> Ints:
-    """Take the chains that have something to do out of the wheel, in ascending order."""
+    """Remove the chains with an event from the wheel, and return them in ascending order."""
     bucket = position % len(chains.wheel)
     first = chains.wheel[bucket]
     chains.wheel[bucket] = -1
@@ -183,23 +184,23 @@ def _due(chains: Chains, position: int) -> Ints:
 
 @kernel
 def _moves_on(chains: Chains, random: Ints, c: int, position: int, lo: Floats, hi: Floats) -> bool:
-    """A chain does what it has to do at a row; say whether it gets another sample."""
-    chain, window = chains.chains, len(chains.wheel)
-    leaves = position >= window and chains.positions[c] == position - window
+    """Process the event of a chain at a row; return whether it gets a new sample."""
+    chain, span = chains.chains, len(chains.wheel)
+    leaves = position >= span and chains.positions[c] == position - span
     is_selected = chain["selected"][c] == position
     begins_anew = is_selected and not leaves
     if begins_anew:
         chain["n_links"][c] = 0
     if begins_anew or chain["awaited"][c] == position:
         _link(chains, c, position, lo, hi)
-        chain["awaited"][c] = position + 1 + below(random, window)
+        chain["awaited"][c] = position + 1 + below(random, span)
     if is_selected:
-        chain["selected"][c] = _next_selected(random, position, window)
-    # A sample that leaves has a successor: it was awaited among the rows up to this one.
+        chain["selected"][c] = _next_selected(random, position, span)
+    # A sample that expires has a successor: it was awaited among the rows up to this one.
     changes = leaves or begins_anew
     sample = chains.links[c, 0] if changes else chains.positions[c]
-    upcoming = min(sample + window, chain["awaited"][c], chain["selected"][c])
-    bucket = upcoming % window
+    upcoming = min(sample + span, chain["awaited"][c], chain["selected"][c])
+    bucket = upcoming % span
     chain["following"][c] = chains.wheel[bucket]
     chains.wheel[bucket] = c
     return changes
@@ -217,23 +218,23 @@ def _link(chains: Chains, c: int, position: int, lo: Floats, hi: Floats) -> None
 
 
 @kernel
-def _next_selected(random: Ints, position: int, window: int) -> int:
-    """The position of the next row that a coin selects, behind one that it has selected.
+def _next_selected(random: Ints, position: int, span: int) -> int:
+    """Return the position of the next row that a coin selects, after one that it has selected.
 
-    The row at position i is selected with probability 1 / min(i + 1, window). So none of the rows
-    from number n0 + 1 to number n is with probability n0 / n, as long as n is within the first
-    window; after that, the number of tosses is geometric.
+    The row at position i is selected with probability 1 / min(i + 1, span). So none of the rows
+    from number n0 + 1 to number n is selected with probability n0 / n, as long as n is at most
+    ``span``; after that, the number of flips is geometric.
     """
-    if window == 1:
+    if span == 1:
         return position + 1
     count = position + 1
-    if count < window:
-        # As a number: a quotient that is past the window may be past all whole numbers.
+    if count < span:
+        # As a float: a quotient beyond the span may exceed all integers.
         reached = count / (1.0 - uniform(random))
-        if reached < window:
+        if reached < span:
             return math.floor(reached)
-        count = window
-    skipped = math.log(1.0 - uniform(random)) / math.log(1.0 - 1.0 / window)
+        count = span
+    skipped = math.log(1.0 - uniform(random)) / math.log(1.0 - 1.0 / span)
     return count + math.floor(skipped)
 
 
@@ -242,7 +243,7 @@ def _next_selected(random: Ints, position: int, window: int) -> int:
 
 @kernel
 def n_inside(chains: Chains, lo: Floats, hi: Floats) -> int:
-    """How many of the current samples a box covers."""
+    """Return the number of current samples that a box covers."""
     marks, los, his = chains.marks, chains.lo, chains.hi
     _mark_all(chains, lo, hi)
     n = 0
@@ -259,7 +260,7 @@ def n_inside(chains: Chains, lo: Floats, hi: Floats) -> int:
 
 @kernel
 def _tally(marks: Bytes) -> tuple[int, int]:
-    """How many samples are surely in a box, and how many doubtfully so. (At most 255.)"""
+    """Return how many samples are surely in a box, and how many must be checked. (At most 255.)"""
     n_sure, n_doubtful = np.uint8(0), np.uint8(0)
     for c in range(len(marks)):
         n_sure += np.uint8(marks[c] == SURE)
@@ -269,7 +270,7 @@ def _tally(marks: Bytes) -> tuple[int, int]:
 
 @kernel
 def inside(chains: Chains, lo: Floats, hi: Floats) -> Ints:
-    """The numbers of the chains whose current sample a box covers, in ascending order."""
+    """Return the chains whose current sample a box covers, in ascending order."""
     marks, los, his = chains.marks, chains.lo, chains.hi
     found, n = np.empty(len(marks), np.int64), 0
     _mark_all(chains, lo, hi)
@@ -290,11 +291,11 @@ def _covered(los: Floats, his: Floats, c: int, lo: Floats, hi: Floats) -> bool:
 
 @kernel
 def _mark_all(chains: Chains, lo: Floats, hi: Floats) -> None:
-    """Mark each sample: it is surely in a box, or doubtfully so (`DOUBTFUL`), or outside.
+    """Mark each sample as surely in a box, to be checked (`DOUBTFUL`), or outside.
 
-    Rough places are bytes, of which a processor compares dozens at once. They are in the order of
-    the numbers that they are of: who is outside by them is so indeed, and only who has the very
-    byte of a side has to be looked at closely. (Not even then, where each number has its own byte.)
+    Rough values are bytes, of which a processor compares dozens at once. They are ordered like the
+    numbers: a sample that is outside by its bytes is outside, and only one with the same byte as a
+    side of the box must be checked. (Not even that one, where each number has its own byte.)
     """
     marks, scale = chains.marks, chains.scale
     for c in range(len(marks)):
@@ -311,7 +312,7 @@ def _mark(
 ) -> None:
     """Mark samples by one side.
 
-    By itself: within a larger function the compiler doesn't turn the loop into vector instructions.
+    A separate function, since the compiler doesn't vectorize the loop inside a larger one.
     """
     for c in range(len(lows)):
         outside = np.uint8((lows[c] < low) | (highs[c] > high))
@@ -321,7 +322,7 @@ def _mark(
 
 @inlined
 def _rough(value: float, lowest: float, per_unit: float) -> np.uint8:
-    """Where a number roughly lies between the ends of its range."""
+    """Return the byte of a number, by its position in the range."""
     if per_unit == 0.0 or value <= lowest:
         return np.uint8(0)
     place = (value - lowest) * per_unit

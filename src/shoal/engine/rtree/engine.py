@@ -1,6 +1,6 @@
-"""Runs of the R-tree family: rows come, coins are flipped, leaves leave.
+"""Runs of the R-tree family: rows wait in leaves, which are published at random.
 
-Algorithms differ in what a leaf's chance to be published depends on, and in whether rows are held
+The algorithms differ in the probability that a leaf is published, and in whether rows are held
 back. Everything else is here.
 
 Reference: Zhou et al., EDBT 2009, Algorithms 1 and 2.
@@ -63,7 +63,7 @@ class TreeEngine(HoldingEngine):
 
     @property
     def next_deadline(self) -> float | None:
-        """When a leaf or the oldest held row is due, if either is a matter of time."""
+        """The time at which a leaf or the oldest held row is due, or None."""
         due = float(self.state.marks["due"][0])
         hard = super().next_deadline
         if due == np.inf:
@@ -81,7 +81,7 @@ class TreeEngine(HoldingEngine):
 
     def _reserve(self, n: int) -> None:
         super()._reserve(n)
-        # There are never more leaves than rows.
+        # There are at most as many leaves as rows.
         room = power_of_two(self.n_held + n + 1)
         if room > len(self.state.tree.loss):
             tree, due = rtree.grown(self.state.tree, room), queue.grown(self.state.queue, room)
@@ -100,7 +100,7 @@ class TreeEngine(HoldingEngine):
 
 @kernel
 def _run(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) -> None:
-    """Take in rows, flip coins and fire deadlines, between the rows and after them."""
+    """Take in rows, publish leaves at random and fire deadlines between and after the rows."""
     rows, settled = state.held, False
     timed = rules.odds.instant > 0.0
     while True:
@@ -111,7 +111,7 @@ def _run(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) -> Non
         if due == DONE:
             if batch.at_end:
                 state.marks["instants"][0] += 1
-                # Leaves that weren't mature may have taken along the one that was due.
+                # Leaves that weren't mature may have been merged with the one that was due.
                 state.marks["due"][0] = np.inf
             break
         if due == COMES:
@@ -120,9 +120,9 @@ def _run(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) -> Non
         if batch.at_end and not settled:
             settled = True
             gather_unmature(rules, state, out)
-            # That may have decided the row that was due, and even all of them.
+            # That may have decided the row that was due, or even all rows.
             continue
-        # Time has come as far as this deadline; that of the row that comes next is still to be.
+        # The current time is this deadline; the time of the next row is later.
         if out.progress["published_s"][0] > state.marks["now"][0]:
             state.marks["now"][0] = out.progress["published_s"][0]
         force(rules, state, due, out)
@@ -134,13 +134,13 @@ def _run(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) -> Non
 
 @inlined
 def _take_in(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) -> None:
-    """A row comes; with instants of rows, a coin is flipped for each leaf."""
+    """Take in a row; where instants are rows, decide which leaf is published."""
     rows, marks, timed = state.held, state.marks, rules.odds.instant > 0.0
     row = arrival(rows, batch)
     position = rows.marks["upcoming"][0]
     marks["now"][0] = rows.marks["now"][0]
     if timed:
-        _meet(rules, state, position, row.time)
+        _update_gap(rules, state, position, row.time)
     if rules.odds.samples > 0:
         move_samples(rules, state, position, row.lo, row.hi)
     put(rows, row, 0)
@@ -161,10 +161,11 @@ def _take_in(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) ->
 
 @inlined
 def _flip(rules: TreeRules, state: TreeState, now: float, out: Out) -> None:
-    """Publish the leaf whose coin shows heads at this instant, if any does.
+    """Publish at most one leaf, chosen at random by the weights.
 
-    One draw decides for all leaves. The expected number of rows is 1, as many as have come: each
-    leaf has its weight over the sum of weights times rows (Theorems 2 and 4).
+    One draw decides for all leaves. The expected number of published rows is 1, as many as have
+    arrived: the probability of a leaf is its weight over the sum of weights times rows (Theorems 2
+    and 4).
     """
     if rules.restless:
         weigh_all(rules, state)
@@ -175,12 +176,12 @@ def _flip(rules: TreeRules, state: TreeState, now: float, out: Out) -> None:
         publish_leaf(rules, state, queue.pick(state.queue, upto), now, out)
 
 
-# -- instants that last ---------------------------------------------------------------------------
+# -- instants in seconds --------------------------------------------------------------------------
 
 
 @kernel
-def _meet(rules: TreeRules, state: TreeState, position: int, time: float) -> None:
-    """Learn from a row how long it takes until the next one comes."""
+def _update_gap(rules: TreeRules, state: TreeState, position: int, time: float) -> None:
+    """Update the mean time between two rows."""
     marks = state.marks
     if position > 0:
         late = time - marks["before"][0] - marks["gap"][0]
@@ -190,10 +191,10 @@ def _meet(rules: TreeRules, state: TreeState, position: int, time: float) -> Non
 
 @kernel
 def _draw_due(rules: TreeRules, state: TreeState) -> None:
-    """Say when the next leaf is due, since the tree has changed.
+    """Draw when the next leaf is due, since the tree has changed.
 
-    Leaves go at the rate at which rows come. As coins have no memory, the time that has gone by
-    since the last draw doesn't matter.
+    Leaves are published at the rate at which rows arrive. Since the waiting time is memoryless, the
+    time since the last draw doesn't matter.
     """
     marks = state.marks
     marks["due"][0] = np.inf
@@ -213,7 +214,7 @@ def _leaf_is_first(rules: TreeRules, state: TreeState, batch: InputBatch) -> boo
     marks = state.held.marks
     if due == np.inf or queue.weight(state.queue) == 0.0:
         return False
-    # A row that has to leave for the one that has come leaves before time goes on.
+    # A row that has to leave for the one that has arrived leaves before time passes.
     last = marks["upcoming"][0] - 1 - rules.deadlines.rows
     if cursor["just_put"][0] and rules.deadlines.rows > 0 and marks["oldest"][0] == last:
         return False

@@ -1,4 +1,4 @@
-"""The active set: rows in the leaves of an R-tree, and how much each leaf is to be published.
+"""The active set: rows in the leaves of an R-tree, and the publishing weight of each leaf.
 
 Reference: B. Zhou, Y. Han, J. Pei, B. Jiang, Y. Tao, Y. Jia, "Continuous Privacy Preserving
 Publishing of Data Streams", EDBT 2009, §4.1 and §4.2.
@@ -34,20 +34,19 @@ from shoal.engine.waiting import uncount
 __all__ = ["MARKS", "LeafOdds", "TreeRules", "TreeState", "close_leaf", "leave_leaf",
            "move_samples", "place", "weigh_all"]  # fmt: skip
 
-#: A leaf has at most so many times the rows that a group needs: one that can't be cut, though it
-#: has twice as many, takes in some more that may help, and no others.
+#: A leaf has at most this many times the rows that a group needs. A leaf that can't be split at
+#: twice as many takes in some more rows, which may make a split possible.
 FULL = 4
-#: A leaf that loses nothing at all counts as one that loses this: it is the first to go, and yet
-#: as many rows leave as come.
+#: The loss of a leaf that loses nothing, so that it leaves first but its weight stays finite.
 LEAST_LOSS = 1e-9
-#: Beyond this, how much longer a leaf would have to wait makes no difference. (e^100 is 10^43.)
+#: The largest exponent of the urgency of a leaf. (e^100 is 10^43.)
 MOST_URGENT = 100.0
-#: A leaf in which no sample lies counts as if half of one did.
+#: The number of samples of a leaf without samples.
 HALF_A_SAMPLE = 0.5
 
-#: How many groups there have been, the number of the instant, what time it is, when the next leaf
-#: is due (infinity: no leaf is, or instants are rows), the mean time between two rows, and the time
-#: of the latest.
+#: The number of groups so far, the number of the instant, the current time, when the next leaf is
+#: due (infinity: none is, or instants are rows), the mean time between two rows, and the time of
+#: the latest row.
 MARKS = np.dtype(
     [
         ("groups", "i8"),
@@ -61,7 +60,7 @@ MARKS = np.dtype(
 
 
 class TreeState(NamedTuple):
-    """All that a run remembers. ``until`` says until when a row that was held may be held again."""
+    """The state of a run. ``until`` is the time until which a row may be held back again."""
 
     held: Held
     until: Floats
@@ -74,11 +73,11 @@ class TreeState(NamedTuple):
 
 
 class LeafOdds(NamedTuple):
-    """What the chance of a leaf to be published depends on, as numbers.
+    """The parameters of the probability that a leaf is published.
 
-    ``needed`` are the fewest subjects of a group; ``decay`` is log(1 + alpha); ``samples`` is 0
-    where density isn't asked; ``clock`` is the quasi attribute that is the time, or -1; ``end`` and
-    ``per_second`` are the end of its range and what a second loses.
+    ``needed`` is the fewest subjects of a group; ``decay`` is log(1 + alpha); ``samples`` is 0
+    where density isn't used; ``clock`` is the quasi attribute that is the time, or -1; ``end`` and
+    ``per_second`` are the end of its range and the loss of a second.
     """
 
     needed: int
@@ -91,11 +90,11 @@ class LeafOdds(NamedTuple):
 
 
 class TreeRules(NamedTuple):
-    """What a run obeys: space, promise and knobs.
+    """The constants of a run: space, limits and knobs.
 
-    ``diverse`` says whether a group takes more than the number of its subjects; ``sampled`` over
-    how many rows averages go; ``neighbours`` is 0 where no row is held back; ``restless`` says
-    whether leaves' chances depend on what time it is.
+    ``diverse`` says whether a group needs more than enough subjects; ``sampled`` is the number of
+    rows over which averages are taken; ``neighbours`` is 0 where no row is held back; ``restless``
+    says whether the weights of leaves depend on the current time.
     """
 
     sides: Sides
@@ -109,8 +108,8 @@ class TreeRules(NamedTuple):
     restless: bool
 
 
-# Every array that is handed over takes time at each call. So what is called for each row, or for
-# each row of a leaf, is handed what it needs, not all of the state.
+# Every array that is passed costs time at each call. So functions that are called for each row, or
+# for each row of a leaf, take the arrays that they need instead of the whole state.
 
 
 # -- rows in leaves -------------------------------------------------------------------------------
@@ -118,7 +117,7 @@ class TreeRules(NamedTuple):
 
 @kernel
 def place(rules: TreeRules, state: TreeState, position: int) -> None:
-    """Let a row that is in no leaf join one, which is cut if that makes it large enough."""
+    """Put a row that is in no leaf into one, and split the leaf if it is large enough."""
     tree, rows = state.tree, state.held
     at = wrap(position, len(rows.rows))
     needed = rules.odds.needed
@@ -152,14 +151,14 @@ def place(rules: TreeRules, state: TreeState, position: int) -> None:
 
 @kernel
 def _may_leave(rules: TreeRules, state: TreeState, leaf: int) -> bool:
-    """Whether a leaf keeps the promise."""
+    """Whether a leaf may be published as a group."""
     positions = members(state.held.rows, state.tree.leaves, leaf)
     return len(positions) >= rules.odds.needed and may_be_group(rules.limits, state.held, positions)
 
 
 @kernel
 def _cut(rules: TreeRules, state: TreeState, leaf: int) -> bool:
-    """Make two leaves of one, if both may be published; whether that was done."""
+    """Split a leaf if both halves may be published; return whether it was split."""
     tree, rows = state.tree, state.held
     positions = members(rows.rows, tree.leaves, leaf)
     found = gather(rows, positions)
@@ -186,7 +185,7 @@ def _cut(rules: TreeRules, state: TreeState, leaf: int) -> bool:
 
 @kernel
 def _begin(rules: TreeRules, state: TreeState, leaf: int) -> None:
-    """See to a leaf whose rows and box are new: what lies in it, and may it be published?"""
+    """Update the samples and the weight of a leaf whose rows and box are new."""
     tree = state.tree
     if rules.odds.samples > 0:
         _count_samples(state.chains, tree, leaf)
@@ -196,7 +195,7 @@ def _begin(rules: TreeRules, state: TreeState, leaf: int) -> None:
 
 @kernel
 def _dissolve(state: TreeState, leaf: int, positions: Ints) -> int:
-    """Take a leaf away from its rows; give its node, which is left as it is."""
+    """Remove a leaf but not its rows; return its node, which isn't adjusted."""
     subjects = state.held.rows["subject"]
     for position in positions:
         counter.remove(state.counter, leaf, subjects[wrap(position, len(state.held.rows))])
@@ -206,7 +205,7 @@ def _dissolve(state: TreeState, leaf: int, positions: Ints) -> int:
 
 @kernel
 def close_leaf(rules: TreeRules, state: TreeState, leaf: int) -> Ints:
-    """Take a leaf out of the tree, and give its rows, which are held but in no leaf then."""
+    """Remove a leaf from the tree; return its rows, which are then held but in no leaf."""
     positions = members(state.held.rows, state.tree.leaves, leaf)
     rtree.tidy_node(rules.sides, state.tree, _dissolve(state, leaf, positions))
     uncount(state.held.rows, state.held.marks, state.counter, positions)
@@ -215,7 +214,7 @@ def close_leaf(rules: TreeRules, state: TreeState, leaf: int) -> Ints:
 
 @kernel
 def leave_leaf(rules: TreeRules, state: TreeState, position: int) -> None:
-    """One row leaves its leaf, whose box shrinks to the others."""
+    """Remove a row from its leaf, and shrink the leaf's box to the other rows."""
     tree, rows = state.tree, state.held
     at = wrap(position, len(rows.rows))
     leaf, subject = rows.rows["cluster"][at], rows.rows["subject"][at]
@@ -237,7 +236,7 @@ def leave_leaf(rules: TreeRules, state: TreeState, position: int) -> None:
     _begin(rules, state, leaf)
 
 
-# -- how much a leaf is to be published -----------------------------------------------------------
+# -- the weights of leaves ------------------------------------------------------------------------
 
 
 @kernel
@@ -250,17 +249,17 @@ def _weigh(
     marks: Records,
     leaf: int,
 ) -> None:
-    """Put a leaf into the queue, by what it loses and how long it would have to wait to be cut.
+    """Set the weight of a leaf in the queue, by its loss and by how long it would wait for a split.
 
-    The paper's probability is this weight times beta or gamma, by which the expected number of rows
-    that leave is that of those that come; so they need not be known here.
+    The paper's probability is this weight times beta or gamma, factors that make the expected
+    number of rows that leave equal to that of rows that arrive; they aren't needed here.
     """
     if not leaves["mature"][leaf]:
         queue.put(due, leaf, 0.0, 0)
         return
     n_rows, loss = leaves["n_rows"][leaf], losses[leaf]
     if odds.clock >= 0:
-        # The side that tells when rows came reaches to now, unless none of them says when it came.
+        # The side that is the time extends to now, unless no row has a value there.
         latest = his[odds.clock, leaf]
         if -np.inf < latest < min(marks["now"][0], odds.end):
             loss += (min(marks["now"][0], odds.end) - latest) * odds.per_second
@@ -276,7 +275,7 @@ def _weigh(
 
 @kernel
 def weigh_all(rules: TreeRules, state: TreeState) -> None:
-    """Bring all chances up to date, where they depend on what time it is."""
+    """Update the weights of all leaves."""
     tree = state.tree
     for leaf in range(tree.marks["leaf_numbers"][0]):
         if tree.leaves["birth"][leaf] >= 0:
@@ -288,7 +287,7 @@ def weigh_all(rules: TreeRules, state: TreeState) -> None:
 
 @inlined
 def move_samples(rules: TreeRules, state: TreeState, position: int, lo: Floats, hi: Floats) -> None:
-    """A row comes: samples that leave the window make room, and leaves count those they cover."""
+    """Update the samples for a row that arrives, and the counts of leaves that cover them."""
     tree = state.tree
     changed = np.empty(rules.odds.samples, np.int64)
     n = chains.arrives(state.chains, state.rng, position, lo, hi, changed)
@@ -307,6 +306,6 @@ def move_samples(rules: TreeRules, state: TreeState, position: int, lo: Floats, 
 
 @kernel
 def _count_samples(samples: Chains, tree: RTree, leaf: int) -> None:
-    """Count the samples in a leaf whose box is new."""
+    """Count the samples in a leaf whose box has changed."""
     lo, hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
     tree.leaves["n_samples"][leaf] = chains.n_inside(samples, lo, hi)

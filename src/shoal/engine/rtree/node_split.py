@@ -1,7 +1,7 @@
-"""Cut boxes into two halves that lie apart: Guttman's quadratic split of a node.
+"""Split boxes into two separate halves: Guttman's quadratic split of a node.
 
 Reference: A. Guttman, "R-trees: A Dynamic Index Structure for Spatial Searching", SIGMOD 1984,
-§3.5.2; by what boxes lose in place of their area, which is 0 wherever one side is.
+§3.5.2; with the loss of boxes instead of their area, which is 0 if one side is.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["halves"]
 
 @kernel
 def halves(sides: Sides, los: Floats, his: Floats, least: int) -> Ints:
-    """For each of two or more boxes (attributes along the first axis) its half, 0 or 1.
+    """Return the half, 0 or 1, of each of two or more boxes (attributes along the first axis).
 
-    Each half gets at least so many boxes, of which there are at least twice as many.
+    Each half gets at least ``least`` boxes; there must be at least twice as many.
     """
     n = los.shape[1]
     half = np.full(n, -1, np.int64)
@@ -76,7 +76,7 @@ def halves(sides: Sides, los: Floats, his: Floats, least: int) -> Ints:
 
 @kernel
 def _seeds(sides: Sides, los: Floats, his: Floats) -> tuple[int, int]:
-    """The two boxes that would waste most if they were put together, the first such pair."""
+    """Return the two boxes that would waste most if they were joined, the first such pair."""
     n = los.shape[1]
     loss, joined = np.empty(n), np.empty(n)
     for i in range(n):

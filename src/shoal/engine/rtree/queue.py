@@ -1,8 +1,8 @@
-"""The publishing queue: which leaf is due is drawn by weights that change all the time.
+"""The publishing queue: a weighted random choice of leaves, with weights that change often.
 
-Two trees of sums over the leaves' numbers, of weights and of weights times rows: a weight is set,
-and a leaf is found, in as many steps as there are levels. Sums are never subtracted from, so that
-a leaf that weighs 10^40 times as much as the others leaves no trace in them when it has gone.
+Two trees of sums over the leaves, of weights and of weights times rows: setting a weight and
+finding a leaf take logarithmic time. Nothing is subtracted from sums, so that a leaf with 10^40
+times the weight of the others leaves no rounding error when it is removed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Queue(NamedTuple):
 
 
 def empty(leaves: int) -> Queue:
-    """A queue with room for so many leaves."""
+    """Return an empty queue with room for ``leaves`` leaves."""
     n = 2 * power_of_two(max(leaves, 2))
     return Queue(np.zeros(n), np.zeros(n))
 
 
 def grown(queue: Queue, leaves: int) -> Queue:
-    """The same weights with more room."""
+    """Return the same weights with more room."""
     larger = empty(leaves)
     for before, after in zip(queue, larger, strict=True):
         n, m = len(before) // 2, len(after) // 2
@@ -44,7 +44,7 @@ def grown(queue: Queue, leaves: int) -> Queue:
 
 @kernel
 def put(queue: Queue, leaf: int, weight: float, n_rows: int) -> None:
-    """Let a leaf of so many rows have a weight; 0: it isn't in the queue."""
+    """Set the weight of a leaf of ``n_rows`` rows; 0: it isn't in the queue."""
     weights, by_rows = queue.weights, queue.rows
     at = len(weights) // 2 + leaf
     weights[at] = weight
@@ -58,24 +58,24 @@ def put(queue: Queue, leaf: int, weight: float, n_rows: int) -> None:
 
 @kernel
 def weight(queue: Queue) -> float:
-    """The sum of all weights."""
+    """Return the sum of all weights."""
     return queue.weights[1]
 
 
 @kernel
 def rows(queue: Queue) -> float:
-    """The sum of all weights times rows."""
+    """Return the sum of all weights times rows."""
     return queue.rows[1]
 
 
 @kernel
 def pick(queue: Queue, upto: float) -> int:
-    """The first leaf, by number, at which the sum of weights is more than that."""
+    """Return the first leaf, by number, at which the sum of weights exceeds ``upto``."""
     weights = queue.weights
     at = 1
     while 2 * at < len(weights):
         at *= 2
-        # Rounding must not lead to a leaf that weighs nothing.
+        # Rounding must not lead to a leaf of weight 0.
         if upto >= weights[at] and weights[at + 1] > 0.0:
             upto -= weights[at]
             at += 1

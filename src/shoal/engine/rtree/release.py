@@ -1,4 +1,4 @@
-"""How rows leave the active set: leaves that are due, and rows whose time is up.
+"""How rows leave the active set: leaves that are due, and rows at their deadline.
 
 Reference: Zhou et al., EDBT 2009, §4.3 for the rows that are held back.
 """
@@ -30,7 +30,7 @@ __all__ = ["force", "gather_unmature", "publish_leaf"]
 
 @kernel
 def publish_leaf(rules: TreeRules, state: TreeState, leaf: int, now: float, out: Out) -> None:
-    """Publish a leaf that is due, without those of its rows that had better wait."""
+    """Publish a leaf that is due, without those of its rows that are held back."""
     positions = members(state.held.rows, state.tree.leaves, leaf)
     stays = np.zeros(len(positions), np.bool_)
     if rules.neighbours > 0:
@@ -54,10 +54,10 @@ def publish_leaf(rules: TreeRules, state: TreeState, leaf: int, now: float, out:
 def _hold_back(
     rules: TreeRules, state: TreeState, leaf: int, positions: Ints, now: float, stays: Bools
 ) -> None:
-    """Say which rows of a leaf will be better off with others that are still to come.
+    """Choose the rows of a leaf that are expected to lose less with rows still to arrive.
 
-    A row that was held back once isn't held back again when its time is over: what it could gain
-    was reckoned with the loss that it would have had then.
+    A row that was held back once isn't held back again after its ``until``: its expected gain was
+    computed from the loss that it would have had then.
     """
     loss = state.tree.loss[leaf]
     alone = _losses_alone(rules, state, leaf, positions)
@@ -88,9 +88,9 @@ def _hold_back(
 
 @kernel
 def _losses_alone(rules: TreeRules, state: TreeState, leaf: int, positions: Ints) -> Floats:
-    """For each row what it would lose with the nearest samples in the leaf (the paper's SC).
+    """Return for each row its loss with the nearest samples in the leaf (the paper's SC).
 
-    Infinite where there aren't enough. A row is no neighbour of itself.
+    Infinite where there aren't enough samples. A row isn't a neighbour of itself.
     """
     losses = np.full(len(positions), np.inf)
     sides, known = rules.sides, state.chains
@@ -121,12 +121,12 @@ def _losses_alone(rules: TreeRules, state: TreeState, leaf: int, positions: Ints
     return losses
 
 
-# -- rows whose time is up ------------------------------------------------------------------------
+# -- rows at their deadline -----------------------------------------------------------------------
 
 
 @kernel
 def force(rules: TreeRules, state: TreeState, position: int, out: Out) -> None:
-    """A row has to leave: with its leaf, with that and its nearest ones, or not at all."""
+    """Decide a row: publish it with its leaf, with several leaves, or suppress it."""
     rows = state.held
     leaf = rows.rows["cluster"][wrap(position, len(rows.rows))]
     if state.tree.leaves["mature"][leaf]:
@@ -138,7 +138,7 @@ def force(rules: TreeRules, state: TreeState, position: int, out: Out) -> None:
 
 @kernel
 def gather_unmature(rules: TreeRules, state: TreeState, out: Out) -> None:
-    """The stream has ended: leaves that can't leave alone go first, while there are others."""
+    """At the end of the stream, first publish leaves that can't leave alone, merged with others."""
     leaves = state.tree.leaves
     while True:
         eldest = -1
@@ -153,7 +153,7 @@ def gather_unmature(rules: TreeRules, state: TreeState, out: Out) -> None:
 
 @kernel
 def _publish_merged(rules: TreeRules, state: TreeState, leaf: int, out: Out) -> bool:
-    """Publish a leaf that isn't mature with its nearest ones; whether they could be a group."""
+    """Publish a leaf that isn't mature with its nearest leaves; return whether it was possible."""
     tree = state.tree
     if nobody_can(rules.limits, state.held):
         return False
@@ -161,7 +161,7 @@ def _publish_merged(rules: TreeRules, state: TreeState, leaf: int, out: Out) -> 
     union = members(state.held.rows, tree.leaves, leaf)
     lo, hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
     taken[leaf] = 1
-    # Leaves share no row, but they may share a subject: whoever counts people counts anew.
+    # Leaves share no row, but may share a subject: `may_be_group` counts the people again.
     for _ in range(MANY):
         leaf = nearest_leaf(rules.sides, tree, lo, hi, taken)
         if leaf < 0:
@@ -186,9 +186,9 @@ def _publish_merged(rules: TreeRules, state: TreeState, leaf: int, out: Out) -> 
 def _with_far_ones(
     rules: TreeRules, state: TreeState, union: Ints, lo: Floats, hi: Floats, taken: Ints
 ) -> Ints:
-    """Add further leaves, by what they lose with the box so far, until all may be a group.
+    """Add further leaves, by their loss with the box so far, until all may be a group.
 
-    It is looked whether they may when there are twice as many rows, and at the end. Empty: never.
+    That is checked each time the rows have doubled, and at the end. Empty: no group is possible.
     """
     tree, n = state.tree, len(union)
     joined = np.empty(len(taken))

@@ -1,11 +1,11 @@
-"""The active R-tree: leaves of rows that may leave together, kept in nodes by where they lie.
+"""The active R-tree: leaves of rows that may leave together, in nodes by their position in space.
 
-A node has up to `FAN_OUT` leaves, and the root as many nodes as there are: two steps lead to a
-leaf, and each looks at boxes that lie side by side in memory. Here only boxes are known; which
-rows a leaf has is known to the engine.
+A node has up to `FAN_OUT` leaves, and the root has all nodes: two steps lead to a leaf, and each
+scans boxes that are contiguous in memory. This module knows boxes only; the engine knows the rows
+of a leaf.
 
 Reference: A. Guttman, "R-trees: A Dynamic Index Structure for Spatial Searching", SIGMOD 1984.
-Boxes are measured by what they lose, not by their area, which is 0 wherever one side is.
+Boxes are measured by their loss, not by their area, which is 0 if one side is.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ __all__ = [
     "widen_leaf",
 ]
 
-#: How many leaves a node has at most; how few of them a half of a node may get, and how few it may
+#: The most leaves of a node; the fewest that a half gets in a split, and the fewest that a node may
 #: be left with.
 FAN_OUT = 64
 LEAST = FAN_OUT * 2 // 5
 FEWEST = FAN_OUT // 8
 
-#: A leaf: the node it is in, its place there, its number by birth (-1: there is no such leaf), how
-#: many rows it has, the positions of the first and the last of them, how many samples lie in it,
-#: with how many rows it is worth trying to cut it, and whether it may be published.
+#: A leaf: its node, its place there, its serial number (-1: the leaf is free), its number of rows,
+#: the positions of the first and the last of them, the number of samples in it, the number of rows
+#: at which a split is tried next, and whether it may be published.
 LEAF = np.dtype(
     [
         ("node", "i8"),
@@ -69,10 +69,10 @@ LEAF = np.dtype(
         ("mature", "?"),
     ]
 )
-#: A node: its number by birth (-1: there is none), and how many leaves it has.
+#: A node: its serial number (-1: the node is free), and its number of leaves.
 NODE = np.dtype([("birth", "i8"), ("n_leaves", "i8")])
-#: How many leaves and nodes there are, how many numbers of each have ever been in use, how many of
-#: these are free, and how many births there have been.
+#: The numbers of leaves and nodes, how many indices of each have ever been in use, how many of
+#: these are free, and the next serial number.
 MARKS = np.dtype(
     [
         ("n_leaves", "i8"),
@@ -87,10 +87,10 @@ MARKS = np.dtype(
 
 
 class RTree(NamedTuple):
-    """Boxes of leaves and of nodes (attributes along the first axis), and who is in whom.
+    """The boxes of leaves and of nodes (attributes along the first axis), and their relations.
 
-    A number that is free has an empty box that loses minus infinity, so that nothing seems to
-    enlarge it less than infinitely. ``free`` and ``free_nodes`` are stacks of such numbers.
+    A free leaf or node has an empty box with a loss of minus infinity, so that everything enlarges
+    it infinitely. ``free`` and ``free_nodes`` are stacks of free indices.
     """
 
     lo: Floats
@@ -108,9 +108,9 @@ class RTree(NamedTuple):
 
 
 def empty(n_quasi: int, leaves: int) -> RTree:
-    """A tree with nothing in it, and room for so many leaves."""
-    # A node of few leaves is given up unless it is the only one; one more is there while one splits
-    # or is given up.
+    """Return an empty tree with room for ``leaves`` leaves."""
+    # A node of few leaves is dissolved unless it is the only one; there is one more node during a
+    # split or a dissolution.
     n_nodes = leaves // FEWEST + 4
     records, nodes = np.zeros(leaves, LEAF), np.zeros(n_nodes, NODE)
     records["birth"] = nodes["birth"] = -1
@@ -131,7 +131,7 @@ def empty(n_quasi: int, leaves: int) -> RTree:
 
 
 def grown(tree: RTree, leaves: int) -> RTree:
-    """The same tree with room for more leaves."""
+    """Return the same tree with room for more leaves."""
     larger = empty(len(tree.lo), leaves)
     for before, after in zip(tree, larger, strict=True):
         after[tuple(slice(n) for n in before.shape)] = before
@@ -143,9 +143,9 @@ def grown(tree: RTree, leaves: int) -> RTree:
 
 @kernel
 def choose_node(sides: Sides, tree: RTree, lo: Floats, hi: Floats) -> int:
-    """The node that a box enlarges least; of several the one that loses least; -1: there is none.
+    """Return the node that a box enlarges least; of several the one that loses least; -1: none.
 
-    Who loses the same is told apart by birth, here and everywhere: numbers are used again.
+    Ties are broken by serial number, here and everywhere, since indices are reused.
     """
     n = tree.marks["node_numbers"][0]
     births, losses = tree.nodes["birth"], tree.node_loss
@@ -162,7 +162,7 @@ def choose_node(sides: Sides, tree: RTree, lo: Floats, hi: Floats) -> int:
 
 
 class Wanted(NamedTuple):
-    """A row that looks for a leaf: its box and subject, and how many rows a leaf may have."""
+    """A row that needs a leaf: its box and subject, and the most rows of a leaf."""
 
     lo: Floats
     hi: Floats
@@ -172,7 +172,7 @@ class Wanted(NamedTuple):
 
 @kernel
 def find_leaf(sides: Sides, tree: RTree, counts: Records, node: int, row: Wanted) -> int:
-    """The leaf of a node that a row enlarges least, without its subject; -1: there is none."""
+    """Return the leaf of a node without the row's subject that the row enlarges least; -1: none."""
     members = tree.members[node, : tree.nodes["n_leaves"][node]]
     losses, births, n_rows = tree.loss, tree.leaves["birth"], tree.leaves["n_rows"]
     los, his = boxes_at(tree.lo, members), boxes_at(tree.hi, members)
@@ -193,10 +193,10 @@ def find_leaf(sides: Sides, tree: RTree, counts: Records, node: int, row: Wanted
 
 @kernel
 def find_leaf_anywhere(sides: Sides, tree: RTree, counts: Records, row: Wanted) -> int:
-    """The same over all nodes."""
+    """Return the same over all nodes."""
     best, least = -1, np.inf
-    # Every leaf has at most one row of a subject: one that has as many rows as there are leaves is
-    # in each of them.
+    # Every leaf has at most one row of a subject: a subject with as many rows as there are leaves
+    # is in each of them.
     if counter.count(counts, counter.EVERYWHERE, row.subject) >= tree.marks["n_leaves"][0]:
         return best
     for node in range(tree.marks["node_numbers"][0]):
@@ -215,7 +215,7 @@ def find_leaf_anywhere(sides: Sides, tree: RTree, counts: Records, row: Wanted) 
 
 @inlined
 def _before(losses: Floats, births: Ints, one: int, other: int) -> bool:
-    """Whether one loses less than another, or as much and is older."""
+    """Whether one loses less than another, or equally much and is older."""
     if losses[one] != losses[other]:
         return losses[one] < losses[other]
     return births[one] < births[other]
@@ -223,7 +223,7 @@ def _before(losses: Floats, births: Ints, one: int, other: int) -> bool:
 
 @kernel
 def nearest_leaf(sides: Sides, tree: RTree, lo: Floats, hi: Floats, taken: Ints) -> int:
-    """The leaf that loses least together with a box, other than those that are taken."""
+    """Return the leaf that loses least together with a box, without those already taken."""
     n = tree.marks["leaf_numbers"][0]
     joined = np.empty(n)
     joined_losses(sides, tree.lo, tree.hi, n, lo, hi, joined)
@@ -238,7 +238,7 @@ def nearest_leaf(sides: Sides, tree: RTree, lo: Floats, hi: Floats, taken: Ints)
 
 @kernel
 def covering(tree: RTree, lo: Floats, hi: Floats, found: Ints) -> int:
-    """Write down the leaves whose boxes cover one; give how many there are."""
+    """Write the leaves whose boxes cover a box into ``found``; return their number."""
     n = 0
     births, n_leaves, members = tree.nodes["birth"], tree.nodes["n_leaves"], tree.members
     los, his, node_los, node_his = tree.lo, tree.hi, tree.node_lo, tree.node_hi
@@ -265,9 +265,9 @@ def _covers(los: Floats, his: Floats, c: int, lo: Floats, hi: Floats) -> bool:
 
 @kernel
 def add_leaf(tree: RTree, node: int, next_try: int) -> int:
-    """A new leaf without rows in a node (-1: in a new one); give its number.
+    """Add a leaf without rows to a node (-1: to a new one); return the leaf.
 
-    The node may be too large then: it is split when the leaf has its box.
+    The node may be too large then: the caller splits it when the leaf has its box.
     """
     marks = tree.marks
     if marks["free_leaves"][0] > 0:
@@ -291,8 +291,8 @@ def add_leaf(tree: RTree, node: int, next_try: int) -> int:
 
 @kernel
 def widen_leaf(sides: Sides, tree: RTree, leaf: int, lo: Floats, hi: Floats) -> bool:
-    """Let a leaf, and its node, take in a box; whether the leaf's box has changed."""
-    # The first row may have no value at all, and then no side tells that there is one.
+    """Extend a leaf and its node to cover a box; return whether the leaf's box has changed."""
+    # The first row may lack all values, and then no side would show the change.
     widens = tree.loss[leaf] == -np.inf or not _covers(tree.lo, tree.hi, leaf, lo, hi)
     if widens:
         leaf_lo, leaf_hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
@@ -306,7 +306,7 @@ def widen_leaf(sides: Sides, tree: RTree, leaf: int, lo: Floats, hi: Floats) -> 
 
 @kernel
 def shrink_leaf(sides: Sides, tree: RTree, leaf: int, lo: Floats, hi: Floats) -> None:
-    """Give a leaf the box that its rows have left, and fit its node to it."""
+    """Replace the box of a leaf by a smaller one, and fit its node to it."""
     set_box(tree.lo, leaf, lo)
     set_box(tree.hi, leaf, hi)
     tree.loss[leaf] = box_loss(sides, lo, hi)
@@ -315,7 +315,7 @@ def shrink_leaf(sides: Sides, tree: RTree, leaf: int, lo: Floats, hi: Floats) ->
 
 @kernel
 def remove_leaf(tree: RTree, leaf: int) -> int:
-    """A leaf goes; give its node, which has to be tidied up unless others take its place there."""
+    """Remove a leaf; return its node, which needs `tidy_node` unless other leaves replace it."""
     marks = tree.marks
     node, place = tree.leaves["node"][leaf], tree.leaves["place"][leaf]
     tree.nodes["n_leaves"][node] -= 1
@@ -336,7 +336,7 @@ def remove_leaf(tree: RTree, leaf: int) -> int:
 
 @kernel
 def split_node(sides: Sides, tree: RTree, node: int) -> None:
-    """Make two nodes of one that has too many leaves."""
+    """Split a node that has too many leaves."""
     if tree.nodes["n_leaves"][node] <= FAN_OUT:
         return
     members = tree.members[node, : tree.nodes["n_leaves"][node]].copy()
@@ -351,9 +351,9 @@ def split_node(sides: Sides, tree: RTree, node: int) -> None:
 
 @kernel
 def tidy_node(sides: Sides, tree: RTree, node: int) -> None:
-    """See to a node that has lost a leaf.
+    """Adjust a node that has lost a leaf.
 
-    One that has few leaves left is given up, unless it is the only one: others take them in.
+    A node with few leaves is dissolved into others, unless it is the only one.
     """
     if tree.nodes["n_leaves"][node] == 0:
         _remove_node(tree, node)
@@ -407,7 +407,7 @@ def _enter(tree: RTree, leaf: int, node: int) -> None:
 
 @kernel
 def _fit_node(sides: Sides, tree: RTree, node: int) -> None:
-    """The box of a node is that of its leaves."""
+    """Recompute the box of a node from its leaves."""
     lo, hi = np.full(len(tree.lo), np.inf), np.full(len(tree.lo), -np.inf)
     for i in range(tree.nodes["n_leaves"][node]):
         leaf = tree.members[node, i]

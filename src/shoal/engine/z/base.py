@@ -1,8 +1,8 @@
-"""Values that are published one by one, each at once or not at all: the engine of z-anonymity.
+"""The engine of z-anonymity: each value is published at once or not at all.
 
-Rows are taken in one after another, the window moves on with them, and every now and then it is
-looked at how many subjects can't be told apart. How it is kept who has exposed what depends on
-whether values have ladders: see `shoal.engine.z.flat` and `shoal.engine.z.ladders`.
+Rows are taken in one after another, and the window moves with them. At regular intervals the engine
+estimates how many subjects can't be told apart. The tables of exposures depend on whether values
+have ladders: see `shoal.engine.z.flat` and `shoal.engine.z.ladders`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from shoal.errors import ParameterError
 
 __all__ = ["ZEngine", "ZKnobs", "ZState", "alike", "least_z"]
 
-#: Tables are made smaller when they are filled to less than one in so many.
+#: Tables shrink when less than one entry in this many is used.
 SPARSE = 8
 
 
 class ZKnobs(NamedTuple):
-    """The knobs: how subjects are counted, and how z follows the stream."""
+    """The knobs: how subjects are counted, and how z is adapted to the stream."""
 
     plain: bool
     probability: float
@@ -38,7 +38,7 @@ class ZKnobs(NamedTuple):
 
 
 class ZState(NamedTuple):
-    """All that decisions depend on."""
+    """The state of a run."""
 
     table: Any
     place: Records
@@ -49,27 +49,27 @@ class ZEngine(Engine):
 
     state: ZState
 
-    def __init__(self, space: Space, table: Any, course: ZKnobs, seed: bytes) -> None:
+    def __init__(self, space: Space, table: Any, knobs: ZKnobs, seed: bytes) -> None:
         place = np.zeros(1, PLACE)
         place["now"], place["slot"], place["z"] = -np.inf, -1, space.z
         super().__init__(space, ZState(table, place), seed)
-        self._course = course
+        self._knobs = knobs
         self._cuts = np.cumsum([0, *space.rungs])
         seconds, rows = space.window.seconds, space.window.rows
         length = seconds or float(rows)
-        # What "plain" shows isn't estimated: there a subject stands behind rungs it isn't shown at.
-        step = 0.0 if course.plain or not course.estimates else length / course.estimates
-        self._reach = ZWindow(seconds > 0, length, seconds or rows - 1.0, step)
+        # There are no estimates under "plain": a subject counts for rungs it isn't published at.
+        step = 0.0 if knobs.plain or not knobs.estimates else length / knobs.estimates
+        self._window = ZWindow(seconds > 0, length, seconds or rows - 1.0, step)
 
     def be_a_shard(self) -> None:
-        """Count some of the values of a stream, and leave others to other engines.
+        """Make this engine count a part of the values of a stream, as one of several shards.
 
-        What is counted elsewhere is missing here. Times are told by whoever sees all rows, and are
-        the clock of the whole stream, whatever its window counts: seconds, or rows. So are looks at
-        the window, and z: see `shown` and `follow`.
+        Values that are counted elsewhere are missing here. Times are the clock of the whole stream,
+        in seconds or rows, and are given by the caller. The caller also makes the estimates and
+        sets z: see `shown` and `follow`.
         """
         self.space.missing = "maybe"
-        self._reach = self._reach._replace(seconds=True, step=0.0)
+        self._window = self._window._replace(seconds=True, step=0.0)
 
     @property
     def n_held(self) -> int:
@@ -79,39 +79,39 @@ class ZEngine(Engine):
     @property
     @abstractmethod
     def n_exposures(self) -> int:
-        """How many different exposures (a subject, a value) are in the window."""
+        """The number of different exposures (a subject, a value) in the window."""
 
-    # -- what a subclass brings --------------------------------------------------------------------
+    # -- for subclasses ----------------------------------------------------------------------------
 
     @abstractmethod
     def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
-        """Take in rows from the cursor on; say why it has stopped."""
+        """Take in rows from the cursor on; return why it has stopped."""
 
     @abstractmethod
     def _there(self) -> tuple[int, ...]:
-        """How much there is room for in each table."""
+        """Return the room in each table."""
 
     @abstractmethod
     def _needed(self) -> tuple[int, ...]:
-        """How much room the next row may need in each table, with all that is there."""
+        """Return the room that each table needs for its content and the next row."""
 
     @abstractmethod
     def _move(self, room: Sequence[int]) -> None:
-        """Have tables with so much room."""
+        """Move the content to tables with this much room."""
 
     @abstractmethod
     def _subjects(self) -> Ints:
-        """The subject of each exposure in the window."""
+        """Return the subject of each exposure in the window."""
 
     @abstractmethod
     def _published(self, z: int) -> tuple[Ints, Ints]:
-        """Who stands behind which rung that may be published: subjects, and keys of rungs."""
+        """Return the subjects behind rungs that may be published, and the keys of these rungs."""
 
     def _prepare(self) -> None:
-        """Make room for whatever another z may need."""
+        """Make room for the counts under any other z."""
 
     def _count(self, z: int) -> None:
-        """Count anew who stands behind what, as another z has it."""
+        """Recount the subjects behind each rung for another z."""
 
     # -- the three verbs --------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class ZEngine(Engine):
                 "must have a key for each rung of each attribute",
                 got=f"{codes.keys.shape} instead of {shape}",
             )
-        if self._reach.seconds and not np.isfinite(codes.times).all():
+        if self._window.seconds and not np.isfinite(codes.times).all():
             raise ParameterError(
                 "Codes.times",
                 "must be finite, since the window is in seconds",
@@ -190,11 +190,11 @@ class ZEngine(Engine):
     # -- room --------------------------------------------------------------------------------------
 
     def _make_room(self) -> None:
-        """Larger tables: half as large again as is needed, so that it happens rarely."""
+        """Enlarge the tables to one and a half times what is needed, so that it happens rarely."""
         self._move([max(n + n // 2, m) for n, m in zip(self._needed(), self._there(), strict=True)])
 
     def _give_room_back(self) -> None:
-        """Smaller tables, where the window has become much smaller than they are."""
+        """Shrink the tables where the window has become much smaller."""
         needed, there = self._needed(), self._there()
         if any(m > max(LEAST, SPARSE * n) for n, m in zip(needed, there, strict=True)):
             self._move([max(LEAST, 2 * n) for n in needed])
@@ -202,12 +202,12 @@ class ZEngine(Engine):
     # -- estimates ---------------------------------------------------------------------------------
 
     def _estimate(self) -> tuple[int, float, int, int, int, float, float]:
-        """Look at the window: who can't be told apart, and what z that needs."""
-        place, course = self.state.place, self._course
+        """Estimate which share of subjects can't be told apart, and adapt z if asked to."""
+        place, knobs = self.state.place, self._knobs
         before = int(place["z"][0])
         people = distinct(self._subjects())
         z = before
-        if course.probability:
+        if knobs.probability:
             self._prepare()
             z = self._wanted(people)
             self._count(z)
@@ -217,9 +217,9 @@ class ZEngine(Engine):
         return int(place["upcoming"][0]), time, before, z, len(people), share, entropy
 
     def _wanted(self, people: Ints) -> int:
-        """The smallest z from the policy's on under which enough subjects can't be told apart."""
+        """Return the smallest z, from the policy's on, under which enough subjects are alike."""
         return least_z(
-            self.space.z, len(people), self._course.probability, lambda z: self._share(people, z)
+            self.space.z, len(people), self._knobs.probability, lambda z: self._share(people, z)
         )
 
     def _share(self, people: Ints, z: int) -> float:
@@ -227,13 +227,13 @@ class ZEngine(Engine):
         return self._look(people, z)[0]
 
     def _look(self, people: Ints, z: int) -> tuple[float, float]:
-        return alike(sets_of(people, *self._published(z)), self._course.k)
+        return alike(sets_of(people, *self._published(z)), self._knobs.k)
 
     def shown(self, z: int) -> tuple[Ints, Ints]:
-        """Who is in the window, and a number for what would be published of each under some z.
+        """Return the subjects in the window, and a fingerprint of what each would publish under z.
 
-        The numbers of one subject in several shards add up, modulo 2**61, to that of all it shows.
-        What is counted follows the former z no more: `follow` one before anything is decided.
+        The fingerprints of one subject in several shards add up, modulo 2**61, to that of all it
+        shows. This recounts for the given z: call `follow` before anything else is decided.
         """
         self._prepare()
         self._count(z)
@@ -248,7 +248,7 @@ class ZEngine(Engine):
 
 
 def least_z(least: int, n_subjects: int, probability: float, share: Callable[[int], float]) -> int:
-    """The smallest z under which the share of subjects that can't be told apart is large enough."""
+    """Return the smallest z under which the share of subjects that are alike is large enough."""
     low, high = least, n_subjects + 1
     if high <= low or share(low) >= probability:
         return low
@@ -262,9 +262,9 @@ def least_z(least: int, n_subjects: int, probability: float, share: Callable[[in
 
 
 def alike(sets: Ints, k: int) -> tuple[float, float]:
-    """The share of subjects in crowds of k and more, and the entropy of the crowds.
+    """Return the share of subjects that are alike with k - 1 others, and the entropy.
 
-    ``sets`` has a number for what is published of each subject.
+    ``sets`` has a fingerprint of what is published of each subject.
 
     >>> alike(np.array([7, 7, 8]), k=2)[0]
     0.6666666666666666

@@ -1,11 +1,11 @@
-"""How far a value must climb to be published: z subjects have to stand behind its rung.
+"""Which rung of its ladder a value is published at: the finest with z subjects behind it.
 
-Behind a leaf stand those who exposed it. Behind a rung above stand those who exposed something
-below it that can't be published, not even if one more subject exposed it, and wasn't: only so could
-whoever is published there have exposed what any of them has. (If all who exposed anything below
-counted, a rung that is popular because of one value would be published for another, and betray
-that it is a rare one.) So subjects come to stand behind a rung when one below it sinks below z - 1,
-and go when that reaches z - 1. Such a move concerns fewer than z subjects.
+Behind a leaf are the subjects that exposed it. Behind a higher rung are the subjects that exposed
+a value below it that can't be published, not even if one more subject exposed it, and that wasn't
+published: only then could anybody who is published there have exposed any of these values. (If all
+subjects below counted, a rung that is popular because of one value would be published for another,
+and reveal that it is a rare one.) So subjects are added to a rung when one below it drops below
+z - 1 subjects, and removed when that reaches z - 1. Such a move concerns fewer than z subjects.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = ["CountingRule", "climb", "expose", "forget", "rebuild", "rung_of", "s
 
 
 class CountingRule(NamedTuple):
-    """How subjects are counted: against which z, and whether all below a rung count for it."""
+    """How subjects are counted: against which z, and whether all below a rung count (``plain``)."""
 
     z: int
     plain: bool
@@ -55,9 +55,9 @@ class CountingRule(NamedTuple):
 
 @kernel
 def climb(table: Exposures, rule: CountingRule, node: int, subject: int) -> int:
-    """The finest rung at which a value that is exposed would be published, from its leaf upwards.
+    """Return the finest rung at which an exposed value would be published, from its leaf upwards.
 
-    `NONE` if there is none. The subject counts wherever it stands.
+    `NONE` if there is none. The subject itself counts at every rung.
     """
     while node != NONE:
         n = table.nodes[node, N_SUBJECTS]
@@ -69,10 +69,10 @@ def climb(table: Exposures, rule: CountingRule, node: int, subject: int) -> int:
 
 @kernel
 def rung_of(table: Exposures, rule: CountingRule, keys: Ints, subject: int) -> tuple[int, int]:
-    """The finest rung that may be published for a subject who exposes a value now, and its crowd.
+    """Return the level at which a subject's value is published now, and the subjects behind it.
 
-    The value isn't counted yet: so whichever of those below a rung the subject exposed, who stands
-    behind the rung would be the same. `NONE` if no rung may be published.
+    The value isn't counted yet: so the subjects behind a rung are the same, whichever value below
+    it the subject exposes. `NONE` if no rung may be published.
     """
     for level in range(len(keys)):
         node = find_node(table, keys[level])
@@ -86,7 +86,7 @@ def rung_of(table: Exposures, rule: CountingRule, keys: Ints, subject: int) -> t
 
 @kernel
 def show(table: Exposures, leaf: int, subject: int) -> None:
-    """Note that a value was published as it is: its subject hides nobody behind a rung above."""
+    """Note that a value was published as it is: its subject doesn't count at higher rungs."""
     table.entries[find_entry(table, leaf, subject), SHOWN] = 1
 
 
@@ -94,9 +94,9 @@ def show(table: Exposures, leaf: int, subject: int) -> None:
 def expose(
     table: Exposures, rule: CountingRule, keys: Ints, subject: int, time: float, changed: Ints
 ) -> int:
-    """A subject exposes a value now, given by the keys of its rungs from fine to coarse.
+    """Count a value that a subject exposes now, by the keys of its rungs from fine to coarse.
 
-    Give its leaf. ``changed`` is room for as many subjects as `n_changed` says.
+    Return its leaf. ``changed`` is scratch space for subjects.
     """
     leaf = find_node(table, keys[0])
     if leaf == NONE:
@@ -118,13 +118,13 @@ def expose(
 
 @kernel
 def forget(table: Exposures, rule: CountingRule, changed: Ints) -> None:
-    """Forget the oldest exposure, which there must be."""
+    """Remove the oldest exposure; there must be one."""
     marks, entries = table.marks, table.entries
     position = marks[OLDEST]
     marks[OLDEST] = position + 1
     at = table.ring[wrap(position, len(table.ring))]
     if entries[at, LATEST] != position:
-        # The subject has exposed the value again since, or the entry is another's by now.
+        # The subject has exposed the value again since, or the entry has been reused.
         return
     leaf = entries[at, NODE]
     changed[0] = entries[at, SUBJECT]
@@ -141,10 +141,10 @@ def forget(table: Exposures, rule: CountingRule, changed: Ints) -> None:
 def _pass_on(
     table: Exposures, rule: CountingRule, node: int, is_more: bool, changed: Ints, n_above: int
 ) -> None:
-    """Somebody came to, or went from, behind a node: do what follows for those above it.
+    """Propagate to the nodes above that subjects were added to or removed from a node.
 
-    ``changed`` are those of them that count above it. What follows concerns them, in the same way;
-    or, where the node reached z - 1 or sank below it, all who stand behind it, in the opposite way.
+    ``changed`` are those of them that count above it. They are added or removed there too; or,
+    where the node reached z - 1 or dropped below it, all subjects behind it, in the opposite way.
     """
     nodes, entries = table.nodes, table.entries
     n_changed = 1
@@ -155,7 +155,7 @@ def _pass_on(
             if before >= rule.z - 1 and now >= rule.z - 1:
                 return
             if before >= rule.z - 1 or now >= rule.z - 1:
-                # Who has just come is first in the list, and hasn't been counted above yet.
+                # Subjects that were just added are first in the list, and not counted above yet.
                 at = nodes[node, FIRST]
                 for _ in range(n_changed if is_more else 0):
                     at = entries[at, AFTER]
@@ -174,7 +174,7 @@ def _pass_on(
 
 @kernel
 def _apply(table: Exposures, node: int, is_more: bool, changed: Ints, n: int) -> int:
-    """Let so many subjects come or go, each for one child; keep those that are new or gone."""
+    """Add or remove n subjects for one child each; keep in ``changed`` those new or gone."""
     entries = table.entries
     kept = 0
     for i in range(n):
@@ -197,7 +197,7 @@ def _apply(table: Exposures, node: int, is_more: bool, changed: Ints, n: int) ->
 
 @kernel
 def rebuild(table: Exposures, rule: CountingRule) -> None:
-    """Count anew who stands behind the rungs above the leaves, as another z has it."""
+    """Recount the subjects behind the rungs above the leaves, for another z."""
     nodes, entries = table.nodes, table.entries
     n_levels = 0
     for node in range(table.marks[TOP_NODE]):
@@ -207,7 +207,7 @@ def rebuild(table: Exposures, rule: CountingRule) -> None:
             drop_entry(table, at)
     one = np.empty(1, np.int64)
     for level in range(n_levels - 1):
-        # Whoever is put behind a node of the next level may be found on the way, and is passed by.
+        # Entries that are added at the next level may be met in this loop, and are skipped.
         for at in range(len(entries)):
             node = entries[at, NODE]
             if at >= table.marks[TOP_ENTRY] or node == NONE or nodes[node, LEVEL] != level:

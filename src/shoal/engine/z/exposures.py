@@ -1,11 +1,11 @@
-"""Who has exposed what in the latest window: values as nodes of ladders, subjects as their entries.
+"""The exposures of the latest window: values as nodes of ladders, subjects as their entries.
 
 A node is a rung: a value (a leaf), or a more general label above it. An entry says that a subject
-stands behind a node: it has exposed the leaf, or a finer value that can't be published (see
-`climbing`). A ring has all exposures of the window in their order; an entry knows the
-latest one that it comes from, so that whatever leaves the window is found at once, and a value that
-nobody exposes again is forgotten too. Both tables are hashed with chains; what is freed is used
-again. An exposure, a look-up and an exposure that is forgotten take constant time.
+counts for a node: it has exposed the leaf, or a finer value that can't be published (see
+`climbing`). A ring has all exposures of the window in their order; an entry refers to the latest
+of its exposures, so that exposures that leave the window are found at once, and values that nobody
+exposes any more are removed. Both tables are hash tables with chains, and freed entries are reused.
+Adding, finding and removing an exposure take constant time.
 
 Reference: N. Jha et al., Performance Evaluation 159 (2023), Algorithm 1.
 """
@@ -54,30 +54,30 @@ __all__ = [
     "note",
 ]
 
-#: What points nowhere.
+#: The null pointer.
 NONE = -1
 
 #: The columns of an entry: the subject; the position in the ring of its latest exposure (NONE above
-#: the leaves); its node (NONE: the entry is free); of how many children it comes (1 for a leaf);
-#: its neighbours in the node, where that has a parent. The last column tells of a leaf that it was
+#: the leaves); its node (NONE: the entry is free); for how many children it counts (1 for a leaf);
+#: its neighbours in the node, where that has a parent. The last column says of a leaf that it was
 #: published as it is for the subject.
 SUBJECT, LATEST, NODE, N_CHILDREN, BEFORE, AFTER = range(6)
 SHOWN = 7
-#: The columns of a node: its key; how many stand behind it; the first of them; its parent; its
-#: level (NONE: the node is free); how many nodes are right below it.
+#: The columns of a node: its key; the number of subjects behind it; the first of them; its parent;
+#: its level (NONE: the node is free); the number of its children.
 KEY, N_SUBJECTS, FIRST, PARENT, LEVEL, N_BELOW = range(6)
-#: In both the next one of the hash chain, or of those that are free. A line has eight numbers: as
-#: many as are fetched from memory at once.
+#: In both: the next one in the hash chain, or in the list of free ones. A line has eight numbers,
+#: the size of a cache line.
 CHAIN, WIDTH = 6, 8
-#: The marks: how many entries and nodes are in use, of them the entries of leaves; how many there
-#: have ever been, and the first free one before that; the positions in the ring of the oldest
-#: exposure and of the next one.
+#: The marks: the numbers of entries, of entries of leaves and of nodes in use; how many have ever
+#: been used, and the first free one below that; the positions in the ring of the oldest exposure
+#: and of the next one.
 N_ENTRIES, N_LEAVES, N_NODES, TOP_ENTRY, TOP_NODE, FREE_ENTRY, FREE_NODE = range(7)
 OLDEST, UPCOMING = 7, 8
 
 
 class Exposures(NamedTuple):
-    """The tables, the heads of their hash chains, the ring with its times, and where they stand."""
+    """The tables, the heads of their hash chains, the ring with its times, and the marks."""
 
     entries: Ints
     nodes: Ints
@@ -89,7 +89,7 @@ class Exposures(NamedTuple):
 
 
 def empty(n_entries: int = LEAST, n_nodes: int = LEAST, n_exposures: int = LEAST) -> Exposures:
-    """Nobody has exposed anything; there is room for so many of each."""
+    """Return empty tables with room for these numbers of each."""
     marks = np.zeros(9, np.int64)
     marks[[FREE_ENTRY, FREE_NODE]] = NONE
     return Exposures(
@@ -104,7 +104,7 @@ def empty(n_entries: int = LEAST, n_nodes: int = LEAST, n_exposures: int = LEAST
 
 
 def moved(table: Exposures, n_entries: int, n_nodes: int, n_exposures: int) -> Exposures:
-    """The same exposures in tables with room for so many: larger ones, or smaller ones."""
+    """Return the same exposures in tables with other room, larger or smaller."""
     other = empty(n_entries, n_nodes, n_exposures)
     _move(table, other)
     return other
@@ -115,7 +115,7 @@ def moved(table: Exposures, n_entries: int, n_nodes: int, n_exposures: int) -> E
 
 @kernel
 def find_node(table: Exposures, key: int) -> int:
-    """The node with a key, or `NONE`."""
+    """Return the node with a key, or `NONE`."""
     at = table.node_heads[home(0, key, len(table.node_heads))]
     while at != NONE and table.nodes[at, KEY] != key:
         at = table.nodes[at, CHAIN]
@@ -124,7 +124,7 @@ def find_node(table: Exposures, key: int) -> int:
 
 @kernel
 def new_node(table: Exposures, key: int, level: int, parent: int) -> int:
-    """Make a node; there must be room."""
+    """Add a node; there must be room."""
     nodes, marks = table.nodes, table.marks
     at = marks[FREE_NODE]
     if at == NONE:
@@ -149,7 +149,7 @@ def new_node(table: Exposures, key: int, level: int, parent: int) -> int:
 
 @kernel
 def drop_node(table: Exposures, node: int) -> None:
-    """Forget a node behind which nobody stands and that has none below; then those above it."""
+    """Remove a node without subjects and children, and then its ancestors likewise."""
     nodes, marks = table.nodes, table.marks
     while node != NONE and nodes[node, N_SUBJECTS] == 0 and nodes[node, N_BELOW] == 0:
         head = home(0, nodes[node, KEY], len(table.node_heads))
@@ -162,7 +162,7 @@ def drop_node(table: Exposures, node: int) -> None:
             nodes[before, CHAIN] = nodes[node, CHAIN]
         parent = nodes[node, PARENT]
         nodes[node, CHAIN] = marks[FREE_NODE]
-        # What is free has a level that no node has.
+        # A free node has a level that no used node has.
         nodes[node, LEVEL] = NONE
         marks[FREE_NODE] = node
         marks[N_NODES] -= 1
@@ -176,7 +176,7 @@ def drop_node(table: Exposures, node: int) -> None:
 
 @kernel
 def find_entry(table: Exposures, node: int, subject: int) -> int:
-    """The entry of a subject behind a node, or `NONE`."""
+    """Return the entry of a subject behind a node, or `NONE`."""
     entries = table.entries
     at = table.entry_heads[home(node, subject, len(table.entry_heads))]
     while at != NONE and (entries[at, SUBJECT] != subject or entries[at, NODE] != node):
@@ -186,7 +186,7 @@ def find_entry(table: Exposures, node: int, subject: int) -> int:
 
 @kernel
 def add_entry(table: Exposures, node: int, subject: int) -> int:
-    """Put a subject behind a node, first in its list; there must be room."""
+    """Add a subject to a node, first in its list; there must be room."""
     entries, nodes, marks = table.entries, table.nodes, table.marks
     at = marks[FREE_ENTRY]
     if at == NONE:
@@ -204,7 +204,7 @@ def add_entry(table: Exposures, node: int, subject: int) -> int:
     entries[at, CHAIN] = table.entry_heads[head]
     table.entry_heads[head] = at
     nodes[node, N_SUBJECTS] += 1
-    # Only those behind a node that has a parent are ever gone through.
+    # Only the lists of nodes with a parent are ever traversed.
     if nodes[node, PARENT] != NONE:
         first = nodes[node, FIRST]
         entries[at, BEFORE] = NONE
@@ -217,7 +217,7 @@ def add_entry(table: Exposures, node: int, subject: int) -> int:
 
 @kernel
 def drop_entry(table: Exposures, at: int) -> None:
-    """Take a subject away from a node. The node stays, even with nobody behind it."""
+    """Remove a subject from a node. The node stays, even without subjects."""
     entries, nodes, marks = table.entries, table.nodes, table.marks
     node = entries[at, NODE]
     head = home(node, entries[at, SUBJECT], len(table.entry_heads))
@@ -246,7 +246,7 @@ def drop_entry(table: Exposures, at: int) -> None:
 
 @kernel
 def note(table: Exposures, at: int, time: float) -> None:
-    """Note in the ring that the entry of a leaf comes from an exposure now; there must be room."""
+    """Add an exposure of now to the ring, for the entry of a leaf; there must be room."""
     position = table.marks[UPCOMING]
     table.marks[UPCOMING] = position + 1
     place = wrap(position, len(table.ring))
@@ -265,7 +265,7 @@ def _move(table: Exposures, other: Exposures) -> None:
     n_levels = 0
     for node in range(marks[TOP_NODE]):
         n_levels = max(n_levels, nodes[node, LEVEL] + 1)
-    # From coarse to fine, for a node is made with its parent.
+    # From coarse to fine, since a node is created with its parent.
     for level in range(n_levels - 1, -1, -1):
         for node in range(marks[TOP_NODE]):
             if nodes[node, LEVEL] == level:
@@ -283,6 +283,6 @@ def _move(table: Exposures, other: Exposures) -> None:
     for position in range(marks[OLDEST], marks[UPCOMING]):
         place = wrap(position, len(ring))
         at = ring[place]
-        # An exposure that isn't the latest of its entry any more says nothing.
+        # An exposure that isn't the latest of its entry is obsolete.
         if entries[at, LATEST] == position:
             note(other, others[at], table.times[place])

@@ -1,6 +1,6 @@
-"""Values without ladders, each published as it is or not at all: the engine of z-anonymity.
+"""The engine of z-anonymity for values without ladders, published as they are or not at all.
 
-Who has exposed what is in `shoal.engine.z.pairs`.
+The table of exposures is in `shoal.engine.z.pairs`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ __all__ = ["FlatEngine"]
 
 
 class FlatEngine(ZEngine):
-    """One run on attributes that have one rung each."""
+    """One run on attributes with one rung each."""
 
-    def __init__(self, space: Space, course: ZKnobs, seed: bytes) -> None:
-        super().__init__(space, empty(), course, seed)
+    def __init__(self, space: Space, knobs: ZKnobs, seed: bytes) -> None:
+        super().__init__(space, empty(), knobs, seed)
 
     @property
     def n_exposures(self) -> int:
-        """How many different exposures (a subject, a value) are in the window."""
+        """The number of different exposures (a subject, a value) in the window."""
         return int(self.state.table.marks[N_PAIRS])
 
     def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
         state = self.state
         why = take(
-            state.table, state.place, self._reach, codes.subjects, codes.times, codes.keys,
+            state.table, state.place, self._window, codes.subjects, codes.times, codes.keys,
             cells, cursor,
         )  # fmt: skip
         return int(why)

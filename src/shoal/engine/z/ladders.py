@@ -1,6 +1,6 @@
-"""Values with ladders, published at the finest rung that may be: the engine of z-anonymity.
+"""The engine of z-anonymity for values with ladders, published at the finest rung that is allowed.
 
-Who has exposed what is in `shoal.engine.z.exposures`, how far a value must climb in
+The table of exposures is in `shoal.engine.z.exposures`, the choice of a rung in
 `shoal.engine.z.climbing`.
 """
 
@@ -42,23 +42,23 @@ __all__ = ["LadderEngine"]
 class LadderEngine(ZEngine):
     """One run on attributes of which at least one has several rungs."""
 
-    def __init__(self, space: Space, course: ZKnobs, seed: bytes) -> None:
-        super().__init__(space, empty(), course, seed)
+    def __init__(self, space: Space, knobs: ZKnobs, seed: bytes) -> None:
+        super().__init__(space, empty(), knobs, seed)
         self._n_rungs = max(space.rungs)
 
     @property
     def n_exposures(self) -> int:
-        """How many different exposures (a subject, a value) are in the window."""
+        """The number of different exposures (a subject, a value) in the window."""
         return int(self.state.table.marks[N_LEAVES])
 
     def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
         state = self.state
-        # A rung that reaches z - 1 or sinks below it moves fewer than z subjects.
+        # A rung that reaches z - 1 or drops below it moves fewer than z subjects.
         most = min(int(state.place["z"][0]), len(state.table.entries)) + 1
-        rule = CountingRule(int(state.place["z"][0]), self._course.plain)
+        rule = CountingRule(int(state.place["z"][0]), self._knobs.plain)
         return int(
             _take(
-                state, rule, self._reach, self._cuts, codes, cells, cursor,
+                state, rule, self._window, self._cuts, codes, cells, cursor,
                 np.empty(most, np.int64),
             )
         )  # fmt: skip
@@ -80,26 +80,26 @@ class LadderEngine(ZEngine):
         self.state = self.state._replace(table=table)
 
     def _prepare(self) -> None:
-        """As many entries as there can be under any z."""
+        """Make room for as many entries as there can be under any z."""
         n_entries = self.n_exposures * self._n_rungs
         self._move((max(n_entries, LEAST), *self._there()[1:]))
 
     def _count(self, z: int) -> None:
-        rebuild(self.state.table, CountingRule(z, self._course.plain))
+        rebuild(self.state.table, CountingRule(z, self._knobs.plain))
 
     def _subjects(self) -> Ints:
         return _subjects(self.state.table)
 
     def _published(self, z: int) -> tuple[Ints, Ints]:
-        subjects, keys = _published(self.state.table, CountingRule(z, self._course.plain))
-        # Several values of a subject may be published as one.
+        subjects, keys = _published(self.state.table, CountingRule(z, self._knobs.plain))
+        # Several values of a subject may be published under the same rung.
         first = first_of_pairs(subjects, keys)
         return subjects[first], keys[first]
 
 
 @kernel
 def _subjects(table: Exposures) -> Ints:
-    """The subject of each value that is exposed in the window."""
+    """Return the subject of each exposed value in the window."""
     subjects = np.empty(table.marks[N_LEAVES], np.int64)
     n = 0
     for at in range(table.marks[TOP_ENTRY]):
@@ -111,7 +111,7 @@ def _subjects(table: Exposures) -> Ints:
 
 @kernel
 def _published(table: Exposures, rule: CountingRule) -> tuple[Ints, Ints]:
-    """Subjects, and the keys of the rungs that their values would be published at."""
+    """Return subjects, and the keys of the rungs that their values would be published at."""
     subjects = np.empty(table.marks[N_LEAVES], np.int64)
     keys = np.empty(len(subjects), np.int64)
     n = 0
@@ -128,7 +128,7 @@ def _published(table: Exposures, rule: CountingRule) -> tuple[Ints, Ints]:
 
 @kernel
 def _n_new(table: Exposures, z: int, n_rungs: int, n_cells: int) -> int:
-    """How many entries may have to be made when so many exposures come, or one goes."""
+    """Return how many entries may be added when ``n_cells`` exposures arrive, or one expires."""
     return n_cells * (1 + (n_rungs - 1) * min(z, table.marks[N_LEAVES] + n_cells))
 
 
@@ -144,12 +144,12 @@ def _has_room(table: Exposures, z: int, n_rungs: int, n_cells: int) -> bool:
 
 @kernel
 def _take(
-    state: ZState, rule: CountingRule, reach: ZWindow, cuts: Ints, codes: Codes, cells: ZCells,
+    state: ZState, rule: CountingRule, window: ZWindow, cuts: Ints, codes: Codes, cells: ZCells,
     cursor: Ints, changed: Ints,
 ) -> int:  # fmt: skip
-    """Take in rows from the cursor on, until all are decided or something else has to be done.
+    """Take in rows from the cursor on, until all are decided or the kernel has to stop.
 
-    A row is decided and then exposed; what is done before that may be done again.
+    A row is decided and then exposed; the steps before that may be repeated after a stop.
     """
     table, place = state.table, state.place
     n_cells, n_rungs = len(cuts) - 1, 0
@@ -159,8 +159,8 @@ def _take(
         i = cursor[0]
         if codes.times[i] > place["now"][0]:
             place["now"][0] = codes.times[i]
-        clock = place["now"][0] if reach.seconds else float(place["upcoming"][0])
-        horizon = clock - reach.back
+        clock = place["now"][0] if window.seconds else float(place["upcoming"][0])
+        horizon = clock - window.back
         if place["upcoming"][0] == 0:
             place["begin"][0] = clock
         while (
@@ -170,7 +170,7 @@ def _take(
             if not _has_room(table, rule.z, n_rungs, 1):
                 return ROOM
             forget(table, rule, changed)
-        slot = slot_of(clock, place["begin"][0], reach)
+        slot = slot_of(clock, place["begin"][0], window)
         if slot >= 0 and slot > place["slot"][0]:
             place["slot"][0] = slot
             return LOOK

@@ -1,13 +1,13 @@
-"""Who has exposed what in the latest window, where values have no ladder: pairs and counts.
+"""The exposures of the latest window, where values have no ladder: pairs and counts.
 
 All exposures of the window are in a ring, in their order. A pair is a value (by its key) and a
-subject that has exposed it; all that is kept of it is a mark of its hash and the place in the ring
-of its latest exposure, which has the rest. Counts tell how many pairs each value has. Both are hash
-tables with linear probing; deleting shifts what lies behind back, so that they never degrade on an
-endless stream. An exposure, and one that leaves the window, take constant time.
+subject that has exposed it; it is stored as its hash and the index in the ring of its latest
+exposure. Counts are the numbers of pairs of each value. Both are hash tables with linear probing; a
+deletion shifts the following entries back, so that they never degrade on an endless stream. Adding
+and removing an exposure take constant time.
 
-It does what `shoal.engine.z.exposures` does for values with ladders, in as little memory as can be:
-what takes time is to fetch it.
+The same as `shoal.engine.z.exposures` does for values with ladders, in as little memory as
+possible, since memory access dominates the time.
 
 Reference: N. Jha et al., Performance Evaluation 159 (2023), Algorithm 1.
 """
@@ -29,13 +29,13 @@ __all__ = ["N_PAIRS", "Pairs", "empty", "hash_of", "moved", "needed", "published
 KEY, SUBJECT, COUNT = 0, 1, 1
 #: A pair is its hash, which has 31 bits, times 2**32, and its place in the ring plus 1; 0 is free.
 PLACE_BITS, PLACE_MASK, HASH_MASK = 32, 2**32 - 1, 2**31 - 1
-#: The marks: how many pairs and values there are, the positions of the oldest exposure and of the
+#: The marks: the numbers of pairs and of values, the positions of the oldest exposure and of the
 #: next one.
 N_PAIRS, N_KEYS, OLDEST, UPCOMING = range(4)
 
 
 class Pairs(NamedTuple):
-    """Pairs, counts, the ring of exposures with its times, and where they stand."""
+    """The pairs, the counts, the ring of exposures with its times, and the marks."""
 
     pairs: Ints
     counts: Ints
@@ -45,7 +45,7 @@ class Pairs(NamedTuple):
 
 
 def empty(n_pairs: int = LEAST, n_keys: int = LEAST, n_exposures: int = LEAST) -> Pairs:
-    """Nobody has exposed anything; there is room for so many of each."""
+    """Return empty tables with room for these numbers of each."""
     n_ring = power_of_two(n_exposures)
     return Pairs(
         np.zeros(power_of_two(2 * n_pairs), np.int64),
@@ -57,18 +57,18 @@ def empty(n_pairs: int = LEAST, n_keys: int = LEAST, n_exposures: int = LEAST) -
 
 
 def needed(table: Pairs) -> tuple[int, int, int]:
-    """How many pairs, values and exposures there are."""
+    """Return the numbers of pairs, values and exposures."""
     marks = table.marks
     return int(marks[N_PAIRS]), int(marks[N_KEYS]), int(marks[UPCOMING] - marks[OLDEST])
 
 
 def room(table: Pairs) -> tuple[int, int, int]:
-    """How many pairs, values and exposures there is room for."""
+    """Return the room for pairs, values and exposures."""
     return len(table.pairs) // 2, len(table.counts) // 2, len(table.ring)
 
 
 def moved(table: Pairs, n_pairs: int, n_keys: int, n_exposures: int) -> Pairs:
-    """The same in tables with room for so many: larger ones, or smaller ones."""
+    """Return the same content in tables with other room, larger or smaller."""
     other = empty(n_pairs, n_keys, n_exposures)
     other.marks[:] = table.marks
     _move(table, other)
@@ -77,7 +77,7 @@ def moved(table: Pairs, n_pairs: int, n_keys: int, n_exposures: int) -> Pairs:
 
 @kernel
 def hash_of(key: int, subject: int) -> int:
-    """A hash of 31 bits of a pair, or with no subject of a value."""
+    """Return a 31-bit hash of a pair, or of a value if the subject is 0."""
     # 32-bit halves times 31-bit constants: nothing overflows, compiled or not.
     h = ((key & 0xFFFFFFFF) * 0x5BD1E995) ^ (((key >> 32) & 0xFFFFFFFF) * 0x2C1B3C6D)
     h ^= ((subject & 0xFFFFFFFF) * 0x297A2D39) ^ (((subject >> 32) & 0xFFFFFFFF) * 0x45D9F3B5)
@@ -88,7 +88,7 @@ def hash_of(key: int, subject: int) -> int:
 
 @kernel
 def find_count(counts: Ints, key: int) -> int:
-    """Where the count of a value is, or the free line where it would go."""
+    """Return the slot of the count of a value, or the free slot where it would go."""
     at = wrap(hash_of(key, 0), len(counts))
     while counts[at, KEY] != 0 and counts[at, KEY] != key:
         at = wrap(at + 1, len(counts))
@@ -97,13 +97,13 @@ def find_count(counts: Ints, key: int) -> int:
 
 @kernel
 def take(
-    table: Pairs, place: Records, reach: ZWindow, subjects: Ints, times: Floats, values: Ints,
+    table: Pairs, place: Records, window: ZWindow, subjects: Ints, times: Floats, values: Ints,
     cells: ZCells, cursor: Ints,
 ) -> int:  # fmt: skip
-    """Take in rows from the cursor on, until all are decided or something else has to be done.
+    """Take in rows from the cursor on, until all are decided or the kernel has to stop.
 
-    All of it is in one kernel, and where it stands in plain numbers: calls that pass arrays would
-    take longer than what they do.
+    Everything is in one kernel, with its progress in local variables: calls that pass arrays would
+    take longer than their work.
     """
     pairs, counts, ring, stamps, marks = table
     n_pairs, n_keys = marks[N_PAIRS], marks[N_KEYS]
@@ -115,10 +115,10 @@ def take(
     while i < len(subjects):
         if times[i] > now:
             now = times[i]
-        clock = now if reach.seconds else float(row)
+        clock = now if window.seconds else float(row)
         if row == 0:
             begin = clock
-        horizon = clock - reach.back
+        horizon = clock - window.back
         while oldest < upcoming and stamps[wrap(oldest, len(ring))] < horizon:
             spot = wrap(oldest, len(ring))
             oldest += 1
@@ -135,7 +135,7 @@ def take(
             free = at
             at = wrap(at + 1, len(pairs))
             while pairs[at] != 0:
-                # One may fill the gap unless its home lies cyclically behind the gap.
+                # An entry may fill the gap unless its home slot lies cyclically after the gap.
                 first = wrap(pairs[at] >> PLACE_BITS, len(pairs))
                 if wrap(at - first, len(pairs)) >= wrap(at - free, len(pairs)):
                     pairs[free] = pairs[at]
@@ -149,7 +149,7 @@ def take(
             if counts[at, COUNT] == 0:
                 _drop_count(counts, at)
                 n_keys -= 1
-        slot = slot_of(clock, begin, reach)
+        slot = slot_of(clock, begin, window)
         if slot >= 0 and slot > place["slot"][0]:
             place["slot"][0] = slot
             why = LOOK
@@ -257,7 +257,7 @@ def _move(table: Pairs, other: Pairs) -> None:
 
 @kernel
 def published(table: Pairs, z: int) -> tuple[Ints, Ints]:
-    """The subjects and the values of the pairs whose value z subjects have exposed."""
+    """Return the subjects and the values of the pairs whose value z subjects have exposed."""
     pairs, counts, ring = table.pairs, table.counts, table.ring
     subjects = np.empty(table.marks[N_PAIRS], np.int64)
     keys = np.empty(len(subjects), np.int64)

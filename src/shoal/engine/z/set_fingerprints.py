@@ -1,4 +1,4 @@
-"""Who shows the same: the sets of what is published about subjects, as numbers."""
+"""Fingerprints of the sets of values that are published about subjects, to find equal sets."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from shoal.engine.z.pairs import hash_of
 
 __all__ = ["distinct", "first_of_pairs", "sets_of"]
 
-#: Sums of so many bits don't overflow when one more is added.
+#: Sums are taken modulo 2**61, so that an addition never overflows.
 MASK = 2**61 - 1
 
 
 def distinct(subjects: Ints) -> Ints:
-    """Each subject once, in any order.
+    """Return each subject once, in any order.
 
     >>> sorted(distinct(np.array([7, 5, 7])).tolist())
     [5, 7]
@@ -26,10 +26,10 @@ def distinct(subjects: Ints) -> Ints:
 
 
 def sets_of(people: Ints, subjects: Ints, keys: Ints) -> Ints:
-    """A number for each of the people that tells apart which keys belong to it.
+    """Return a fingerprint of the set of keys of each subject.
 
-    ``subjects`` and ``keys`` are pairs without repetition; equal sets have equal numbers, and it
-    is as good as certain that others haven't.
+    ``subjects`` and ``keys`` are pairs without repetition; equal sets have equal fingerprints, and
+    different sets almost certainly different ones.
 
     >>> sets = sets_of(np.array([5, 7, 9]), np.array([5, 9, 9, 5]), np.array([1, 2, 1, 2]))
     >>> bool(sets[0] == sets[2]), bool(sets[0] == sets[1])
@@ -41,7 +41,7 @@ def sets_of(people: Ints, subjects: Ints, keys: Ints) -> Ints:
 
 
 def first_of_pairs(subjects: Ints, keys: Ints) -> Ints:
-    """Where each pair of a subject and a key is for the first time.
+    """Return the index of the first occurrence of each pair of a subject and a key.
 
     >>> first_of_pairs(np.array([5, 7, 5, 5]), np.array([1, 1, 1, 2])).tolist()
     [0, 1, 3]
@@ -62,7 +62,7 @@ def _table(n: int) -> Ints:
 
 
 def _scattered(keys: Ints) -> Ints:
-    """Numbers whose sums tell sets of keys apart."""
+    """Return numbers whose sums distinguish sets of keys."""
     apart = scattered(keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     return (apart & np.uint64(MASK)).astype(np.int64)
 

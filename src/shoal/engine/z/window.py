@@ -1,4 +1,4 @@
-"""What the kernels of z-anonymity share: how far a window goes back, and where a run stands."""
+"""What the kernels of z-anonymity share: the policy's window, and the progress of a run."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = [
     "slot_of",
 ]
 
-#: Why the kernel has stopped: it is through, it needs room, or it is time for an estimate.
+#: Why the kernel has stopped: all rows are decided, it needs room, or an estimate is due.
 DONE, ROOM, LOOK = 0, 1, 2
-#: The rung of a value that isn't published, and of one that isn't there.
+#: The level of a value that isn't published, and of one that is missing.
 HIDDEN, MISSING = -1, -2
-#: Tables have room for at least so many.
+#: The least room of a table.
 LEAST = 64
-#: No window is looked at more often than this.
+#: The largest number of an estimate.
 FARTHEST = 2.0**60
 
 PLACE = np.dtype(
@@ -47,10 +47,10 @@ PLACE = np.dtype(
 
 
 class ZWindow(NamedTuple):
-    """The window: how far it goes back, in seconds or rows, and how often it is looked at.
+    """The window in seconds or rows, and how often an estimate is made.
 
-    ``back`` is how much older than the latest an exposure may be: of so many rows the row itself is
-    one. A step of 0 is never.
+    ``back`` is how much older than the latest an exposure may be: of a window of n rows the latest
+    row is one. A step of 0: no estimates.
     """
 
     seconds: bool
@@ -60,7 +60,7 @@ class ZWindow(NamedTuple):
 
 
 class ZCells(NamedTuple):
-    """What is decided about a batch: for each cell its rung and those behind it; z by row."""
+    """The decisions about a batch: the level and the subjects behind it by row and attribute; z."""
 
     levels: Ints
     crowds: Ints
@@ -69,9 +69,9 @@ class ZCells(NamedTuple):
 
 
 @kernel
-def slot_of(clock: float, begin: float, reach: ZWindow) -> int:
-    """Which look at the window a time belongs to; below 0: none yet."""
-    if reach.step == 0.0:
+def slot_of(clock: float, begin: float, window: ZWindow) -> int:
+    """Return the number of the latest estimate that is due at a time; below 0: none yet."""
+    if window.step == 0.0:
         return -1
-    # Times beyond counting are all of one slot: floor would overflow, compiled or not.
-    return math.floor(min((clock - begin - reach.length) / reach.step, FARTHEST))
+    # Very late times are all of one slot: otherwise floor would overflow.
+    return math.floor(min((clock - begin - window.length) / window.step, FARTHEST))
