@@ -24,8 +24,8 @@ from shoal.metrics import Summary
 from shoal.run.state.versions import Versions
 from shoal.spark import query
 from shoal.spark.columns import SHARD
+from shoal.spark.commits import Epoch, shard_folder
 from shoal.spark.driver import Driver
-from shoal.spark.ledger import Turn, shard_folder
 from shoal.spark.shard_job import ShardJob
 from shoal.spec.policy import Delay, KAnonymity, Policy
 
@@ -60,7 +60,7 @@ class Ran:
     """What came of a run."""
 
     summary: Summary
-    #: The bytes of all states after each turn.
+    #: The bytes of all states after each epoch.
     n_bytes: tuple[int, ...]
     #: How many seconds each batch took.
     seconds: tuple[float, ...]
@@ -141,32 +141,32 @@ def run(session: SparkSession, job: Job, files: Files, kind: str) -> Ran:
 
 
 class _Passing(Driver):
-    """The same turns, with a step that gives rows as they come."""
+    """The same epochs, with a step that gives rows as they come."""
 
-    def _live(self, turn: Turn, rows: DataFrame | None) -> None:
+    def _run(self, epoch: Epoch, rows: DataFrame | None) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        plan = self._ledger.plan(turn.plan)
-        recipe = self._recipe
-        names = [*(quasi.name for quasi in recipe.schema.quasi), *recipe.schema.payload]
-        public = from_arrow_schema(pa.schema([recipe.columns.field(name) for name in names]))
-        dealt = self._dealt(turn, plan, rows)
+        plan = self._commits.plan(epoch.plan)
+        shard_job = self._job
+        names = [*(quasi.name for quasi in shard_job.schema.quasi), *shard_job.schema.payload]
+        public = from_arrow_schema(pa.schema([shard_job.columns.field(name) for name in names]))
+        dealt = self._routed(epoch, plan, rows)
         self._write(
-            dealt.mapInArrow(partial(_passed, recipe, turn, plan.first_shard, names), public),
-            turn.name,
+            dealt.mapInArrow(partial(_passed, shard_job, epoch, plan.first_shard, names), public),
+            epoch.name,
         )
-        self._finish(turn, plan, self._ledger.figures(turn, plan))
+        self._finish(epoch, plan, self._commits.figures(epoch, plan))
 
 
 class _Bare(Driver):
-    """The same turns, without any Python: read, dealt out, in order, written."""
+    """The same epochs, without any Python: read, dealt out, in order, written."""
 
-    def _live(self, turn: Turn, rows: DataFrame | None) -> None:
-        schema = self._recipe.schema
+    def _run(self, epoch: Epoch, rows: DataFrame | None) -> None:
+        schema = self._job.schema
         names = [*(quasi.name for quasi in schema.quasi), *schema.payload]
-        plan = self._ledger.plan(turn.plan)
-        self._write(self._dealt(turn, plan, rows).select(*names), turn.name)
-        self._finish(turn, plan, [])
+        plan = self._commits.plan(epoch.plan)
+        self._write(self._routed(epoch, plan, rows).select(*names), epoch.name)
+        self._finish(epoch, plan, [])
 
 
 #: What a run may be, and who drives it.
@@ -174,25 +174,25 @@ KINDS: dict[str, type[Driver]] = {OURS: Driver, PASSED: _Passing, BARE: _Bare}
 
 
 def _passed(
-    recipe: ShardJob,
-    turn: Turn,
+    shard_job: ShardJob,
+    epoch: Epoch,
     first_shard: int,
     names: list[str],
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Give rows as they come, and leave the books of a shard that has decided nothing."""
+    """Give rows as they come, and leave the outputs of a shard that has decided nothing."""
     from shoal.run.core import summary_of
 
     first = next(batches)
     number = first_shard + int(first.column(SHARD)[0].as_py())
-    summary = summary_of(recipe.schema, recipe.policy)
+    summary = summary_of(shard_job.schema, shard_job.policy)
     for batch in _chained(first, batches):
         summary.n_in += batch.num_rows
         yield batch.select(names)
-    folder = shard_folder(recipe.folder, number)
+    folder = shard_folder(shard_job.folder, number)
     for kind in ("state", "figures"):
-        Versions(folder, kind, job=recipe.job, seal=recipe.open_seal()).save(
-            turn.number, NOTHING | {"summary": summary.state()}
+        Versions(folder, kind, job=shard_job.digests, seal=shard_job.open_seal()).save(
+            epoch.number, NOTHING | {"summary": summary.state()}
         )
 
 

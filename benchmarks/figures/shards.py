@@ -24,7 +24,7 @@ from shoal.engine.decisions import Decisions
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.hilbert import centres, hilbert
 from shoal.engine.space import Codes, Space
-from shoal.spark.places import Places
+from shoal.spark.partition_map import PartitionMap
 from shoal.spec.policy import Delay, KAnonymity, Policy
 from shoal.spec.schema import Schema
 
@@ -150,7 +150,7 @@ def _shards(task: Task, schema: Schema, codes: Codes) -> Ints:
         return np.random.default_rng(task.seed).integers(0, n, n_rows)
     space = Space(schema, Policy(KAnonymity(task.k), delay=Delay(rows=task.delay)))
     if task.route == "place":
-        return Places.learn(space, codes.values[: task.sampled], n).shards(codes.values)
+        return PartitionMap.learn(space, codes.values[: task.sampled], n).shards(codes.values)
     lo, hi = (np.ascontiguousarray(side.T) for side in space.points(codes.values))
     keys = hilbert(space.sides, centres(space.sides, lo, hi))
     cuts = np.quantile(keys[: task.sampled], np.arange(1, n) / n)
@@ -307,8 +307,8 @@ several engines, the *shards*, each with the rows that are sent to it. k holds i
 itself; what suffers is the loss, if a row's likes are elsewhere. Here the engines of CASTLE run in
 one process, one after another, with the rows that each would get:
 
-- **by place**: the map of `shoal.spark.places`, the top of a kd-tree, cut there where two rows of
-  a shard lose least together, as far as shards stay about equally full;
+- **by place**: the map of `shoal.spark.partition_map`, the top of a kd-tree, cut there where two
+  rows of a shard lose least together, as far as shards stay about equally full;
 - **by Hilbert curve**: ranges of the curve through quasi space with equally many rows of the
   sample;
 - **by hash** of the subject, as rows are usually spread; each row is a subject here;

@@ -17,7 +17,7 @@ from shoal.run.state.checkpoint import FORMAT
 from shoal.run.state.journal import Flush, Journal, Read, Tick
 from shoal.run.state.seal import Seal
 from shoal.run.state.store import Checkpoint
-from shoal.spark.ledger import Ledger, Plan, Turn
+from shoal.spark.commits import CommitLog, Epoch, Plan
 from tests.run.state.world import SEAL, Span, new_store, path, segment_path
 
 KEY = bytes(range(32)).hex()
@@ -236,15 +236,15 @@ def test_an_empty_folder_and_none(capsys, tmp_path) -> None:
 
 def test_the_state_of_a_job_on_spark(tmp_path, capfd):
     secret = "ca4a12" * 8
-    ledger = Ledger(tmp_path / "state", job={"policy": "ab" * 16}, seal=None)
-    ledger.add_plan(Plan(2, None, secret))
-    ledger.begin(Turn(14, 12, 0, True, 1.0, 2.0, 3.0, 100, 50, secret=secret))
-    (ledger.folder / "shard-001" / "state-0000000014").write_bytes(b"torn")
-    assert show(ledger.folder, seal=None, as_json=False) == 5
+    commits = CommitLog(tmp_path / "state", job={"policy": "ab" * 16}, seal=None)
+    commits.add_plan(Plan(2, None, secret))
+    commits.begin(Epoch(14, 12, 0, True, 1.0, 2.0, 3.0, 100, 50, secret=secret))
+    (commits.folder / "shard-001" / "state-0000000014").write_bytes(b"torn")
+    assert show(commits.folder, seal=None, as_json=False) == 5
     told = capfd.readouterr().out
     assert "plan 0: " in told
     assert "  n_shards  2\n" in told
-    assert "turn 14: " in told
+    assert "epoch 14: " in told
     assert "  n_in      100\n" in told
     assert "shard-001/state 14: " in told
     assert "PROBLEM" in told

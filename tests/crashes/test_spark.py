@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal.spark.ledger import Ledger
-from shoal.spark.places import Places
+from shoal.spark.commits import CommitLog
+from shoal.spark.partition_map import PartitionMap
 from tests.crashes.world import crowd, environment
 from tests.spark.streams import OnSpark, spread
-from tests.spark.world import COLUMNS, SEED, Life, job_of, recipe_of
+from tests.spark.world import COLUMNS, SEED, ShardRun, job_of, shard_job_of
 
 #: A start takes half a minute, so of many kills only some are for Spark.
 N_KILLS = max(1, int(os.environ.get("SHOAL_KILLS", "0")) // 10)
@@ -98,26 +98,26 @@ class Killed(OnSpark):
             process.wait()
 
     def finish(self, process: subprocess.Popen[bytes]) -> None:
-        """Let a run go on to its end."""
+        """Let a run continue to its end."""
         assert process.wait(PATIENCE) == 0, (self.folder / "said").read_text()[-5000:]
 
     @property
     def n_begun(self) -> int:
         """How many batches were begun."""
-        noted = [int(path.name[5:]) for path in (self.folder / "state").glob("turn-??????????")]
-        return max(noted, default=-2) // 2 + 1
+        begun = [int(path.name[6:]) for path in (self.folder / "state").glob("epoch-??????????")]
+        return max(begun, default=-2) // 2 + 1
 
     def undisturbed(self) -> list[dict[str, Any]]:
-        """What shards publish that nobody disturbs, and that aren't on Spark at all."""
+        """What shards publish without Spark, undisturbed."""
         assert self.job.checkpoints is not None
         job = job_of(self.folder / "alone", policy=POLICY, more=MORE)
-        recipe = recipe_of(job, self.table.schema, n_shards=N_SHARDS)
-        plan = Ledger(self.job.checkpoints.folder, job=self.digests, seal=None).plan(0)
-        assert plan.places is not None
+        shard_job = shard_job_of(job, self.table.schema, n_shards=N_SHARDS)
+        plan = CommitLog(self.job.checkpoints.folder, job=self.digests, seal=None).plan(0)
+        assert plan.partition_map is not None
         assert plan.seed == SEED.hex()
-        encoded = recipe.codec().encode(self.table.to_batches()[0])
-        shards = Places.restored(plan.places).shards(encoded.codes.values)
-        lives = [Life(recipe, N_SHARDS, number) for number in range(N_SHARDS)]
+        encoded = shard_job.codec().encode(self.table.to_batches()[0])
+        shards = PartitionMap.restored(plan.partition_map).shards(encoded.codes.values)
+        lives = [ShardRun(shard_job, N_SHARDS, number) for number in range(N_SHARDS)]
         rows: list[dict[str, Any]] = []
         for begin in range(0, len(self.table), ROWS_A_FILE):
             of_file = np.arange(begin, begin + ROWS_A_FILE)
@@ -143,7 +143,7 @@ class Killed(OnSpark):
         assert places == list(range(len(self.public)))
         report = self.judge()
         assert report.verdict == "kept", str(report)
-        # What no repetition needs is gone: a shard has the states of two turns.
+        # What no repetition needs is gone: a shard has the states of two epochs.
         assert len(list((self.folder / "state").rglob("state-*"))) == 2 * N_SHARDS
 
 
@@ -162,7 +162,7 @@ def killed(tmp_path: Path) -> Iterator[Killed]:
         shutil.rmtree(logs, ignore_errors=True)
 
 
-def test_whoever_is_killed_nothing_is_lost_or_doubled(killed):
+def test_kills_lose_and_double_nothing(killed):
     draw = random.Random(11)
     for i in range(N_KILLS):
         with killed.started() as process:

@@ -77,7 +77,7 @@ EDITS = [
     ("shoal.io.kafka.values", {"castle, topic"}),
     ("shoal.io.kafka.sink", set()),
     ("shoal.spark.routing", {"castle, Spark", "z, Spark"}),
-    ("shoal.spark.z.shard", {"castle, Spark", "z, Spark"}),
+    ("shoal.spark.z.arrow_tasks", {"castle, Spark", "z, Spark"}),
     # Spark numbers rows by these totals.
     ("shoal.metrics.summary", {"castle, Spark", "z, Spark"}),
     # What only counts, tells, stores and starts.

@@ -46,12 +46,12 @@ def stream_of(spark: SparkSession, folder: Path, schema: pa.Schema) -> DataFrame
     return reader.option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
-def in_turns(folder: Path) -> list[dict[str, Any]]:
-    """Rows in the order in which they were published: by turn, and in it by shard."""
+def in_epochs(folder: Path) -> list[dict[str, Any]]:
+    """Rows in the order in which they were published: by epoch, and in it by shard."""
     rows = []
-    for turn in sorted(folder.glob("batch-*")):
-        assert (turn / "_SUCCESS").exists()
-        for path in sorted(turn.glob("part-*")):
+    for epoch in sorted(folder.glob("batch-*")):
+        assert (epoch / "_SUCCESS").exists()
+        for path in sorted(epoch.glob("part-*")):
             rows += pq.read_table(path).to_pylist()
     return rows
 
@@ -98,7 +98,7 @@ class OnSpark:
     @property
     def public(self) -> list[dict[str, Any]]:
         """What was published."""
-        return in_turns(self.folder / "out")
+        return in_epochs(self.folder / "out")
 
     @property
     def lines(self) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from pathlib import Path
@@ -11,16 +12,17 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from shoal.errors import CheckpointError, DataError, JobError, ParameterError
+from shoal.errors import CheckpointError, DataError, JobError, ParameterError, ResourceError
+from shoal.job import Job
 from shoal.spark import publish
 from shoal.spark.columns import TICK, order_column
-from shoal.spark.endpoints import read_stream
+from shoal.spark.endpoints import read_stream, writer_of
 from shoal.spark.order import with_order
 from tests.run.test_pipeline import Story
 from tests.spark.cluster import logs_of
 from tests.spark.streams import OnSpark, put, stream_of, traced
 from tests.spark.test_query import POLICY, told
-from tests.spark.world import COLUMNS, by_row, job_of, judge, unsharded
+from tests.spark.world import COLUMNS, LIVE, by_row, job_of, judge, unsharded
 from tests.world import people
 
 TABLE = people(300, n_people=100).select(COLUMNS)
@@ -32,7 +34,7 @@ def lines_of(table: pa.Table) -> list[str]:
 
 
 def read_text(folder: Path, form: str) -> list[dict[str, Any]]:
-    """What text files have, turn by turn."""
+    """What text files have, epoch by epoch."""
     rows: list[dict[str, Any]] = []
     for path in sorted(folder.glob(f"batch-*/part-*.{form}")):
         if form == "json":
@@ -130,13 +132,13 @@ def test_from_a_table_to_a_table(spark, tmp_path):
 
 
 def test_a_user_tells_the_order_and_csv_is_written(spark, tmp_path):
-    numbered = TABLE.append_column("n", [list(range(len(TABLE)))])
+    with_read_order = TABLE.append_column("n", [list(range(len(TABLE)))])
     mixed = list(range(len(TABLE)))
     random.Random(3).shuffle(mixed)
     (tmp_path / "in").mkdir()
-    put(numbered.take(mixed), tmp_path / "in", 0)
+    put(with_read_order.take(mixed), tmp_path / "in", 0)
     job = job_of(tmp_path, policy=POLICY, more="[output]\npath = 'out'\nformat = 'csv'\n")
-    run = OnSpark(spark, job, tmp_path, numbered)
+    run = OnSpark(spark, job, tmp_path, with_read_order)
     run.to_end(order=["n"])
     story = Story(job.pipeline, TABLE).execute()
     assert unsharded(run.lines) == by_row(story.trace.table.to_pylist())
@@ -191,7 +193,7 @@ def test_a_batch_that_wasnt_written_is_finished_before_all_else(spark, tmp_path)
     more = "[output]\npath = 'out'\n"
     run = OnSpark(spark, job_of(tmp_path, policy=POLICY, more=more), tmp_path, TABLE)
     with pytest.raises(CheckpointError, match=r"shard-000: has no state after batch-0000000000"):
-        run.to_end(write=lambda rows, turn: None)
+        run.to_end(write=lambda rows, epoch: None)
     # Some of its rows might be out: neither other shards nor another promise come in between.
     with pytest.raises(CheckpointError, match=r"was interrupted"):
         run.to_end(shards=2, migrate=True)
@@ -212,3 +214,99 @@ def test_a_batch_that_wasnt_written_is_finished_before_all_else(spark, tmp_path)
     assert run.public[: len(public)] == public
     assert sorted(line["row"] for line in run.lines) == list(range(360))
     assert run.judge().verdict == "kept"
+
+
+# -- files with other columns, and files that come later ------------------------------------------
+
+WALL = "k = 3\ndelay = { rows = 1000, seconds = 2, clock = 'wall' }"
+
+
+def write(path: Path, names: list[str], first: int, n_rows: int = 40) -> None:
+    table = people(200).slice(first, n_rows).select(names).to_pylist()
+    lines = [",".join(names), *(",".join(str(row[name]) for name in names) for row in table)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def job(tmp_path):
+    (tmp_path / "in").mkdir()
+    run = LIVE + "\n[spark]\ninterval = 0.2\n"
+    return job_of(tmp_path, policy=WALL, run=run)
+
+
+def lived(spark: Any, job: Job, folder: Path, **options: Any) -> list[dict[str, Any]]:
+    """Run until some rows are out; give them."""
+    source = dataclasses.replace(job.input, path=str(folder / "in"), format="csv")
+    found: dict[str, list[dict[str, Any]]] = {}
+
+    def keep(rows: Any, epoch: str) -> None:
+        found[epoch] = rows.toArrow().to_pylist()
+
+    running = publish(read_stream(spark, job, source), job, write=keep, **options)
+    if options.get("until_end"):
+        running.wait()
+    else:
+        while not any(found.values()):
+            assert not running.wait(1)
+        running.stop()
+        assert running.wait(1)
+    return [row for rows in found.values() for row in rows]
+
+
+def test_a_file_whose_columns_stand_in_another_order_is_refused(spark, job, tmp_path):
+    # By its header alone it can be seen that these aren't wards.
+    write(tmp_path / "in" / "a.csv", ["person", "age", "town", "illness", "ward"], 0)
+    write(tmp_path / "in" / "b.csv", ["ward", "age", "town", "illness", "person"], 40)
+    with pytest.raises(ResourceError, match="Spark has given up"):
+        lived(spark, job, tmp_path, until_end=True)
+
+
+def test_who_has_read_up_to_the_end_can_follow_what_comes_after_it(spark, job, tmp_path):
+    names = ["person", "age", "town", "illness", "ward"]
+    n_out = 0
+    for i, until_end in enumerate([True, False, True]):
+        write(tmp_path / "in" / f"{i}.csv", names, 40 * i)
+        n_out += len(lived(spark, job, tmp_path, until_end=until_end))
+    assert 60 < n_out <= 120
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(spark):
+    name = "epochs_of_a_job"
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    yield name
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def partitions(spark: Any, name: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in spark.table(name).collect())
+
+
+@pytest.mark.parametrize("mode", ["STATIC", "DYNAMIC"])
+def test_an_epoch_is_written_over_itself_and_over_no_other(spark, table, tmp_path, mode):
+    job = job_of(tmp_path)
+    write = writer_of(job, dataclasses.replace(job.output, table=table))
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", mode)
+
+    def epoch(number: int, *rows: tuple[int, str]) -> None:
+        write(spark.createDataFrame(list(rows), "age int, town string"), f"batch-000000000{number}")
+
+    try:
+        epoch(0, (1, "east"), (2, "west"))
+        epoch(1, (3, "east"))
+        both = partitions(spark, table)
+        assert both == [
+            (1, "east", "batch-0000000000"),
+            (2, "west", "batch-0000000000"),
+            (3, "east", "batch-0000000001"),
+        ]
+        epoch(1, (3, "east"))
+        assert partitions(spark, table) == both
+        # What was torn by a crash goes altogether.
+        epoch(1)
+        assert partitions(spark, table) == both[:2]
+    finally:
+        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")

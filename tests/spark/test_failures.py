@@ -14,7 +14,7 @@ from shoal.errors import (
     ResourceError,
     ShoalError,
 )
-from shoal.spark.failures import retold
+from shoal.spark.failures import original_error
 
 
 def carried(text: str) -> RuntimeError:
@@ -32,37 +32,39 @@ def carried(text: str) -> RuntimeError:
     "kind", [DataError, ResourceError, CheckpointError, PromiseError, ShoalError]
 )
 def test_an_error_of_a_shard_is_itself_again(kind):
-    found = retold(carried(f"shoal.errors.{kind.__name__}: batch-0000000003: age is missing."))
+    found = original_error(
+        carried(f"shoal.errors.{kind.__name__}: batch-0000000003: age is missing.")
+    )
     assert type(found) is kind
     assert str(found) == "batch-0000000003: age is missing."
 
 
 def test_one_that_is_made_of_problems_keeps_its_words_and_its_exit_code():
     told = ParameterError("run.checkpoint.seal", "must say where the key is", fix="Say it")
-    found = retold(carried(f"shoal.errors.ParameterError: {told}"))
+    found = original_error(carried(f"shoal.errors.ParameterError: {told}"))
     assert isinstance(found, JobError)
     assert str(found) == str(told)
     assert found.exit_code == 2
 
 
 def test_one_that_this_version_doesnt_know_is_an_error_of_ours_all_the_same():
-    found = retold(carried("shoal.errors.LaterError: something new"))
+    found = original_error(carried("shoal.errors.LaterError: something new"))
     assert type(found) is ShoalError
     assert str(found) == "something new"
     # What else the module has isn't an error.
-    assert type(retold(carried("shoal.errors.Problem: odd"))) is ShoalError
+    assert type(original_error(carried("shoal.errors.Problem: odd"))) is ShoalError
     assert not issubclass(errors.Problem, ShoalError)
 
 
 def test_of_any_other_the_kind_alone_is_told(monkeypatch):
     monkeypatch.delenv("SHOAL_DEBUG", raising=False)
     ours, foreign = DataError("as it was"), RuntimeError("Job aborted by canary")
-    assert retold(ours) is ours
-    told = retold(foreign)
+    assert original_error(ours) is ours
+    told = original_error(foreign)
     assert isinstance(told, ResourceError)
     assert "RuntimeError" in str(told)
     assert "canary" not in str(told)
     monkeypatch.setenv("SHOAL_DEBUG", "1")
-    assert retold(foreign) is foreign
+    assert original_error(foreign) is foreign
     interrupted = KeyboardInterrupt()
-    assert retold(interrupted) is interrupted
+    assert original_error(interrupted) is interrupted

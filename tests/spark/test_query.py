@@ -136,7 +136,7 @@ def test_a_pause_of_the_input_doesnt_hold_rows(spark, tmp_path):
         # Nothing more comes until these are out.
         wait_until(lambda n=(i + 1) * n_rows: is_out(publishing.summary, n), publishing)
     # Batches go on, one a second; none is begun once it is to stop.
-    publishing._driver.hold_on(lambda: None)
+    publishing._driver.stop_after_batch(lambda: None)
     assert publishing.wait()
     # Who goes on to the end of what is there finds the same sources.
     run.to_end()
@@ -148,7 +148,7 @@ def test_a_pause_of_the_input_doesnt_hold_rows(spark, tmp_path):
     ]
     # A machine that is busy can make rows late once, and not each time.
     assert min(waited) <= delay + 2 * interval
-    # What is due leaves before the next turn is through, but nothing much earlier.
+    # What is due leaves before the next epoch is through, but nothing much earlier.
     assert min(waited) >= (1 - MOST_LEAD) * delay
 
 

@@ -1,4 +1,4 @@
-"""Spark SQL sends rows where the map of places says that their codes belong."""
+"""Spark SQL sends rows where the partition map says that their codes belong."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shoal.arrow.codec import Codec
 from shoal.datasets import adult, census
 from shoal.engine import Space
 from shoal.errors import ParameterError
-from shoal.spark.places import Cut, Places, Tree
+from shoal.spark.partition_map import Cut, PartitionMap, Tree
 from shoal.spark.routing import shard_of, shard_sql
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -34,7 +34,7 @@ def coded(schema: Schema, frame: DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return encoded.codes.values, encoded.good
 
 
-def routed(places: Places, schema: Schema, frame: DataFrame) -> np.ndarray:
+def routed(places: PartitionMap, schema: Schema, frame: DataFrame) -> np.ndarray:
     found = frame.select(shard_of(places, schema, frame.schema).alias("shard")).toArrow()
     return found["shard"].to_numpy()
 
@@ -44,7 +44,7 @@ def agree(spark: SparkSession, schema: Schema, table: pa.Table, n_shards: int) -
     frame = spark.createDataFrame(table)
     values, good = coded(schema, frame)
     policy = Policy(KAnonymity(2), delay=Delay(rows=10), missing="maybe")
-    places = Places.learn(Space(schema, policy), values, n_shards)
+    places = PartitionMap.learn(Space(schema, policy), values, n_shards)
     by_code = places.shards(values)
     assert np.array_equal(routed(places, schema, frame)[good], by_code)
     return np.bincount(by_code, minlength=n_shards)
@@ -59,7 +59,7 @@ def shards_of(
         frame = frame.select(frame["`it's`"].cast(kind))
     found: list[list[int]] = []
     for time in ("it's", None) if isinstance(domain, Range) and kind else (None,):
-        schema, places = Schema(None, [Quasi("it's", domain)], time=time), Places(9, 1, root)
+        schema, places = Schema(None, [Quasi("it's", domain)], time=time), PartitionMap(9, 1, root)
         shards = routed(places, schema, frame)
         values, good = coded(schema, frame)
         assert np.array_equal(shards[good], places.shards(values))
@@ -113,7 +113,7 @@ def test_a_tree_with_many_leaves_is_one_look_up_or_a_few_comparisons(spark):
     for domain, is_range in ((codes, True), (mixed, False)):
         schema, table = Schema(None, [Quasi("code", domain)]), pa.table({"code": texts})
         assert agree(spark, schema, table, 6).min() > 0
-        sql = shard_sql(Places(2, 1, Cut(0, 499.0, 0, 1)), schema, spark_fields(spark, table))
+        sql = shard_sql(PartitionMap(2, 1, Cut(0, 499.0, 0, 1)), schema, spark_fields(spark, table))
         assert ("BETWEEN" in sql) is is_range
         assert (" IN (" in sql) is not is_range
 
@@ -167,7 +167,7 @@ def test_a_time_that_is_a_quasi_attribute_is_read_in_seconds(spark, texts):
     domain = Range(SECONDS - 1e6, SECONDS + 1e6)
     root = Cut(0, SECONDS - 0.5, 0, Cut(0, SECONDS + 0.25, 1, 2))
     frame = spark.createDataFrame(pa.table({"at": texts}))
-    schema, places = Schema(None, [Quasi("at", domain)], time="at"), Places(3, 1, root)
+    schema, places = Schema(None, [Quasi("at", domain)], time="at"), PartitionMap(3, 1, root)
     values, good = coded(schema, frame)
     found = routed(places, schema, frame)
     assert found.tolist() == [0, 1, 2]
@@ -176,9 +176,9 @@ def test_a_time_that_is_a_quasi_attribute_is_read_in_seconds(spark, texts):
 
 @pytest.mark.parametrize("kind", ["double", "timestamp_ntz", "timestamp"])
 def test_moments_are_seconds_in_any_type(spark, kind):
-    moments = [dt.datetime(2024, 1, 1, 11, 59, 59), dt.datetime(2024, 1, 1, 12, 0, 0, 250_000)]
-    column = pa.array([*moments, None])
-    # Without a zone of its own a moment is one of the session's, which is five hours behind.
+    points = [dt.datetime(2024, 1, 1, 11, 59, 59), dt.datetime(2024, 1, 1, 12, 0, 0, 250_000)]
+    column = pa.array([*points, None])
+    # Without a zone of its own a point is one of the session's, which is five hours behind.
     at = SECONDS if kind == "timestamp_ntz" else SECONDS + 5 * 3600
     domain = Range(at - 10, at + 10)
     assert shards_of(spark, Cut(0, at, 0, 1), domain, column, kind) == [0, 1, 1]
@@ -228,7 +228,7 @@ def test_blanks_around_a_category_are_nothing_and_rarer_white_space_does_no_harm
     frame = spark.createDataFrame(
         pa.table({"pet": ["Cat", "  Cat ", "C at", "Cat\u3000", "\tCat"]})
     )
-    schema, places = Schema(None, [Quasi("pet", PETS)]), Places(2, 1, Cut(0, 0.0, 0, 1))
+    schema, places = Schema(None, [Quasi("pet", PETS)]), PartitionMap(2, 1, Cut(0, 0.0, 0, 1))
     values, good = coded(schema, frame)
     # To the codec all cats are cats; those who look like none go where a missing value goes.
     assert places.shards(values).tolist() == [0, 0, 0, 0]
@@ -246,14 +246,14 @@ def test_a_cut_below_another_one_of_the_same_tree_holds_nothing(spark):
 
 def test_one_shard_looks_at_nothing():
     schema = Schema(None, [Quasi("age", Range(0, 10))])
-    assert shard_sql(Places(1, 1, 0), schema, StructType([])) == "0"
+    assert shard_sql(PartitionMap(1, 1, 0), schema, StructType([])) == "0"
 
 
 def test_a_column_that_the_stream_lacks_is_told():
     schema = Schema(None, [Quasi("age", Range(0, 10))])
     fields = StructType([StructField("years", IntegerType())])
     with pytest.raises(ParameterError, match=r"schema\.quasi\.age: isn't a column.*are years"):
-        shard_sql(Places(2, 1, Cut(0, 5.0, 0, 1)), schema, fields)
+        shard_sql(PartitionMap(2, 1, Cut(0, 5.0, 0, 1)), schema, fields)
 
 
 @pytest.mark.skipif(

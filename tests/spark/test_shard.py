@@ -1,4 +1,4 @@
-"""A shard, turn by turn, without Spark: the same rows however it is cut, repeated or stopped."""
+"""A shard, epoch by epoch, without Spark: the same rows however it is cut, repeated or stopped."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ import pyarrow as pa
 import pytest
 
 from shoal.errors import CheckpointError, DataError, ResourceError, ShoalError
+from shoal.io.base import BadRow
 from shoal.run.core import RunCore
 from shoal.run.state.folder import path_of
 from shoal.spark import shard
-from shoal.spark.ledger import Turn
-from shoal.spark.shard import Shard, shard_seed, step
-from shoal.spark.shard_io import drop_unfinished
-from shoal.spark.shard_job import ShardJob
+from shoal.spark import shard_job as shard_jobs
+from shoal.spark.commits import Epoch, shard_folder
+from shoal.spark.shard import Shard, run_shard, shard_seed
+from shoal.spark.shard_io import ShardIO, drop_unfinished
+from shoal.spark.shard_job import ShardJob, own_code
 from tests.run.test_pipeline import Story
 from tests.spark.world import (
     COLUMNS,
-    Life,
+    ShardRun,
     batches_of,
     by_row,
     job_of,
     places_of,
-    recipe_of,
     rows_of,
+    shard_job_of,
     unsharded,
 )
 from tests.world import SCHEMA, people, with_gaps
@@ -43,20 +45,22 @@ WALL = "k = 3\ndelay = { rows = 1000, seconds = 10, clock = 'wall' }"
 
 
 @pytest.fixture(autouse=True)
-def no_state_at_hand():
-    shard._at_hand.clear()
+def no_cached_state():
+    shard._cached.clear()
 
 
-def life_of(folder: Path, table: pa.Table = TABLE, is_fresh: bool = False, **options: Any) -> Life:
+def shard_run_of(
+    folder: Path, table: pa.Table = TABLE, is_fresh: bool = False, **options: Any
+) -> ShardRun:
     told = {name: options.pop(name) for name in ("traced", "quarantine") if name in options}
     lead = options.pop("lead", 0.0)
     job = job_of(folder, **options)
-    return Life(recipe_of(job, table.schema, **told), is_fresh=is_fresh, lead=lead)
+    return ShardRun(shard_job_of(job, table.schema, **told), is_fresh=is_fresh, lead=lead)
 
 
-def lived(folder: Path, borders: list[int], cuts: list[int], **options: Any) -> Life:
-    """A whole stream in turns that end at some rows, each cut into batches."""
-    life = life_of(folder, **options)
+def lived(folder: Path, borders: list[int], cuts: list[int], **options: Any) -> ShardRun:
+    """A whole stream in epochs that end at some rows, each cut into batches."""
+    life = shard_run_of(folder, **options)
     for begin, end in pairwise([0, *borders, N_ROWS]):
         life.take(TABLE.slice(begin, end - begin), cuts)
     life.take(is_end=True)
@@ -79,7 +83,7 @@ def test_one_shard_decides_as_a_run_on_its_own(tmp_path, algorithm):
 
 
 @pytest.mark.parametrize("publish", ["", "order = 'arrival'", "order = 'shuffled'"])
-def test_any_cutting_into_batches_and_turns_gives_the_same_rows(tmp_path, publish):
+def test_any_cutting_into_batches_and_epochs_gives_the_same_rows(tmp_path, publish):
     whole = lived(tmp_path / "whole", [], [], publish=publish)
     assert len(whole.public) > N_ROWS / 2
     for seed in (1, 2):
@@ -96,7 +100,7 @@ def test_values_that_are_missing_go_the_same_way_in_any_cutting(tmp_path):
     table = with_gaps(TABLE)
     lives = []
     for name, width in (("whole", N_ROWS), ("cut", 37)):
-        life = life_of(tmp_path / name, table, policy=policy, is_fresh=True)
+        life = shard_run_of(tmp_path / name, table, policy=policy, is_fresh=True)
         for begin in range(0, N_ROWS, width):
             life.take(table.slice(begin, width), [11])
         life.take(is_end=True)
@@ -108,7 +112,7 @@ def test_values_that_are_missing_go_the_same_way_in_any_cutting(tmp_path):
 def test_types_are_those_of_the_columns_even_where_the_first_rows_lack_them(tmp_path):
     nothing = pa.table({"ward": pa.nulls(5, pa.string())})
     table = TABLE.slice(0, 5).set_column(4, "ward", nothing["ward"])
-    life = life_of(tmp_path)
+    life = shard_run_of(tmp_path)
     life.take(table)
     life.take(TABLE.slice(5, 100))
     life.take(is_end=True)
@@ -116,26 +120,26 @@ def test_types_are_those_of_the_columns_even_where_the_first_rows_lack_them(tmp_
 
 
 def test_what_a_shard_publishes_has_the_columns_that_spark_was_told(tmp_path):
-    life = life_of(tmp_path, publish="suppressed = 'root'")
+    life = shard_run_of(tmp_path, publish="suppressed = 'root'")
     for batch in life.begin(life.next(), TABLE):
-        assert batch.schema.equals(life.recipe.public)
+        assert batch.schema.equals(life.shard_job.public)
         assert not any(pa.types.is_dictionary(field.type) for field in batch.schema)
-    assert "person" not in life.recipe.public.names
+    assert "person" not in life.shard_job.public.names
 
 
 # -- repetitions -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_fresh", [True, False], ids=["another process", "the same"])
-def test_a_turn_repeated_gives_the_same_bytes(tmp_path, is_fresh):
-    life = life_of(tmp_path, is_fresh=is_fresh)
+def test_an_epoch_repeated_gives_the_same_bytes(tmp_path, is_fresh):
+    life = shard_run_of(tmp_path, is_fresh=is_fresh)
     for begin in (0, 80, 160):
-        table, turn = TABLE.slice(begin, 80), life.next(at=float(begin))
-        first = rows_of(life.begin(turn, table, [30]))
-        state = life.state(turn)
-        assert rows_of(life.begin(turn, table, [30])) == first
-        assert life.state(turn) == state
-        life.finish(turn, 80, first)
+        table, epoch = TABLE.slice(begin, 80), life.next(at=float(begin))
+        first = rows_of(life.begin(epoch, table, [30]))
+        state = life.state(epoch)
+        assert rows_of(life.begin(epoch, table, [30])) == first
+        assert life.state(epoch) == state
+        life.finish(epoch, 80, first)
     assert len(life.public) > 100
 
 
@@ -143,20 +147,22 @@ def test_a_turn_repeated_gives_the_same_bytes(tmp_path, is_fresh):
 @pytest.mark.parametrize("n_read", [0, 1, 3])
 def test_an_attempt_that_ends_in_the_middle_spoils_nothing(tmp_path, n_read, is_fresh):
     whole = lived(tmp_path / "whole", [80, 160], [30])
-    life = life_of(tmp_path / "torn", is_fresh=is_fresh)
+    life = shard_run_of(tmp_path / "torn", is_fresh=is_fresh)
     for begin in (0, 80, 160):
-        table, turn = TABLE.slice(begin, 80), life.next()
+        table, epoch = TABLE.slice(begin, 80), life.next()
         # Nobody reads on, as after a kill of the reader.
-        attempt = life.begin(turn, table, [30, 40, 50, 60])
+        attempt = life.begin(epoch, table, [30, 40, 50, 60])
         for _ in range(n_read):
             next(attempt)
         attempt.close()
         # What brings the rows fails.
-        attempt = step(life.recipe, turn, 0, broken(batches_of(table, TABLE.schema, [30, 60])))
+        attempt = run_shard(
+            life.shard_job, epoch, 0, broken(batches_of(table, TABLE.schema, [30, 60]))
+        )
         with pytest.raises(ShoalError, match="ValueError in"):
             rows_of(attempt)
-        found = rows_of(life.begin(turn, table, [30]))
-        life.finish(turn, 80, found)
+        found = rows_of(life.begin(epoch, table, [30]))
+        life.finish(epoch, 80, found)
     life.take(is_end=True)
     assert life.public == whole.public
     assert unsharded(life.lines)[0].keys() == unsharded(whole.lines)[0].keys()
@@ -168,36 +174,36 @@ def broken(batches: list[pa.RecordBatch]) -> Any:
 
 
 def test_an_attempt_that_ends_in_the_middle_leaves_no_figures(tmp_path):
-    life = life_of(tmp_path)
-    turn = life.next()
-    attempt = life.begin(turn, TABLE)
+    life = shard_run_of(tmp_path)
+    epoch = life.next()
+    attempt = life.begin(epoch, TABLE)
     next(attempt)
     attempt.close()
     with pytest.raises(CheckpointError, match="its rows weren't written"):
-        life.ledger.figures(turn, life.plan)
-    rows_of(life.begin(turn, TABLE))
-    (figures,) = life.ledger.figures(turn, life.plan)
+        life.commits.figures(epoch, life.plan)
+    rows_of(life.begin(epoch, TABLE))
+    (figures,) = life.commits.figures(epoch, life.plan)
     assert figures["n_out"] > 0
     assert figures["n_bytes"] == path_of(tmp_path / "state/shard-000", "state", 0).stat().st_size
 
 
-def test_a_state_at_hand_is_of_this_very_file(tmp_path):
+def test_a_state_in_memory_is_of_this_very_file(tmp_path):
     # A worker of Spark's outlives a job, and may meet another one in the same folder.
-    one, other = life_of(tmp_path / "one"), life_of(tmp_path / "other")
+    one, other = shard_run_of(tmp_path / "one"), shard_run_of(tmp_path / "other")
     one.take(TABLE.slice(0, 80))
     other.take(people(80, seed=5).select(COLUMNS))
-    # As if the one had been here, up to the turn of the same number.
-    shard._at_hand[str(other.recipe.folder), 0] = shard._at_hand[str(one.recipe.folder), 0]
+    # As if the one had been here, up to the epoch of the same number.
+    shard._cached[str(other.shard_job.folder), 0] = shard._cached[str(one.shard_job.folder), 0]
     other.take(people(80, seed=6).select(COLUMNS))
     state = other.state()
-    again = life_of(tmp_path / "again", is_fresh=True)
+    again = shard_run_of(tmp_path / "again", is_fresh=True)
     again.take(people(80, seed=5).select(COLUMNS))
     again.take(people(80, seed=6).select(COLUMNS))
     assert (other.public, state) == (again.public, again.state())
 
 
-def test_a_state_at_hand_serves_the_next_turn_alone(tmp_path, monkeypatch):
-    life, loads = life_of(tmp_path), []
+def test_a_state_in_memory_serves_the_next_epoch_alone(tmp_path, monkeypatch):
+    life, loads = shard_run_of(tmp_path), []
     restore = RunCore.restore
     monkeypatch.setattr(RunCore, "restore", lambda *all: loads.append(1) or restore(*all))
     life.take(TABLE.slice(0, 80))
@@ -208,15 +214,15 @@ def test_a_state_at_hand_serves_the_next_turn_alone(tmp_path, monkeypatch):
     assert loads == [1]
 
 
-def test_only_so_many_states_are_at_hand(tmp_path, monkeypatch):
-    monkeypatch.setattr(shard, "MOST_AT_HAND", 2)
+def test_only_so_many_states_are_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(shard, "MOST_CACHED", 2)
     for i in range(4):
-        life_of(tmp_path / str(i)).take(TABLE.slice(0, 30))
-    assert len(shard._at_hand) == 2
+        shard_run_of(tmp_path / str(i)).take(TABLE.slice(0, 30))
+    assert len(shard._cached) == 2
 
 
 def test_a_state_that_is_missing_is_said(tmp_path):
-    life = life_of(tmp_path, is_fresh=True)
+    life = shard_run_of(tmp_path, is_fresh=True)
     life.take(TABLE.slice(0, 80))
     path_of(tmp_path / "state/shard-000", "state", 0).unlink()
     with pytest.raises(ResourceError, match="can't be read"):
@@ -238,17 +244,17 @@ def quarantined(folder: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_bad_rows_are_set_apart_in_a_file_of_the_turn(tmp_path):
-    life = life_of(tmp_path)
+def test_bad_rows_are_set_apart_in_a_file_of_the_epoch(tmp_path):
+    life = shard_run_of(tmp_path)
     life.take(TABLE.slice(0, 60))
-    turn = life.next()
-    first = rows_of(life.begin(turn, BAD, [20]))
+    epoch = life.next()
+    first = rows_of(life.begin(epoch, BAD, [20]))
     for _ in range(2):
         # Repeated, it is written over.
-        assert rows_of(life.begin(turn, BAD, [44])) == first
+        assert rows_of(life.begin(epoch, BAD, [44])) == first
         found = quarantined(tmp_path, "batch-0000000001-shard-000.jsonl")
         assert [row["row"] for row in found] == [67, 91]
-    life.finish(turn, 60, first)
+    life.finish(epoch, 60, first)
     life.take(is_end=True)
     assert [path.name for path in (tmp_path / "quarantine.jsonl").iterdir()] == [
         "batch-0000000001-shard-000.jsonl"
@@ -258,36 +264,36 @@ def test_bad_rows_are_set_apart_in_a_file_of_the_turn(tmp_path):
     outcomes = {line["row"]: line["outcome"] for line in life.lines}
     assert {row for row, outcome in outcomes.items() if outcome == "quarantined"} == {67, 91}
     assert len(outcomes) == 120
-    (figures,) = life.ledger.figures(life.last, life.plan)
+    (figures,) = life.commits.figures(life.last, life.plan)
     assert figures["summary"]["n_in"] == 120
     report = life.judge(pa.concat_tables([TABLE.slice(0, 60), BAD]))
     assert report.verdict == "kept", str(report)
 
 
-def test_what_an_attempt_hasnt_finished_is_forgotten_with_the_turn(tmp_path):
-    life = life_of(tmp_path)
-    turn, folder = life.next(), tmp_path / "quarantine.jsonl"
-    attempt = life.begin(turn, BAD, [40])
+def test_what_an_attempt_hasnt_finished_is_forgotten_with_the_epoch(tmp_path):
+    life = shard_run_of(tmp_path)
+    epoch, folder = life.next(), tmp_path / "quarantine.jsonl"
+    attempt = life.begin(epoch, BAD, [40])
     next(attempt)
     (left,) = folder.iterdir()
     assert left.name.startswith(".")
     attempt.close()
     assert not list(folder.iterdir())
     others = [
-        folder / f".7-{name}-shard-000.jsonl" for name in ("batch-0000000001", f"{turn.name}-end")
+        folder / f".7-{name}-shard-000.jsonl" for name in ("batch-0000000001", f"{epoch.name}-end")
     ]
     for other in others:
         other.touch()
-    rows_of(life.begin(turn, BAD, [40]))
+    rows_of(life.begin(epoch, BAD, [40]))
     # Of one that was killed it is there.
     left.touch()
-    drop_unfinished(folder, turn)
-    assert set(folder.iterdir()) == {folder / f"{turn.name}-shard-000.jsonl", *others}
-    drop_unfinished(tmp_path / "missing", turn)
+    drop_unfinished(folder, epoch)
+    assert set(folder.iterdir()) == {folder / f"{epoch.name}-shard-000.jsonl", *others}
+    drop_unfinished(tmp_path / "missing", epoch)
 
 
 def test_lines_that_arent_rows_are_set_apart_as_they_are(tmp_path):
-    life = life_of(tmp_path)
+    life = shard_run_of(tmp_path)
     table = TABLE.slice(0, 60)
     torn = {3: 'person-1,41,"ber', 59: "\x00"}
     life.take(table, [2, 30], corrupt=torn)
@@ -300,13 +306,13 @@ def test_lines_that_arent_rows_are_set_apart_as_they_are(tmp_path):
 
 
 def test_a_column_for_torn_lines_without_any_is_harmless(tmp_path):
-    life = life_of(tmp_path)
+    life = shard_run_of(tmp_path)
     life.take(TABLE, corrupt={})
     assert not (tmp_path / "quarantine.jsonl").exists()
 
 
-def test_without_a_trace_rows_are_counted_in_the_turn(tmp_path):
-    life = life_of(tmp_path, traced=False)
+def test_without_a_trace_rows_are_counted_in_the_epoch(tmp_path):
+    life = shard_run_of(tmp_path, traced=False)
     life.take(BAD, [20])
     found = quarantined(tmp_path, "batch-0000000000-shard-000.jsonl")
     assert [row["row"] for row in found] == [7, 31]
@@ -314,7 +320,7 @@ def test_without_a_trace_rows_are_counted_in_the_turn(tmp_path):
 
 
 def test_a_job_that_says_so_stops_at_a_bad_row(tmp_path):
-    life = life_of(tmp_path, quarantine=None)
+    life = shard_run_of(tmp_path, quarantine=None)
     with pytest.raises(DataError, match=r"batch-0000000000: .*age.* The job says to stop"):
         life.take(BAD)
     assert not list((tmp_path / "state").rglob("figures*"))
@@ -323,7 +329,7 @@ def test_a_job_that_says_so_stops_at_a_bad_row(tmp_path):
 def test_a_row_is_late_by_the_time_of_all_shards(tmp_path):
     timed = people(60)
     policy = STREAM + "\nlateness = 5"
-    life = life_of(tmp_path, timed, schema=TIMED, policy=policy)
+    life = shard_run_of(tmp_path, timed, schema=TIMED, policy=policy)
     life.take(timed.slice(10, 10))
     # Another shard is further on.
     life.take(timed.slice(30, 10), latest=37.0)
@@ -335,7 +341,7 @@ def test_a_row_is_late_by_the_time_of_all_shards(tmp_path):
 
 
 def test_by_the_wall_clock_what_is_due_leaves_without_any_row(tmp_path):
-    life = life_of(tmp_path, policy=WALL, publish="suppressed = 'root'", is_fresh=True)
+    life = shard_run_of(tmp_path, policy=WALL, publish="suppressed = 'root'", is_fresh=True)
     assert life.take(TABLE.slice(0, 40), at=100.0) == []
     assert life.take(at=109.0) == []
     assert len(life.take(at=110.0)) == 40
@@ -344,8 +350,8 @@ def test_by_the_wall_clock_what_is_due_leaves_without_any_row(tmp_path):
     assert life.judge(TABLE.slice(0, 40)).verdict == "kept"
 
 
-def test_what_would_be_due_before_the_next_turn_leaves_in_this_one(tmp_path):
-    life = life_of(tmp_path, policy=WALL, publish="suppressed = 'root'", lead=2.0)
+def test_what_would_be_due_before_the_next_epoch_leaves_in_this_one(tmp_path):
+    life = shard_run_of(tmp_path, policy=WALL, publish="suppressed = 'root'", lead=2.0)
     life.take(TABLE.slice(0, 40), at=100.0)
     assert life.take(at=107.9) == []
     assert len(life.take(at=108.0)) == 40
@@ -355,7 +361,7 @@ def test_what_would_be_due_before_the_next_turn_leaves_in_this_one(tmp_path):
 def test_time_goes_on_where_nobody_is_seen(tmp_path):
     timed = people(60)
     options = {"schema": TIMED, "policy": STREAM, "publish": "suppressed = 'root'"}
-    life = life_of(tmp_path, timed, **options)
+    life = shard_run_of(tmp_path, timed, **options)
     life.take(timed.slice(0, 20), at=1000.0)
     assert not life.public
     # Another shard has seen a row of the second 45: what came before 15 is due.
@@ -367,12 +373,14 @@ def test_time_goes_on_where_nobody_is_seen(tmp_path):
     life.take(at=1003.0, is_end=True)
     arrived = [line["arrived_s"] for line in by_row(life.lines)]
     assert arrived == [float(i) for i in range(20)] + [45.0] * 10
-    (figures,) = life.ledger.figures(life.last, life.plan)
+    (figures,) = life.commits.figures(life.last, life.plan)
     assert figures["latest"] == 45.0
 
 
 def test_at_the_end_all_is_decided_and_the_stream_may_resume(tmp_path):
-    life = life_of(tmp_path, policy="k = 3\ndelay = { rows = 200 }", publish="suppressed = 'root'")
+    life = shard_run_of(
+        tmp_path, policy="k = 3\ndelay = { rows = 200 }", publish="suppressed = 'root'"
+    )
     life.take(TABLE.slice(0, 80))
     assert len(life.public) < 80
     end = life.take(is_end=True)
@@ -385,19 +393,19 @@ def test_at_the_end_all_is_decided_and_the_stream_may_resume(tmp_path):
     assert life.judge(TABLE.slice(0, 160)).verdict == "kept"
 
 
-def test_pseudonyms_are_the_same_when_a_turn_is_repeated_and_change_as_the_job_says(tmp_path):
+def test_pseudonyms_are_the_same_when_an_epoch_is_repeated_and_change_as_the_job_says(tmp_path):
     publish = "pseudonym = { rotate = 100 }"
     schema = "subject = 'person'\n[schema.quasi]\ntown = { hierarchy = 'town.csv' }\n"
-    life = life_of(
+    life = shard_run_of(
         tmp_path, schema=schema, policy="z = 3\nwindow = { rows = 50 }", publish=publish,
         name="z-anonymity", traced=False,
     )  # fmt: skip
     names = []
     for i in range(3):
-        turn = life.next(secret=f"{i:064x}")
-        found = rows_of(life.begin(turn, TABLE.slice(80 * i, 80), [40]))
-        assert rows_of(life.begin(turn, TABLE.slice(80 * i, 80), [40])) == found
-        life.finish(turn, 80, found)
+        epoch = life.next(secret=f"{i:064x}")
+        found = rows_of(life.begin(epoch, TABLE.slice(80 * i, 80), [40]))
+        assert rows_of(life.begin(epoch, TABLE.slice(80 * i, 80), [40])) == found
+        life.finish(epoch, 80, found)
         names.append({row["pseudonym"] for row in found})
     assert all(names)
     assert names[0] & names[1]
@@ -412,7 +420,7 @@ SEALED = "seed = 7\ncheckpoint = { folder = 'state', seal = 'env:SHOAL_TEST_KEY'
 
 def test_a_state_is_sealed_and_nobody_goes_on_without_the_key(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOAL_TEST_KEY", KEY)
-    life = life_of(tmp_path, run=SEALED, is_fresh=True, traced=False)
+    life = shard_run_of(tmp_path, run=SEALED, is_fresh=True, traced=False)
     life.take(TABLE.slice(0, 80))
     held = [path for path in (tmp_path / "state").rglob("*-0*") if path.is_file()]
     assert held
@@ -431,9 +439,11 @@ def test_a_state_is_sealed_and_nobody_goes_on_without_the_key(tmp_path, monkeypa
 
 
 def test_a_state_of_another_job_is_refused(tmp_path):
-    life = life_of(tmp_path, is_fresh=True)
+    life = shard_run_of(tmp_path, is_fresh=True)
     life.take(TABLE.slice(0, 80))
-    life.recipe = dataclasses.replace(life.recipe, job=life.recipe.job | {"policy": "another"})
+    life.shard_job = dataclasses.replace(
+        life.shard_job, digests=life.shard_job.digests | {"policy": "another"}
+    )
     with pytest.raises(CheckpointError, match=r"\[policy\] is not as it was"):
         life.take(TABLE.slice(80, 80))
 
@@ -457,7 +467,7 @@ def test_no_failure_quotes_a_value(tmp_path, monkeypatch, fails, caplog):
     import traceback
 
     caplog.set_level(logging.DEBUG)
-    life = life_of(tmp_path)
+    life = shard_run_of(tmp_path)
     monkeypatch.setattr(RunCore, "take_in", fails)
     with pytest.raises(ShoalError) as raised:
         life.take(TABLE)
@@ -470,7 +480,7 @@ def test_no_failure_quotes_a_value(tmp_path, monkeypatch, fails, caplog):
 
 
 def test_a_developer_may_see_all_of_a_failure(tmp_path, monkeypatch):
-    life = life_of(tmp_path)
+    life = shard_run_of(tmp_path)
     monkeypatch.setattr(RunCore, "take_in", failing)
     monkeypatch.setenv("SHOAL_DEBUG", "1")
     with pytest.raises(KeyError, match=CANARY):
@@ -481,11 +491,11 @@ def test_no_repr_or_log_shows_a_value_or_a_key(tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("SHOAL_TEST_KEY", KEY)
     caplog.set_level(logging.DEBUG)
     table = TABLE.set_column(4, "ward", [[CANARY] * N_ROWS])
-    life = life_of(tmp_path, table, run=SEALED)
+    life = shard_run_of(tmp_path, table, run=SEALED)
     life.take(table)
-    opened = Shard(life.recipe, 0)
+    opened = Shard(life.shard_job, 0)
     opened.load(life.next())
-    shown = repr(life.recipe) + repr(life.next(secret=KEY)) + repr(opened) + caplog.text
+    shown = repr(life.shard_job) + repr(life.next(secret=KEY)) + repr(opened) + caplog.text
     for secret in (CANARY, "person-", KEY, "SHOAL_TEST_KEY"):
         assert secret not in shown
 
@@ -494,7 +504,7 @@ def test_no_repr_or_log_shows_a_value_or_a_key(tmp_path, monkeypatch, caplog):
 
 
 def test_shards_draw_by_themselves_and_a_single_one_as_the_job_does(tmp_path):
-    life = life_of(tmp_path)
+    life = shard_run_of(tmp_path)
     assert shard_seed(life.plan, 0) == bytes.fromhex(life.plan.seed)
     several = dataclasses.replace(life.plan, n_shards=3)
     seeds = {shard_seed(several, number) for number in range(3)}
@@ -504,7 +514,7 @@ def test_shards_draw_by_themselves_and_a_single_one_as_the_job_does(tmp_path):
 
 def test_the_shard_is_the_one_that_the_first_row_names(tmp_path):
     job = job_of(tmp_path)
-    life = Life(recipe_of(job, TABLE.schema), n_shards=3, number=2)
+    life = ShardRun(shard_job_of(job, TABLE.schema), n_shards=3, number=2)
     life.take(TABLE, [50])
     life.take(is_end=True)
     assert {line["shard"] for line in life.lines} == {2}
@@ -516,10 +526,76 @@ def test_the_shard_is_the_one_that_the_first_row_names(tmp_path):
     assert life.judge(TABLE).verdict == "kept"
 
 
-def test_a_turn_and_a_recipe_travel(tmp_path):
+def test_an_epoch_and_a_recipe_travel(tmp_path):
     from pyspark import cloudpickle
 
-    recipe, turn = life_of(tmp_path).recipe, Turn(2, 0, 0, True, 1.5, 1.5, None)
-    there: tuple[ShardJob, Turn] = cloudpickle.loads(cloudpickle.dumps((recipe, turn)))
-    assert there[1] == turn
-    assert there[0].public == recipe.public
+    shard_job, epoch = shard_run_of(tmp_path).shard_job, Epoch(2, 0, 0, True, 1.5, 1.5, None)
+    there: tuple[ShardJob, Epoch] = cloudpickle.loads(cloudpickle.dumps((shard_job, epoch)))
+    assert there[1] == epoch
+    assert there[0].public == shard_job.public
+
+
+def test_a_machine_with_other_code_decides_nothing(tmp_path, monkeypatch):
+    job = job_of(tmp_path)
+    life = ShardRun(shard_job_of(job, TABLE.schema, code=own_code(job.anonymizer)))
+    assert life.take(TABLE)
+    monkeypatch.setattr(shard_jobs, "own_code", lambda _: "another")
+    with pytest.raises(CheckpointError, match="another version of Shoal than the driver"):
+        life.take(TABLE)
+
+
+# -- pseudonyms ------------------------------------------------------------------------------------
+
+EVENTS = "subject = 'person'\ntime = 'at'\n[schema.quasi]\ntown = { hierarchy = 'town.csv' }\n"
+
+
+def test_pseudonyms_dont_depend_on_how_spark_cuts_its_batches(tmp_path):
+    # The size of Arrow batches is a setting, and may be another one in a repetition.
+    table = people(60).select(["person", "town", "at"])
+    found = []
+    for name, cuts in (("whole", []), ("cut", [3, 9, 31])):
+        job = job_of(
+            tmp_path / name, name="z-anonymity", schema=EVENTS,
+            policy="z = 2\nwindow = { seconds = 1000 }", publish="pseudonym = { rotate = 10 }",
+        )  # fmt: skip
+        life = ShardRun(shard_job_of(job, table.schema, traced=False))
+        found.append(life.take(table, cuts, secret="5e" * 32))
+    assert len({row["pseudonym"] for row in found[0]}) > 30
+    assert found[0] == found[1]
+
+
+# -- rows that can't be used -----------------------------------------------------------------------
+
+
+def test_two_machines_with_processes_of_one_number_set_rows_apart(tmp_path, monkeypatch):
+    # Both at once, where Spark tries a task a second time before the first one has ended.
+    monkeypatch.setattr("os.getpid", lambda: 7)
+    job = job_of(tmp_path)
+    life = ShardRun(shard_job_of(job, TABLE.schema, traced=False, quarantine=tmp_path / "bad"))
+    epoch = life.next()
+    shard_ios = [
+        ShardIO(life.shard_job, 0, shard_folder(life.shard_job.folder, 0), epoch) for _ in range(2)
+    ]
+    for shard_io in shard_ios:
+        shard_io.quarantine([BadRow(0, "age is missing", b"{}")], [None])
+    for shard_io in shard_ios:
+        shard_io.close()
+    (path,) = (tmp_path / "bad").iterdir()
+    assert len(path.read_text().splitlines()) == 1
+
+
+# -- two clocks ------------------------------------------------------------------------------------
+
+
+def test_the_time_of_the_stream_isnt_taken_for_that_of_the_clock(tmp_path):
+    # Stamps may be in milliseconds, or of a calendar of their own; here a clock tells what is due.
+    table = people(12).select([*COLUMNS, "at"])
+    job = job_of(
+        tmp_path, schema='time = "at"\n' + SCHEMA,
+        policy="k = 3\ndelay = { rows = 1000, seconds = 10, clock = 'wall' }",
+    )  # fmt: skip
+    life = ShardRun(shard_job_of(job, table.schema, traced=False))
+    life.take(table, at=100.0)
+    assert life.take(at=101.0, latest=1.7e12) == []
+    assert life.take(at=102.0, latest=1.7e12) == []
+    assert len(life.take(at=110.0, latest=1.7e12)) > 3

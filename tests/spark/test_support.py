@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shoal.errors import JobError
-from shoal.spark.places import MOST_SHARDS
+from shoal.spark.partition_map import MOST_SHARDS
 from shoal.spark.support import check_support
 from tests.spark.world import job_of
 

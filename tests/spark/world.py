@@ -1,4 +1,4 @@
-"""Jobs on Spark, and what a shard is given in a turn, made without Spark."""
+"""Jobs on Spark, and what a shard is given in an epoch, made without Spark."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from shoal.run.state.checkpoint import read_checkpoint_heading
 from shoal.run.state.seal import Seal
 from shoal.spark import shard
 from shoal.spark.columns import CORRUPT, ROW, SHARD, TICK, order_column
-from shoal.spark.ledger import Ledger, Plan, Turn, shard_folder
-from shoal.spark.shard import step
+from shoal.spark.commits import CommitLog, Epoch, Plan, shard_folder
+from shoal.spark.shard import run_shard
 from shoal.spark.shard_job import ShardJob
-from shoal.spark.trace import gather_lines
+from shoal.spark.trace import merge_traces
 from tests.world import write_job
 
 SEED = (7).to_bytes(16, "big")
@@ -39,13 +39,14 @@ def job_of(
     return Job.load(path)
 
 
-def recipe_of(job: Job, columns: pa.Schema, **options: Any) -> ShardJob:
+def shard_job_of(job: Job, columns: pa.Schema, **options: Any) -> ShardJob:
     """What the driver sends to shards."""
     assert job.checkpoints is not None
     told = {
         "schema": job.schema, "policy": job.policy, "anonymizer": job.anonymizer,
         "publish": job.publish, "columns": columns.empty_table().select(job.schema.columns).schema,
-        "folder": job.checkpoints.folder, "job": dict(job.digests), "seal": job.checkpoints.seal,
+        "folder": job.checkpoints.folder, "digests": dict(job.digests),
+        "seal": job.checkpoints.seal,
         "n_shards": 1, "quarantine": job.bad_rows.file, "traced": True,
     }  # fmt: skip
     return ShardJob(**told | options)
@@ -92,83 +93,87 @@ def batches_of(
 
 
 @dataclasses.dataclass
-class Life:
-    """The life of one shard, turn by turn, as the driver would have it."""
+class ShardRun:
+    """The life of one shard, epoch by epoch, as the driver would have it."""
 
-    recipe: ShardJob
+    shard_job: ShardJob
     n_shards: int = 1
     number: int = 0
     is_fresh: bool = False
-    """Whether each turn is run by another process."""
+    """Whether each epoch is run by another process."""
     lead: float = 0.0
     """How much earlier what is due leaves."""
 
     def __post_init__(self) -> None:
-        seal = None if self.recipe.seal is None else Seal.from_spec(self.recipe.seal)
-        self.ledger = Ledger(self.recipe.folder, job=self.recipe.job, seal=seal)
+        seal = None if self.shard_job.seal is None else Seal.from_spec(self.shard_job.seal)
+        self.commits = CommitLog(self.shard_job.folder, job=self.shard_job.digests, seal=seal)
         self.plan = Plan(self.n_shards, None, SEED.hex())
-        if self.ledger.newest_plan is None:
-            self.ledger.add_plan(self.plan)
-        self.last: Turn | None = None
+        if self.commits.newest_plan is None:
+            self.commits.add_plan(self.plan)
+        self.last: Epoch | None = None
         self.n_rows = self.n_out = 0
         self.public: list[dict[str, Any]] = []
         self.lines: list[dict[str, Any]] = []
 
-    def next(self, *, at: float = 0.0, is_end: bool = False, **more: Any) -> Turn:
-        """The turn that comes next."""
+    def next(self, *, at: float = 0.0, is_end: bool = False, **more: Any) -> Epoch:
+        """The epoch that comes next."""
         parent = None if self.last is None else self.last.number
         number = (
             (0 if parent is None else 2 * (parent // 2 + 1)) if not is_end else (parent or 0) + 1
         )
-        turn = Turn(number, parent, 0, True, at, at + self.lead, None, self.n_rows, self.n_out)
-        return dataclasses.replace(turn, **more)
+        epoch = Epoch(number, parent, 0, True, at, at + self.lead, None, self.n_rows, self.n_out)
+        return dataclasses.replace(epoch, **more)
 
     def begin(
-        self, turn: Turn, table: pa.Table | None = None, cuts: list[int] | None = None, **more: Any
+        self,
+        epoch: Epoch,
+        table: pa.Table | None = None,
+        cuts: list[int] | None = None,
+        **more: Any,
     ) -> Iterator[pa.RecordBatch]:
-        """Begin a turn, with rows; what it gives is read by the caller."""
+        """Begin an epoch, with rows; what it gives is read by the caller."""
         if self.is_fresh:
-            shard._at_hand.clear()
-        columns = self.recipe.columns
-        batches = batches_of(table, columns, cuts, first=turn.n_in, number=self.number, **more)
-        return step(self.recipe, turn, 0, iter(batches))
+            shard._cached.clear()
+        columns = self.shard_job.columns
+        batches = batches_of(table, columns, cuts, first=epoch.n_in, number=self.number, **more)
+        return run_shard(self.shard_job, epoch, 0, iter(batches))
 
     def take(
         self, table: pa.Table | None = None, cuts: list[int] | None = None, *,
         at: float = 0.0, is_end: bool = False, corrupt: dict[int, str] | None = None, **more: Any,
     ) -> list[dict[str, Any]]:  # fmt: skip
-        """Live through the next turn; give what is public of it."""
-        turn = self.next(at=at, is_end=is_end, **more)
+        """Live through the next epoch; give what is public of it."""
+        epoch = self.next(at=at, is_end=is_end, **more)
         more = {} if corrupt is None else {"corrupt": corrupt}
-        found = rows_of(self.begin(turn, table, cuts, **more))
-        self.finish(turn, 0 if table is None else table.num_rows, found)
+        found = rows_of(self.begin(epoch, table, cuts, **more))
+        self.finish(epoch, 0 if table is None else table.num_rows, found)
         return found
 
-    def finish(self, turn: Turn, n_rows: int, found: list[dict[str, Any]]) -> None:
-        """What the driver does after a turn, but for what it forgets."""
+    def finish(self, epoch: Epoch, n_rows: int, found: list[dict[str, Any]]) -> None:
+        """What the driver does after an epoch, but for what it forgets."""
         self.n_rows += n_rows
-        if self.recipe.traced:
+        if self.shard_job.traced:
             figures = [{"n_out": len(found)}]
-            trace = self.recipe.folder / "trace"
+            trace = self.shard_job.folder / "trace"
             plan = dataclasses.replace(self.plan, first_shard=self.number)
-            gather_lines(trace, self.recipe.folder, turn, plan, figures)
-            path = trace / f"{turn.name}.parquet"
+            merge_traces(trace, self.shard_job.folder, epoch, plan, figures)
+            path = trace / f"{epoch.name}.parquet"
             self.lines += pq.read_table(path).to_pylist() if path.exists() else []
         self.n_out += len(found)
         self.public += found
-        self.last = turn
+        self.last = epoch
 
-    def state(self, turn: Turn | None = None) -> bytes:
-        """The state after a turn: the file but for its heading, which knows the time."""
-        turn = turn or self.last
-        assert turn is not None
-        path = shard_folder(self.recipe.folder, self.number) / f"state-{turn.number:010}"
+    def state(self, epoch: Epoch | None = None) -> bytes:
+        """The state after an epoch: the file but for its heading, which knows the time."""
+        epoch = epoch or self.last
+        assert epoch is not None
+        path = shard_folder(self.shard_job.folder, self.number) / f"state-{epoch.number:010}"
         data = path.read_bytes()
-        return data[len(read_checkpoint_heading(path, data, turn.number).raw) : -32]
+        return data[len(read_checkpoint_heading(path, data, epoch.number).raw) : -32]
 
     def judge(self, table: pa.Table) -> Report:
         """The audit of all of it."""
-        return judge(self.recipe, self.public, self.lines, table)
+        return judge(self.shard_job, self.public, self.lines, table)
 
 
 def rows_of(batches: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
@@ -194,7 +199,7 @@ def by_row(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def unsharded(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Lines of a single shard as those of a run on its own: groups are numbered from 0."""
+    """Lines of a single shard as those of a run on its own: groups are with_read_order from 0."""
     plain = []
     for line in by_row(lines):
         line = dict(line)

@@ -24,10 +24,10 @@ __all__ = ["show"]
 #: Facts that hold no value of a person. Of all others only the length is shown.
 PLAIN = (
     "seq", "now", "rows", "position", "marks", "n_shards", "first_shard", "plan", "parent",
-    "is_placed", "n_in", "n_out", "n_bytes",
+    "is_partitioned", "n_in", "n_out", "n_bytes",
 )  # fmt: skip
 #: The kinds of files of a job on Spark, in its folder and in those of its shards.
-OF_SPARK = ("plan", "turn", "done", "idle", "head", "state", "figures")
+OF_SPARK = ("plan", "epoch", "commit", "idle", "driver", "state", "figures")
 #: The most characters of a fact, and the most facts that are printed.
 TEXT, LINES = 80, 20
 #: The characters of a digest that are printed.

@@ -1,9 +1,9 @@
-"""The same job on Apache Spark's Structured Streaming, for those who outgrow one machine.
+"""The same job on Apache Spark's Structured Streaming, for streams too large for one machine.
 
-`publish` takes a streaming DataFrame and a job. A micro-batch goes through these files, in this
-order: `ends` (where rows come from), `driver` (what is done with a batch), `places` and
-`routing` (which shard a row belongs to), `shard` (what a shard does with its rows), `ends` again
-(where rows go). What survives a crash is in `ledger`.
+`publish` takes a streaming DataFrame and a job. A micro-batch goes through these modules, in this
+order: `endpoints` (sources), `driver` (runs an epoch), `partition_map` and `routing` (the shard of
+a row), `shard` (decides the rows of a shard), `endpoints` again (sinks). What survives a crash is
+in `commits`. z-anonymity on several shards has tasks of its own, in `z`.
 """
 
 from __future__ import annotations

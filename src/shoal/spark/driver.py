@@ -1,8 +1,8 @@
-"""What the driver does with a batch: it deals rows out, has them decided, and keeps the books.
+"""The driver of a job: it routes the rows of a batch to shards, runs them, and commits the result.
 
-A turn is exact whatever is killed meanwhile, because all that it depends on is noted before
-(`shoal.spark.ledger`), because rows come to a shard in an order that doesn't depend on who brought
-them, and because what is written is named after the turn and written over.
+An epoch is exactly-once whatever is killed meanwhile: all that it depends on is recorded before
+(`shoal.spark.commits`), rows come to a shard in an order that doesn't depend on the tasks that read
+them, and the output is named after the epoch and overwritten.
 """
 
 from __future__ import annotations
@@ -28,72 +28,72 @@ from shoal.run.clock import Clock, steady
 from shoal.run.core import summary_of
 from shoal.run.recovery import SavedCheckpoint
 from shoal.spark.columns import ROW, SHARD, TICK, order_column
-from shoal.spark.failures import retold
-from shoal.spark.ledger import Done, Ledger, Plan, Turn
-from shoal.spark.order import Ordered, numbered
-from shoal.spark.places import Places
+from shoal.spark.commits import Commit, CommitLog, Epoch, Plan
+from shoal.spark.failures import original_error
+from shoal.spark.order import OrderedStream, with_read_order
+from shoal.spark.partition_map import PartitionMap
 from shoal.spark.routing import shard_of
-from shoal.spark.shard import step
+from shoal.spark.shard import run_shard
 from shoal.spark.shard_io import drop_unfinished
 from shoal.spark.shard_job import ShardJob
-from shoal.spark.trace import gather_lines
-from shoal.spark.z.plan import live_cells
+from shoal.spark.trace import merge_traces
+from shoal.spark.z.epoch import run_epoch
 
 __all__ = ["Driver", "StoppedError", "Write"]
 
 log = logging.getLogger("shoal.spark")
 
-#: What writes the public rows of a turn, given the turn's name; written again, they are written
-#: over.
+#: A function that writes the public rows of an epoch, given the epoch's name; a repetition
+#: overwrites them.
 Write: TypeAlias = Callable[[DataFrame, str], None]
-#: How many rows the map of places is learned from.
+#: How many rows the partition map is learned from.
 SAMPLE = 100_000
 SAMPLE_SEED = 0
-#: Nothing leaves earlier before it is due than this share of the delay.
+#: Rows leave before they are due by at most this share of the delay.
 MOST_LEAD = 0.5
-#: A map isn't learned from fewer rows for each shard than this. Until there are as many in a
-#: batch, all rows go to the first shard: so few it can bear.
+#: The partition map is learned from at least this many rows for each shard. Until a batch has
+#: them, all rows go to the first shard.
 FEW = 1_000
 
 
 class StoppedError(Exception):
-    """A batch isn't begun, because the job is to stop."""
+    """Raised in place of a batch when the job is stopping."""
 
 
 class Driver:
-    """Live through the turns of a job.
+    """Run the epochs of a job.
 
     Parameters
     ----------
-    recipe
-        What the shards must know.
-    ledger
-        Where it stands.
+    job
+        The parts of the job that shards need.
+    commits
+        The log of what is begun and committed.
     ordered
-        The stream: how its rows are put in order.
+        The stream, and how its rows are ordered.
     write
         What writes public rows.
     interval
-        How many seconds lie between two batches, at least.
+        The least number of seconds between two batches.
     seed
-        For repeatable runs; without it randomness is the operating system's.
+        For repeatable runs; without it randomness comes from the operating system.
     trace
         The folder of the trace; None for none.
     watch
-        Called with the figures after each turn.
+        Called with the figures after each epoch.
     sample
-        Rows from which the map of places is learned; None: those of the first batch.
+        Rows from which the partition map is learned; None: those of the first batch.
     has_ticks
-        Whether there are batches without rows, that time may go on.
+        Whether there are batches without rows, so that time passes.
     """
 
     def __init__(
         self,
         spark: SparkSession,
-        recipe: ShardJob,
-        ledger: Ledger,
+        job: ShardJob,
+        commits: CommitLog,
         *,
-        ordered: Ordered,
+        ordered: OrderedStream,
         write: Write,
         interval: float,
         seed: bytes | None = None,
@@ -102,103 +102,103 @@ class Driver:
         sample: DataFrame | None = None,
         has_ticks: bool = False,
     ) -> None:
-        self._spark, self._recipe, self._ledger = spark, recipe, ledger
+        self._spark, self._job, self._commits = spark, job, commits
         self._ordered = ordered
         n_order = ordered.n_columns + ordered.as_read
         self._order = [order_column(i) for i in range(n_order)]
         self._write, self._seed, self._trace, self._watch = write, seed, trace, watch
         self._sample, self._has_ticks = sample, has_ticks
-        self._public = from_arrow_schema(recipe.public)
+        self._public = from_arrow_schema(job.public)
         self._clock = Clock(steady)
-        self._interval, self._took = interval, 0.0
+        self._interval, self._last_seconds = interval, 0.0
         self._busy = threading.Lock()
         self._is_stopping = False
-        #: What the last batch failed with, before Spark has put it into words of its own.
+        #: The error of the last batch, before Spark wraps it.
         self.failure: BaseException | None = None
         #: The figures of the whole job, and how many rows are in its output.
-        self.summary, self.n_written = summary_of(recipe.schema, recipe.policy), 0
-        #: The states of all shards after the last turn, as far as this driver knows.
+        self.summary, self.n_written = summary_of(job.schema, job.policy), 0
+        #: The states of all shards after the last epoch, as far as this driver knows.
         self.saved: SavedCheckpoint | None = None
-        if (last := ledger.last_done) is not None:
-            done = ledger.done(last)
-            self._clock.resume(done.at)
-            self.summary.restore(done.summary)
-            self.n_written = done.n_out
+        if (last := commits.last_commit) is not None:
+            commit = commits.commit(last)
+            self._clock.resume(commit.at)
+            self.summary.restore(commit.summary)
+            self.n_written = commit.n_out
 
-    # -- turns -----------------------------------------------------------------------------------
+    # -- epochs ----------------------------------------------------------------------------------
 
     def batch(self, df: DataFrame, batch_id: int) -> None:
-        """Live through a micro-batch: what Spark calls."""
+        """Process a micro-batch; called by Spark."""
         with self._busy:
             try:
                 if self._is_stopping:
                     raise StoppedError
-                turn = self._ledger.noted(2 * batch_id)
-                if self._ledger.is_done(2 * batch_id):
-                    # All is written; Spark alone doesn't know. What it began from may be gone.
+                epoch = self._commits.begun(2 * batch_id)
+                if self._commits.is_committed(2 * batch_id):
+                    # All is written, but Spark doesn't know. Its states may be gone.
                     return
                 rows = df.where(F.col(TICK).isNull())
                 if self._ordered.as_read:
-                    rows = numbered(rows, self._ordered.n_columns)
-                if turn is None:
+                    rows = with_read_order(rows, self._ordered.n_columns)
+                if epoch is None:
                     if self._has_ticks and self._is_idle(rows):
-                        self._ledger.skip(2 * batch_id)
+                        self._commits.skip(2 * batch_id)
                         return
-                    turn = self._begin(2 * batch_id, rows)
-                self._live(turn, rows)
+                    epoch = self._begin(2 * batch_id, rows)
+                self._run(epoch, rows)
             except StoppedError as stopped:
-                # Nothing has failed: whoever waits for the end mustn't be told so.
+                # Not a failure: `Publishing.wait` must not report it as one.
                 self.failure = stopped
                 raise
             except BaseException as error:
-                self.failure = retold(error)
+                self.failure = original_error(error)
                 raise self.failure from None
 
     def end(self) -> None:
-        """The stream has ended: have all that is held decided, under the promise."""
-        last = self._ledger.last_done
-        # What is published value by value is never held.
-        if last is None or last % 2 or self._recipe.policy.per_value:
+        """Decide all rows that are held, under the promise, since the stream has ended."""
+        last = self._commits.last_commit
+        # Where each value is decided on its own, no row is held.
+        if last is None or last % 2 or self._job.policy.per_value:
             return
-        turn = self._begin(last + 1, None)
-        self._live(turn, None)
+        epoch = self._begin(last + 1, None)
+        self._run(epoch, None)
 
     def finish_pending(self) -> None:
-        """Finish the end of a stream that was begun before a crash."""
-        if (turn := self._ledger.pending_end) is not None:
-            self._live(turn, None)
+        """Finish an end of the stream that was begun before a crash."""
+        if (epoch := self._commits.pending_end) is not None:
+            self._run(epoch, None)
 
     def migrate(self, n_shards: int) -> None:
-        """Publish what is held, and deal rows out anew from the next batch on."""
-        # A batch that is finished after this, by the plan of before, would leave rows behind.
-        self._ledger.check_finished()
+        """Publish what is held, and route rows by a new plan from the next batch on."""
+        # A batch finished later by the former plan would leave rows behind.
+        self._commits.check_finished()
         self.end()
-        number = self._ledger.newest_plan
-        before = None if number is None else self._ledger.plan(number)
+        number = self._commits.newest_plan
+        before = None if number is None else self._commits.plan(number)
         first = 0 if before is None else before.first_shard + before.n_shards
         summary = None if before is None else self.summary.state()
-        self._ledger.add_plan(Plan(n_shards, None, self._new_seed(first), first, summary))
+        self._commits.add_plan(Plan(n_shards, None, self._new_seed(first), first, summary))
 
     def ensure_plan(self, n_shards: int) -> None:
-        """Have a plan for so many shards, or refuse if the job has another one."""
-        number = self._ledger.newest_plan
+        """Make the first plan, or refuse a number of shards other than the plan's."""
+        number = self._commits.newest_plan
         if number is None:
-            self._ledger.add_plan(Plan(n_shards, None, self._new_seed(0)))
+            self._commits.add_plan(Plan(n_shards, None, self._new_seed(0)))
             return
-        if (there := self._ledger.plan(number).n_shards) != n_shards:
+        if (there := self._commits.plan(number).n_shards) != n_shards:
             raise CheckpointError(
-                f"{self._ledger.folder}: the job has {there} shards and is to have {n_shards}; "
-                "what they hold can't be dealt out anew unseen. `shoal spark JOB --migrate` "
-                "publishes what is held, under the promise, and goes on with the new number."
+                f"{self._commits.folder}: the job has {there} shards and is to have {n_shards}; "
+                "the rows that they hold can't be moved. `shoal spark JOB --migrate` "
+                "publishes what is held, under the promise, and continues with the new number."
             )
 
-    def hold_on(self, stop: Callable[[], None]) -> None:
-        """Begin no more batches, let the one that runs end, then call ``stop``."""
+    def stop_after_batch(self, stop: Callable[[], None]) -> None:
+        """Begin no more batches, wait for the running one, then call ``stop``."""
         self._is_stopping = True
         with self._busy:
-            # The batch that ran has ended, and no other gets further than to see that it must not.
+            # The running batch has ended; any later one sees that it must not begin.
             pass
-        # Without the lock: Spark waits for a batch that it may have called, which waits for it.
+        # Without the lock: Spark waits for a batch it has called, which may wait for the lock.
         stop()
 
     # -- inside ----------------------------------------------------------------------------------
@@ -206,172 +206,172 @@ class Driver:
     def _new_seed(self, first_shard: int) -> str:
         if self._seed is None:
             return secrets.token_hex(32)
-        # With a fixed seed another plan mustn't draw what the one before has drawn.
+        # With a fixed seed another plan must not draw the same numbers again.
         return (self._seed + (b"%d" % first_shard if first_shard else b"")).hex()
 
-    def _begin(self, number: int, rows: DataFrame | None) -> Turn:
-        """Note a new turn."""
-        ledger, last = self._ledger, self._ledger.last_done
-        ledger.check_follows(number)
-        before = None if last is None else ledger.done(last)
-        plan, is_placed = self._plan_for(rows)
+    def _begin(self, number: int, rows: DataFrame | None) -> Epoch:
+        """Record a new epoch."""
+        commits, last = self._commits, self._commits.last_commit
+        commits.check_follows(number)
+        before = None if last is None else commits.commit(last)
+        plan, is_partitioned = self._plan_for(rows)
         same = before is not None and before.plan == plan
-        turn = Turn(
+        epoch = Epoch(
             number,
             last if same else None,
             plan,
-            is_placed,
+            is_partitioned,
             at := self._clock(),
             at + self._lead(),
             None if before is None else before.latest,
             0 if before is None else before.n_in,
             0 if before is None else before.n_out,
-            secrets.token_hex(32) if self._recipe.publish.pseudonym is not None else "",
-            self._recipe.code,
+            secrets.token_hex(32) if self._job.publish.pseudonym is not None else "",
+            self._job.code,
         )
-        ledger.begin(turn)
-        return turn
+        commits.begin(epoch)
+        return epoch
 
     def _lead(self) -> float:
-        """How many seconds before it is due what is due leaves: until the next turn is through."""
-        delay = self._recipe.policy.delay
+        """How many seconds early rows leave: those due before the next epoch ends."""
+        delay = self._job.policy.delay
         seconds = 0.0 if delay is None or delay.seconds is None else delay.seconds
-        return min(max(self._interval, self._took), MOST_LEAD * seconds)
+        return min(max(self._interval, self._last_seconds), MOST_LEAD * seconds)
 
     def _is_idle(self, rows: DataFrame) -> bool:
-        """Whether a batch has no rows, and nothing is due: then there is nothing to keep."""
-        last = self._ledger.last_done
+        """Whether a batch has no rows and nothing is due, so that it needs no epoch."""
+        last = self._commits.last_commit
         if last is not None:
-            done = self._ledger.done(last)
-            reached = self._clock() + self._lead() if self._recipe.by_wall else done.latest
-            if done.deadline is not None and reached is not None and done.deadline <= reached:
+            commit = self._commits.commit(last)
+            reached = self._clock() + self._lead() if self._job.by_wall else commit.latest
+            if commit.deadline is not None and reached is not None and commit.deadline <= reached:
                 return False
         return bool(rows.isEmpty())
 
     def _plan_for(self, rows: DataFrame | None) -> tuple[int, bool]:
-        """The plan that is in force, and whether its map of places is known by now."""
-        number = self._ledger.newest_plan
+        """The number of the plan in force, and whether its partition map is known."""
+        number = self._commits.newest_plan
         assert number is not None
-        plan = self._ledger.plan(number)
-        if plan.n_shards == 1 or self._recipe.policy.per_value:
+        plan = self._commits.plan(number)
+        if plan.n_shards == 1 or self._job.policy.per_value:
             return number, False
-        if plan.places is None and rows is not None:
-            places = self._learned(rows, plan.n_shards)
-            if places is None:
+        if plan.partition_map is None and rows is not None:
+            partition_map = self._learn_map(rows, plan.n_shards)
+            if partition_map is None:
                 return number, False
-            self._ledger.complete_plan(number, places.state())
+            self._commits.complete_plan(number, partition_map.state())
             return number, True
-        return number, plan.places is not None
+        return number, plan.partition_map is not None
 
-    def _learned(self, rows: DataFrame, n_shards: int) -> Places | None:
-        """The map of places, learned from a sample, or from the first rows that come."""
-        recipe = self._recipe
-        columns = [F.col(f"`{name}`") for name in recipe.schema.columns]
-        # Any rows would do, if they aren't the first ones.
+    def _learn_map(self, rows: DataFrame, n_shards: int) -> PartitionMap | None:
+        """Learn the partition map from the sample or from these rows; None if they are too few."""
+        job = self._job
+        columns = [F.col(f"`{name}`") for name in job.schema.columns]
+        # A random choice, since the first rows may be alike.
         if self._sample is None:
-            by_chance = F.xxhash64(*self._order)
-            some = rows.select(*columns, by_chance.alias(SHARD)).orderBy(SHARD)
+            random = F.xxhash64(*self._order)
+            some = rows.select(*columns, random.alias(SHARD)).orderBy(SHARD)
         else:
             some = self._sample.select(*columns, F.rand(SAMPLE_SEED).alias(SHARD)).orderBy(SHARD)
         found = some.limit(SAMPLE).drop(SHARD).toArrow()
-        codec = recipe.codec()
+        codec = job.codec()
         if self._sample is None:
-            found = found.cast(recipe.columns)
+            found = found.cast(job.columns)
         values = [codec.encode(batch).codes.values for batch in found.to_batches()]
         n = sum(len(part) for part in values)
         if n < FEW * n_shards and self._sample is None:
-            event(log, logging.INFO, "too few rows for a map", rows=n, shards=n_shards)
+            event(log, logging.INFO, "too few rows for a partition map", rows=n, shards=n_shards)
             return None
         if not n:
             raise ParameterError("sample", "has no row that can be used", got=f"{found.num_rows:,}")
-        event(log, logging.INFO, "places learned", rows=n, shards=n_shards)
-        return Places.learn(Space(recipe.schema, recipe.policy), np.concatenate(values), n_shards)
+        event(log, logging.INFO, "partition map learned", rows=n, shards=n_shards)
+        return PartitionMap.learn(Space(job.schema, job.policy), np.concatenate(values), n_shards)
 
-    def _live(self, turn: Turn, rows: DataFrame | None) -> None:
-        if turn.code != self._recipe.code:
+    def _run(self, epoch: Epoch, rows: DataFrame | None) -> None:
+        if epoch.code != self._job.code:
             raise CheckpointError(
-                f"{self._ledger.folder}: {turn.name} was interrupted, and another version of Shoal "
-                "is to repeat it. It might decide otherwise about rows that are out already. Let "
-                "the former version finish the batch; then change the version."
+                f"{self._commits.folder}: {epoch.name} was interrupted, and another version of "
+                "Shoal is to repeat it. It might decide differently about rows that are out "
+                "already. Let the former version finish the batch; then change the version."
             )
-        if turn.at > self._clock():
-            # Whoever noted it had a clock that is ahead of ours.
-            self._clock.resume(turn.at)
-        plan = self._ledger.plan(turn.plan)
-        if self._recipe.policy.per_value and plan.n_shards > 1:
+        if epoch.at > self._clock():
+            # It was recorded on a machine whose clock is ahead of this one.
+            self._clock.resume(epoch.at)
+        plan = self._commits.plan(epoch.plan)
+        if self._job.policy.per_value and plan.n_shards > 1:
             assert rows is not None
-            live_cells(self._spark, self._recipe, turn, plan, rows, self._order, self._write)
+            run_epoch(self._spark, self._job, epoch, plan, rows, self._order, self._write)
         else:
-            dealt = self._dealt(turn, plan, rows)
-            told = partial(step, self._recipe, turn, plan.first_shard)
-            self._write(dealt.mapInArrow(told, self._public), turn.name)
-        self._finish(turn, plan, self._ledger.figures(turn, plan))
+            routed = self._routed(epoch, plan, rows)
+            task = partial(run_shard, self._job, epoch, plan.first_shard)
+            self._write(routed.mapInArrow(task, self._public), epoch.name)
+        self._finish(epoch, plan, self._commits.figures(epoch, plan))
 
-    def _dealt(self, turn: Turn, plan: Plan, rows: DataFrame | None) -> DataFrame:
-        """Rows where they belong, in their order, each shard's after one that names the shard."""
-        # So every shard is run, also those that no row has come to.
-        dealt = self._spark.range(plan.n_shards, numPartitions=1).select(
+    def _routed(self, epoch: Epoch, plan: Plan, rows: DataFrame | None) -> DataFrame:
+        """Route rows to their shards, in order, after a tick that names the shard."""
+        # A tick for each shard, so that all of them run, those without rows too.
+        routed = self._spark.range(plan.n_shards, numPartitions=1).select(
             F.col("id").cast("int").alias(SHARD), F.lit(True).alias(TICK)
         )
         if rows is not None:
-            if self._recipe.traced:
-                rows = self._numbered(turn, rows)
-            rows = rows.withColumn(SHARD, self._shard(turn, plan, rows))
-            dealt = rows.unionByName(dealt, allowMissingColumns=True)
+            if self._job.traced:
+                rows = self._with_row_numbers(epoch, rows)
+            rows = rows.withColumn(SHARD, self._shard_column(epoch, plan, rows))
+            routed = rows.unionByName(routed, allowMissingColumns=True)
         else:
-            dealt = dealt.select("*", *self._nothing())
-        dealt = dealt.repartitionById(plan.n_shards, SHARD).sortWithinPartitions(*self._order)
-        # What has put rows in order needn't go all the way to Python, path of the file and all.
-        return dealt.drop(*(name for name in self._order if name not in self._recipe.order))
+            routed = routed.select("*", *self._null_columns())
+        routed = routed.repartitionById(plan.n_shards, SHARD).sortWithinPartitions(*self._order)
+        # The columns of the order aren't needed in Python unless they are checked there.
+        return routed.drop(*(name for name in self._order if name not in self._job.order))
 
-    def _nothing(self) -> list[Column]:
-        """The columns of rows, where there are none."""
-        names = from_arrow_schema(self._recipe.columns)
+    def _null_columns(self) -> list[Column]:
+        """The columns of rows, all null, for an epoch without rows."""
+        names = from_arrow_schema(self._job.columns)
         columns = [F.lit(None).cast(field.dataType).alias(field.name) for field in names]
         columns += [F.lit(None).cast("long").alias(name) for name in self._order]
-        return [*columns, F.lit(None).cast("long").alias(ROW)] if self._recipe.traced else columns
+        return [*columns, F.lit(None).cast("long").alias(ROW)] if self._job.traced else columns
 
-    def _shard(self, turn: Turn, plan: Plan, rows: DataFrame) -> Column:
-        if not turn.is_placed or plan.places is None:
+    def _shard_column(self, epoch: Epoch, plan: Plan, rows: DataFrame) -> Column:
+        if not epoch.is_partitioned or plan.partition_map is None:
             return F.lit(0)
-        return shard_of(Places.restored(plan.places), self._recipe.schema, rows.schema)
+        return shard_of(PartitionMap.restored(plan.partition_map), self._job.schema, rows.schema)
 
-    def _numbered(self, turn: Turn, rows: DataFrame) -> DataFrame:
-        """Rows with their position in the whole input. One task counts: a trace has its price."""
-        position = F.row_number().over(Window.orderBy(*self._order)) + F.lit(turn.n_in - 1)
+    def _with_row_numbers(self, epoch: Epoch, rows: DataFrame) -> DataFrame:
+        """Add the position in the whole input. A single task counts: a trace has its price."""
+        position = F.row_number().over(Window.orderBy(*self._order)) + F.lit(epoch.n_in - 1)
         return rows.withColumn(ROW, position.cast("long"))
 
-    def _finish(self, turn: Turn, plan: Plan, figures: list[dict[str, Any]]) -> None:
-        recipe = self._recipe
+    def _finish(self, epoch: Epoch, plan: Plan, figures: list[dict[str, Any]]) -> None:
+        job = self._job
         if self._trace is not None:
-            gather_lines(self._trace, self._ledger.folder, turn, plan, figures)
-        total = summary_of(recipe.schema, recipe.policy)
+            merge_traces(self._trace, self._commits.folder, epoch, plan, figures)
+        total = summary_of(job.schema, job.policy)
         if plan.summary is not None:
             total.restore(plan.summary)
         for shard in figures:
-            part = summary_of(recipe.schema, recipe.policy)
+            part = summary_of(job.schema, job.policy)
             part.restore(shard["summary"])
             total.merge(part)
         due = [shard["deadline"] for shard in figures if shard.get("deadline") is not None]
         known = [shard["latest"] for shard in figures if shard["latest"] is not None]
-        if turn.latest is not None:
-            known.append(turn.latest)
-        done = Done(
-            turn.at,
+        if epoch.latest is not None:
+            known.append(epoch.latest)
+        commit = Commit(
+            epoch.at,
             max(known, default=None),
             min(due, default=None),
-            turn.plan,
+            epoch.plan,
             total.n_in,
-            turn.n_out + sum(shard["n_out"] for shard in figures),
+            epoch.n_out + sum(shard["n_out"] for shard in figures),
             total.state(),
         )
-        self._ledger.finish(turn, done)
-        if recipe.quarantine is not None:
-            drop_unfinished(recipe.quarantine, turn)
-        self.summary, self.n_written = total, done.n_out
-        n_bytes, seconds = sum(s["n_bytes"] for s in figures), self._clock() - turn.at
-        self.saved = SavedCheckpoint(turn.number, n_bytes, self._clock(), seconds)
-        self._took = seconds
-        event(log, logging.INFO, "turn done", number=turn.number, rows_in=total.n_in)
+        self._commits.add_commit(epoch, commit)
+        if job.quarantine is not None:
+            drop_unfinished(job.quarantine, epoch)
+        self.summary, self.n_written = total, commit.n_out
+        n_bytes, seconds = sum(s["n_bytes"] for s in figures), self._clock() - epoch.at
+        self.saved = SavedCheckpoint(epoch.number, n_bytes, self._clock(), seconds)
+        self._last_seconds = seconds
+        event(log, logging.INFO, "epoch committed", number=epoch.number, rows_in=total.n_in)
         if self._watch is not None:
             self._watch(total)

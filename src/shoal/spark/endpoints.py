@@ -1,4 +1,4 @@
-"""Where the rows of a job come from and go to, in Spark's own sources and sinks."""
+"""Sources and sinks of a job on Spark: files, tables and Kafka topics."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from shoal.spark.driver import Write
 
 __all__ = ["messages_of_rows", "read_sample", "read_stream", "rows_of_messages", "writer_of"]
 
-#: What Spark calls the formats of files, and what it must be told to read them as we do.
-#: (Of CSV that is: to look at the header of every file. Where columns stand in another order, Spark
-#: would take one for another, and publish what nobody has named.)
+#: Spark's names of the file formats, with the options to read them as `shoal run` does.
+#: (For CSV: check the header of every file. Otherwise, where columns are in another order, Spark
+#: would take one for another, and publish a column that the job doesn't name.)
 _CSV: dict[str, Any] = {"header": True, "escape": '"', "enforceSchema": False}
 _FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     "csv": ("csv", _CSV),
@@ -34,12 +34,12 @@ _FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     "parquet": ("parquet", {}),
 }
 _TEXT = ("csv", "tsv", "jsonl")
-#: Where the columns of files are kept.
+#: The file that keeps the columns of the input.
 COLUMNS = "columns.json"
 
 
 def read_stream(spark: SparkSession, job: Job, source: Input) -> DataFrame:
-    """The stream that a job reads: files of a folder, a topic, or a table."""
+    """Return the stream that a job reads: files of a folder, a topic, or a table."""
     if source.table is not None:
         return spark.readStream.table(source.table)
     if source.kafka is not None:
@@ -48,7 +48,7 @@ def read_stream(spark: SparkSession, job: Job, source: Input) -> DataFrame:
 
 
 def writer_of(job: Job, sink: Output) -> Write:
-    """What writes the public rows of a turn to where the job says, over what it wrote before."""
+    """Return what writes the public rows of an epoch to the job's output, overwriting them."""
     if sink.table is not None:
         return _TableWriter(sink.table)
     if sink.kafka is not None:
@@ -72,7 +72,7 @@ def _format(section: str, path: str, name: str | None) -> str:
         raise JobError(
             Problem(f"{section}.format", f"must be one of {', '.join(_FORMATS)}",
                     None if found is None else repr(found),
-                    "Say which, since the name of a folder doesn't tell")
+                    "Name it, since a folder has no file extension")
         )  # fmt: skip
     return found
 
@@ -82,7 +82,7 @@ def _read_files(spark: SparkSession, job: Job, source: Input) -> DataFrame:
     form, options = _FORMATS[name]
     schema = _columns(spark, job, source, name)
     if name in _TEXT:
-        # Lines that aren't rows are set apart, where Spark would fill them up.
+        # Lines that aren't rows go to the quarantine, where Spark would fill them with nulls.
         fields = [field for field in schema.fields if field.name != "_corrupt_record"]
         schema = StructType([*fields, StructField(CORRUPT, StringType())])
         options = options | {"columnNameOfCorruptRecord": CORRUPT, "mode": "PERMISSIVE"}
@@ -92,9 +92,9 @@ def _read_files(spark: SparkSession, job: Job, source: Input) -> DataFrame:
 
 
 def _columns(spark: SparkSession, job: Job, source: Input, name: str) -> StructType:
-    """The columns of the files and their types, as the first ones have them: kept with the state.
+    """Return the columns and types of the first files, which are kept with the state.
 
-    What Spark would find in other files at another start might be other types.
+    From other files, at a later start, Spark might infer other types.
     """
     assert job.checkpoints is not None
     kept = job.checkpoints.folder / COLUMNS
@@ -115,7 +115,7 @@ def _columns(spark: SparkSession, job: Job, source: Input, name: str) -> StructT
 
 
 def read_sample(spark: SparkSession, source: Input, path: str) -> DataFrame:
-    """Rows of a file or folder, in the format of the input unless its name tells another."""
+    """Read a file or folder, in the format of the input unless its extension names another."""
     name = _format("--sample", path, None if Path(path).suffix else source.format)
     form, options = _FORMATS[name]
     try:
@@ -125,38 +125,38 @@ def read_sample(spark: SparkSession, source: Input, path: str) -> DataFrame:
 
 
 class _FolderWriter:
-    """A folder with one folder for each turn, which is written over as a whole."""
+    """Write a folder for each epoch, which is overwritten as a whole."""
 
     def __init__(self, sink: Output) -> None:
         self._path = sink.path.rstrip("/")
         self._form, self._options = _FORMATS[_format("output", sink.path, sink.format)]
 
-    def __call__(self, rows: DataFrame, turn: str) -> None:
-        """Write the rows of a turn."""
-        # An empty text isn't a missing one.
+    def __call__(self, rows: DataFrame, epoch: str) -> None:
+        """Write the rows of an epoch."""
+        # An empty text isn't a missing value.
         options = self._options | ({"emptyValue": ""} if self._form == "csv" else {})
         writer = rows.write.format(self._form).options(**options).mode("overwrite")
-        writer.save(f"{self._path}/{turn}")
+        writer.save(f"{self._path}/{epoch}")
 
 
 # -- tables ---------------------------------------------------------------------------------------
 
 
 class _TableWriter:
-    """A table with a partition for each turn, which is written over as a whole."""
+    """Write a partition of a table for each epoch, which is overwritten as a whole."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __call__(self, rows: DataFrame, turn: str) -> None:
-        """Write the rows of a turn."""
+    def __call__(self, rows: DataFrame, epoch: str) -> None:
+        """Write the rows of an epoch."""
         spark = rows.sparkSession
         if not spark.catalog.tableExists(self._name):
-            with_turn = rows.limit(0).withColumn("batch", F.lit(turn))
-            with_turn.write.partitionBy("batch").saveAsTable(self._name)
-        # That partition and no other, whatever the session says of overwriting.
+            with_batch = rows.limit(0).withColumn("batch", F.lit(epoch))
+            with_batch.write.partitionBy("batch").saveAsTable(self._name)
+        # Only this partition, whatever overwrite mode the session has.
         spark.sql(
-            f"INSERT OVERWRITE TABLE {self._name} PARTITION (batch = '{turn}') "
+            f"INSERT OVERWRITE TABLE {self._name} PARTITION (batch = '{epoch}') "
             "SELECT * FROM {rows}",
             rows=rows,
         )
@@ -171,7 +171,7 @@ def _read_topic(spark: SparkSession, job: Job, kafka: KafkaSettings) -> DataFram
     )
     if kafka.partitions is not None:
         raise JobError(
-            Problem("input.partitions", "are dealt out by Spark itself", None, "Leave it out")
+            Problem("input.partitions", "are assigned by Spark itself", None, "Leave it out")
         )
     if job.spark.rows is not None:
         stream = stream.option("maxOffsetsPerTrigger", job.spark.rows)
@@ -181,7 +181,7 @@ def _read_topic(spark: SparkSession, job: Job, kafka: KafkaSettings) -> DataFram
 def rows_of_messages(
     messages: DataFrame, kafka: KafkaSettings, columns: Sequence[str]
 ) -> DataFrame:
-    """The rows in messages of Kafka's, as text, with where each comes from."""
+    """Parse Kafka messages to rows of text, with topic, partition and offset of each."""
     fields = [StructField(name, StringType()) for name in (kafka.columns or columns)]
     schema = StructType([*fields, StructField(CORRUPT, StringType())])
     options = {"columnNameOfCorruptRecord": CORRUPT, "mode": "PERMISSIVE"}
@@ -196,31 +196,31 @@ def rows_of_messages(
             Problem("input.format", "must be json, or csv with input.columns, on Spark",
                     repr(kafka.format), "Or read the stream yourself, and call shoal.spark.publish")
         )  # fmt: skip
-    place = ("topic", "partition", "offset")
-    return messages.select(*place, parsed.alias("row")).select(*place, "row.*")
+    origin = ("topic", "partition", "offset")
+    return messages.select(*origin, parsed.alias("row")).select(*origin, "row.*")
 
 
 class _TopicWriter:
-    """A topic. Spark writes at least once; headers tell which messages are the same again."""
+    """Write to a topic. Spark writes at least once; headers identify repeated messages."""
 
     def __init__(self, kafka: KafkaSettings) -> None:
         if kafka.format != "json":
             raise JobError(Problem("output.format", "must be json on Spark", repr(kafka.format)))
         self._options, self._topic = _options(kafka), kafka.topic
 
-    def __call__(self, rows: DataFrame, turn: str) -> None:
-        """Write the rows of a turn."""
-        messages_of_rows(rows, turn).write.format("kafka").options(
+    def __call__(self, rows: DataFrame, epoch: str) -> None:
+        """Write the rows of an epoch."""
+        messages_of_rows(rows, epoch).write.format("kafka").options(
             **self._options, topic=self._topic, includeHeaders="true"
         ).save()
 
 
-def messages_of_rows(rows: DataFrame, turn: str) -> DataFrame:
-    """A message for each row. Written again, it has the same headers, and no other has them."""
-    # Each task has the rows of one shard, in their order.
+def messages_of_rows(rows: DataFrame, epoch: str) -> DataFrame:
+    """Make a message of each row; its headers are unique, and the same in a repetition."""
+    # Each task has the rows of one shard, in order.
     number = F.monotonically_increasing_id().cast("string").cast("binary")
     headers = F.array(
-        F.struct(F.lit("shoal-batch").alias("key"), F.lit(turn.encode()).alias("value")),
+        F.struct(F.lit("shoal-batch").alias("key"), F.lit(epoch.encode()).alias("value")),
         F.struct(F.lit("shoal-row").alias("key"), number.alias("value")),
     )
     value = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
@@ -228,7 +228,7 @@ def messages_of_rows(rows: DataFrame, turn: str) -> DataFrame:
 
 
 def _options(kafka: KafkaSettings) -> dict[str, Any]:
-    """The settings for Spark's connector, whose client is Kafka's own and not librdkafka."""
+    """The settings of Spark's connector, which uses Kafka's own client and not librdkafka."""
     if kafka.settings:
         raise JobError(
             Problem("settings", "are for another client than Spark's", None,

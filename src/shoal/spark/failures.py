@@ -1,4 +1,4 @@
-"""Failures as Shoal tells them, where Spark tells them its own way."""
+"""Errors across Spark: without values on the way in, as Shoal's own errors on the way out."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import pyarrow as pa
 from shoal import errors
 from shoal.errors import JobError, Problem, ResourceError, ShoalError
 
-__all__ = ["quietly", "retold"]
+__all__ = ["original_error", "without_values"]
 
 _OURS = re.compile(r"^shoal\.errors\.(\w+): (.*)$", re.MULTILINE)
 
 
-def retold(error: BaseException) -> BaseException:
-    """An error of ours that Spark carried from a shard, as it was there.
+def original_error(error: BaseException) -> BaseException:
+    """Return the Shoal error that Spark wraps, or one that names only the kind of Spark's error.
 
-    Of any other only the kind is told: what Spark says of a failure may quote values.
+    Spark's own messages may quote values.
 
-    >>> told = "Job aborted: Traceback ...\\nshoal.errors.DataError: age is missing\\n\\tat org..."
-    >>> retold(RuntimeError(told))
+    >>> text = "Job aborted: Traceback ...\\nshoal.errors.DataError: age is missing\\n\\tat org..."
+    >>> original_error(RuntimeError(text))
     DataError('age is missing')
     """
     if isinstance(error, ShoalError) or not isinstance(error, Exception):
@@ -35,20 +35,20 @@ def retold(error: BaseException) -> BaseException:
             return error
         condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
         return ResourceError(
-            f"Spark has given up ({condition}). Its log tells why; SHOAL_DEBUG=1 shows it here, "
+            f"Spark has given up ({condition}). Its log says why; SHOAL_DEBUG=1 shows it here, "
             "where it may show values of your data."
         )
     name, text = found[-1]
     kind = getattr(errors, name, ShoalError)
     if issubclass(kind, JobError):
-        # It is made of problems, and not of a text.
+        # It takes problems, not a text.
         key, _, what = text.partition(": ")
         return JobError(Problem(key, what))
     return kind(text) if issubclass(kind, ShoalError) else ShoalError(text)
 
 
-def quietly(batches: Iterator[pa.RecordBatch], turn: str) -> Iterator[pa.RecordBatch]:
-    """What a task gives. If it fails no value is told: Spark writes all of it down in its logs."""
+def without_values(batches: Iterator[pa.RecordBatch], epoch: str) -> Iterator[pa.RecordBatch]:
+    """Pass on what a task returns; an error loses all values, since Spark logs it in full."""
     try:
         yield from batches
     except ShoalError as error:
@@ -58,4 +58,4 @@ def quietly(batches: Iterator[pa.RecordBatch], turn: str) -> Iterator[pa.RecordB
             raise
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}, line {frame.lineno}"
-        raise ShoalError(f"{type(error).__name__} in {where}, in a shard of {turn}") from None
+        raise ShoalError(f"{type(error).__name__} in {where}, in a shard of {epoch}") from None

@@ -1,7 +1,7 @@
-"""In which order the rows of a batch have come.
+"""The order of the rows of a batch.
 
 Spark brings the rows of a batch to a shard in any order; a repetition must not depend on it. So
-every row carries where it comes from, and is sorted by that.
+every row carries its position in the source, and rows are sorted by it.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ from pyspark.sql import functions as F  # noqa: N812
 from shoal.errors import ParameterError
 from shoal.spark.columns import CORRUPT, TICK, order_column, refuse_clashes
 
-__all__ = ["Ordered", "numbered", "of_files", "of_topic", "with_order"]
+__all__ = ["OrderedStream", "file_order", "topic_order", "with_order", "with_read_order"]
 
 
-def of_topic() -> list[Column]:
-    """The order of rows that come from Kafka: by topic, partition and offset."""
+def topic_order() -> list[Column]:
+    """The order of rows from Kafka: by topic, partition and offset."""
     return [F.col("topic"), F.col("partition"), F.col("offset")]
 
 
-def of_files() -> list[Column]:
-    """The order of rows that come from files: by path, and by the block in which they stand.
+def file_order() -> list[Column]:
+    """The order of rows from files: by path and block.
 
-    A file may be read in blocks, by several tasks. Inside a block rows are read one after another:
-    see `numbered`.
+    A file may be read in blocks, by several tasks. Inside a block rows are read in sequence: see
+    `with_read_order`.
     """
     return [F.col("_metadata.file_path"), F.col("_metadata.file_block_start")]
 
 
-def numbered(rows: DataFrame, n_order: int) -> DataFrame:
-    """The rows of a batch with one more column of the order: how each task reads them.
+def with_read_order(rows: DataFrame, n_order: int) -> DataFrame:
+    """Add a column with the order in which each task reads the rows of a batch.
 
-    It grows with every row of a block. Only a batch can have it, a stream can't.
+    It grows with every row of a block. Spark allows it in a batch, not in a stream.
     """
     return rows.withColumn(order_column(n_order), F.monotonically_increasing_id())
 
 
 @dataclass(frozen=True)
-class Ordered:
-    """A stream with the columns that a job needs and those that tell the order.
+class OrderedStream:
+    """A stream with the columns that a job needs and those that define the order.
 
-    ``n_columns`` of the stream tell the order of its rows; where ``as_read``, those that are alike
-    in them follow each other as they are read.
+    ``n_columns`` of its columns define the order; with ``as_read``, ties are in the order in which
+    they are read.
     """
 
     stream: DataFrame
@@ -53,13 +53,15 @@ class Ordered:
     as_read: bool
 
 
-def with_order(stream: DataFrame, columns: Sequence[str], order: Sequence[str] | None) -> Ordered:
-    """Choose the columns that a job needs, and add those that tell the order.
+def with_order(
+    stream: DataFrame, columns: Sequence[str], order: Sequence[str] | None
+) -> OrderedStream:
+    """Select the columns that a job needs, and add those that define the order.
 
     Raises
     ------
     ParameterError
-        If the stream lacks a column, or nothing tells the order.
+        If the stream lacks a column, or nothing defines the order.
     """
     refuse_clashes(name for name in stream.columns if name != CORRUPT)
     if missing := [name for name in columns if name not in stream.columns]:
@@ -69,15 +71,15 @@ def with_order(stream: DataFrame, columns: Sequence[str], order: Sequence[str] |
             got=f"columns {', '.join(stream.columns)}",
             fix="Name them as the job does",
         )
-    by, as_read = _told(stream, order)
-    # A column may be asked for as it is, and tell the order as well.
+    by, as_read = _order_columns(stream, order)
+    # A column may be one of the job and define the order as well.
     chosen = [F.col(f"`{name}`") for name in columns]
     named = [column.alias(order_column(i)) for i, column in enumerate(by)]
     ticks = F.lit(None).cast("boolean").alias(TICK)
-    return Ordered(stream.select(*chosen, *named, ticks), len(by), as_read)
+    return OrderedStream(stream.select(*chosen, *named, ticks), len(by), as_read)
 
 
-def _told(stream: DataFrame, order: Sequence[str] | None) -> tuple[list[Column], bool]:
+def _order_columns(stream: DataFrame, order: Sequence[str] | None) -> tuple[list[Column], bool]:
     if order is not None:
         wrong = [name for name in order if name not in stream.columns]
         if wrong or not order:
@@ -88,13 +90,13 @@ def _told(stream: DataFrame, order: Sequence[str] | None) -> tuple[list[Column],
             )
         return [F.col(f"`{name}`") for name in order], False
     if {"topic", "partition", "offset"} <= set(stream.columns):
-        return of_topic(), False
+        return topic_order(), False
     try:
         stream.select("_metadata.file_path")
     except Exception:
         raise ParameterError(
             "order",
-            "must be given: nothing tells in which order the rows of this stream have come",
+            "must be given: nothing defines the order of the rows of this stream",
             fix="Name the columns that do, and are different in every row: an offset, a number",
         ) from None
-    return of_files(), True
+    return file_order(), True

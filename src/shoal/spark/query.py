@@ -19,10 +19,10 @@ from shoal.metrics import Summary
 from shoal.run.recovery import SavedCheckpoint
 from shoal.run.state.seal import Seal
 from shoal.spark.columns import CORRUPT, TICK, order_column
+from shoal.spark.commits import CommitLog
 from shoal.spark.driver import Driver, StoppedError, Write
 from shoal.spark.endpoints import writer_of
-from shoal.spark.failures import retold
-from shoal.spark.ledger import Ledger
+from shoal.spark.failures import original_error
 from shoal.spark.order import with_order
 from shoal.spark.shard_job import ShardJob, own_code
 from shoal.spark.support import check_support
@@ -43,7 +43,7 @@ def publish(
     trace: str | Path | None = None,
     watch: Callable[[Summary], None] | None = None,
 ) -> Publishing:
-    """Publish a stream of Spark's under the promise of a job.
+    """Publish a Spark stream under the promise of a job.
 
     Parameters
     ----------
@@ -52,25 +52,25 @@ def publish(
     job
         What is promised and how; its checkpoint folder must be one that all machines reach.
     shards
-        How many engines work side by side; None: as the job says.
+        How many engines run in parallel; None: as in the job.
     order
-        Columns that together are different in every row, and tell the order in which rows came.
-        None: by offset for Kafka, by place in the file for files.
+        Columns that together are different in every row, and define the order of rows.
+        None: the offset for Kafka, the position in the file for files.
     write
-        Called with the public rows and a name for each turn. It must write all of them, and write
+        Called with the public rows and a name for each epoch. It must write all of them, and write
         over what it wrote under that name before. None: as the job's output says.
     until_end
         Stop when all that is there now is read, and publish what is held then.
     migrate
-        Publish what is held, and go on with another number of shards or another map of places.
+        Publish what is held, and continue with another number of shards or another partition map.
     sample
-        Rows like those of the stream, not streaming, from which it is learned which place belongs
-        to which shard. None: those of the first batch that has a thousand for each shard; until
-        then one shard has them all.
+        Rows like those of the stream, not streaming, from which the partition map is learned.
+        None: those of the first batch that has a thousand for each shard; until then all rows go
+        to one shard.
     trace
         A folder for the private trace.
     watch
-        Called with the figures after each turn.
+        Called with the figures after each epoch.
     """
     n_shards = job.spark.shards if shards is None else shards
     check_support(job, n_shards)
@@ -88,12 +88,12 @@ def publish(
     rows = ordered.stream
     seconds = None if job.policy.delay is None else job.policy.delay.seconds
     interval = job.spark.interval
-    # Instants are the same whatever zone a session shows them in.
+    # The time zone of a session must not change instants.
     columns = to_arrow_schema(
         rows.select(*(f"`{name}`" for name in job.schema.columns)).schema, timezone="UTC"
     )
     by = ordered.n_columns if order is None else order
-    recipe = ShardJob(
+    shard_job = ShardJob(
         job.schema,
         job.policy,
         job.anonymizer,
@@ -111,10 +111,10 @@ def publish(
     stack = contextlib.ExitStack()
     try:
         seal = None if job.checkpoints.seal is None else Seal.from_spec(job.checkpoints.seal)
-        ledger = Ledger(recipe.folder, job=recipe.job, seal=seal)
-        stack.enter_context(ledger.lock())
+        commits = CommitLog(shard_job.folder, job=shard_job.digests, seal=seal)
+        stack.enter_context(commits.lock())
         driver = Driver(
-            stream_df.sparkSession, recipe, ledger,
+            stream_df.sparkSession, shard_job, commits,
             ordered=ordered, write=writer_of(job, job.output) if write is None else write,
             interval=interval,
             seed=job.pipeline.seed, trace=None if trace is None else Path(trace), watch=watch,
@@ -125,11 +125,11 @@ def publish(
             driver.migrate(n_shards)
         driver.ensure_plan(n_shards)
         if seconds is not None:
-            # To the end too: Spark goes on with the same sources alone.
+            # With until_end too: Spark resumes only with the same sources.
             rows = _with_ticks(rows)
         writer = (
             rows.writeStream.foreachBatch(driver.batch)
-            .option("checkpointLocation", str(recipe.folder / "spark"))
+            .option("checkpointLocation", str(shard_job.folder / "spark"))
             .queryName(job.name)
         )
         writer = (
@@ -144,18 +144,18 @@ def publish(
 
 
 class Publishing:
-    """A job that runs on Spark. ``summary`` tells how it stands, at any time.
+    """A job that runs on Spark; ``summary`` has its figures at any time.
 
     Parameters
     ----------
     query
         Spark's own handle.
     driver
-        What lives through its turns.
+        What runs its epochs.
     stack
         Closed at the end.
     until_end
-        Whether what is held is published when all is read.
+        Whether to publish what is held when all is read.
     """
 
     def __init__(
@@ -167,33 +167,33 @@ class Publishing:
 
     @property
     def summary(self) -> Summary:
-        """The figures of the whole job after the last turn."""
+        """The figures of the whole job after the last epoch."""
         return self._driver.summary
 
-    # What observers see beside the figures; see `shoal.cli.run.monitor.Observed`.
+    # What the monitor reads beside the figures; see `shoal.cli.run.monitor.Observed`.
 
     @property
     def saved(self) -> SavedCheckpoint | None:
-        """The states of all shards after the last turn."""
+        """The states of all shards after the last epoch."""
         return self._driver.saved
 
     @property
     def checkpoint_age(self) -> float | None:
-        """Nothing: every batch is kept, and without rows there is none."""
+        """None: every batch is committed, and without rows there is none."""
         return None
 
     @property
     def lag(self) -> int | None:
-        """How many rows Kafka has that weren't read; None where Spark can't tell."""
+        """How many rows in Kafka are unread, or None where Spark doesn't report it."""
         progress = self.query.lastProgress
         if progress is None:
             return None
-        told = [
+        behind = [
             source["metrics"].get("maxOffsetsBehindLatest")
             for source in progress["sources"]
             if source["metrics"]
         ]
-        known = [int(n) for n in told if n is not None]
+        known = [int(n) for n in behind if n is not None]
         return max(known) if known else None
 
     @property
@@ -203,7 +203,7 @@ class Publishing:
 
     @property
     def n_waiting(self) -> int:
-        """Nothing waits: a batch is written before the next one is read."""
+        """Zero: a batch is written before the next one is read."""
         return 0
 
     @property
@@ -212,12 +212,12 @@ class Publishing:
         return self._driver.n_written
 
     def wait(self, seconds: int | None = None) -> bool:
-        """Wait until the stream has ended, or for some seconds; give whether it has.
+        """Wait until the stream has ended, or for some seconds; return whether it has.
 
         Raises
         ------
         ShoalError
-            What a turn has failed with.
+            The error of an epoch that failed.
         """
         try:
             ended = self.query.awaitTermination(seconds)
@@ -226,7 +226,7 @@ class Publishing:
             failure = self._driver.failure
             if isinstance(failure, StoppedError):
                 return True
-            raise (retold(error) if failure is None else failure) from None
+            raise (original_error(error) if failure is None else failure) from None
         if ended is False:
             return False
         with self._stack:
@@ -235,17 +235,17 @@ class Publishing:
         return True
 
     def stop(self, *, drain: bool = False) -> None:
-        """End after the turn that runs; publish what is held first if asked to."""
+        """Stop after the running epoch; with ``drain``, publish what is held first."""
         self._is_stopped = True
         with self._stack:
-            self._driver.hold_on(self.query.stop)
+            self._driver.stop_after_batch(self.query.stop)
             if drain:
                 self._driver.end()
 
 
 def _with_ticks(rows: DataFrame) -> DataFrame:
-    """Rows, and one a batch that carries nothing but time: without it, a pause would hold rows."""
-    # Unlike `rate`, it lets a run to the end take the batches of the other sources one by one.
+    """Add a tick to each batch: without it, rows would be held during a pause of the input."""
+    # Unlike `rate`, it lets a run to the end read the batches of the other sources one by one.
     reader = rows.sparkSession.readStream.format("rate-micro-batch")
     rate = reader.option("rowsPerBatch", 1).load()
     nothing = [
@@ -260,9 +260,9 @@ def _with_ticks(rows: DataFrame) -> DataFrame:
 def _digests(
     job: Job, columns: pa.Schema, order: Sequence[str] | int, *, traced: bool
 ) -> dict[str, str]:
-    """What the state of shards depends on; a batch in another order would be decided otherwise."""
-    told = order if isinstance(order, int) else list(order)
-    parts = {"trace": repr(traced), "order": repr(told), "columns": str(columns)}
+    """Digests of what the state of shards depends on; the order of rows changes decisions too."""
+    by = order if isinstance(order, int) else list(order)
+    parts = {"trace": repr(traced), "order": repr(by), "columns": str(columns)}
     return dict(job.digests) | {
         name: hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         for name, text in parts.items()

@@ -1,7 +1,7 @@
-"""The map of places as an expression of Spark SQL: rows find their shard without any Python.
+"""The partition map as a Spark SQL expression: rows are routed to shards without Python.
 
-What Spark reads otherwise than the codec does, or can't read at all, goes the way of a missing
-value or another one: harmless, for a promise holds in whatever shard a row is; only less tight.
+A value that Spark reads differently from the codec, or can't read, is routed as a missing value or
+another one. That is harmless: the promise holds in any shard, groups are only less tight.
 """
 
 from __future__ import annotations
@@ -25,50 +25,50 @@ from pyspark.sql.types import (
 )
 
 from shoal.errors import ParameterError
-from shoal.spark.places import Places, Tree
+from shoal.spark.partition_map import PartitionMap, Tree
 from shoal.spec.hierarchy import Hierarchy
 from shoal.spec.schema import Quasi, Schema
 
 __all__ = ["shard_of", "shard_sql"]
 
-#: The end of a time that says where it is told.
+#: The end of a time that names its zone.
 ZONE = "[0-9]([zZ]|[+-][0-9]{2}:?[0-9]{2})$"
 NOTHING = "CAST(NULL AS DOUBLE)"
-#: Up to so many ranges of labels are compared one by one; a set of labels is one look-up.
+#: Up to this many ranges of labels are compared one by one; more become one set of labels.
 MOST_RANGES = 8
-#: Whole numbers up to here are exact as fractions.
+#: Whole numbers up to this are exact as floats.
 EXACT = 2**53
 
 
-def shard_of(places: Places, schema: Schema, fields: StructType) -> Column:
-    """The number of the shard of each row, as an expression over the columns of a stream.
+def shard_of(partition_map: PartitionMap, schema: Schema, fields: StructType) -> Column:
+    """Return the shard of each row, as an expression over the columns of a stream.
 
     Parameters
     ----------
-    places
+    partition_map
         The map.
     schema
         The columns that are quasi attributes, and their domains.
     fields
         The columns of the stream as Spark has them: ``df.schema``.
     """
-    return expr(shard_sql(places, schema, fields))
+    return expr(shard_sql(partition_map, schema, fields))
 
 
-def shard_sql(places: Places, schema: Schema, fields: StructType) -> str:
-    """The same as text.
+def shard_sql(partition_map: PartitionMap, schema: Schema, fields: StructType) -> str:
+    """Return the expression of `shard_of` as text.
 
     >>> from pyspark.sql.types import IntegerType, StructField
     >>> from shoal import Quasi, Range, Schema
-    >>> from shoal.spark.places import Cut, Places
+    >>> from shoal.spark.partition_map import Cut, PartitionMap
     >>> schema = Schema("person", [Quasi("age", Range(0, 100))])
     >>> fields = StructType([StructField("age", IntegerType())])
-    >>> shard_sql(Places(2, 1, Cut(0, 44.5, 0, 1)), schema, fields)
+    >>> shard_sql(PartitionMap(2, 1, Cut(0, 44.5, 0, 1)), schema, fields)
     'CASE WHEN CAST(`age` AS DOUBLE) <= 44.5D THEN 0 ELSE 1 END'
     """
     kinds = {field.name: field.dataType for field in fields}
     values: dict[int, str] = {}
-    for d in places.sides:
+    for d in partition_map.sides:
         quasi = schema.quasi[d]
         if quasi.name not in kinds:
             raise ParameterError(
@@ -77,11 +77,11 @@ def shard_sql(places: Places, schema: Schema, fields: StructType) -> str:
                 fix=f"Its columns are {', '.join(kinds)}",
             )
         values[d] = _value(quasi, kinds[quasi.name], is_time=quasi.name == schema.time)
-    return _case(places.root, schema, values, {})
+    return _case(partition_map.root, schema, values, {})
 
 
 def _case(tree: Tree, schema: Schema, values: dict[int, str], above: dict[int, int]) -> str:
-    """A cut as a choice; ``above`` has the codes up to which leaves are out of the question."""
+    """A cut as a CASE; ``above`` has the codes up to which leaves are excluded by cuts above."""
     if isinstance(tree, int):
         return str(tree)
     domain, value = schema.quasi[tree.side].sided, values[tree.side]
@@ -92,7 +92,7 @@ def _case(tree: Tree, schema: Schema, values: dict[int, str], above: dict[int, i
         beyond = above | {tree.side: max(code, before)}
     else:
         low = f"{value} <= {tree.at!r}D"
-    # What is missing is neither true nor false here, and gets what is left.
+    # A missing value is neither true nor false here, and takes the ELSE.
     return (
         f"CASE WHEN {low} THEN {_case(tree.low, schema, values, above)} "
         f"ELSE {_case(tree.high, schema, values, beyond)} END"
@@ -139,7 +139,7 @@ def _number(column: str, kind: DataType) -> str:
 
 
 def _written_time(text: str) -> str:
-    """A time that is text: counted, told with a zone, or taken for universal time."""
+    """A time that is text: a number, a time with a zone, or else one in UTC."""
     return (
         f"COALESCE(TRY_CAST({text} AS DOUBLE), CASE WHEN {text} RLIKE '{ZONE}' "
         f"THEN UNIX_MICROS(TRY_CAST({text} AS TIMESTAMP)) / 1e6D "
@@ -147,12 +147,12 @@ def _written_time(text: str) -> str:
     )
 
 
-def _local_seconds(moment: str) -> str:
-    return f"(TIMESTAMPDIFF(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {moment}) / 1e6D)"
+def _local_seconds(point: str) -> str:
+    return f"(TIMESTAMPDIFF(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {point}) / 1e6D)"
 
 
 def _trimmed(column: str) -> str:
-    """Without blanks around it; to look for rarer white space would take longer than all else."""
+    """Trim blanks only; to trim rarer white space would take longer than all else."""
     return f"TRIM({column})"
 
 
@@ -160,10 +160,10 @@ def _trimmed(column: str) -> str:
 
 
 def _is_among(text: str, hierarchy: Hierarchy, first: int, last: int) -> str:
-    """Whether a text is one of the leaves from one code to another."""
+    """Whether a text is one of the leaves from code ``first`` to ``last``."""
     ranges = list(_ranges(hierarchy, first, last))
     if len(ranges) > MOST_RANGES:
-        # Spark makes one look-up in a set of hashes of it, however many these are.
+        # Spark makes one look-up in a hash set of it.
         return f"{text} IN ({', '.join(map(_literal, hierarchy.leaves[first : last + 1]))})"
     tests = [
         f"{text} = {_literal(least)}"
@@ -175,7 +175,7 @@ def _is_among(text: str, hierarchy: Hierarchy, first: int, last: int) -> str:
 
 
 def _ranges(hierarchy: Hierarchy, first: int, last: int) -> Iterator[tuple[str, str]]:
-    """The leaves as ranges of text without any other leaf; of postcodes there is one."""
+    """Return the leaves as ranges of text without any other leaf; for postcodes one is enough."""
     # Spark compares the bytes of texts.
     order = sorted(range(len(hierarchy)), key=lambda code: hierarchy.leaves[code].encode())
     for is_inside, codes in groupby(order, key=lambda code: first <= code <= last):
@@ -185,7 +185,7 @@ def _ranges(hierarchy: Hierarchy, first: int, last: int) -> Iterator[tuple[str, 
 
 
 def _literal(text: str) -> str:
-    """A text in quotes, or in hexadecimal digits where a parser might see more than text in it."""
+    """Quote a text, or write it in hexadecimal digits where the parser might interpret it."""
     return _hex(text) if re.search(r"['\\$]", text) else f"'{text}'"
 
 

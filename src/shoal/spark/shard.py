@@ -1,8 +1,8 @@
-"""What one shard does in one turn: rows in, public rows out, and its state from turn to turn.
+"""One shard in one epoch: rows in, public rows out, and its state from epoch to epoch.
 
-A shard is a recipe and a blob. It runs wherever Spark puts it: in a Python worker of an executor,
-once for each turn, and again if that fails. All that it does is a function of its rows, its former
-state and what was noted before the turn, so that a repetition gives the same bytes.
+A shard runs where Spark puts it: in a Python worker of an executor, once for each epoch, and again
+if that fails. All that it does is a function of its rows, its former state and the record of the
+epoch, so that a repetition returns the same bytes.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import pyarrow as pa
 from shoal.run.core import CoreState, RunCore
 from shoal.run.state.versions import Versions
 from shoal.spark.columns import SHARD
-from shoal.spark.failures import quietly
-from shoal.spark.ledger import Plan, Turn, shard_folder
+from shoal.spark.commits import Epoch, Plan, shard_folder
+from shoal.spark.failures import without_values
 from shoal.spark.shard_io import ShardIO
 from shoal.spark.shard_job import ShardJob
 
-__all__ = ["Shard", "shard_seed", "step"]
+__all__ = ["Shard", "run_shard", "shard_seed"]
 
-#: States of shards that this process has at hand, with what tells the file that each was written
-#: to. Spark keeps its workers, so that most turns find their state here.
-_at_hand: dict[tuple[str, int], tuple[tuple[int, ...], RunCore]] = {}
-#: A worker that has served more shards than this forgets the others.
-MOST_AT_HAND = 16
+#: Cores of shards in this process, each with the stamp of the file that its state was written to.
+#: Spark reuses its workers, so that most epochs find their state here.
+_cached: dict[tuple[str, int], tuple[tuple[int, ...], RunCore]] = {}
+#: How many shards a worker caches.
+MOST_CACHED = 16
 
 
 class Shard:
@@ -35,58 +35,58 @@ class Shard:
 
     Parameters
     ----------
-    recipe
-        What it must know of the job.
+    job
+        The parts of the job that it needs.
     number
-        Which shard it is, of all that the job has ever had.
+        Its number among all shards that the job has ever had.
     """
 
-    def __init__(self, recipe: ShardJob, number: int) -> None:
-        self._recipe, self.number = recipe, number
-        self.folder = shard_folder(recipe.folder, number)
-        seal = recipe.open_seal()
+    def __init__(self, job: ShardJob, number: int) -> None:
+        self._job, self.number = job, number
+        self.folder = shard_folder(job.folder, number)
+        seal = job.open_seal()
         self._states, self._figures = (
-            Versions(self.folder, kind, job=recipe.job, seal=seal) for kind in ("state", "figures")
+            Versions(self.folder, kind, job=job.digests, seal=seal) for kind in ("state", "figures")
         )
-        self._plans = Versions(recipe.folder, "plan", job=recipe.job, seal=seal)
+        self._plans = Versions(job.folder, "plan", job=job.digests, seal=seal)
         self._core: RunCore | None = None
 
-    def load(self, turn: Turn) -> None:
-        """Stand where the turn before left off, or begin.
+    def load(self, epoch: Epoch) -> None:
+        """Load the state that the epoch starts from: from memory, from the disk, or empty.
 
-        What is at hand is so again only once this turn is through.
+        A cached core is taken out of the cache until `keep_in_memory`.
         """
-        stamp, core = _at_hand.pop((str(self._recipe.folder), self.number), ((), None))
-        # Of this very file: there may have been another job in this folder before.
-        if stamp and turn.parent is not None and stamp == self._states.stamp(turn.parent):
+        stamp, core = _cached.pop((str(self._job.folder), self.number), ((), None))
+        # Of the same file: another job may have used this folder before.
+        if stamp and epoch.parent is not None and stamp == self._states.stamp(epoch.parent):
             self._core = core
             return
-        plan = Plan(**self._plans.load(turn.plan).facts)
-        self._core = self._recipe.core(shard_seed(plan, self.number))
-        if turn.parent is not None:
-            kept = self._states.load(turn.parent)
+        plan = Plan(**self._plans.load(epoch.plan).facts)
+        self._core = self._job.core(shard_seed(plan, self.number))
+        if epoch.parent is not None:
+            kept = self._states.load(epoch.parent)
             self._core.restore(CoreState(kept.facts, kept.arrays, kept.batches))
 
-    def stay_at_hand(self, turn: Turn) -> None:
-        """Have this process keep the state for the turn that comes after one."""
+    def keep_in_memory(self, epoch: Epoch) -> None:
+        """Cache the state after an epoch in this process, for the next one."""
         assert self._core is not None
-        stamp = self._states.stamp(turn.number)
-        _at_hand[str(self._recipe.folder), self.number] = stamp, self._core
-        while len(_at_hand) > MOST_AT_HAND:
-            _at_hand.pop(next(iter(_at_hand)))
+        stamp = self._states.stamp(epoch.number)
+        _cached[str(self._job.folder), self.number] = stamp, self._core
+        while len(_cached) > MOST_CACHED:
+            _cached.pop(next(iter(_cached)))
 
-    def live(self, turn: Turn, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Live through a turn: give what is published, then keep the state."""
-        recipe, core = self._recipe, self._core
+    def run(self, epoch: Epoch, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Process an epoch: return what is published, then save the state."""
+        job, core = self._job, self._core
         assert core is not None
-        with ShardIO(recipe, self.number, self.folder, turn) as shard_io:
-            yield from self._decided(core, shard_io, turn, batches)
+        with ShardIO(job, self.number, self.folder, epoch) as shard_io:
+            yield from self._decided(core, shard_io, epoch, batches)
             shard_io.close()
         facts, arrays, held = core.snapshot()
-        n_bytes = self._states.save(turn.number, facts, arrays, held)
-        # Last of all: that it is there says that all else is.
+        n_bytes = self._states.save(epoch.number, facts, arrays, held)
+        # Last: its presence means that all else is written.
         self._figures.save(
-            turn.number,
+            epoch.number,
             {
                 "summary": facts["summary"],
                 "latest": facts["latest"],
@@ -97,56 +97,56 @@ class Shard:
         )
 
     def _decided(
-        self, core: RunCore, shard_io: ShardIO, turn: Turn, batches: Iterator[pa.RecordBatch]
+        self, core: RunCore, shard_io: ShardIO, epoch: Epoch, batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """All that happens in a turn, one thing after the other: give what is published."""
-        recipe = self._recipe
-        if turn.latest is not None and turn.latest > core.latest:
-            # Time goes on in places where nobody is seen, too.
-            core.latest = turn.latest
-            if not recipe.by_wall:
-                yield from shard_io.leaving(core.tick(turn.latest, turn.at))
+        """Process ticks, rows, deadlines and the end, in this order; return what is published."""
+        job = self._job
+        if epoch.latest is not None and epoch.latest > core.latest:
+            # Time passes in a shard without rows, too.
+            core.latest = epoch.latest
+            if not job.by_wall:
+                yield from shard_io.release(core.tick(epoch.latest, epoch.at))
         encoder = core.encoder()
         for batch in batches:
-            chunk = encoder.encode(shard_io.chunk(batch), turn.at)
+            chunk = encoder.encode(shard_io.chunk(batch), epoch.at)
             if chunk.bad:
                 shard_io.quarantine(chunk.bad, chunk.bad_subjects)
-            # One for the whole turn, however Spark cuts its rows: a period makes its own key of it.
-            secret = bytes.fromhex(turn.secret) if core.needs_secret(chunk) else b""
-            yield from shard_io.leaving(core.take_in(chunk, turn.at, secret))
-        if recipe.by_wall:
+            # One for the whole epoch, however Spark batches its rows: each period derives its key.
+            secret = bytes.fromhex(epoch.secret) if core.needs_secret(chunk) else b""
+            yield from shard_io.release(core.take_in(chunk, epoch.at, secret))
+        if job.by_wall:
             deadline = core.next_deadline
-            if deadline is not None and turn.until >= deadline:
-                yield from shard_io.leaving(core.tick(turn.until, turn.at))
-        if turn.is_end:
-            yield from shard_io.leaving(core.flush(turn.at))
+            if deadline is not None and epoch.until >= deadline:
+                yield from shard_io.release(core.tick(epoch.until, epoch.at))
+        if epoch.is_end:
+            yield from shard_io.release(core.flush(epoch.at))
 
 
-def step(
-    recipe: ShardJob, turn: Turn, first_shard: int, batches: Iterator[pa.RecordBatch]
+def run_shard(
+    job: ShardJob, epoch: Epoch, first_shard: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Live through a turn with the rows of one shard: what Spark runs.
+    """Process the rows of one shard in one epoch: the task that Spark runs.
 
-    Rows come in their order, and before them one that names the shard.
+    A tick that names the shard comes first, then its rows in their order.
     """
-    return quietly(_lived(recipe, turn, first_shard, batches), turn.name)
+    return without_values(_run(job, epoch, first_shard, batches), epoch.name)
 
 
-def _lived(
-    recipe: ShardJob, turn: Turn, first_shard: int, batches: Iterator[pa.RecordBatch]
+def _run(
+    job: ShardJob, epoch: Epoch, first_shard: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    recipe.check_code()
+    job.check_code()
     first = next(batches)
-    shard = Shard(recipe, first_shard + int(first.column(SHARD)[0].as_py()))
-    shard.load(turn)
-    yield from shard.live(turn, itertools.chain([first], batches))
-    shard.stay_at_hand(turn)
+    shard = Shard(job, first_shard + int(first.column(SHARD)[0].as_py()))
+    shard.load(epoch)
+    yield from shard.run(epoch, itertools.chain([first], batches))
+    shard.keep_in_memory(epoch)
 
 
 def shard_seed(plan: Plan, number: int) -> bytes:
-    """Where the randomness of a shard comes from; a single one has the job's own."""
+    """Derive the seed of a shard; a single shard has the job's own."""
     seed = bytes.fromhex(plan.seed)
     if plan.n_shards == 1:
         return seed
-    told = hashlib.blake2b(b"%d" % number, digest_size=32, key=seed[:64], person=b"shoal-shard")
-    return told.digest()
+    digest = hashlib.blake2b(b"%d" % number, digest_size=32, key=seed[:64], person=b"shoal-shard")
+    return digest.digest()

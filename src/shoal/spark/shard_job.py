@@ -1,4 +1,4 @@
-"""What a shard must know of a job."""
+"""The parts of a job that a shard needs."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ def own_code(anonymizer: Anonymizer) -> str:
 
 @dataclass(frozen=True)
 class ShardJob:
-    """All that a shard must know of a job; it travels to wherever the shard runs.
+    """The parts of a job that a shard needs; it is sent to where the shard runs.
 
     Parameters
     ----------
     schema, policy, anonymizer, publish
-        The columns, the promise, what keeps it, and how a release looks.
+        The columns, the promise, the algorithm, and the form of a release.
     columns
         The Arrow schema of the rows.
-    folder, job, seal
-        Where the state is, the digests it depends on, and where the key of its seal is.
+    folder, digests, seal
+        Where the state is, the digests of the job that it depends on, where the key of its seal is.
     n_shards
         How many shards there are.
     quarantine
-        The folder for rows that can't be used; None: they end the job.
+        The folder for bad rows; None: they end the job.
     traced
         Whether lines for a trace are written.
     order
-        The columns of the order of rows, where somebody says that they are different in every row:
-        it is looked whether they are.
+        The columns of the order of rows, where a user says that they are different in every row:
+        this is checked.
     code
-        A digest of the code that decides, as the driver has it; empty: it isn't looked at.
+        A digest of the driver's code that decides; empty: it isn't checked.
     """
 
     schema: Schema
@@ -65,7 +65,7 @@ class ShardJob:
     publish: Publish
     columns: pa.Schema
     folder: Path
-    job: Mapping[str, str] = field(repr=False)
+    digests: Mapping[str, str] = field(repr=False)
     seal: str | None = field(repr=False)
     n_shards: int
     quarantine: Path | None
@@ -75,7 +75,7 @@ class ShardJob:
 
     @property
     def by_wall(self) -> bool:
-        """Whether a clock, and not the stream, tells when rows are due."""
+        """Whether rows are due by the clock and not by the times in the stream."""
         return self.policy.delay is not None and self.policy.delay.by_wall(self.schema)
 
     @cached_property
@@ -93,8 +93,8 @@ class ShardJob:
         return self.publisher().schema
 
     def core(self, seed: bytes) -> RunCore:
-        """A new core, whose types are bound."""
-        # Every shard publishes in the same types, whatever its first row is like.
+        """Return a new core, with the types of the payload fixed."""
+        # Every shard publishes in the same types, whatever its first row has.
         return RunCore(
             self.schema, self.policy, self.anonymizer, self.publish, seed,
             by_clock=self.by_wall, with_subject=self.traced, types=self.types,
@@ -107,26 +107,26 @@ class ShardJob:
         )
 
     def publisher(self) -> Publisher | ZPublisher:
-        """What makes releases."""
+        """Return a new publisher, which makes releases."""
         return make_publisher(
             self.schema, self.publish, self.types,
             with_gaps=self.policy.missing == "maybe", per_value=self.policy.per_value,
         )  # fmt: skip
 
     def check_code(self) -> None:
-        """Refuse to decide by other code than the driver has, here where this runs.
+        """Refuse to decide with other code than the driver's.
 
         Raises
         ------
         CheckpointError
-            If it is another version: a repetition on another machine might decide otherwise.
+            If this process has another version: a repetition elsewhere might decide differently.
         """
         if self.code and self.code != own_code(self.anonymizer):
             raise CheckpointError(
                 "this machine has another version of Shoal than the driver, and might decide "
-                "otherwise about the same rows. Install the same version on all machines."
+                "differently about the same rows. Install the same version on all machines."
             )
 
     def open_seal(self) -> Seal | None:
-        """The seal, whose key is looked for where this runs: it doesn't travel."""
+        """Open the seal; its key is read on this machine, and is never sent."""
         return None if self.seal is None else Seal.from_spec(self.seal)

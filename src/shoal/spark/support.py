@@ -1,21 +1,21 @@
-"""What a job on Spark can promise, and with how many shards."""
+"""Check what a job on Spark can promise, and with how many shards."""
 
 from __future__ import annotations
 
 from shoal.errors import JobError, Problem
 from shoal.job import Job
-from shoal.spark.places import MOST_SHARDS
+from shoal.spark.partition_map import MOST_SHARDS
 
 __all__ = ["check_support"]
 
 
 def check_support(job: Job, n_shards: int) -> None:
-    """Refuse what several shards, or a cluster at all, can't keep.
+    """Refuse promises that several shards, or any cluster, can't keep.
 
     Raises
     ------
     JobError
-        With all that can't be kept.
+        With all problems found.
     """
     problems = []
     if not isinstance(n_shards, int) or isinstance(n_shards, bool) or not (
@@ -43,15 +43,15 @@ def check_support(job: Job, n_shards: int) -> None:
 
 
 def _of_several(job: Job) -> list[Problem]:
-    """What one shard keeps, and several don't."""
+    """The promises that one shard keeps and several don't."""
     problems = []
     if job.policy.measured:
         names = ", ".join(sorted({criterion.name for criterion in job.policy.measured}))
         problems.append(
             Problem(
                 "policy",
-                f"{names}: is measured against all rows, and a shard knows its own place only, "
-                "whose values are distributed otherwise",
+                f"{names}: is measured against all rows, and a shard sees only its own part, "
+                "whose values are distributed differently",
                 None,
                 "Set spark.shards = 1, or promise k and l alone",
             )

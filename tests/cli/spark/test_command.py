@@ -59,7 +59,7 @@ class Cluster:
 
     @property
     def is_at_work(self) -> bool:
-        return any((self.path / "state").glob("done-*"))
+        return any((self.path / "state").glob("commit-*"))
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
-"""Streams with z, decided by one engine and by several shards: what comes of both must be alike.
+"""Streams with z, decided by one engine and by several shards: both must publish the same.
 
-`Shards` does in one process what a cluster does: tasks know what they are given and nothing else,
-and after every batch everything is thrown away but snapshots.
+`Shards` does in one process what a cluster does: tasks know their arguments only, and after every
+batch everything but snapshots is discarded.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from shoal.arrow.z.trace import ZTracer
 from shoal.io.base import Chunk
 from shoal.run.core import RunCore
 from shoal.run.encoder import EncodedChunk, codec_for
-from shoal.spark.ledger import Ledger, Plan
+from shoal.spark.commits import CommitLog, Plan
 from shoal.spark.shard_job import ShardJob
-from shoal.spark.z.decide import CellShard, Decided
+from shoal.spark.z.decide import Decided, ZShard
+from shoal.spark.z.driver_state import DriverState
 from shoal.spark.z.encode import EncodedRows, joined_codes
-from shoal.spark.z.head import CellHead
-from shoal.spark.z.join import JoinedTurn
-from shoal.spark.z.split import SplitRows, Stretch
-from shoal.spark.z.tasks import Batch, CellTasks
+from shoal.spark.z.join import ZChange
+from shoal.spark.z.split import Slice, SplitRows
+from shoal.spark.z.tasks import BatchContext, EstimatePoint, ZTasks
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import Grid, Open, Path
 from shoal.spec.policy import Policy, Window, ZAnonymity
@@ -81,8 +81,8 @@ class Case:
     def at(self, batch: int) -> float:
         return 10.0 * batch
 
-    def tasks(self, n_shards: int) -> CellTasks:
-        return CellTasks(
+    def tasks(self, n_shards: int) -> ZTasks:
+        return ZTasks(
             self.schema, self.policy, ZAnonymizer(**self.knobs), self.publish, SEED, n_shards, True
         )
 
@@ -177,7 +177,7 @@ class _Lines:
         self._found.trace += batch.to_pylist()
 
 
-class Books:
+class Outputs:
     """Where releases, lines and bad rows go."""
 
     def __init__(self, case: Case, found: Found) -> None:
@@ -218,7 +218,7 @@ def one_engine(case: Case) -> Found:
     found = Found()
     core = core_of(case)
     encoder = core.encoder()
-    books = Books(case, found)
+    outputs = Outputs(case, found)
     n_inputs = 0
     looked = core._engine.push
 
@@ -232,13 +232,13 @@ def one_engine(case: Case) -> Found:
         rows = np.arange(n_inputs, n_inputs + batch.num_rows)
         n_inputs += batch.num_rows
         taken = encoder.encode(Chunk(batch, rows, []), case.at(number))
-        books.write(taken, core.take_in(taken, case.at(number), case.secret(number)))
+        outputs.write(taken, core.take_in(taken, case.at(number), case.secret(number)))
     found.figures.append(core.summary.state())
     return found
 
 
 class Shards:
-    """Decide in several shards, batches being cut into stretches.
+    """Decide in several shards, batches being cut into slices.
 
     Parameters
     ----------
@@ -247,15 +247,15 @@ class Shards:
     n_shards
         How many there are.
     cuts
-        Where each batch is cut into stretches, as far as it reaches.
+        Where each batch is cut into slices, as far as it reaches.
     """
 
     def __init__(self, case: Case, n_shards: int, cuts: Sequence[int]) -> None:
         self._case, self._tasks, self._cuts = case, case.tasks(n_shards), cuts
         self.found = Found()
-        self._head = CellHead(self._tasks).snapshot()
+        self._state = DriverState(self._tasks).snapshot()
         self._blobs = [self._tasks.shard().snapshot() for _ in range(n_shards)]
-        self._types, self._books = types_of(case), Books(case, self.found)
+        self._types, self._outputs = types_of(case), Outputs(case, self.found)
 
     def run(self) -> Found:
         for number, rows in enumerate(self._case.batches()):
@@ -273,60 +273,55 @@ class Shards:
         return found
 
     def _step(self, number: int, rows: pa.RecordBatch) -> None:
-        tasks, head = self._tasks, CellHead(self._tasks)
-        head.restore(self._head)
+        tasks, state = self._tasks, DriverState(self._tasks)
+        state.restore(self._state)
         secret = self._case.secret(number)
-        batch = head.batch(self._case.at(number), self._types, secret)
+        batch = state.context(self._case.at(number), self._types, secret)
         cuts = [0, *(c for c in self._cuts if c <= rows.num_rows), rows.num_rows]
-        slices = [self._encoded(batch, rows.slice(a, b - a)) for a, b in pairwise(cuts)]
-        codes = [joined_codes(rows.encoded.codes for rows in lines) for lines in slices]
+        encoded = [self._encoded(batch, rows.slice(a, b - a)) for a, b in pairwise(cuts)]
+        codes = [joined_codes(line.encoded.codes for line in lines) for lines in encoded]
         n_rows = [b - a for a, b in pairwise(cuts)]
-        begins = [Stretch()] * len(slices)
+        begins = [Slice()] * len(encoded)
         for _ in range(2):
-            stretches = [
-                tasks.survey(batch, *piece) for piece in zip(n_rows, codes, begins, strict=True)
-            ]
-            begins = head.begins(stretches)
-        parts = [
-            SplitRows.of_batch(tasks.parts(batch, *both).to_batch())
-            for both in zip(codes, begins, strict=True)
-        ]
+            slices = [tasks.measure(batch, *one) for one in zip(n_rows, codes, begins, strict=True)]
+            begins = state.begins(slices)
+        both = list(zip(codes, begins, strict=True))
+        parts = [SplitRows.of_batch(tasks.split(batch, *one).to_batch()) for one in both]
         shards = []
         for blob in self._blobs:
             shards.append(tasks.shard())
             shards[-1].restore(blob)
-        looks = []
-        if head.looks:
-            origin = head.origin(stretches)
-            moments = [
-                tasks.moments(batch, *both, origin) for both in zip(codes, begins, strict=True)
-            ]
-            looks = head.due(chain.from_iterable(moments))
+        points: list[EstimatePoint] = []
+        if state.adapts_z:
+            origin = state.origin(slices)
+            found = [tasks.estimate_points(batch, *one, origin) for one in both]
+            points = state.due(chain.from_iterable(found))
         decided: list[Decided] = []
-        turns: list[JoinedTurn] = []
+        changes: list[ZChange] = []
         first = 0
-        for look in looks:
-            decided += _decide(shards, parts, first, look.row)
+        for point in points:
+            decided += _decide(shards, parts, first, point.row)
             for shard in shards:
-                shard.forget(look.clock)
-            self.found.estimates.append(head.look(look, lambda z: [s.shown(z) for s in shards]))
+                shard.forget(point.clock)
+            estimate = state.estimate(point, lambda z: [shard.shown(z) for shard in shards])
+            self.found.estimates.append(estimate)
             for shard in shards:
-                shard.follow(head.z)
-            turns.append(JoinedTurn(look.row, head.z))
-            first = look.row
+                shard.follow(state.z)
+            changes.append(ZChange(point.row, state.z))
+            first = point.row
         decided += _decide(shards, parts, first, 2**62)
-        batch = batch._replace(turns=(*batch.turns, *turns))
-        for lines, begin, stretch in zip(slices, begins, stretches, strict=True):
-            mine = [_within(d, begin.n_valid, begin.n_valid + stretch.n_valid) for d in decided]
+        batch = batch._replace(changes=(*batch.changes, *changes))
+        for lines, begin, one in zip(encoded, begins, slices, strict=True):
+            mine = [_within(d, begin.n_valid, begin.n_valid + one.n_valid) for d in decided]
             joined = tasks.join(batch, lines, begin, mine)
-            self._books.write(joined.taken, joined.departures)
+            self._outputs.write(joined.taken, joined.departures)
             self.found.figures.append(joined.figures)
-        head.resume(stretches, secret)
-        self._head, self._blobs = head.snapshot(), [shard.snapshot() for shard in shards]
+        state.advance(slices, secret)
+        self._state, self._blobs = state.snapshot(), [shard.snapshot() for shard in shards]
 
-    def _encoded(self, batch: Batch, rows: pa.RecordBatch) -> list[EncodedRows]:
+    def _encoded(self, batch: BatchContext, rows: pa.RecordBatch) -> list[EncodedRows]:
         """The rows of a slice as two lines, packed and unpacked."""
-        encoder, found = self._tasks.encoder(batch, Stretch()), []
+        encoder, found = self._tasks.encoder(batch, Slice()), []
         late = self._case.policy.lateness is not None
         for a, b in pairwise([0, rows.num_rows // 3, rows.num_rows]):
             chunk = Chunk(rows.slice(a, b - a), np.arange(a, b), [])
@@ -337,7 +332,7 @@ class Shards:
 
 
 def _decide(
-    shards: list[CellShard], parts: list[SplitRows], first: int, after: int
+    shards: list[ZShard], parts: list[SplitRows], first: int, after: int
 ) -> list[Decided]:  # fmt: skip
     """Let each shard decide its parts of the rows from one row to before another."""
     found = []
@@ -381,13 +376,16 @@ def story(n_rows: int, **more: Any) -> Case:
 
 def settled(
     folder: File, case: Case, n_shards: int, *, traced: bool
-) -> tuple[Ledger, ShardJob, Plan]:
+) -> tuple[CommitLog, ShardJob, Plan]:
     """A job that is about to begin."""
     job = {"policy": "ab"}
-    ledger, plan = Ledger(folder / "state", job=job, seal=None), Plan(n_shards, None, SEED.hex())
-    recipe = ShardJob(
+    commits, plan = (
+        CommitLog(folder / "state", job=job, seal=None),
+        Plan(n_shards, None, SEED.hex()),
+    )
+    shard_job = ShardJob(
         case.schema, case.policy, ZAnonymizer(**case.knobs), case.publish, case.table().schema,
-        ledger.folder, job, None, n_shards, folder / "bad", traced,
+        commits.folder, job, None, n_shards, folder / "bad", traced,
     )  # fmt: skip
-    ledger.add_plan(plan)
-    return ledger, recipe, plan
+    commits.add_plan(plan)
+    return commits, shard_job, plan

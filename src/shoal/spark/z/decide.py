@@ -1,7 +1,7 @@
-"""One shard of a stream whose values are counted in several: it decides its cells, and no others.
+"""One of several shards of z-anonymity: it counts and decides its own values, and no others.
 
-Its engine is that of the recipe, and decides as if it saw all rows: a part has the clock of the
-whole stream, and nothing that another shard has matters for its cells.
+Its engine is that of the job, and decides as if it saw all rows: a part of a row carries the clock
+of the whole stream, and no decision depends on values of other shards.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from shoal.spark.z.split import SplitRows
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
-__all__ = ["CellShard", "Decided"]
+__all__ = ["Decided", "ZShard"]
 
 
 class Decided(NamedTuple):
-    """What was decided about parts of rows: of each attribute its rung, and those behind it.
+    """Decisions about parts of rows: for each attribute the rung, and how many are behind it.
 
-    ``rows`` are positions among the valid rows; a cell of another shard is missing.
+    ``rows`` are positions among the valid rows; a value of another shard is missing.
     """
 
     rows: Ints
@@ -46,7 +46,7 @@ class Decided(NamedTuple):
         return pa.schema([("row", pa.int64()), *levels, *crowds])
 
     def to_batch(self) -> pa.RecordBatch:
-        """As a batch."""
+        """Convert to a batch."""
         columns = [self.rows, *self.levels.T, *self.crowds.T]
         return pa.record_batch(
             [pa.array(column) for column in columns], schema=self.schema(self.levels.shape[1])
@@ -54,36 +54,36 @@ class Decided(NamedTuple):
 
     @classmethod
     def of_batch(cls, batch: pa.RecordBatch) -> Decided:
-        """From a batch."""
+        """Convert from a batch."""
         rows, *rest = (np.array(column) for column in batch.columns)
         both = np.array(rest, np.int64).reshape(2, len(rest) // 2, len(rows))
         return cls(rows, both[0].T, both[1].T)
 
     @classmethod
     def joined(cls, pieces: Iterable[Decided], first: int, there: Bools) -> Decided:
-        """Put the parts of rows together again.
+        """Join the parts of rows.
 
-        ``there`` tells which cells of each row, from row ``first`` on, aren't missing.
+        ``there`` says which values of each row, from row ``first`` on, aren't missing.
 
         Raises
         ------
         PromiseError
-            If a cell wasn't decided once: nothing is known about it then.
+            If a value wasn't decided exactly once.
         """
         levels = np.where(there, HIDDEN, MISSING).astype(np.int64)
         crowds, n_times = np.zeros_like(levels), np.zeros(levels.size, np.int64)
-        n_strange = 0
+        n_unknown = 0
         for piece in pieces:
             of_part, of_cell = np.nonzero(piece.levels != MISSING)
             of_row = piece.rows[of_part] - first
             known = (of_row >= 0) & (of_row < len(levels))
-            n_strange += int(np.count_nonzero(~known))
+            n_unknown += int(np.count_nonzero(~known))
             of_part, of_cell, of_row = of_part[known], of_cell[known], of_row[known]
             levels[of_row, of_cell] = piece.levels[of_part, of_cell]
             crowds[of_row, of_cell] = piece.crowds[of_part, of_cell]
             cell = of_row * levels.shape[1] + of_cell
             n_times += np.bincount(cell, minlength=levels.size)
-        if wrong := n_strange + int(np.count_nonzero(n_times != there.reshape(-1))):
+        if wrong := n_unknown + int(np.count_nonzero(n_times != there.reshape(-1))):
             raise PromiseError(
                 f"{wrong} values were not decided by one shard each; nothing of their rows was "
                 "published. This is a bug: please report it."
@@ -91,8 +91,8 @@ class Decided(NamedTuple):
         return cls(np.arange(first, first + len(levels)), levels, crowds)
 
 
-class CellShard:
-    """Count and decide the cells of one shard.
+class ZShard:
+    """Count and decide the values of one shard.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class CellShard:
         self._engine = engine
 
     def __repr__(self) -> str:
-        return f"CellShard({self.n_exposures} exposures)"
+        return f"ZShard({self.n_exposures} exposures)"
 
     @property
     def n_exposures(self) -> int:
@@ -117,32 +117,32 @@ class CellShard:
         return self._engine.n_exposures
 
     def decide(self, parts: SplitRows) -> Decided:
-        """Decide parts of rows, which come in the order of their rows."""
+        """Decide parts of rows, which are in the order of their rows."""
         n = len(parts.rows)
         codes = Codes(
-            np.empty((n, 0)), parts.subjects, np.empty((n, 0), np.int64), parts.clock, parts.cells
+            np.empty((n, 0)), parts.subjects, np.empty((n, 0), np.int64), parts.clock, parts.keys
         )
         decisions = self._engine.push(codes)
         return Decided(parts.rows, decisions.levels, decisions.crowds)
 
     def forget(self, clock: float) -> None:
-        """Let go of what is in the window no more at some time, as a row then would."""
-        nothing = np.zeros((1, sum(self._engine.space.rungs)), np.int64)
+        """Drop exposures that have left the window at a time, as a row at that time would."""
+        keys = np.zeros((1, sum(self._engine.space.rungs)), np.int64)
         one = np.zeros(1, np.int64)
-        self.decide(SplitRows(one, one, one, np.array([clock]), nothing))
+        self.decide(SplitRows(one, one, one, np.array([clock]), keys))
 
     def shown(self, z: int) -> tuple[Ints, Ints]:
-        """Who is in the window, and a number for what would be published of each under some z."""
+        """Return the subjects in the window, and a number for what each would show under a z."""
         return self._engine.shown(z)
 
     def follow(self, z: int) -> None:
-        """Decide by another z from now on."""
+        """Use another z from now on."""
         self._engine.follow(z)
 
     def snapshot(self) -> dict[str, Any1]:
-        """All that later decisions depend on, as a copy."""
+        """Return a copy of all that later decisions depend on."""
         return self._engine.snapshot()
 
     def restore(self, arrays: Mapping[str, Any1]) -> None:
-        """Go back to a snapshot of a shard of the same job."""
+        """Restore a snapshot of a shard of the same job."""
         self._engine.restore(arrays)

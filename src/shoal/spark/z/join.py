@@ -1,7 +1,7 @@
-"""Rows whose cells several shards have decided, put together: an engine that is told what to say.
+"""Rows joined from the decisions of several shards, by an engine that returns these decisions.
 
-So all that follows a decision is what it is with one engine: the last look at who stands behind a
-value, what becomes of rows and their payload, pseudonyms, figures.
+So all that follows a decision is the same as with one engine: the last check of how many subjects
+are behind a value, rows and their payload, pseudonyms, figures.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from shoal.engine.z.base import ZEngine, ZKnobs
 from shoal.engine.z.window import DONE, ZCells
 from shoal.spark.z.decide import Decided
 
-__all__ = ["JoinedTurn", "Joining", "JoiningEngine"]
+__all__ = ["Joining", "JoiningEngine", "ZChange"]
 
 
-class JoinedTurn(NamedTuple):
-    """From which row on which z is in force."""
+class ZChange(NamedTuple):
+    """The z in force from a row on."""
 
     row: int
     z: int
 
 
 class _Nothing(NamedTuple):
-    """The tables of an engine that counts nobody."""
+    """The tables of an engine that counts nothing."""
 
 
 class JoiningEngine(ZEngine):
-    """One run of an engine that is told what others have decided.
+    """An engine that returns what shards have decided.
 
     Parameters
     ----------
     space, seed
         As of any engine.
     pieces
-        What shards have decided about the rows that will be pushed.
-    turns
+        The decisions of shards about the rows that will be pushed.
+    changes
         Where z has changed, by row; before the first it is the policy's.
     first
-        The number of the first row that will be pushed.
+        The position of the first row that will be pushed.
     """
 
     def __init__(
@@ -54,16 +54,16 @@ class JoiningEngine(ZEngine):
         space: Space,
         seed: bytes,
         pieces: Sequence[Decided],
-        turns: Sequence[JoinedTurn],
+        changes: Sequence[ZChange],
         first: int = 0,
     ) -> None:
         super().__init__(space, _Nothing(), ZKnobs(False, 0.0, 2, 0), seed)
         self.state.place["upcoming"] = first
-        self._pieces, self._turns = pieces, turns
+        self._pieces, self._changes = pieces, changes
 
     @property
     def n_exposures(self) -> int:
-        """None are counted here."""
+        """Zero: none are counted here."""
         return 0
 
     def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
@@ -73,8 +73,8 @@ class JoiningEngine(ZEngine):
         _, cells.levels[:], cells.crowds[:] = Decided.joined(self._pieces, first, there)
         n = len(codes.subjects)
         cells.z[:] = self.space.z
-        for turn in self._turns:
-            cells.z[max(0, turn.row - first) :] = turn.z
+        for change in self._changes:
+            cells.z[max(0, change.row - first) :] = change.z
         cells.times[:] = codes.times
         place["upcoming"] += n
         return DONE
@@ -86,7 +86,7 @@ class JoiningEngine(ZEngine):
         return ()
 
     def _move(self, room: Sequence[int]) -> None:
-        """There is nothing to move."""
+        """Do nothing: there are no tables."""
 
     def _subjects(self) -> Ints:
         return np.empty(0, np.int64)
@@ -97,13 +97,13 @@ class JoiningEngine(ZEngine):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Joining(ZAnonymizer):
-    """The recipe of z-anonymity where shards have decided: see `JoiningEngine`."""
+    """z-anonymity where shards have decided: see `JoiningEngine`."""
 
     name: ClassVar[str] = ZAnonymizer.name
 
     pieces: Sequence[Decided] = dataclasses.field(default=(), repr=False)
-    turns: Sequence[JoinedTurn] = ()
+    changes: Sequence[ZChange] = ()
     first: int = 0
 
     def _start(self, space: Space, seed: bytes) -> Engine:
-        return JoiningEngine(space, seed, self.pieces, self.turns, self.first)
+        return JoiningEngine(space, seed, self.pieces, self.changes, self.first)

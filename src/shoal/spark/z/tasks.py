@@ -1,9 +1,9 @@
-"""What the tasks of a batch do where values are counted in several shards, one function each.
+"""The tasks of a batch of z-anonymity on several shards, as functions without Spark.
 
-A batch is cut into stretches of consecutive rows, one for each task. `CellTasks.survey` tells how
-long a stretch is, so that whoever sees all of them knows where each begins; `CellTasks.parts` takes
-its rows apart; a `CellShard` decides; `CellTasks.join` puts rows together again.
-How the batch is cut doesn't matter, and everything follows from what a function is given.
+A batch is cut into slices of consecutive rows, one for each task. `ZTasks.encoder` encodes the rows
+of a slice; `ZTasks.measure` counts them, so that the driver knows where each slice starts;
+`ZTasks.split` splits them by value; a `ZShard` decides; `ZTasks.join` joins the rows again.
+The result doesn't depend on how the batch is cut, and each function depends on its arguments only.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from shoal.engine.z.window import FARTHEST
 from shoal.io.base import Chunk
 from shoal.run.core import RunCore
 from shoal.run.encoder import ChunkEncoder, EncodedChunk, codec_for, codec_key
-from shoal.spark.z.decide import CellShard, Decided
+from shoal.spark.z.decide import Decided, ZShard
 from shoal.spark.z.encode import EncodedRows, joined_chunks
-from shoal.spark.z.join import JoinedTurn, Joining
-from shoal.spark.z.split import SplitRows, Stretch, apart
+from shoal.spark.z.join import Joining, ZChange
+from shoal.spark.z.split import Slice, SplitRows, split_rows
 from shoal.spec.ladder import n_rungs
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Schema
 
-__all__ = ["Batch", "CellTasks", "Joined", "Moment"]
+__all__ = ["BatchContext", "EstimatePoint", "JoinedSlice", "ZTasks"]
 
 
-class Batch(NamedTuple):
+class BatchContext(NamedTuple):
     """What all tasks of a batch know.
 
     Parameters
@@ -46,25 +46,28 @@ class Batch(NamedTuple):
     types
         The types of the payload.
     names
-        The pseudonyms before it: what `shoal.arrow.pseudonyms.Pseudonyms.snapshot` gives.
+        The pseudonyms before it, from `shoal.arrow.pseudonyms.Pseudonyms.snapshot`.
     secret
-        What pseudonyms that change in it are made of.
-    turns
-        The z in force before its first row, and where that changes.
+        What pseudonyms that change in it are derived from.
+    changes
+        The z in force before its first row, and where it changes.
     """
 
     at: float
     types: pa.Schema
-    names: dict[str, Any1] = {}  # noqa: RUF012 (nothing is ever put in)
+    names: dict[str, Any1] = {}  # noqa: RUF012 (never modified)
     secret: bytes = b""
-    turns: tuple[JoinedTurn, ...] = ()
+    changes: tuple[ZChange, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Batch(at={self.at})"
+        return f"BatchContext(at={self.at})"
 
 
-class Moment(NamedTuple):
-    """Before which row the window is looked at, for which time by counting; clock and time then."""
+class EstimatePoint(NamedTuple):
+    """A row before which the window is estimated, with the clock, the slot and the time there.
+
+    Slots divide the clock into the intervals between two estimates.
+    """
 
     row: int
     clock: float
@@ -72,8 +75,8 @@ class Moment(NamedTuple):
     time: float
 
 
-class Joined(NamedTuple):
-    """What becomes of a stretch: its rows as they came in, as they leave (None: none do), figures.
+class JoinedSlice(NamedTuple):
+    """A slice after the join: its encoded rows, the rows that leave (None: none do), its figures.
 
     ``figures`` is the state of a `shoal.metrics.Summary`.
     """
@@ -83,19 +86,19 @@ class Joined(NamedTuple):
     figures: dict[str, Any]
 
     def __repr__(self) -> str:
-        return f"Joined({len(self.taken.inputs)} rows, {len(self.taken.bad)} bad)"
+        return f"JoinedSlice({len(self.taken.inputs)} rows, {len(self.taken.bad)} bad)"
 
 
 @dataclasses.dataclass(frozen=True)
-class CellTasks:
-    """What the tasks of a job do.
+class ZTasks:
+    """The tasks of a job.
 
     Parameters
     ----------
-    schema, policy, anonymizer, publishing
+    schema, policy, anonymizer, publish
         The parts of the job.
     seed
-        Where its randomness comes from; the same as long as the job lives.
+        The source of its randomness; the same as long as the job lives.
     n_shards
         How many engines count.
     with_subject
@@ -105,7 +108,7 @@ class CellTasks:
     schema: Schema
     policy: Policy
     anonymizer: ZAnonymizer
-    publishing: Publish
+    publish: Publish
     seed: bytes = dataclasses.field(repr=False)
     n_shards: int
     with_subject: bool = False
@@ -115,41 +118,43 @@ class CellTasks:
         """How many rungs each attribute has."""
         return [n_rungs(quasi.domain) for quasi in self.schema.quasi]
 
-    def shard(self) -> CellShard:
-        """A shard that has counted nobody."""
-        return CellShard(self.schema, self.policy, self.anonymizer, self.seed)
+    def shard(self) -> ZShard:
+        """Return a shard that has counted nothing."""
+        return ZShard(self.schema, self.policy, self.anonymizer, self.seed)
 
-    def encoder(self, batch: Batch, begin: Stretch) -> ChunkEncoder:
-        """Return an encoder of the rows after others, which also finds those that are too late."""
+    def encoder(self, batch: BatchContext, begin: Slice) -> ChunkEncoder:
+        """Return an encoder of the rows after ``begin``, which also finds late ones."""
         policy = self.policy
         codec = codec_for(
-            self.schema, policy, self.publishing, key=codec_key(self.seed),
+            self.schema, policy, self.publish, key=codec_key(self.seed),
             with_subject=self.with_subject, types=batch.types,
         )  # fmt: skip
         return ChunkEncoder(codec, self.schema, policy.lateness, policy.ahead, begin.latest)
 
-    def survey(self, batch: Batch, n_rows: int, codes: Codes, begin: Stretch) -> Stretch:
-        """Tell how long a stretch is that begins after another one.
+    def measure(self, batch: BatchContext, n_rows: int, codes: Codes, begin: Slice) -> Slice:
+        """Measure a slice that starts after ``begin``.
 
-        Where rows may be too late, how many are valid depends on the latest time before them; all
-        else doesn't.
+        If rows may be late, the number of valid ones depends on the latest time before them;
+        nothing else does.
         """
         times = self._on_time(batch, codes, begin).times
-        found = Stretch(n_rows, len(times))
+        found = Slice(n_rows, len(times))
         if not len(times) or self.schema.time is None:
             return found
         return found._replace(latest=float(times.max()), first=float(times[0]))
 
-    def parts(self, batch: Batch, codes: Codes, begin: Stretch) -> SplitRows:
-        """Take the rows of a stretch apart."""
+    def split(self, batch: BatchContext, codes: Codes, begin: Slice) -> SplitRows:
+        """Split the rows of a slice by value."""
         codes = self._on_time(batch, codes, begin)
         clock = self.clock(codes.times, begin)
-        return apart(codes, clock, begin.n_valid, self.rungs, self.n_shards)
+        return split_rows(codes, clock, begin.n_valid, self.rungs, self.n_shards)
 
-    def moments(self, batch: Batch, codes: Codes, begin: Stretch, origin: float) -> list[Moment]:
-        """Where in a stretch the window may have to be looked at.
+    def estimate_points(
+        self, batch: BatchContext, codes: Codes, begin: Slice, origin: float
+    ) -> list[EstimatePoint]:
+        """Return where in a slice the window may have to be estimated.
 
-        ``origin`` is what the clock told when the first row of all came.
+        ``origin`` is the clock at the first row of the stream.
         """
         times = self._on_time(batch, codes, begin).times
         clock = self.clock(times, begin)
@@ -161,33 +166,32 @@ class CellTasks:
         new = np.flatnonzero(np.diff(slots, prepend=-1) > 0)
         latest = np.maximum.accumulate(np.maximum(times, begin.latest))
         return [
-            Moment(begin.n_valid + i, float(clock[i]), int(slots[i]), float(latest[i]))
+            EstimatePoint(begin.n_valid + i, float(clock[i]), int(slots[i]), float(latest[i]))
             for i in new.tolist()
         ]
 
-    def clock(self, times: Floats, begin: Stretch) -> Floats:
-        """What the window counts: when rows have come, or how many have."""
+    def clock(self, times: Floats, begin: Slice) -> Floats:
+        """Return what the window counts at each row: times, or numbers of rows."""
         if isinstance(self.policy.window, Window) and self.policy.window.seconds is None:
             first = begin.n_valid
             rows: Floats = np.arange(first, first + len(times), dtype=np.float64)
             return rows
-        # A row that is stamped earlier than one before it has arrived no earlier.
+        # A row stamped earlier than one before it arrived no earlier.
         return np.maximum.accumulate(np.maximum(times, begin.latest))
 
     def join(
         self,
-        batch: Batch,
+        batch: BatchContext,
         rows: Sequence[EncodedRows],
-        begin: Stretch,
+        begin: Slice,
         pieces: Sequence[Decided],
         figures: Mapping[str, Any] | None = None,
-    ) -> Joined:
-        """Put the rows of a stretch together.
+    ) -> JoinedSlice:
+        """Join the rows of a slice.
 
-        ``pieces`` is what shards have decided about them; ``figures`` are those before, to which
-        these are added.
+        ``pieces`` are the decisions of shards about them; the new figures are added to ``figures``.
         """
-        core = self._core(pieces, batch.turns, begin.n_valid)
+        core = self._core(pieces, batch.changes, begin.n_valid)
         core.start_at(begin.n_valid, begin.latest, batch.names)
         if figures is not None:
             core.summary.restore(figures)
@@ -197,21 +201,21 @@ class CellTasks:
             [encoder.set_apart(_moved(chunk, first), encoded, batch.at) for chunk, encoded in rows]
         )
         departures = core.take_in(taken, batch.at, batch.secret)
-        return Joined(taken, departures, core.summary.state())
+        return JoinedSlice(taken, departures, core.summary.state())
 
-    def _on_time(self, batch: Batch, codes: Codes, begin: Stretch) -> Codes:
-        """The codes of rows that don't come too late."""
+    def _on_time(self, batch: BatchContext, codes: Codes, begin: Slice) -> Codes:
+        """Return the codes of rows that aren't late."""
         encoded = Encoded(codes, {}, np.arange(len(codes.times)), {})
         return self.encoder(batch, begin).without_late(encoded).codes
 
     def _core(
-        self, pieces: Sequence[Decided] = (), turns: Sequence[JoinedTurn] = (), first: int = 0
+        self, pieces: Sequence[Decided] = (), changes: Sequence[ZChange] = (), first: int = 0
     ) -> RunCore:
         return RunCore(
             self.schema,
             self.policy,
-            Joining(pieces=pieces, turns=turns, first=first),
-            self.publishing,
+            Joining(pieces=pieces, changes=changes, first=first),
+            self.publish,
             self.seed,
             by_clock=False,
             with_subject=self.with_subject,
@@ -219,6 +223,6 @@ class CellTasks:
 
 
 def _moved(chunk: Chunk, by: int) -> Chunk:
-    """A chunk whose rows lie further on in the input."""
+    """Add a number to the positions of all rows of a chunk."""
     bad = [dataclasses.replace(row, row=row.row + by) for row in chunk.bad]
     return dataclasses.replace(chunk, rows=chunk.rows + by, bad=bad)

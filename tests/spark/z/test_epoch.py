@@ -1,4 +1,4 @@
-"""z-anonymity in several shards on Spark: what comes out is what one engine gives."""
+"""z-anonymity on several shards on Spark publishes what one engine does."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
 from shoal.run.core import summary_of
+from shoal.run.state.versions import Versions
 from shoal.spark.columns import TICK, order_column
-from shoal.spark.ledger import Done, Turn
-from shoal.spark.trace import gather_lines
+from shoal.spark.commits import Commit, Epoch, Plan, shard_folder
+from shoal.spark.trace import merge_traces
 from shoal.spec.policy import Policy, Window, ZAnonymity
 from tests.spark.z.world import Case, one_engine, settled, story, tidy
 
@@ -27,50 +28,52 @@ ORDER = [order_column(0), order_column(1)]
 
 
 class Cluster:
-    """The turns of a job, one after another."""
+    """Run the epochs of a job one after another."""
 
     def __init__(self, spark: SparkSession, folder: File, case: Case, *, traced: bool) -> None:
         self._spark, self._case, self._folder = spark, case, folder
-        self.ledger, self.recipe, self.plan = settled(folder, case, N_SHARDS, traced=traced)
+        self.commits, self.shard_job, self.plan = settled(folder, case, N_SHARDS, traced=traced)
         self.public: list[dict[str, Any]] = []
         self.n_out = self.n_in = 0
         self.figures: list[dict[str, Any]] = []
 
     def run(self, *, repeat: bool = False) -> None:
         for number, rows in enumerate(self._case.batches()):
-            turn = Turn(
+            epoch = Epoch(
                 2 * number, 2 * number - 2 if number else None, 0, False, self._case.at(number),
                 self._case.at(number), None, self.n_in, self.n_out, self._case.secret(number).hex(),
             )  # fmt: skip
-            found = self.live(turn, rows)
+            found = self.run_one(epoch, rows)
             if repeat:
-                assert self.live(turn, rows) == found
+                assert self.run_one(epoch, rows) == found
             self.public += found
-            self.figures = self.ledger.figures(turn, self.plan)
-            if self.recipe.traced:
-                gather_lines(
-                    self._folder / "trace", self.ledger.folder, turn, self.plan, self.figures
+            self.figures = self.commits.figures(epoch, self.plan)
+            if self.shard_job.traced:
+                merge_traces(
+                    self._folder / "trace", self.commits.folder, epoch, self.plan, self.figures
                 )
             self.n_out += sum(shard["n_out"] for shard in self.figures)
             self.n_in += rows.num_rows
-            self.ledger.finish(turn, Done(turn.at, None, None, 0, self.n_in, self.n_out, {}))
+            self.commits.add_commit(
+                epoch, Commit(epoch.at, None, None, 0, self.n_in, self.n_out, {})
+            )
 
-    def live(self, turn: Turn, rows: pa.RecordBatch) -> list[dict[str, Any]]:
-        from shoal.spark.z.plan import live_cells
+    def run_one(self, epoch: Epoch, rows: pa.RecordBatch) -> list[dict[str, Any]]:
+        from shoal.spark.z.epoch import run_epoch
 
         found: list[dict[str, Any]] = []
 
         def write(public: DataFrame, name: str) -> None:
-            assert name == turn.name
+            assert name == epoch.name
             found.extend(public.toArrow().to_pylist())
 
-        live_cells(
-            self._spark, self.recipe, turn, self.plan, self._frame(rows), ORDER, write
+        run_epoch(
+            self._spark, self.shard_job, epoch, self.plan, self._frame(rows), ORDER, write
         )  # fmt: skip
         return found
 
     def _frame(self, rows: pa.RecordBatch) -> DataFrame:
-        """Rows in any order, with what tells theirs."""
+        """Return the rows shuffled, with the columns of their order."""
         from pyspark.sql import functions as F  # noqa: N812
 
         n = rows.num_rows
@@ -88,9 +91,9 @@ class Cluster:
 
 
 def summed(cluster: Cluster) -> dict[str, Any]:
-    total = summary_of(cluster.recipe.schema, cluster.recipe.policy)
+    total = summary_of(cluster.shard_job.schema, cluster.shard_job.policy)
     for shard in cluster.figures:
-        part = summary_of(cluster.recipe.schema, cluster.recipe.policy)
+        part = summary_of(cluster.shard_job.schema, cluster.shard_job.policy)
         part.restore(shard["summary"])
         total.merge(part)
     return total.as_dict()
@@ -108,13 +111,13 @@ def test_shards_publish_what_one_engine_does_and_a_repetition_the_same(spark, tm
     told = summed(cluster)
     assert told["rows"]["in"] == 75
     assert told["rows"]["quarantined"] == len(one.bad)
-    # Files of turns that nobody will live through again are gone.
-    state = cluster.ledger.folder
-    assert len(list(state.glob("head-*"))) == 2
+    # Files of epochs that are never repeated are gone.
+    state = cluster.commits.folder
+    assert len(list(state.glob("driver-*"))) == 2
     assert all(len(list(folder.glob("state-*"))) == 2 for folder in state.glob("shard-*"))
 
 
-def test_z_follows_the_stream_and_pseudonyms_change(spark, tmp_path):
+def test_z_adapts_to_the_stream_and_pseudonyms_change(spark, tmp_path):
     policy = Policy(ZAnonymity(2), window=Window(rows=25), missing="maybe")
     publish = Publish(suppressed="root", pseudonym=Pseudonym(20), time=5)
     knobs = {"probability": 0.7, "estimates": 1}
@@ -128,8 +131,8 @@ def test_z_follows_the_stream_and_pseudonyms_change(spark, tmp_path):
     assert values["z"]["now"] == one.estimates[-1][3]
     assert values["window"]["subjects"] == one.estimates[-1][4]
     assert values["window"]["k_anonymous"] == one.estimates[-1][5]
-    looks = list(cluster.ledger.folder.glob("shard-*/look-*"))
-    assert {int(file.name[5:]) >> 20 for file in looks} == {2}
+    kept = list(cluster.commits.folder.glob("shard-*/estimate-*"))
+    assert {int(file.name.removeprefix("estimate-")) >> 20 for file in kept} == {2}
 
 
 def test_a_batch_without_rows_leaves_all_states(spark, tmp_path):
@@ -139,3 +142,23 @@ def test_a_batch_without_rows_leaves_all_states(spark, tmp_path):
     assert cluster.public == []
     assert [shard["n_out"] for shard in cluster.figures] == [0] * N_SHARDS
     assert cluster.figures[0]["latest"] is None
+
+
+def test_shards_of_another_plan_follow_the_z_in_force(spark, tmp_path):
+    policy = Policy(ZAnonymity(2), window=Window(rows=25), missing="maybe")
+    knobs = {"probability": 0.7, "estimates": 1}
+    # The window is estimated before row 25, and in the second batch not at all.
+    case = story(35, policy=policy, knobs=knobs, cuts=(28,))
+    cluster = Cluster(spark, tmp_path, case, traced=False)
+    first, second = case.batches()
+    cluster.run_one(Epoch(0, None, 0, False, 0.0, 0.0, None), first)
+    cluster.plan = Plan(2, None, bytes(range(1, 17)).hex(), 3)
+    cluster.commits.add_plan(cluster.plan)
+    cluster.run_one(Epoch(2, None, 1, False, 10.0, 10.0, None, n_in=28), second)
+    of_driver = Versions(cluster.commits.folder, "driver", job=cluster.shard_job.digests, seal=None)
+    z = of_driver.load(2).facts["z"]
+    assert z > policy.z
+    for shard in (3, 4):
+        folder = shard_folder(cluster.commits.folder, shard)
+        states = Versions(folder, "state", job=cluster.shard_job.digests, seal=None)
+        assert states.load(2).arrays["place"]["z"].tolist() == [z]

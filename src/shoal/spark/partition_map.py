@@ -1,9 +1,9 @@
-"""Which shard a row belongs to: code space cut into parts that hold about as many rows each.
+"""The partition map: it cuts code space into shards that hold about as many rows each.
 
-Rows that lie near each other should meet in one shard, so that groups stay tight. The map is the
-top of a kd-tree. Each part is cut in two at one value of one attribute, namely there where two
-rows that stay together lose least by it, among the cuts that keep the shards about equally full.
-(Ranges of the Hilbert curve are more equally full, but lose more: they go through nodes of trees.)
+Rows that are near each other should be in one shard, so that groups stay tight. The map is the top
+of a kd-tree. Each part is cut in two at one value of one attribute: of the cuts that keep shards
+about equally full, the one after which two rows of a part lose least together.
+(Ranges of the Hilbert curve are more equally full, but lose more: they cut through tree nodes.)
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from shoal.engine.kernels.boxes import Sides
 from shoal.engine.space import Space
 from shoal.errors import CheckpointError, ParameterError
 
-__all__ = ["MOST_SHARDS", "Cut", "Places", "Tree"]
+__all__ = ["MOST_SHARDS", "Cut", "PartitionMap", "Tree"]
 
 MOST_SHARDS = 10_000
-#: How much fuller than before a part may make one of its halves, for the sake of a better cut.
+#: How much fuller than the part itself one of its halves may be, for a better cut.
 SLACK = 1.1
-#: From so many pairs of rows it is estimated what two rows lose together.
+#: How many pairs of rows the loss of two rows together is estimated from.
 N_PAIRS = 16_384
-#: So many cuts of an attribute are compared, those that come nearest to equally full halves.
+#: How many cuts of an attribute are compared: those nearest to equally full halves.
 MOST_CUTS = 64
 
 
 class Cut(NamedTuple):
-    """Rows of which one value is at most ``at`` go to ``low``, all others to ``high``.
+    """Rows whose value is at most ``at`` go to ``low``, all others to ``high``.
 
-    What is missing is not at most anything: it goes to ``high``.
+    Rows without a value go to ``high``.
     """
 
     side: int
@@ -47,7 +47,7 @@ Tree: TypeAlias = Cut | int
 
 
 class _Found(NamedTuple):
-    """A cut between two values, and how many shards are below it."""
+    """A cut between two values, and how many shards the lower part gets."""
 
     score: float
     side: int
@@ -56,28 +56,28 @@ class _Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Places:
+class PartitionMap:
     """A map from codes to shards.
 
-    Whatever the map, every row has one shard: that its groups keep the promise doesn't depend on
-    it, only how tight they are does.
+    Under any map every row has one shard: the promise doesn't depend on the map, only how tight
+    groups are does.
 
     Parameters
     ----------
     n_shards
-        How many shards there are; some may be empty.
+        How many shards there are; some may be unused.
     n_quasi
         How many values a row has.
     root
-        The first cut, or the only shard that is in use.
+        The first cut, or the only shard in use.
 
     >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
     >>> schema = Schema("person", [Quasi("age", Range(0, 100)), Quasi("weight", Range(0, 100))])
     >>> space = Space(schema, Policy(KAnonymity(2), delay=Delay(rows=10)))
     >>> sample = np.array([[20.0, 60.0], [70.0, 61.0], [22.0, 62.0], [71.0, 63.0]])
-    >>> places = Places.learn(space, sample, 2)
-    >>> places, places.shards(np.array([[30.0, 80.0], [60.0, 40.0], [np.nan, 50.0]]))
-    (Places(2 shards, 2 quasi attributes), array([0, 1, 1]))
+    >>> partition_map = PartitionMap.learn(space, sample, 2)
+    >>> partition_map, partition_map.shards(np.array([[30.0, 80.0], [60.0, 40.0], [np.nan, 50.0]]))
+    (PartitionMap(2 shards, 2 quasi attributes), array([0, 1, 1]))
     """
 
     n_shards: int
@@ -85,19 +85,19 @@ class Places:
     root: Tree
 
     def __repr__(self) -> str:
-        return f"Places({self.n_shards} shards, {self.n_quasi} quasi attributes)"
+        return f"PartitionMap({self.n_shards} shards, {self.n_quasi} quasi attributes)"
 
     @classmethod
-    def learn(cls, space: Space, values: Floats, n_shards: int) -> Places:
-        """Cut a space into so many parts, by a sample of rows.
+    def learn(cls, space: Space, values: Floats, n_shards: int) -> PartitionMap:
+        """Cut a space into shards, by a sample of rows.
 
-        The same rows, in whatever order, give the same map. A value that is in more rows than a
-        shard should have can't be cut: then shards are unevenly full, and some may be empty.
+        The map doesn't depend on the order of the rows. A value that is in more rows than a shard
+        should have can't be cut: then shards are unevenly full, and some may be empty.
 
         Parameters
         ----------
         space
-            The sides of boxes and what they lose.
+            The sides of boxes and their losses.
         values
             Rows as in `Codes.values`; NaN where a value is missing.
         n_shards
@@ -109,7 +109,7 @@ class Places:
             raise ParameterError("n_shards", what, got=repr(n_shards))
         if space.z:
             raise ParameterError(
-                "Places.learn",
+                "PartitionMap.learn",
                 "cuts a space of boxes, and z-anonymity has none",
                 fix="Route each value by the top of its ladder",
             )
@@ -117,18 +117,18 @@ class Places:
         _check_width(values, n_quasi)
         if n_shards > 1 and len(values) == 0:
             raise ParameterError(
-                "Places.learn", "needs rows to learn where to cut", got="none",
-                fix="Wait for the first rows, or give others that are like them",
+                "PartitionMap.learn", "needs rows to learn where to cut", got="none",
+                fix="Wait for the first rows, or pass others that are like them",
             )  # fmt: skip
-        # In an order of their own, so that the map depends on which rows these are and not on how
-        # they came, and then in a random one, so that neighbours are any two rows.
+        # Sorted, so that the map doesn't depend on the order of arrival; then shuffled, so that
+        # neighbours are random pairs.
         ordered = values[np.lexsort(values.T)]
         shuffled = ordered[np.random.default_rng(0).permutation(len(ordered))]
         share = len(values) / n_shards
-        return cls(int(n_shards), n_quasi, _grown(space.sides, shuffled, 0, int(n_shards), share))
+        return cls(int(n_shards), n_quasi, _grow(space.sides, shuffled, 0, int(n_shards), share))
 
     def shards(self, values: Floats) -> Ints:
-        """The number of the shard that each row belongs to."""
+        """Return the number of the shard of each row."""
         _check_width(values, self.n_quasi)
         found = np.empty(len(values), np.int64)
         waiting: list[tuple[Tree, Ints]] = [(self.root, np.arange(len(values)))]
@@ -147,19 +147,19 @@ class Places:
         return frozenset(cut.side for cut in _cuts(self.root))
 
     def state(self) -> dict[str, Any]:
-        """The map as numbers, lists and a dictionary, for JSON."""
-        return {"n_shards": self.n_shards, "n_quasi": self.n_quasi, "root": _listed(self.root)}
+        """Return the map as numbers, lists and a dictionary, for JSON."""
+        return {"n_shards": self.n_shards, "n_quasi": self.n_quasi, "root": _list_of(self.root)}
 
     @classmethod
-    def restored(cls, state: Mapping[str, Any]) -> Places:
-        """The map that a state was taken of."""
+    def restored(cls, state: Mapping[str, Any]) -> PartitionMap:
+        """Restore a map from its state."""
         try:
             n_shards, n_quasi = state["n_shards"], state["n_quasi"]
-            return cls(n_shards, n_quasi, _planted(state["root"], n_shards, n_quasi))
+            return cls(n_shards, n_quasi, _tree_of(state["root"], n_shards, n_quasi))
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
-                "the map of places is damaged: it isn't a tree of cuts. Start anew, or bring back "
-                "the former checkpoint"
+                "the partition map is damaged: it isn't a tree of cuts. Restore the former "
+                "checkpoint, or start again"
             ) from error
 
 
@@ -182,13 +182,13 @@ def _cuts(tree: Tree) -> Iterator[Cut]:
         yield from _cuts(tree.high)
 
 
-def _listed(tree: Tree) -> list[Any] | int:
+def _list_of(tree: Tree) -> list[Any] | int:
     if isinstance(tree, int):
         return tree
-    return [tree.side, tree.at, _listed(tree.low), _listed(tree.high)]
+    return [tree.side, tree.at, _list_of(tree.low), _list_of(tree.high)]
 
 
-def _planted(listed: Any, n_shards: int, n_quasi: int) -> Tree:
+def _tree_of(listed: Any, n_shards: int, n_quasi: int) -> Tree:
     if isinstance(listed, int):
         if not 0 <= listed < n_shards:
             raise ValueError("there is no such shard")
@@ -197,15 +197,15 @@ def _planted(listed: Any, n_shards: int, n_quasi: int) -> Tree:
     if not 0 <= side < n_quasi or not np.isfinite(at):
         raise ValueError("there is no such cut")
     return Cut(
-        int(side), float(at), _planted(low, n_shards, n_quasi), _planted(high, n_shards, n_quasi)
+        int(side), float(at), _tree_of(low, n_shards, n_quasi), _tree_of(high, n_shards, n_quasi)
     )
 
 
 # -- learning --------------------------------------------------------------------------------------
 
 
-def _grown(sides: Sides, rows: Floats, first: int, n_shards: int, share: float) -> Tree:
-    """Cut rows into so many shards from the first one on; into fewer where they are too alike."""
+def _grow(sides: Sides, rows: Floats, first: int, n_shards: int, share: float) -> Tree:
+    """Cut rows into ``n_shards`` shards from ``first`` on, or fewer if they are too alike."""
     cut = _best_cut(sides, rows, n_shards, share) if n_shards > 1 else None
     if cut is None:
         return first
@@ -213,15 +213,15 @@ def _grown(sides: Sides, rows: Floats, first: int, n_shards: int, share: float) 
     return Cut(
         cut.side,
         cut.at,
-        _grown(sides, rows[is_low], first, cut.n_low, share),
-        _grown(sides, rows[~is_low], first + cut.n_low, n_shards - cut.n_low, share),
+        _grow(sides, rows[is_low], first, cut.n_low, share),
+        _grow(sides, rows[~is_low], first + cut.n_low, n_shards - cut.n_low, share),
     )
 
 
 def _best_cut(sides: Sides, rows: Floats, n_shards: int, share: float) -> _Found | None:
-    """Of the cuts that keep shards about equally full, the one that leaves the least losses."""
-    ladders = [_Ladder.of(rows[:, d], n_shards, share) for d in range(rows.shape[1])]
-    least = min((float(ladder.fullness.min(initial=np.inf)) for ladder in ladders), default=np.inf)
+    """Of the cuts that keep shards about equally full, return the one with the least loss."""
+    cuts_of = [_Cuts.of(rows[:, d], n_shards, share) for d in range(rows.shape[1])]
+    least = min((float(cuts.fullness.min(initial=np.inf)) for cuts in cuts_of), default=np.inf)
     if not np.isfinite(least):
         return None
     own = len(rows) / (n_shards * share)
@@ -229,23 +229,25 @@ def _best_cut(sides: Sides, rows: Floats, n_shards: int, share: float) -> _Found
     one, other = _pairs(len(rows))
     losses = _losses_together(sides, rows[one], rows[other])
     best: _Found | None = None
-    for d, ladder in enumerate(ladders):
-        tried = np.flatnonzero(ladder.fullness <= allowed)
-        tried = tried[np.argsort(ladder.fullness[tried], kind="stable")[:MOST_CUTS]]
+    for d, cuts in enumerate(cuts_of):
+        tried = np.flatnonzero(cuts.fullness <= allowed)
+        tried = tried[np.argsort(cuts.fullness[tried], kind="stable")[:MOST_CUTS]]
         if not len(tried):
             continue
-        scores = _scores(ladder, tried, rows[one, d], rows[other, d], losses)
+        scores = _scores(cuts, tried, rows[one, d], rows[other, d], losses)
         winner = int(np.argmin(scores))
         if best is None or scores[winner] < best.score:
             c = tried[winner]
-            at = _between(sides, d, ladder.lows[c], ladder.highs[c])
-            best = _Found(float(scores[winner]), d, at, int(ladder.n_low[c]))
+            at = _between(sides, d, cuts.lows[c], cuts.highs[c])
+            best = _Found(float(scores[winner]), d, at, int(cuts.n_low[c]))
     return best
 
 
-class _Ladder(NamedTuple):
-    """All cuts of one attribute: the values on both sides of each (NaN: only missing ones are
-    above), the share of rows below, how many shards these get, and how full the fuller side is.
+class _Cuts(NamedTuple):
+    """All cuts of one attribute.
+
+    Of each the values on both sides (NaN: only missing ones are above), the share of rows below,
+    how many shards these get, and how full the fuller side is.
     """
 
     lows: Floats
@@ -255,14 +257,14 @@ class _Ladder(NamedTuple):
     fullness: Floats
 
     @classmethod
-    def of(cls, column: Floats, n_shards: int, share: float) -> _Ladder:
+    def of(cls, column: Floats, n_shards: int, share: float) -> _Cuts:
         values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
         n_below = np.cumsum(counts)
         highs = np.append(values[1:], np.nan)
         if len(values) and n_below[-1] == len(column):
             values, highs, n_below = values[:-1], highs[:-1], n_below[:-1]
         n_above = len(column) - n_below
-        # The shards that are given to one side are either way about as many as its rows ask for.
+        # The lower part gets about its share of the shards, rounded down or up.
         fewer = np.clip(np.floor(n_below / share), 1, n_shards - 1).astype(np.int64)
         more = np.clip(fewer + 1, 1, n_shards - 1)
 
@@ -274,26 +276,26 @@ class _Ladder(NamedTuple):
 
 
 def _pairs(n: int) -> tuple[Ints, Ints]:
-    """Pairs of different rows, each row about equally often."""
+    """Return pairs of different rows, each row about equally often."""
     distances = np.arange(1, min(n, -(-N_PAIRS // n) + 1))
     one = np.tile(np.arange(n), len(distances))
     return one, (one + np.repeat(distances, n)) % n
 
 
-def _scores(ladder: _Ladder, cuts: Ints, one: Floats, other: Floats, losses: Floats) -> Floats:
-    """What two rows of one side lose together, for each cut: the mean over the rows."""
-    at = ladder.lows[cuts, np.newaxis]
+def _scores(cuts: _Cuts, tried: Ints, one: Floats, other: Floats, losses: Floats) -> Floats:
+    """The mean loss of two rows of the same side, for each cut."""
+    at = cuts.lows[tried, np.newaxis]
     one_low, other_low = one <= at, other <= at
     low, high = one_low & other_low, ~(one_low | other_low)
     mean_low = low @ losses / np.maximum(1, low.sum(axis=1))
     mean_high = high @ losses / np.maximum(1, high.sum(axis=1))
-    below = ladder.below[cuts]
+    below = cuts.below[tried]
     scores: Floats = below * mean_low + (1.0 - below) * mean_high
     return scores
 
 
 def _losses_together(sides: Sides, one: Floats, other: Floats) -> Floats:
-    """What two rows lose in one box. A side that only one of them has is lost altogether."""
+    """The loss of two rows in one box. A side that only one of them has is lost entirely."""
     losses = np.zeros(len(one))
     for d, side in enumerate(sides.attributes):
         a, b = one[:, d], other[:, d]
@@ -308,7 +310,7 @@ def _losses_together(sides: Sides, one: Floats, other: Floats) -> Floats:
 
 
 def _covers(sides: Sides, d: int, one: Floats, other: Floats) -> Ints:
-    """The lowest node above two leaves, for many pairs of them."""
+    """The lowest node above two leaves, for each pair."""
     nodes: Ints = sides.leaf_node[sides.attributes["first_leaf"][d] + one.astype(np.int64)].copy()
     lows, highs, parents = (sides.nodes[name] for name in ("lo", "hi", "parent"))
     while (outside := (highs[nodes] < other) | (lows[nodes] > other)).any():
@@ -317,10 +319,10 @@ def _covers(sides: Sides, d: int, one: Floats, other: Floats) -> Ints:
 
 
 def _between(sides: Sides, d: int, low: float, high: float) -> float:
-    """Where to cut between two neighbouring values of a sample, so that neither is told.
+    """Return where to cut between two neighbouring values of a sample, without revealing either.
 
     Categories are cut between two children of the lowest node above both, since a cut through a
-    child would part rows that have a better label in common.
+    child would separate rows that share a better label.
     """
     side = sides.attributes[d]
     if np.isnan(high):

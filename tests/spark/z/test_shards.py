@@ -1,4 +1,4 @@
-"""z-anonymity in several shards decides as one engine does, to the last line of the trace."""
+"""z-anonymity on several shards decides as one engine does, to the last line of the trace."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
 from shoal.audit import audit
 from shoal.errors import CheckpointError, PromiseError
 from shoal.io.base import Chunk
 from shoal.run.core import summary_of
 from shoal.spark.z.decide import Decided
+from shoal.spark.z.driver_state import DriverState
 from shoal.spark.z.encode import EncodedRows
-from shoal.spark.z.head import CellHead
 from shoal.spark.z.join import Joining, JoiningEngine
-from shoal.spark.z.split import SplitRows, Stretch, apart, shards_of
+from shoal.spark.z.split import Slice, SplitRows, shards_of, split_rows
 from shoal.spec.ladder import Path
 from shoal.spec.policy import Policy, Window, ZAnonymity
 from shoal.spec.schema import Quasi, Schema
 from shoal.testing.z.codes import cell_codes
-from tests.spark.z.world import Case, Found, Shards, cases, one_engine, tidy, types_of
+from tests.spark.z.world import Case, Found, Shards, cases, one_engine, story, tidy, types_of
 
 CUTS = st.lists(st.integers(0, 30), max_size=4).map(sorted)
 SITES = Schema("who", [Quasi("site", Path("/", levels=2))], keep=["note"], time="at")
@@ -45,7 +46,7 @@ def check_kept(case: Case, found: Found) -> None:
         count=case.knobs.get("count", "residual"), time=case.publish.time,
         pseudonym=pseudonym is not None, rotate=None if pseudonym is None else pseudonym.rotate,
     )  # fmt: skip
-    # Why a row from the future was set apart, nobody can tell but who had the clock.
+    # Only the run had the clock, so the audit can't verify rows from the future.
     verdicts = {v.name: v.verdict for v in report.verdicts if v.verdict != "kept"}
     assert verdicts in ({}, {"conservation": "unverifiable"}), str(report)
     assert not verdicts or case.policy.ahead is not None
@@ -61,10 +62,10 @@ def test_several_shards_decide_as_one_engine(case, n_shards, cuts):
 
 @settings(deadline=None, max_examples=40)
 @given(cases(follows=True), st.integers(1, 5), CUTS)
-def test_z_follows_the_stream_over_all_shards(case, n_shards, cuts):
+def test_z_adapts_over_all_shards(case, n_shards, cuts):
     one, many = one_engine(case), Shards(case, n_shards, cuts).run()
     check_alike(one, many)
-    # What isn't a number is told so by its text alone.
+    # NaN equals nothing, so texts are compared.
     assert str(many.estimates) == str(one.estimates)
 
 
@@ -107,7 +108,7 @@ def test_every_shard_has_its_share_of_a_stream_in_which_z_moves():
     assert all(count > 0 for count in shards.n_exposures)
 
 
-# -- taking apart ----------------------------------------------------------------------------------
+# -- splitting -------------------------------------------------------------------------------------
 
 
 def sites(*values: str | None) -> tuple[np.ndarray, np.ndarray]:
@@ -124,7 +125,7 @@ def test_what_is_below_one_label_is_in_one_shard():
 
 def test_a_missing_value_is_no_cell():
     codes, clock = sites("a/b", None, "c/d")
-    parts = apart(codes, clock, 10, [2], 3)
+    parts = split_rows(codes, clock, 10, [2], 3)
     assert parts.rows.tolist() == [10, 12]
     assert parts.clock.tolist() == [0.0, 2.0]
     assert repr(parts) == "SplitRows(2 parts)"
@@ -132,19 +133,19 @@ def test_a_missing_value_is_no_cell():
 
 def test_parts_and_what_is_decided_travel_as_batches():
     codes, clock = sites("a/b", "c/d")
-    parts = apart(codes, clock, 0, [2], 3)
+    parts = split_rows(codes, clock, 0, [2], 3)
     for here, there in zip(parts, SplitRows.of_batch(parts.to_batch()), strict=True):
         assert np.array_equal(here, there)
         assert there.flags.writeable
     nothing = parts.of_shard(7)
-    assert SplitRows.of_batch(nothing.to_batch()).cells.shape == (0, 2)
+    assert SplitRows.of_batch(nothing.to_batch()).keys.shape == (0, 2)
     decided = Decided(np.array([4, 9]), np.array([[0, -2], [1, -1]]), np.array([[5, 0], [3, 0]]))
     for here, there in zip(decided, Decided.of_batch(decided.to_batch()), strict=True):
         assert np.array_equal(here, there)
     assert repr(decided) == "Decided(2 parts)"
 
 
-# -- putting together ------------------------------------------------------------------------------
+# -- joining ---------------------------------------------------------------------------------------
 
 
 def decided(row: int, *levels: int) -> Decided:
@@ -173,7 +174,7 @@ def test_parts_of_rows_come_together():
     assert joined.levels.tolist() == [[0, 3], [-2, -1]]
 
 
-def test_an_engine_that_is_told_what_to_say_counts_nobody():
+def test_a_joining_engine_counts_nothing():
     case = walk(0)
     engine = Joining().start(case.schema, case.policy, seed=bytes(16))
     assert isinstance(engine, JoiningEngine)
@@ -193,17 +194,32 @@ def test_a_shard_of_another_job_is_refused():
         mine.restore(other.snapshot())
 
 
-def test_nothing_that_is_printed_tells_a_value():
+def test_no_repr_shows_a_value():
     case = walk(5)
     tasks = case.tasks(2)
-    head = CellHead(tasks)
-    batch = head.batch(0.0, types_of(case), b"secret of a batch")
+    state = DriverState(tasks)
+    batch = state.context(0.0, types_of(case), b"secret of a batch")
     chunk = Chunk(case.table().slice(0, 0), np.empty(0, np.int64), [])
-    encoded = EncodedRows(chunk, tasks.encoder(batch, Stretch()).encode_rows(chunk, 0.0))
-    joined = tasks.join(batch, [encoded], Stretch(), [])
-    shown = f"{tasks!r} {head!r} {batch!r} {encoded!r} {joined!r} {tasks.shard()!r}"
+    encoded = EncodedRows(chunk, tasks.encoder(batch, Slice()).encode_rows(chunk, 0.0))
+    joined = tasks.join(batch, [encoded], Slice(), [])
+    shown = f"{tasks!r} {state!r} {batch!r} {encoded!r} {joined!r} {tasks.shard()!r}"
     assert shown.endswith(
-        "CellHead(0 rows) Batch(at=0.0) EncodedRows(0 good rows) Joined(0 rows, 0 bad) "
-        "CellShard(0 exposures)"
+        "DriverState(0 rows) BatchContext(at=0.0) EncodedRows(0 good rows) "
+        "JoinedSlice(0 rows, 0 bad) ZShard(0 exposures)"
     )
     assert "secret" not in shown
+
+
+def test_rows_that_a_single_shard_has_counted_are_skipped():
+    case = story(30, publish=Publish(pseudonym=Pseudonym(5)), cuts=())
+    state = DriverState(case.tasks(2))
+    state.advance([Slice(10, 9, 4.0, 1.0)], bytes(32))
+    key = state.snapshot().arrays["names.key"]
+    state.skip_to(25, 9.5)
+    assert state.so_far == Slice(25, 25, 9.5, 9.5)
+    assert state.begins([Slice(2, 2, 3.0, 3.0), Slice()])[1] == Slice(27, 27, 9.5, 9.5)
+    # Its period may be over, so its key must be gone.
+    assert key.any()
+    assert not state.snapshot().arrays["names.key"].any()
+    state.skip_to(25, None)
+    assert state.so_far.latest == -np.inf
