@@ -57,7 +57,7 @@ def play(
 
 
 def rivals(rows: int, alpha: float) -> dict[str, tuple[Anonymizer, int]]:
-    """Recipes by name, each with the longest wait that is allowed."""
+    """Anonymizers by name, each with the longest wait that is allowed."""
     # After 1 / alpha rows a loss has cost 2.7 times as much: to wait longer hardly ever pays.
     longest = max(DELAYS) if alpha == 0 else min(max(DELAYS), round(1 / alpha))
     samples, sampled = rows // 10, rows // 4

@@ -65,11 +65,11 @@ class FirstComeEngine(BoxEngine):
 
     state: State
 
-    def __init__(self, recipe: FirstCome, space: Space, seed: bytes) -> None:
+    def __init__(self, anonymizer: FirstCome, space: Space, seed: bytes) -> None:
         nothing = Codes.empty(space.n_quasi, space.n_sensitive)
         marks = np.zeros(1, MARKS)
         marks["now"] = marks["arrived"] = -np.inf
-        self._least = recipe.least
+        self._least = anonymizer.least
         rows = (nothing.values, nothing.values, nothing.subjects, nothing.sensitive, nothing.times)
         super().__init__(space, State(*rows, nothing.subjects, marks), seed)
 

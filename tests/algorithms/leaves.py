@@ -24,7 +24,7 @@ from shoal.engine.rtree.release import publish_leaf
 from shoal.spec.policy import Criterion, Missing
 from tests.engine.rtree.rtrees import check_tree
 
-RECIPES: dict[str, type[TreeBasic | TreeDensity | TreeFull]] = {
+ANONYMIZERS: dict[str, type[TreeBasic | TreeDensity | TreeFull]] = {
     "tree-basic": TreeBasic, "tree-density": TreeDensity, "tree-full": TreeFull,
 }  # fmt: skip
 #: So few samples of so few rows that plain Python has no trouble with them.
@@ -52,7 +52,7 @@ def engine(
     quasi = [Quasi(f"x{d}", Range(0, 100)) for d in range(n_quasi)]
     schema = Schema("person", quasi, [Sensitive("s")], time="at")
     policy = Policy(KAnonymity(k), *more, delay=delay, missing=missing)
-    run = RECIPES[name](**knobs).start(schema, policy, seed=seed)
+    run = ANONYMIZERS[name](**knobs).start(schema, policy, seed=seed)
     assert isinstance(run, TreeEngine)
     return run
 

@@ -43,9 +43,9 @@ def stream(table: Table) -> Stream:
     return Stream(table.schema, table.policy, codes)
 
 
-def publish(recipe: Anonymizer, table: Table) -> Decisions:
+def publish(anonymizer: Anonymizer, table: Table) -> Decisions:
     """All that is decided about a table."""
-    return play(recipe, stream(table))
+    return play(anonymizer, stream(table))
 
 
 def groups(decided: Decisions) -> list[list[int]]:
@@ -53,9 +53,9 @@ def groups(decided: Decisions) -> list[list[int]]:
     return [sorted(decided.rows[decided.boxes == box].tolist()) for box in range(len(decided.lo))]
 
 
-def mixed(recipe: Anonymizer, *criteria: Criterion, **options: Any) -> list[list[int]]:
+def mixed(anonymizer: Anonymizer, *criteria: Criterion, **options: Any) -> list[list[int]]:
     """The groups of the table in which illnesses mix along the narrow side."""
-    return groups(publish(recipe, Table(SQUARE, criteria, MIXED, **options)))
+    return groups(publish(anonymizer, Table(SQUARE, criteria, MIXED, **options)))
 
 
 def check(decided: Decisions, table: Table) -> None:

@@ -29,7 +29,7 @@ from shoal.spec.hierarchy import Domain
 from shoal.spec.policy import Window
 from tests.algorithms.rows import groups, outcomes
 from tests.algorithms.test_emd_twin_examples import RAGGED
-from tests.algorithms.test_sabre_ak import taken
+from tests.algorithms.test_sabre import taken
 from tests.naive.burel import NaiveBurel
 from tests.naive.sizes import eligible
 from tests.naive.space import Space as NaiveSpace

@@ -35,17 +35,17 @@ class Case(cases.Case):
         )
 
     def engine(self) -> Engine:
-        recipe = Castle(
+        anonymizer = Castle(
             clusters=self.clusters,
             recent=self.recent,
             kept=self.kept,
             reuse=self.reuse,  # type: ignore[arg-type]
             loss=self.loss,  # type: ignore[arg-type]
         )
-        return recipe.start(self.schema(), self.policy(), seed=cases.SEED)
+        return anonymizer.start(self.schema(), self.policy(), seed=cases.SEED)
 
 
-def told(decisions: Decisions) -> list[tuple[object, ...]]:
+def as_tuples(decisions: Decisions) -> list[tuple[object, ...]]:
     """What a kernel decided, in words that can be compared."""
     names = ["group", "reuse", "suppressed"]
     rows = []
@@ -69,7 +69,7 @@ def compare(case: Case, batch: int, ticks: bool) -> None:
     engine, naive = case.engine(), case.naive()
     for begin in range(0, case.n_rows, batch):
         part = Codes(*(array[begin : begin + batch] for array in codes))
-        got = told(engine.push(part))
+        got = as_tuples(engine.push(part))
         want = []
         for i in range(begin, min(begin + batch, case.n_rows)):
             want += naive.push(
@@ -77,10 +77,10 @@ def compare(case: Case, batch: int, ticks: bool) -> None:
                 float(codes.times[i]),
             )  # fmt: skip
         if ticks:
-            got += told(engine.advance(float(part.times.max()) + 1.0))
+            got += as_tuples(engine.advance(float(part.times.max()) + 1.0))
             want += naive.advance(float(part.times.max()) + 1.0)
         assert sorted(got) == naively(want)
-    assert told(engine.flush()) == naively(naive.flush())
+    assert as_tuples(engine.flush()) == naively(naive.flush())
     assert engine.n_held == 0
 
 

@@ -1,4 +1,4 @@
-"""CASTLE's naive twin against the thesis: its worked examples, and the flaws Shoal mends."""
+"""CASTLE's naive twin against the thesis: its worked examples, and the flaws Shoal fixes."""
 
 from __future__ import annotations
 

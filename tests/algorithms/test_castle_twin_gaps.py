@@ -49,10 +49,10 @@ class Case(complete.Case):
         return naive
 
 
-def told(space: Space, decisions: Decisions) -> list[tuple[object, ...]]:
+def as_tuples(space: Space, decisions: Decisions) -> list[tuple[object, ...]]:
     """What a kernel decided, with the loss that it weighs by and not the one it tells."""
     losses = [space.loss(lo, hi) for lo, hi in zip(decisions.lo, decisions.hi, strict=True)]
-    return complete.told(decisions._replace(loss=np.array(losses)))
+    return complete.as_tuples(decisions._replace(loss=np.array(losses)))
 
 
 CASES = st.builds(
@@ -89,5 +89,5 @@ def test_kernel_and_twin_decide_alike_about_rows_with_gaps(case: Case) -> None:
             list(codes.values[i]), int(codes.subjects[i]), list(codes.sensitive[i]),
             float(codes.times[i]),
         )  # fmt: skip
-    assert told(space, engine.push(codes)) == complete.naively(want)
-    assert told(space, engine.flush()) == complete.naively(list(naive.flush()))
+    assert as_tuples(space, engine.push(codes)) == complete.naively(want)
+    assert as_tuples(space, engine.flush()) == complete.naively(list(naive.flush()))

@@ -1,4 +1,4 @@
-"""The twin of dynamicGroup: what each deviation from the paper mends."""
+"""The twin of dynamicGroup: what each deviation from the paper fixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FADS's naive twin: the flaws Shoal mends, and the age of what is kept."""
+"""FADS's naive twin: the flaws Shoal fixes, and the age of what is kept."""
 
 from __future__ import annotations
 

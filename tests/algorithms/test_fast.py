@@ -1,4 +1,4 @@
-"""FAST's engine: workers that run at once, whoever is faster, and rows that are never late."""
+"""FAST's engine: workers that run at once, whichever is faster, and rows that are never late."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Alone(FastEngine):
 
 
 class FastBy(Fast):
-    """FAST by another engine; the recipe is the same in all else."""
+    """FAST by another engine; the anonymizer is the same in all else."""
 
     engine: type[FastEngine] = FastEngine
 
@@ -84,7 +84,7 @@ def test_the_result_is_the_same_for_any_timing_of_the_threads(
     monkeypatch.setattr(fast, "WORTH_A_THREAD", 0)
     stream = crowd(600, Policy(KAnonymity(4), delay=Delay(rows=90)), n_subjects=200)
     knobs = {"workers": workers, "block": 12, "reuse": reuse, "kept": 6}
-    decided = [play(recipe(**knobs), stream) for recipe in (Fast, InDisorder, OneByOne)]
+    decided = [play(anonymizer(**knobs), stream) for anonymizer in (Fast, InDisorder, OneByOne)]
     assert len(set(decided[0].groups.tolist())) > 20
     assert (decided[0].outcomes == Outcome.reuse).any()
     assert difference(decided[0], decided[1]) is None
@@ -194,8 +194,8 @@ def test_only_the_best_group_is_renewed_by_reuse(reuse: str, is_renewed: bool) -
     policy = Policy(KAnonymity(2), delay=Delay(rows=1))
     values, people = np.full((12, 2), 500.0), np.array([0, 1, *[2] * 10])
     codes = Codes(values, people, np.zeros((12, 1), np.int64), np.full(12, np.nan))
-    recipe = Fast(workers=1, block=1, age=3, reuse=reuse)  # type: ignore[arg-type]
-    decided = play(recipe, Stream(SCHEMA, policy, codes))
+    anonymizer = Fast(workers=1, block=1, age=3, reuse=reuse)  # type: ignore[arg-type]
+    decided = play(anonymizer, Stream(SCHEMA, policy, codes))
     reused = set(decided.rows[decided.outcomes == Outcome.reuse].tolist())
     assert 3 in reused
     assert (10 in reused) == is_renewed

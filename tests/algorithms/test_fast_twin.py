@@ -1,4 +1,4 @@
-"""FAST's naive twin: its worked example, the flaws Shoal mends, and the rounds."""
+"""FAST's naive twin: its worked example, the flaws Shoal fixes, and the rounds."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def decided(
     return played.start(Idea(**knobs)).push(played.codes)
 
 
-def test_whoever_lacks_the_same_comes_first_though_others_are_nearer() -> None:
+def test_who_lacks_the_same_comes_first_though_others_are_nearer() -> None:
     rows = [((50, GAP), "a"), ((50, 50), "b"), ((90, GAP), "c")]
     found = decided(rows, delay=2)
     assert groups(found) == [{0, 2}]

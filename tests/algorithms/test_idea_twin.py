@@ -1,4 +1,4 @@
-"""IDEA's naive twin: its worked examples, the flaws Shoal mends, and its choices."""
+"""IDEA's naive twin: its worked examples, the flaws Shoal fixes, and its choices."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ test_drawn_tables_keep_the_promise = keeps_promises(TIncognito)
 
 def test_the_same_levels_for_all_rows() -> None:
     decided = publish(TIncognito(), Table(SQUARE, [KAnonymity(2)], MIXED))
-    # Exact values don't do; of the first number an eighth is told, of the second one.
+    # Exact values don't do; an eighth of each range does.
     assert decided.lo.tolist() == [[0, 0], [87.5, 0]]
     assert decided.hi.tolist() == [[12.5, 12.5], [100, 12.5]]
 

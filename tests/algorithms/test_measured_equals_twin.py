@@ -31,7 +31,7 @@ from shoal.spec.policy import (
 )
 from shoal.testing.streams import joined
 from tests.algorithms.cases import EDUCATION, POSTCODE, SEED
-from tests.algorithms.test_window_equals_twin import naively, told
+from tests.algorithms.test_window_equals_twin import as_tuples, naively
 from tests.naive.measured import order_code
 from tests.naive.measured_twins import FOR_STREAMS, FOR_TABLES, twin
 
@@ -126,4 +126,4 @@ def test_kernel_and_twin_decide_alike(name: str, seed: int) -> None:
         for decision in slow.push(values.tolist(), int(subject), sensitive.tolist(), float(time))
     ]
     other += slow.flush()
-    assert told(one) == naively(other)
+    assert as_tuples(one) == naively(other)

@@ -18,7 +18,7 @@ MANY = 8 if numba.config.DISABLE_JIT else 100
 @settings(max_examples=MANY, deadline=None, derandomize=True)
 @given(case=st.builds(Case, **CASES), batch=st.sampled_from([1, 7, 1000]), ticks=st.booleans())
 def test_kernel_and_twin_decide_alike(case: Case, batch: int, ticks: bool) -> None:
-    recipe = MinDelay(loss=case.loss, capacity=case.capacity)  # type: ignore[arg-type]
-    engine = recipe.start(case.schema(), case.policy(), seed=cases.SEED)
+    anonymizer = MinDelay(loss=case.loss, capacity=case.capacity)  # type: ignore[arg-type]
+    engine = anonymizer.start(case.schema(), case.policy(), seed=cases.SEED)
     naive = NaiveMinDelay(case.domains, case.weights, **case.naively())
     compare(case, engine, naive, batch, ticks)

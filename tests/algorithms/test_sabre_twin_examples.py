@@ -268,7 +268,7 @@ def test_every_group_is_within_its_bound(
     promises = Promises.of(schema(domain), Policy(TCloseness(t), window="all"))
     if not pool or not promises.hold(pool, window):
         return
-    # By itself: no group is mended.
+    # By itself: no group is repaired.
     sabre = NaiveSabre(
         space(), promises, draw=lambda n: 0, look=look,
         deviations=Deviations(failing_groups_merge=False),

@@ -1,4 +1,4 @@
-"""Whoever can't keep a promise names those who can."""
+"""An anonymizer that can't enforce a policy names those that can."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shoal.spec.policy import Criterion, Delay, EntropyLDiversity, KAnonymity, P
 
 @dataclasses.dataclass(frozen=True)
 class Luck(Criterion):
-    """A promise that nobody can keep."""
+    """A criterion that no anonymizer enforces."""
 
     name = "luck"
 
@@ -54,7 +54,7 @@ def test_who_would_refuse_for_another_reason_is_not_named(monkeypatch):
         check_support(Fast(), policy)
 
 
-def test_a_refusal_that_says_how_to_mend_it_stays():
+def test_a_refusal_that_says_how_to_fix_it_stays():
     with pytest.raises(UnsupportedError, match=r"no bound on it\. Set policy\.delay"):
         check_support(Castle(), Policy(KAnonymity(2)))
 

@@ -143,7 +143,7 @@ def test_theorems_2_and_4_no_drift(name: str, knobs: dict[str, Any]) -> None:
 
 
 def test_where_instants_last_leaves_go_at_the_rate_at_which_rows_come() -> None:
-    """The time to the next leaf is exponential: as its rate says, and drawn anew at each row."""
+    """The time to the next leaf is exponential: as its rate says, and drawn again at each row."""
     n = 400
     run = still("tree-basic", 3, FIGURE_1)
     before, random_state = run.snapshot(), run.state.rng.copy()

@@ -30,7 +30,7 @@ from tests.algorithms.leaves import (
 )
 from tests.algorithms.test_tree_basic import FIGURE_1
 
-DENSE = pytest.mark.parametrize("recipe", [TreeDensity, TreeFull])
+DENSE = pytest.mark.parametrize("anonymizer", [TreeDensity, TreeFull])
 
 
 def weighed(run: Any) -> Any:
@@ -58,22 +58,22 @@ def weighed(run: Any) -> Any:
     ],
 )
 def test_knobs_that_make_no_sense_are_refused(
-    recipe: type[TreeDensity | TreeFull], knob: str, value: Any, said: str
+    anonymizer: type[TreeDensity | TreeFull], knob: str, value: Any, said: str
 ) -> None:
-    message = re.escape(f"{recipe.__name__}.{knob}: {said}.")
+    message = re.escape(f"{anonymizer.__name__}.{knob}: {said}.")
     with pytest.raises(ParameterError, match=message):
-        recipe(**{knob: value})
+        anonymizer(**{knob: value})
 
 
 @DENSE
-def test_a_job_says_how_density_is_looked_at(recipe: type[TreeDensity | TreeFull]) -> None:
+def test_a_job_says_how_density_is_looked_at(anonymizer: type[TreeDensity | TreeFull]) -> None:
     job = (
         '[schema]\nsubject = "p"\n[schema.quasi]\nx = { range = [0, 9] }\n[policy]\nk = 2\n'
-        f'delay = {{ rows = 9 }}\n[algorithm]\nname = "{recipe.name}"\n'
+        f'delay = {{ rows = 9 }}\n[algorithm]\nname = "{anonymizer.name}"\n'
     )
-    assert Job.parse(job).anonymizer == recipe(alpha=0.001, samples=3000, sampled=10_000)
-    told = Job.parse(job + "alpha = 0.01\nsamples = 50\nsampled = 400")
-    assert told.anonymizer == recipe(alpha=0.01, samples=50, sampled=400)
+    assert Job.parse(job).anonymizer == anonymizer(alpha=0.001, samples=3000, sampled=10_000)
+    other = Job.parse(job + "alpha = 0.01\nsamples = 50\nsampled = 400")
+    assert other.anonymizer == anonymizer(alpha=0.01, samples=50, sampled=400)
     with pytest.raises(JobError, match=r"algorithm\.sample: .*Did you mean 'samples'\?"):
         Job.parse(job + "sample = 50")
 

@@ -20,7 +20,7 @@ from tests.naive.tree import NaiveTreeBasic
 
 #: Compiled code draws many streams; plain Python looks whether it does the same.
 MANY = 4 if numba.config.DISABLE_JIT else 50
-RECIPES: dict[str, type[TreeBasic | TreeDensity | TreeFull]] = {
+ANONYMIZERS: dict[str, type[TreeBasic | TreeDensity | TreeFull]] = {
     "tree-basic": TreeBasic, "tree-density": TreeDensity, "tree-full": TreeFull,
 }  # fmt: skip
 
@@ -57,12 +57,12 @@ class Case(waiting_cases.Case):
         )
 
     def engine(self) -> Engine:
-        recipe = RECIPES[self.name](
+        anonymizer = ANONYMIZERS[self.name](
             loss=self.loss,  # type: ignore[arg-type]
             capacity=self.capacity,
             **self.knobs(),
         )
-        return recipe.start(self.schema(), self.policy(), seed=cases.SEED)
+        return anonymizer.start(self.schema(), self.policy(), seed=cases.SEED)
 
 
 KNOBS = {
@@ -73,7 +73,7 @@ KNOBS = {
 }
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", ANONYMIZERS)
 @settings(max_examples=MANY, deadline=None, derandomize=True)
 @given(data=st.data(), batch=st.sampled_from([1, 7, 1000]), ticks=st.booleans())
 def test_kernel_and_twin_decide_alike(
@@ -93,7 +93,7 @@ def quiet(**options: Any) -> dict[str, Any]:
 
 # Twins of so many rows are slow, whether they are compared with compiled code or not.
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", ANONYMIZERS)
 @pytest.mark.parametrize(
     "options",
     [

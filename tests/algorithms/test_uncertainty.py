@@ -138,6 +138,6 @@ def test_a_snapshot_of_another_tree_or_loss_is_refused() -> None:
     other = Schema("p", [SCHEMA.quasi[0], Quasi("pet", Hierarchy.flat("abcdefg"), weight=3.0)])
     snapshot = Castle(loss="uncertainty").start(SCHEMA, policy, seed=b"s").snapshot()
     Castle(loss="uncertainty").start(SCHEMA, policy, seed=b"s").restore(snapshot)
-    for recipe, schema in ((Castle(loss="uncertainty"), other), (Castle(loss="lm"), SCHEMA)):
+    for anonymizer, schema in ((Castle(loss="uncertainty"), other), (Castle(loss="lm"), SCHEMA)):
         with pytest.raises(CheckpointError, match="another schema, policy or other knobs"):
-            recipe.start(schema, policy, seed=b"s").restore(snapshot)
+            anonymizer.start(schema, policy, seed=b"s").restore(snapshot)

@@ -37,17 +37,17 @@ class Case(cases.Case):
         )
 
     def engine(self, name: str) -> Engine:
-        recipe = find(name)(
+        anonymizer = find(name)(
             kept=self.kept,  # type: ignore[call-arg]
             reuse=self.reuse,
             loss=self.loss,  # type: ignore[arg-type]
             **self.knobs,
         )
-        return recipe.start(self.schema(), self.policy(), seed=cases.SEED)
+        return anonymizer.start(self.schema(), self.policy(), seed=cases.SEED)
 
 
 @dataclass(frozen=True, order=True)
-class Told:
+class DecidedRow:
     """What became of a row, in words that both sides use; NaN would not equal itself."""
 
     row: int
@@ -62,7 +62,7 @@ class Told:
     window: int | None
 
 
-def told(decisions: Decisions) -> list[Told]:
+def as_tuples(decisions: Decisions) -> list[DecidedRow]:
     """What a kernel decided."""
     outcomes = ["group", "reuse", "suppressed"]
     rows = []
@@ -70,7 +70,7 @@ def told(decisions: Decisions) -> list[Told]:
         box, outcome = int(decisions.boxes[i]), outcomes[decisions.outcomes[i]]
         seconds = float(decisions.published_s[i])
         rows.append(
-            Told(
+            DecidedRow(
                 int(row),
                 outcome,
                 None if box < 0 else int(decisions.groups[box]),
@@ -93,11 +93,11 @@ def sides(lo: Sequence[Any], hi: Sequence[Any]) -> tuple[tuple[float, float] | N
     )
 
 
-def naively(decisions: Sequence[Decision]) -> list[Told]:
+def naively(decisions: Sequence[Decision]) -> list[DecidedRow]:
     """What a twin decided."""
     return in_groups(
         [
-            Told(
+            DecidedRow(
                 d.row,
                 d.outcome,
                 d.group,
@@ -114,9 +114,9 @@ def naively(decisions: Sequence[Decision]) -> list[Told]:
     )
 
 
-def in_groups(rows: Sequence[Told]) -> list[Told]:
+def in_groups(rows: Sequence[DecidedRow]) -> list[DecidedRow]:
     """In the order in which they were decided, but for the rows of a group: these are shuffled."""
-    parts = groupby(rows, lambda told: (told.outcome, told.group))
+    parts = groupby(rows, lambda row: (row.outcome, row.group))
     return [
         row
         for (outcome, _), part in parts
@@ -130,7 +130,7 @@ def compare(name: str, case: Case, batch: int, ticks: bool) -> None:
     instants: set[tuple[int, int]] = set()
 
     def agree(got: Decisions, want: Sequence[Decision]) -> None:
-        assert told(got) == naively(want)
+        assert as_tuples(got) == naively(want)
         instants.update(
             (int(number), d.instant) for number, d in zip(got.instants, want, strict=True)
         )
@@ -253,7 +253,7 @@ def test_worked_examples_on_engines(title: str, name: str) -> None:
     example = EXAMPLES[title]
     engine = find(name)(**example.knobs).start(example.schema(), example.policy(), seed=b"1")
     got = {}
-    for d in told(engine.push(example.codes())):
+    for d in as_tuples(engine.push(example.codes())):
         box = d.sides and [side or (None, None) for side in d.sides]
         lo, hi = zip(*box, strict=True) if box else (None, None)
         got[example.rows[d.row][0]] = example.published(d.outcome, lo, hi)

@@ -1,4 +1,4 @@
-"""What the twins of FADS, FAST, IDEA, K-VARP and IoT share: the flaws Shoal mends, and streams."""
+"""What the twins of FADS, FAST, IDEA, K-VARP and IoT share: the flaws Shoal fixes, and streams."""
 
 from __future__ import annotations
 

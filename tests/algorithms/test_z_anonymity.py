@@ -1,4 +1,4 @@
-"""The recipe of z-anonymity and its engines: the paper's story, windows, memory, and refusals."""
+"""z-anonymity's anonymizer and engines: the paper's story, windows, memory, and refusals."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def drawn(seed: int, n: int, n_subjects: int, *, gaps: float = 0.0) -> list[Row]
     return rows
 
 
-# -- the recipe ----------------------------------------------------------------------------------
+# -- the anonymizer ------------------------------------------------------------------------------
 
 
 def test_it_says_what_its_knobs_are() -> None:
-    recipe = ZAnonymizer(probability=0.9, k=3)
-    assert repr(recipe).startswith("ZAnonymizer(")
-    assert "count='residual', probability=0.9, k=3" in repr(recipe)
-    assert recipe == eval(repr(recipe))
+    anonymizer = ZAnonymizer(probability=0.9, k=3)
+    assert repr(anonymizer).startswith("ZAnonymizer(")
+    assert "count='residual', probability=0.9, k=3" in repr(anonymizer)
+    assert anonymizer == eval(repr(anonymizer))
 
 
 @pytest.mark.parametrize(
@@ -292,8 +292,8 @@ def test_a_longer_stream_with_gaps_is_judged(
 ) -> None:
     stream = stream_of(drawn(5, 250, 15, gaps=0.2), 4, window, *domains)
     for knobs in ({}, {"probability": 0.8, "estimates": 3}, {"count": "plain"}):
-        recipe = ZAnonymizer(**knobs)
-        judge_cells(recipe, stream, play(recipe, stream))
+        anonymizer = ZAnonymizer(**knobs)
+        judge_cells(anonymizer, stream, play(anonymizer, stream))
 
 
 # -- a z that follows the stream -------------------------------------------------------------------
@@ -391,11 +391,11 @@ def test_one_exposure_again_and_again_is_one(domain: AnyDomain) -> None:
 @pytest.mark.parametrize("cut", [0, 1, 77, 120, 200])
 def test_resumed_in_the_midst_it_decides_on(domains: tuple[AnyDomain, ...], cut: int) -> None:
     stream = stream_of(drawn(3, 200, 10, gaps=0.1), 3, Window(seconds=30), *domains)
-    recipe = ZAnonymizer(probability=0.7, estimates=3)
-    whole = play(recipe, stream)
-    first, codes = stream.start(recipe), stream.codes
+    anonymizer = ZAnonymizer(probability=0.7, estimates=3)
+    whole = play(anonymizer, stream)
+    first, codes = stream.start(anonymizer), stream.codes
     first.push(Codes(*(array[:cut] for array in codes)))
-    second: Any = stream.start(recipe, b"another")
+    second: Any = stream.start(anonymizer, b"another")
     second.restore(first.snapshot())
     rest = second.push(Codes(*(array[cut:] for array in codes)))
     assert rest.rows.tolist() == list(range(cut, 200))

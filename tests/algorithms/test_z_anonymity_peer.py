@@ -29,16 +29,16 @@ def rows_of(events: Sequence[Event]) -> list[Row]:
     return [(time, subject, [path_rungs(value, DEPTH)]) for time, subject, value in events]
 
 
-def told_by_the_twin(events: Sequence[Event], z: int, seconds: float) -> list[str | None]:
+def published_by_the_twin(events: Sequence[Event], z: int, seconds: float) -> list[str | None]:
     """What is published of each event by the rule of the peer."""
     rows = rows_of(events)
     decisions, _ = run(rows, z=z, window_seconds=seconds, count="plain")
-    told: list[str | None] = []
+    published: list[str | None] = []
     for (_, _, cells), decision in zip(rows, decisions, strict=True):
         (level,), (labels,) = decision.levels, cells
         assert labels is not None
-        told.append(None if level is None else labels[level])
-    return told
+        published.append(None if level is None else labels[level])
+    return published
 
 
 # -- where it is right ---------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def test_on_ordered_input_the_plain_count_is_the_peers(
     times = itertools.accumulate((step for step, _, _ in steps), initial=1)
     events = [(float(t), u, a) for t, (_, u, a) in zip(times, steps, strict=False)]
     with peer(seconds, z=z) as theirs:
-        assert theirs.push_all(events) == told_by_the_twin(events, z, seconds)
+        assert theirs.push_all(events) == published_by_the_twin(events, z, seconds)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -73,10 +73,10 @@ def test_on_a_longer_stream_with_the_peers_own_z(seed: int) -> None:
         events.append((float(now), f"u{draw.randrange(40)}", value))
     with peer(150) as theirs:
         assert theirs.inner.z == 10
-        told = theirs.push_all(events)
-    assert told == told_by_the_twin(events, 10, 150)
-    assert {None} < set(told)
-    assert {value.count("*") for value in told if value is not None} >= {0, 1}
+        published = theirs.push_all(events)
+    assert published == published_by_the_twin(events, 10, 150)
+    assert {None} < set(published)
+    assert {value.count("*") for value in published if value is not None} >= {0, 1}
 
 
 # -- what it tells -------------------------------------------------------------------------------
@@ -153,12 +153,12 @@ first, second = next(
     pair for pair in itertools.combinations([f"v{n}" for n in range(200)], 2)
     if written(*pair) != written(*pair[::-1])
 )
-told = []
+published = []
 for n_turned in (0, 3):
     with peer(1020, z=6, adaptive=True, probability=1.0, k=5) as theirs:
         theirs.push_all(alike(first, second, n_turned))
-        told.append(theirs.inner.z)
-print(json.dumps(told))
+        published.append(theirs.inner.z)
+print(json.dumps(published))
 """
 
 

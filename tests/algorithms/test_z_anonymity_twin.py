@@ -159,7 +159,7 @@ def test_a_parent_is_published_for_people_whose_own_places_cant_be() -> None:
     assert levels(later, z=3, window_rows=10, count="plain") == [None, None, 1, 1, 1]
 
 
-def test_whoever_is_published_counts_though_their_own_place_doesnt() -> None:
+def test_who_is_published_counts_though_their_own_place_doesnt() -> None:
     """When d comes again, its place has two, too many to count; with a and b it is one of three."""
     rows = [*SCATTERED[:2], *numbered(("c", "it*aosta"), ("d", "it*aosta"), ("d", "it*aosta"))]
     decisions, _ = run(rows, z=3, window_rows=10)
@@ -169,8 +169,8 @@ def test_whoever_is_published_counts_though_their_own_place_doesnt() -> None:
 @pytest.mark.parametrize("z", [1, 2])
 def test_no_parent_is_published_up_to_z_2(z: int) -> None:
     """Every value has a subject, and with a newcomer two."""
-    told = levels(SCATTERED, z=z, window_rows=10)
-    assert told == ([0, 0, 0] if z == 1 else [None, None, None])
+    published = levels(SCATTERED, z=z, window_rows=10)
+    assert published == ([0, 0, 0] if z == 1 else [None, None, None])
 
 
 def test_a_sibling_that_is_rare_again_counts_again() -> None:
@@ -205,7 +205,7 @@ def test_what_is_published_as_it_is_is_shown_of_its_own_subject_alone() -> None:
     assert twin.shown == {((0, 0, ("it*turin", "it")), "b")}
 
 
-def test_whoever_is_at_a_popular_and_at_a_rare_place_counts_for_the_rare_one() -> None:
+def test_who_is_at_a_popular_and_at_a_rare_place_counts_for_the_rare_one() -> None:
     rows = [*BETRAYAL, *numbered(("c", "it*asti"), ("b", "it*bra"))]
     decisions, _ = run(rows, z=3, window_rows=10)
     assert decisions[-1] == Decision((1,), (3,), 3)
@@ -221,8 +221,8 @@ def test_residuals_go_up_the_whole_tree() -> None:
         ("f", "all*y*p"), ("g", "all*z*p"), ("h", "all*y*q"), ("i", "all*w*p"), ("j", "all*v*p"),
     )  # fmt: skip
     decisions, _ = run(rows, z=3, window_rows=20)
-    told = [(d.levels[0], d.crowds[0]) for d in decisions]
-    assert told == [
+    published = [(d.levels[0], d.crowds[0]) for d in decisions]
+    assert published == [
         (None, 0),  # a
         (None, 0),  # a, b
         (2, 3),  # "all": a and b, each in a place that counts, and c

@@ -76,7 +76,7 @@ def test_sets_are_equal_at_the_level_that_is_published() -> None:
     assert estimate.share == 4 / 6
 
 
-def test_whoever_is_shown_counts_in_no_estimate_for_the_others() -> None:
+def test_who_is_shown_counts_in_no_estimate_for_the_others() -> None:
     """Under z = 3, c is published as of Turin, and stays there alone; d and e have no third."""
     turin = [event(0.0, "a", "it*turin"), event(0.0, "b", "it*turin"), event(5.0, "c", "it*turin")]
     others = [event(6.0, "d", "it*asti"), event(6.0, "e", "it*bra")]
@@ -116,8 +116,8 @@ def test_an_estimate_comes_with_each_part_of_a_window_after_the_first_window() -
     times = [100.0, 107.9, 108.0, 109.5, 110.0, 110.0, 109.0, 117.0, 117.9, 118.0]
     rows = [event(time, "a", "x") for time in times]
     _, estimates = run(rows, z=2, window_seconds=8.0)
-    told = [(estimate.row, estimate.time) for estimate in estimates]
-    assert told == [(2, 108.0), (4, 110.0), (7, 117.0), (9, 118.0)]
+    published = [(estimate.row, estimate.time) for estimate in estimates]
+    assert published == [(2, 108.0), (4, 110.0), (7, 117.0), (9, 118.0)]
 
 
 def test_estimates_in_rows_come_by_their_number() -> None:

@@ -102,7 +102,7 @@ CASES: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-def told(decisions: Decisions) -> list[tuple[Any, ...]]:
+def as_tuples(decisions: Decisions) -> list[tuple[Any, ...]]:
     """What a kernel decided, in words that can be compared."""
     rows = []
     for i, row in enumerate(decisions.rows):
@@ -141,15 +141,15 @@ def compare(case: Case, engine: Engine, naive: NaiveForcing, batch: int, ticks: 
     codes = case.codes()
     for begin in range(0, case.n_rows, batch):
         part = Codes(*(array[begin : begin + batch] for array in codes[:4]))
-        got = told(engine.push(part))
+        got = as_tuples(engine.push(part))
         want: list[Decision] = []
         for values, subject, sensitive, time in zip(*part[:4], strict=True):
             want += naive.push(list(values), int(subject), list(sensitive), float(time))
         if ticks and case.timed:
             now = float(part.times.max()) + 1.0
-            got += told(engine.advance(now))
+            got += as_tuples(engine.advance(now))
             want += naive.advance(now)
         agree(sorted(got), naively(want))
         assert engine.n_held == len(naive.held)
-    agree(told(engine.flush()), naively(naive.flush()))
+    agree(as_tuples(engine.flush()), naively(naive.flush()))
     assert engine.n_held == 0

@@ -1,9 +1,9 @@
 """CASTLE: continuously anonymizing streaming data via adaptive clustering.
 
-Arriving rows join the open cluster that they enlarge least, unless that would lose more than the
-groups published lately did; then they open a cluster of their own. When a row's time is up, its
-cluster is published, cut into smaller groups where it is large enough; a cluster that isn't large
-enough lets the row slip into a group published before, or is merged with its neighbours.
+An arriving row joins the open cluster that it enlarges least. If that would lose more than the
+groups published lately did, it opens a new cluster. When a row's time is up, its cluster is
+published, cut into smaller groups where it is large enough. If the cluster is too small, the row
+joins a group published before that covers it, or the cluster is merged with its neighbours.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ from shoal.engine.space import Deadlines, Space
 
 __all__ = ["Castle"]
 
-#: How many subjects make a remainder worth a look at the end, in multiples of what a group needs.
+#: At the end, fewer held subjects than this multiple of what a group needs are checked for being
+#: too few for a group of their own.
 REMAINDER = 16
 
 
@@ -67,11 +68,11 @@ class Castle(HoldingAnonymizer):
     Parameters
     ----------
     clusters
-        How many clusters may be open at once (the paper's eta).
+        The most clusters that are open at once (the paper's eta).
     recent
-        Over how many of the latest groups the threshold for new clusters averages (mu).
+        The number of latest groups that the threshold for new clusters averages over (mu).
     kept
-        How many of the latest good groups are kept for reuse (N_ks); 0 for no reuse.
+        The number of latest good groups that are kept for reuse (N_ks); 0 for no reuse.
     reuse
         ``"random"``: any group that covers the row, each equally likely. ``"best"``: the one that
         loses least, which tells an observer that the row lies outside of all better ones
@@ -79,19 +80,13 @@ class Castle(HoldingAnonymizer):
     loss
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
-    >>> import numpy as np
-    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
-    >>> from shoal.engine import Codes
-    >>> schema = Schema(subject="person", quasi=[Quasi("age", Range(0, 100))])
+    >>> import pyarrow as pa
+    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema, anonymize
+    >>> people = pa.table({"name": ["Ann", "Bob", "Cem", "Dan"], "age": [20, 70, 22, 71]})
+    >>> schema = Schema("name", [Quasi("age", Range(0, 100))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=2))
-    >>> engine = Castle().start(schema, policy, seed=b"1")
-    >>> ages, people = np.array([[20.0], [70.0], [22.0], [71.0]]), np.array([1, 2, 3, 4])
-    >>> nothing = np.empty((4, 0), np.int64)
-    >>> decided = engine.push(Codes(ages, people, nothing, np.full(4, np.nan)))
-    >>> for box, lo, hi in zip(decided.n_subjects, decided.lo, decided.hi):
-    ...     print(f"{box} people in {lo} to {hi}")
-    2 people in [20.] to [22.]
-    2 people in [70.] to [71.]
+    >>> anonymize(people, schema, policy, Castle(clusters=20))["age"].to_pylist()
+    ['[20, 22]', '[20, 22]', '[70, 71]', '[70, 71]']
 
     References
     ----------
@@ -138,8 +133,8 @@ MARKS = np.dtype(
 class OpenClusters(NamedTuple):
     """The open clusters, each in a slot. Boxes have attributes along the first axis.
 
-    The box of a free slot is empty and its loss is -infinity, so that nothing seems to enlarge it
-    less than infinitely, and the search for the least needs no look at who is free.
+    The box of a free slot is empty and its loss is -infinity, so that every row enlarges it
+    infinitely, and the search for the least enlargement needn't skip free slots.
 
     The rows of a cluster are a chain in order of arrival, by the ``following`` of held rows.
     """
@@ -151,7 +146,7 @@ class OpenClusters(NamedTuple):
 
 
 class CastleState(NamedTuple):
-    """All that a run of CASTLE remembers."""
+    """The whole state of a run of CASTLE."""
 
     held: Held
     open: OpenClusters
@@ -163,10 +158,10 @@ class CastleState(NamedTuple):
 
 
 class CastleRules(NamedTuple):
-    """What a run of CASTLE obeys: space, promise and knobs.
+    """What doesn't change in a run of CASTLE: space, policy and knobs.
 
-    ``hopeless`` says that diversity is asked, and that rows which aren't diverse all together can't
-    be so in part (which entropy, recursive diversity and what is measured don't let one conclude).
+    ``hopeless`` says that diversity is required, and that rows which aren't diverse all together
+    have no diverse part (not so with entropy, recursive diversity and measured criteria).
     """
 
     sides: Sides
@@ -182,26 +177,26 @@ class CastleEngine(HoldingEngine):
 
     state: CastleState
 
-    def __init__(self, recipe: Castle, space: Space, seed: bytes) -> None:
+    def __init__(self, anonymizer: Castle, space: Space, seed: bytes) -> None:
         d = space.n_quasi
-        best = recipe.reuse == "best"
+        best = anonymizer.reuse == "best"
         hopeless = bool(any_diversity(space.limits) and not breakable(space.limits))
         self._rules = CastleRules(
             space.sides, space.shown, space.limits, space.deadlines, best, hopeless
         )
-        slots = np.zeros(recipe.clusters, SLOT)
+        slots = np.zeros(anonymizer.clusters, SLOT)
         slots["birth"] = slots["first"] = slots["last"] = -1
         state = CastleState(
             held=held.empty(d, space.n_sensitive, window=space.window.rows),
             open=OpenClusters(
-                np.full((d, recipe.clusters), np.inf),
-                np.full((d, recipe.clusters), -np.inf),
-                np.full(recipe.clusters, -np.inf),
+                np.full((d, anonymizer.clusters), np.inf),
+                np.full((d, anonymizer.clusters), -np.inf),
+                np.full(anonymizer.clusters, -np.inf),
                 slots,
             ),
             counter=counter.empty(2 * held.SMALLEST),
-            kept=kept_groups.empty(recipe.kept, d, space.n_sensitive, space.limits),
-            recent=np.zeros(recipe.recent),
+            kept=kept_groups.empty(anonymizer.kept, d, space.n_sensitive, space.limits),
+            recent=np.zeros(anonymizer.recent),
             marks=np.zeros(1, MARKS),
             rng=rng.seeded(seed, "decide"),
         )
@@ -241,7 +236,7 @@ def _run(rules: CastleRules, state: CastleState, batch: InputBatch, out: Out) ->
 def _best_selection(
     rules: CastleRules, state: CastleState, lo: Floats, hi: Floats, joined: Floats
 ) -> int:
-    """The open cluster for a row, or -1 for a new one (thesis, bestSelection)."""
+    """Return the open cluster for a row, or -1 for a new one (thesis, bestSelection)."""
     clusters = state.open
     n = len(clusters.slots)
     if state.marks["n_open"][0] == 0:
@@ -302,11 +297,11 @@ def _free_slot(state: CastleState, slot: int) -> None:
 
 @kernel
 def _join_cluster(rules: CastleRules, state: CastleState, slot: int) -> None:
-    """The row that was just put joins a cluster."""
+    """Add the latest row to a cluster."""
     clusters, rows = state.open, state.held
     position = rows.marks["upcoming"][0] - 1
     at = wrap(position, len(rows.rows))
-    # A first row that has no value at all still makes a box, though an empty one, of a free slot.
+    # The first row sets the box of the slot, even if all of its values are missing.
     widens = clusters.slots["last"][slot] < 0
     if widens:
         clusters.slots["first"][slot] = position
@@ -335,7 +330,7 @@ def _set_box(rules: CastleRules, state: CastleState, slot: int, lo: Floats, hi: 
 
 @kernel
 def _leave_cluster(rules: CastleRules, state: CastleState, position: int) -> None:
-    """The oldest row of a cluster leaves it alone; the cluster's box shrinks to the others."""
+    """Remove the oldest row of a cluster, and shrink the cluster's box to the others."""
     clusters, rows = state.open, state.held
     at = wrap(position, len(rows.rows))
     slot = rows.rows["cluster"][at]
@@ -352,8 +347,8 @@ def _leave_cluster(rules: CastleRules, state: CastleState, position: int) -> Non
     first = wrap(member, len(rows.rows))
     lo, hi = rows.lo[first].copy(), rows.hi[first].copy()
     old_lo, old_hi = box_of(clusters.lo, slot), box_of(clusters.hi, slot)
-    # Where the row didn't reach an end of a range, somebody else does; and in a large cluster a
-    # few rows reach as far as the whole did. So there is rarely a need to look at all of them.
+    # Where the row didn't reach an end of a range, another row does; and in a large cluster a few
+    # rows reach as far as all do. So the loop below rarely visits all of them.
     for d in range(len(lo)):
         if rules.sides.attributes["first_leaf"][d] < 0:
             if rows.lo[at, d] > old_lo[d]:
@@ -370,7 +365,7 @@ def _leave_cluster(rules: CastleRules, state: CastleState, position: int) -> Non
 
 @kernel
 def _members(state: CastleState, slots: Ints) -> Ints:
-    """The positions of the rows of some clusters, in order of arrival."""
+    """Return the positions of the rows of some clusters, in order of arrival."""
     n = 0
     for slot in slots:
         member = state.open.slots["first"][slot]
@@ -450,7 +445,7 @@ def _reuse(rules: CastleRules, state: CastleState, position: int, out: Out) -> b
 
 @kernel
 def _merge(rules: CastleRules, state: CastleState, slot: int) -> Ints:
-    """The clusters that together may be a group: one, and its nearest ones. Empty if none may."""
+    """Return a cluster and the nearest others that may be a group with it, or none if none may."""
     clusters = state.open
     n = len(clusters.slots)
     chosen = np.empty(state.marks["n_open"][0], np.int64)
@@ -488,7 +483,7 @@ def _merge(rules: CastleRules, state: CastleState, slot: int) -> Ints:
         n_chosen += 1
         join(rules.sides, lo, hi, box_of(clusters.lo, nearest), box_of(clusters.hi, nearest))
         loss = box_loss(rules.sides, lo, hi)
-        # A subject may lie in several clusters: the sum is only a reason to look closely.
+        # A subject may lie in several clusters, so the sum is only an upper bound.
         at_most += clusters.slots["n_subjects"][nearest]
         if at_most >= rules.limits.k and may_be_group(
             rules.limits, state.held, _members(state, chosen[:n_chosen])
@@ -499,9 +494,9 @@ def _merge(rules: CastleRules, state: CastleState, slot: int) -> Ints:
 
 @kernel
 def _take_out(rules: CastleRules, state: CastleState, slots: Ints, at_end: bool) -> Ints:
-    """Close clusters and give their rows.
+    """Close clusters and return their rows.
 
-    At the end of a stream a remainder that can't be a group by itself comes along.
+    At the end of a stream, the rest of the rows is added if it can't be a group alone.
     """
     positions = _members(state, slots)
     _close_clusters(state, slots, positions)
@@ -559,7 +554,7 @@ def _output(rules: CastleRules, state: CastleState, positions: Ints, out: Out) -
             end += 1
         members = order[begin:end]
         lo, hi = hull(rules.sides, rows.lo, rows.hi, members)
-        # Who may join the group later must depend on what can be seen.
+        # Which rows may join the group later must depend on the published box only.
         join(rules.shown, lo, hi, lo, hi)
         loss = box_loss(rules.sides, lo, hi)
         subjects, sensitive = picked(rows.subjects, members), picked_rows(rows.sensitive, members)
@@ -586,7 +581,7 @@ def _output(rules: CastleRules, state: CastleState, positions: Ints, out: Out) -
 
 @kernel
 def _move_threshold(state: CastleState, loss: float) -> None:
-    """The threshold is the mean loss of the latest groups, summed from the oldest on."""
+    """Set the threshold to the mean loss of the latest groups, summed from the oldest on."""
     recent, n = state.recent, state.marks["losses"][0]
     recent[n % len(recent)] = loss
     n += 1

@@ -1,7 +1,7 @@
 """dynamicGroup: condensation, the baseline that CASTLE is compared with.
 
-Groups are built from the first rows of a table. Every further one joins the group with the nearest
-centroid, and a group that has people enough for two is cut where its rows are spread most.
+Groups are built from the first rows of a table. Every further row joins the group with the nearest
+centroid, and a group that has enough subjects for two is cut where its rows are spread most.
 """
 
 from __future__ import annotations
@@ -25,30 +25,24 @@ __all__ = ["DynamicGroup"]
 class DynamicGroup(WholeTable):
     """Condensation for k-anonymity and l-diversity, for whole tables.
 
-    Of l is taken care by merging groups that break the promise with near ones.
+    Groups that miss l are merged with near ones.
 
     Parameters
     ----------
     history
-        How many of the first rows groups are built from. Building compares each row with all that
-        are left, for every group: the time grows with the square of these rows.
+        The number of first rows that groups are built from. Building compares each group with all
+        rows that are left: the time grows with the square of these rows.
     loss
-        How loss is measured, ``"glm"`` or ``"lm"``; see `Space`. Which rows come
-        together doesn't depend on it, but for groups that have to be merged.
+        How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`. It matters only
+        where groups have to be merged.
 
-    >>> import numpy as np
-    >>> from shoal import KAnonymity, Policy, Quasi, Range, Schema
-    >>> from shoal.engine import Codes
-    >>> schema = Schema("person", [Quasi("age", Range(0, 100))])
-    >>> engine = DynamicGroup().start(schema, Policy(KAnonymity(2), window="all"), seed=b"1")
-    >>> ages, people = np.array([[20.0], [70.0], [22.0], [71.0]]), np.array([1, 2, 3, 4])
-    >>> values = np.empty((4, 0), np.int64)
-    >>> _ = engine.push(Codes(ages, people, values, np.full(4, np.nan)))
-    >>> decided = engine.flush()
-    >>> for n, lo, hi in zip(decided.n_subjects, decided.lo, decided.hi):
-    ...     print(f"{n} people in {lo} to {hi}")
-    2 people in [20.] to [22.]
-    2 people in [70.] to [71.]
+    >>> import pyarrow as pa
+    >>> from shoal import KAnonymity, Policy, Quasi, Range, Schema, anonymize
+    >>> people = pa.table({"name": ["Ann", "Bob", "Cem", "Dan"], "age": [20, 70, 22, 71]})
+    >>> schema = Schema("name", [Quasi("age", Range(0, 100))])
+    >>> policy = Policy(KAnonymity(2), window="all")
+    >>> sorted(anonymize(people, schema, policy, DynamicGroup())["age"].to_pylist())
+    ['[20, 22]', '[20, 22]', '[70, 71]', '[70, 71]']
 
     References
     ----------
@@ -66,5 +60,5 @@ class DynamicGroup(WholeTable):
         self._at_least(1, "history")
 
     def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
-        """Rows around centroids."""
+        """Put rows around centroids."""
         return condensed_parts(space.sides, limits, rows, self.history, random)

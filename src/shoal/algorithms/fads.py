@@ -1,7 +1,7 @@
 """FADS: fast anonymization of data streams, a group around each row whose time is up.
 
-Rows wait in a window. When the time of one is up, it joins a group published before that covers it;
-if there is none, it leaves in a new group with its nearest neighbours.
+Rows are held. When the time of one is up, it joins a group published before that covers it; if
+there is none, it is published in a new group with its nearest neighbours.
 """
 
 from __future__ import annotations
@@ -37,28 +37,23 @@ class Fads(HoldingAnonymizer):
     Parameters
     ----------
     kept
-        How many of the latest groups are kept for reuse; 0 for no reuse.
+        The number of latest groups that are kept for reuse; 0 for no reuse.
     age
-        For how many further rows a group is kept (the paper's T_kc).
+        The number of further rows for which a group is kept (the paper's T_kc).
     reuse
-        ``"random"``: where kept groups cover the row, any of them, each equally likely, without a
-        look at losses. ``"best"``: as the paper has it, the one that loses least, if it loses less
-        than a new group would; both comparisons tell an observer where the row isn't.
+        ``"random"``: any kept group that covers the row, each equally likely, whatever it loses.
+        ``"best"``: as in the paper, the one that loses least, if it loses less than a new group
+        would; both comparisons tell an observer where the row isn't.
     loss
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
-    >>> import numpy as np
-    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
-    >>> from shoal.engine import Codes
-    >>> schema = Schema(subject="person", quasi=[Quasi("age", Range(0, 100))])
+    >>> import pyarrow as pa
+    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema, anonymize
+    >>> people = pa.table({"name": ["Ann", "Bob", "Cem", "Dan"], "age": [20, 70, 22, 71]})
+    >>> schema = Schema("name", [Quasi("age", Range(0, 100))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=3))
-    >>> engine = Fads().start(schema, policy, seed=b"1")
-    >>> ages, people = np.array([[20.0], [70.0], [22.0], [71.0]]), np.array([1, 2, 3, 4])
-    >>> nothing = np.empty((4, 0), np.int64)
-    >>> decided = engine.push(Codes(ages, people, nothing, np.full(4, np.nan)))
-    >>> for box, lo, hi in zip(decided.n_subjects, decided.lo, decided.hi):
-    ...     print(f"{box} people in {lo} to {hi}")
-    2 people in [20.] to [22.]
+    >>> anonymize(people, schema, policy, Fads(kept=0))["age"].to_pylist()
+    ['[20, 22]', '[20, 22]', '[70, 71]', '[70, 71]']
 
     References
     ----------
@@ -97,7 +92,7 @@ class FadsEngine(OnDeadlineEngine):
         self._begin_index()
 
     def restore(self, snapshot: Mapping[str, Any1]) -> None:
-        """Go back to a snapshot; the index was of other rows."""
+        """Restore a snapshot, and start a new index: the old one was of other rows."""
         super().restore(snapshot)
         self._begin_index()
 

@@ -1,10 +1,10 @@
-"""FAST: FADS by several workers at once, with an eye on the time that is left.
+"""FAST: FADS by several workers at once.
 
-Rows are dealt to workers in blocks. In a round every worker by itself sees to those of its rows
-whose time would be up before the next round: each joins a group published before, or leaves in a
-new group with its nearest neighbours among the worker's rows. Workers know the groups that were
-kept when the round began, and their own; what they decided is put together in their order. So the
-result depends on how many workers there are, but never on which of them was faster.
+Rows are dealt to workers in blocks. In a round every worker decides those of its rows whose time
+would be up before the next round: each joins a group published before, or is published in a new
+group with its nearest neighbours among the worker's rows. A worker knows the groups that were kept
+when the round began, and its own; the decisions are merged in the order of the workers. So the
+result depends on the number of workers, but never on which of them was faster.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ __all__ = ["Fast"]
 
 #: Rows that a worker takes at a time where the delay isn't in rows.
 BLOCK = 250
-#: In how many rounds a delay in rows is cut.
+#: The number of rounds in a delay in rows.
 ROUNDS = 2
-#: How much the latest round counts for the estimated time of the next one.
+#: The weight of the latest round in the estimated time of the next one.
 LATEST = 0.25
 #: With fewer rows held than this, starting threads costs more than it gains.
 WORTH_A_THREAD = 256
@@ -58,39 +58,34 @@ WORTH_A_THREAD = 256
 class Fast(Anonymizer):
     """FAST, with distinct l-diversity, safe reuse, and the same result for any timing of threads.
 
-    What would have to be measured against one window is refused: workers judge apart from each
-    other, and a group that all of them let rows join in one round would be judged by none.
+    Criteria that are measured against a window are refused: workers decide independently, and none
+    would check a group that several of them let rows join in one round.
 
     Parameters
     ----------
     workers
-        How many work at once (MaxNumThread). Each looks for neighbours among its own rows only, so
+        The number of threads (MaxNumThread). Each searches neighbours among its own rows only, so
         more of them are faster and lose more.
     block
-        How many rows a worker is given at a time (delta). A round comes after a block for each.
-        None: half of the delay in rows, shared by the workers.
+        The number of rows that a worker is given at a time (delta). A round comes after a block for
+        each. None: half of the delay in rows, shared by the workers.
     kept
-        How many of the latest groups are kept for reuse; 0 for no reuse.
+        The number of latest groups that are kept for reuse; 0 for no reuse.
     age
-        For how many further rows a group is kept (T_kc); if the best is reused, after its last use.
+        The number of further rows for which a group is kept (T_kc); with ``reuse="best"``, after
+        its last use.
     reuse
-        ``"random"`` or ``"best"``; see `shoal.algorithms.fads.Fads`.
+        ``"random"`` or ``"best"``; see `shoal.algorithms.Fads`.
     loss
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
-    >>> import numpy as np
-    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
-    >>> from shoal.engine import Codes
-    >>> schema = Schema(subject="person", quasi=[Quasi("age", Range(0, 100))])
+    >>> import pyarrow as pa
+    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema, anonymize
+    >>> people = pa.table({"name": ["Ann", "Bob", "Cem", "Dan"], "age": [20, 22, 70, 71]})
+    >>> schema = Schema("name", [Quasi("age", Range(0, 100))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=3))
-    >>> engine = Fast(workers=2, block=2).start(schema, policy, seed=b"1")
-    >>> ages, people = np.array([[20.0], [22.0], [70.0], [71.0]]), np.array([1, 2, 3, 4])
-    >>> nothing = np.empty((4, 0), np.int64)
-    >>> decided = engine.push(Codes(ages, people, nothing, np.full(4, np.nan)))
-    >>> for box, lo, hi in zip(decided.n_subjects, decided.lo, decided.hi):
-    ...     print(f"{box} people in {lo} to {hi}")
-    2 people in [20.] to [22.]
-    2 people in [70.] to [71.]
+    >>> anonymize(people, schema, policy, Fast(workers=2, block=2))["age"].to_pylist()
+    ['[20, 22]', '[20, 22]', '[70, 71]', '[70, 71]']
 
     References
     ----------
@@ -126,7 +121,7 @@ CLOCK = np.dtype([("dealt", "i8"), ("last_round", "f8"), ("estimate", "f8")])
 
 
 class FastState(NamedTuple):
-    """All that a run of FAST remembers. Columns and draws have workers along the first axis."""
+    """The whole state of a run of FAST. Columns and draws have workers along the first axis."""
 
     held: Held
     columns: HeldColumns
@@ -138,9 +133,8 @@ class FastState(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What a round is about: how rows are dealt and up to which they have been; the row count and
-    the time at which it is held; the position with which the next one comes, until when that will
-    be, and whether this is the last one.
+    """A round: how rows are dealt and the position up to which they are; the row count and the time
+    of the round; the position and the estimated time of the next one, and whether this is the last.
     """
 
     workers: int
@@ -154,9 +148,8 @@ class Round(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """One worker in a round: its number, its rows, its copy of the kept groups, its random numbers;
-    then what it decided, the place of the kept group that each box is of, and the rows it found no
-    group for.
+    """One worker in a round: its number, its rows, its copy of the kept groups, its random state;
+    then its decisions, the place of the kept group of each box, and the rows it found no group for.
     """
 
     number: int
@@ -174,18 +167,18 @@ class FastEngine(HoldingEngine):
 
     state: FastState
 
-    def __init__(self, recipe: Fast, space: Space, seed: bytes) -> None:
-        n, rows = recipe.workers, space.deadlines.rows
-        self._block = recipe.block or (max(1, rows // (ROUNDS * n)) if rows else BLOCK)
+    def __init__(self, anonymizer: Fast, space: Space, seed: bytes) -> None:
+        n, rows = anonymizer.workers, space.deadlines.rows
+        self._block = anonymizer.block or (max(1, rows // (ROUNDS * n)) if rows else BLOCK)
         self._rules = OnDeadlineRules(
             space.sides,
             space.shown,
             space.limits,
             space.deadlines,
-            recipe.reuse == "best",
+            anonymizer.reuse == "best",
             np.inf,
-            recipe.age,
-            recipe.reuse == "best",
+            anonymizer.age,
+            anonymizer.reuse == "best",
         )
         self._threads: ThreadPoolExecutor | None = None
         clock = np.zeros(1, CLOCK)
@@ -193,7 +186,7 @@ class FastEngine(HoldingEngine):
         state = FastState(
             held=held.empty(space.n_quasi, space.n_sensitive),
             columns=_stacked([held_columns.empty(space.n_quasi, self._room(held.SMALLEST, n))] * n),
-            kept=kept_groups.empty(recipe.kept, space.n_quasi, space.n_sensitive, space.limits),
+            kept=kept_groups.empty(anonymizer.kept, space.n_quasi, space.n_sensitive, space.limits),
             marks=np.zeros(1, MARKS),
             clock=clock,
             rng=rng.seeded(seed, "decide"),
@@ -207,11 +200,11 @@ class FastEngine(HoldingEngine):
         self.state = self.state._replace(held=larger, columns=_stacked(roomier))
 
     def _room(self, ring: int, workers: int) -> int:
-        """Twice the most rows in a ring that can be of one worker: they are dealt in blocks."""
+        """Return twice the most rows of a ring that one worker can have, as blocks are dealt."""
         return 2 * min(ring, ring // workers + self._block + 1)
 
     def _columns(self) -> list[HeldColumns]:
-        """The columns of each worker."""
+        """Return the columns of each worker."""
         return [HeldColumns(*arrays) for arrays in zip(*self.state.columns, strict=True)]
 
     def _run(self, batch: InputBatch, out: Out) -> None:
@@ -228,11 +221,13 @@ class FastEngine(HoldingEngine):
         ]
         self._each([partial(_work, self._rules, self.state.held, ask, each) for each in workers])
         for each in workers:
-            _put_together(self._rules, self.state, each, out)
+            _merge(self._rules, self.state, each, out)
         left = np.sort(np.concatenate([each.left[: each.n_left[0]] for each in workers]))
         if len(left):
             everything = held_columns.empty(self.space.n_quasi, self.n_held)
-            _see_to(self._rules, self.state, everything, counter.empty(self.n_held), ask, left, out)
+            _decide_left(
+                self._rules, self.state, everything, counter.empty(self.n_held), ask, left, out
+            )
         self.state.marks["instants"] += 1
 
     def _worker(self, number: int, own: HeldColumns, draws: Ints) -> Worker:
@@ -245,7 +240,7 @@ class FastEngine(HoldingEngine):
         )  # fmt: skip
 
     def _each(self, tasks: Sequence[Callable[[], None]]) -> None:
-        """Do all tasks: at once if it is worth it, and in any order."""
+        """Run all tasks, in threads if there are enough rows, in any order."""
         if len(tasks) == 1 or self.n_held < WORTH_A_THREAD:
             for task in tasks:
                 task()
@@ -267,7 +262,7 @@ def _stacked(each: list[HeldColumns]) -> HeldColumns:
 
 @kernel
 def _of(state: FastState, worker: int) -> HeldColumns:
-    """The columns of a worker."""
+    """Return the columns of a worker."""
     rows = state.columns
     return HeldColumns(rows.lo[worker], rows.hi[worker], rows.slots[worker], rows.marks[worker])
 
@@ -276,7 +271,7 @@ def _of(state: FastState, worker: int) -> HeldColumns:
 def _until_round(
     rules: OnDeadlineRules, state: FastState, block: int, batch: InputBatch, out: Out
 ) -> int:
-    """Take in rows until a round is due; `DONE` if none is."""
+    """Take in rows until a round is due; return `DONE` if none is."""
     workers, marks = len(state.draws), state.held.marks
     while True:
         due = next_turn(state.held, rules.deadlines, batch, out)
@@ -294,15 +289,15 @@ def _until_round(
 
 @kernel
 def _ends_cycle(position: int, cycle: int) -> int:
-    """The position, this one or a later one, with which every worker has got a block."""
+    """Return the first position, from this one on, at which every worker has got a block."""
     return position + cycle - 1 - position % cycle
 
 
 @kernel
 def _take_many(rules: OnDeadlineRules, state: FastState, block: int, batch: InputBatch) -> None:
-    """Take in the rows with which nothing can become due by its position, nor a block be full.
+    """Take in all rows before the next one at which a row may be due or a block be full.
 
-    They needn't be asked about one by one, and what is left to do between rounds is done alone.
+    For these rows no check between rows is needed.
     """
     marks, cursor, times = state.held.marks, batch.cursor, batch.codes.times
     workers, upcoming = len(state.draws), marks["upcoming"][0]
@@ -325,10 +320,10 @@ def _take_many(rules: OnDeadlineRules, state: FastState, block: int, batch: Inpu
 
 @kernel
 def _ask(rules: OnDeadlineRules, state: FastState, block: int, at_end: bool, out: Out) -> Round:
-    """What the round is about that is due now; the time between rounds is estimated anew."""
+    """Return the round that is due now, and update the estimated time between rounds."""
     clock, workers = state.clock, len(state.draws)
     if rules.deadlines.seconds > 0.0:
-        # A tick may have gone by while a row was on its way, and its time with it.
+        # The clock may be past the deadline already; the round still counts as on time.
         deadline = due_at(state.held, rules.deadlines.seconds)
         out.progress["published_s"][0] = min(out.progress["published_s"][0], deadline)
     now = out.progress["published_s"][0]
@@ -351,7 +346,7 @@ def _ask(rules: OnDeadlineRules, state: FastState, block: int, at_end: bool, out
 
 @kernel
 def _in_danger(rules: OnDeadlineRules, rows: Held, position: int, ask: Round) -> bool:
-    """Whether the time of a row is up before the next round."""
+    """Return whether the time of a row is up before the next round."""
     delay = rules.deadlines
     if ask.at_end or (delay.rows > 0 and position + delay.rows < ask.following):
         return True
@@ -361,7 +356,7 @@ def _in_danger(rules: OnDeadlineRules, rows: Held, position: int, ask: Round) ->
 
 @kernel
 def _is_due(rules: OnDeadlineRules, rows: Held, position: int, ask: Round) -> bool:
-    """Whether the time of a row is up."""
+    """Return whether the time of a row is up."""
     delay = rules.deadlines
     if ask.at_end or (delay.rows > 0 and position + delay.rows < rows.marks["upcoming"][0]):
         return True
@@ -374,9 +369,9 @@ def _is_due(rules: OnDeadlineRules, rows: Held, position: int, ask: Round) -> bo
 
 @kernel
 def _work(rules: OnDeadlineRules, rows: Held, ask: Round, worker: Worker) -> None:
-    """See to those rows of a worker that are in danger, oldest first.
+    """Decide those rows of a worker that would be late in the next round, oldest first.
 
-    Of what others can see, this changes only where the ring says that the worker's rows lie.
+    The only shared state that this changes are the slots of the worker's own rows in the ring.
     """
     own, out = worker.columns, worker.out
     position = ask.dealt
@@ -399,11 +394,11 @@ def _work(rules: OnDeadlineRules, rows: Held, ask: Round, worker: Worker) -> Non
     for position in urgent[:n]:
         slot = rows.rows["following"][wrap(position, len(rows.rows))]
         if own.slots["position"][slot] == position:
-            _see_to_own(rules, rows, ask, worker, position)
+            _decide_own(rules, rows, ask, worker, position)
 
 
 @kernel
-def _see_to_own(
+def _decide_own(
     rules: OnDeadlineRules, rows: Held, ask: Round, worker: Worker, position: int
 ) -> None:
     """Decide a row of a worker among its own rows, if there are enough."""
@@ -426,7 +421,7 @@ def _see_to_own(
         worker.left[worker.n_left[0]] = position
         worker.n_left[0] += 1
         return
-    # Until the groups of all workers are put together, it is known by its box.
+    # Its number until the groups of all workers are merged: made of that of its box.
     box = worker.out.progress["n_boxes"][0]
     shown = Box(shown.loss, -1 - box, shown.n_rows, shown.n_subjects, shown.gaps, -1)
     write_box(worker.out, box_lo, box_hi, shown)
@@ -457,8 +452,8 @@ def _join(
 
 
 @kernel
-def _put_together(rules: OnDeadlineRules, state: FastState, worker: Worker, out: Out) -> None:
-    """Take over what a worker decided: groups get their numbers and are kept."""
+def _merge(rules: OnDeadlineRules, state: FastState, worker: Worker, out: Out) -> None:
+    """Take over the decisions of a worker: number its groups, and keep them."""
     boxes, first = worker.out.boxes, out.progress["n_boxes"][0]
     published = out.progress["published"][0]
     number = np.empty(worker.out.progress["n_boxes"][0], np.int64)
@@ -472,7 +467,7 @@ def _put_together(rules: OnDeadlineRules, state: FastState, worker: Worker, out:
         elif number[box] < 0:
             number[box] = number[-1 - number[box]]
         elif rules.renews and state.kept.groups["number"][worker.places[box]] == number[box]:
-            # Its place hasn't been given to a new group in the meantime.
+            # No new group has taken its place in the meantime.
             state.kept.groups["since"][worker.places[box]] = published
         shown = Box(made["loss"], number[box], made["n_rows"], made["n_subjects"], made["gaps"], -1)
         write_box(out, lo, hi, shown)
@@ -485,7 +480,7 @@ def _put_together(rules: OnDeadlineRules, state: FastState, worker: Worker, out:
 
 
 @kernel
-def _see_to(
+def _decide_left(
     rules: OnDeadlineRules,
     state: FastState,
     everything: HeldColumns,
@@ -517,7 +512,7 @@ def _see_to(
             or (rules.best and len(covering(rules, whole, position, out)) > 0)
         ):
             settle(rules, whole, position, members, out)
-    # The ring knows again where each row lies with its worker.
+    # Write the slots of all rows with their workers to the ring again.
     for worker in range(len(state.draws)):
         own = _of(state, worker)
         own.marks["n"][0] = 0

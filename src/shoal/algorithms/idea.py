@@ -1,9 +1,9 @@
 """IDEA: streams with gaps, a group around each row whose time is up, among rows with the same gaps.
 
-Rows wait in a window, in partitions by which of their values are missing. When the time of one is
-up, it joins a group published before that covers it; if there is none, it leaves in a new group
-with its nearest neighbours of the same partition, or, if that has too few, of the partitions most
-like it.
+Held rows are partitioned by which of their values are missing. When the time of a row is up, it
+joins a group published before that covers it; if there is none, it is published in a new group
+with its nearest neighbours of the same partition or, if that has too few, of the most similar
+partitions.
 """
 
 from __future__ import annotations
@@ -25,37 +25,30 @@ __all__ = ["Idea"]
 class Idea(ByPartition):
     """IDEA, with l-diversity, closeness, likeness and safe reuse.
 
-    Its way with gaps is that of ``missing = "maybe"``: a missing value stays missing and widens no
-    box. With ``"extended"`` every value is there, and all rows are in one partition.
+    It is made for ``missing = "maybe"``: a missing value stays missing and widens no box. With
+    ``"extended"`` no value is missing, and all rows are in one partition.
 
     Parameters
     ----------
     kept
-        How many of the latest good groups are kept for reuse (beta); 0 for no reuse.
+        The number of latest good groups that are kept for reuse (beta); 0 for no reuse.
     threshold
         A group is kept if it loses less than this (tau).
     age
-        For how many further rows a group is kept; None, as in the paper, for as long as there is
-        room. One that covers everybody would then never give way to better ones.
+        The number of further rows for which a group is kept; None, as in the paper, for as long as
+        there is room. One that covers every row would then never be replaced by better ones.
     reuse
-        ``"random"``: where kept groups cover the row, any of them, each equally likely, without a
-        look at losses. ``"best"``: as the paper has it, the one that loses least, if it loses less
-        than a new group would; both comparisons tell an observer where the row isn't.
+        ``"random"`` or ``"best"``; see `shoal.algorithms.Fads`.
     loss
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
-    >>> import numpy as np
-    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
-    >>> from shoal.engine import Codes
-    >>> quasi = [Quasi("age", Range(0, 100)), Quasi("weight", Range(0, 200))]
+    >>> import pyarrow as pa
+    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema, anonymize
+    >>> people = pa.table({"age": [20, 20, 60, 70], "weight": [None, 80, None, 80]})
+    >>> schema = Schema(None, [Quasi("age", Range(0, 100)), Quasi("weight", Range(0, 200))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=3), missing="maybe")
-    >>> engine = Idea().start(Schema(subject="person", quasi=quasi), policy, seed=b"1")
-    >>> gap = np.nan
-    >>> values = np.array([[20.0, gap], [20.0, 80.0], [60.0, gap], [70.0, 80.0]])
-    >>> people, nothing = np.array([1, 2, 3, 4]), np.empty((4, 0), np.int64)
-    >>> decided = engine.push(Codes(values, people, nothing, np.full(4, np.nan)))
-    >>> sorted(decided.rows.tolist()), decided.lo.tolist(), decided.hi.tolist()
-    ([0, 2], [[20.0, inf]], [[60.0, -inf]])
+    >>> anonymize(people, schema, policy, Idea())["age"].to_pylist()
+    ['[20, 60]', '[20, 60]', '[20, 70]', '[20, 70]']
 
     References
     ----------

@@ -1,8 +1,8 @@
-"""IoT anonymization: streams with gaps, whole partitions put together. A reconstruction.
+"""IoT anonymization: streams with gaps, whole partitions merged. A reconstruction.
 
-As IDEA, rows wait in partitions by which of their values are missing. A partition that is too small
-by itself is put together with others, most similar and largest first, and all their rows leave as
-one group.
+As in IDEA, held rows are partitioned by which of their values are missing. A partition that is too
+small is merged with others, most similar and largest first, and all their rows are published as one
+group.
 """
 
 from __future__ import annotations
@@ -24,26 +24,21 @@ __all__ = ["Iot"]
 class Iot(ByPartition):
     """IoT anonymization by partitions, reconstructed from a few sentences in the paper on IDEA.
 
-    It is here as the rival that IDEA is measured against. What had to be assumed is listed in
+    It is the baseline that IDEA is compared with. What had to be assumed is listed in
     docs/deviations.md.
 
     Parameters
     ----------
     kept, threshold, age, reuse, loss
-        As in `shoal.algorithms.idea.Idea`.
+        As in `shoal.algorithms.Idea`.
 
-    >>> import numpy as np
-    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
-    >>> from shoal.engine import Codes
-    >>> quasi = [Quasi("age", Range(0, 100)), Quasi("weight", Range(0, 200))]
+    >>> import pyarrow as pa
+    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema, anonymize
+    >>> people = pa.table({"age": [20, 20, 60, 70], "weight": [None, 80, 90, 80]})
+    >>> schema = Schema(None, [Quasi("age", Range(0, 100)), Quasi("weight", Range(0, 200))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=3), missing="maybe")
-    >>> engine = Iot().start(Schema(subject="person", quasi=quasi), policy, seed=b"1")
-    >>> gap = np.nan
-    >>> values = np.array([[20.0, gap], [20.0, 80.0], [60.0, 90.0], [70.0, 80.0]])
-    >>> people, nothing = np.array([1, 2, 3, 4]), np.empty((4, 0), np.int64)
-    >>> decided = engine.push(Codes(values, people, nothing, np.full(4, np.nan)))
-    >>> sorted(decided.rows.tolist()), decided.lo.tolist(), decided.hi.tolist()
-    ([0, 1, 2, 3], [[20.0, 80.0]], [[70.0, 90.0]])
+    >>> anonymize(people, schema, policy, Iot())["age"].to_pylist()
+    ['[20, 70]', '[20, 70]', '[20, 70]', '[20, 70]']
 
     References
     ----------

@@ -1,8 +1,8 @@
-"""K-VARP: streams with gaps, whole partitions put together by their likeness. A reconstruction.
+"""K-VARP: streams with gaps, whole partitions merged by their likeness. A reconstruction.
 
-As IDEA, rows wait in partitions by which of their values are missing. A partition that is too small
-by itself is put together with others, most similar first and then those with the most rows near the
-row whose time is up, and all their rows leave as one group.
+As in IDEA, held rows are partitioned by which of their values are missing. A partition that is too
+small is merged with others, most similar first and then those with the most rows near the row whose
+time is up, and all their rows are published as one group.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["KVarp"]
 class KVarp(ByPartition):
     """K-VARP, reconstructed from a few sentences in the paper on IDEA.
 
-    It is here as the rival that IDEA is measured against. What had to be assumed is listed in
+    It is the baseline that IDEA is compared with. What had to be assumed is listed in
     docs/deviations.md.
 
     Parameters
@@ -32,20 +32,15 @@ class KVarp(ByPartition):
     radius
         A row of another partition is like the one whose time is up if it is nearer than this (R).
     kept, threshold, age, reuse, loss
-        As in `shoal.algorithms.idea.Idea`.
+        As in `shoal.algorithms.Idea`.
 
-    >>> import numpy as np
-    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
-    >>> from shoal.engine import Codes
-    >>> quasi = [Quasi("age", Range(0, 100)), Quasi("weight", Range(0, 200))]
+    >>> import pyarrow as pa
+    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema, anonymize
+    >>> people = pa.table({"age": [20, 20, 60, 70], "weight": [None, 80, 90, 80]})
+    >>> schema = Schema(None, [Quasi("age", Range(0, 100)), Quasi("weight", Range(0, 200))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=3), missing="maybe")
-    >>> engine = KVarp().start(Schema(subject="person", quasi=quasi), policy, seed=b"1")
-    >>> gap = np.nan
-    >>> values = np.array([[20.0, gap], [20.0, 80.0], [60.0, 90.0], [70.0, 80.0]])
-    >>> people, nothing = np.array([1, 2, 3, 4]), np.empty((4, 0), np.int64)
-    >>> decided = engine.push(Codes(values, people, nothing, np.full(4, np.nan)))
-    >>> sorted(decided.rows.tolist()), decided.lo.tolist(), decided.hi.tolist()
-    ([0, 1, 2, 3], [[20.0, 80.0]], [[70.0, 90.0]])
+    >>> anonymize(people, schema, policy, KVarp())["age"].to_pylist()
+    ['[20, 70]', '[20, 70]', '[20, 70]', '[20, 70]']
 
     References
     ----------
@@ -72,9 +67,9 @@ class KVarp(ByPartition):
 class KVarpEngine(PartitionEngine):
     """One run of `KVarp`."""
 
-    def __init__(self, recipe: KVarp, space: Space, seed: bytes) -> None:
-        super().__init__(recipe, space, seed)
-        self._radius = float(recipe.radius)
+    def __init__(self, anonymizer: KVarp, space: Space, seed: bytes) -> None:
+        super().__init__(anonymizer, space, seed)
+        self._radius = float(anonymizer.radius)
 
     def _run(self, batch: InputBatch, out: Out) -> None:
         _run(self._rules_now, self.state, self._radius, batch, out)

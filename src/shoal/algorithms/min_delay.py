@@ -1,8 +1,8 @@
-"""Zhou et al.'s minimum delay method: a group leaves as soon as there are enough people.
+"""Zhou et al.'s minimum delay method: publish a group as soon as it has enough subjects.
 
-Rows join the first group that has none of their subject, whatever their values are, and a group is
-published once it keeps the promise. No method waits less, and hardly one loses more: it is what the
-others are compared with.
+A row joins the first group that has no row of its subject, whatever its values are, and a group is
+published once it keeps the policy. No method waits less and few lose more: it is the baseline that
+the others are compared with.
 """
 
 from __future__ import annotations
@@ -32,29 +32,23 @@ __all__ = ["MinDelay"]
 
 @dataclass(frozen=True, kw_only=True)
 class MinDelay(WaitingAnonymizer):
-    """The minimum delay method, with l-diversity and a bound on what is held.
+    """The minimum delay method, with l-diversity and a bound on the held rows.
 
     Parameters
     ----------
     capacity
-        How many rows are held at most; 0: as many as the policy's delay lets wait. Who comes when
-        all places are taken makes the oldest one leave. Without a delay it has to be set.
+        The most rows that are held; 0: as many as the policy's delay lets wait. A row that comes
+        when all places are taken makes the oldest one leave. Required if there is no delay.
     loss
         How loss is measured; see `Space`.
 
-    >>> import numpy as np
-    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema
-    >>> from shoal.engine import Codes
-    >>> schema = Schema(subject="person", quasi=[Quasi("age", Range(0, 100))])
+    >>> import pyarrow as pa
+    >>> from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema, anonymize
+    >>> people = pa.table({"name": ["Ann", "Bob", "Cem", "Dan"], "age": [20, 70, 22, 71]})
+    >>> schema = Schema("name", [Quasi("age", Range(0, 100))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=10))
-    >>> engine = MinDelay().start(schema, policy, seed=b"1")
-    >>> ages, people = np.array([[20.0], [70.0], [22.0], [71.0]]), np.array([1, 2, 3, 4])
-    >>> nothing = np.empty((4, 0), np.int64)
-    >>> decided = engine.push(Codes(ages, people, nothing, np.full(4, np.nan)))
-    >>> for n, lo, hi in zip(decided.n_subjects, decided.lo, decided.hi):
-    ...     print(f"{n} people in {lo} to {hi}")
-    2 people in [20.] to [70.]
-    2 people in [22.] to [71.]
+    >>> anonymize(people, schema, policy, MinDelay())["age"].to_pylist()
+    ['[20, 70]', '[20, 70]', '[22, 71]', '[22, 71]']
 
     References
     ----------
@@ -68,21 +62,21 @@ class MinDelay(WaitingAnonymizer):
         return MinDelayEngine(self, space, seed)
 
 
-#: A class of rows that will leave together: how many there are, and the positions of the first and
-#: the last of them.
+#: A class of rows that will be published together: their number, and the positions of the first
+#: and the last of them.
 CLASS = np.dtype([("n_rows", "i8"), ("first", "i8"), ("last", "i8")])
-#: How many groups there have been, the number of the instant, the numbers of classes that are free,
-#: and where in the list it begins and how many it has.
+#: The number of groups and of instants so far, the number of free classes, and the begin and the
+#: length of the list of classes.
 MARKS = np.dtype(
     [("groups", "i8"), ("instants", "i8"), ("free", "i8"), ("begin", "i8"), ("n_listed", "i8")]
 )
 
 
 class MinDelayState(NamedTuple):
-    """All that a run remembers: ``listed`` is a ring, the list of classes by number.
+    """The whole state of a run: ``listed`` is a ring, the list of classes by number.
 
-    The rows of a subject lie in the first classes of the list, one in each. So how many there are
-    tells into which the next one goes. ``free`` is a stack of numbers that no class has.
+    The rows of a subject lie in the first classes of the list, one in each. So their number is the
+    place of the class that the next one goes to. ``free`` is a stack of numbers that no class has.
     """
 
     held: Held
@@ -94,7 +88,7 @@ class MinDelayState(NamedTuple):
 
 
 class MinDelayRules(NamedTuple):
-    """What a run obeys."""
+    """What doesn't change in a run: space, policy and knobs."""
 
     sides: Sides
     limits: Limits
@@ -107,10 +101,10 @@ class MinDelayEngine(HoldingEngine):
 
     state: MinDelayState
 
-    def __init__(self, recipe: MinDelay, space: Space, seed: bytes) -> None:
+    def __init__(self, anonymizer: MinDelay, space: Space, seed: bytes) -> None:
         room = held.SMALLEST
         self._rules = MinDelayRules(
-            space.sides, space.limits, recipe._deadlines(space), recipe.capacity
+            space.sides, space.limits, anonymizer._deadlines(space), anonymizer.capacity
         )
         marks = np.zeros(1, MARKS)
         marks["free"] = room
@@ -164,7 +158,7 @@ def _run(rules: MinDelayRules, state: MinDelayState, batch: InputBatch, out: Out
 
 @kernel
 def _take_in(rules: MinDelayRules, state: MinDelayState, batch: InputBatch, out: Out) -> None:
-    """A row comes and joins the first class without its subject, which leaves if it may."""
+    """Add a row to the first class without its subject, and publish the class if it may be."""
     rows, marks = state.held, state.marks
     row = arrival(rows, batch)
     rank = counter.count(state.counter, counter.EVERYWHERE, row.subject)
@@ -193,7 +187,7 @@ def _take_in(rules: MinDelayRules, state: MinDelayState, batch: InputBatch, out:
 
 @kernel
 def _listed(state: MinDelayState, rank: int) -> int:
-    """The number of the class at a place of the list."""
+    """Return the number of the class at a place of the list."""
     return state.listed[wrap(state.marks["begin"][0] + rank, len(state.listed))]
 
 
@@ -216,7 +210,7 @@ def _close(state: MinDelayState, rank: int) -> None:
 
 @kernel
 def _force(rules: MinDelayRules, state: MinDelayState, position: int, out: Out) -> None:
-    """A row has to leave: with its class and as many others as it takes, or not at all."""
+    """Publish a row with its class and as many others as a group needs, or suppress it."""
     rows = state.held
     rank = _rank_of(state, position)
     if not _publish_merged(rules, state, rank, out):
@@ -226,7 +220,7 @@ def _force(rules: MinDelayRules, state: MinDelayState, position: int, out: Out) 
 
 @kernel
 def _rank_of(state: MinDelayState, position: int) -> int:
-    """Where in the list the class of a row is: mostly near its beginning."""
+    """Return the place of a row's class in the list: mostly near its beginning."""
     number = state.held.rows["cluster"][wrap(position, len(state.held.rows))]
     rank = 0
     while _listed(state, rank) != number:
@@ -236,7 +230,7 @@ def _rank_of(state: MinDelayState, position: int) -> int:
 
 @kernel
 def _publish_merged(rules: MinDelayRules, state: MinDelayState, rank: int, out: Out) -> bool:
-    """Publish a class with the first others that make it a group; whether there are such."""
+    """Publish a class with the first others that make it a group; return whether there are."""
     rows, n = state.held, state.marks["n_listed"][0]
     if nobody_can(rules.limits, rows):
         return False
@@ -269,9 +263,10 @@ def _publish_merged(rules: MinDelayRules, state: MinDelayState, rank: int, out: 
 
 @kernel
 def _leave(state: MinDelayState, rank: int, position: int) -> None:
-    """A row leaves its class alone.
+    """Remove a row from its class.
 
-    The last row of the same subject takes its place, so that its rows are in the first classes.
+    The last row of the same subject takes its place, so that the subject's rows stay in the first
+    classes.
     """
     rows = state.held.rows
     subject = rows["subject"][wrap(position, len(rows))]

@@ -1,4 +1,4 @@
-"""z-anonymity: each value is published at once, or not at all (Jha et al. 2023)."""
+"""z-anonymity: publish each value at once or hide it, by the number of subjects that share it."""
 
 from __future__ import annotations
 
@@ -20,39 +20,37 @@ __all__ = ["ZAnonymizer"]
 class ZAnonymizer(Anonymizer):
     """Publish a value if at least z subjects have exposed it in the window that ends with it.
 
-    Nothing is held: every value is decided when it comes, by itself, whatever else its row has. A
+    Nothing is held: every value is decided when it comes, whatever the other values of its row. A
     value with a ladder of more general labels (a hierarchy, a path, a grid) is published at the
-    finest rung behind which z subjects stand; a value with no such rung is hidden.
+    finest rung that z subjects share; a value with no such rung is hidden.
 
     Parameters
     ----------
     count
-        Who stands behind a rung. ``"residual"``: the subjects whose finer value can't be published.
+        Who counts for a rung. ``"residual"``: the subjects whose finer value can't be published.
         ``"plain"``: all who exposed anything below it, as the authors' own package counts; then a
-        rung that is popular because of one value is published for a rare one and betrays it.
+        rung that is popular because of one value is published for a rare one and reveals it.
     probability
-        How likely a subject shall share all that is published about it in a window with ``k`` - 1
-        others. Above 0, z is raised as far as that needs whenever the window is looked at, and
-        lowered again, never below the policy's. 0 leaves z as it is.
+        The share of subjects that should have the same published values in a window as ``k`` - 1
+        others. Above 0, each estimate raises z as far as that needs, or lowers it again, but never
+        below the policy's z. 0 leaves z as it is.
     k
-        See ``probability``.
+        The size of the sets of subjects that ``probability`` asks for.
     estimates
-        How often in a window's length the share of such subjects is estimated; 0: never.
+        How many times per window length that share is estimated; 0: never.
 
-    >>> import numpy as np
-    >>> from shoal import Policy, Quasi, Schema, Window
-    >>> from shoal.engine import Codes
-    >>> from shoal.spec.ladder import Open
+    >>> import pyarrow as pa
+    >>> from shoal import Open, Policy, Quasi, Schema, Window, ZAnonymity, anonymize
+    >>> visits = pa.table({"user": [1, 2, 2, 3], "site": ["a.org"] * 4, "at": [0.0, 1, 2, 3]})
     >>> schema = Schema("user", [Quasi("site", Open())], time="at")
     >>> policy = Policy(ZAnonymity(3), window=Window(seconds=60))
-    >>> engine = ZAnonymizer().start(schema, policy, seed=bytes(32))
-    >>> none = np.empty((4, 0))
-    >>> users, sites = np.array([1, 2, 2, 3]), np.full((4, 1), 7)
-    >>> codes = Codes(none, users, none.astype(np.int64), np.array([0.0, 1, 2, 3]), sites)
-    >>> engine.push(codes).levels[:, 0].tolist()  # only the last has two others before it
-    [-1, -1, -1, 0]
+    >>> # Only the last visit has two other users before it.
+    >>> anonymize(visits, schema, policy, ZAnonymizer())["site"].to_pylist()
+    ['a.org']
 
-    Reference: N. Jha, L. Vassio, M. Trevisan, E. Leonardi, M. Mellia, "Practical anonymization for
+    References
+    ----------
+    N. Jha, L. Vassio, M. Trevisan, E. Leonardi, M. Mellia, "Practical anonymization for
     data streams: z-anonymity and relation with k-anonymity", Performance Evaluation 159, 2023.
     """
 
@@ -88,6 +86,6 @@ class ZAnonymizer(Anonymizer):
             )
 
     def _start(self, space: Space, seed: bytes) -> Engine:
-        course = ZKnobs(self.count == "plain", float(self.probability), self.k, self.estimates)
+        knobs = ZKnobs(self.count == "plain", float(self.probability), self.k, self.estimates)
         engine = FlatEngine if max(space.rungs) == 1 else LadderEngine
-        return engine(space, course, seed)
+        return engine(space, knobs, seed)

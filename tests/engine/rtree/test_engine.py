@@ -25,8 +25,8 @@ from shoal.errors import JobError, ParameterError, UnsupportedError
 from shoal.job import Job
 from shoal.testing.streams import batch, difference, joined
 from tests.algorithms.leaves import (
+    ANONYMIZERS,
     FEW,
-    RECIPES,
     alive,
     chances,
     check_whole,
@@ -38,7 +38,7 @@ from tests.algorithms.leaves import (
 )
 from tests.algorithms.rows import groups, outcomes, sides
 
-FAMILY = pytest.mark.parametrize("name", RECIPES)
+FAMILY = pytest.mark.parametrize("name", ANONYMIZERS)
 #: For two people with two values.
 TWO = DistinctLDiversity(2)
 
@@ -55,12 +55,12 @@ def knobs_of(name: str) -> dict[str, Any]:
 def test_an_instant_that_makes_no_sense_is_refused(name: str, value: Any) -> None:
     said = re.escape(f".instant: must be a number from 0 to 1e+09; got {value!r}.")
     with pytest.raises(ParameterError, match=said):
-        RECIPES[name](instant=value)
+        ANONYMIZERS[name](instant=value)
 
 
 @FAMILY
 def test_an_instant_in_seconds_needs_rows_with_a_time(name: str) -> None:
-    recipe = RECIPES[name](instant=2.5, **knobs_of(name))
+    recipe = ANONYMIZERS[name](instant=2.5, **knobs_of(name))
     quasi, by_rows = [Quasi("x", Range(0, 9))], Policy(KAnonymity(2), delay=Delay(rows=9))
     with pytest.raises(UnsupportedError) as refused:
         recipe.start(Schema("p", quasi), by_rows)
@@ -72,7 +72,7 @@ def test_an_instant_in_seconds_needs_rows_with_a_time(name: str) -> None:
     # Each of the two tells it, and without instants nothing need be told.
     recipe.start(Schema("p", quasi, time="at"), by_rows)
     recipe.start(Schema("p", quasi), Policy(KAnonymity(2), delay=Delay(seconds=9.0)))
-    RECIPES[name](**knobs_of(name)).start(Schema("p", quasi), by_rows)
+    ANONYMIZERS[name](**knobs_of(name)).start(Schema("p", quasi), by_rows)
 
 
 @FAMILY
@@ -96,7 +96,7 @@ def test_a_knob_of_a_job_that_is_not_known_is_refused(name: str) -> None:
         Job.parse(job + "instnat = 1.0")
     with pytest.raises(JobError, match=r"algorithm\.instant.*from 0 to 1e\+09; got -1"):
         Job.parse(job + "instant = -1.0")
-    assert Job.parse(job + "instant = 1.5").anonymizer == RECIPES[name](instant=1.5)
+    assert Job.parse(job + "instant = 1.5").anonymizer == ANONYMIZERS[name](instant=1.5)
 
 
 # -- leaves ----------------------------------------------------------------------------------------
@@ -543,7 +543,7 @@ def timed_run(name: str, instant: float, seed: int) -> Any:
     schema = Schema("p", [Quasi("x", Range(0, 100)), Quasi("at", Range(0, 100))], time="at")
     policy = Policy(KAnonymity(2), delay=Delay(rows=100))
     knobs = knobs_of(name) | ({} if name == "tree-basic" else {"alpha": 0.0})
-    return RECIPES[name](instant=instant, **knobs).start(schema, policy, seed=bytes([seed]))
+    return ANONYMIZERS[name](instant=instant, **knobs).start(schema, policy, seed=bytes([seed]))
 
 
 @FAMILY
