@@ -72,8 +72,8 @@ EDITS = [
     ("shoal.algorithms.fads", set()),
     ("shoal.engine.rtree.tree", set()),
     # How the rows of this job are read and dealt out.
-    ("shoal.io.formats.csv_rows", {"castle, file", "castle, topic", "z, file"}),
-    ("shoal.io.files.byte_ranges", {"castle, file", "z, file"}),
+    ("shoal.io.formats.csv", {"castle, file", "castle, topic", "z, file"}),
+    ("shoal.io.files.random_access", {"castle, file", "z, file"}),
     ("shoal.io.kafka.values", {"castle, topic"}),
     ("shoal.io.kafka.sink", set()),
     ("shoal.spark.routing", {"castle, Spark", "z, Spark"}),

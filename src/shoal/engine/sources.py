@@ -12,11 +12,11 @@ from pathlib import Path
 
 __all__ = ["closure", "digest_of", "forget", "imports_of"]
 
-#: An import at the left margin, up to the end of the line or of the parentheses.
-_IMPORT = re.compile(
-    r"^(?:from|import)\b(?:[^\n(\\]*\([^)]*\)|(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE
-)
-
+_STATEMENT = r"(?:from|import)\b(?:[^\n(\\]*\([^)]*\)|(?:[^\n]*\\\n)*[^\n]*)"
+#: An import at the left margin, up to the end of the line or of the parentheses; or one anywhere.
+_IMPORT = re.compile(rf"^{_STATEMENT}", re.MULTILINE)
+_ANY_IMPORT = re.compile(rf"^[ \t]*{_STATEMENT}", re.MULTILINE)
+#: What is no name of a module in such a statement.
 _NO_MODULE = re.compile(r"\bas\s+\w+|#.*")
 
 
@@ -50,14 +50,21 @@ def imports_of(name: str) -> frozenset[str]:
     """Return the modules of Shoal and of the module's own package that it imports.
 
     Imports inside functions and under ``if TYPE_CHECKING`` don't count: compiled code can't have
-    them, and a test keeps them out of code that decides.
+    them, and a test keeps them out of code that decides. But a package that imports its names when
+    they are used lists them there, and one that scans its folder imports all modules in it.
     """
     path = _path_of(name)
     if path is None:
         return frozenset()
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    is_package = path.name == "__init__.py"
+    package = name if is_package else name.rpartition(".")[0]
+    text = _source_of(path).decode()
     names: set[str] = set()
-    for statement in _IMPORT.findall(_source_of(path).decode()):
+    if is_package and "pkgutil.iter_modules(" in text:
+        entries = (entry.stem for entry in path.parent.iterdir() if entry != path)
+        names |= {f"{name}.{entry}" for entry in entries}
+    is_lazy = is_package and "\ndef __getattr__(" in text
+    for statement in (_ANY_IMPORT if is_lazy else _IMPORT).findall(text):
         kind, *words = re.findall(r"[\w.]+", _NO_MODULE.sub("", statement))
         if kind == "import":
             names.update(words)
