@@ -86,7 +86,7 @@ def test_the_exit_code_is_the_audits():
         from shoal.cli.demo.command import demo
 
         broken = Report([Verdict("k-anonymity", "broken", "1 box is too small")], 7)
-        stream.Story.judge = lambda self, pipeline, original: broken
+        stream.RunCapture.judge = lambda self, pipeline, original: broken
         sys.exit(demo(seconds=0.1, k=2, rate=60, seed=1))
         """
     )

@@ -99,7 +99,7 @@ def test_the_better_name_wins():
 def test_a_time_that_goes_back_is_left_out():
     job, result = job_of({"age": list(range(30)), "time": instants(30, step=-1)})
     assert "time" not in job["schema"]
-    assert 'Left out: "time": exact instants' in "\n".join(result.warnings)
+    assert 'Left out: "time": exact times' in "\n".join(result.warnings)
 
 
 def test_a_birthday_is_no_time():

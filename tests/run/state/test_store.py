@@ -228,7 +228,7 @@ def test_nothing_to_fall_back_to(tmp_path) -> None:
     whole = path(tmp_path, 1).read_bytes()
     path(tmp_path, 1).write_bytes(whole[:50])
     for fall_back in (False, True):
-        with pytest.raises(CheckpointError, match=r"None before it .* Start anew with another"):
+        with pytest.raises(CheckpointError, match=r"None before it .* Start again with another"):
             store.latest(fall_back=fall_back)
     path(tmp_path, 1).write_bytes(whole)
     # Without the journal since then, going back would decide anew.
@@ -299,7 +299,7 @@ def test_seals_are_as_they_should_be_or_refused(tmp_path) -> None:
     fingerprints = f"{SEAL.fingerprint}; got key {other.fingerprint}"
     with pytest.raises(CheckpointError, match=f"with another key: {fingerprints}"):
         new_store(sealed, other).latest()
-    with pytest.raises(CheckpointError, match="isn't sealed, though a seal is asked for"):
+    with pytest.raises(CheckpointError, match="isn't sealed, but the job has a seal"):
         new_store(open_, SEAL).latest()
 
 
@@ -315,7 +315,7 @@ def test_seals_are_as_they_should_be_or_refused(tmp_path) -> None:
 )
 def test_a_changed_job_is_reported_by_its_sections(tmp_path, job, what) -> None:
     new_store(tmp_path).save(small())
-    with pytest.raises(CheckpointError, match=what + r".*Go back to that job, or drain") as caught:
+    with pytest.raises(CheckpointError, match=what + r".*Restore that job, or drain") as caught:
         new_store(tmp_path, job=job).latest()
     assert caught.value.exit_code == 5
 
