@@ -1,14 +1,19 @@
-"""How good a run was: loss, delay, suppression, groups and reuse, counted as the stream goes by.
+"""How good a run was: loss, delay, suppression, groups and reuse, counted batch by batch.
 
-`Cost` (loss that grows with delay) and `Rounds` (in how many rounds a row takes part) are counted
-from a trace, `Pollution` (values that are missing only as published) as the stream goes by. Every
-one of these accumulators has bounded memory, however long the stream is.
+A metric of a run is one module here: a `Metric` that is registered with `in_summary`, and so part
+of every `Summary`. `Cost` (loss that grows with delay) and `Rounds` (in how many rounds a row takes
+part) are counted from a trace, `Pollution` (values that are missing only as published) batch by
+batch. All of these have bounded memory, however long the stream is.
 
 What published data are still good for is measured afterwards, on a `Compared`: by `query_error`,
-`windowed_query_error` and `cube_divergence`; and what they really tell by `exposure`, or
-under z-anonymity by `cell_exposure`.
+`windowed_query_error` and `cube_divergence`; and what they disclose by `exposure`, or under
+z-anonymity by `cell_exposure`.
 """
 
+import importlib
+import pkgutil
+
+from shoal.metrics.base import Batch, Metric, in_summary
 from shoal.metrics.closeness import Exposure, exposure
 from shoal.metrics.compared import Compared
 from shoal.metrics.cost import Cost
@@ -25,11 +30,13 @@ from shoal.metrics.summary import Summary, summarize
 from shoal.metrics.z.exposure import CellExposure, cell_exposure
 
 __all__ = [
+    "Batch",
     "CellExposure",
     "Compared",
     "Cost",
     "CubeDivergence",
     "Exposure",
+    "Metric",
     "Pollution",
     "QueryError",
     "Rounds",
@@ -38,7 +45,11 @@ __all__ = [
     "cell_exposure",
     "cube_divergence",
     "exposure",
+    "in_summary",
     "query_error",
     "summarize",
     "windowed_query_error",
 ]
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.metrics.base import Batch, Metric, in_summary
 from shoal.metrics.histogram import Histogram
+from shoal.metrics.wording import short
 
 __all__ = ["Delay"]
 
 
-class Delay:
+@in_summary
+class Delay(Metric):
     """The time from arrival to publication, in rows and, where the stream has time, in seconds.
 
     >>> delay = Delay()
@@ -23,10 +25,18 @@ class Delay:
     """
 
     __slots__ = ("rows", "seconds")
+    name: ClassVar[str] = "delay"
+    place: ClassVar[int] = 20
+    counters: ClassVar[dict[str, str]] = {"rows": "rows", "seconds": "seconds"}
 
     def __init__(self) -> None:
         self.rows = Histogram()
         self.seconds = Histogram()
+
+    def add_batch(self, batch: Batch) -> None:
+        """Count a batch of decisions."""
+        out, seconds = batch.is_published, batch.waited_s
+        self.add(batch.waited_rows[out], None if seconds is None else seconds[out])
 
     def add(self, rows: NDArray[np.int64], seconds: NDArray[np.float64] | None) -> None:
         """Count the waits of published rows; a wait in seconds that isn't known is NaN."""
@@ -35,32 +45,18 @@ class Delay:
             # Two clock readings may differ by a rounding error the wrong way round.
             self.seconds.add(np.maximum(seconds[~np.isnan(seconds)], 0.0))
 
-    def merge(self, other: Delay) -> None:
-        """Count the waits of another run of the recipe too."""
-        self.rows.merge(other.rows)
-        self.seconds.merge(other.seconds)
-
     def as_dict(self) -> dict[str, dict[str, float | None] | None]:
-        """Mean, median, 99th percentile and maximum; no seconds where there is no time."""
+        """Return mean, median, 99th percentile and maximum; no seconds where there is no time."""
         return {
-            "rows": _figures(self.rows),
-            "seconds": _figures(self.seconds) if self.seconds.count else None,
+            "rows": self.rows.figures(),
+            "seconds": self.seconds.figures() if self.seconds.count else None,
         }
 
-    def state(self) -> dict[str, Any]:
-        """Everything that is known, exactly, as values that JSON can carry."""
-        return {"rows": self.rows.state(), "seconds": self.seconds.state()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to a state."""
-        self.rows.restore(state["rows"])
-        self.seconds.restore(state["seconds"])
-
-
-def _figures(waits: Histogram) -> dict[str, float | None]:
-    return {
-        "mean": waits.mean,
-        "p50": waits.quantile(0.5),
-        "p99": waits.quantile(0.99),
-        "max": waits.largest,
-    }
+    def lines(self) -> list[str]:
+        """Return the figures in words, a line for each unit."""
+        return [
+            f"delay: {short(found['mean'])} {unit} on average, median {short(found['p50'])}, "
+            f"99 % within {short(found['p99'])}, at most {short(found['max'])}"
+            for unit, found in self.as_dict().items()
+            if found is not None and found["mean"] is not None
+        ]

@@ -31,7 +31,7 @@ def _representatives() -> NDArray[np.float64]:
 
 @functools.lru_cache(maxsize=16)
 def _places(bounds: tuple[float, ...]) -> NDArray[np.int64]:
-    """For each fine bucket, the first of these bounds that it doesn't exceed."""
+    """Return, for each fine bucket, the first of these bounds that it doesn't exceed."""
     found: NDArray[np.int64] = np.searchsorted(np.array(bounds, np.float64), _representatives())
     return found
 
@@ -62,7 +62,7 @@ class Histogram:
         """The largest number so far, None if there is none."""
 
     def add(self, numbers: ArrayLike) -> None:
-        """Count some numbers; they must be finite, and at least 0."""
+        """Count numbers; they must be finite, and at least 0."""
         values = np.asarray(numbers, dtype=np.float64)
         if values.size == 0:
             return
@@ -79,7 +79,7 @@ class Histogram:
         self._buckets += np.bincount(where, minlength=len(self._buckets))
 
     def merge(self, other: Histogram) -> None:
-        """Count the numbers of another histogram too: all is as if they had been added here."""
+        """Count the numbers of another histogram, as if they had been added here."""
         if other.least is None or other.largest is None:
             return
         self._spread(other.least, other.largest)
@@ -88,7 +88,7 @@ class Histogram:
         self._buckets += other._buckets
 
     def _spread(self, low: float, high: float) -> None:
-        """Take in the least and the largest of some numbers."""
+        """Extend the range to the least and the largest of further numbers."""
         self.least = low if self.least is None else min(self.least, low)
         self.largest = high if self.largest is None else max(self.largest, high)
 
@@ -98,7 +98,7 @@ class Histogram:
         return self._sum / self.count if self.count else None
 
     def quantile(self, share: float) -> float | None:
-        """The least number that at least this share of all numbers doesn't exceed.
+        """Return the least number that at least this share of all numbers doesn't exceed.
 
         None if there is nothing.
         """
@@ -112,8 +112,17 @@ class Histogram:
         found = float(values[order][np.searchsorted(reached, rank)])
         return min(max(found, self.least), self.largest)
 
+    def figures(self) -> dict[str, float | None]:
+        """Return mean, median, 99th percentile and maximum; None where there is nothing."""
+        return {
+            "mean": self.mean,
+            "p50": self.quantile(0.5),
+            "p99": self.quantile(0.99),
+            "max": self.largest,
+        }
+
     def fold(self, bounds: Sequence[float]) -> tuple[int, ...]:
-        """How many of the numbers are at most each of these bounds, which rise.
+        """Return how many of the numbers are at most each of these bounds, which rise.
 
         Exact for whole numbers where the bound is at most 250; elsewhere a number within 1 % of a
         bound may be counted on either side of it.
@@ -129,7 +138,7 @@ class Histogram:
         return tuple(int(n) for n in np.cumsum(counts)[: len(bounds)])
 
     def state(self) -> dict[str, Any]:
-        """Everything that is known, exactly, as values that JSON can carry."""
+        """Return all counts, exactly, as values that JSON can carry."""
         used = np.flatnonzero(self._buckets)
         return {
             "count": self.count,
@@ -140,7 +149,7 @@ class Histogram:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to a state."""
+        """Replace all counts by those of a state."""
         self.count, self._sum = state["count"], state["sum"]
         self.least, self.largest = state["least"], state["largest"]
         used, counts = state["buckets"]

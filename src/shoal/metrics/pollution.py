@@ -1,27 +1,28 @@
-"""How many values are missing that weren't missing before."""
+"""How many values are missing as published that weren't missing in the input."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
+from shoal.metrics.base import Counters
+from shoal.metrics.wording import percent
 
 __all__ = ["Pollution"]
 
 _MOST = 63
 
 
-class Pollution:
+class Pollution(Counters):
     """The missing pollution rate of published rows (IDEA, Definition 9).
 
     It is (missing cells as published - missing cells in the input) / (quasi attributes × rows). A
     published cell counts as missing if it is null, and, where a gap is taken for the root of its
-    hierarchy (``missing = "extended"``), if it stands at the root because somebody in its group has
-    no value there. Suppressed rows aren't published, and don't count on either side.
+    hierarchy (``missing = "extended"``), if it stands at the root because a row of its group has no
+    value there. Suppressed rows aren't published, and don't count on either side.
 
     Which cells of a row are missing is a whole number: bit d stands for quasi attribute d.
 
@@ -41,6 +42,10 @@ class Pollution:
     """
 
     __slots__ = ("_n_after", "_n_before", "_n_quasi", "_n_rows")
+    place: ClassVar[int] = 32
+    counters: ClassVar[dict[str, str]] = {
+        "before": "_n_before", "after": "_n_after", "rows": "_n_rows"
+    }  # fmt: skip
 
     def __init__(self, n_quasi: int) -> None:
         if not 1 <= n_quasi <= _MOST:
@@ -60,8 +65,8 @@ class Pollution:
         self._n_after += _n_bits(missing)
         self._n_rows += len(gaps)
 
-    def merge(self, other: Pollution) -> None:
-        """Count the rows of another run of the recipe too.
+    def merge(self, other: Self) -> None:
+        """Add the counts of another run of the same recipe.
 
         Raises
         ------
@@ -71,9 +76,7 @@ class Pollution:
         if other._n_quasi != self._n_quasi:
             what = f"must be that of the other run, {other._n_quasi}"
             raise ParameterError("Pollution.n_quasi", what, got=self._n_quasi)
-        self._n_before += other._n_before
-        self._n_after += other._n_after
-        self._n_rows += other._n_rows
+        super().merge(other)
 
     @property
     def rate(self) -> float | None:
@@ -82,7 +85,7 @@ class Pollution:
         return (self._n_after - self._n_before) / n_cells if n_cells else None
 
     def as_dict(self) -> dict[str, float | None]:
-        """The shares of cells missing before and after, and the rate: their difference."""
+        """Return the shares of cells missing before and after, and the rate: their difference."""
         n_cells = self._n_quasi * self._n_rows
         return {
             "before": self._n_before / n_cells if n_cells else None,
@@ -90,18 +93,18 @@ class Pollution:
             "rate": self.rate,
         }
 
-    def state(self) -> dict[str, Any]:
-        """Everything that is known, exactly, as values that JSON can carry."""
-        return {"before": self._n_before, "after": self._n_after, "rows": self._n_rows}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to a state."""
-        self._n_before = state["before"]
-        self._n_after = state["after"]
-        self._n_rows = state["rows"]
+    def lines(self) -> list[str]:
+        """Return the shares of missing cells in words."""
+        if self.rate is None:
+            return []
+        found = self.as_dict()
+        return [
+            f"missing: {percent(found['before'])} of the quasi values of published rows, "
+            f"{percent(found['after'])} as published"
+        ]
 
 
 def _n_bits(masks: NDArray[np.int64]) -> int:
-    """How many bits are set in all numbers together (NumPy counts them itself only from 2.0 on)."""
-    byte_ranges = np.ascontiguousarray(masks, dtype=np.int64).view(np.uint8)
-    return int(np.unpackbits(byte_ranges).sum())
+    """Return how many bits are set in all numbers (NumPy has a function only from 2.0 on)."""
+    as_bytes = np.ascontiguousarray(masks, dtype=np.int64).view(np.uint8)
+    return int(np.unpackbits(as_bytes).sum())

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.metrics.base import REUSE, Batch, Metric, in_summary
+from shoal.metrics.wording import percent
 
 __all__ = ["Reuse"]
 
 
-class Reuse:
+@in_summary
+class Reuse(Metric):
     """The share of published rows that joined an earlier group.
 
     >>> reuse = Reuse()
@@ -18,34 +23,34 @@ class Reuse:
     """
 
     __slots__ = ("count", "n_published")
+    name: ClassVar[str] = "reuse"
+    place: ClassVar[int] = 40
+    counters: ClassVar[dict[str, str]] = {"count": "count", "published": "n_published"}
 
     def __init__(self) -> None:
         self.count = 0
         self.n_published = 0
+
+    def add_batch(self, batch: Batch) -> None:
+        """Count a batch of decisions."""
+        self.add(batch.n_published, int(np.count_nonzero(batch.outcome == REUSE)))
 
     def add(self, n_published: int, n_reused: int) -> None:
         """Count published rows, and those of them that joined an earlier group."""
         self.n_published += n_published
         self.count += n_reused
 
-    def merge(self, other: Reuse) -> None:
-        """Count the rows of another run of the recipe too."""
-        self.add(other.n_published, other.count)
-
     @property
     def share(self) -> float | None:
-        """The share of the published rows; None if there is none."""
+        """The share of the published rows; None if there are none."""
         return self.count / self.n_published if self.n_published else None
 
     def as_dict(self) -> dict[str, float | None]:
-        """Count and share."""
+        """Return count and share."""
         return {"count": self.count, "share": self.share}
 
-    def state(self) -> dict[str, Any]:
-        """Everything that is known, exactly, as values that JSON can carry."""
-        return {"count": self.count, "published": self.n_published}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to a state."""
-        self.count = state["count"]
-        self.n_published = state["published"]
+    def lines(self) -> list[str]:
+        """Return count and share in words."""
+        if self.share is None:
+            return []
+        return [f"reuse: {self.count:,} rows, {percent(self.share)} of those published"]

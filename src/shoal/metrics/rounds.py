@@ -1,4 +1,4 @@
-"""In how many rounds of decisions a row takes part until it is decided itself."""
+"""How many rounds of decisions a row takes part in until it is decided."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _NONE = np.empty(0, np.int64)
 
 
 class Rounds:
-    """How many rounds rows live through, the one that decides them included (FAST, Figure 8).
+    """How many rounds rows take part in, the one that decides them included (FAST, Figure 8).
 
-    A round is an instant at which something was decided, told by the row count ``published`` of
-    the trace. A row takes part in the rounds from its arrival on, and in at least one.
+    A round is an instant at which something was decided: a row count ``published`` of the trace. A
+    row takes part in the rounds from its arrival on, and in at least one.
 
-    Only rounds that some undecided row may have lived through are remembered, so the memory is
+    Only rounds that an undecided row may have taken part in are remembered, so the memory is
     bounded by the delay.
 
     >>> rounds = Rounds()
@@ -40,7 +40,7 @@ class Rounds:
     def __init__(self) -> None:
         self.counts = Histogram()
         """How many rounds each decided row took part in."""
-        # Every row before this one is decided; ahead of it are others that are, too.
+        # Every row before this one is decided; `_ahead` are decided rows after it.
         self._upcoming = 0
         self._ahead = _NONE
         self._instants = _NONE
@@ -69,7 +69,7 @@ class Rounds:
         self._forget(arrived)
 
     def _forget(self, arrived: NDArray[np.int64]) -> None:
-        """Drop the rounds that all rows which aren't decided yet came after."""
+        """Drop the rounds that are older than every undecided row."""
         ahead = np.sort(np.concatenate([self._ahead, arrived]))
         gap = np.flatnonzero(ahead != self._upcoming + np.arange(len(ahead)))
         n_without_gap = int(gap[0]) if len(gap) else len(ahead)
@@ -81,7 +81,7 @@ class Rounds:
         self._instants = self._instants[keep]
 
     def share_above(self, n: int) -> float | None:
-        """The share of rows that took part in more than n rounds; None if there is no row.
+        """Return the share of rows that took part in more than n rounds; None if there is no row.
 
         Exact up to n = 250.
         """
@@ -91,16 +91,11 @@ class Rounds:
         return 1 - within / self.counts.count
 
     def as_dict(self) -> dict[str, float | None]:
-        """Mean, median, 99th percentile and maximum."""
-        return {
-            "mean": self.counts.mean,
-            "p50": self.counts.quantile(0.5),
-            "p99": self.counts.quantile(0.99),
-            "max": self.counts.largest,
-        }
+        """Return mean, median, 99th percentile and maximum."""
+        return self.counts.figures()
 
     def state(self) -> dict[str, Any]:
-        """Everything that is known, exactly, as values that JSON can carry."""
+        """Return all counts, exactly, as values that JSON can carry."""
         return {
             "counts": self.counts.state(),
             "upcoming": self._upcoming,
@@ -109,7 +104,7 @@ class Rounds:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to a state."""
+        """Replace all counts by those of a state."""
         self.counts.restore(state["counts"])
         self._upcoming = state["upcoming"]
         self._ahead = np.array(state["ahead"], np.int64)

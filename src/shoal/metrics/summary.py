@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import CheckpointError, ParameterError
+from shoal.metrics.base import GROUP, REUSE, SUPPRESSED, Batch, Metric, registered
 from shoal.metrics.delay import Delay
 from shoal.metrics.groups import Groups
 from shoal.metrics.loss import Loss
@@ -19,27 +20,27 @@ from shoal.metrics.reuse import Reuse
 from shoal.metrics.suppression import Suppression
 from shoal.metrics.z.counts import CellCounts
 
-__all__ = ["GROUP", "REUSE", "SUPPRESSED", "Summary", "summarize"]
-
-GROUP, REUSE, SUPPRESSED = 0, 1, 2
+__all__ = ["Summary", "summarize"]
 
 _COUNTS = ("n_in", "n_quarantined", "n_held", "n_late")
-_PARTS = ("loss", "delay", "suppression", "groups", "reuse")
+
+M = TypeVar("M", bound=Metric)
 
 
 class Summary:
     """The metrics of a run, counted batch by batch of decisions.
 
-    ``n_in``, ``n_quarantined``, ``n_held`` and ``n_late`` (published later than the delay promises,
-    after an outage) are set by whoever knows them.
+    The caller sets ``n_in``, ``n_quarantined``, ``n_held`` and ``n_late`` (rows published later
+    than the delay promises, after an outage). ``metrics`` has every metric that is registered (see
+    `shoal.metrics.base.in_summary`), by name.
 
     Parameters
     ----------
     n_quasi
-        How many quasi attributes there are, where values may be missing: then these are counted
-        too, by whoever knows them.
+        How many quasi attributes there are, if values may be missing; the caller counts the missing
+        ones in ``pollution``.
     cells
-        What counts values that are published one by one, where they are.
+        Counts cells, where each is published on its own.
 
     >>> summary = Summary()
     >>> summary.n_in = 4
@@ -66,13 +67,24 @@ class Summary:
         self.n_quarantined = 0
         self.n_held = 0
         self.n_late = 0
-        self.loss = Loss()
-        self.delay = Delay()
-        self.suppression = Suppression()
-        self.groups = Groups()
-        self.reuse = Reuse()
+        self.metrics: dict[str, Metric] = {kind.name: kind() for kind in registered()}
+        self.loss = self._metric(Loss)
+        self.delay = self._metric(Delay)
+        self.suppression = self._metric(Suppression)
+        self.groups = self._metric(Groups)
+        self.reuse = self._metric(Reuse)
         self.pollution = None if n_quasi is None else Pollution(n_quasi)
         self.cells = cells
+
+    def _metric(self, kind: type[M]) -> M:
+        found = self.metrics[kind.name]
+        assert isinstance(found, kind)
+        return found
+
+    def _parts(self) -> dict[str, Any]:
+        """Return everything that is merged, saved and restored, by its key in a checkpoint."""
+        optional = {"pollution": self.pollution, "cells": self.cells}
+        return self.metrics | {key: part for key, part in optional.items() if part is not None}
 
     @property
     def n_published(self) -> int:
@@ -89,43 +101,23 @@ class Summary:
         group_subjects: NDArray[np.int64],
         reasons: Mapping[str, int] | None = None,
     ) -> None:
-        """Count a batch of decisions.
-
-        Parameters
-        ----------
-        outcome
-            Of each decided row: 0 in a new group, 1 by reuse, 2 suppressed.
-        loss
-            Of each decided row; that of a suppressed one isn't looked at.
-        waited_rows, waited_s
-            How long each decided row was held; no seconds where the stream has no time.
-        group_rows, group_subjects
-            The rows and subjects of each new group.
-        reasons
-            How many rows were suppressed for which reason.
-        """
-        published = outcome != SUPPRESSED
-        n_published = int(np.count_nonzero(published))
-        n_suppressed = len(outcome) - n_published
-        self.loss.add(loss[published], n_suppressed)
-        self.delay.add(waited_rows[published], None if waited_s is None else waited_s[published])
-        self.suppression.add(len(outcome), n_suppressed, reasons)
-        self.groups.add(group_rows, group_subjects)
-        self.reuse.add(n_published, int(np.count_nonzero(outcome == REUSE)))
+        """Count a batch of decisions; the parameters are those of `shoal.metrics.base.Batch`."""
+        batch = Batch(outcome, loss, waited_rows, waited_s, group_rows, group_subjects, reasons)
+        for metric in self.metrics.values():
+            metric.add_batch(batch)
 
     def merge(self, other: Summary) -> None:
-        """Take in the metrics of another run of the recipe, such as that of another shard.
+        """Add the metrics of another run of the same recipe, such as that of another shard.
 
         The figures are then those of one run that decided the rows of both: counts, least and
-        largest numbers and quantiles exactly, averages within rounding. What a wait in rows is
-        counted in stays the rows of the run that the row was in.
+        largest numbers and quantiles exactly, averages within rounding. A wait in rows stays one in
+        rows of the run that the row was in.
 
         Raises
         ------
         ParameterError
-            If it is a run of another recipe: it counts missing values, or values one by one,
-            where this one doesn't, or those of other attributes. This one mustn't be used any
-            more then.
+            If it is a run of another recipe, with other metrics or other attributes. This summary
+            mustn't be used any more then.
 
         >>> one, other = Summary(), Summary()
         >>> one.n_in, other.n_in = 3, 4
@@ -133,21 +125,17 @@ class Summary:
         >>> one.n_in
         7
         """
-        if self.pollution is not None and other.pollution is not None:
-            self.pollution.merge(other.pollution)
-        elif self.pollution is not other.pollution:
-            raise ParameterError("summary", "counts missing values in one of two runs only")
-        if self.cells is not None and other.cells is not None:
-            self.cells.merge(other.cells)
-        elif self.cells is not other.cells:
-            raise ParameterError("summary", "counts values one by one in one of two runs only")
+        own, others = self._parts(), other._parts()
+        if own.keys() != others.keys():
+            only = ", ".join(sorted(own.keys() ^ others.keys()))
+            raise ParameterError("summary", f"counts {only} in one of two runs only")
+        for key, part in own.items():
+            part.merge(others[key])
         for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in _PARTS:
-            getattr(self, name).merge(getattr(other, name))
 
     def state(self) -> dict[str, Any]:
-        """Everything that is known, exactly, as values that JSON can carry: for a checkpoint.
+        """Return all counts, exactly, as values that JSON can carry: for a checkpoint.
 
         >>> before, after = Summary(), Summary()
         >>> before.n_in = 7
@@ -155,30 +143,22 @@ class Summary:
         >>> after.n_in
         7
         """
-        rows: dict[str, Any] = {name: int(getattr(self, name)) for name in _COUNTS}
-        if self.pollution is not None:
-            rows["pollution"] = self.pollution.state()
-        if self.cells is not None:
-            rows["cells"] = self.cells.state()
-        return rows | {name: getattr(self, name).state() for name in _PARTS}
+        counts: dict[str, Any] = {name: int(getattr(self, name)) for name in _COUNTS}
+        return counts | {key: part.state() for key, part in self._parts().items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to a state; what is counted from then on comes on top of it.
+        """Replace all counts by those of a state.
 
         Raises
         ------
         CheckpointError
-            If it isn't a state of a summary. This one mustn't be used any more then.
+            If it isn't a state of such a summary. This summary mustn't be used any more then.
         """
         try:
             for name in _COUNTS:
                 setattr(self, name, state[name])
-            for name in _PARTS:
-                getattr(self, name).restore(state[name])
-            if self.pollution is not None:
-                self.pollution.restore(state["pollution"])
-            if self.cells is not None:
-                self.cells.restore(state["cells"])
+            for key, part in self._parts().items():
+                part.restore(state[key])
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 "the figures in the checkpoint aren't those of a run of this version "
@@ -186,7 +166,7 @@ class Summary:
             ) from None
 
     def as_dict(self) -> dict[str, object]:
-        """All figures as plain values, for JSON; None where there is nothing to average."""
+        """Return all figures as plain values, for JSON; None where there is nothing to average."""
         return {
             "rows": {
                 "in": self.n_in,
@@ -196,77 +176,25 @@ class Summary:
                 "held": self.n_held,
                 "late": self.n_late,
             },
-            "loss": self.loss.as_dict(),
-            "delay": self.delay.as_dict(),
-            "groups": self.groups.as_dict(),
-            "reuse": self.reuse.as_dict(),
-            "suppression": self.suppression.as_dict(),
+            **{name: metric.as_dict() for name, metric in self.metrics.items()},
             "missing": None if self.pollution is None else self.pollution.as_dict(),
             "values": None if self.cells is None else self.cells.as_dict(),
         }
 
     def lines(self) -> list[str]:
-        """The figures in words, for a terminal."""
+        """Return the figures in words, for a terminal."""
         lines = [
             f"{self.n_in:,} rows in, {self.n_published:,} published, "
             f"{self.suppression.count:,} suppressed, {self.n_quarantined:,} quarantined, "
             f"{self.n_held:,} held"
         ]
-        if self.loss.with_suppressed is not None:
-            of_published = (
-                "no published rows"
-                if self.loss.published is None
-                else f"{self.loss.published:.3f} of published rows"
-            )
-            lines.append(
-                f"loss: {of_published}, {self.loss.with_suppressed:.3f} with suppressed rows as 1"
-            )
-        for unit, found in self.delay.as_dict().items():
-            if found is not None and found["mean"] is not None:
-                lines.append(
-                    f"delay: {_short(found['mean'])} {unit} on average, "
-                    f"median {_short(found['p50'])}, 99 % within {_short(found['p99'])}, "
-                    f"at most {_short(found['max'])}"
-                )
         if self.n_late:
             lines.append(f"late: {self.n_late:,} rows were published after their delay")
-        if self.groups.count:
-            subjects, rows = self.groups.subjects, self.groups.rows
-            lines.append(
-                f"groups: {self.groups.count:,}, of {subjects.least:,.0f} to "
-                f"{subjects.largest:,.0f} subjects (median {subjects.quantile(0.5):,.0f}) in "
-                f"{rows.least:,.0f} to {rows.largest:,.0f} rows (median {rows.quantile(0.5):,.0f})"
-            )
-        if self.pollution is not None and self.pollution.rate is not None:
-            cells = self.pollution.as_dict()
-            lines.append(
-                f"missing: {_percent(cells['before'])} of the quasi values of published rows, "
-                f"{_percent(cells['after'])} as published"
-            )
-        if self.cells is not None:
-            lines += self.cells.lines()
-        elif self.reuse.share is not None:
-            lines.append(
-                f"reuse: {self.reuse.count:,} rows, {_percent(self.reuse.share)} of those published"
-            )
-        if self.suppression.share is not None:
-            why = "".join(f"; {n:,} {why}" for why, n in self.suppression.reasons.most_common())
-            lines.append(
-                f"suppression: {self.suppression.count:,} rows, "
-                f"{_percent(self.suppression.share)} of those decided{why}"
-            )
+        for part in sorted(self._parts().values(), key=lambda part: part.place):
+            # Where cells are published on their own, there are no groups to be used again.
+            if part is not self.reuse or self.cells is None:
+                lines += part.lines()
         return lines
-
-
-def _short(number: float | None) -> str:
-    """Three figures are enough to read, but a large number keeps all of its places."""
-    if number is None:
-        return "none"
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-
-
-def _percent(share: float | None) -> str:
-    return "none" if share is None else f"{100 * share:.1f} %"
 
 
 _NEEDED = (
@@ -284,7 +212,7 @@ _NEEDED = (
 def summarize(trace: pa.Table) -> Summary:
     """Count the metrics of a run from its trace.
 
-    Where the trace has no subjects, each row is taken for a subject of its own.
+    Where the trace has no subjects, each row counts as a subject of its own.
     """
     missing = [name for name in _NEEDED if name not in trace.schema.names]
     if missing:
@@ -319,7 +247,7 @@ def summarize(trace: pa.Table) -> Summary:
 def _groups(
     trace: pa.Table, outcome: NDArray[np.int8]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows and the different subjects of each group when it was released."""
+    """Return the rows and the different subjects of each group when it was released."""
     lines = outcome == GROUP
     group = _floats(trace, "group")[lines].astype(np.int64)
     column: Any = trace.column("subject")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import ClassVar
+
+from shoal.metrics.base import Batch, Metric, in_summary
+from shoal.metrics.wording import percent
 
 __all__ = ["Suppression"]
 
 
-class Suppression:
+@in_summary
+class Suppression(Metric):
     """How many of the decided rows were suppressed, and why.
 
     >>> suppression = Suppression()
@@ -19,11 +23,20 @@ class Suppression:
     """
 
     __slots__ = ("count", "n_decided", "reasons")
+    name: ClassVar[str] = "suppression"
+    place: ClassVar[int] = 50
+    counters: ClassVar[dict[str, str]] = {
+        "count": "count", "decided": "n_decided", "reasons": "reasons"
+    }  # fmt: skip
 
     def __init__(self) -> None:
         self.count = 0
         self.n_decided = 0
         self.reasons: Counter[str] = Counter()
+
+    def add_batch(self, batch: Batch) -> None:
+        """Count a batch of decisions."""
+        self.add(len(batch.outcome), batch.n_suppressed, batch.reasons)
 
     def add(
         self, n_decided: int, n_suppressed: int, reasons: Mapping[str, int] | None = None
@@ -33,29 +46,23 @@ class Suppression:
         self.count += n_suppressed
         self.reasons.update(reasons or {})
 
-    def merge(self, other: Suppression) -> None:
-        """Count the rows of another run of the recipe too."""
-        self.add(other.n_decided, other.count, other.reasons)
-
     @property
     def share(self) -> float | None:
-        """The share of the decided rows; None if there is none."""
+        """The share of the decided rows; None if there are none."""
         return self.count / self.n_decided if self.n_decided else None
 
     def as_dict(self) -> dict[str, object]:
-        """Count, share, and counts by reason, the most frequent first."""
+        """Return count, share, and counts by reason, the most frequent first."""
         return {
             "count": self.count,
             "share": self.share,
             "reasons": dict(self.reasons.most_common()),
         }
 
-    def state(self) -> dict[str, Any]:
-        """Everything that is known, exactly, as values that JSON can carry."""
-        return {"count": self.count, "decided": self.n_decided, "reasons": dict(self.reasons)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to a state."""
-        self.count = state["count"]
-        self.n_decided = state["decided"]
-        self.reasons = Counter(state["reasons"])
+    def lines(self) -> list[str]:
+        """Return count, share and reasons in words."""
+        if self.share is None:
+            return []
+        why = "".join(f"; {n:,} {why}" for why, n in self.reasons.most_common())
+        share = f"{percent(self.share)} of those decided"
+        return [f"suppression: {self.count:,} rows, {share}{why}"]

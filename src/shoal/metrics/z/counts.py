@@ -1,9 +1,9 @@
-"""What became of values that are published one by one, and how well they hide their subjects."""
+"""Count cells that are published on their own, and how well they hide their subjects."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,12 @@ from shoal.errors import ParameterError
 
 __all__ = ["CellCounts"]
 
-#: What the latest look tells.
-_LOOKED = ("n_subjects", "share", "entropy")
+#: The figures of the latest estimate.
+_ESTIMATED = ("n_subjects", "share", "entropy")
 
 
 class CellCounts:
-    """Count cells by attribute and rung, and keep the latest look at the window.
+    """Count cells by attribute and rung, and keep the latest estimate of the window.
 
     Parameters
     ----------
@@ -35,25 +35,27 @@ class CellCounts:
     0.5
     """
 
+    place: ClassVar[int] = 34
+
     def __init__(self, rungs: Sequence[int], z: int) -> None:
         self._counts = [np.zeros(n + 2, np.int64) for n in rungs]
         self.z = z
         self.z_least = self.z_most = z
         self.n_estimates = 0
         self.n_changes = 0
-        #: Of the latest look: how many subjects were in the window, which share of them can't be
-        #: told from k - 1 others, and the entropy of what is shown of them.
+        #: By the latest estimate: how many subjects were in the window, which share of them can't be
+        #: distinguished from k - 1 others, and the entropy of what is shown of them.
         self.n_subjects: int | None = None
         self.share: float | None = None
         self.entropy: float | None = None
 
     def add(self, levels: NDArray[np.int64]) -> None:
-        """Count the cells of some rows."""
+        """Count the cells of rows."""
         for counts, column in zip(self._counts, levels.T, strict=True):
             counts += np.bincount(column - MISSING, minlength=len(counts))
 
     def look(self, estimates: NDArray[np.void]) -> None:
-        """Take in looks at the window."""
+        """Add estimates of the window."""
         for estimate in estimates:
             self.n_estimates += 1
             self.n_changes += int(estimate["z"] != estimate["before"])
@@ -64,11 +66,11 @@ class CellCounts:
             self.entropy = float(estimate["entropy"])
 
     def merge(self, other: CellCounts) -> None:
-        """Count the cells of another run of the recipe too.
+        """Add the counts of another run of the same recipe.
 
-        Cells are dealt to the runs, and add up. Looks aren't: each is one look at the people of
-        all runs together, and the z that it finds holds in all of them. So they don't add up
-        either: what was seen is what the run that has seen the most looks knows.
+        The cells of the runs are different ones, and add up. Estimates don't: each is about the
+        people of all runs together, and the z that it finds holds in all of them. So those of the
+        run that has seen the most are kept.
 
         Raises
         ------
@@ -89,7 +91,7 @@ class CellCounts:
         self.z_least = min(self.z_least, other.z_least)
         self.z_most = max(self.z_most, other.z_most)
         if other.n_estimates > self.n_estimates:
-            for name in ("z", "n_estimates", "n_changes", *_LOOKED):
+            for name in ("z", "n_estimates", "n_changes", *_ESTIMATED):
                 setattr(self, name, getattr(other, name))
 
     @property
@@ -108,28 +110,28 @@ class CellCounts:
         return self.n_published / self.n_cells if self.n_cells else None
 
     def shares(self) -> list[list[float]]:
-        """For each attribute the share of its values that was published at each rung."""
+        """Return, for each attribute, the share of its values that was published at each rung."""
         return [(counts[2:] / max(1, int(counts[1:].sum()))).tolist() for counts in self._counts]
 
     def state(self) -> dict[str, Any]:
-        """Everything that is known, as values that JSON can carry."""
+        """Return all counts, as values that JSON can carry."""
         plain = ("z", "z_least", "z_most", "n_estimates", "n_changes")
-        told = {name: getattr(self, name) for name in (*plain, *_LOOKED)}
-        return told | {"counts": [counts.tolist() for counts in self._counts]}
+        known = {name: getattr(self, name) for name in (*plain, *_ESTIMATED)}
+        return known | {"counts": [counts.tolist() for counts in self._counts]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to a state."""
-        told = dict(state)
-        counts = told.pop("counts")
+        """Replace all counts by those of a state."""
+        known = dict(state)
+        counts = known.pop("counts")
         if [len(given) for given in counts] != [len(own) for own in self._counts]:
             raise ValueError("other attributes")
         self._counts = [np.array(given, np.int64) for given in counts]
         for name in self.state():
             if name != "counts":
-                setattr(self, name, told[name])
+                setattr(self, name, known[name])
 
     def as_dict(self) -> dict[str, object]:
-        """The figures as plain values, for JSON."""
+        """Return the figures as plain values, for JSON."""
         return {
             "cells": self.n_cells,
             "published": self.n_published,
@@ -142,7 +144,7 @@ class CellCounts:
         }  # fmt: skip
 
     def lines(self) -> list[str]:
-        """The figures in words."""
+        """Return the figures in words."""
         if not self.n_cells:
             return []
         lines = [
