@@ -1,8 +1,8 @@
-"""An anonymizer of one's own: first come, first served.
+"""An anonymizer of your own: first come, first served.
 
-When a row's time is up, it is published with as few of the rows that came next as make up a group.
-Nobody looks at how near the rows are to each other, so it loses a lot; but it keeps the whole
-contract. `docs/testing.md` explains it piece by piece.
+When a row is due, it is published with as few of the rows that came next as make up a group. It
+doesn't look at how near the rows are to each other, so it loses a lot; but it keeps the whole
+contract. `docs/testing.md` explains it step by step.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FirstCome(Anonymizer):
     Parameters
     ----------
     least
-        How many rows a group has at least, beside what the policy asks.
+        How many rows a group has at least, in addition to what the policy asks.
     """
 
     name: ClassVar[str] = "first-come"
@@ -44,7 +44,7 @@ class FirstCome(Anonymizer):
 
 
 class State(NamedTuple):
-    """All that a run remembers: the held rows, oldest first, and where it stands."""
+    """The whole state of a run: the held rows, oldest first, and its counters."""
 
     lo: Floats
     hi: Floats
@@ -84,7 +84,7 @@ class FirstComeEngine(BoxEngine):
         return float(self.state.times[0]) + self.space.deadlines.seconds
 
     def _reserve(self, n: int) -> None:
-        """Nothing to do: the arrays are made anew for each row."""
+        """Do nothing: the arrays are made again for each row."""
 
     def _push(self, codes: Codes, out: Out) -> None:
         marks, delay = self.state.marks, self.space.deadlines.rows
@@ -92,7 +92,7 @@ class FirstComeEngine(BoxEngine):
         gaps = self.space.gaps(codes.values)
         for i in range(len(codes.subjects)):
             self._advance(codes.times[i], out)
-            # A tick may have gone by while the row was on its way: it has waited since it came.
+            # A tick may be later than the row: the row has waited since its own time.
             marks["arrived"][0] = np.fmax(marks["arrived"][0], codes.times[i])
             time = np.nan if np.isnan(codes.times[i]) else marks["arrived"][0]
             row = (lo[i], hi[i], codes.subjects[i], codes.sensitive[i], time, gaps[i])
@@ -123,13 +123,13 @@ class FirstComeEngine(BoxEngine):
             self._expire(marks["upcoming"][0], time, out)
 
     def _expire(self, published: int, published_s: float, out: Out) -> None:
-        """The oldest row is due: publish it with those that came next, or suppress it."""
+        """Publish the oldest row, which is due, with those that came next, or suppress it."""
         out.progress["published"][0] = published
         out.progress["published_s"][0] = published_s
         state, space = self.state, self.space
         oldest, instant = state.marks["upcoming"][0] - self.n_held, state.marks["instants"][0]
         n = self._least
-        while n <= self.n_held and not meets(space.limits, state.subjects[:n], state.sensitive[:n]):
+        while n <= self.n_held and not self._may_leave(n):
             n += 1
         if n > self.n_held:
             n = 1
@@ -145,3 +145,8 @@ class FirstComeEngine(BoxEngine):
             state.marks["groups"][0] += 1
         state.marks["instants"][0] += 1
         self.state = State(*(column[n:].copy() for column in state[:-1]), state.marks)
+
+    def _may_leave(self, n: int) -> bool:
+        """Return whether the oldest n rows may be published as one group."""
+        state = self.state
+        return bool(meets(self.space.limits, state.subjects[:n], state.sensitive[:n]))

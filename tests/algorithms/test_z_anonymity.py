@@ -19,7 +19,7 @@ from shoal.spec.ladder import AnyDomain, Open, Path
 from shoal.testing.streams import Stream, play
 from shoal.testing.z.checks import judge_cells
 from shoal.testing.z.codes import Value, cell_codes
-from shoal.testing.z.windows import Windows, alike, path
+from shoal.testing.z.definitions import Windows, alike, path
 
 HIDDEN, MISSING = -1, -2
 #: A row: its time, its subject, and its values.

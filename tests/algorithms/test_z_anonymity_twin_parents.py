@@ -19,7 +19,7 @@ from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Quasi, Schema
 from shoal.testing.streams import Stream
 from shoal.testing.z.codes import keys_of
-from shoal.testing.z.windows import Count, Windows, alike, behind, finest, path
+from shoal.testing.z.definitions import Count, Windows, alike, behind, finest, path
 from tests.algorithms.events import RUNGS, STREAMS, WINDOWS, stream
 from tests.naive.z_anonymity import Crowds, Decision, NaiveZAnonymity, Node, Row, run
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.audit.columns import column, dense, numbers, same, wholes
+from shoal.audit.columns import column, combined_codes, integers, numbers, same
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_numbers(array: Any, expected: list[float]) -> None:
 
 
 def test_wholes() -> None:
-    assert wholes(pa.array([0.0, 1.5, None, 7.0, float("inf")])).tolist() == [0, -1, -1, 7, -1]
+    assert integers(pa.array([0.0, 1.5, None, 7.0, float("inf")])).tolist() == [0, -1, -1, 7, -1]
 
 
 @pytest.mark.parametrize(
@@ -68,5 +68,5 @@ def test_of_two_columns_with_one_name_the_first_is_read() -> None:
 def test_dense_numbers_combinations() -> None:
     rng = np.random.default_rng(3)
     keys = [rng.integers(0, 1_000_000, 500) // 100_000 for _ in range(6)]
-    found = dense(*keys)
+    found = combined_codes(*keys)
     assert len(set(found.tolist())) == len(set(zip(*(k.tolist() for k in keys), strict=True)))

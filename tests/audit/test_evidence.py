@@ -32,7 +32,7 @@ def swap(world: World, one: int, other: int) -> None:
 
 
 def test_boxes_and_groups(world: World) -> None:
-    boxes, groups = evidence(world).crowds
+    boxes, groups = evidence(world).classes
     assert (boxes.kind, boxes.n_first.tolist(), boxes.rows.tolist()) == (
         "box",
         [4, 4],
@@ -44,9 +44,9 @@ def test_boxes_and_groups(world: World) -> None:
         [3, 2, 2],
     )
     assert groups.rows.tolist() == [0, 1, 2, 5, 3, 4, 6, 7]
-    rows, crowd = groups.first_rows()
+    rows, class_of = groups.first_rows()
     assert rows.tolist() == [0, 1, 2, 3, 4, 6, 7]
-    assert crowd.tolist() == [0, 0, 0, 1, 1, 2, 2]
+    assert class_of.tolist() == [0, 0, 0, 1, 1, 2, 2]
 
 
 def test_those_who_joined_come_after_the_release_in_the_order_of_their_moments(
@@ -57,7 +57,7 @@ def test_those_who_joined_come_after_the_release_in_the_order_of_their_moments(
     late, early = len(world.original) - 1, 5
     swap(world, late, early)  # joined later, but now stands before
     swap(world, late, 0)  # and now even before the group
-    groups = evidence(world).crowds[1]
+    groups = evidence(world).classes[1]
     members = groups.rows[: groups.starts[1]].tolist()
     assert groups.n_first[0] == 3
     assert members[3:] == [world.line(early)["seq"], world.line(late)["seq"]]
@@ -66,7 +66,7 @@ def test_those_who_joined_come_after_the_release_in_the_order_of_their_moments(
 def test_the_last_of_each_moment_is_marked(world: World) -> None:
     for published, seconds in ((20, 1.0), (20, 1.0), (20, 2.0), (30, None), (30, None)):
         world.append({}, group=0, outcome="reuse", published=published, published_s=seconds)
-    boxes, groups = evidence(world).crowds
+    boxes, groups = evidence(world).classes
     joined = slice(groups.n_first[0], groups.starts[1])
     assert groups.ends_moment[joined].tolist() == [True, False, True, True, False, True]
     assert np.flatnonzero(boxes.ends_moment).tolist() == (boxes.starts[1:] - 1).tolist()
@@ -75,14 +75,14 @@ def test_the_last_of_each_moment_is_marked(world: World) -> None:
 def test_the_release_is_a_moment_of_its_own(world: World) -> None:
     released = world.line(0)
     world.line(5).update(published=released["published"], published_s=released["published_s"])
-    groups = evidence(world).crowds[1]
+    groups = evidence(world).classes[1]
     assert groups.ends_moment[: groups.starts[1]].tolist() == [False, False, True, True]
 
 
 def test_rows_without_a_moment_have_none_in_common(world: World) -> None:
     for _ in range(2):
         world.append({}, group=0, outcome="reuse", published=None, published_s=None)
-    groups = evidence(world).crowds[1]
+    groups = evidence(world).classes[1]
     assert groups.ends_moment[groups.n_first[0] : groups.starts[1]].all()
 
 
@@ -104,5 +104,5 @@ def test_a_row_without_a_line_is_of_a_subject_of_its_own(world: World) -> None:
 def test_who_joins_at_the_moment_of_the_release_still_joins(world: World) -> None:
     world.line(5)["published"] = world.line(0)["published"]
     swap(world, 5, 1)  # now first in the output
-    groups = evidence(world).crowds[1]
+    groups = evidence(world).classes[1]
     assert groups.rows[: groups.starts[1]].tolist()[3:] == [0]

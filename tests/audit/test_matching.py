@@ -37,5 +37,5 @@ def test_a_long_chain_of_moves() -> None:
 
 
 def test_many_values_of_few_people() -> None:
-    crowd = [(subject, value) for subject in range(5) for value in range(20_000)]
-    assert matching(crowd) == 5
+    class_of = [(subject, value) for subject in range(5) for value in range(20_000)]
+    assert matching(class_of) == 5

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.audit import audit
-from shoal.audit.metadata import says_more
+from shoal.audit.metadata import has_extra_metadata
 from shoal.spec.hierarchy import Range
 from shoal.spec.policy import KAnonymity, Policy
 from shoal.spec.schema import Quasi, Schema
@@ -32,7 +32,7 @@ def secrecy(metadata: dict[str, str]) -> str:
 def test_the_columns_once_more_are_no_secret() -> None:
     assert secrecy(described()) == "kept"
     assert secrecy(described(type="decimal(10,2)", nullable=False)) == "kept"
-    assert not says_more(None, [])
+    assert not has_extra_metadata(None, [])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,16 @@ from types import ModuleType
 import pyarrow.parquet as pq
 import pytest
 
-from shoal.testing.checks import CHECKS, FIXED_CHECKS, check_jit_equals_python, run_check
+from shoal import Castle, Delay, KAnonymity, Policy
+from shoal.errors import UnsupportedError
+from shoal.metrics import Summary, base
+from shoal.testing.checks import (
+    CHECKS,
+    FIXED_CHECKS,
+    check_jit_equals_python,
+    check_promise,
+    run_check,
+)
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -225,6 +234,52 @@ def test_an_algorithm_of_ones_own_keeps_the_fixed_checks(load, check) -> None:
     if check is check_jit_equals_python:
         pytest.skip("it has no kernels of its own to compare")
     check(load("write_an_algorithm").FirstCome())
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_who_enforces_a_criterion_of_ones_own_keeps_the_contract(load, check) -> None:
+    run_check(check, load("write_a_criterion").FairShare, examples=5)
+
+
+def test_the_audit_judges_a_criterion_of_ones_own(load) -> None:
+    example = load("write_a_criterion")
+    reports = example.main(rows=200)
+    assert reports["fair-share"].verdict == "kept"
+    broken = reports["first-come"]["alpha-share of illness"]
+    assert broken.verdict == "broken"
+    assert broken.figures["worst_share"] > 0.6
+    # Those who don't know the promise refuse it.
+    policy = Policy(KAnonymity(2), example.AlphaShare(0.6), delay=Delay(rows=9))
+    with pytest.raises(UnsupportedError, match="'castle' can't enforce alpha-share"):
+        Castle().check(policy)
+
+
+def test_the_contract_finds_one_who_breaks_a_criterion_of_ones_own(load) -> None:
+    example = load("write_a_criterion")
+
+    class Forgetful(example.FairShare):
+        _start = example.FirstCome._start
+
+    with pytest.raises(AssertionError, match="breaks alpha-share of illness"):
+        run_check(check_promise, Forgetful, examples=5)
+
+
+def test_a_metric_of_ones_own_is_in_the_summary(
+    load, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(base, "_METRICS", dict(base._METRICS))
+    monkeypatch.delitem(sys.modules, "write_a_metric", raising=False)
+    summary = load("write_a_metric").main(rows=300)
+    assert summary.n_published == 300
+    share = summary.as_dict()["sharpness"]["share"]
+    assert 0 < share <= 1
+    assert f"sharpness: {round(300 * share)} rows" in capsys.readouterr().out
+    # It is merged and restored as the others are.
+    total = Summary()
+    total.restore(summary.state())
+    total.merge(summary)
+    assert total.as_dict()["sharpness"] == {"share": share}
+    assert total.metrics["sharpness"].n_published == 600
 
 
 def test_every_example_is_in_the_index() -> None:

@@ -20,25 +20,25 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Array",
+    "canonical_text",
     "codes",
     "column",
-    "counted",
-    "counted_alike",
-    "dense",
+    "combined_codes",
+    "distinct_codes",
     "encoded",
+    "integers",
     "is_bytes",
     "is_missing",
     "is_number",
     "is_text",
-    "legible",
     "mask",
     "numbers",
     "positions",
     "same",
-    "spelled",
+    "shared_codes",
     "take",
-    "wholes",
-    "words",
+    "trace_text",
+    "visible_text",
 ]
 
 #: A whole number with a point, and a broken one that ends in zeros.
@@ -131,54 +131,56 @@ def codes(array: Array) -> NDArray[np.int64]:
     return np.asarray(found.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def counted(array: Array) -> NDArray[np.int64]:
+def distinct_codes(array: Array) -> NDArray[np.int64]:
     """Number what an outsider would take for different: people, or sensitive values.
 
     One person may be written in several ways (7 and 7.0, with and without blanks, é in one or in
     two characters), and must not count as several.
 
-    >>> counted(pa.array(["7", " 7.0", None, "", "8"])).tolist()
+    >>> distinct_codes(pa.array(["7", " 7.0", None, "", "8"])).tolist()
     [0, 0, 1, 1, 2]
     """
-    return counted_alike(array)[0]
+    return shared_codes(array)[0]
 
 
-def counted_alike(*arrays: Array) -> tuple[NDArray[np.int64], ...]:
-    """Number the values of several columns as `counted` does, equal ones alike in all of them.
+def shared_codes(*arrays: Array) -> tuple[NDArray[np.int64], ...]:
+    """Number the values of several columns as `distinct_codes` does, with the same numbers in all.
 
-    >>> [numbers.tolist() for numbers in counted_alike(pa.array(["7", "8"]), pa.array([8, 9]))]
+    >>> [numbers.tolist() for numbers in shared_codes(pa.array(["7", "8"]), pa.array([8, 9]))]
     [[0, 1], [1, 2]]
     """
     numbers_of: dict[object, int] = {}
     found = []
     for array in arrays:
         indices, values = encoded(array)
-        spelling = [numbers_of.setdefault(spelled(value), len(numbers_of)) for value in values]
+        spelling = [
+            numbers_of.setdefault(canonical_text(value), len(numbers_of)) for value in values
+        ]
         found.append(np.asarray(spelling, dtype=np.int64)[indices])
     return tuple(found)
 
 
-def spelled(value: object) -> str:
+def canonical_text(value: object) -> str:
     """The one text for all ways to write a value.
 
-    >>> spelled(7.0), spelled(" 7.50 "), spelled(None)
+    >>> canonical_text(7.0), canonical_text(" 7.50 "), canonical_text(None)
     ('7', '7.5', '')
     """
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, float):
         value = int(value) if value.is_integer() else "" if math.isnan(value) else value
-    text = legible(value)
+    text = visible_text(value)
     # Leading zeros tell codes apart; trailing ones behind a point don't tell numbers apart.
     if _WHOLE.fullmatch(text) or _BROKEN.fullmatch(text):
         text = text.rstrip("0").removesuffix(".")
     return text
 
 
-def legible(value: object) -> str:
+def visible_text(value: object) -> str:
     """The one text for all that reads the same; numbers that are text stay as they are.
 
-    >>> legible(" 7.50 "), legible(None)
+    >>> visible_text(" 7.50 "), visible_text(None)
     ('7.50', '')
     """
     text = "" if value is None else str(value)
@@ -189,10 +191,10 @@ def legible(value: object) -> str:
     return text.strip()
 
 
-def words(array: Array) -> Array:
+def trace_text(array: Array) -> Array:
     """Values as a trace tells them: Arrow's text of them, bytes in hexadecimal digits.
 
-    >>> words(pa.array([True, None])).to_pylist(), words(pa.array([b"\\xff"])).to_pylist()
+    >>> trace_text(pa.array([True, None])).to_pylist(), trace_text(pa.array([b"\\xff"])).to_pylist()
     (['true', None], ['ff'])
     """
     if is_bytes(array.type):
@@ -201,10 +203,10 @@ def words(array: Array) -> Array:
     return array.cast(pa.large_string())
 
 
-def dense(*keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def combined_codes(*keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Number the different combinations of several arrays of codes, from 0.
 
-    >>> dense(np.array([0, 0, 1]), np.array([5, 5, 5])).tolist()
+    >>> combined_codes(np.array([0, 0, 1]), np.array([5, 5, 5])).tolist()
     [0, 0, 1]
     """
     joint = codes(pa.array(keys[0]))
@@ -214,7 +216,7 @@ def dense(*keys: NDArray[np.int64]) -> NDArray[np.int64]:
     return joint
 
 
-def wholes(array: Array) -> NDArray[np.int64]:
+def integers(array: Array) -> NDArray[np.int64]:
     """Whole numbers, with -1 for null and for what isn't a whole number."""
     found = numbers(array)
     with np.errstate(invalid="ignore"):

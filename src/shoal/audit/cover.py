@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from shoal.audit.columns import (
     Array,
     column,
-    counted_alike,
     encoded,
     is_missing,
     numbers,
     same,
+    shared_codes,
     take,
 )
 from shoal.audit.evidence import Evidence
@@ -92,7 +92,7 @@ def _written_alike(
     if isinstance(domain, Range):
         alike: NDArray[np.bool_] = numbers(shown) == numbers(given)
     else:
-        one, other = counted_alike(shown, given)
+        one, other = shared_codes(shown, given)
         alike = one == other
     return alike
 

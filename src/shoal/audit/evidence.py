@@ -15,20 +15,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit.columns import column, counted, dense, mask, numbers
+from shoal.audit.columns import column, combined_codes, distinct_codes, mask, numbers
 from shoal.audit.labels import Numeric, Side, public_columns, read_side
 from shoal.audit.trace import GROUP, REUSE, SUPPRESSED, Trace
 from shoal.spec.hierarchy import Range
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
-__all__ = ["Crowds", "Evidence", "Suppressed"]
+__all__ = ["EquivalenceClasses", "Evidence", "Suppressed"]
 
 Suppressed = Literal["drop", "root"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Crowds:
+class EquivalenceClasses:
     """Sets of published rows that must meet a criterion together: all boxes, or all groups.
 
     Parameters
@@ -36,15 +36,15 @@ class Crowds:
     kind
         ``box`` or ``group``.
     number
-        Of each crowd; for groups as in the trace.
+        Of each class; for groups as in the trace.
     rows
-        Positions in the output, crowd after crowd; in a crowd in the order of release.
+        Positions in the output, class_of after class_of; in a class_of in the order of release.
     starts
-        Where each crowd begins in ``rows``, and the end.
+        Where each class begins in ``rows``, and the end.
     n_first
-        How many rows of each crowd were released at once; the others joined later.
+        How many rows of each class were released at once; the others joined later.
     ends_moment
-        For each of ``rows``, whether it is the last one of its crowd at its moment. Rows that leave
+        For each of ``rows``, whether it is the last one of its class at its moment. Rows that leave
         at one moment leave in no order: what an outsider sees is what is there after all of them.
     """
 
@@ -64,12 +64,12 @@ class Crowds:
         return {"box": "boxes", "group": "groups"}[self.kind]
 
     def first_rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows released at once, and for each of them the position of its crowd."""
+        """The rows released at once, and for each of them the position of its class."""
         n_rows = np.diff(self.starts)
-        crowd = np.repeat(np.arange(len(self)), n_rows)
+        class_of = np.repeat(np.arange(len(self)), n_rows)
         rank = np.arange(len(self.rows)) - np.repeat(self.starts[:-1], n_rows)
-        first = rank < self.n_first[crowd]
-        return self.rows[first], crowd[first]
+        first = rank < self.n_first[class_of]
+        return self.rows[first], class_of[first]
 
 
 class Evidence:
@@ -135,7 +135,7 @@ class Evidence:
         """Equal numbers for published rows with equal labels."""
         if not self.sides:
             return np.zeros(self.n_rows, dtype=np.int64)
-        return dense(*(side.labels for side in self.sides))
+        return combined_codes(*(side.labels for side in self.sides))
 
     @cached_property
     def line(self) -> NDArray[np.int64]:
@@ -174,7 +174,7 @@ class Evidence:
         if self.trace is None or self.schema.each_row:
             return alone
         known = self.line >= 0
-        people = counted(self.trace.subject)
+        people = distinct_codes(self.trace.subject)
         n_people = int(people.max(initial=-1)) + 1
         subjects = alone + n_people
         subjects[known] = people[self.line[known]]
@@ -208,10 +208,10 @@ class Evidence:
             return None
         domain = next(a.domain for a in self.schema.sensitive if a.name == name)
         # "1" and "1.0" are one value of a number.
-        return counted(pa.array(numbers(array)) if isinstance(domain, Range) else array)
+        return distinct_codes(pa.array(numbers(array)) if isinstance(domain, Range) else array)
 
     @cached_property
-    def crowds(self) -> tuple[Crowds, ...]:
+    def classes(self) -> tuple[EquivalenceClasses, ...]:
         """The boxes of the output, unless it has gaps, and, with a trace that fits, its groups."""
         boxes = () if self.has_gaps else (self._boxes(),)
         if self.trace is None or not self.fits:
@@ -239,16 +239,16 @@ class Evidence:
         at = np.searchsorted(known[:-1], rows)
         return np.where(known[at] == rows, np.append(order, -1)[at], -1)
 
-    def _boxes(self) -> Crowds:
+    def _boxes(self) -> EquivalenceClasses:
         rows = np.flatnonzero(self.in_group)
         number, counts = np.unique(self.box[rows], return_counts=True)
         order = np.argsort(self.box[rows], kind="stable")
         starts = _starts(counts)
         ends_moment = np.zeros(len(rows), dtype=np.bool_)
         ends_moment[starts[1:] - 1] = True
-        return Crowds("box", number, rows[order], starts, counts, ends_moment)
+        return EquivalenceClasses("box", number, rows[order], starts, counts, ends_moment)
 
-    def _groups(self, trace: Trace) -> Crowds:
+    def _groups(self, trace: Trace) -> EquivalenceClasses:
         lines = np.zeros(len(trace), dtype=np.bool_)
         lines[self.line[self.line >= 0]] = True
         lines &= trace.has(GROUP, REUSE) & (trace.group >= 0)
@@ -269,7 +269,7 @@ class Evidence:
         )
         first = np.bincount(inverse[trace.outcome[chosen] == GROUP], minlength=len(number))
         starts, ends_moment = _starts(counts), _ends_moment(trace, chosen)
-        return Crowds("group", number, trace.seq[chosen], starts, first, ends_moment)
+        return EquivalenceClasses("group", number, trace.seq[chosen], starts, first, ends_moment)
 
 
 def _ends_moment(trace: Trace, lines: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ from shoal.audit.columns import (
     Array,
     codes,
     column,
-    dense,
+    combined_codes,
     encoded,
     is_number,
     is_text,
@@ -153,7 +153,7 @@ def _read_bounds(name: str, domain: Range, gap: Gap, low: Array, high: Array) ->
         if not (is_number(array.type) or is_text(array.type)):
             return _unreadable(name, array, "isn't a number")
     lo, hi = numbers(low), numbers(high)
-    labels = dense(codes(low), codes(high))
+    labels = combined_codes(codes(low), codes(high))
     flaws = [
         *_counted(name, [("no bounds", (np.isnan(lo) | np.isnan(hi)) & ~gap)]),
         *_bound_flaws(name, domain, lo, hi),

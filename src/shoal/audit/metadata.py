@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-__all__ = ["says_more"]
+__all__ = ["has_extra_metadata"]
 
 #: What Spark writes into every Parquet file: its version, and the columns as it knows them.
 _VERSION = b"org.apache.spark.version"
@@ -15,14 +15,14 @@ _NUMBER = re.compile(rb"[0-9]{1,3}(\.[0-9]{1,3}){1,3}(-SNAPSHOT)?")
 _TYPE = re.compile(r"[a-z_]+(\([0-9]+,[0-9]+\))?")
 
 
-def says_more(metadata: Mapping[bytes, bytes] | None, names: Sequence[str]) -> bool:
+def has_extra_metadata(metadata: Mapping[bytes, bytes] | None, names: Sequence[str]) -> bool:
     """Whether the metadata of a table tell more than the names and types of its columns.
 
     Those of Spark don't, as long as nothing was written to a column, such as a comment.
 
-    >>> says_more({b"org.apache.spark.version": b"4.1.0"}, ["age"])
+    >>> has_extra_metadata({b"org.apache.spark.version": b"4.1.0"}, ["age"])
     False
-    >>> says_more({b"note": b"4.1.0"}, ["age"])
+    >>> has_extra_metadata({b"note": b"4.1.0"}, ["age"])
     True
     """
     rest = dict(metadata or {})

@@ -9,21 +9,21 @@ import pyarrow as pa
 
 from shoal.audit.columns import column, same, take
 from shoal.audit.evidence import Evidence
-from shoal.audit.metadata import says_more
+from shoal.audit.metadata import has_extra_metadata
 from shoal.audit.report import Verdict, decide
 from shoal.audit.shape import expected_columns
 from shoal.spec.schema import Schema
 
-__all__ = ["check", "judged_secrecy"]
+__all__ = ["check", "judge_secrecy"]
 
 
 def check(evidence: Evidence) -> Verdict:
     """Look for columns that nobody asked to publish, and for the subject under another name."""
     expected = expected_columns(evidence)
-    return judged_secrecy(evidence.published, evidence.schema, expected, _disguised(evidence))
+    return judge_secrecy(evidence.published, evidence.schema, expected, _disguised(evidence))
 
 
-def judged_secrecy(
+def judge_secrecy(
     published: pa.Table, schema: Schema, expected: Sequence[str], disguised: Sequence[str]
 ) -> Verdict:
     """Judge what an output has beside the columns that are expected.
@@ -39,7 +39,7 @@ def judged_secrecy(
         flaws.append(f"private columns are in the output: {', '.join(exposed)}")
     if others:
         flaws.append(f"columns that the schema doesn't publish: {', '.join(others)}")
-    if says_more(published.schema.metadata, names):
+    if has_extra_metadata(published.schema.metadata, names):
         flaws.append("the file carries metadata of its own, which may hold anything")
     if disguised:
         flaws.append(f"columns that repeat the subject in every row: {', '.join(disguised)}")

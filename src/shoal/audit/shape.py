@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict, decide
 
-__all__ = ["check", "expected_columns", "judged_columns"]
+__all__ = ["check", "expected_columns", "judge_columns"]
 
 
 def expected_columns(evidence: Evidence) -> tuple[str, ...]:
@@ -22,10 +22,10 @@ def check(evidence: Evidence) -> Verdict:
     """
     labels = [flaw for side in evidence.sides for flaw in side.flaws]
     names, expected = evidence.published.schema.names, expected_columns(evidence)
-    return judged_columns(names, expected, "quasi, sensitive, kept", labels)
+    return judge_columns(names, expected, "quasi, sensitive, kept", labels)
 
 
-def judged_columns(
+def judge_columns(
     names: Sequence[str], expected: tuple[str, ...], order: str, labels: Sequence[str]
 ) -> Verdict:
     """Judge the columns of an output, given in words in which order they are expected.

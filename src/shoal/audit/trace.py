@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit.columns import Array, column, numbers, positions, wholes
+from shoal.audit.columns import Array, column, integers, numbers, positions
 from shoal.errors import ParameterError
 
 __all__ = ["OUTCOMES", "Trace", "read_trace"]
@@ -79,18 +79,18 @@ def read_trace(table: pa.Table) -> Trace:
         )
     found: dict[str, Array] = {name: column(table, name) for name in _COLUMNS}
     return Trace(
-        row=wholes(found["row"]),
+        row=integers(found["row"]),
         subject=found["subject"],
         outcome=positions(found["outcome"], OUTCOMES, unknown=-1),
-        arrived=wholes(found["arrived"]),
-        published=wholes(found["published"]),
+        arrived=integers(found["arrived"]),
+        published=integers(found["published"]),
         arrived_s=numbers(found["arrived_s"]),
         published_s=numbers(found["published_s"]),
-        group=wholes(found["group"]),
+        group=integers(found["group"]),
         # A trace need not tell of windows where no promise is measured against them, nor of
         # shards where there is one.
         window=_optional(table, "window", -1),
-        seq=wholes(found["seq"]),
+        seq=integers(found["seq"]),
         shard=_optional(table, "shard", 0),
     )
 
@@ -98,4 +98,4 @@ def read_trace(table: pa.Table) -> Trace:
 def _optional(table: pa.Table, name: str, otherwise: int) -> NDArray[np.int64]:
     """The whole numbers of a column; where it isn't there, the same for all lines."""
     found = column(table, name)
-    return np.full(table.num_rows, otherwise, dtype=np.int64) if found is None else wholes(found)
+    return np.full(table.num_rows, otherwise, dtype=np.int64) if found is None else integers(found)

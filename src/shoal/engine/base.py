@@ -233,7 +233,7 @@ class Anonymizer(ABC):
             limits.k, space.z, space.rungs, space.deadlines, space.missing, space.window,
             space.clock,
         )  # fmt: skip
-        digest.update(repr(obeyed).encode())
+        digest.update(repr(obeyed + space.others).encode())
         # ``sides`` isn't needed: it follows from ``shown`` and from the recipe's loss.
         for array in (*space.shown, limits.diversity, measures.asked, *measures.trees):
             digest.update(array.tobytes())

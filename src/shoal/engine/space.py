@@ -35,6 +35,8 @@ from shoal.spec.policy import (
     BetaLikeness,
     DeltaDisclosure,
     EntropyLDiversity,
+    KAnonymity,
+    LDiversity,
     Measured,
     Missing,
     Policy,
@@ -43,6 +45,7 @@ from shoal.spec.policy import (
     SemanticLikeness,
     TCloseness,
     Window,
+    ZAnonymity,
 )
 from shoal.spec.schema import Quasi, Schema, Sensitive
 
@@ -133,8 +136,8 @@ class Space:
     """
 
     __slots__ = (
-        "clock", "deadlines", "limits", "measure", "missing", "n_quasi", "n_sensitive", "rungs",
-        "shown", "sides", "window", "z",
+        "clock", "deadlines", "limits", "measure", "missing", "n_quasi", "n_sensitive", "others",
+        "rungs", "shown", "sides", "window", "z",
     )  # fmt: skip
 
     def __init__(self, schema: Schema, policy: Policy, loss: Loss = "glm") -> None:
@@ -164,6 +167,12 @@ class Space:
         self.sides = _in_order(self.shown) if loss == "uncertainty" else self.shown
         self.clock = -1 if self.z else _clock(schema)
         self.limits = _limits(schema, policy)
+        #: Criteria that no kernel knows: an anonymizer that enforces one checks it on its own.
+        self.others = tuple(
+            criterion
+            for criterion in policy.criteria
+            if not isinstance(criterion, KAnonymity | LDiversity | Measured | ZAnonymity)
+        )
         self.window = _span(policy)
         delay = policy.delay
         self.deadlines = Deadlines(

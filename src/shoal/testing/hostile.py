@@ -18,6 +18,7 @@ from shoal.spec.policy import (
     DistinctLDiversity,
     EnhancedLikeness,
     KAnonymity,
+    LDiversity,
     Measured,
     Missing,
     Policy,
@@ -26,11 +27,13 @@ from shoal.spec.policy import (
     ZAnonymity,
 )
 from shoal.spec.schema import Quasi, Schema, Sensitive
+from shoal.testing.definitions import examples
 from shoal.testing.streams import Stream
 from shoal.testing.z.hostile import PLACES, as_cells, cell_streams
 
 __all__ = [
     "able",
+    "further_criteria",
     "gappy_streams",
     "hostile_streams",
     "meanings",
@@ -48,6 +51,19 @@ MEASURES: tuple[Measured, ...] = (TCloseness(0.4), EnhancedLikeness(2.0), DeltaD
 def able(anonymizer: type[Anonymizer]) -> bool:
     """Whether an anonymizer can enforce anything that is measured against a window."""
     return any(isinstance(each, anonymizer.enforces) for each in MEASURES)
+
+
+def further_criteria(anonymizer: type[Anonymizer]) -> list[Criterion]:
+    """Return the examples of criteria that aren't Shoal's own and that an anonymizer can enforce.
+
+    They are those of `shoal.testing.definitions.defines`.
+    """
+    return [
+        each
+        for each in examples()
+        if isinstance(each, anonymizer.enforces)
+        and not isinstance(each, KAnonymity | LDiversity | Measured)
+    ]
 
 
 def schema(*, measured: bool = False) -> Schema:
@@ -73,9 +89,10 @@ def policy(
 ) -> Policy:
     """k-anonymity and 2-diversity, as far as the anonymizer can enforce them.
 
-    If ``measured``, the first measure that it can enforce comes with them. Those who don't publish
-    row by row are always measured, and are given the window or the table that they want. Who
-    publishes values one by one is given z = k, and a window as long as the delay.
+    If ``measured``, the first measure that it can enforce comes with them; an anonymizer that
+    doesn't publish row by row is always measured, and gets the window or the table that it needs.
+    One that publishes cells gets z = k, and a window as long as the delay. Of criteria that aren't
+    Shoal's own, the last example comes with them.
     """
     if anonymizer.publishes == "values":
         span = Window(seconds=delay.seconds) if delay.rows is None else Window(rows=delay.rows)
@@ -84,6 +101,7 @@ def policy(
     criteria = [c for c in wanted if isinstance(c, anonymizer.enforces)]
     if measured or anonymizer.publishes != "rows":
         criteria += [c for c in MEASURES if isinstance(c, anonymizer.enforces)][:1]
+    criteria += further_criteria(anonymizer)[-1:]
     if anonymizer.publishes == "table":
         return Policy(*criteria, missing=missing, window="all")
     if not any(isinstance(c, Measured) for c in criteria):

@@ -21,25 +21,19 @@ from shoal.errors import ParameterError, UnsupportedError
 from shoal.spec.criteria import misfits
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from shoal.spec.policy import (
-    BasicLikeness,
     Criterion,
     Delay,
-    DeltaDisclosure,
     DistinctLDiversity,
-    EnhancedLikeness,
     EntropyLDiversity,
     KAnonymity,
     Measured,
     Missing,
     Policy,
-    RangeLikeness,
     RecursiveLDiversity,
-    SemanticLikeness,
-    TCloseness,
     Window,
 )
 from shoal.spec.schema import Quasi, Schema, Sensitive
-from shoal.testing.drawn import (
+from shoal.testing.base_strategies import (
     GAPS_IN_TIME,
     batch_cuts,
     clock_ticks,
@@ -47,8 +41,9 @@ from shoal.testing.drawn import (
     ranges,
     row_lists,
 )
-from shoal.testing.hostile import meanings
-from shoal.testing.measures import code_of
+from shoal.testing.definitions import examples
+from shoal.testing.definitions.measured import code_of
+from shoal.testing.hostile import further_criteria, meanings
 from shoal.testing.streams import Stream
 from shoal.testing.z.strategies import cell_streams
 
@@ -105,26 +100,15 @@ def schemas(draw: st.DrawFn, *, max_quasi: int = 5, max_sensitive: int = 2) -> S
     return Schema("person", quasi, [Sensitive(f"s{j}", each) for j, each in enumerate(sensitive)])
 
 
-#: What is drawn of each form that is measured, easy ones first.
-BETAS = (10.0, 2.0, 0.5)
-MEASURES: tuple[Measured, ...] = (
-    *(TCloseness(t) for t in (1.0, 0.4, 0.15, 0.0)),
-    *(BasicLikeness(beta) for beta in BETAS),
-    *(EnhancedLikeness(beta) for beta in BETAS),
-    *(SemanticLikeness(beta, level=level) for level in (2, 1) for beta in BETAS),
-    *(RangeLikeness(beta, epsilon=epsilon) for epsilon in (0.0, 1.0, 20.0) for beta in BETAS),
-    *(RangeLikeness(beta, epsilon=0.2, relative=True) for beta in BETAS),
-    *(DeltaDisclosure(delta) for delta in (5.0, 2.0, 0.7)),
-)
-
-
 @st.composite
 def _measured(draw: st.DrawFn, anonymizer: type[Anonymizer], schema: Schema) -> list[Measured]:
     """Draw up to two criteria that are measured, each about one attribute that it fits or all."""
     names = [*(each.name for each in schema.sensitive), None] if schema.sensitive else []
     able: dict[type[Measured], list[Measured]] = {}
-    for each in MEASURES:
-        for name in names if isinstance(each, anonymizer.enforces) else ():
+    for each in examples():
+        if not isinstance(each, Measured) or not isinstance(each, anonymizer.enforces):
+            continue
+        for name in names:
             criterion = dataclasses.replace(each, attribute=name)
             if _fits(schema, criterion):
                 able.setdefault(type(each), []).append(criterion)
@@ -184,6 +168,9 @@ def policies(
             for kind, form in forms
             if issubclass(kind, anonymizer.enforces) and draw(st.booleans())
         ]
+    further = further_criteria(anonymizer)
+    if further and draw(st.booleans()):
+        criteria.append(draw(st.sampled_from(further)))
     assume(criteria)
     if anonymizer.publishes == "table":
         return Policy(*criteria, missing=missing, window="all")

@@ -1,4 +1,4 @@
-"""Diversity against a brute force that counts every crowd at every moment from scratch."""
+"""Diversity against a brute force that counts every class at every moment from scratch."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def judge(
     return report[f"{criterion.name} of disease"]
 
 
-def crowds(
+def classes(
     rows: list[Row], n_first: int, joined: list[int] | None = None
 ) -> list[list[tuple[int, str]]]:
     """Every state of every group, and every box, as lists of (subject, value)."""
@@ -100,31 +100,31 @@ def crowds(
     return found
 
 
-def is_matched(crowd: list[tuple[int, str]], needed: int) -> bool:
-    codes = {value: code for code, value in enumerate(sorted({v for _, v in crowd}))}
-    return by_trying_all({(subject, codes[value]) for subject, value in crowd}) >= needed
+def is_matched(members: list[tuple[int, str]], needed: int) -> bool:
+    codes = {value: code for code, value in enumerate(sorted({v for _, v in members}))}
+    return by_trying_all({(subject, codes[value]) for subject, value in members}) >= needed
 
 
-def by_rows_and_people(crowd: list[tuple[int, str]]) -> list[list[int]]:
+def by_rows_and_people(members: list[tuple[int, str]]) -> list[list[int]]:
     return [
         sorted(Counter(value for _, value in members).values(), reverse=True)
-        for members in (crowd, set(crowd))
+        for members in (members, set(members))
     ]
 
 
-def entropy_holds(crowd: list[tuple[int, str]], least: float) -> bool:
-    for counts in by_rows_and_people(crowd):
+def entropy_holds(members: list[tuple[int, str]], least: float) -> bool:
+    for counts in by_rows_and_people(members):
         shares = [n / sum(counts) for n in counts]
         if -sum(p * math.log(p) for p in shares) < math.log(least) - 1e-9:
             return False
-    return is_matched(crowd, math.ceil(least))
+    return is_matched(members, math.ceil(least))
 
 
-def recursive_holds(crowd: list[tuple[int, str]], level: int, c: float) -> bool:
-    for counts in by_rows_and_people(crowd):
+def recursive_holds(members: list[tuple[int, str]], level: int, c: float) -> bool:
+    for counts in by_rows_and_people(members):
         if not counts[0] < Fraction(c) * sum(counts[level - 1 :]):
             return False
-    return is_matched(crowd, level)
+    return is_matched(members, level)
 
 
 streams = st.lists(
@@ -135,19 +135,19 @@ streams = st.lists(
 @given(streams, st.integers(1, 3), st.integers(1, 3))
 def test_distinct(rows: list[Row], needed: int, n_first: int) -> None:
     # Nothing can be lost after the release, so the later moments change nothing.
-    good = all(is_matched(crowd, needed) for crowd in crowds(rows, n_first))
+    good = all(is_matched(members, needed) for members in classes(rows, n_first))
     assert (judge(DistinctLDiversity(needed), rows, n_first).verdict == "kept") == good
 
 
 @given(streams, st.sampled_from([1.0, 1.5, 1.75, 2.0, 3.0]), st.integers(1, 4))
 def test_entropy(rows: list[Row], least: float, n_first: int) -> None:
-    good = all(entropy_holds(crowd, least) for crowd in crowds(rows, n_first))
+    good = all(entropy_holds(members, least) for members in classes(rows, n_first))
     assert (judge(EntropyLDiversity(least), rows, n_first).verdict == "kept") == good
 
 
 @given(streams, st.integers(1, 3), st.sampled_from([0.5, 1.0, 1.5, 3.0]), st.integers(1, 4))
 def test_recursive(rows: list[Row], level: int, c: float, n_first: int) -> None:
-    good = all(recursive_holds(crowd, level, c) for crowd in crowds(rows, n_first))
+    good = all(recursive_holds(members, level, c) for members in classes(rows, n_first))
     assert (judge(RecursiveLDiversity(level, c=c), rows, n_first).verdict == "kept") == good
 
 
@@ -160,10 +160,10 @@ def test_what_joins_at_one_moment_joins_in_no_order(
     rows = [(0, value, who) for who, value in enumerate(["x", "y", *(v for v, _ in later)])]
     joined = [0, 0, *(moment for _, moment in later)]
     order = data.draw(st.permutations(range(len(rows))))
-    states = crowds(rows, 2, joined)
-    good = all(entropy_holds(crowd, 1.8) for crowd in states)
+    states = classes(rows, 2, joined)
+    good = all(entropy_holds(members, 1.8) for members in states)
     assert (judge(EntropyLDiversity(1.8), rows, 2, joined, order).verdict == "kept") == good
-    good = all(recursive_holds(crowd, 2, 2.5) for crowd in states)
+    good = all(recursive_holds(members, 2, 2.5) for members in states)
     verdict = judge(RecursiveLDiversity(2, c=2.5), rows, 2, joined, order).verdict
     assert (verdict == "kept") == good
 
@@ -179,11 +179,11 @@ def test_tallies_at_every_moment(drawn: list[tuple[int, int, bool]], n_first: in
     counted = [n_first, *(n for n in range(n_first + 1, len(drawn) + 1) if ends[n - 1])]
     tallies = moments(subjects, values, n_first, ends)
     for n, (rows, people) in zip(counted, tallies, strict=True):
-        for tally, crowd in ((rows, members[:n]), (people, list(set(members[:n])))):
-            counts = Counter(value for _, value in crowd)
+        for tally, some in ((rows, members[:n]), (people, list(set(members[:n])))):
+            counts = Counter(value for _, value in some)
             assert tally.counts == counts
-            assert tally.total == len(crowd)
-            shares = [count / len(crowd) for count in counts.values()]
+            assert tally.total == len(some)
+            shares = [count / len(some) for count in counts.values()]
             entropy = -sum(share * math.log(share) for share in shares)
             assert tally.entropy() == pytest.approx(entropy, abs=1e-12)
 

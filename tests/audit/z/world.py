@@ -76,11 +76,11 @@ def behind(
     children = {labels[-len(node) - 1 :] for _, labels in exposed if labels[-len(node) :] == node}
     found: set[str] = set()
     for child in children:
-        crowd = behind(child, exposed, n, z, plain, shown)
+        subjects = behind(child, exposed, n, z, plain, shown)
         if plain:
-            found |= crowd
-        elif len(crowd) <= z - 2:
-            found |= {who for who in crowd if (who, child) not in shown}
+            found |= subjects
+        elif len(subjects) <= z - 2:
+            found |= {who for who in subjects if (who, child) not in shown}
     return found
 
 
@@ -89,8 +89,8 @@ def decided(
 ) -> int | None:
     """The level at which a cell is published, None if it is hidden."""
     for level in range(len(own)):
-        crowd = behind(own[level:], exposed, len(own), z, plain, shown)
-        if len(crowd | {who}) >= z:
+        subjects = behind(own[level:], exposed, len(own), z, plain, shown)
+        if len(subjects | {who}) >= z:
             return level
     return None
 

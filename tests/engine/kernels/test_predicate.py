@@ -20,7 +20,8 @@ from shoal.spec.policy import (
     LDiversity,
     RecursiveLDiversity,
 )
-from shoal.testing.promise import broken, n_paired
+from shoal.testing.definitions import broken
+from shoal.testing.definitions.groups import n_paired
 
 SETTINGS = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 SCHEMA = Schema("p", [Quasi("a", Range(0, 1))], [Sensitive("s0"), Sensitive("s1")])

@@ -12,7 +12,7 @@ from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.rng import seeded
 from shoal.engine.kernels.split import by_subjects, by_values, repair_parts
 from shoal.spec.policy import DistinctLDiversity, EntropyLDiversity, KAnonymity
-from shoal.testing.promise import broken
+from shoal.testing.definitions import broken
 
 SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
 TREE = Hierarchy.from_dict({"Any": {"A": ["a", "b"], "B": ["c", "d", "e"]}})

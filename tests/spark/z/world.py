@@ -39,7 +39,7 @@ from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import Grid, Open, Path
 from shoal.spec.policy import Policy, Window, ZAnonymity
 from shoal.spec.schema import Quasi, Schema
-from shoal.testing.drawn import batch_cuts, row_lists
+from shoal.testing.base_strategies import batch_cuts, row_lists
 
 Row = dict[str, Any]
 SEED = bytes(range(16))

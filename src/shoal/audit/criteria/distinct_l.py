@@ -1,4 +1,4 @@
-"""Distinct l-diversity: l different subjects with l different values in every crowd."""
+"""Distinct l-diversity: l different subjects with l different values in every class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the three forms of l-diversity have in common: crowds, people, tallies and moments.
+"""What the three forms of l-diversity have in common: classes, people, tallies and moments.
 
 Every form needs l different subjects with l different values, at the moment of release: that can
 only grow afterwards. The evenness of the values can be lost again, so entropy and recursive
@@ -12,17 +12,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from shoal.audit.criteria.words import below, plural
-from shoal.audit.evidence import Crowds, Evidence
+from shoal.audit.criteria.phrases import below, plural
+from shoal.audit.evidence import EquivalenceClasses, Evidence
 from shoal.audit.matching import matching
 from shoal.audit.report import Figure, Verdict, decide
 from shoal.spec.policy import LDiversity
 
-__all__ = ["Measure", "Tally", "check_attributes", "moments"]
+__all__ = ["Evenness", "Tally", "check_attributes", "moments"]
 
 
 class Tally:
-    """How often each value occurs in a crowd that grows.
+    """How often each value occurs in a class that grows.
 
     >>> tally = Tally([7, 7, 8, 9])
     >>> tally.largest_and_tail(2), round(tally.entropy() / math.log(2), 6)
@@ -54,7 +54,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class Evenness:
     """A form of diversity that can be lost again.
 
     ``judge`` tells whether a tally holds, and its figure; ``worst`` picks the worse of two
@@ -67,10 +67,10 @@ class Measure:
 
 
 @dataclass(slots=True)
-class _Found:
-    """What was found in the crowds of one kind."""
+class _DiversityFigures:
+    """What was found in the classes of one kind."""
 
-    n_crowds: int = 0
+    n_classes: int = 0
     few: list[int] = field(default_factory=list)
     uneven: list[int] = field(default_factory=list)
     n_values: float = math.inf
@@ -80,7 +80,7 @@ class _Found:
 
 
 def check_attributes(
-    evidence: Evidence, criterion: LDiversity, measure: Measure | None
+    evidence: Evidence, criterion: LDiversity, measure: Evenness | None
 ) -> list[Verdict]:
     """Judge a criterion for each sensitive attribute that it concerns."""
     names = [attribute.name for attribute in evidence.schema.sensitive]
@@ -90,7 +90,7 @@ def check_attributes(
 
 
 def _check_attribute(
-    evidence: Evidence, criterion: LDiversity, attribute: str, measure: Measure | None
+    evidence: Evidence, criterion: LDiversity, attribute: str, measure: Evenness | None
 ) -> Verdict:
     title = f"{criterion.name} of {attribute}"
     codes = evidence.values(attribute)
@@ -100,14 +100,14 @@ def _check_attribute(
     kept: list[str] = []
     figures: dict[str, Figure] = {"l": criterion.l}
     people_known = evidence.doubt is None
-    for crowds in evidence.crowds:
-        subjects = evidence.subjects[crowds.rows].tolist()
-        values = codes[crowds.rows].tolist()
-        found = _examine(crowds, subjects, values, criterion.needed, measure)
-        kind = crowds.kind
-        kept.append(plural(found.n_crowds, kind))
-        figures[f"n_{crowds.kinds}"] = found.n_crowds
-        figures[f"n_{crowds.kinds}_below"] = len({*found.few, *found.uneven})
+    for classes in evidence.classes:
+        subjects = evidence.subjects[classes.rows].tolist()
+        values = codes[classes.rows].tolist()
+        found = _examine(classes, subjects, values, criterion.needed, measure)
+        kind = classes.kind
+        kept.append(plural(found.n_classes, kind))
+        figures[f"n_{classes.kinds}"] = found.n_classes
+        figures[f"n_{classes.kinds}_below"] = len({*found.few, *found.uneven})
         figures[f"smallest_{kind}_n_values"] = _finite(found.n_values)
         figures[f"smallest_{kind}_n_subjects_with_values"] = (
             _finite(found.n_matched) if people_known else None
@@ -119,17 +119,15 @@ def _check_attribute(
             )
         if found.few:
             flaws.append(
-                f"{below(crowds, found.few, found.n_crowds)} fewer than {criterion.needed:,} "
+                f"{below(classes, found.few, found.n_classes)} fewer than {criterion.needed:,} "
                 "different subjects with different values"
             )
         if found.uneven:
-            flaws.append(
-                f"{below(crowds, found.uneven, found.n_crowds)} or later values that are too uneven"
-                if kind == "group"
-                else f"{below(crowds, found.uneven, found.n_crowds)} values that are too uneven"
-            )
+            later = " or later" if kind == "group" else ""
+            few = below(classes, found.uneven, found.n_classes)
+            flaws.append(f"{few}{later} values that are too uneven")
     doubt = evidence.doubt
-    if doubt is not None and evidence.trace is None and evidence.crowds:
+    if doubt is not None and evidence.trace is None and evidence.classes:
         doubt = f"the rows of every box are diverse enough, but {doubt}"
     held = f"at least {criterion.needed:,} different subjects with different values"
     held += " and even enough" if measure is not None else ""
@@ -138,21 +136,21 @@ def _check_attribute(
 
 
 def _examine(
-    crowds: Crowds,
+    classes: EquivalenceClasses,
     subjects: list[int],
     values: list[int],
     needed: int,
-    measure: Measure | None,
-) -> _Found:
-    found = _Found()
-    bounds = crowds.starts.tolist()
-    ends_moment = crowds.ends_moment.tolist()
+    measure: Evenness | None,
+) -> _DiversityFigures:
+    found = _DiversityFigures()
+    bounds = classes.starts.tolist()
+    ends_moment = classes.ends_moment.tolist()
     for i, (number, first) in enumerate(
-        zip(crowds.number.tolist(), crowds.n_first.tolist(), strict=True)
+        zip(classes.number.tolist(), classes.n_first.tolist(), strict=True)
     ):
         if first == 0:  # a matter of grouping
             continue
-        found.n_crowds += 1
+        found.n_classes += 1
         start, end = bounds[i], bounds[i + 1]
         who, what = subjects[start : start + first], values[start : start + first]
         pairs = set(zip(who, what, strict=True))
@@ -170,7 +168,7 @@ def _examine(
             found,
             # A box may be that of several groups, in which one person counts in each: over
             # people, what is promised is promised of each group (over rows it follows for boxes).
-            by_people=crowds.kind == "group",
+            by_people=classes.kind == "group",
         ):
             found.uneven.append(number)
     return found
@@ -185,7 +183,7 @@ def moments(
     there is nothing to see, and the order in which they are given means nothing.
 
     By people means over the different pairs of a subject and a value, so that nobody's repetitions
-    make a crowd look even. The two tallies are the same objects at every moment.
+    make a class look even. The two tallies are the same objects at every moment.
     """
     pairs = set(zip(subjects[:n_first], values[:n_first], strict=True))
     rows, people = Tally(values[:n_first]), Tally(value for _, value in pairs)
@@ -201,7 +199,11 @@ def moments(
 
 
 def _stays_even(
-    tallies: Iterable[tuple[Tally, Tally]], measure: Measure, found: _Found, *, by_people: bool
+    tallies: Iterable[tuple[Tally, Tally]],
+    measure: Evenness,
+    found: _DiversityFigures,
+    *,
+    by_people: bool,
 ) -> bool:
     even = True
     for rows, people in tallies:

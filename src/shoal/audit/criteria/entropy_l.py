@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from shoal.audit.criteria.diversity import Measure, Tally, check_attributes
+from shoal.audit.criteria.diversity import Evenness, Tally, check_attributes
 from shoal.audit.criteria.registry import checks
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
@@ -18,7 +18,7 @@ _SLACK = 1e-9
 
 @checks(EntropyLDiversity)
 def check(evidence: Evidence, criterion: EntropyLDiversity) -> list[Verdict]:
-    """Measure the entropy of every box, and of every group whenever rows were added to it."""
+    """Evenness the entropy of every box, and of every group whenever rows were added to it."""
     least = math.log(criterion.l) - _SLACK
 
     def judge(tally: Tally) -> tuple[bool, float]:
@@ -26,4 +26,4 @@ def check(evidence: Evidence, criterion: EntropyLDiversity) -> list[Verdict]:
         # The figure is a number of values: so many equally frequent ones have this entropy.
         return entropy >= least, math.exp(entropy)
 
-    return check_attributes(evidence, criterion, Measure("effective_values", judge, min))
+    return check_attributes(evidence, criterion, Evenness("effective_values", judge, min))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.audit.criteria.phrases import below, plural
 from shoal.audit.criteria.registry import checks
-from shoal.audit.criteria.words import below, plural
-from shoal.audit.evidence import Crowds, Evidence
-from shoal.audit.maybe import n_matching
+from shoal.audit.evidence import EquivalenceClasses, Evidence
+from shoal.audit.maybe_match import n_matching
 from shoal.audit.report import Figure, Verdict, decide
 from shoal.spec.policy import KAnonymity
 
@@ -26,28 +26,28 @@ def check(evidence: Evidence, criterion: KAnonymity) -> list[Verdict]:
     flaws: list[str] = []
     kept: list[str] = []
     figures: dict[str, Figure] = {"k": criterion.k}
-    for crowds in evidence.crowds:
+    for classes in evidence.classes:
         # A group that nothing was released with has no moment: that is a matter of grouping.
-        real = crowds.n_first > 0
-        n_subjects = _n_subjects(crowds, evidence.subjects)[real]
+        real = classes.n_first > 0
+        n_subjects = _n_subjects(classes, evidence.subjects)[real]
         small = n_subjects < criterion.k
         smallest = int(n_subjects.min()) if len(n_subjects) else None
         n_small = int(np.count_nonzero(small))
-        figures[f"n_{crowds.kinds}"] = len(n_subjects)
-        figures[f"n_{crowds.kinds}_below"] = n_small
-        figures[f"smallest_{crowds.kind}_n_subjects"] = None if evidence.doubt else smallest
-        figures[f"smallest_{crowds.kind}_n_rows"] = (
-            int(crowds.n_first[real].min()) if len(n_subjects) else None
+        figures[f"n_{classes.kinds}"] = len(n_subjects)
+        figures[f"n_{classes.kinds}_below"] = n_small
+        figures[f"smallest_{classes.kind}_n_subjects"] = None if evidence.doubt else smallest
+        figures[f"smallest_{classes.kind}_n_rows"] = (
+            int(classes.n_first[real].min()) if len(n_subjects) else None
         )
-        kept.append(plural(len(n_subjects), crowds.kind))
+        kept.append(plural(len(n_subjects), classes.kind))
         if n_small:
             unit = "rows" if evidence.trace is None else "subjects"
             flaws.append(
-                f"{below(crowds, crowds.number[real][small].tolist(), len(n_subjects))} "
+                f"{below(classes, classes.number[real][small].tolist(), len(n_subjects))} "
                 f"fewer than {criterion.k:,} {unit}, the smallest {smallest:,}"
             )
     doubt = evidence.doubt
-    if not evidence.crowds:
+    if not evidence.classes:
         matching = n_matching(evidence)
         figures["fewest_matching_rows"] = int(matching.min()) if len(matching) else None
         if n_small := int(np.count_nonzero(matching < criterion.k)):
@@ -59,9 +59,9 @@ def check(evidence: Evidence, criterion: KAnonymity) -> list[Verdict]:
     return [decide(criterion.name, flaws, kept=held, doubt=doubt, figures=figures)]
 
 
-def _n_subjects(crowds: Crowds, subjects: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many different subjects there are among the rows released at once of each crowd."""
-    rows, crowd = crowds.first_rows()
+def _n_subjects(classes: EquivalenceClasses, subjects: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many different subjects there are among the rows released at once of each class."""
+    rows, class_of = classes.first_rows()
     width = int(subjects.max(initial=0)) + 1
-    pairs = np.unique(crowd * width + subjects[rows])
-    return np.bincount(pairs // width, minlength=len(crowds)).astype(np.int64)
+    pairs = np.unique(class_of * width + subjects[rows])
+    return np.bincount(pairs // width, minlength=len(classes)).astype(np.int64)

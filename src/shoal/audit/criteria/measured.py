@@ -22,11 +22,17 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.audit.columns import Array, column, counted, take
-from shoal.audit.criteria.tallies import Tallies, repeats
-from shoal.audit.criteria.values import Values, read_values
-from shoal.audit.criteria.windows import Moments, as_they_arrived, at_once, by_arrival, in_turn
-from shoal.audit.criteria.words import plural, some
+from shoal.audit.columns import Array, column, distinct_codes, take
+from shoal.audit.criteria.moments import (
+    Moments,
+    lines_by_arrival,
+    moments_of_stream,
+    moments_of_table,
+    values_by_arrival,
+)
+from shoal.audit.criteria.phrases import plural, some
+from shoal.audit.criteria.sensitive_values import SensitiveValues, read_values
+from shoal.audit.criteria.window_counts import WindowCounts, repeats
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Figure, Verdict, decide
 from shoal.spec.hierarchy import Domain
@@ -67,7 +73,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Found:
+class _Measurement:
     """What was found, moment by moment."""
 
     holds: NDArray[np.bool_]
@@ -107,7 +113,7 @@ def _check_attribute(
     return _worded(title, moments, measure, (by_rows, by_people), doubt)
 
 
-_Scene: TypeAlias = tuple[Moments, Values, NDArray[np.int64] | None, str | None]
+_Scene: TypeAlias = tuple[Moments, SensitiveValues, NDArray[np.int64] | None, str | None]
 
 
 def _scene(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Scene | str:
@@ -122,42 +128,42 @@ def _scene(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Scene | s
             "rows were decided in several shards, each of which has a distribution of its own: "
             "what a group was measured against can't be told"
         )
-    lines = by_arrival(trace)
+    lines = lines_by_arrival(trace)
     if lines is None:
         return "the trace doesn't tell in which order rows arrived"
-    arrived = as_they_arrived(evidence, trace, lines, attribute.name)
+    arrived = values_by_arrival(evidence, trace, lines, attribute.name)
     if isinstance(arrived, str):
         return arrived
     values = read_values(arrived, shown, attribute.domain)
     if (nowhere := _nowhere(evidence, attribute, values)) is not None:
         return nowhere
-    crowds = next(crowds for crowds in evidence.crowds if crowds.kind == "group")
-    moments = in_turn(evidence, trace, crowds, len(lines))
-    return moments, values, counted(trace.subject)[lines], None
+    classes = next(classes for classes in evidence.classes if classes.kind == "group")
+    moments = moments_of_stream(evidence, trace, classes, len(lines))
+    return moments, values, distinct_codes(trace.subject)[lines], None
 
 
 def _table(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Scene | str:
     """The same without a trace."""
     if evidence.policy.window != "all":
         return "what a group was measured against can't be told without a trace"
-    if not evidence.crowds:
+    if not evidence.classes:
         return str(evidence.doubt)
-    crowds = evidence.crowds[0]
-    n_rows, original = len(crowds.rows), evidence.original
+    classes = evidence.classes[0]
+    n_rows, original = len(classes.rows), evidence.original
     doubt = None
     if original is not None and original.num_rows == n_rows:
         arrived = column(original, attribute.name)
     else:
-        arrived = take(shown, crowds.rows)
+        arrived = take(shown, classes.rows)
         if evidence.suppressed == "drop" or n_rows < evidence.n_rows:
             doubt = "which rows were suppressed can't be told without a trace"
     values = read_values(arrived, shown, attribute.domain)
     if (nowhere := _nowhere(evidence, attribute, values)) is not None:
         return nowhere
-    return at_once(crowds, n_rows), values, None, doubt
+    return moments_of_table(classes, n_rows), values, None, doubt
 
 
-def _nowhere(evidence: Evidence, attribute: Sensitive, values: Values) -> str | None:
+def _nowhere(evidence: Evidence, attribute: Sensitive, values: SensitiveValues) -> str | None:
     """Why the values of a window can't be told, if they can't."""
     n = values.n_outside
     if attribute.name in evidence.policy.in_place(evidence.schema):
@@ -169,21 +175,21 @@ def _nowhere(evidence: Evidence, attribute: Sensitive, values: Values) -> str | 
 
 def _measure(
     moments: Moments,
-    values: Values,
+    values: SensitiveValues,
     judge: Judge,
     rows: int | None,
     subjects: NDArray[np.int64] | None = None,
     subjects_shown: NDArray[np.int64] | None = None,
-) -> _Found:
+) -> _Measurement:
     """Measure every moment by rows, or by people: each subject's different values count once."""
     n_values = len(values.places)
     shown = values.shown[moments.rows]
     earlier, once = None, None
     if subjects is not None and subjects_shown is not None:
         earlier = repeats(values.arrived, subjects)
-        crowd = moments.crowd[moments.moment]
-        once = repeats(shown, subjects_shown[moments.rows], crowd) < 0
-    tallies = Tallies(values.arrived, n_values, rows=rows, earlier=earlier)
+        class_of = moments.class_of[moments.moment]
+        once = repeats(shown, subjects_shown[moments.rows], class_of) < 0
+    tallies = WindowCounts(values.arrived, n_values, rows=rows, earlier=earlier)
     holds = np.ones(len(moments.end), dtype=np.bool_)
     lacks = np.zeros(len(moments.end), dtype=np.bool_)
     worst = -math.inf
@@ -203,18 +209,18 @@ def _measure(
         if len(here):
             holds[here], figure = judge(inside, beside)
             worst = max(worst, float(figure.max()))
-    return _Found(holds, lacks, worst)
+    return _Measurement(holds, lacks, worst)
 
 
 def _worded(
     title: str,
     moments: Moments,
     measure: Measure,
-    found: tuple[_Found, float | None],
+    found: tuple[_Measurement, float | None],
     doubt: str | None,
 ) -> Verdict:
     by_rows, by_people = found
-    crowds, kind, n_crowds = moments.crowds, moments.crowds.kind, moments.n_crowds
+    classes, kind, n_classes = moments.classes, moments.classes.kind, moments.n_classes
     flaws = list(moments.flaws)
     beyond = ~by_rows.holds | by_rows.lacks
     for text, wrong in (
@@ -222,14 +228,14 @@ def _worded(
         (measure.breach, ~by_rows.holds),
     ):
         if wrong.any():
-            numbers = crowds.number[np.unique(moments.crowd[wrong])].tolist()
-            flaws.append(f"{text}: {some(crowds, numbers, n_crowds)}")
+            numbers = classes.number[np.unique(moments.class_of[wrong])].tolist()
+            flaws.append(f"{text}: {some(classes, numbers, n_classes)}")
     worst, over_people = _finite(by_rows.worst), _finite(by_people)
     figures: dict[str, Figure] = dict([measure.limit])
     figures |= {
-        f"n_{crowds.kinds}": n_crowds,
-        f"n_{crowds.kinds}_beyond": len(np.unique(moments.crowd[beyond])),
-        "n_moments": len(moments.crowd),
+        f"n_{classes.kinds}": n_classes,
+        f"n_{classes.kinds}_beyond": len(np.unique(moments.class_of[beyond])),
+        "n_moments": len(moments.class_of),
         "n_windows": len(np.unique(moments.end[moments.end >= 0])),
         f"worst_{kind}_{measure.name}_by_rows": worst,
         f"worst_{kind}_{measure.name}_by_subjects": over_people,
@@ -238,13 +244,13 @@ def _worded(
     if worst is not None and over_people is not None:
         told += f", by subjects {over_people:.4g}"
     if doubt is not None:
-        state = "; ".join(flaws) or f"nothing is wrong with {plural(n_crowds, kind)}"
+        state = "; ".join(flaws) or f"nothing is wrong with {plural(n_classes, kind)}"
         doubt = f"against what was published, {state}{told}; but {doubt}"
         return decide(title, [], kept="", doubt=doubt, figures=figures)
     if flaws:
         flaws[-1] += told
     name, limit = measure.limit
-    kept = f"within {name} = {limit:g} of its window in each of {plural(n_crowds, kind)}{told}"
+    kept = f"within {name} = {limit:g} of its window in each of {plural(n_classes, kind)}{told}"
     return decide(title, flaws, kept=kept, figures=figures)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from shoal.audit.criteria.diversity import Measure, Tally, check_attributes
+from shoal.audit.criteria.diversity import Evenness, Tally, check_attributes
 from shoal.audit.criteria.registry import checks
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
@@ -23,4 +23,4 @@ def check(evidence: Evidence, criterion: RecursiveLDiversity) -> list[Verdict]:
         # The figure is what c must be above; with fewer than l values no c is enough.
         return largest < criterion.c * tail, largest / tail if tail else math.inf
 
-    return check_attributes(evidence, criterion, Measure("largest_to_tail", judge, max))
+    return check_attributes(evidence, criterion, Evenness("largest_to_tail", judge, max))

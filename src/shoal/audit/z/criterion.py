@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.audit.report import Figure, Verdict, decide
-from shoal.audit.z.crowds import decided_again
 from shoal.audit.z.evidence import CellEvidence
+from shoal.audit.z.node_subjects import redecide
 from shoal.audit.z.trace import QUARANTINED, SUPPRESSED, CellTrace
 from shoal.spec.ladder import n_rungs
 
@@ -19,7 +19,7 @@ _NAME = "z-anonymity"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Found:
+class _PublishedCells:
     """The published cells of one attribute: at which level, for which z, and for how many.
 
     ``n_coarser`` are those that the rule publishes at a finer level, ``n_hidden_more`` the hidden
@@ -99,7 +99,7 @@ def _too_small(cells: CellEvidence, trace: CellTrace) -> list[str]:
     return [f"{n:,} cells were decided with a z below {cells.policy.z}"] if n else []
 
 
-def _behind(cells: CellEvidence, trace: CellTrace, a: int) -> _Found:
+def _behind(cells: CellEvidence, trace: CellTrace, a: int) -> _PublishedCells:
     """Decide the cells of an attribute again, and count who is behind those that are published."""
     ladders = cells.ladders[a]
     n_levels = ladders.nodes.shape[1]
@@ -107,7 +107,7 @@ def _behind(cells: CellEvidence, trace: CellTrace, a: int) -> _Found:
     value = np.where(cells.can_expose, cells.of_rows(ladders.value), -1)
     level = np.where(is_published, trace.level[line], -1)
     z = np.maximum(cells.policy.z, trace.z[line])
-    allowed, n_subjects = decided_again(
+    allowed, n_subjects = redecide(
         ladders.nodes,
         ladders.parents,
         value,
@@ -118,7 +118,7 @@ def _behind(cells: CellEvidence, trace: CellTrace, a: int) -> _Found:
         residual=cells.count == "residual",
     )
     is_hidden = (line >= 0) & (trace.outcome[line] == SUPPRESSED)
-    return _Found(
+    return _PublishedCells(
         cells.schema.quasi[a].name,
         level[is_published],
         z[is_published],

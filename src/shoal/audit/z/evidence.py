@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from shoal.audit.columns import (
     Array,
+    canonical_text,
     column,
     encoded,
     is_bytes,
     is_number,
     is_text,
     mask,
-    spelled,
-    words,
+    trace_text,
 )
 from shoal.audit.evidence import Suppressed
 from shoal.audit.times import seconds
@@ -33,7 +33,7 @@ from shoal.audit.z.values import Ladders, read_ladders
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Schema
 
-__all__ = ["CellEvidence", "Count", "RowEvidence"]
+__all__ = ["CellEvidence", "Count", "DecidedRows"]
 
 #: Who counts as behind a parent: those whose finer value is neither public nor one subject short of
 #: it, or all under it.
@@ -41,7 +41,7 @@ Count = Literal["residual", "plain"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RowEvidence:
+class DecidedRows:
     """The rows that the trace calls decided, in the order of arrival.
 
     Parameters
@@ -120,7 +120,7 @@ class CellEvidence:
         return column(self.published, name)
 
     @cached_property
-    def rows(self) -> RowEvidence:
+    def rows(self) -> DecidedRows:
         """The rows that were decided, by the trace, which must be given."""
         trace = self.trace
         assert trace is not None
@@ -133,7 +133,7 @@ class CellEvidence:
         line = np.full((len(number), len(self.schema.quasi)), -1, dtype=np.int64)
         of_cell = trace.attribute[lines] >= 0
         line[place[which[of_cell]], trace.attribute[lines[of_cell]]] = lines[of_cell]
-        return RowEvidence(number[order], first[order], line)
+        return DecidedRows(number[order], first[order], line)
 
     @cached_property
     def doubt(self) -> str | None:
@@ -192,7 +192,7 @@ class CellEvidence:
     def subject_of_input(self) -> NDArray[np.int64]:
         """A number for the subject of each row of the original; -1 if it has none."""
         indices, values = encoded(self.subject_column)
-        spelling = [spelled(value) for value in values]
+        spelling = [canonical_text(value) for value in values]
         numbers_of = {text: i for i, text in enumerate(dict.fromkeys(spelling)) if text}
         return np.array([numbers_of.get(text, -1) for text in spelling], dtype=np.int64)[indices]
 
@@ -202,7 +202,7 @@ class CellEvidence:
         assert self.schema.subject is not None
         array: Array = column(self.original, self.schema.subject)
         has_values = is_text(array.type) or is_number(array.type) or is_bytes(array.type)
-        return array if has_values else words(array)
+        return array if has_values else trace_text(array)
 
     @cached_property
     def times(self) -> NDArray[np.float64]:

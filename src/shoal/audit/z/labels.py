@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.audit.columns import column, counted_alike, encoded, is_text, same, take, words
+from shoal.audit.columns import column, encoded, is_text, same, shared_codes, take, trace_text
 from shoal.audit.report import Figure, Verdict, decide
 from shoal.audit.times import seconds
 from shoal.audit.z.evidence import CellEvidence
@@ -137,6 +137,6 @@ def _subjects(cells: CellEvidence, trace: CellTrace) -> list[str]:
     rows = np.flatnonzero(cells.positions >= 0)
     told = take(trace.subject, cells.rows.first[rows])
     given = take(cells.subject_column, cells.positions[rows])
-    one, other, as_told = counted_alike(told, given, words(given))
+    one, other, as_told = shared_codes(told, given, trace_text(given))
     n = int(np.count_nonzero((one != other) & (one != as_told)))
     return [f"in {n:,} rows the trace names another subject than the original"] if n else []

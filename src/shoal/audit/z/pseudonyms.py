@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.audit.columns import counted, encoded, mask, spelled, take
+from shoal.audit.columns import canonical_text, distinct_codes, encoded, mask, take
 from shoal.audit.report import Verdict, decide
 from shoal.audit.z.evidence import CellEvidence
 from shoal.audit.z.trace import CellTrace
@@ -28,11 +28,11 @@ def check(cells: CellEvidence) -> Verdict | None:
     if n := int(np.count_nonzero(mask(shown.is_null()))):
         flaws.append(f"{n:,} rows have no pseudonym")
     which, words = encoded(shown)
-    people = {spelled(subject) for subject in encoded(trace.subject)[1]} - {""}
-    is_clear = np.array([spelled(word) in people for word in words], dtype=np.bool_)
+    people = {canonical_text(subject) for subject in encoded(trace.subject)[1]} - {""}
+    is_clear = np.array([canonical_text(word) in people for word in words], dtype=np.bool_)
     if n := int(np.count_nonzero(is_clear[which])):
         flaws.append(f"in {n:,} rows the pseudonym is what a subject is called")
-    subject = counted(take(trace.subject, cells.rows.first[rows]))
+    subject = distinct_codes(take(trace.subject, cells.rows.first[rows]))
     if cells.original is not None and cells.doubt is None:
         # One person may be told in several ways in the trace: as 0 and as -0.
         subject = cells.subjects[rows]

@@ -19,7 +19,7 @@ from shoal.audit.columns import Array, column, encoded, is_number, is_text, numb
 from shoal.audit.times import seconds
 from shoal.audit.z.evidence import CellEvidence
 from shoal.audit.z.trace import QUARANTINED, CellTrace
-from shoal.audit.z.values import FARTHEST
+from shoal.audit.z.values import MAX_DEGREES
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import Grid, Open, Path
 
@@ -127,7 +127,7 @@ def _quasi(cells: CellEvidence, places: NDArray[np.int64]) -> list[tuple[Mask, M
                 bad |= np.asarray(array.is_valid()) & np.isnan(numbers(array))
             if isinstance(domain, Grid):
                 # Half of a place may be wrong where the other half is missing.
-                bad |= np.abs(numbers(array)) > FARTHEST[i]
+                bad |= np.abs(numbers(array)) > MAX_DEGREES[i]
             if isinstance(domain, Grid | Range):
                 doubt |= _is_unclear(array, _NUMBER)
             elif isinstance(domain, Hierarchy) and not is_text(array.type):

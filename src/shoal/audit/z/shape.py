@@ -8,8 +8,8 @@ import numpy as np
 
 from shoal.audit.columns import encoded, is_text, same, take
 from shoal.audit.report import Verdict
-from shoal.audit.secrecy import judged_secrecy
-from shoal.audit.shape import judged_columns
+from shoal.audit.secrecy import judge_secrecy
+from shoal.audit.shape import judge_columns
 from shoal.audit.z.evidence import CellEvidence
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import AnyDomain, Grid, rungs
@@ -27,7 +27,7 @@ def check(cells: CellEvidence) -> Verdict:
     """
     names = cells.published.schema.names
     order = "pseudonym, quasi, kept, time"
-    return judged_columns(names, cells.public_columns, order, _labels(cells))
+    return judge_columns(names, cells.public_columns, order, _labels(cells))
 
 
 def _labels(cells: CellEvidence) -> list[str]:
@@ -62,7 +62,7 @@ def _is_label(domain: AnyDomain, label: str) -> bool:
 
 def secrecy(cells: CellEvidence) -> Verdict:
     """Look for columns that nobody asked to publish, and for the subject under another name."""
-    return judged_secrecy(cells.published, cells.schema, cells.public_columns, _disguised(cells))
+    return judge_secrecy(cells.published, cells.schema, cells.public_columns, _disguised(cells))
 
 
 def _disguised(cells: CellEvidence) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit.columns import Array, column, numbers, positions, wholes
+from shoal.audit.columns import Array, column, integers, numbers, positions
 from shoal.errors import ParameterError
 
 __all__ = ["OUTCOMES", "CellTrace", "read_cell_trace"]
@@ -71,15 +71,15 @@ def read_cell_trace(table: pa.Table, attributes: Sequence[str]) -> CellTrace:
         )
     found: dict[str, Array] = {name: column(table, name) for name in _COLUMNS}
     return CellTrace(
-        row=wholes(found["row"]),
+        row=integers(found["row"]),
         subject=found["subject"],
         attribute=positions(found["attribute"], attributes, unknown=-2),
         outcome=positions(found["outcome"], OUTCOMES, unknown=-1),
-        arrived=wholes(found["arrived"]),
-        published=wholes(found["published"]),
+        arrived=integers(found["arrived"]),
+        published=integers(found["published"]),
         arrived_s=numbers(found["arrived_s"]),
         published_s=numbers(found["published_s"]),
-        level=wholes(found["level"]),
-        z=wholes(found["z"]),
-        seq=wholes(found["seq"]),
+        level=integers(found["level"]),
+        z=integers(found["z"]),
+        seq=integers(found["seq"]),
     )

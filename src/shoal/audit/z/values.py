@@ -12,25 +12,25 @@ from numpy.typing import NDArray
 
 from shoal.audit.columns import (
     Array,
+    canonical_text,
     column,
     encoded,
     is_bytes,
     is_missing,
     is_text,
-    legible,
     numbers,
-    spelled,
+    visible_text,
 )
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import AnyDomain, Grid, n_rungs, rungs
 from shoal.spec.schema import Quasi
 
-__all__ = ["FARTHEST", "Ladders", "read_ladders", "texts"]
+__all__ = ["MAX_DEGREES", "Ladders", "read_ladders", "texts"]
 
 #: Whole numbers up to here are exact as fractions.
 _EXACT = 2.0**53
 #: How many degrees latitudes and longitudes go up to.
-FARTHEST = (90.0, 180.0)
+MAX_DEGREES = (90.0, 180.0)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -73,7 +73,7 @@ def read_ladders(attribute: Quasi, table: pa.Table) -> Ladders:
         if isinstance(domain, Range):
             good &= (found[:, 0] >= domain.lo) & (found[:, 0] <= domain.hi)
         else:
-            good &= (np.abs(found) <= FARTHEST).all(axis=1)
+            good &= (np.abs(found) <= MAX_DEGREES).all(axis=1)
         value = np.full(table.num_rows, -1, dtype=np.int64)
         different, value[good] = _different(found[good])
         if isinstance(domain, Range):
@@ -143,16 +143,16 @@ def texts(array: Array, *, as_written: bool = False) -> tuple[NDArray[np.int64],
     indices, values = encoded(array)
     kind = array.type
     if is_text(kind):
-        return indices, [legible(value) for value in values]
+        return indices, [visible_text(value) for value in values]
     if is_bytes(kind):
-        return indices, [spelled(value) for value in values]
+        return indices, [canonical_text(value) for value in values]
     if pa.types.is_floating(kind):
         values = [value if value is None else float(value) + 0.0 for value in values]
         kind = pa.float64()
     # Arrow and Python write dates, truths and small fractions in different ways.
     words = pa.array(values, kind).cast(pa.large_string()).to_pylist()
     return indices, [
-        spelled(value) if _is_whole(value) else legible(word)
+        canonical_text(value) if _is_whole(value) else visible_text(word)
         for value, word in zip(values, words, strict=True)
     ]
 

@@ -43,8 +43,8 @@ class CellCounts:
         self.z_least = self.z_most = z
         self.n_estimates = 0
         self.n_changes = 0
-        #: By the latest estimate: how many subjects were in the window, which share of them can't be
-        #: distinguished from k - 1 others, and the entropy of what is shown of them.
+        #: By the latest estimate: how many subjects were in the window, which share of them looks
+        #: like k - 1 others, and the entropy of what is shown of them.
         self.n_subjects: int | None = None
         self.share: float | None = None
         self.entropy: float | None = None

@@ -14,7 +14,7 @@ from shoal.engine.base import Anonymizer, Decisions
 from shoal.engine.decisions import HIDDEN, MISSING
 from shoal.testing.checks.require import ROUNDING, require
 from shoal.testing.streams import Stream, play, steps
-from shoal.testing.z.windows import Count, Crowds, Windows, alike, behind, finest, path
+from shoal.testing.z.definitions import Count, Crowds, Windows, alike, behind, finest, path
 
 __all__ = ["judge_cells", "require_at_once", "require_finest", "require_missing"]
 

@@ -12,7 +12,7 @@ from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import AnyDomain, Grid, Open, Path
 from shoal.spec.policy import Missing, Policy, Window, ZAnonymity
 from shoal.spec.schema import Quasi, Schema
-from shoal.testing.drawn import (
+from shoal.testing.base_strategies import (
     GAPS_IN_TIME,
     batch_cuts,
     clock_ticks,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Tallies", "repeats"]
+__all__ = ["WindowCounts", "repeats"]
 
 # Between the instants at which all counts are kept, there are at least so many changes.
 _FEWEST = 1024
 
 
-class Tallies:
+class WindowCounts:
     """The counts of values in every window of so many rows.
 
     A row is counted from the instant at which it has arrived until so many rows have come after it.
@@ -30,7 +30,7 @@ class Tallies:
     earlier
         For each row the latest earlier one that it repeats, -1: none. None: every row is counted.
 
-    >>> tallies = Tallies(np.array([0, 1, 1, 2]), 3, rows=2)
+    >>> tallies = WindowCounts(np.array([0, 1, 1, 2]), 3, rows=2)
     >>> tallies.at(np.array([1, 3])).tolist()
     [[1, 0, 0], [0, 2, 0]]
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shoal.audit.evidence import Crowds
+from shoal.audit.evidence import EquivalenceClasses
 
 __all__ = ["below", "plural", "some"]
 
@@ -21,18 +21,18 @@ def plural(n: int, kind: str) -> str:
     return f"{n:,} {kind}{ending}"
 
 
-def below(crowds: Crowds, numbers: Sequence[int], n_crowds: int) -> str:
-    """Say how many crowds fail, and which groups; the number of a box would say nothing."""
-    text = some(crowds, numbers, n_crowds)
-    if crowds.kind == "group":
+def below(classes: EquivalenceClasses, numbers: Sequence[int], n_classes: int) -> str:
+    """Say how many classes fail, and which groups; the number of a box would say nothing."""
+    text = some(classes, numbers, n_classes)
+    if classes.kind == "group":
         return f"{text} had when released"
     return f"{text} {'has' if len(numbers) == 1 else 'have'}"
 
 
-def some(crowds: Crowds, numbers: Sequence[int], n_crowds: int) -> str:
-    """How many crowds of how many, and which groups they are."""
-    text = f"{len(numbers):,} of {plural(n_crowds, crowds.kind)}"
-    if crowds.kind == "group":
+def some(classes: EquivalenceClasses, numbers: Sequence[int], n_classes: int) -> str:
+    """How many classes of how many, and which groups they are."""
+    text = f"{len(numbers):,} of {plural(n_classes, classes.kind)}"
+    if classes.kind == "group":
         shown = ", ".join(str(number) for number in numbers[:_SHOWN])
         text += f" ({shown}{', …' if len(numbers) > _SHOWN else ''})"
     return text

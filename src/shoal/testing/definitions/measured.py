@@ -1,8 +1,4 @@
-"""Whether a group keeps what is measured against a window, straight from the definitions.
-
-In plain slow Python with fractions. It shares no code with `kernels.measured`, which it is to
-catch when that is wrong.
-"""
+"""t-closeness, beta-likeness and delta-disclosure, by their definitions, with fractions."""
 
 from __future__ import annotations
 
@@ -16,23 +12,38 @@ from shoal.spec.criteria import (
     BasicLikeness,
     BetaLikeness,
     DeltaDisclosure,
+    EnhancedLikeness,
     Measured,
     RangeLikeness,
     SemanticLikeness,
     TCloseness,
 )
 from shoal.spec.hierarchy import Domain, Hierarchy
+from shoal.testing.definitions.registry import Group, defines
 
 __all__ = ["code_of", "keeps", "number_of"]
 
-#: How far what is published may lie beyond a threshold, of its own size: rounding, and no more.
-BEYOND = Fraction(1, 10**9)
-#: All bits but the sign.
+#: How far a figure may lie beyond its threshold, relatively, by rounding.
+SLACK = Fraction(1, 10**9)
+#: All bits except the sign.
 MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
 
 
+#: What is drawn of each form, easy ones first.
+BETAS = (10.0, 2.0, 0.5)
+DRAWN: tuple[Measured, ...] = (
+    *(TCloseness(t) for t in (1.0, 0.4, 0.15, 0.0)),
+    *(BasicLikeness(beta) for beta in BETAS),
+    *(EnhancedLikeness(beta) for beta in BETAS),
+    *(SemanticLikeness(beta, level=level) for level in (2, 1) for beta in BETAS),
+    *(RangeLikeness(beta, epsilon=epsilon) for epsilon in (0.0, 1.0, 20.0) for beta in BETAS),
+    *(RangeLikeness(beta, epsilon=0.2, relative=True) for beta in BETAS),
+    *(DeltaDisclosure(delta) for delta in (5.0, 2.0, 0.7)),
+)
+
+
 def code_of(number: float) -> int:
-    """The code of a sensitive number; codes are ordered as numbers are.
+    """Return the code of a sensitive number; codes are ordered as numbers are.
 
     >>> code_of(-2.5) < code_of(-1) < code_of(0) < code_of(1e300)
     True
@@ -42,7 +53,7 @@ def code_of(number: float) -> int:
 
 
 def number_of(code: int) -> float:
-    """The sensitive number that has a code.
+    """Return the sensitive number that has a code.
 
     >>> number_of(code_of(-2.5))
     -2.5
@@ -54,7 +65,7 @@ def number_of(code: int) -> float:
 def keeps(
     criterion: Measured, domain: Domain | None, group: Sequence[int], window: Sequence[int]
 ) -> bool:
-    """Whether the values of a group, as codes, keep a criterion against those of their window.
+    """Return whether the values of a group, as codes, keep a criterion against their window.
 
     >>> keeps(BasicLikeness(1.0), None, [5, 6], [5, 6, 6, 6])
     True
@@ -69,18 +80,23 @@ def keeps(
     if isinstance(criterion, TCloseness):
         tree = isinstance(domain, Hierarchy)
         moved = _by_tree(domain, here, there) if tree else _by_order(here, there)
-        return moved <= Fraction(criterion.t) * (1 + BEYOND)
+        return moved <= Fraction(criterion.t) * (1 + SLACK)
     if isinstance(criterion, DeltaDisclosure):
         return all(
-            value in here and abs(math.log(here[value] / share)) < criterion.delta * (1 + BEYOND)
+            value in here and abs(math.log(here[value] / share)) < criterion.delta * (1 + SLACK)
             for value, share in there.items()
         )
     if not isinstance(criterion, BetaLikeness):
-        raise TypeError(f"nobody has defined {criterion.name} here")
+        raise TypeError(f"{criterion.name} has no definition")
     return all(
-        _sum(here, values) <= _most(criterion, _sum(there, values)) * (1 + BEYOND)
+        _sum(here, values) <= _most(criterion, _sum(there, values)) * (1 + SLACK)
         for values in _together(criterion, domain, sorted(there))
     )
+
+
+@defines(Measured, DRAWN)
+def _measured(criterion: Measured, group: Group) -> bool:
+    return keeps(criterion, group.domain, group.values, group.window)
 
 
 def _shares(values: Sequence[int]) -> dict[int, Fraction]:
@@ -92,7 +108,7 @@ def _sum(shares: Mapping[int, Fraction], values: Sequence[int]) -> Fraction:
 
 
 def _by_order(here: Mapping[int, Fraction], there: Mapping[int, Fraction]) -> Fraction:
-    """What is moved from each value of the window to the next, as a share of the longest way."""
+    """Return what is moved from each value of the window to the next, over the longest distance."""
     values = sorted(there)
     ahead = (_sum(here, values[:i]) - _sum(there, values[:i]) for i in range(1, len(values)))
     return sum(map(abs, ahead), Fraction(0)) / max(1, len(values) - 1)
@@ -101,7 +117,7 @@ def _by_order(here: Mapping[int, Fraction], there: Mapping[int, Fraction]) -> Fr
 def _by_tree(
     tree: Domain | None, here: Mapping[int, Fraction], there: Mapping[int, Fraction]
 ) -> Fraction:
-    """What is moved over each node, as high as it is, as a share of the root's height."""
+    """Return what is moved over each node, times its height, over the height of the root."""
     if not isinstance(tree, Hierarchy):
         raise TypeError("only a hierarchy has nodes")
     children: list[list[int]] = [[] for _ in tree.parents]
@@ -124,7 +140,7 @@ def _by_tree(
 
 
 def _most(criterion: BetaLikeness, share: Fraction) -> Fraction:
-    """The largest share that what has such a share of the window may have in a group."""
+    """Return the largest share in a group of what has this share in the window."""
     if share == 0:
         return share
     gain = criterion.beta
@@ -136,7 +152,7 @@ def _most(criterion: BetaLikeness, share: Fraction) -> Fraction:
 def _together(
     criterion: BetaLikeness, domain: Domain | None, values: Sequence[int]
 ) -> Iterator[Sequence[int]]:
-    """The values of a window one by one, and those that a criterion protects together."""
+    """Yield the values of a window one by one, and those that a criterion protects together."""
     yield from ([value] for value in values)
     if isinstance(criterion, SemanticLikeness) and isinstance(domain, Hierarchy):
         for node in range(len(domain.parents)):

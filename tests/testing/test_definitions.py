@@ -23,8 +23,8 @@ from shoal.spec.criteria import (
     TCloseness,
 )
 from shoal.spec.hierarchy import Domain, Hierarchy
-from shoal.testing.measures import code_of, keeps, number_of
-from shoal.testing.promise import broken
+from shoal.testing.definitions import broken
+from shoal.testing.definitions.measured import code_of, keeps, number_of
 
 NUMBERS = Range(-10, 50)
 TREE = Hierarchy.from_dict({"Any": {"Ill": ["a", "b"], "Well": ["c", "d"]}})

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from shoal.audit.criteria.values import read_values
+from shoal.audit.criteria.sensitive_values import read_values
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 
 TREE = Hierarchy.flat(["x", "y", "7"])

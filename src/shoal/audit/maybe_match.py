@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.audit.columns import dense
+from shoal.audit.columns import combined_codes
 from shoal.audit.evidence import Evidence
 
 __all__ = ["n_matching"]
@@ -23,7 +23,7 @@ def n_matching(evidence: Evidence) -> NDArray[np.int64]:
     )
     rows, sides = grouped[first], evidence.sides
     gaps = np.column_stack([side.gap[rows] for side in sides])
-    pattern = dense(*(gap.astype(np.int64) for gap in gaps.T))
+    pattern = combined_codes(*(gap.astype(np.int64) for gap in gaps.T))
     members = [np.flatnonzero(pattern == p) for p in range(int(pattern.max(initial=-1)) + 1)]
     matching = np.zeros(len(rows), dtype=np.int64)
     for some in members:
@@ -33,7 +33,7 @@ def n_matching(evidence: Evidence) -> NDArray[np.int64]:
                 matching[some] += weights[others].sum()
                 continue
             joint = np.concatenate((rows[some], rows[others]))
-            box = dense(*(sides[s].labels[joint] for s in shared))
+            box = combined_codes(*(sides[s].labels[joint] for s in shared))
             counts = np.zeros(int(box.max()) + 1, dtype=np.int64)
             np.add.at(counts, box[len(some) :], weights[others])
             matching[some] += counts[box[: len(some)]]

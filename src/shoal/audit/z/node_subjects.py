@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Crowds", "decided_again"]
+__all__ = ["NodeSubjects", "redecide"]
 
 
-class Crowds:
+class NodeSubjects:
     """Who stands behind each node of an attribute, in a window that moves.
 
     Behind a leaf are those who exposed it. Behind a parent are those behind its children, but only
@@ -32,7 +32,7 @@ class Crowds:
 
     Two people at 1 are one short of being public, so that only the one at 2 is left for 0:
 
-    >>> crowds = Crowds([-1, 0, 0], z=3)
+    >>> crowds = NodeSubjects([-1, 0, 0], z=3)
     >>> for leaf, subject in [(1, 7), (1, 8), (2, 9)]:
     ...     crowds.add(leaf, subject)
     >>> [crowds.n_subjects(node, 9) for node in range(3)]
@@ -121,7 +121,7 @@ class Crowds:
                     above[subject] = above.get(subject, 0) + 1
 
 
-def decided_again(
+def redecide(
     nodes: NDArray[np.int64],
     parents: Sequence[int],
     value: NDArray[np.int64],
@@ -142,7 +142,7 @@ def decided_again(
     nodes
         For each value its nodes from fine to coarse.
     parents
-        For each node its parent, as `Crowds` takes it.
+        For each node its parent, as `NodeSubjects` takes it.
     value, subject
         What each row exposes, in the order of arrival, -1 if nothing, and who.
     starts
@@ -160,7 +160,7 @@ def decided_again(
         For each row the finest level allowed, or the number of levels if none is; and how many
         people were behind the level at which it was published, 0 if it has no such level.
     """
-    crowds = Crowds(parents, z=math.inf)
+    crowds = NodeSubjects(parents, z=math.inf)
     n_levels = nodes.shape[1]
     allowed = np.full(len(value), n_levels, dtype=np.int64)
     behind = np.zeros(len(value), dtype=np.int64)

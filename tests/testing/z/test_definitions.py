@@ -12,7 +12,7 @@ from shoal.spec.criteria import ZAnonymity
 from shoal.spec.ladder import Open, Path
 from shoal.testing.streams import Stream
 from shoal.testing.z.codes import cell_codes, cells_of, keys_of
-from shoal.testing.z.windows import Count, Crowds, Windows, alike, behind, finest
+from shoal.testing.z.definitions import Count, Crowds, Windows, alike, behind, finest
 
 TURIN, AOSTA, IT = (0, (1, 9)), (0, (2, 9)), (0, (9,))
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.audit import Verdict
-from shoal.audit.criteria import windows
+from shoal.audit.criteria import moments
 from shoal.spec.policy import BasicLikeness, Measured, TCloseness, Window
 from tests.audit.criteria.measured_world import NUMBERS, Row, holds, ordered_distance, run
 
@@ -274,7 +274,7 @@ def test_every_moment_of_every_group_by_the_definition(
     for criterion in (TCloseness(t), BasicLikeness(10 * t)):
         good = all(holds(criterion, inside, beside, NUMBERS) for inside, beside in states)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(windows, "_CELLS", cells)  # few moments at a time
+            patch.setattr(moments, "_CELLS", cells)  # few moments at a time
             verdict = judge(rows, criterion, window=Window(length, advance=1))
         assert verdict.verdict == ("kept" if good else "broken"), verdict.detail
         assert verdict.figures["n_moments"] == len(states)

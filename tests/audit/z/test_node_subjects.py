@@ -1,4 +1,4 @@
-"""Who stands behind a node: what is kept up row by row against what is counted anew."""
+"""Who stands behind a node: what is kept up row by row against what is counted from scratch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from shoal.audit.z.crowds import Crowds, decided_again
+from shoal.audit.z.node_subjects import NodeSubjects, redecide
 
 # Two roots, four nodes below them, eight leaves; a leaf may be an only child.
 PARENTS = [-1, -1, 0, 0, 1, 1, 2, 2, 2, 3, 4, 4, 4, 5]
@@ -16,13 +16,13 @@ LEAVES = range(6, 14)
 Pairs = list[tuple[int, int]]
 
 
-def anew(node: int, exposed: Pairs, shown: set[tuple[int, int]], z: float) -> set[int]:
+def from_scratch(node: int, exposed: Pairs, shown: set[tuple[int, int]], z: float) -> set[int]:
     if node in LEAVES:
         return {subject for leaf, subject in exposed if leaf == node}
     found: set[int] = set()
     for child, parent in enumerate(PARENTS):
-        if parent == node and len(crowd := anew(child, exposed, shown, z)) <= z - 2:
-            found |= {subject for subject in crowd if (child, subject) not in shown}
+        if parent == node and len(people := from_scratch(child, exposed, shown, z)) <= z - 2:
+            found |= {subject for subject in people if (child, subject) not in shown}
     return found
 
 
@@ -30,32 +30,32 @@ def anew(node: int, exposed: Pairs, shown: set[tuple[int, int]], z: float) -> se
 @pytest.mark.parametrize("z", [1, 2, 3, 5, math.inf])
 def test_whoever_comes_and_goes(seed: int, z: float) -> None:
     random = np.random.default_rng(seed)
-    crowds, exposed, shown = Crowds(PARENTS, z), [], set()
+    counts, exposed, shown = NodeSubjects(PARENTS, z), [], set()
     for _ in range(300):
         what = random.random()
         if exposed and what < 0.4:
             pair = exposed.pop(random.integers(len(exposed)))
-            crowds.drop(*pair)
+            counts.drop(*pair)
             if pair not in exposed:
                 shown.discard(pair)
         elif exposed and what < 0.5:
             pair = exposed[random.integers(len(exposed))]
-            crowds.show(*pair)
+            counts.show(*pair)
             shown.add(pair)
         else:
             pair = int(random.choice(LEAVES)), int(random.integers(9))
             exposed.append(pair)
-            crowds.add(*pair)
+            counts.add(*pair)
         if random.random() < 0.05 and z != math.inf:
             z = int(random.integers(1, 7))
-            crowds.need(z)
+            counts.need(z)
         for node in range(len(PARENTS)):
-            people = anew(node, exposed, shown, z)
-            assert crowds.n_subjects(node, 3) == len(people | {3})
+            people = from_scratch(node, exposed, shown, z)
+            assert counts.n_subjects(node, 3) == len(people | {3})
 
 
 def test_rows_that_expose_nothing_and_levels_that_there_are_not() -> None:
-    allowed, behind = decided_again(
+    allowed, behind = redecide(
         np.array([[1, 0], [2, 0]]),
         [-1, 0, 0],
         value=np.array([0, -1, 0, 1, 0]),
@@ -72,7 +72,7 @@ def test_rows_that_expose_nothing_and_levels_that_there_are_not() -> None:
 
 def test_a_label_says_no_more_than_a_finer_one() -> None:
     """The last of three at a leaf is published as the parent, behind which nobody else is."""
-    allowed, behind = decided_again(
+    allowed, behind = redecide(
         np.array([[1, 0]]),
         [-1, 0],
         value=np.zeros(3, dtype=np.int64),

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.audit.criteria import tallies
-from shoal.audit.criteria.tallies import Tallies, repeats
+from shoal.audit.criteria import window_counts
+from shoal.audit.criteria.window_counts import WindowCounts, repeats
 
 rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=40)
 
@@ -18,8 +18,10 @@ def test_every_window_counted_from_scratch(
     values = np.array([value for value, _ in drawn], dtype=np.int64)
     subjects = np.array([subject for _, subject in drawn], dtype=np.int64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tallies, "_FEWEST", fewest)  # sums at few instants and at many
-        found = Tallies(values, 4, rows=length, earlier=repeats(values, subjects) if once else None)
+        patch.setattr(window_counts, "_FEWEST", fewest)  # sums at few instants and at many
+        found = WindowCounts(
+            values, 4, rows=length, earlier=repeats(values, subjects) if once else None
+        )
     # A window of all rows is asked for at the end only.
     ends = range(len(drawn) + 1) if length is not None else [len(drawn)]
     counts = found.at(np.array(ends, dtype=np.int64))

@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit.columns import Array, counted_alike, encoded, is_missing, numbers, spelled
+from shoal.audit.columns import Array, canonical_text, encoded, is_missing, numbers, shared_codes
 from shoal.spec.hierarchy import Domain, Range
 
-__all__ = ["Values", "read_values"]
+__all__ = ["SensitiveValues", "read_values"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Values:
+class SensitiveValues:
     """The different values of one attribute, in order, and who has which.
 
     Parameters
@@ -37,7 +37,7 @@ class Values:
     n_missing: int
 
 
-def read_values(arrived: Array, shown: Array, domain: Domain | None) -> Values:
+def read_values(arrived: Array, shown: Array, domain: Domain | None) -> SensitiveValues:
     """Read the values of the rows that arrived and of those that were published.
 
     >>> values = read_values(pa.array(["2", "10", "10.0"]), pa.array([10, None]), Range(0, 99))
@@ -47,11 +47,11 @@ def read_values(arrived: Array, shown: Array, domain: Domain | None) -> Values:
     found: tuple[NDArray[np.float64], ...]
     if domain is None:
         # Where values only have to be told apart, one that is missing is a value like any other.
-        found = tuple(codes.astype(np.float64) for codes in counted_alike(arrived, shown))
+        found = tuple(codes.astype(np.float64) for codes in shared_codes(arrived, shown))
     else:
         found = _placed(arrived, domain), _placed(shown, domain)
     places, position = np.unique(np.concatenate(found), return_inverse=True)
-    return Values(
+    return SensitiveValues(
         places,
         position[: len(arrived)],
         position[len(arrived) :],
@@ -70,7 +70,9 @@ def _placed(array: Array, domain: Domain) -> NDArray[np.float64]:
     else:
         indices, labels = encoded(array)
         # Text is a leaf as it is written; a number has one way to be written.
-        texts = [label.strip() if isinstance(label, str) else spelled(label) for label in labels]
+        texts = [
+            label.strip() if isinstance(label, str) else canonical_text(label) for label in labels
+        ]
         leaves = [domain.code(text) for text in texts]
         place = np.array([np.nan if leaf is None else leaf for leaf in leaves], dtype=np.float64)
         place = place[indices]

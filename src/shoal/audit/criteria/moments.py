@@ -14,12 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.audit.columns import Array, column, take
-from shoal.audit.criteria.words import some
-from shoal.audit.evidence import Crowds, Evidence
+from shoal.audit.criteria.phrases import some
+from shoal.audit.evidence import EquivalenceClasses, Evidence
 from shoal.audit.trace import GROUP, REUSE, Trace
 from shoal.spec.policy import Window
 
-__all__ = ["Moments", "as_they_arrived", "at_once", "by_arrival", "in_turn"]
+__all__ = [
+    "Moments",
+    "lines_by_arrival",
+    "moments_of_stream",
+    "moments_of_table",
+    "values_by_arrival",
+]
 
 # So many counts are held in memory at once.
 _CELLS = 2_000_000
@@ -31,9 +37,9 @@ class Moments:
 
     Parameters
     ----------
-    crowds
+    classes
         The groups, or the boxes of a table.
-    crowd
+    class_of
         The position among them of the one that each moment is of, in ascending order.
     end
         The end of each moment's window; -1 where the trace names none that it could be.
@@ -45,26 +51,26 @@ class Moments:
         What is wrong with the windows, in words with counts.
     """
 
-    crowds: Crowds
-    crowd: NDArray[np.int64]
+    classes: EquivalenceClasses
+    class_of: NDArray[np.int64]
     end: NDArray[np.int64]
     rows: NDArray[np.int64]
     moment: NDArray[np.int64]
     flaws: list[str]
 
     @property
-    def n_crowds(self) -> int:
+    def n_classes(self) -> int:
         """How many groups or boxes have a moment."""
-        return len(np.unique(self.crowd))
+        return len(np.unique(self.class_of))
 
     def counts(
         self, values: NDArray[np.int64], n_values: int, counted: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-        """How often each value occurs in each crowd after each moment, some moments at a time.
+        """How often each value occurs in each class after each moment, some moments at a time.
 
         ``values`` are those of ``rows``, and ``counted`` tells which of them count.
         """
-        n_moments = len(self.crowd)
+        n_moments = len(self.class_of)
         step = max(1, _CELLS // max(n_values, 1))
         bounds = np.searchsorted(self.moment, np.arange(n_moments + 1))
         before = np.zeros(n_values, dtype=np.int64)
@@ -77,22 +83,22 @@ class Moments:
             came = np.bincount(cell, minlength=(stop - start) * n_values)
             total = np.zeros((stop - start + 1, n_values), dtype=np.int64)
             np.cumsum(came.reshape(stop - start, n_values), axis=0, out=total[1:])
-            crowd = self.crowd[start:stop]
-            found = total[1:] - total[np.searchsorted(crowd, crowd)]
-            if start and crowd[0] == self.crowd[start - 1]:
-                found[crowd == crowd[0]] += before
+            class_of = self.class_of[start:stop]
+            found = total[1:] - total[np.searchsorted(class_of, class_of)]
+            if start and class_of[0] == self.class_of[start - 1]:
+                found[class_of == class_of[0]] += before
             before = found[-1]
             yield slice(start, stop), found
 
 
-def by_arrival(trace: Trace) -> NDArray[np.int64] | None:
+def lines_by_arrival(trace: Trace) -> NDArray[np.int64] | None:
     """The lines of the rows that arrived, in this order; None if the trace doesn't tell it."""
     lines = np.flatnonzero(trace.arrived >= 0)
     lines = lines[np.argsort(trace.arrived[lines], kind="stable")]
     return lines if np.array_equal(trace.arrived[lines], np.arange(len(lines))) else None
 
 
-def as_they_arrived(
+def values_by_arrival(
     evidence: Evidence, trace: Trace, lines: NDArray[np.int64], name: str
 ) -> Array | str:
     """The values of the rows that arrived, in this order; or why they can't be told.
@@ -113,34 +119,36 @@ def as_they_arrived(
     return take(column(evidence.published, name), trace.seq[lines])
 
 
-def at_once(crowds: Crowds, n_arrived: int) -> Moments:
+def moments_of_table(classes: EquivalenceClasses, n_arrived: int) -> Moments:
     """The boxes of a table: all rows left at one moment, and are measured against the table."""
-    crowd = np.arange(len(crowds))
+    class_of = np.arange(len(classes))
     return Moments(
-        crowds,
-        crowd,
-        np.full(len(crowds), n_arrived, dtype=np.int64),
-        crowds.rows,
-        np.repeat(crowd, np.diff(crowds.starts)),
+        classes,
+        class_of,
+        np.full(len(classes), n_arrived, dtype=np.int64),
+        classes.rows,
+        np.repeat(class_of, np.diff(classes.starts)),
         [],
     )
 
 
-def in_turn(evidence: Evidence, trace: Trace, crowds: Crowds, n_arrived: int) -> Moments:
+def moments_of_stream(
+    evidence: Evidence, trace: Trace, classes: EquivalenceClasses, n_arrived: int
+) -> Moments:
     """The groups as the trace tells of them: the release, then each moment at which rows joined.
 
     A window must have been there when the rows left, and must hold those that left; the members
     that a joining row finds may be older than its window. Against a window that can't have been,
     nothing is measured.
     """
-    n_rows = np.diff(crowds.starts)
-    crowd = np.repeat(np.arange(len(crowds)), n_rows)
-    rank = np.arange(len(crowds.rows)) - np.repeat(crowds.starts[:-1], n_rows)
-    n_first = crowds.n_first[crowd]
-    ends = np.where(rank < n_first, rank == n_first - 1, crowds.ends_moment)
+    n_rows = np.diff(classes.starts)
+    class_of = np.repeat(np.arange(len(classes)), n_rows)
+    rank = np.arange(len(classes.rows)) - np.repeat(classes.starts[:-1], n_rows)
+    n_first = classes.n_first[class_of]
+    ends = np.where(rank < n_first, rank == n_first - 1, classes.ends_moment)
     # A group that nothing was released with has no moment: that is a matter of grouping.
     real = n_first > 0
-    rows, crowd, ends = crowds.rows[real], crowd[real], ends[real]
+    rows, class_of, ends = classes.rows[real], class_of[real], ends[real]
     moment = np.cumsum(ends) - ends
     lines = evidence.line[rows]
     end, arrived = trace.window[lines], trace.arrived[lines]
@@ -170,10 +178,10 @@ def in_turn(evidence: Evidence, trace: Trace, crowds: Crowds, n_arrived: int) ->
         "the window wasn't there yet": early,
         f"the window {what}": astray & ~early,
     }
-    flaws, n_crowds = [], len(np.unique(crowd))
+    flaws, n_classes = [], len(np.unique(class_of))
     for text, found in wrong.items():
         if found.any():
-            numbers = crowds.number[np.unique(crowd[found])].tolist()
-            flaws.append(f"{text}: {some(crowds, numbers, n_crowds)}")
+            numbers = classes.number[np.unique(class_of[found])].tolist()
+            flaws.append(f"{text}: {some(classes, numbers, n_classes)}")
             high[moment[found]] = -1
-    return Moments(crowds, crowd[ends], high, rows, moment, flaws)
+    return Moments(classes, class_of[ends], high, rows, moment, flaws)
