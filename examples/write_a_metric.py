@@ -14,7 +14,8 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from shoal import Castle, Delay, KAnonymity, Policy, Quasi, Range, Schema, anonymize
+from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema, anonymize
+from shoal.algorithms import Castle
 from shoal.metrics import Batch, Metric, Summary, in_summary
 
 

@@ -14,7 +14,8 @@ from types import ModuleType
 import pyarrow.parquet as pq
 import pytest
 
-from shoal import Castle, Delay, KAnonymity, Policy
+from shoal import Delay, KAnonymity, Policy
+from shoal.algorithms.castle import Castle
 from shoal.errors import UnsupportedError
 from shoal.metrics import Summary, base
 from shoal.testing.checks import (

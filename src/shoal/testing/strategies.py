@@ -168,9 +168,8 @@ def policies(
             for kind, form in forms
             if issubclass(kind, anonymizer.enforces) and draw(st.booleans())
         ]
-    further = further_criteria(anonymizer)
-    if further and draw(st.booleans()):
-        criteria.append(draw(st.sampled_from(further)))
+    if further := further_criteria(anonymizer):
+        criteria += draw(st.sampled_from([[], *([each] for each in further)]))
     assume(criteria)
     if anonymizer.publishes == "table":
         return Policy(*criteria, missing=missing, window="all")
