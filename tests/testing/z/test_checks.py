@@ -222,7 +222,7 @@ LATE = "times that go back, window in seconds"
         (checks.check_batching, MindsBatches, RARE, "'crowds' depends"),
         (checks.check_resume, ForgetsState, RARE, "differs after resuming"),
         (checks.check_relabelled, ReadsKeys, RARE, "depends on the codes"),
-        (checks.check_inputs, SpoilsInputs, RARE, "changed 'cells'"),
+        (checks.check_inputs, SpoilsInputs, RARE, "changed 'keys'"),
         (checks.check_canary, Chatters, RARE, "a subject or a sensitive value shows"),
         (checks.check_canary, ShowsKeys, RARE, "a key shows in a repr"),
         (checks.check_canary, DecidesKeys, RARE, "a key shows in decisions"),
