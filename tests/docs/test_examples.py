@@ -93,7 +93,7 @@ def test_a_stream_with_gaps_is_published_and_the_audit_agrees(here: Path) -> Non
         "--trace", "trace.parquet", "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "can tell them apart" in done.stderr
+    assert "can find them in their group" in done.stderr
     rows = json.loads(done.stdout)["rows"]
     assert (rows["in"], rows["published"], rows["quarantined"]) == (600, 600, 0)
     judged = shoal(
