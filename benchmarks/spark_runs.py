@@ -18,8 +18,9 @@ from benchmarks.runs import DELAY_ROWS, K
 from benchmarks.workloads import Workload
 from shoal.algorithms import find
 from shoal.arrow.release import Publish
+from shoal.io.files.connector import FileInput, FileOutput
 from shoal.job import BadRows, Job
-from shoal.job.endpoints import Checkpoints, Cluster, Input, Output
+from shoal.job.endpoints import Checkpoints, Cluster
 from shoal.metrics import Summary
 from shoal.run.state.versions import Versions
 from shoal.spark import query
@@ -97,7 +98,7 @@ def job_of(
     policy = Policy(KAnonymity(k), delay=Delay(rows=delay), missing=files.workload.missing)
     return Job(
         files.workload.schema, policy, find(name)(), Publish(),
-        Input(str(files.folder), "parquet"), Output(str(folder / "published")),
+        FileInput(str(files.folder), "parquet"), FileOutput(str(folder / "published")),
         BadRows("stop", folder / "bad"), SEED, "benchmark",
         Checkpoints(folder / "state", 10.0, None), Cluster(shards), {}, (),
     )  # fmt: skip

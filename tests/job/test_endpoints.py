@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import JobError
+from shoal.io.files.connector import FileOutput
+from shoal.io.kafka.connector import KafkaInput, KafkaOutput
 from shoal.job import Job
 
 BASE = """
@@ -43,6 +45,7 @@ def test_paths_are_relative_to_the_job_and_a_folder_stays_one():
     found = job("[input]\npath = 'in.csv'\n[output]\npath = 'out/'\nrows = 5\nseconds = 1.5")
     assert found.input.path == "/jobs/in.csv"
     assert found.output.path == "/jobs/out/"
+    assert isinstance(found.output, FileOutput)
     assert (found.output.rows, found.output.seconds) == (5, 1.5)
 
 
@@ -53,9 +56,9 @@ def test_a_topic_and_its_settings():
         "[input.settings]\n'sasl.password' = 'file:secret'\n'fetch.min.bytes' = 7\n"
         "[output]\nkafka = 'a:1'\ntopic = 'u'\nrows = 100\n"
     )
+    assert isinstance(found.input, KafkaInput)
+    assert isinstance(found.output, KafkaOutput)
     source, sink = found.input.kafka, found.output.kafka
-    assert source is not None
-    assert sink is not None
     assert (source.servers, source.topic, source.format) == ("a:1,b:2", "t", "csv")
     assert (source.partitions, source.columns, source.start) == (
         (0, 2),
@@ -68,7 +71,7 @@ def test_a_topic_and_its_settings():
 
 def test_a_message_has_one_row_unless_the_job_says_otherwise():
     found = job("[output]\nkafka = 'a:1'\ntopic = 'u'\n")
-    assert found.output.kafka is not None
+    assert isinstance(found.output, KafkaOutput)
     assert found.output.kafka.rows == 1
 
 

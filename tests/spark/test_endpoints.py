@@ -13,10 +13,11 @@ import pyarrow.csv
 import pytest
 
 from shoal.errors import CheckpointError, DataError, JobError, ParameterError, ResourceError
+from shoal.io.table import TableOutput
 from shoal.job import Job
 from shoal.spark import publish
 from shoal.spark.columns import TICK, order_column
-from shoal.spark.endpoints import read_stream, writer_of
+from shoal.spark.endpoints import read_stream
 from shoal.spark.order import with_order
 from tests.run.test_pipeline import Story
 from tests.spark.cluster import logs_of
@@ -287,8 +288,7 @@ def partitions(spark: Any, name: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("mode", ["STATIC", "DYNAMIC"])
 def test_an_epoch_is_written_over_itself_and_over_no_other(spark, table, tmp_path, mode):
-    job = job_of(tmp_path)
-    write = writer_of(job, dataclasses.replace(job.output, table=table))
+    write = TableOutput(table).spark_writer()
     spark.conf.set("spark.sql.sources.partitionOverwriteMode", mode)
 
     def epoch(number: int, *rows: tuple[int, str]) -> None:

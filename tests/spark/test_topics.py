@@ -25,9 +25,9 @@ def settings(**options) -> KafkaSettings:
 
 
 def rows(spark, kafka, *values: bytes) -> list[dict]:
-    from shoal.spark.endpoints import rows_of_messages
+    from shoal.io.kafka.spark import rows_of_messages
 
-    found = rows_of_messages(messages(spark, *values), kafka, COLUMNS)
+    found = rows_of_messages(messages(spark, *values), kafka, COLUMNS, CORRUPT)
     return [row.asDict() for row in found.orderBy("offset").collect()]
 
 
@@ -60,7 +60,7 @@ def test_other_formats_are_refused(spark, options):
 
 
 def test_a_message_has_headers_that_no_other_has_and_the_same_again(spark):
-    from shoal.spark.endpoints import messages_of_rows
+    from shoal.io.kafka.spark import messages_of_rows
 
     lines = [("[20, 30]", None), ("[20, 30]", "flu")]
     public = spark.createDataFrame(lines, "age string, ill string").coalesce(1)
@@ -85,10 +85,10 @@ def test_a_message_has_headers_that_no_other_has_and_the_same_again(spark):
 
 
 def test_settings_of_another_client_are_refused(spark):
-    from shoal.spark.endpoints import _options, _TopicWriter
+    from shoal.io.kafka.spark import TopicWriter, _options
 
     with pytest.raises(JobError, match="another client than Spark's"):
         _options(settings(settings={"sasl.mechanism": "PLAIN"}))
     assert _options(settings()) == {"kafka.bootstrap.servers": "localhost:9092"}
     with pytest.raises(JobError, match="must be json on Spark"):
-        _TopicWriter(settings(format="csv", columns=("a",)))
+        TopicWriter(settings(format="csv", columns=("a",)))

@@ -33,10 +33,10 @@ __all__ = [
     "Chunk",
     "CommitMark",
     "DurableSink",
-    "Outlet",
     "Position",
     "ReplayableSource",
     "Sink",
+    "SinkFactory",
     "Source",
     "Span",
     "choose_columns",
@@ -227,7 +227,7 @@ class DurableSink(Sink, Protocol):
 
 
 @runtime_checkable
-class Outlet(Protocol):
+class SinkFactory(Protocol):
     """Opens a sink when a run knows the columns of its output."""
 
     def check(self) -> None:

@@ -35,19 +35,17 @@ from shoal.arrow.release import Publish
 from shoal.engine.base import Anonymizer
 from shoal.engine.space import Loss
 from shoal.errors import JobError, Problem, did_you_mean
+from shoal.io.connector import InputEndpoint, OutputEndpoint
 from shoal.io.formats import file_type
+from shoal.io.registry import endpoint
 from shoal.job.domains import Files, quasi_domain, sensitive_domain
 from shoal.job.endpoints import (
     Checkpoints,
     Cluster,
-    Input,
-    Output,
     checkpoints_of,
     cluster_of,
     digests,
-    input_of,
     name_of,
-    output_of,
 )
 from shoal.job.form import (
     REQUIRED,
@@ -55,14 +53,13 @@ from shoal.job.form import (
     BadRowsForm,
     DomainForm,
     Form,
-    InputForm,
-    OutputForm,
     PolicyForm,
     PublishForm,
     QuasiForm,
     RunForm,
     SchemaForm,
     SparkForm,
+    endpoint_form,
     keyed,
     problems_of,
     shown,
@@ -100,8 +97,8 @@ class Job:
     policy: Policy
     anonymizer: Anonymizer
     publish: Publish
-    input: Input
-    output: Output
+    input: InputEndpoint
+    output: OutputEndpoint
     bad_rows: BadRows
     seed: int | None
     name: str
@@ -164,8 +161,16 @@ class _Reader:
         policy = self._section("policy", PolicyForm, policy_of)
         anonymizer = self._attempt("algorithm", self._anonymizer)
         publish = self._section("publish", PublishForm, self._publish)
-        source = self._section("input", InputForm, lambda raw: input_of(raw, self._folder))
-        sink = self._section("output", OutputForm, lambda raw: output_of(raw, self._folder))
+        source = self._section(
+            "input",
+            endpoint_form("input"),
+            lambda raw: endpoint("input", raw.model_dump(exclude_unset=True), self._folder),
+        )
+        sink = self._section(
+            "output",
+            endpoint_form("output"),
+            lambda raw: endpoint("output", raw.model_dump(exclude_unset=True), self._folder),
+        )
         run = self._section("run", RunForm, self._run)
         bad_rows = self._section("bad_rows", BadRowsForm, self._bad_rows)
         cluster = self._section("spark", SparkForm, cluster_of)

@@ -12,6 +12,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict
 
 from shoal.errors import Problem, did_you_mean
+from shoal.io.registry import keys_of
 
 __all__ = [
     "REQUIRED",
@@ -20,14 +21,13 @@ __all__ = [
     "BadRowsForm",
     "DomainForm",
     "Form",
-    "InputForm",
-    "OutputForm",
     "PolicyForm",
     "PublishForm",
     "RunForm",
     "SchemaForm",
     "SparkForm",
     "WindowForm",
+    "endpoint_form",
     "keyed",
     "problems_of",
     "shown",
@@ -148,31 +148,10 @@ class PublishForm(Form):
     pseudonym: PseudonymForm | None = None
 
 
-class EndForm(Form):
-    """What ``[input]`` and ``[output]`` share: a path, or a topic of Kafka."""
-
-    path: str | None = None
-    format: str | None = None
-    kafka: str | list[str] | None = None
-    topic: str | None = None
-    table: str | None = None
-    settings: dict[str, str | int | float | bool] = {}
-
-
-class InputForm(EndForm):
-    """``[input]``."""
-
-    follow: bool = False
-    partitions: list[int] | None = None
-    columns: list[str] | None = None
-    start: Literal["earliest", "latest"] = "earliest"
-
-
-class OutputForm(EndForm):
-    """``[output]``."""
-
-    rows: int | None = None
-    seconds: int | float | None = None
+def endpoint_form(section: Literal["input", "output"]) -> type[Form]:
+    """Return the form of ``[input]`` or ``[output]``: the keys of all connectors."""
+    keys: dict[str, Any] = dict(keys_of(section))
+    return pydantic.create_model(f"{section.title()}Form", __base__=Form, **keys)
 
 
 class CheckpointForm(Form):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from shoal.arrow.trace import Tracer, trace_schema
 from shoal.arrow.z.release import ZPublisher
 from shoal.arrow.z.trace import ZTracer, z_trace_schema
 from shoal.engine.kernels.arrays import Ints
-from shoal.io.base import CommitMark, DurableSink, Sink
+from shoal.io.base import CommitMark, DurableSink, Sink, SinkFactory
 from shoal.spec.schema import Schema
 
 __all__ = ["PlainSinkFactory", "SinkFactory", "Writer"]
@@ -27,19 +27,6 @@ __all__ = ["PlainSinkFactory", "SinkFactory", "Writer"]
 QUEUE = 4
 #: After this many idle seconds, the sink is flushed.
 IDLE = 0.05
-
-
-@runtime_checkable
-class SinkFactory(Protocol):
-    """Opens a sink once the columns of the output are known."""
-
-    def check(self) -> None:
-        """Raise if the sink has rows already: a new job must not add to them."""
-        ...
-
-    def open(self, schema: pa.Schema, mark: CommitMark | None) -> Sink:
-        """Open the sink at a mark to resume from, or a new one if there is no mark."""
-        ...
 
 
 class PlainSinkFactory:

@@ -21,7 +21,6 @@ from shoal.run.state.seal import Seal
 from shoal.spark.columns import CORRUPT, TICK, order_column
 from shoal.spark.commits import CommitLog
 from shoal.spark.driver import Driver, StoppedError, Write
-from shoal.spark.endpoints import writer_of
 from shoal.spark.failures import original_error
 from shoal.spark.order import with_order
 from shoal.spark.shard_job import ShardJob, own_code
@@ -115,7 +114,7 @@ def publish(
         stack.enter_context(commits.lock())
         driver = Driver(
             stream_df.sparkSession, shard_job, commits,
-            ordered=ordered, write=writer_of(job, job.output) if write is None else write,
+            ordered=ordered, write=job.output.spark_writer() if write is None else write,
             interval=interval,
             seed=job.pipeline.seed, trace=None if trace is None else Path(trace), watch=watch,
             sample=sample, has_ticks=seconds is not None,

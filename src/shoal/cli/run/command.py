@@ -13,23 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.cli.logs import configure_logs, is_logging, print_or_log
-from shoal.cli.run.endpoints import (
-    BadRowsOutlet,
-    input_of,
-    open_input,
-    outlet_of,
-    output_of,
-    trace_outlet,
-)
+from shoal.cli.run.endpoints import BadRowsOutlet, trace_outlet
 from shoal.cli.run.monitor import Monitor
 from shoal.cli.signals import stopped_by_signals
 from shoal.cli.terminal import Progress, print_message, print_result
 from shoal.engine.cache import is_cold
 from shoal.errors import JobError, Problem, ShoalError
 from shoal.events import event, sentence
+from shoal.io.connector import InputEndpoint, OutputEndpoint
 from shoal.io.files.durable import is_folder
+from shoal.io.registry import resolve_input, resolve_output
+from shoal.io.streams import STDIO
 from shoal.job import Job
-from shoal.job.endpoints import Input, Output
 from shoal.run.pipeline import Run
 from shoal.run.recovery import Recovery
 from shoal.run.state.seal import Seal
@@ -62,22 +57,25 @@ def run(job_path: Path, options: RunOptions) -> int:
     """Anonymize a stream; return the exit code."""
     configure_logs(options.log)
     job = Job.load(job_path)
-    source_spec = input_of(job, options.source, options.from_format, follow=options.follow)
-    sink_spec = output_of(job, options.sink, options.to_format)
+    source_spec = resolve_input(
+        job.input, options.source, options.from_format, follow=options.follow
+    )
+    sink_spec = resolve_output(job.output, options.sink, options.to_format)
     refuse_overwriting(job, job_path, source_spec, sink_spec, options.trace)
-    _refuse_foreign(source_spec, sink_spec)
+    source_spec.check_run("input")
+    sink_spec.check_run("output")
     _refuse_unrecoverable(job, source_spec, sink_spec, options)
     _refuse_endless_tables(job, source_spec, options)
     if options.trace is not None:
         job.publish.check_trace(undo_pseudonyms=options.undo_pseudonyms)
-    if source_spec.path == "-" and source_spec.kafka is None and sys.stdin.isatty():
+    if source_spec.path == STDIO and sys.stdin.isatty():
         raise JobError(Problem("input", "is the terminal", None, "Give a file with -i, or a pipe"))
     if not options.quiet:
         for warning in job.warnings:
             warn_of(warning)
     recovery = _recovery(job, source_spec, sink_spec, options)
     with contextlib.ExitStack() as stack:
-        source = open_input(job, source_spec)
+        source = source_spec.open(job.schema.columns, replay=job.checkpoints is not None)
         stack.callback(source.close)
         bad_rows = BadRowsOutlet(job, source)
         stack.callback(bad_rows.close)
@@ -88,7 +86,7 @@ def run(job_path: Path, options: RunOptions) -> int:
             progress.note("compiling, once for this version …")
         running = job.pipeline.run(
             source,
-            outlet_of(job, sink_spec),
+            sink_spec.sink_factory(job.name, durable=job.checkpoints is not None),
             on_bad=bad_rows,
             open_trace=None if options.trace is None else trace_outlet(job, options.trace),
             watch=monitor.show,
@@ -112,7 +110,9 @@ def run(job_path: Path, options: RunOptions) -> int:
     return _finish(job, running, caught, seconds, sink_spec, options)
 
 
-def _recovery(job: Job, source: Input, sink: Output, options: RunOptions) -> Recovery | None:
+def _recovery(
+    job: Job, source: InputEndpoint, sink: OutputEndpoint, options: RunOptions
+) -> Recovery | None:
     if job.checkpoints is None:
         if options.fall_back:
             what = "resumes from a checkpoint, and the job has none"
@@ -123,24 +123,15 @@ def _recovery(job: Job, source: Input, sink: Output, options: RunOptions) -> Rec
         job.checkpoints.folder,
         {
             **job.digests,
-            "input": _digest(*_identity(source)),
-            "output": _digest(*_identity(sink)),
+            "input": _digest(*source.identity),
+            "output": _digest(*sink.identity),
             "trace": _digest(options.trace is not None),
-            # A broker knows by the name of a job what it has published.
-            **({} if sink.kafka is None else {"run.name": _digest(job.name)}),
+            **({"run.name": _digest(job.name)} if sink.stores_job_name else {}),
         },
         every=job.checkpoints.every,
         seal=None if seal is None else Seal.from_spec(seal),
         fall_back=options.fall_back,
     )
-
-
-def _identity(end: Input | Output) -> tuple[object, ...]:
-    """Return what identifies the rows behind positions and marks, without how they are served."""
-    if end.kafka is not None:
-        return end.kafka.topic, end.kafka.format, end.kafka.partitions, end.kafka.columns
-    path = end.path if end.path == "-" else str(Path(end.path).resolve())
-    return path, end.format
 
 
 def _digest(*parts: object) -> str:
@@ -156,7 +147,12 @@ def warn_of(text: str, progress: Progress | None = None) -> None:
 
 
 def _finish(
-    job: Job, running: Run, caught: list[int], seconds: float, sink: Output, options: RunOptions
+    job: Job,
+    running: Run,
+    caught: list[int],
+    seconds: float,
+    sink: OutputEndpoint,
+    options: RunOptions,
 ) -> int:
     summary = running.summary
     if options.as_json:
@@ -164,7 +160,7 @@ def _finish(
             "seconds": round(seconds, 3),
             "interrupted": running.interrupted,
         }
-        put = print_message if sink.path == "-" and sink.kafka is None else print_result
+        put = print_message if sink.path == STDIO else print_result
         put(json.dumps(figures))
     elif is_logging():
         event(
@@ -201,36 +197,28 @@ def _fate(running: Run) -> str:
     )
 
 
-def _refuse_foreign(source: Input, sink: Output) -> None:
-    """Raise for endpoints that only Spark can read and write."""
-    for name, end in (("input", source), ("output", sink)):
-        if end.table is not None:
-            raise JobError(Problem(f"{name}.table", "is for Spark only", None, "Use `shoal spark`"))
-        if "://" in end.path:
-            what = "isn't on the file system of this machine"
-            raise JobError(Problem(f"{name}.path", what, None, "Use `shoal spark`"))
-
-
-def _refuse_unrecoverable(job: Job, source: Input, sink: Output, options: RunOptions) -> None:
+def _refuse_unrecoverable(
+    job: Job, source: InputEndpoint, sink: OutputEndpoint, options: RunOptions
+) -> None:
     """Raise if a restart would publish rows twice."""
     if job.checkpoints is not None:
-        if source.path == "-" and source.kafka is None:
-            what = "is a pipe, which can't be read again after a crash"
+        if not source.is_replayable:
+            what = f"is {source.noun}, which can't be read again after a crash"
             fix = "Read a file or a topic, or leave run.checkpoint out"
             raise JobError(Problem("input", what, None, fix))
         return
     for name, end in (("input", source), ("output", sink)):
-        if end.kafka is not None:
-            what = "is a topic, and without checkpoints a restart would publish rows twice"
+        if end.needs_checkpoints:
+            what = f"is {end.noun}, and without checkpoints a restart would publish rows twice"
             fix = 'Set run.checkpoint, for example { folder = "state", every = 10 }'
             raise JobError(Problem(name, what, None, fix))
 
 
-def _refuse_endless_tables(job: Job, source: Input, options: RunOptions) -> None:
+def _refuse_endless_tables(job: Job, source: InputEndpoint, options: RunOptions) -> None:
     """Raise for a table algorithm on a stream: it needs all rows before it publishes."""
     if job.anonymizer.publishes != "table":
         return
-    endless = source.follow or source.kafka is not None
+    endless = source.is_endless
     if not endless and not options.drain:
         return
     why = "this input has no end" if endless else "a part of it can't be published"
@@ -245,11 +233,11 @@ def _refuse_endless_tables(job: Job, source: Input, options: RunOptions) -> None
 
 
 def refuse_overwriting(
-    job: Job, job_path: Path, source: Input, sink: Output, trace: str | None
+    job: Job, job_path: Path, source: InputEndpoint, sink: OutputEndpoint, trace: str | None
 ) -> None:
     """Raise if an output would overwrite an input or another output."""
     read = {job_path.resolve(): "the job"}
-    if source.path != "-" and "://" not in source.path:
+    if source.path not in (None, STDIO) and "://" not in source.path:
         read[Path(source.path).resolve()] = "the input"
     written: dict[Path, str] = {}
     folders = {path: what for path, what in read.items() if path.is_dir()}

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.cli.logs import configure_logs, is_logging, print_or_log
 from shoal.cli.run.command import refuse_overwriting, warn_of
-from shoal.cli.run.endpoints import input_of, output_of
 from shoal.cli.run.monitor import Monitor
 from shoal.cli.signals import stopped_by_signals
 from shoal.cli.terminal import Progress, print_message, print_result
 from shoal.errors import JobError, Problem, ResourceError, ShoalError
 from shoal.events import event
+from shoal.io.registry import resolve_input, resolve_output
 from shoal.job import Job
 from shoal.metrics import Summary
 
@@ -73,8 +73,8 @@ def spark(job_path: Path, options: SparkOptions) -> int:
     """Anonymize a stream on Spark; return the exit code."""
     configure_logs(options.log)
     job = Job.load(job_path)
-    source = input_of(job, options.source, options.from_format, follow=options.follow)
-    sink = output_of(job, options.sink, options.to_format)
+    source = resolve_input(job.input, options.source, options.from_format, follow=options.follow)
+    sink = resolve_output(job.output, options.sink, options.to_format)
     refuse_overwriting(job, job_path, source, sink, options.trace)
     _need_spark()
     from shoal.spark.support import check_support
@@ -90,7 +90,7 @@ def spark(job_path: Path, options: SparkOptions) -> int:
         session = _session(job, options)
         stack.callback(session.stop)
         from shoal.spark import publish
-        from shoal.spark.endpoints import read_sample, read_stream, writer_of
+        from shoal.spark.endpoints import read_sample, read_stream
 
         begin = time.perf_counter()
         caught: list[int] = []
@@ -99,8 +99,8 @@ def spark(job_path: Path, options: SparkOptions) -> int:
                 read_stream(session, job, source),
                 job,
                 shards=options.shards,
-                write=writer_of(job, sink),
-                until_end=not source.follow and source.kafka is None,
+                write=sink.spark_writer(),
+                until_end=not source.is_endless,
                 migrate=options.migrate,
                 sample=None
                 if options.sample is None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from shoal.io.text.source import TextFormat
 
-__all__ = ["FileType", "Format", "file_type", "names"]
+__all__ = ["FileType", "Format", "file_type", "find", "names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,11 @@ class FileType(NamedTuple):
 def names() -> tuple[str, ...]:
     """Return the names of all formats, in alphabetical order."""
     return tuple(sorted({form.name for form in _by_ending(tuple(__path__)).values()}))
+
+
+def find(name: str) -> Format:
+    """Return the format of a name, without a compression."""
+    return file_type("", name).format
 
 
 def file_type(path: str | os.PathLike[str], format: str | None = None) -> FileType:  # noqa: A002

@@ -1,0 +1,178 @@
+"""Files, folders, pipes and standard input and output as endpoints of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import JobError, Problem
+from shoal.io.base import SinkFactory, Source
+from shoal.io.connector import Connector, InputEndpoint, Opener, OutputEndpoint, SparkInput
+
+__all__ = ["CONNECTOR", "FileInput", "FileOutput", "durable_factory"]
+
+STDIO = "-"
+#: How long, in seconds, a file of a folder stays open where no checkpoint finishes it.
+PART_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class FileInput(InputEndpoint):
+    """A file, a folder, or standard input for ``-``; with ``follow`` it may grow."""
+
+    path: str = STDIO
+    format: str | None = None
+    follow: bool = False
+
+    @property
+    def noun(self) -> str:
+        """What it is, for messages."""
+        return "a pipe" if self.path == STDIO else "a file"
+
+    @property
+    def is_replayable(self) -> bool:
+        """Whether it can be read again: not so standard input."""
+        return self.path != STDIO
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether it is followed."""
+        return self.follow
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """The absolute path, and the format."""
+        return _identity(self.path, self.format)
+
+    def check_run(self, section: str) -> None:
+        """Raise `JobError` if it is on a file system that only Spark reads."""
+        _check_local(section, self.path)
+
+    def with_options(self, format: str | None, *, follow: bool) -> FileInput:  # noqa: A002
+        """Set the format, and follow if asked to."""
+        return replace(self, format=format or self.format, follow=follow or self.follow)
+
+    def open(self, columns: Sequence[str], *, replay: bool) -> Source:
+        """Open it. A folder, and what is followed, is always replayable."""
+        from shoal.io.files.open import open_source
+        from shoal.io.files.replayable import open_replayable
+
+        reads_folder = self.path != STDIO and Path(self.path).is_dir()
+        if replay or self.follow or reads_folder:
+            return open_replayable(self.path, columns, format=self.format, follow=self.follow)
+        return open_source(self.path, columns, format=self.format)
+
+    def spark_stream(self, session: Any, asked: SparkInput) -> Any:
+        """Return the files of the folder as a streaming DataFrame."""
+        from shoal.io.files.spark import read_stream
+
+        return read_stream(session, self.path, self.format, asked)
+
+
+@dataclass(frozen=True)
+class FileOutput(OutputEndpoint):
+    """A file, a folder, or standard output for ``-``.
+
+    A folder gets files of at most ``rows`` rows, none of them open for longer than ``seconds``.
+    """
+
+    path: str = STDIO
+    format: str | None = None
+    rows: int | None = None
+    seconds: float | None = None
+
+    noun = "a file"
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """The absolute path, and the format."""
+        return _identity(self.path, self.format)
+
+    def check_run(self, section: str) -> None:
+        """Raise `JobError` if it is on a file system that only Spark writes."""
+        _check_local(section, self.path)
+
+    def with_format(self, format: str | None) -> FileOutput:  # noqa: A002
+        """Set the format."""
+        return replace(self, format=format or self.format)
+
+    def sink_factory(self, job: str, *, durable: bool) -> SinkFactory:
+        """Return what opens the file. A folder is always durable."""
+        from shoal.io.files.durable import is_folder
+        from shoal.io.files.open import open_sink
+
+        if durable:
+            return durable_factory(self)
+        if self.path != STDIO and is_folder(self.path):
+            # Without checkpoints nothing else would ever finish a part file.
+            seconds = PART_SECONDS if self.seconds is None else self.seconds
+            return durable_factory(replace(self, seconds=seconds))
+        return Opener(lambda schema, mark: open_sink(self.path, schema, format=self.format))
+
+    def spark_writer(self) -> Callable[[Any, str], None]:
+        """Return what writes a folder for each epoch."""
+        from shoal.io.files.spark import FolderWriter
+
+        return FolderWriter(self.path, self.format)
+
+
+def durable_factory(sink: FileOutput, *, private: bool = False) -> SinkFactory:
+    """Return what opens a file or folder that a job can resume."""
+    from shoal.io.files.durable import check_new, open_durable
+
+    return Opener(
+        lambda schema, mark: open_durable(
+            sink.path, schema, mark, format=sink.format, private=private,
+            part_rows=sink.rows, part_seconds=sink.seconds,
+        ),
+        lambda: check_new(sink.path, sink.format),
+    )  # fmt: skip
+
+
+def _identity(path: str, form: str | None) -> tuple[object, ...]:
+    return path if path == STDIO else str(Path(path).resolve()), form
+
+
+def _check_local(section: str, path: str) -> None:
+    if "://" in path:
+        what = "isn't on the file system of this machine"
+        raise JobError(Problem(f"{section}.path", what, None, "Use `shoal spark`"))
+
+
+def _path(given: Mapping[str, Any], folder: Path) -> str:
+    raw: str = given.get("path", STDIO)
+    # Spark knows other file systems.
+    if raw == STDIO or "://" in raw:
+        return raw
+    # Path would drop the slash that marks a folder.
+    slash = "/" if raw.endswith("/") else ""
+    return str(folder / raw) + slash
+
+
+def _input(given: Mapping[str, Any], folder: Path) -> FileInput:
+    return FileInput(_path(given, folder), given.get("format"), given.get("follow", False))
+
+
+def _output(given: Mapping[str, Any], folder: Path) -> FileOutput:
+    wrong = [
+        Problem(key, "must be above 0", str(given[key]))
+        for key in ("rows", "seconds")
+        if key in given and given[key] <= 0
+    ]
+    if wrong:
+        raise JobError(wrong)
+    return FileOutput(
+        _path(given, folder), given.get("format"), given.get("rows"), given.get("seconds")
+    )
+
+
+_SHARED = {"path": (str | None, None), "format": (str | None, None)}
+CONNECTOR = Connector(
+    "path",
+    _SHARED | {"follow": (bool, False)},
+    _SHARED | {"rows": (int | None, None), "seconds": (int | float | None, None)},
+    _input,
+    _output,
+)

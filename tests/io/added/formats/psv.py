@@ -1,0 +1,18 @@
+"""Pipe-separated values: a format that a test adds. One file is all that a format needs."""
+
+from __future__ import annotations
+
+import functools
+
+from shoal.io.formats import Format
+from shoal.io.formats.csv import CsvFormat, CsvSink, CsvSource
+
+FORMATS = (
+    Format(
+        "psv",
+        ("psv",),
+        functools.partial(CsvSource, delimiter="|"),
+        functools.partial(CsvSink, delimiter="|"),
+        CsvFormat("|"),
+    ),
+)
