@@ -73,6 +73,7 @@ EDITS = [
     ("shoal.engine.rtree.tree", set()),
     # How the rows of this job are read and dealt out.
     ("shoal.io.formats.csv", {"castle, file", "castle, topic", "z, file"}),
+    ("shoal.io.formats.parquet", {"castle, file", "z, file"}),
     ("shoal.io.files.random_access", {"castle, file", "z, file"}),
     ("shoal.io.kafka.values", {"castle, topic"}),
     ("shoal.io.kafka.sink", set()),

@@ -5,8 +5,8 @@ are exported for explicit use. `open_replayable` and `open_durable` open files t
 after a stop. Arrow isn't imported before it is used.
 
 The layers: `base` (the contract) and `connector` (what a connector registers), `streams` (bytes),
-`typed` and `text` (columns and lines), `formats` (one module for each file format), `files`,
-`kafka` and further connectors, `registry` (finds connectors).
+`typed` and `text` (columns and lines), `format` and `formats` (one module for each file format),
+`files`, `kafka` and further connectors, `registry` (finds connectors).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shoal.io.files.open import open_sink, open_source
     from shoal.io.files.private import QuarantineWriter, open_private
     from shoal.io.files.replayable import open_replayable
-    from shoal.io.formats import Format
+    from shoal.io.format import Format
     from shoal.io.formats.arrow import ArrowSink, ArrowSource
     from shoal.io.formats.csv import CsvSink, CsvSource
     from shoal.io.formats.jsonl import JsonSink, JsonSource
@@ -78,7 +78,7 @@ _HOMES = {
     "formats.csv": ("CsvSink", "CsvSource"),
     "files.durable": ("open_durable",),
     "files.open": ("open_sink", "open_source"),
-    "formats": ("Format",),
+    "format": ("Format",),
     "formats.arrow": ("ArrowSink", "ArrowSource"),
     "formats.jsonl": ("JsonSink", "JsonSource"),
     "formats.parquet": ("ParquetSink", "ParquetSource"),

@@ -14,7 +14,7 @@ import pyarrow as pa
 from shoal.errors import CheckpointError, JobError, Problem, ResourceError
 from shoal.io.base import CommitMark
 from shoal.io.files.atomic import sync_folder
-from shoal.io.formats import Format
+from shoal.io.format import Format
 from shoal.io.streams import Output, os_reason
 
 __all__ = ["AppendOutput", "AppendSink", "has_rows_already", "wrong_output"]

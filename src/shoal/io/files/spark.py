@@ -10,7 +10,8 @@ from shoal.errors import JobError, Problem, ResourceError
 from shoal.io import formats
 from shoal.io.connector import SparkInput
 from shoal.io.files.atomic import atomic_write
-from shoal.io.formats import Format, file_type
+from shoal.io.format import Format
+from shoal.io.formats import file_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

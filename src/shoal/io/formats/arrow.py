@@ -10,7 +10,7 @@ import pyarrow.ipc
 
 from shoal.errors import ResourceError
 from shoal.io.base import BATCH_ROWS
-from shoal.io.formats import Format
+from shoal.io.format import Format
 from shoal.io.streams import ExactReader, Input, read_errors
 from shoal.io.typed import TypedSink, TypedSource, plain_batch
 

@@ -13,7 +13,7 @@ import pyarrow.csv
 
 from shoal.errors import ResourceError
 from shoal.io.base import BadRow
-from shoal.io.formats import Format
+from shoal.io.format import Format
 from shoal.io.streams import Input, read_errors
 from shoal.io.text.sink import TextSink
 from shoal.io.text.source import LOOK_ROWS, Header, RowParser, TextFormat, TextSource

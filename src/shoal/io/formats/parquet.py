@@ -12,7 +12,7 @@ import pyarrow.parquet
 
 from shoal.errors import ResourceError
 from shoal.io.base import BATCH_ROWS
-from shoal.io.formats import Format
+from shoal.io.format import Format
 from shoal.io.streams import Input, read_errors
 from shoal.io.typed import TypedSink, TypedSource, plain_batch
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from shoal.io.formats import Format
+from shoal.io.format import Format
 from shoal.io.formats.csv import CsvFormat, CsvSink, CsvSource
 
 FORMATS = (
