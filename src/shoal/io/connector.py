@@ -118,7 +118,7 @@ class OutputEndpoint(_Endpoint):
         """Return what opens the sink, with ``durable`` a `DurableSink`, for a job of this name."""
 
     def spark_writer(self) -> Callable[[Any, str], None]:
-        """Return what writes the rows of an epoch under its name, replacing those written before."""
+        """Return what writes the rows of an epoch under its name, replacing earlier ones."""
         raise self._no_spark("output")
 
 
