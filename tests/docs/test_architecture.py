@@ -105,7 +105,7 @@ def test_all_four_walks_are_there() -> None:
     assert len(STEPS) > 40
 
 
-@pytest.mark.parametrize(("module", "function"), STEPS, ids=".".join)
+@pytest.mark.parametrize(("module", "function"), STEPS, ids=map(".".join, STEPS))
 def test_a_step_of_a_walk_exists(module: str, function: str) -> None:
     operator.attrgetter(function)(importlib.import_module(module))
 
