@@ -63,7 +63,7 @@ soak: $(STAMP)  ## 30 minutes of Kafka to Kafka at full speed: is everything fla
 
 bench: $(STAMP)  ## algorithms against the pass-through and their naive twins, audited, and Kafka to Kafka
 	@$(BIN)/python -m benchmarks.throughput
-	@$(BIN)/python -m benchmarks.window
+	@$(BIN)/python -m benchmarks.on_deadline
 	@$(BIN)/python -m benchmarks.tables
 	@$(BIN)/python -m benchmarks.events
 	@$(BIN)/python -m benchmarks.trees

@@ -9,7 +9,7 @@ import pytest
 from tests.algorithms.world import both, check_section, feed, flags_of, groups, line
 from tests.naive.examples import TABLE_2_BEGIN, TABLE_2_END
 from tests.naive.fast import Deviations, NaiveFast
-from tests.naive.window import Decision
+from tests.naive.on_deadline import Decision
 
 # -- Tables 1 and 2 --------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ from shoal.spec.policy import (
 )
 from shoal.testing.streams import joined
 from tests.algorithms.cases import EDUCATION, POSTCODE, SEED
-from tests.algorithms.test_window_equals_twin import as_tuples, naively
+from tests.algorithms.test_on_deadline_equals_twin import as_tuples, naively
 from tests.naive.measured import order_code
 from tests.naive.measured_twins import FOR_STREAMS, FOR_TABLES, twin
 

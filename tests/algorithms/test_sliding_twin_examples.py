@@ -17,11 +17,11 @@ from shoal.spec.schema import Quasi, Schema, Sensitive
 from tests.algorithms.test_emd_twin_examples import RAGGED
 from tests.algorithms.world import groups
 from tests.naive.measured_twins import FOR_STREAMS, twin
+from tests.naive.on_deadline import Decision
 from tests.naive.parts import Part
 from tests.naive.sabre import NaiveSabre
 from tests.naive.sliding import Deviations, NaiveSliding
 from tests.naive.space import Row
-from tests.naive.window import Decision
 
 AB = Hierarchy.flat("ab")
 A, B = 0, 1

@@ -1,4 +1,4 @@
-"""The twins of the window family by name, and short streams for them."""
+"""The twins of the on-deadline family by name, and short streams for them."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from tests.naive.fast import NaiveFast
 from tests.naive.idea import NaiveIdea
 from tests.naive.iot import NaiveIot
 from tests.naive.k_varp import NaiveKVarp
-from tests.naive.window import Decision, NaiveWindow
+from tests.naive.on_deadline import Decision, NaiveOnDeadline
 
-TWINS: dict[str, type[NaiveWindow]] = {
+TWINS: dict[str, type[NaiveOnDeadline]] = {
     "fads": NaiveFads, "fast": NaiveFast, "idea": NaiveIdea, "k-varp": NaiveKVarp, "iot": NaiveIot,
 }  # fmt: skip
 #: Those in which every due row is an instant of its own.
 ONE_BY_ONE = ["fads", "idea", "k-varp", "iot"]
 
 
-def line(name: str, k: int, **options: Any) -> NaiveWindow:
+def line(name: str, k: int, **options: Any) -> NaiveOnDeadline:
     """A twin over one number from 0 to 100."""
     return TWINS[name]([Range(0, 100)], [1.0], k=k, **options)
 
 
-def feed(twin: NaiveWindow, rows: Sequence[tuple[Any, ...]], *, end: bool = True) -> list[Decision]:
+def feed(
+    twin: NaiveOnDeadline, rows: Sequence[tuple[Any, ...]], *, end: bool = True
+) -> list[Decision]:
     """Push (value or values, subject, sensitive values…) and end the stream."""
     decisions = []
     for value, subject, *sensitive in rows:

@@ -72,9 +72,9 @@ def test_throughput_refuses_no_rows():
 @needs_adult
 def test_window(tmp_path):
     page, values = tmp_path / "page.md", tmp_path / "values.json"
-    page.write_text("# Page\n<!-- window:begin -->\n<!-- window:end -->\nend\n")
+    page.write_text("# Page\n<!-- on-deadline:begin -->\n<!-- on-deadline:end -->\nend\n")
     done = run(
-        "benchmarks.window", "--quick", "--data", tmp_path, "--json", values, "--write", page
+        "benchmarks.on_deadline", "--quick", "--data", tmp_path, "--json", values, "--write", page
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(values.read_text())
@@ -105,7 +105,7 @@ def test_window(tmp_path):
 
 @needs_adult
 def test_one_part_of_the_window_family(tmp_path):
-    done = run("benchmarks.window", "--quick", "--only", "workers", "--data", tmp_path)
+    done = run("benchmarks.on_deadline", "--quick", "--only", "workers", "--data", tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("### ") == 1
     assert "workers of FAST" in done.stdout
@@ -119,7 +119,7 @@ def test_one_part_of_the_window_family(tmp_path):
     ],
 )
 def test_window_refuses_what_makes_no_sense(words, told):
-    done = run("benchmarks.window", *words)
+    done = run("benchmarks.on_deadline", *words)
     assert done.returncode == 2
     assert told in done.stderr
 

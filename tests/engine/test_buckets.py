@@ -186,7 +186,7 @@ def test_sabre_parts_are_within_t_and_no_row_is_lost(
     parts = sabre_parts(table.space.sides, table.limits, pool, seeded(b"1", "test"), look)
     groups = [[chosen[i] for i in group] for group in members(parts)]
     assert sorted(row for group in groups for row in group) == list(chosen)
-    # Theorem 3.4 says it of every group by its sizes: nothing has to be mended.
+    # Theorem 3.4 guarantees it for every group by its sizes: nothing has to be repaired.
     assert all(table.keeps(group) for group in groups)
 
 
@@ -224,7 +224,7 @@ def test_burel_parts_are_eligible_and_no_row_is_lost(
         assert all(table.keeps(group) for group in groups)
 
 
-def test_ranges_are_left_to_mending() -> None:
+def test_ranges_are_left_to_the_repair() -> None:
     # Of a bucket each value is like, a run of them isn't: the sizes don't know.
     points = [(x, x, v) for x, v in enumerate([1.0, 2.0, 8.0, 9.0] * 3)]
     table = Table(points, RangeLikeness(0.8, epsilon=1.0), domains=[SALARY])

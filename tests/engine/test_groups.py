@@ -50,13 +50,13 @@ def test_the_shape_of_a_group_knows_who_lacks_what() -> None:
     box, lo, hi = shape(SPACE.sides, SPACE.shown, ring(*ROWS), np.array([1, 3]))
     assert (lo.tolist(), hi.tolist()) == ([30.0, 1.0], [30.0, 1.0])
     assert (box.n_rows, box.n_subjects, box.gaps) == (2, 1, 1)
-    # Of a side that nobody has, nothing can be lost, and nothing can be kept.
+    # A side without values loses nothing and covers nothing.
     box, lo, hi = shape(SPACE.sides, SPACE.shown, ring((GAP, 0, 1), (GAP, 2, 2)), np.array([0, 1]))
     assert lo[0] > hi[0]
     assert box.loss == 1.0
 
 
-def test_of_nobody_there_is_no_shape() -> None:
+def test_no_members_have_no_shape() -> None:
     box, lo, hi = shape(SPACE.sides, SPACE.shown, ring(*ROWS), np.empty(0, np.int64))
     assert box.loss == np.inf
     assert (box.n_rows, box.n_subjects, box.gaps) == (0, 0, 0)

@@ -1,4 +1,4 @@
-"""What FADS, IDEA, K-VARP and IoT have in common: one group around each row whose time is up."""
+"""What FADS, IDEA, K-VARP and IoT have in common: one group around each row at its deadline."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def test_a_group_that_isnt_diverse_takes_in_an_eighth_more(kind: Any) -> None:
 
 
 @WINDOW
-def test_whoever_is_among_too_few_people_is_suppressed_alone(kind: Any) -> None:
+def test_a_row_among_too_few_people_is_suppressed_alone(kind: Any) -> None:
     rows = [(20, "a"), (20, "b"), (20, "a")]
     assert outcomes(before_the_end(kind(), stream(rows, policy(3, 2)))) == {0: "suppressed"}
 
 
 @WINDOW
 def test_the_delay_is_counted_from_the_position_of_the_row(kind: Any) -> None:
-    """Groups, reuse and suppression drain the window: how much it holds isn't the delay."""
+    """Groups, reuse and suppression reduce the held rows: their number isn't the delay."""
     drained = crowd(120, 7, policy(4, 9))
     decided: dict[int, int] = {}
     for move, decisions in steps(drained.start(kind()), drained, drained.row_by_row()):

@@ -185,7 +185,7 @@ def test_one_person_alone_fills_all_places_and_is_suppressed(name: str) -> None:
 
 @EVERY
 def test_with_a_capacity_alone_no_row_waits_for_many_times_as_many(name: str) -> None:
-    """Rows 0 and 1 need somebody with another value, and nobody may join them who comes.
+    """Rows 0 and 1 need somebody with another value, and no later row may join them.
 
     All others go in pairs, so that there are always places left.
     """

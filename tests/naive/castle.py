@@ -3,7 +3,7 @@
 This is the executable specification of ``shoal.algorithms.castle``. Functions bear the names of
 the paper's, numbers in comments are the paper's lines. Where the paper is wrong, unclear or unsafe
 there is a numbered deviation (``docs/deviations.md``), each a flag: all on is what Shoal does, one
-off is the paper in that point. Boxes are computed anew from the rows whenever they are needed.
+off is the paper in that point. Boxes are computed from the rows whenever they are needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Decision", "Deviations", "NaiveCastle"]
 
 @dataclass(frozen=True)
 class Decision:
-    """What became of one row.
+    """The decision about one row.
 
     ``n_subjects`` counts the group at its release, without the rows that reused it since. Group
     and box are None, ``n_subjects`` is 0 and the loss is 1 for a suppressed row. ``window`` is the
@@ -138,7 +138,7 @@ class NaiveCastle:
         ):
             old = self.held[number - self.delay_rows]
             decisions += self.delay_constraint(old, (number, self.clock))  # 13
-        # A row that was on its way while the clock went on may be overdue as it comes.
+        # A tick may be later than the time of a row, which is then overdue when it arrives.
         return decisions + self._overdue(self.clock, published=number)
 
     def advance(self, now: float) -> list[Decision]:
@@ -267,7 +267,7 @@ class NaiveCastle:
         return max(4 * self.promise.people, 64 if self.latest.measures else 0)
 
     def _decided(self, x: Row) -> None:
-        """Take a row that was decided by itself out of its cluster."""
+        """Remove a row that was decided alone from its cluster."""
         del self.held[x.number]
         if self.deviations.decided_rows_leave:
             for cluster in self.open:

@@ -1,7 +1,7 @@
 """How CASTLE cuts a large cluster into groups: split^k, split^l and generateBuckets of the paper.
 
 The deviations are listed here because this is where most of them are; ``docs/deviations.md`` says
-what each one mends.
+what each one fixes.
 """
 
 from __future__ import annotations

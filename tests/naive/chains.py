@@ -1,4 +1,4 @@
-"""Chain sampling, row by row and chain by chain, as it is told in the paper.
+"""Chain sampling, row by row and chain by chain, as described in the paper.
 
 Source: B. Babcock, M. Datar, R. Motwani, "Sampling from a moving window over streaming data", SODA
 2002; B. Zhou et al., EDBT 2009, section 4.2. Only the coin isn't tossed for each row: the next row
@@ -28,42 +28,42 @@ class Chain:
 
 
 class NaiveChains:
-    """Independent chains over the latest ``window`` rows.
+    """Independent chains over the latest ``span`` rows.
 
     Parameters
     ----------
-    samples, window
-        How many chains, over how many rows.
+    samples, span
+        The number of chains, and of latest rows.
     coins_rest
-        Whether a coin counts for nothing at the row at which the sample leaves the window. If it
-        counts there too, the newest row is favoured.
+        Whether a coin is ignored at the row at which the sample expires. If it counts there too,
+        the newest row is favoured.
     n_links
-        How many links a chain has room for.
+        The most links of a chain.
     """
 
     def __init__(
-        self, samples: int, window: int, *, coins_rest: bool = True, n_links: int = 20
+        self, samples: int, span: int, *, coins_rest: bool = True, n_links: int = 20
     ) -> None:
-        self.window, self.coins_rest, self.n_links = window, coins_rest, n_links
+        self.span, self.coins_rest, self.n_links = span, coins_rest, n_links
         self.chains = [Chain() for _ in range(samples)]
 
     def arrives(self, random: Any, position: int, box: Box) -> list[int]:
-        """A row comes: the chains that get another sample. Each must be renewed."""
+        """Process a row; return the chains that get a new sample. Each must be renewed."""
         row = (position, box)
         changed = []
         for c, chain in enumerate(self.chains):
-            leaves = chain.current is not None and chain.current[0] + self.window == position
+            leaves = chain.current is not None and chain.current[0] + self.span == position
             is_selected = chain.selected == position
             if is_selected and not (leaves and self.coins_rest):
                 chain.links = [row]
-                chain.awaited = position + 1 + int(below(random, self.window))
+                chain.awaited = position + 1 + int(below(random, self.span))
                 changed.append(c)
             else:
                 if chain.awaited == position:
                     if len(chain.links) == self.n_links:
                         chain.links.pop()
                     chain.links.append(row)
-                    chain.awaited = position + 1 + int(below(random, self.window))
+                    chain.awaited = position + 1 + int(below(random, self.span))
                 if leaves:
                     changed.append(c)
             if is_selected:
@@ -72,14 +72,14 @@ class NaiveChains:
 
     def _next_selected(self, random: Any, n: int) -> int:
         """The number, counted from 1, of the next row that a coin selects after number n."""
-        if self.window == 1:
+        if self.span == 1:
             return n + 1
-        if n < self.window:
+        if n < self.span:
             reached = n / (1.0 - uniform(random))
-            if reached < self.window:
+            if reached < self.span:
                 return math.floor(reached) + 1
-            n = self.window
-        tosses = math.log(1.0 - uniform(random)) / math.log(1.0 - 1.0 / self.window)
+            n = self.span
+        tosses = math.log(1.0 - uniform(random)) / math.log(1.0 - 1.0 / self.span)
         return n + math.floor(tosses) + 1
 
     def renew(self, c: int) -> None:

@@ -1,7 +1,7 @@
 """The worked examples of FAST and IDEA as plain data, for a twin and for an engine alike.
 
 What a picture shows that isn't in the text (FAST's Figure 2, IDEA's Figures 1 and 2) is assumed.
-Rows that the papers leave out ("⋮") are made up, so that what they say is kept comes to be kept.
+Rows that the papers leave out ("⋮") are invented, so that the groups that they keep are kept.
 """
 
 from __future__ import annotations

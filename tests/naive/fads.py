@@ -1,6 +1,6 @@
 """FADS, slowly: as "FAST" (its section 2 and Algorithm 3) describes it, without threads.
 
-The row whose time is up and its nearest neighbours are a group; groups can be reused until they
+A row at its deadline and its nearest neighbours are a group; groups can be reused until they
 are too old. Distances, losses and the choice between the two are those of FAST's section 3.
 """
 
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.spec.hierarchy import Range
-from tests.naive import window
+from tests.naive import on_deadline
+from tests.naive.on_deadline import NaiveOnDeadline
 from tests.naive.space import Row, total
-from tests.naive.window import NaiveWindow
 
 __all__ = ["Deviations", "NaiveFads"]
 
 
 @dataclass(frozen=True)
-class Deviations(window.Deviations):
+class Deviations(on_deadline.Deviations):
     """Where Shoal leaves the paper: fads-1 and fads-2, after those of the family."""
 
     distance_is_of_the_hull: bool = True
     too_few_are_suppressed: bool = True
 
 
-class NaiveFads(NaiveWindow):
+class NaiveFads(NaiveOnDeadline):
     """One run of FADS. ``age`` is how many rows a kept group may be old (T_kc)."""
 
     deviations: Deviations

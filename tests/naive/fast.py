@@ -14,8 +14,8 @@ from typing import Any
 from shoal.engine.kernels import rng
 from tests.naive import fads
 from tests.naive.fads import NaiveFads
+from tests.naive.on_deadline import Decision, Placed, When
 from tests.naive.space import Row
-from tests.naive.window import Decision, Placed, When
 
 __all__ = ["Deviations", "NaiveFast"]
 
@@ -133,7 +133,7 @@ class NaiveFast(NaiveFads):
         for worker in self.timing:
             done[worker] = self.work(worker, danger, when)
             if not self.deviations.rounds_read_a_frozen_set:
-                # Synchronized(Set_kc): whoever comes first changes what the next one sees
+                # Synchronized(Set_kc): the first worker changes what the next one sees
                 decisions += self._merge(done.pop(worker), when)
         for worker in sorted(done):
             decisions += self._merge(done[worker], when)
@@ -144,7 +144,7 @@ class NaiveFast(NaiveFads):
         return decisions
 
     def work(self, worker: int, danger: Sequence[Row], when: When) -> list[Placed]:
-        """What one worker finds for its rows in danger, by itself."""
+        """Return what one worker finds for its rows in danger, alone."""
         mine = [row for row in self.held.values() if self._worker_of(row) == worker]
         groups = list(self.kept)
         found: list[Placed] = []

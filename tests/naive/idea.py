@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.naive import window
+from tests.naive import on_deadline
+from tests.naive.on_deadline import Decision, Placed, When
 from tests.naive.partitions import NaivePartitions, Valid, attribute_distance
 from tests.naive.space import Row
-from tests.naive.window import Decision, Placed, When
 
 __all__ = ["Deviations", "NaiveIdea"]
 
 
 @dataclass(frozen=True)
-class Deviations(window.Deviations):
+class Deviations(on_deadline.Deviations):
     """Where Shoal leaves the paper: idea-1 and idea-2, after those of the family."""
 
     the_end_ends: bool = True

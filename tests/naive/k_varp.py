@@ -1,6 +1,6 @@
 """K-VARP, slowly, reconstructed: there are a few sentences on it in IDEA's section 2.2 only.
 
-The row whose time is up forms a group in its own partition, as in IDEA; if that is too small, whole
+A row at its deadline forms a group in its own partition, as in IDEA; if that is too small, whole
 partitions are merged with it, the nearest first, those with more rows near the row before others.
 """
 

@@ -101,7 +101,7 @@ class Measure:
     def _related(
         self, criterion: BetaLikeness, p: dict[Any, Fraction]
     ) -> Iterator[Sequence[Hashable]]:
-        """The sets of values that are protected together: each by itself, and the related ones."""
+        """Return the sets of values that are protected: each single value, and related ones."""
         for value in p:
             yield [value]
         if isinstance(criterion, SemanticLikeness):

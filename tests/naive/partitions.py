@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.naive.on_deadline import Group, NaiveOnDeadline
 from tests.naive.space import Row, valid_sides
-from tests.naive.window import Group, NaiveWindow
 
 __all__ = ["NaivePartitions", "Valid", "attribute_distance"]
 
@@ -18,8 +18,8 @@ def attribute_distance(one: Valid, other: Valid) -> float:
     return 1 - len(one & other) / len(one | other) if one | other else 0.0
 
 
-class NaivePartitions(NaiveWindow):
-    """A window whose rows are told apart by what they lack.
+class NaivePartitions(NaiveOnDeadline):
+    """A run that partitions held rows by which values they lack.
 
     ``threshold``: only groups that lose less are kept (tau); ``kept`` is beta.
     """

@@ -18,7 +18,7 @@ class Measure(Protocol):
 
 
 class Recent:
-    """The latest ``span`` rows, decided or not; without measures nobody looks at them."""
+    """The latest ``span`` rows, decided or not; not used without measured criteria."""
 
     def __init__(self, measures: Sequence[Measure], span: int) -> None:
         self.measures, self.span = list(measures), span

@@ -42,7 +42,7 @@ class Node:
 def halves(space: Space, boxes: Sequence[Box], least: int) -> tuple[list[int], list[int]]:
     """Guttman's quadratic split, by loss: which boxes go to the first half and which to the second.
 
-    Each half gets at least so many.
+    Each half gets at least ``least``.
     """
 
     def lost_by_joining(i: int, j: int) -> float:

@@ -1,6 +1,6 @@
 """SABRE_W's windows, slowly (thesis, §6.3), for any way to part the rows of a window.
 
-A window of so many rows advances; its first rows expire, and must leave. DIRECT parts the rows that
+A window advances over the stream; its first rows expire, and must leave. DIRECT parts the rows that
 it holds and have not left, and lets go the groups with an expiring row; the others are remembered.
 INDIRECT lets go all that are remembered, where the rows left are too different from the window.
 """
@@ -14,10 +14,10 @@ from typing import Any
 
 from shoal.spec.criteria import TCloseness
 from tests.naive.emd import emd
+from tests.naive.on_deadline import Decision, When
 from tests.naive.parts import Part
 from tests.naive.space import Row
 from tests.naive.table import NaiveTable
-from tests.naive.window import Decision, When
 
 __all__ = ["Deviations", "NaiveSliding"]
 

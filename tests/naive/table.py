@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from shoal.spec.hierarchy import Domain
 from tests.naive.measured import Promises
+from tests.naive.on_deadline import Decision, Group, NaiveOnDeadline, Placed, When
 from tests.naive.parts import Part, Partition
 from tests.naive.space import Row, Space, by_arrival, n_subjects
-from tests.naive.window import Decision, Group, NaiveWindow, Placed, When
 
 __all__ = ["NaiveTable"]
 
@@ -17,7 +17,7 @@ __all__ = ["NaiveTable"]
 Make = Callable[[Space, Promises, Callable[[int], int]], Partition]
 
 
-class NaiveTable(NaiveWindow):
+class NaiveTable(NaiveOnDeadline):
     """One run of an algorithm for whole tables, given how it parts rows.
 
     Nothing is kept and nothing is reused: only the verbs are those of the other twins.

@@ -1,8 +1,8 @@
 """The R-tree family, slowly: Zhou et al. (EDBT 2009), sections 4.1 to 4.4.
 
-Held rows are leaves of an R-tree, and a leaf is published by chance: the more likely the less it
-loses (Algorithm 1), the longer it would wait for rows to split it (section 4.2), and without those
-of its rows that had better wait (Algorithm 2). Numbered deviations (``docs/deviations.md``) are
+Held rows are in leaves of an R-tree, and a leaf is published at random: the more likely the less it
+loses (Algorithm 1), the longer it would wait for a split (section 4.2), and without rows that are
+expected to lose less later (Algorithm 2). Numbered deviations (``docs/deviations.md``) are
 flags: all on is what Shoal does, one off is the paper in that point.
 """
 

@@ -4,7 +4,7 @@ This is the executable specification of ``shoal.algorithms.z_anonymity``: Algori
 (numbers in comments are its lines), with what section 7 hints at: values that are generalized
 instead of hidden, and a z that follows the stream. Where the paper is unclear or unsafe there is a
 numbered deviation (``docs/deviations.md``), each a flag: all on is what Shoal does, one off is the
-paper in that point. Every decision is computed anew from all that is in the window.
+paper in that point. Every decision is computed from scratch, from all rows in the window.
 
 A row is (time, subject, cells); a cell is the labels of its value from fine to coarse, or None
 where it is missing. A value is a leaf of a tree for each attribute, and a node of that tree is the
@@ -40,7 +40,7 @@ class Deviations:
 
 @dataclass(frozen=True)
 class Decision:
-    """What became of the cells of one row.
+    """The decisions about the cells of one row.
 
     ``levels`` is None where a cell is hidden or missing; ``crowds`` are the subjects that a
     published cell stands for, 0 where there is none; ``z`` is the one in force.
@@ -53,7 +53,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Estimate:
-    """How many subjects of the window have the published values of k - 1 others, and what z became.
+    """The share of subjects in the window that are alike with k - 1 others, and the adapted z.
 
     ``share`` and ``entropy`` (of the sizes of those crowds, in nats) are those under ``z_after``.
     """

@@ -1,7 +1,7 @@
-"""The authors' own package, ``zanon``, as a peer: a thin driver that lives with its quirks.
+"""A thin driver of the authors' own package, ``zanon``, that works around its quirks.
 
 It writes to files of fixed names in the current folder, so it runs in a temporary one; it takes a
-first time of 0 for none; and it moves z by itself every half hour unless it is told not to.
+first time of 0 for none; and it adapts z every half hour unless that is switched off.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Peer:
 
 @contextlib.contextmanager
 def peer(seconds: float, **options: Any) -> Iterator[Peer]:
-    """A run of the peer in a folder that is gone afterwards."""
+    """Run the peer in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         run = Peer(Path(folder), seconds, **options)
         try:

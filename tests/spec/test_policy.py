@@ -175,7 +175,7 @@ def test_what_is_measured_is_found() -> None:
         ([TCloseness(0.2, attribute="pay")], {"pay"}),
         ([SemanticLikeness(1.0, attribute="ill"), EnhancedLikeness(1.0)], {"ill"}),
         ([RangeLikeness(1.0, attribute="pay"), DeltaDisclosure(1.0)], {"pay"}),
-        # Where values only have to be told apart, a missing one is one of its own.
+        # Where values are only compared for equality, a missing one is one more value.
         ([BasicLikeness(1.0), EnhancedLikeness(1.0), DeltaDisclosure(1.0)], set()),
     ],
 )
@@ -219,7 +219,7 @@ def test_measured_promises_that_do_not_fit_are_refused(
         Policy(criterion, window="all").check(schema)
 
 
-def test_all_that_does_not_fit_is_told_at_once() -> None:
+def test_all_misfits_are_reported_at_once() -> None:
     policy = Policy(
         TCloseness(0.2, attribute="note"), RangeLikeness(1.0, attribute="ill"), window="all"
     )

@@ -44,7 +44,7 @@ ILLNESS = Hierarchy.from_dict({"*": {"lung": ["flu", "asthma"], "other": ["ulcer
 
 @dataclass(frozen=True)
 class Table:
-    """A schema, a policy, and rows of which the first so many are the pool: all are the window.
+    """A schema, a policy, and rows: the first ones are the pool, all are the window.
 
     A row is its quasi values, its subject, a category and a number.
     """

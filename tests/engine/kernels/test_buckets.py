@@ -27,7 +27,7 @@ def array(counts: list[int]) -> np.ndarray:
     return np.array(counts, np.int64)
 
 
-def told(buckets: Buckets) -> list[list[int]]:
+def listed(buckets: Buckets) -> list[list[int]]:
     """The values of each bucket, by their places in the window."""
     of_value = buckets.of_value.tolist()
     found = [[v for v, b in enumerate(of_value) if b == n] for n in range(len(buckets.sizes))]
@@ -46,11 +46,11 @@ def of_tree(counts: list[int], t: float, domain: Hierarchy = DISEASES) -> Bucket
 
 def test_example_3_2() -> None:
     buckets = of_tree([1] * 6, 0.45)
-    assert told(buckets) == [[0, 1, 2], [3, 4, 5]]
+    assert listed(buckets) == [[0, 1, 2], [3, 4, 5]]
     # One row of each: a third close, which is the bound itself.
     assert Fraction(int(buckets.cost), int(buckets.whole) * 6) == Fraction(1, 3)
     # At t = 0 there are six buckets and one group.
-    assert told(of_tree([1] * 6, 0.0)) == [[v] for v in range(6)]
+    assert listed(of_tree([1] * 6, 0.0)) == [[v] for v in range(6)]
 
 
 def test_example_3_3() -> None:
@@ -60,26 +60,26 @@ def test_example_3_3() -> None:
 
 
 def test_example_3_4() -> None:
-    assert told(of_tree(EXAMPLE_3_4, 0.2)) == [[0], [1], [2], [3, 4, 5]]
+    assert listed(of_tree(EXAMPLE_3_4, 0.2)) == [[0], [1], [2], [3, 4, 5]]
     whole = of_tree(EXAMPLE_3_4, 1.0)
-    assert (told(whole), Fraction(int(whole.cost), int(whole.whole) * 18)) == (
+    assert (listed(whole), Fraction(int(whole.cost), int(whole.whole) * 18)) == (
         [[0, 1, 2, 3, 4, 5]], Fraction(16, 18),
     )  # fmt: skip
 
 
 def test_example_3_5() -> None:
     buckets = by_order(array([2, 3, 3, 2]), 0.25, 0.0)
-    assert told(buckets) == [[0, 1], [2, 3]]
+    assert listed(buckets) == [[0, 1], [2, 3]]
     whole = by_order(array([2, 3, 3, 2]), 0.6, 0.0)
     assert (int(whole.cost), int(whole.whole)) == (15, 3)  # 15 of 30: a half
-    assert told(whole) == [[0, 1, 2, 3]]
+    assert listed(whole) == [[0, 1, 2, 3]]
 
 
 def test_example_4_2() -> None:
     counts = array([2, 3, 3, 3, 4, 4])
     most = np.array([most_of(2.0, True, n, 19) for n in counts])
     buckets, shares = by_share(counts, most, np.arange(6))
-    assert told(buckets) == [[0, 1], [2, 3], [4, 5]]
+    assert listed(buckets) == [[0, 1], [2, 3], [4, 5]]
     assert np.round(shares, 2).tolist() == [0.32, 0.45, 0.54]
     assert buckets.sizes.tolist() == [5, 6, 8]
 
@@ -90,8 +90,8 @@ def test_example_4_2() -> None:
 @pytest.mark.parametrize("t", [0.0, 1.0, 7.0])
 def test_buckets_at_the_edges_of_t(t: float) -> None:
     expected = [[v] for v in range(6)] if t == 0 else [list(range(6))]
-    assert told(of_tree(EXAMPLE_3_4, t)) == expected
-    assert told(by_order(array(EXAMPLE_3_4), t, 0.0)) == expected
+    assert listed(of_tree(EXAMPLE_3_4, t)) == expected
+    assert listed(by_order(array(EXAMPLE_3_4), t, 0.0)) == expected
 
 
 def test_a_cost_of_just_t_is_too_much() -> None:
@@ -103,9 +103,9 @@ def test_a_cost_of_just_t_is_too_much() -> None:
 def test_one_value_is_one_bucket_that_costs_nothing() -> None:
     for t in (0.0, 0.3):
         for buckets in (by_order(array([4]), t, 0.0), of_tree([4], t)):
-            assert (told(buckets), int(buckets.cost), int(buckets.whole) > 0) == ([[0]], 0, True)
+            assert (listed(buckets), int(buckets.cost), int(buckets.whole) > 0) == ([[0]], 0, True)
     buckets, shares = by_share(array([4]), np.array([1.0]), np.arange(1))
-    assert (told(buckets), shares.tolist()) == ([[0]], [1.0])
+    assert (listed(buckets), shares.tolist()) == ([[0]], [1.0])
 
 
 def test_what_is_spent_on_the_way_counts() -> None:
@@ -122,7 +122,7 @@ def test_equal_shares_may_not_be_combined_at_the_cap() -> None:
 
 def test_one_bucket_leaves_out_values_that_no_row_has() -> None:
     buckets = one_bucket(array([0, 2, 0, 1]))
-    assert (buckets.of_value.tolist(), told(buckets)) == ([-1, 0, -1, 0], [[1, 3]])
+    assert (buckets.of_value.tolist(), listed(buckets)) == ([-1, 0, -1, 0], [[1, 3]])
     assert (buckets.sizes.tolist(), int(buckets.cost)) == ([3], 0)
 
 
@@ -135,12 +135,12 @@ SPENT = st.sampled_from([NOTHING, Fraction(1, 16), Fraction(1, 5)])
 
 
 def same(buckets: Buckets, expected: list[list[int]], ground: Ground, counts: Counter[int]) -> None:
-    assert told(buckets) == sorted(expected)
+    assert listed(buckets) == sorted(expected)
     assert buckets.sizes.tolist() == [sum(counts[v] for v in b) for b in sorted(expected)]
     bound = sum((cost(ground, counts, bucket) for bucket in expected), NOTHING)
     n_rows = counts.total()
     assert Fraction(int(buckets.cost), int(buckets.whole) * n_rows) == bound
-    # What the algorithm promises of them, unless each value is by itself.
+    # What the algorithm guarantees, unless each value has its own bucket.
     assert sorted(v for bucket in expected for v in bucket) == sorted(counts)
 
 
@@ -171,7 +171,7 @@ def test_categories_are_put_in_the_buckets_of_the_twin(
         trees(RAGGED, domain), 1, np.array(values), array([occurring[v] for v in values]),
         t, float(spent),
     )  # fmt: skip
-    assert told(found) == sorted(places)
+    assert listed(found) == sorted(places)
     bound = sum((cost(ground, occurring, bucket) for bucket in expected), NOTHING)
     assert Fraction(int(found.cost), int(found.whole) * occurring.total()) == bound
 
@@ -193,9 +193,9 @@ def test_likely_values_are_put_in_the_buckets_of_the_twin(
     most = np.array([most_of(beta, enhanced, n, sum(window)) if n else 0.0 for n in window])
     found, shares = by_share(array(counts), most, np.arange(len(counts)))
     expected = dp_partition(occurring, frequency, lambda v: Fraction(float(most[v])))
-    assert told(found) == sorted((sorted(bucket) for bucket in expected), key=min)
-    assert shares.tolist() == [min(most[v] for v in bucket) for bucket in told(found)]
+    assert listed(found) == sorted((sorted(bucket) for bucket in expected), key=min)
+    assert shares.tolist() == [min(most[v] for v in bucket) for bucket in listed(found)]
     # What the buckets are for: all rows of each may have its rarest value (Lemma 4.4).
-    for bucket, share in zip(told(found), shares, strict=True):
+    for bucket, share in zip(listed(found), shares, strict=True):
         together = sum(counts[v] for v in bucket)
         assert len(bucket) == 1 or together < share * sum(counts)

@@ -102,7 +102,7 @@ def test_history_is_grouped_by_neighbours() -> None:
 
 
 def test_what_is_left_over_joins_the_nearest_group() -> None:
-    # Whoever is drawn, one row of the last person is one too many.
+    # Whichever row is drawn, one row of the last person is left over.
     table = line(0, 1, 60, 61, 59, k=2, people=[0, 1, 2, 3, 2])
     assert members(table, history=5) == [[0, 1], [2, 3, 4]]
     assert members(table, history=8000) == [[0, 1], [2, 3, 4]]

@@ -1,4 +1,4 @@
-"""Groups filled from shelves: each row once, so many of each bucket, the nearest first."""
+"""Groups filled from buckets: each row once, the right number of each bucket, the nearest first."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ SPACE = Space(
 )
 
 
-def test_shelves_are_in_the_order_of_the_curve_and_then_of_arrival() -> None:
+def test_buckets_are_in_the_order_of_the_curve_and_then_of_arrival() -> None:
     bucket, keys = np.array([1, 0, 1, 1, 0]), np.array([5, 9, 5, 2, 9])
-    shelves = bucket_order(bucket, 3, keys)
-    assert shelves.rows.tolist() == [1, 4, 3, 0, 2]
-    assert shelves.starts.tolist() == [0, 2, 5, 5]
-    assert shelves.keys.tolist() == [9, 9, 2, 5, 5]
+    ordered = bucket_order(bucket, 3, keys)
+    assert ordered.rows.tolist() == [1, 4, 3, 0, 2]
+    assert ordered.starts.tolist() == [0, 2, 5, 5]
+    assert ordered.keys.tolist() == [9, 9, 2, 5, 5]
 
 
 def placed(points: list[tuple[int, int]], buckets: list[int]) -> tuple[BucketOrder, np.ndarray]:
-    """The shelves of some points, and their centres."""
+    """The ordered buckets of some points, and their centres."""
     values = np.array(points, float).T.copy()
     middle = centres(SPACE.sides, values, values)
     keys = hilbert(SPACE.sides, middle)
@@ -54,14 +54,14 @@ def cut(points: list[tuple[int, int]], buckets: list[int], n_groups: int, seed: 
 
 
 def taken(
-    shelves: BucketOrder, sizes: np.ndarray, middle: np.ndarray, look: int | None
+    ordered: BucketOrder, sizes: np.ndarray, middle: np.ndarray, look: int | None
 ) -> list[list[int]]:
     """The rows of each group; look = None: at all rows."""
     random_state = seeded(b"take", "test")
     if look is None:
-        order, starts = by_distance(shelves, sizes, middle, random_state)
+        order, starts = by_distance(ordered, sizes, middle, random_state)
     else:
-        order, starts = along_curve(shelves, sizes, middle, look, random_state)
+        order, starts = along_curve(ordered, sizes, middle, look, random_state)
     assert starts.tolist() == [0, *np.cumsum(sizes.sum(axis=1)).tolist()]
     return [order[a:b].tolist() for a, b in itertools.pairwise(starts)]
 
@@ -78,8 +78,8 @@ def test_groups_are_those_of_the_twin_and_take_each_row_once(
     draw = random.Random(seed)
     buckets = [draw.randrange(3) for _ in points]
     sizes = cut(points, buckets, draw.randint(1, len(points)), seed)
-    shelves, middle = placed(points, buckets)
-    found = taken(shelves, sizes, middle, look)
+    ordered, middle = placed(points, buckets)
+    found = taken(ordered, sizes, middle, look)
     assert sorted(row for group in found for row in group) == list(range(len(points)))
     for group, wanted in zip(found, sizes, strict=True):
         assert np.bincount([buckets[row] for row in group], minlength=len(wanted)).tolist() == (
@@ -102,19 +102,19 @@ def test_groups_are_those_of_the_twin_and_take_each_row_once(
 def test_clusters_are_not_torn_apart(look: Any) -> None:
     # Three clusters, each with two rows of both buckets: whichever row is drawn, its own cluster.
     points = [(x, x) for x in (0, 1, 2, 3, 50, 51, 52, 53, 97, 98, 99, 100)]
-    shelves, middle = placed(points, [0, 1, 1, 0] * 3)
-    found = taken(shelves, np.array([[2, 2]] * 3), middle, look)
+    ordered, middle = placed(points, [0, 1, 1, 0] * 3)
+    found = taken(ordered, np.array([[2, 2]] * 3), middle, look)
     assert sorted(sorted(group) for group in found) == [
         [0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11],
     ]  # fmt: skip
 
 
 def test_a_shelf_that_runs_dry_is_passed_over() -> None:
-    # The second bucket is used up by the first group: nobody is drawn from it any more.
+    # The first group uses up the second bucket: no further row is drawn from it.
     points = [(x, 0) for x in range(6)]
-    shelves, middle = placed(points, [0, 1, 0, 0, 0, 0])
+    ordered, middle = placed(points, [0, 1, 0, 0, 0, 0])
     for look in (1, 8, None):
-        found = taken(shelves, np.array([[1, 1], [2, 0], [2, 0]]), middle, look)
+        found = taken(ordered, np.array([[1, 1], [2, 0], [2, 0]]), middle, look)
         assert 1 in found[0]
         assert sorted(row for group in found for row in group) == list(range(6))
 
@@ -127,10 +127,10 @@ def test_at_the_same_distance_along_the_curve_the_one_before_is_taken() -> None:
         if below(state.copy(), 2) != 0:
             continue
         n_around_0 += 1
-        shelves = bucket_order(np.array([0, 1, 1]), 2, np.array([10, 15, 5]))
+        ordered = bucket_order(np.array([0, 1, 1]), 2, np.array([10, 15, 5]))
         middle = np.zeros((1, 3))
         for look in (1, 8):
-            order, _ = along_curve(shelves, np.array([[1, 1], [0, 1]]), middle, look, state.copy())
+            order, _ = along_curve(ordered, np.array([[1, 1], [0, 1]]), middle, look, state.copy())
             assert order.tolist() == [0, 2, 1]
     assert n_around_0 > 1
 
@@ -139,11 +139,11 @@ def test_looking_at_more_rows_finds_nearer_ones() -> None:
     # Along the curve the nearest may lie far away; what is looked at beyond it may not.
     draw = random.Random(5)
     points = [(draw.randrange(101), draw.randrange(101)) for _ in range(120)]
-    shelves, middle = placed(points, [0] * 120)
+    ordered, middle = placed(points, [0] * 120)
     sizes = np.full((30, 4), 4)[:, :1]
     spread = {}
     for look in (1, 8, None):
-        groups = taken(shelves, sizes, middle, look)
+        groups = taken(ordered, sizes, middle, look)
         spread[look] = sum(np.ptp(middle[:, group], axis=1).sum() for group in groups)
     assert spread[8] < spread[1]
     assert spread[None] < spread[1]

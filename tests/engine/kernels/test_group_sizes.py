@@ -112,7 +112,7 @@ def test_many_groups() -> None:
 @pytest.mark.parametrize("t", [0.0, 1.0, 7.0])
 def test_sizes_at_the_edges_of_t(t: float) -> None:
     rule = close_tree([4, 2, 2, 4, 2, 2], t)
-    # At t = 0 the shares must be those of all rows; from 1 on every row may leave by itself.
+    # At t = 0 the shares must be those of all rows; from 1 on every row may leave alone.
     expected = [[2, 1, 1, 2, 1, 1]] * 2 if t == 0 else [[1]] * 16
     assert group_sizes(rule).tolist() == expected
 
@@ -151,8 +151,8 @@ def same_as_dichotomize(
     assert found == dichotomize(all_of, allowed, fewest)
     for sizes in found:
         n, whole = sum(sizes), int(rule.buckets.whole) * sum(all_of)
-        told = Fraction(int(moved(rule, array(sizes), n)), n * whole)
-        assert told == work(ground, buckets, all_of, sizes)
+        found = Fraction(int(moved(rule, array(sizes), n)), n * whole)
+        assert found == work(ground, buckets, all_of, sizes)
         # Theorem 3.4: D + U ≤ t, unless all rows are one group.
         assert len(found) == 1 or allowed(sizes)
 

@@ -118,7 +118,7 @@ def test_the_best_is_the_oldest_that_loses_least_and_less_than_asked() -> None:
     assert kept_groups.best(ring, everything[:0], np.inf) == -1
 
 
-def test_a_box_that_is_used_again_counts_nobody_anew() -> None:
+def test_a_reused_box_has_counts_of_zero() -> None:
     ring = kept_groups.empty(2, 1, 1, Space(SCHEMA, Policy(KAnonymity(2))).limits)
     keep(ring, 1.0, 7, [0, 0])
     keep(ring, 2.0, 8, [0, 0])

@@ -1,4 +1,4 @@
-"""How much more frequent a value may be: each form by itself, and on its boundary."""
+"""How much more frequent a value may be: each form separately, and at its boundary."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_leaves_are_protected_at_any_level() -> None:
     assert not like_in_tree(both, 1, values, counts(2, 1, 1, 1), 5, counts(1, 3, 3, 3), 10, 0.5, 99)
 
 
-def test_numbers_are_told_back_from_codes() -> None:
+def test_numbers_are_recovered_from_codes() -> None:
     numbers = [-1e300, -2.5, -5e-324, 0.0, 5e-324, 0.5, 1e300]
     codes = np.array([order_code(number) for number in numbers])
     assert numbers_of(codes).tolist() == numbers
@@ -97,7 +97,7 @@ def test_numbers_are_told_back_from_codes() -> None:
 
 @SETTINGS
 @given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=5))
-def test_any_number_is_told_back(numbers: list[float]) -> None:
+def test_any_number_is_recovered(numbers: list[float]) -> None:
     codes = np.array([order_code(number) for number in numbers], np.int64)
     assert numbers_of(codes).tolist() == numbers
 

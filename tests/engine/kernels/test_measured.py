@@ -166,7 +166,7 @@ def test_all_criteria_of_all_attributes_must_hold() -> None:
         assert found == holds == (table.keeps(one), table.keeps(other))
 
 
-def test_distances_are_told_of_the_measure_that_is_asked_for() -> None:
+def test_distances_are_those_of_the_given_measure() -> None:
     points = [(0, n, *values) for n, values in enumerate([(0, 0), (1, 5), (3, 5), (3, 9)])]
     table = Table(points, TCloseness(0.1), domains=[DISEASES, SALARY])
     limits, some = table.limits, table.codes.sensitive[:2]

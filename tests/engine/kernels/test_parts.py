@@ -67,7 +67,7 @@ CRITERIA: list[list[Criterion]] = [
 
 @SETTINGS
 @given(points=POINTS, n_parts=st.integers(1, 6), criteria=st.sampled_from(CRITERIA))
-def test_mended_parts_keep_the_promise_and_no_row_is_lost_or_doubled(
+def test_repaired_parts_keep_the_promise_and_no_row_is_lost_or_doubled(
     points: list[tuple[int, int, int]], n_parts: int, criteria: list[Criterion]
 ) -> None:
     table = Table(points, *criteria, domains=[RAGGED])

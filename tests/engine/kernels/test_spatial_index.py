@@ -90,7 +90,7 @@ def test_the_same_rows_are_found(seed: int, missing: str, coarse: bool) -> None:
             world.check(int(world.draw.choice(alive.tolist())), most)
 
 
-def test_it_is_made_anew_only_if_much_is_new() -> None:
+def test_it_is_rebuilt_only_if_many_rows_are_new() -> None:
     world = World(1, "quarantine", False)
     world.come(300)
     world.refresh()

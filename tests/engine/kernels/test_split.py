@@ -98,7 +98,7 @@ def test_by_values_leaves_rows_that_are_not_diverse_in_one_part() -> None:
 
 @SETTINGS
 @given(rows=ROWS, parts=st.lists(st.integers(0, 4), min_size=30, max_size=30))
-def test_mending_leaves_no_part_that_breaks_the_promise(
+def test_repair_leaves_no_part_that_breaks_the_promise(
     rows: list[tuple[int, ...]], parts: list[int]
 ) -> None:
     policy = Policy(KAnonymity(2), DistinctLDiversity(2), EntropyLDiversity(1.5, "s1"))
@@ -113,4 +113,4 @@ def test_mending_leaves_no_part_that_breaks_the_promise(
     )
     assert all(cluster.broken(members) is None for members in cluster.parts(n_parts))
     for p in range(len(numbers)):
-        assert len(set(cluster.part[before == p].tolist())) == 1, "mending tore a part apart"
+        assert len(set(cluster.part[before == p].tolist())) == 1, "the repair tore a part apart"

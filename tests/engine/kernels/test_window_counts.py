@@ -29,7 +29,7 @@ def array(rows: list[tuple[int, int]]) -> np.ndarray:
     return np.array(rows, np.int64).reshape(len(rows), 2)
 
 
-def told(window: WindowCounts) -> list[list[tuple[int, int]]]:
+def listed(window: WindowCounts) -> list[list[tuple[int, int]]]:
     """The values of each attribute with their counts, in their order."""
     return [
         list(zip(window.values[j, :n].tolist(), window.counts[j, :n].tolist(), strict=True))
@@ -41,7 +41,7 @@ def told(window: WindowCounts) -> list[list[tuple[int, int]]]:
 @given(rows=PAIRS)
 def test_a_window_counts_its_values_in_ascending_order(rows: list[tuple[int, int]]) -> None:
     window = window_counts_of(array(rows))
-    assert told(window) == [sorted(Counter(row[j] for row in rows).items()) for j in range(2)]
+    assert listed(window) == [sorted(Counter(row[j] for row in rows).items()) for j in range(2)]
     assert window.n_rows.tolist() == [len(rows)]
 
 
@@ -57,7 +57,7 @@ def test_rows_that_come_and_go_leave_the_window_of_the_rest(
             add_row(window, np.array(here[-1]))
         elif not comes and here:
             remove_row(window, np.array(here.pop(0)))
-        assert told(window) == told(window_counts_of(array(here)))
+        assert listed(window) == listed(window_counts_of(array(here)))
         assert window.n_rows[0] == len(here)
 
 
@@ -82,9 +82,9 @@ def test_a_window_with_more_room_is_the_same_window() -> None:
     window = window_counts_of(array([(3, 1), (1, 1)]))
     larger = with_room(window, 7)
     assert larger.values.shape == larger.counts.shape == (2, 7)
-    assert told(larger) == told(window) == [[(1, 1), (3, 1)], [(1, 2)]]
+    assert listed(larger) == listed(window) == [[(1, 1), (3, 1)], [(1, 2)]]
     add_row(larger, np.array([2, 0]))
-    assert told(larger) == [[(1, 1), (2, 1), (3, 1)], [(0, 1), (1, 2)]]
+    assert listed(larger) == [[(1, 1), (2, 1), (3, 1)], [(0, 1), (1, 2)]]
     assert (larger.n_rows[0], window.n_rows[0]) == (3, 2)
 
 

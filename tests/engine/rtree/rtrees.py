@@ -1,4 +1,4 @@
-"""What holds of an active R-tree at any time, whoever has changed it."""
+"""The invariants of an active R-tree."""
 
 from __future__ import annotations
 

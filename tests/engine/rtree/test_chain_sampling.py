@@ -1,4 +1,4 @@
-"""Chain sampling: as its twin does it, uniform over the window, and in bounded room.
+"""Chain sampling: as its twin does it, uniform over the latest rows, and in bounded room.
 
 The bounds on chi-square are quantiles by the approximation of Wilson and Hilferty: a fair draw
 exceeds one of them about once in 30,000 seeds, and all seeds are fixed.
@@ -29,7 +29,7 @@ SIGMAS = 4.0
 
 
 def bound(freedom: int) -> float:
-    """What chi-square of so many degrees of freedom is at most, but for once in 30,000 times."""
+    """Return the chi-square quantile for a probability of 1 in 30,000."""
     part = 2 / (9 * freedom)
     return freedom * (1 - part + SIGMAS * math.sqrt(part)) ** 3
 
@@ -65,10 +65,10 @@ def take(
 
 
 def run(
-    samples: int, window: int, n: int, seed: str, *, random: NDArray[np.int64] | None = None
+    samples: int, span: int, n: int, seed: str, *, random: NDArray[np.int64] | None = None
 ) -> Chains:
     """Chains after n rows whose only value is their position."""
-    chains = empty(samples, window, 1)
+    chains = empty(samples, span, 1)
     random = seeded(seed.encode(), "chains") if random is None else random
     for position in range(n):
         box = np.array([float(position)])
@@ -80,12 +80,12 @@ def run(
 
 
 @pytest.mark.parametrize(
-    ("samples", "window", "n_links"),
+    ("samples", "span", "n_links"),
     [(1, 1, 20), (1, 2, 20), (7, 1, 20), (40, 2, 20), (13, 7, 20), (60, 30, 20), (300, 64, 20),
      (5, 1000, 20), (40, 20, 1), (40, 20, 2)],
 )  # fmt: skip
-def test_it_is_its_twin_draw_by_draw(samples: int, window: int, n_links: int) -> None:
-    chains, twin = empty(samples, window, 2, n_links), NaiveChains(samples, window, n_links=n_links)
+def test_it_is_its_twin_draw_by_draw(samples: int, span: int, n_links: int) -> None:
+    chains, twin = empty(samples, span, 2, n_links), NaiveChains(samples, span, n_links=n_links)
     random, same = (seeded(b"twin", "chains") for _ in range(2))
     for position, lo, hi in rows(150 if PLAIN else 1500):
         box = tuple(zip(lo.tolist(), hi.tolist(), strict=True))
@@ -111,11 +111,11 @@ def shown(chains: Chains) -> list[tuple[int, tuple[tuple[float, float], ...]]]:
     ]
 
 
-# -- uniform over the window ----------------------------------------------------------------------
+# -- uniform over the latest rows -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("window", "moments"),
+    ("span", "moments"),
     [
         (1, [1, 2, 5]),
         (2, [1, 2, 3, 4, 9, 20]),
@@ -123,15 +123,15 @@ def shown(chains: Chains) -> list[tuple[int, tuple[tuple[float, float], ...]]]:
         (16, [9, 16, 17, 24, 32, 33, 80]),
     ],
 )
-def test_every_row_of_the_window_is_equally_likely(window: int, moments: list[int]) -> None:
-    """Before the window is full, when it has just become so, and long after."""
+def test_every_row_of_the_window_is_equally_likely(span: int, moments: list[int]) -> None:
+    """Before the span is full, when it has just become so, and long after."""
     samples = 2000 if PLAIN else 30_000
-    chains, random = empty(samples, window, 1), seeded(b"even", f"window {window}")
+    chains, random = empty(samples, span, 1), seeded(b"even", f"span {span}")
     for position in range(moments[-1]):
         box = np.array([float(position)])
         take(chains, random, position, box, box)
         if position + 1 in moments:
-            latest = min(window, position + 1)
+            latest = min(span, position + 1)
             assert chains.positions.max() == position
             assert chains.positions.min() == position + 1 - latest
             if latest > 1:
@@ -141,19 +141,19 @@ def test_every_row_of_the_window_is_equally_likely(window: int, moments: list[in
 
 def test_one_chain_is_even_over_time() -> None:
     """Ages of one sample, looked at so seldom that no row is seen twice."""
-    window, times = 4, 400 if PLAIN else 4000
-    chains, random, ages = empty(1, window, 1), seeded(b"one", "chains"), Counter[int]()
-    for position in range(3 * window * times):
+    span, times = 4, 400 if PLAIN else 4000
+    chains, random, ages = empty(1, span, 1), seeded(b"one", "chains"), Counter[int]()
+    for position in range(3 * span * times):
         box = np.array([float(position)])
         take(chains, random, position, box, box)
-        if position % (3 * window) == 3 * window - 1:
+        if position % (3 * span) == 3 * span - 1:
             ages[position - int(chains.positions[0])] += 1
-    assert set(ages) == set(range(window))
-    assert chi_square(ages.values(), window) < bound(window - 1)
+    assert set(ages) == set(range(span))
+    assert chi_square(ages.values(), span) < bound(span - 1)
 
 
 def test_a_coin_that_counts_when_the_sample_leaves_favours_the_newest_row() -> None:
-    """The flaw that is mended: for a window of two, three in five samples would be the newest."""
+    """The flaw that is fixed: over two rows, three in five samples would be the newest."""
     samples, shares = 2000, {}
     for coins_rest in (True, False):
         twin, random = NaiveChains(samples, 2, coins_rest=coins_rest), seeded(b"coin", "chains")
@@ -167,14 +167,14 @@ def test_a_coin_that_counts_when_the_sample_leaves_favours_the_newest_row() -> N
     assert abs(shares[False] - 3 / 5) < spread
 
 
-@pytest.mark.parametrize("window", [2, 5, 40])
-def test_chains_know_nothing_of_each_other(window: int) -> None:
+@pytest.mark.parametrize("span", [2, 5, 40])
+def test_chains_know_nothing_of_each_other(span: int) -> None:
     """Two chains agree as often as two uniform draws do, and so do their ranks."""
     samples = 2000 if PLAIN else 20_000
-    positions = run(samples, window, 3 * window + 1, f"apart {window}").positions
+    positions = run(samples, span, 3 * span + 1, f"apart {span}").positions
     first, second = positions[0::2], positions[1::2]
     agree = int((first == second).sum())
-    n, p = len(first), 1 / window
+    n, p = len(first), 1 / span
     assert abs(agree - n * p) < SIGMAS * math.sqrt(n * p * (1 - p))
     assert abs(np.corrcoef(first, second)[0, 1]) < SIGMAS / math.sqrt(n)
 
@@ -196,7 +196,7 @@ ALMOST_1 = 1 - Fraction(1, 2**53)
 
 
 @pytest.mark.parametrize(
-    ("position", "window", "draws", "expected"),
+    ("position", "span", "draws", "expected"),
     [
         (0, 1, [], 1),
         (41, 1, [], 42),
@@ -205,7 +205,7 @@ ALMOST_1 = 1 - Fraction(1, 2**53)
         (0, 100, [Fraction(3, 4)], 4),
         (0, 100, [Fraction(3, 4) - Fraction(1, 2**53)], 3),
         (9, 100, [Fraction(1, 2)], 20),
-        # Past the window the tosses are geometric from its end on.
+        # Past the span the tosses are geometric from its end on.
         (0, 4, [Fraction(3, 4), Fraction(0)], 4),
         (0, 4, [Fraction(3, 4), Fraction(1, 4) + Fraction(1, 2**50)], 5),
         (0, 10_000_000, [ALMOST_1, Fraction(0)], 10_000_000),
@@ -215,10 +215,10 @@ ALMOST_1 = 1 - Fraction(1, 2**53)
     ],
 )
 def test_the_next_selected_row(
-    position: int, window: int, draws: list[Fraction], expected: int
+    position: int, span: int, draws: list[Fraction], expected: int
 ) -> None:
     state = rigged(*draws)
-    assert kernels._next_selected(state, position, window) == expected
+    assert kernels._next_selected(state, position, span) == expected
     assert state[28] == 2 * len(draws)
 
 
@@ -227,19 +227,19 @@ def test_the_rarest_draw_is_a_whole_number() -> None:
     assert 360_000_000 < far < 380_000_000
 
 
-@pytest.mark.parametrize("window", [2, 6])
-def test_drawing_the_next_one_is_tossing_a_coin_for_each_row(window: int) -> None:
-    """How often each of the first rows is selected: 1 / min(number, window)."""
-    times, n = 1500 if PLAIN else 15_000, 4 * window
+@pytest.mark.parametrize("span", [2, 6])
+def test_drawing_the_next_one_is_tossing_a_coin_for_each_row(span: int) -> None:
+    """How often each of the first rows is selected: 1 / min(number, span)."""
+    times, n = 1500 if PLAIN else 15_000, 4 * span
     random, selected = seeded(b"coins", "chains"), Counter[int]()
     for _ in range(times):
         position = 0
         while position < n:
             selected[position] += 1
-            position = int(kernels._next_selected(random, position, window))
+            position = int(kernels._next_selected(random, position, span))
     assert selected[0] == times
     for position in range(1, n):
-        p = 1 / min(position + 1, window)
+        p = 1 / min(position + 1, span)
         assert abs(selected[position] - times * p) < SIGMAS * math.sqrt(times * p * (1 - p))
 
 
@@ -256,24 +256,22 @@ def test_chains_are_short() -> None:
 
 @pytest.mark.parametrize("n_links", [1, 2])
 def test_a_chain_without_room_still_has_a_sample_of_the_window(n_links: int) -> None:
-    chains, random, window, was_full = empty(200, 10, 1, n_links), seeded(b"full", "c"), 10, 0
+    chains, random, span, was_full = empty(200, 10, 1, n_links), seeded(b"full", "c"), 10, 0
     for position in range(150):
         box = np.array([float(position)])
         take(chains, random, position, box, box)
         was_full += int((chains.chains["n_links"] == n_links).sum())
-        assert (chains.positions > position - window).all()
+        assert (chains.positions > position - span).all()
         assert (chains.positions <= position).all()
         assert (chains.lo[:, 0] == chains.positions).all()
         assert (chains.chains["n_links"] <= n_links).all()
     assert was_full > 0
 
 
-@pytest.mark.parametrize(("samples", "window"), [(1, 1), (30, 4), (30, 50), (3, 400)])
-def test_every_chain_waits_in_the_bucket_of_what_it_has_to_do_next(
-    samples: int, window: int
-) -> None:
-    chains, random = empty(samples, window, 1), seeded(b"wheel", "chains")
-    for position in range(4 * window if window > 1 else 9):
+@pytest.mark.parametrize(("samples", "span"), [(1, 1), (30, 4), (30, 50), (3, 400)])
+def test_every_chain_waits_in_the_bucket_of_what_it_has_to_do_next(samples: int, span: int) -> None:
+    chains, random = empty(samples, span, 1), seeded(b"wheel", "chains")
+    for position in range(4 * span if span > 1 else 9):
         box = np.array([float(position)])
         take(chains, random, position, box, box)
         waiting = {}
@@ -285,9 +283,9 @@ def test_every_chain_waits_in_the_bucket_of_what_it_has_to_do_next(
         assert set(waiting) == set(range(samples))
         for c, bucket in waiting.items():
             chain = chains.chains[c]
-            upcoming = min(chains.positions[c] + window, chain["awaited"], chain["selected"])
-            assert position < upcoming <= position + window
-            assert upcoming % window == bucket
+            upcoming = min(chains.positions[c] + span, chain["awaited"], chain["selected"])
+            assert position < upcoming <= position + span
+            assert upcoming % span == bucket
 
 
 def test_it_goes_on_from_a_copy_as_if_nothing_had_happened() -> None:

@@ -1,4 +1,4 @@
-"""What all of the R-tree family have in common: leaves, instants, and rows whose time is up."""
+"""What all of the R-tree family have in common: leaves, instants, and rows at their deadline."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_an_instant_in_seconds_needs_rows_with_a_time(name: str) -> None:
         "nothing tells it: neither a time column nor a delay in seconds is set. Set schema.time or "
         "policy.delay.seconds, or leave algorithm.instant out."
     )
-    # Each of the two tells it, and without instants nothing need be told.
+    # Either of the two is enough, and without instants neither is needed.
     recipe.start(Schema("p", quasi, time="at"), by_rows)
     recipe.start(Schema("p", quasi), Policy(KAnonymity(2), delay=Delay(seconds=9.0)))
     ANONYMIZERS[name](**knobs_of(name)).start(Schema("p", quasi), by_rows)
@@ -82,7 +82,7 @@ def test_rows_without_a_time_are_refused_where_instants_last(name: str) -> None:
     said = "must be finite, since an instant lasts some seconds; got 2 that aren't"
     with pytest.raises(ParameterError, match=said):
         run.push(rows)
-    # A row is an instant: then nobody asks.
+    # If a row is an instant, times aren't needed.
     assert len(engine(name, 9).push(rows._replace(times=np.full(3, np.nan))).rows) == 0
 
 
@@ -153,7 +153,7 @@ def test_a_leaf_that_can_be_cut_at_last_is(name: str) -> None:
 
 @FAMILY
 def test_rows_that_are_all_equal(name: str) -> None:
-    """Nothing is lost, and nobody divides by it: as many leave as come, and each leaf may."""
+    """A loss of 0 isn't divided by: as many rows leave as arrive, and each leaf may."""
     run = engine(name, 3, seed=b"1")
     n_groups = 0
     for n in range(80):
@@ -324,7 +324,7 @@ def test_instants_and_batches_are_not_the_same(name: str, bound: str) -> None:
     assert difference(at_once, joined([*one_by_one, rows.flush()])) is None
 
 
-# -- rows whose time is up -------------------------------------------------------------------------
+# -- rows at their deadline ------------------------------------------------------------------------
 
 
 @FAMILY
@@ -439,7 +439,7 @@ def test_the_end_of_nothing_is_nothing(name: str) -> None:
 
 
 @FAMILY
-def test_after_the_end_nothing_is_due_and_all_may_begin_anew(name: str) -> None:
+def test_after_the_end_nothing_is_due_and_a_new_stream_may_begin(name: str) -> None:
     """The leaf that was due has left with one that wasn't mature."""
     run = engine(name, 2, instant=1.0, delay=Delay(rows=50))
     run.push(codes([(10, 1), (20, 2), (15, 1)], [0.0, 0.0, 2.0]))
@@ -518,7 +518,7 @@ def test_time_goes_on_and_never_back(name: str, bound: str) -> None:
     assert np.count_nonzero(between) > 20
     published = joined(decided).published
     assert (np.diff(published) >= 0).all()
-    # What is caused by no row is told by how many have come; a second says the same.
+    # A decision without a row has the number of rows so far; a tick of the same second too.
     last = np.searchsorted(stream.times, decided[0].published_s[between], side="right")
     assert (decided[0].published[between] == last).all()
 
@@ -548,7 +548,7 @@ def timed_run(name: str, instant: float, seed: int) -> Any:
 
 @FAMILY
 @pytest.mark.parametrize("instant", [0.0, 1.0])
-def test_where_time_is_told_a_leaf_loses_by_waiting(name: str, instant: float) -> None:
+def test_where_time_is_a_quasi_attribute_a_leaf_loses_by_waiting(name: str, instant: float) -> None:
     """Rows that wait lose as much as rows that are far apart in time."""
     rows = np.array([[0.0, 0.0], [10.0, 0.0], [90.0, 0.0], [100.0, 0.0], [95.0, 40.0]])
     stream = Codes(rows, np.arange(5), np.empty((5, 0), np.int64), rows[:, 1].copy())

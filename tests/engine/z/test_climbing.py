@@ -1,4 +1,4 @@
-"""Who stands behind a rung is kept up to date as if it were counted anew each time, with sets."""
+"""The subjects behind a rung are updated as if they were recounted each time, with sets."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def compare_published(
 ) -> None:
     leaf = find_node(table, keys[0])
     for subject in SUBJECTS:
-        told = rung_of(table, naive.rule, np.array(keys), subject)
-        assert told == (naive.published(keys, subject) or (NONE, 0))
+        found = rung_of(table, naive.rule, np.array(keys), subject)
+        assert found == (naive.published(keys, subject) or (NONE, 0))
     for subject in subjects:
         node = climb(table, naive.rule, leaf, subject)
         found = naive.published(keys, subject)
@@ -150,7 +150,7 @@ def test_exposing_and_forgetting(
 
 @settings(max_examples=50, deadline=None, derandomize=True, database=None)
 @given(rule=RULES, other=st.integers(1, 6), steps=STEPS, further=STEPS)
-def test_another_z_counts_anew_and_goes_on(
+def test_another_z_recounts_and_continues(
     rule: CountingRule,
     other: int,
     steps: list[tuple[int, tuple[int, ...], int]],

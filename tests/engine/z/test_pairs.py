@@ -36,7 +36,7 @@ def cells(n: int, n_cells: int = 1) -> ZCells:
 
 
 class World:
-    """A table that makes room by itself, and a dictionary with the same exposures."""
+    """A table that grows when needed, and a dictionary with the same exposures."""
 
     def __init__(self, rows: int, z: int = 2) -> None:
         self.table: Pairs = empty(1, 1, 1)
@@ -84,8 +84,8 @@ def test_pairs_are_those_of_a_dictionary(
     subjects, keys = published(world.table, 0)
     assert sorted(zip(keys.tolist(), subjects.tolist(), strict=True)) == sorted(world.latest)
     subjects, keys = published(world.table, 2)
-    told = sorted(zip(keys.tolist(), subjects.tolist(), strict=True))
-    assert told == sorted(pair for pair in world.latest if world.crowd(pair[0]) >= 2)
+    found = sorted(zip(keys.tolist(), subjects.tolist(), strict=True))
+    assert found == sorted(pair for pair in world.latest if world.crowd(pair[0]) >= 2)
 
 
 def test_what_leaves_the_window_leaves_no_line_behind() -> None:

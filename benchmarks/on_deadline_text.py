@@ -1,4 +1,4 @@
-"""The results of `benchmarks.window` as Markdown."""
+"""The results of `benchmarks.on_deadline` as Markdown."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from shoal.spec.policy import TCloseness
 from tests.algorithms import cases
 from tests.algorithms.world import TWINS
 from tests.naive.examples import EXAMPLES
-from tests.naive.window import Decision, NaiveWindow
+from tests.naive.on_deadline import Decision, NaiveOnDeadline
 
 #: Those of the family that are there.
 NAMES = [name for name in TWINS if name in names()]
@@ -31,7 +31,7 @@ class Case(cases.Case):
 
     knobs: dict[str, Any]
 
-    def naive(self, name: str) -> NaiveWindow:
+    def naive(self, name: str) -> NaiveOnDeadline:
         return TWINS[name](
             self.domains, self.weights, missing=self.missing, **self.naively(), **self.knobs
         )

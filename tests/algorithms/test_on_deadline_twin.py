@@ -22,7 +22,7 @@ from tests.algorithms.world import (
     line,
 )
 from tests.naive.examples import EXAMPLES
-from tests.naive.window import Decision, Deviations, Group, NaiveWindow
+from tests.naive.on_deadline import Decision, Deviations, Group, NaiveOnDeadline
 
 GAP = math.nan
 
@@ -32,7 +32,7 @@ ALONE: dict[str, dict[str, Any]] = {name: {} for name in TWINS} | {
 }
 
 
-def square(name: str, k: int, **options: Any) -> NaiveWindow:
+def square(name: str, k: int, **options: Any) -> NaiveOnDeadline:
     """A twin over two numbers, either of which may be missing."""
     domains: list[Domain] = [Range(0, 100), Range(0, 10)]
     return TWINS[name](domains, [1.0, 1.0], k=k, missing="maybe", **options)
@@ -42,8 +42,8 @@ def square(name: str, k: int, **options: Any) -> NaiveWindow:
 
 
 @pytest.mark.parametrize("name", ONE_BY_ONE)
-def test_window_1_deadlines_by_position(name: str) -> None:
-    # The group of the first row drains the window, and the next waits until it is full again.
+def test_on_deadline_1_deadlines_by_position(name: str) -> None:
+    # The first group leaves few rows held, and in the papers the next row waits for others.
     rows = [(at, f"s{n}") for n, at in enumerate([20, 90, 20, 20, 91, 92, 50, 60, 70])]
     paper, shoal = (
         feed(line(name, 3, delay_rows=4, kept=0, deviations=d), rows, end=False)
@@ -53,7 +53,7 @@ def test_window_1_deadlines_by_position(name: str) -> None:
     assert [d.published for d in shoal if d.row == 1] == [5]
 
 
-def test_window_1_deadlines_by_position_in_rounds() -> None:
+def test_on_deadline_1_deadlines_by_position_in_rounds() -> None:
     # Rounds come with full blocks only: whoever waits for one waits as long as it takes.
     paper, shoal = (
         line("fast", 1, delay_rows=4, delay_seconds=10, workers=1, block=3, deviations=d)
@@ -70,7 +70,7 @@ def test_window_1_deadlines_by_position_in_rounds() -> None:
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_window_2_groups_count_people(name: str) -> None:
+def test_on_deadline_2_groups_count_people(name: str) -> None:
     rows = [(20, "a"), (20, "a"), (90, "b")]
     paper, shoal = (
         feed(line(name, 2, delay_rows=2, deviations=d, **ALONE[name]), rows, end=False)
@@ -81,7 +81,7 @@ def test_window_2_groups_count_people(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["k-varp", "iot"])
-def test_window_2_merged_partitions_count_people(name: str) -> None:
+def test_on_deadline_2_merged_partitions_count_people(name: str) -> None:
     rows = [((20, 1), "a"), ((20, GAP), "a"), ((20, GAP), "a")]
     paper, shoal = (
         feed(square(name, 2, deviations=d), rows) for d in both(name, "groups_count_people")
@@ -91,7 +91,7 @@ def test_window_2_merged_partitions_count_people(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_window_3_groups_are_diverse(name: str) -> None:
+def test_on_deadline_3_groups_are_diverse(name: str) -> None:
     rows = [(20, "a", "x"), (21, "b", "x"), (90, "c", "y")]
     paper, shoal = (
         feed(
@@ -104,7 +104,7 @@ def test_window_3_groups_are_diverse(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["k-varp", "iot"])
-def test_window_3_merged_partitions_are_diverse(name: str) -> None:
+def test_on_deadline_3_merged_partitions_are_diverse(name: str) -> None:
     rows = [((20, 1), "a", "x"), ((20, GAP), "b", "x"), ((GAP, 1), "c", "y")]
     # By their rows the first two partitions are enough; the second has more in it than the third.
     rows.insert(2, ((20, GAP), "d", "x"))
@@ -120,7 +120,7 @@ def test_window_3_merged_partitions_are_diverse(name: str) -> None:
 @pytest.mark.parametrize(
     ("shape", "n_reused"), [({"entropy": [2.0]}, 0), ({"recursive": [(2.5, 2)]}, 1)]
 )
-def test_window_4_reuse_is_checked(name: str, shape: dict[str, Any], n_reused: int) -> None:
+def test_on_deadline_4_reuse_is_checked(name: str, shape: dict[str, Any], n_reused: int) -> None:
     rows = [(20, "a", "x"), (20, "b", "y"), (20, "c", "x"), (20, "d", "x"), (20, "d", "x")]
     paper, shoal = (
         [
@@ -137,7 +137,7 @@ def test_window_4_reuse_is_checked(name: str, shape: dict[str, Any], n_reused: i
 
 
 @pytest.mark.parametrize("name", ONE_BY_ONE)
-def test_window_4_what_is_remembered_is_bounded(name: str) -> None:
+def test_on_deadline_4_what_is_remembered_is_bounded(name: str) -> None:
     twin = line(name, 2, l_needed=[2], recursive=[(9.0, 2)], delay_rows=1)
     rows = [(20, f"s{n}", "xy"[n % 2]) for n in range(12)]
     decisions = feed(twin, rows, end=False)
@@ -151,7 +151,7 @@ def test_window_4_what_is_remembered_is_bounded(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_window_5_end_takes_the_rest(name: str) -> None:
+def test_on_deadline_5_end_takes_the_rest(name: str) -> None:
     rows = [(20, "a"), (20, "b"), (90, "c")]
     # FAST's workers come first: the rest is what none of them could place.
     options = {"workers": 3, "block": 1} if name == "fast" else {}
@@ -163,7 +163,7 @@ def test_window_5_end_takes_the_rest(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_window_5_the_rest_must_keep_the_promise(name: str) -> None:
+def test_on_deadline_5_the_rest_must_keep_the_promise(name: str) -> None:
     # Together they aren't diverse by shape; so the rest isn't one group, though few people.
     rows = [(20, "a", "x"), (20, "b", "x"), (90, "a", "x")]
     decisions = feed(line(name, 2, l_needed=[2]), rows)
@@ -184,7 +184,7 @@ def reused(name: str, age: float, **options: Any) -> tuple[tuple[float, float], 
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_window_6_reuse_the_least_loss_narrows_the_age_down(name: str) -> None:
+def test_on_deadline_6_reuse_the_least_loss_narrows_the_age_down(name: str) -> None:
     best = {age for age in range(24, 28) if reused(name, age, reuse="best") == C3}
     assert best == {24, 25}  # C2 loses less, so what comes out with C3's box isn't in C2
     at_random = {
@@ -196,7 +196,7 @@ def test_window_6_reuse_the_least_loss_narrows_the_age_down(name: str) -> None:
 
 @pytest.mark.parametrize("name", ONE_BY_ONE)
 @pytest.mark.parametrize("reuse", ["best", "random"])
-def test_window_6_comparing_with_the_new_group_tells_about_neighbours(
+def test_on_deadline_6_comparing_with_the_new_group_tells_about_neighbours(
     name: str, reuse: str
 ) -> None:
     outcomes = {}
@@ -212,7 +212,7 @@ def test_window_6_comparing_with_the_new_group_tells_about_neighbours(
 
 
 @pytest.mark.parametrize("name", ["idea", "k-varp", "iot"])
-def test_window_7_kept_groups_get_old(name: str) -> None:
+def test_on_deadline_7_kept_groups_get_old(name: str) -> None:
     """Two people at the ends of the domain are a group that covers everybody after them."""
     rows = [(10, "a"), (70, "b"), *[(40, f"s{n}") for n in range(20)]]
     for age in (None, 6):
@@ -225,7 +225,7 @@ def test_window_7_kept_groups_get_old(name: str) -> None:
 
 
 def test_every_shared_deviation_is_described_and_tested() -> None:
-    check_section("The window family", "window", [*flags_of(Deviations), "reuse", "age"])
+    check_section("The on-deadline family", "on-deadline", [*flags_of(Deviations), "reuse", "age"])
 
 
 # -- worked examples -------------------------------------------------------------------------------

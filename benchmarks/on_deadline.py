@@ -1,6 +1,6 @@
-"""How fast the window family is: ``python -m benchmarks.window [--quick] [--only PART ...]``.
+"""Measure the on-deadline family: ``python -m benchmarks.on_deadline [--quick] [--only PART ...]``.
 
-The family forms a group around each row whose time is up: FADS, FAST, IDEA, K-VARP and IoT. Four
+The family forms a group around each row at its deadline: FADS, FAST, IDEA, K-VARP and IoT. Four
 parts: ``files``, how much slower than a run that decides nothing; ``workers``, what a second worker
 of FAST brings; ``twins``, how much faster than the naive twins; ``growth``, does ten times the
 stream cost ten times the time and no more memory. Targets are reported as met or not, and never
@@ -18,9 +18,9 @@ from typing import Any
 
 from benchmarks import growth, runs
 from benchmarks.measure import interleaved, machine, say
+from benchmarks.on_deadline_text import text
 from benchmarks.options import add_options, sizes_of, tell
 from benchmarks.twin import compare
-from benchmarks.window_text import text
 from benchmarks.workers import encoded, two_workers
 from benchmarks.workloads import ADULT, Workload, adult_file
 from shoal.algorithms.fast import Fast
@@ -184,7 +184,7 @@ PARTS: dict[str, Callable[[Sizes, Path], list[dict[str, Any]]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.window", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.on_deadline", description=__doc__)
     add_options(parser, rows="Adult, repeated (default 300,000)")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="these parts alone")
     options = parser.parse_args(arguments)
@@ -192,13 +192,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.write is not None and options.only:
         parser.error("--write takes all parts: leave --only out")
     if not ADULT.exists():
-        say("../shared/data/adult.csv isn't there: the window family is left out")
+        say("../shared/data/adult.csv isn't there: the on-deadline family is left out")
         return
     results: dict[str, Any] = {"machine": machine()}
     for part in options.only or PARTS:
-        say(f"the window family: {part}")
+        say(f"the on-deadline family: {part}")
         results[part] = PARTS[part](sizes, options.data)
-    tell(options, "window", results, text(results))
+    tell(options, "on-deadline", results, text(results))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What the twins of FADS, FAST, IDEA, K-VARP and IoT share: a window of held rows.
+"""What the twins of FADS, FAST, IDEA, K-VARP and IoT share: rows are decided at their deadline.
 
-A row whose time is up joins a group that was published before, or a group is formed around it, or
-it is suppressed. How the group is formed is what the algorithms differ in. Numbered deviations
+A row at its deadline joins a group that was published before, or a group is formed around it, or
+it is suppressed. The algorithms differ in how the group is formed. Numbered deviations
 (``docs/deviations.md``) are flags: all on is what Shoal does, one off is the papers in that point.
 """
 
@@ -18,12 +18,12 @@ from tests.naive.criteria import Promise
 from tests.naive.recent import Measure, Recent
 from tests.naive.space import Box, Row, Space, by_arrival, covers, gaps_of, n_subjects
 
-__all__ = ["Decision", "Deviations", "Group", "NaiveWindow"]
+__all__ = ["Decision", "Deviations", "Group", "NaiveOnDeadline"]
 
 
 @dataclass(frozen=True)
 class Deviations:
-    """Where Shoal leaves the papers, for all of the family: window-1 to window-5, in this order."""
+    """Where Shoal leaves the papers: on-deadline-1 to on-deadline-5, in this order."""
 
     deadlines_by_position: bool = True
     groups_count_people: bool = True
@@ -34,7 +34,7 @@ class Deviations:
 
 @dataclass(frozen=True)
 class Decision:
-    """What became of one row.
+    """The decision about one row.
 
     An empty side of the box is None in both ``lo`` and ``hi``. ``loss`` is that of the row, over
     the attributes it has; ``box_loss`` that of the box. ``n_subjects`` counts the group at its
@@ -85,10 +85,10 @@ class Placed:
 When = tuple[int, float | None]
 
 
-class NaiveWindow:
+class NaiveOnDeadline:
     """One run of an algorithm of this family; a subclass says how a group is formed.
 
-    ``age`` is how many rows a kept group may be old; None is for ever.
+    ``age`` is the maximum age of a kept group in rows; None: there is none.
     """
 
     deviations: Deviations
@@ -159,7 +159,7 @@ class NaiveWindow:
         self.latest.took_in(row)
         self.took_in(row)
         decisions += self.after_arrival((number, self.clock if timed else None))
-        # A row that was on its way while the clock went on may be overdue as it comes.
+        # A tick may be later than the time of a row, which is then overdue when it arrives.
         return decisions + self._overdue(published=number)
 
     def advance(self, now: float) -> list[Decision]:
@@ -174,7 +174,7 @@ class NaiveWindow:
         return decisions
 
     def end(self) -> Iterator[list[Decision]]:
-        """The end of the stream, one step after another: one instant in all."""
+        """End the stream, step by step; all steps are one instant."""
         while self.held:
             yield self.expire(self.oldest, (self.n_rows, self.clock), at_end=True)
 
@@ -185,7 +185,7 @@ class NaiveWindow:
         return next(iter(self.held.values()))
 
     def took_in(self, row: Row) -> None:
-        """A row has come; for what an algorithm notes of it."""
+        """Hook for subclasses: a row has arrived."""
 
     def after_arrival(self, when: When) -> list[Decision]:
         """Decide the row that is due because another one has arrived."""
@@ -208,7 +208,7 @@ class NaiveWindow:
         return decisions
 
     def due(self, t: Row, when: When) -> list[Decision]:
-        """Decide a row whose time is up before the end: an instant of its own."""
+        """Decide a row at its deadline before the end: a separate instant."""
         decisions = self.expire(t, when)
         self.instant += 1
         return decisions
