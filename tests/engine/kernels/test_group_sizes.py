@@ -151,8 +151,8 @@ def same_as_dichotomize(
     assert found == dichotomize(all_of, allowed, fewest)
     for sizes in found:
         n, whole = sum(sizes), int(rule.buckets.whole) * sum(all_of)
-        found = Fraction(int(moved(rule, array(sizes), n)), n * whole)
-        assert found == work(ground, buckets, all_of, sizes)
+        cost_of_group = Fraction(int(moved(rule, array(sizes), n)), n * whole)
+        assert cost_of_group == work(ground, buckets, all_of, sizes)
         # Theorem 3.4: D + U ≤ t, unless all rows are one group.
         assert len(found) == 1 or allowed(sizes)
 
