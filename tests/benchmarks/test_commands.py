@@ -70,7 +70,7 @@ def test_throughput_refuses_no_rows():
 
 
 @needs_adult
-def test_window(tmp_path):
+def test_on_deadline(tmp_path):
     page, values = tmp_path / "page.md", tmp_path / "values.json"
     page.write_text("# Page\n<!-- on-deadline:begin -->\n<!-- on-deadline:end -->\nend\n")
     done = run(
@@ -99,7 +99,7 @@ def test_window(tmp_path):
     for line in found["growth"]:
         assert [one["n_rows"] for one in line["runs"]] == [40, 400]
     assert done.stdout.strip() in page.read_text()
-    assert page.read_text().endswith("<!-- window:end -->\nend\n")
+    assert page.read_text().endswith("<!-- on-deadline:end -->\nend\n")
     assert not list(tmp_path.glob("published-*"))
 
 
@@ -118,7 +118,7 @@ def test_one_part_of_the_window_family(tmp_path):
         (["--only", "twins", "--write", "page.md"], "leave --only out"),
     ],
 )
-def test_window_refuses_what_makes_no_sense(words, told):
+def test_on_deadline_refuses_what_makes_no_sense(words, told):
     done = run("benchmarks.on_deadline", *words)
     assert done.returncode == 2
     assert told in done.stderr
