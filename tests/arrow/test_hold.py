@@ -41,7 +41,7 @@ def test_a_trickle_of_rows_is_put_together() -> None:
     hold = Hold()
     for i in range(3000):
         hold.put(batch(i, 1))
-    assert len(hold._pieces) < 5
+    assert len(hold._blocks) < 5
     assert hold.take(np.array([2999, 0])).column("x").to_pylist() == [2999, 0]
 
 
@@ -50,5 +50,5 @@ def test_decided_batches_are_forgotten() -> None:
     hold.put(batch(0, 2000))
     hold.put(batch(2000, 2000))
     hold.take(np.arange(2000))
-    assert len(hold._pieces) == 1
+    assert len(hold._blocks) == 1
     assert repr(hold) == "Hold(2000 rows)"

@@ -179,7 +179,7 @@ def test_flags_of_files_dont_go_with_a_topic(live, capfd, monkeypatch, flag):
 def test_falling_back_needs_checkpoints(live, capfd):
     live.job.write_text(live.job.read_text().replace(STATE, ""))
     assert live.run("--fall-back") == 2
-    assert "the job takes none" in capfd.readouterr().err
+    assert "the job has none" in capfd.readouterr().err
 
 
 def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_can_be_used(live, capfd):
