@@ -40,10 +40,10 @@ def family(session: int) -> dict[int, tuple[int, str]]:
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            told = (folder / "stat").read_text().rsplit(")", 1)[1].split()
-            if told[0] != "Z" and int(told[3]) == session:
+            fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            if fields[0] != "Z" and int(fields[3]) == session:
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                found[int(folder.name)] = int(told[1]), command
+                found[int(folder.name)] = int(fields[1]), command
     return found
 
 

@@ -1,4 +1,4 @@
-"""The outputs of a job on Spark: what a repetition needs is there, and nothing else."""
+"""The commit log of a job on Spark has what a repetition needs, and nothing else."""
 
 from __future__ import annotations
 

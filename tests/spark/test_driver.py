@@ -82,7 +82,7 @@ def test_a_batch_that_was_skipped_may_come_again(tmp_path, n_before):
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["interrupted", "done"])
 @pytest.mark.parametrize("now", [None, 'v1\n{}\n{"logOffset":5}'], ids=["gone", "another"])
-def test_a_batch_that_spark_has_made_up_anew_is_refused(tmp_path, is_done, now):
+def test_a_batch_with_other_offsets_is_refused(tmp_path, is_done, now):
     # After a loss of power, or of the folder: what is in the batch now may be more than was.
     world = World(tmp_path)
     path = world.commits.folder / "spark" / "offsets" / "0"
@@ -163,7 +163,7 @@ def test_a_batch_that_spark_calls_while_it_is_stopped_doesnt_wait_for_it(tmp_pat
 # -- time ------------------------------------------------------------------------------------------
 
 
-def test_time_doesnt_run_back_after_an_epoch_that_another_machine_has_noted(tmp_path, monkeypatch):
+def test_time_doesnt_run_back_after_an_epoch_of_another_machine(tmp_path, monkeypatch):
     world = World(tmp_path)
     epoch = world.epoch(0, at=1_000.0)
     world.commits.begin(epoch)
@@ -176,7 +176,7 @@ def test_time_doesnt_run_back_after_an_epoch_that_another_machine_has_noted(tmp_
 
 
 class _Rows:
-    """Rows that nobody asks for."""
+    """Rows that are never read."""
 
     def mapInArrow(self, *_: Any) -> _Rows:
         return self
@@ -195,7 +195,7 @@ def test_an_epoch_isnt_repeated_by_other_code(tmp_path, monkeypatch):
         driver._run(world.commits.begun(0), None)  # type: ignore[arg-type]
 
 
-def test_new_epochs_tell_the_code(tmp_path):
+def test_new_epochs_record_the_code(tmp_path):
     world = World(tmp_path, code="1.0 aa11")
     assert world.driver()._begin(0, None).code == "1.0 aa11"
     assert world.commits.begun(0).code == "1.0 aa11"  # type: ignore[union-attr]
@@ -207,11 +207,11 @@ def test_new_epochs_tell_the_code(tmp_path):
 def test_another_order_is_another_job(tmp_path):
     job = job_of(tmp_path)
 
-    def told(order: list[str] | int) -> str:
+    def digest(order: list[str] | int) -> str:
         return _digests(job, TABLE.schema, order, traced=False)["order"]
 
-    assert told(["a", "b"]) == told(["a", "b"])
-    assert len({told(["a", "b"]), told(["b", "a"]), told(["a", "c"]), told(2)}) == 4
+    assert digest(["a", "b"]) == digest(["a", "b"])
+    assert len({digest(["a", "b"]), digest(["b", "a"]), digest(["a", "c"]), digest(2)}) == 4
 
 
 def test_other_types_are_another_job(tmp_path):

@@ -1,4 +1,4 @@
-"""Sources and sinks of Spark's: formats, tables, rows that can't be used, streams of users' own."""
+"""Sources and sinks on Spark: formats, tables, bad rows, streams of users."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shoal.spark.order import with_order
 from tests.run.test_pipeline import Story
 from tests.spark.cluster import logs_of
 from tests.spark.streams import OnSpark, put, stream_of, traced
-from tests.spark.test_query import POLICY, told
+from tests.spark.test_query import POLICY, totals
 from tests.spark.world import COLUMNS, LIVE, by_row, job_of, judge, unsharded
 from tests.world import people
 
@@ -65,7 +65,7 @@ def test_lines_of_text_that_cant_be_used_are_set_apart_and_all_others_published(
     # No good row at all: nothing tells yet how rows are to be dealt out.
     unknown = [f"person-{i},unknown,bonn,flu,A" for i in range(3)]
     (tmp_path / "in" / "0.csv").write_text("\n".join([HEAD, *unknown]) + "\n")
-    assert told(resume()) | {"n_in": 3, "quarantined": 3} == told(resume())
+    assert totals(resume()) | {"n_in": 3, "quarantined": 3} == totals(resume())
     good = lines_of(TABLE)
     text = [HEAD, *good[:50], "person-1,41", *good[50:], 'person-2,20,"bonn,flu,A']
     (tmp_path / "in" / "1.csv").write_text("\n".join(text) + "\n")
@@ -118,7 +118,7 @@ def test_from_a_table_to_a_table(spark, tmp_path):
     more = "[input]\ntable = 'clinic.people'\n[output]\ntable = 'clinic.public'\n"
     job = job_of(tmp_path, policy=POLICY, more=more)
     for _ in range(2):
-        # The second time there is nothing new, and the end was told.
+        # The second time there is nothing new, and the end was recorded.
         publish(read_stream(spark, job, job.input), job, until_end=True).wait()
         public = spark.table("clinic.public")
         rows = public.drop("batch").toArrow().to_pylist()
@@ -132,7 +132,7 @@ def test_from_a_table_to_a_table(spark, tmp_path):
 # -- streams of users' own -------------------------------------------------------------------------
 
 
-def test_a_user_tells_the_order_and_csv_is_written(spark, tmp_path):
+def test_a_user_names_the_order_and_csv_is_written(spark, tmp_path):
     with_read_order = TABLE.append_column("n", [list(range(len(TABLE)))])
     mixed = list(range(len(TABLE)))
     random.Random(3).shuffle(mixed)
@@ -235,7 +235,7 @@ def job(tmp_path):
     return job_of(tmp_path, policy=WALL, run=run)
 
 
-def lived(spark: Any, job: Job, folder: Path, **options: Any) -> list[dict[str, Any]]:
+def run_until_out(spark: Any, job: Job, folder: Path, **options: Any) -> list[dict[str, Any]]:
     """Run until some rows are out; give them."""
     source = dataclasses.replace(job.input, path=str(folder / "in"), format="csv")
     found: dict[str, list[dict[str, Any]]] = {}
@@ -259,15 +259,15 @@ def test_a_file_whose_columns_stand_in_another_order_is_refused(spark, job, tmp_
     write(tmp_path / "in" / "a.csv", ["person", "age", "town", "illness", "ward"], 0)
     write(tmp_path / "in" / "b.csv", ["ward", "age", "town", "illness", "person"], 40)
     with pytest.raises(ResourceError, match="Spark has given up"):
-        lived(spark, job, tmp_path, until_end=True)
+        run_until_out(spark, job, tmp_path, until_end=True)
 
 
-def test_who_has_read_up_to_the_end_can_follow_what_comes_after_it(spark, job, tmp_path):
+def test_a_job_that_read_to_the_end_can_follow_later_files(spark, job, tmp_path):
     names = ["person", "age", "town", "illness", "ward"]
     n_out = 0
     for i, until_end in enumerate([True, False, True]):
         write(tmp_path / "in" / f"{i}.csv", names, 40 * i)
-        n_out += len(lived(spark, job, tmp_path, until_end=until_end))
+        n_out += len(run_until_out(spark, job, tmp_path, until_end=until_end))
     assert 60 < n_out <= 120
 
 

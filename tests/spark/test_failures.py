@@ -1,4 +1,4 @@
-"""Failures that Spark has carried from a shard are told as they were there."""
+"""Errors of shards that Spark wraps are restored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def carried(text: str) -> RuntimeError:
 @pytest.mark.parametrize(
     "kind", [DataError, ResourceError, CheckpointError, PromiseError, ShoalError]
 )
-def test_an_error_of_a_shard_is_itself_again(kind):
+def test_an_error_of_a_shard_is_restored(kind):
     found = original_error(
         carried(f"shoal.errors.{kind.__name__}: batch-0000000003: age is missing.")
     )
@@ -39,15 +39,15 @@ def test_an_error_of_a_shard_is_itself_again(kind):
     assert str(found) == "batch-0000000003: age is missing."
 
 
-def test_one_that_is_made_of_problems_keeps_its_words_and_its_exit_code():
-    told = ParameterError("run.checkpoint.seal", "must say where the key is", fix="Say it")
-    found = original_error(carried(f"shoal.errors.ParameterError: {told}"))
+def test_a_job_error_keeps_its_text_and_its_exit_code():
+    error = ParameterError("run.checkpoint.seal", "must say where the key is", fix="Say it")
+    found = original_error(carried(f"shoal.errors.ParameterError: {error}"))
     assert isinstance(found, JobError)
-    assert str(found) == str(told)
+    assert str(found) == str(error)
     assert found.exit_code == 2
 
 
-def test_one_that_this_version_doesnt_know_is_an_error_of_ours_all_the_same():
+def test_an_unknown_error_of_shoal_is_a_shoal_error():
     found = original_error(carried("shoal.errors.LaterError: something new"))
     assert type(found) is ShoalError
     assert str(found) == "something new"
@@ -56,14 +56,14 @@ def test_one_that_this_version_doesnt_know_is_an_error_of_ours_all_the_same():
     assert not issubclass(errors.Problem, ShoalError)
 
 
-def test_of_any_other_the_kind_alone_is_told(monkeypatch):
+def test_of_any_other_error_only_the_kind_is_named(monkeypatch):
     monkeypatch.delenv("SHOAL_DEBUG", raising=False)
     ours, foreign = DataError("as it was"), RuntimeError("Job aborted by canary")
     assert original_error(ours) is ours
-    told = original_error(foreign)
-    assert isinstance(told, ResourceError)
-    assert "RuntimeError" in str(told)
-    assert "canary" not in str(told)
+    error = original_error(foreign)
+    assert isinstance(error, ResourceError)
+    assert "RuntimeError" in str(error)
+    assert "canary" not in str(error)
     monkeypatch.setenv("SHOAL_DEBUG", "1")
     assert original_error(foreign) is foreign
     interrupted = KeyboardInterrupt()

@@ -1,4 +1,4 @@
-"""The partition map: even, near, the same again, and never wrong."""
+"""The partition map is even, keeps neighbours together, and is reproducible."""
 
 from __future__ import annotations
 
@@ -134,13 +134,13 @@ def test_a_cut_between_numbers_is_at_no_value_of_a_row():
     assert places.shards(close[:2]).tolist() == [0, 1]
 
 
-def test_what_is_missing_goes_one_way_and_can_be_a_shard_of_its_own():
+def test_missing_values_go_one_way_and_can_be_a_shard_of_their_own():
     values = column([np.nan, 4.0] * 20)
     places = PartitionMap.learn(space_of(Quasi("age", Range(0, 10))), values, 2)
     assert places.shards(column([np.nan, 0.0, 10.0, np.nan])).tolist() == [1, 0, 0, 1]
 
 
-def test_people_who_are_alike_meet_in_one_shard():
+def test_similar_rows_are_in_one_shard():
     data = census(6_000, seed=5)
     values = np.vstack(
         [Codec(data.schema, key=bytes(8)).encode(batch).codes.values for batch in data.batches()]
@@ -219,7 +219,7 @@ def test_values_of_another_width_are_refused():
         PartitionMap.learn(space_of(), rows(np.random.default_rng(1), 9), 2).shards(np.zeros(3))
 
 
-def test_no_rows_teach_nothing():
+def test_a_map_needs_rows():
     with pytest.raises(ParameterError, match="needs rows"):
         PartitionMap.learn(space_of(), np.empty((0, 3)), 2)
     assert PartitionMap.learn(space_of(), np.empty((0, 3)), 1).shards(
@@ -227,7 +227,7 @@ def test_no_rows_teach_nothing():
     ).tolist() == [0, 0]
 
 
-def test_values_that_are_published_one_by_one_have_no_places():
+def test_z_has_no_partition_map():
     schema = Schema("id", [Quasi("pet", PETS)], time="at")
     policy = Policy(ZAnonymity(3), window=Window(seconds=60))
     with pytest.raises(ParameterError, match="z-anonymity has none"):
@@ -252,7 +252,7 @@ def test_a_damaged_state_is_refused(state):
         PartitionMap.restored(state)
 
 
-def test_nobody_is_told_by_its_words():
+def test_repr_shows_no_value():
     values = rows(np.random.default_rng(10), 300)
     assert (
         repr(PartitionMap.learn(space_of(), values, 4))

@@ -27,7 +27,7 @@ def on_spark(spark, folder: Path, table: pa.Table = TABLE, n_files: int = 3, **o
     return OnSpark(spark, job_of(folder, **options), folder, table)
 
 
-def told(summary: Summary) -> dict[str, int]:
+def totals(summary: Summary) -> dict[str, int]:
     return {
         "n_in": summary.n_in,
         "published": summary.n_published,
@@ -80,7 +80,7 @@ def test_one_shard_is_a_run_on_its_own_row_for_row(spark, tmp_path, name, table,
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         *(f"batch-000000000{i}" for i in range(3)), "batch-0000000002-end"
     }  # fmt: skip
-    assert told(publishing.summary) == told(story.run.summary)
+    assert totals(publishing.summary) == totals(story.run.summary)
 
 
 @pytest.mark.story
@@ -114,7 +114,7 @@ def test_several_shards_lose_and_double_nothing_and_migrate(spark, tmp_path):
     assert {line["shard"] for line in lines if line["row"] < 900} == {0, 1}
     report = run.judge()
     assert report.verdict == "kept", str(report)
-    assert told(publishing.summary) == counted(lines)
+    assert totals(publishing.summary) == counted(lines)
     assert publishing.summary.groups.count == len({line["group"] for line in lines} - {None})
     # What was published stays as it was.
     assert (tmp_path / "out" / "batch-0000000002-end").is_dir()

@@ -1,4 +1,4 @@
-"""Spark SQL sends rows where the partition map says that their codes belong."""
+"""Spark SQL routes rows as the partition map does by their codes."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_fractions_and_truth_are_text_too(spark):
     assert shards_of(spark, Cut(0, 0.0, 0, 1), truth, pa.array([True, False])) == [1, 0]
 
 
-def test_labels_of_any_letters_are_told_apart(spark):
+def test_labels_of_any_letters_are_distinguished(spark):
     labels = ["it's", "a\\n", "${x}", '"q"', "é", "日本", "%", "`", "a;b--", "--", "a\nb", "$"]
     domain = Hierarchy.flat(labels)
     root: Tree = 8
@@ -249,7 +249,7 @@ def test_one_shard_looks_at_nothing():
     assert shard_sql(PartitionMap(1, 1, 0), schema, StructType([])) == "0"
 
 
-def test_a_column_that_the_stream_lacks_is_told():
+def test_a_column_that_the_stream_lacks_is_named():
     schema = Schema(None, [Quasi("age", Range(0, 10))])
     fields = StructType([StructField("years", IntegerType())])
     with pytest.raises(ParameterError, match=r"schema\.quasi\.age: isn't a column.*are years"):

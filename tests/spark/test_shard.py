@@ -1,4 +1,4 @@
-"""A shard, epoch by epoch, without Spark: the same rows however it is cut, repeated or stopped."""
+"""A shard without Spark publishes the same rows however it is batched, repeated or stopped."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from tests.spark.world import (
     ShardRun,
     batches_of,
     by_row,
+    cuts_of,
     job_of,
-    places_of,
     rows_of,
     shard_job_of,
     unsharded,
@@ -52,13 +52,13 @@ def no_cached_state():
 def shard_run_of(
     folder: Path, table: pa.Table = TABLE, is_fresh: bool = False, **options: Any
 ) -> ShardRun:
-    told = {name: options.pop(name) for name in ("traced", "quarantine") if name in options}
+    fields = {name: options.pop(name) for name in ("traced", "quarantine") if name in options}
     lead = options.pop("lead", 0.0)
     job = job_of(folder, **options)
-    return ShardRun(shard_job_of(job, table.schema, **told), is_fresh=is_fresh, lead=lead)
+    return ShardRun(shard_job_of(job, table.schema, **fields), is_fresh=is_fresh, lead=lead)
 
 
-def lived(folder: Path, borders: list[int], cuts: list[int], **options: Any) -> ShardRun:
+def run_shard_over(folder: Path, borders: list[int], cuts: list[int], **options: Any) -> ShardRun:
     """A whole stream in epochs that end at some rows, each cut into batches."""
     life = shard_run_of(folder, **options)
     for begin, end in pairwise([0, *borders, N_ROWS]):
@@ -72,7 +72,7 @@ def lived(folder: Path, borders: list[int], cuts: list[int], **options: Any) -> 
 
 @pytest.mark.parametrize("algorithm", ["castle", "fads"])
 def test_one_shard_decides_as_a_run_on_its_own(tmp_path, algorithm):
-    life = lived(tmp_path / "shard", places_of(N_ROWS, 3), [2, 9, 30], name=algorithm)
+    life = run_shard_over(tmp_path / "shard", cuts_of(N_ROWS, 3), [2, 9, 30], name=algorithm)
     job = job_of(tmp_path / "alone", name=algorithm)
     assert job.anonymizer.name == algorithm
     story = Story(job.pipeline, TABLE).execute()
@@ -84,12 +84,14 @@ def test_one_shard_decides_as_a_run_on_its_own(tmp_path, algorithm):
 
 @pytest.mark.parametrize("publish", ["", "order = 'arrival'", "order = 'shuffled'"])
 def test_any_cutting_into_batches_and_epochs_gives_the_same_rows(tmp_path, publish):
-    whole = lived(tmp_path / "whole", [], [], publish=publish)
+    whole = run_shard_over(tmp_path / "whole", [], [], publish=publish)
     assert len(whole.public) > N_ROWS / 2
     for seed in (1, 2):
-        borders, cuts = places_of(N_ROWS, seed), [1, 2, 5 + seed, 40]
+        borders, cuts = cuts_of(N_ROWS, seed), [1, 2, 5 + seed, 40]
         is_fresh = seed == 2
-        cut = lived(tmp_path / f"{seed}", borders, cuts, publish=publish, is_fresh=is_fresh)
+        cut = run_shard_over(
+            tmp_path / f"{seed}", borders, cuts, publish=publish, is_fresh=is_fresh
+        )
         assert cut.public == whole.public
         if not publish:
             assert by_row(cut.lines) == by_row(whole.lines)
@@ -119,7 +121,7 @@ def test_types_are_those_of_the_columns_even_where_the_first_rows_lack_them(tmp_
     assert {row["ward"] for row in life.public} >= {"A", "B", "C"}
 
 
-def test_what_a_shard_publishes_has_the_columns_that_spark_was_told(tmp_path):
+def test_a_shard_publishes_the_declared_columns(tmp_path):
     life = shard_run_of(tmp_path, publish="suppressed = 'root'")
     for batch in life.begin(life.next(), TABLE):
         assert batch.schema.equals(life.shard_job.public)
@@ -146,7 +148,7 @@ def test_an_epoch_repeated_gives_the_same_bytes(tmp_path, is_fresh):
 @pytest.mark.parametrize("is_fresh", [True, False], ids=["another process", "the same"])
 @pytest.mark.parametrize("n_read", [0, 1, 3])
 def test_an_attempt_that_ends_in_the_middle_spoils_nothing(tmp_path, n_read, is_fresh):
-    whole = lived(tmp_path / "whole", [80, 160], [30])
+    whole = run_shard_over(tmp_path / "whole", [80, 160], [30])
     life = shard_run_of(tmp_path / "torn", is_fresh=is_fresh)
     for begin in (0, 80, 160):
         table, epoch = TABLE.slice(begin, 80), life.next()
@@ -221,7 +223,7 @@ def test_only_so_many_states_are_in_memory(tmp_path, monkeypatch):
     assert len(shard._cached) == 2
 
 
-def test_a_state_that_is_missing_is_said(tmp_path):
+def test_a_missing_state_is_reported(tmp_path):
     life = shard_run_of(tmp_path, is_fresh=True)
     life.take(TABLE.slice(0, 80))
     path_of(tmp_path / "state/shard-000", "state", 0).unlink()
@@ -358,7 +360,7 @@ def test_what_would_be_due_before_the_next_epoch_leaves_in_this_one(tmp_path):
     assert {line["published_s"] for line in life.lines} == {108.0}
 
 
-def test_time_goes_on_where_nobody_is_seen(tmp_path):
+def test_time_passes_in_a_shard_without_rows(tmp_path):
     timed = people(60)
     options = {"schema": TIMED, "policy": STREAM, "publish": "suppressed = 'root'"}
     life = shard_run_of(tmp_path, timed, **options)
@@ -418,7 +420,7 @@ KEY, OTHER = bytes(range(32)).hex(), bytes(32).hex()
 SEALED = "seed = 7\ncheckpoint = { folder = 'state', seal = 'env:SHOAL_TEST_KEY' }"
 
 
-def test_a_state_is_sealed_and_nobody_goes_on_without_the_key(tmp_path, monkeypatch):
+def test_a_sealed_state_needs_its_key(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOAL_TEST_KEY", KEY)
     life = shard_run_of(tmp_path, run=SEALED, is_fresh=True, traced=False)
     life.take(TABLE.slice(0, 80))
@@ -472,8 +474,8 @@ def test_no_failure_quotes_a_value(tmp_path, monkeypatch, fails, caplog):
     with pytest.raises(ShoalError) as raised:
         life.take(TABLE)
     # As Spark writes it to its logs: with all that has led to it.
-    told = "".join(traceback.format_exception(raised.value))
-    assert CANARY not in told + caplog.text
+    shown = "".join(traceback.format_exception(raised.value))
+    assert CANARY not in shown + caplog.text
     if fails is failing:
         assert "KeyError in test_shard.py, line" in str(raised.value)
         assert "in a shard of batch-0000000000" in str(raised.value)
@@ -526,7 +528,7 @@ def test_the_shard_is_the_one_that_the_first_row_names(tmp_path):
     assert life.judge(TABLE).verdict == "kept"
 
 
-def test_an_epoch_and_a_recipe_travel(tmp_path):
+def test_an_epoch_and_a_job_can_be_pickled(tmp_path):
     from pyspark import cloudpickle
 
     shard_job, epoch = shard_run_of(tmp_path).shard_job, Epoch(2, 0, 0, True, 1.5, 1.5, None)

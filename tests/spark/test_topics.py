@@ -1,4 +1,4 @@
-"""Messages of Kafka's as rows, and rows as messages; the connector itself isn't here."""
+"""Kafka messages as rows, and rows as messages; without the connector."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows(spark, kafka, *values: bytes) -> list[dict]:
     return [row.asDict() for row in found.orderBy("offset").collect()]
 
 
-def test_json_is_read_as_text_and_what_is_none_is_told(spark):
+def test_json_is_read_as_text_and_bad_json_is_marked(spark):
     found = rows(spark, settings(), b'{"person": "p1", "age": 31, "more": 1}', b"{torn", b"{}")
     assert [(row["person"], row["age"]) for row in found] == [
         ("p1", "31"),
@@ -65,14 +65,14 @@ def test_a_message_has_headers_that_no_other_has_and_the_same_again(spark):
     lines = [("[20, 30]", None), ("[20, 30]", "flu")]
     public = spark.createDataFrame(lines, "age string, ill string").coalesce(1)
 
-    def told() -> list[tuple]:
+    def messages_made() -> list[tuple]:
         found = messages_of_rows(public, "batch-0000000007").collect()
         return [
             (row["value"], tuple((h["key"], bytes(h["value"])) for h in row["headers"]))
             for row in found
         ]
 
-    twice = [told(), told()]
+    twice = [messages_made(), messages_made()]
     assert twice[0] == twice[1]
     assert [json.loads(value) for value, _ in twice[0]] == [
         {"age": "[20, 30]", "ill": None},

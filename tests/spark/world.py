@@ -1,4 +1,4 @@
-"""Jobs on Spark, and what a shard is given in an epoch, made without Spark."""
+"""Jobs on Spark, and the input of a shard in an epoch, made without Spark."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def job_of(
 def shard_job_of(job: Job, columns: pa.Schema, **options: Any) -> ShardJob:
     """What the driver sends to shards."""
     assert job.checkpoints is not None
-    told = {
+    fields = {
         "schema": job.schema, "policy": job.policy, "anonymizer": job.anonymizer,
         "publish": job.publish, "columns": columns.empty_table().select(job.schema.columns).schema,
         "folder": job.checkpoints.folder, "digests": dict(job.digests),
         "seal": job.checkpoints.seal,
         "n_shards": 1, "quarantine": job.bad_rows.file, "traced": True,
     }  # fmt: skip
-    return ShardJob(**told | options)
+    return ShardJob(**fields | options)
 
 
 def batches_of(
@@ -94,7 +94,7 @@ def batches_of(
 
 @dataclasses.dataclass
 class ShardRun:
-    """The life of one shard, epoch by epoch, as the driver would have it."""
+    """Run one shard epoch by epoch, as the driver does."""
 
     shard_job: ShardJob
     n_shards: int = 1
@@ -131,7 +131,7 @@ class ShardRun:
         cuts: list[int] | None = None,
         **more: Any,
     ) -> Iterator[pa.RecordBatch]:
-        """Begin an epoch, with rows; what it gives is read by the caller."""
+        """Begin an epoch with rows; the caller reads its result."""
         if self.is_fresh:
             shard._cached.clear()
         columns = self.shard_job.columns
@@ -142,7 +142,7 @@ class ShardRun:
         self, table: pa.Table | None = None, cuts: list[int] | None = None, *,
         at: float = 0.0, is_end: bool = False, corrupt: dict[int, str] | None = None, **more: Any,
     ) -> list[dict[str, Any]]:  # fmt: skip
-        """Live through the next epoch; give what is public of it."""
+        """Run the next epoch, and return its public rows."""
         epoch = self.next(at=at, is_end=is_end, **more)
         more = {} if corrupt is None else {"corrupt": corrupt}
         found = rows_of(self.begin(epoch, table, cuts, **more))
@@ -150,7 +150,7 @@ class ShardRun:
         return found
 
     def finish(self, epoch: Epoch, n_rows: int, found: list[dict[str, Any]]) -> None:
-        """What the driver does after an epoch, but for what it forgets."""
+        """Do what the driver does after an epoch, except deleting files."""
         self.n_rows += n_rows
         if self.shard_job.traced:
             figures = [{"n_out": len(found)}]
@@ -210,7 +210,7 @@ def unsharded(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return plain
 
 
-def places_of(n_rows: int, seed: int) -> list[int]:
-    """Where to cut rows, by chance."""
+def cuts_of(n_rows: int, seed: int) -> list[int]:
+    """Random positions at which rows are cut."""
     draw = np.random.default_rng(seed)
     return sorted(draw.choice(np.arange(1, n_rows), size=5, replace=False).tolist())

@@ -46,8 +46,8 @@ def table(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 
 def control(lines: pa.Table, name: str, number: int) -> pa.Table:
     """Lines after one that names the shard or the slice."""
-    told = {name: [number], TICK: [True]}
-    first = pa.table({key: told[key] for key in told if key in lines.schema.names})
+    values = {name: [number], TICK: [True]}
+    first = pa.table({key: values[key] for key in values if key in lines.schema.names})
     return pa.concat_tables([first, lines], promote_options="permissive")
 
 
@@ -148,10 +148,10 @@ class Epochs:
         return found
 
     def _shown(self, at: ArrowTasks, version: StateVersion, z: int, shard: int) -> tuple[Any, Any]:
-        told = table(
+        found = table(
             at.shown(version, z, pa.table({"shard": [shard]}).to_batches()), at.shown_schema
         )
-        return told.column("subject").to_numpy(), told.column("shown").to_numpy()
+        return found.column("subject").to_numpy(), found.column("shown").to_numpy()
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ def test_tasks_do_what_one_engine_does(window, knobs, tmp_path):
         epochs.run(number, rows)
     one = one_engine(case)
     assert epochs.found.public == one.public
-    told = [{n: v for n, v in line.items() if n != "seq"} for line in epochs.found.lines()]
-    assert tidy(told) == tidy([{n: v for n, v in x.items() if n != "seq"} for x in one.lines()])
+    lines = [{n: v for n, v in line.items() if n != "seq"} for line in epochs.found.lines()]
+    assert tidy(lines) == tidy([{n: v for n, v in x.items() if n != "seq"} for x in one.lines()])
     assert sum(shard["summary"]["n_in"] for shard in epochs.found.figures) == 60
     looks = [shard["summary"]["cells"]["n_estimates"] for shard in epochs.found.figures]
     assert looks == [len(one.estimates) if knobs else 0, 0]
@@ -300,7 +300,7 @@ def test_columns_of_an_order_that_a_user_names(tmp_path):
 
 def test_lines_that_dont_fit_into_one_batch_are_never_left_out():
     # Offsets of text are numbers of 32 bits: of more than 2 GiB, a table makes several batches.
-    # (Of this text nobody ever reads a byte, so that it takes no memory.)
+    # (No byte of this text is ever read, so it takes no memory.)
     n_bytes = 1100 << 20
     text = pa.py_buffer(np.zeros(n_bytes, np.uint8))
     places = pa.py_buffer(np.array([0, n_bytes], np.int32))

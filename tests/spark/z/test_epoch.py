@@ -108,9 +108,9 @@ def test_shards_publish_what_one_engine_does_and_a_repetition_the_same(spark, tm
     assert len(cluster.public) > 20
     assert tidy(cluster.lines()) == tidy(one.lines())
     assert any(line["outcome"] == "quarantined" for line in one.trace)
-    told = summed(cluster)
-    assert told["rows"]["in"] == 75
-    assert told["rows"]["quarantined"] == len(one.bad)
+    totals = summed(cluster)
+    assert totals["rows"]["in"] == 75
+    assert totals["rows"]["quarantined"] == len(one.bad)
     # Files of epochs that are never repeated are gone.
     state = cluster.commits.folder
     assert len(list(state.glob("driver-*"))) == 2

@@ -93,8 +93,8 @@ def walk(n_rows: int, **more: object) -> Case:
     ]  # fmt: skip
     policy = Policy(ZAnonymity(3), window=Window(seconds=12))
     knobs = {"probability": 0.6, "estimates": 3}
-    told = {"policy": policy, "knobs": knobs, "cuts": (50, 51, 130)} | more
-    return Case(SITES, publish=Publish(), rows=rows, **told)  # type: ignore[arg-type]
+    given = {"policy": policy, "knobs": knobs, "cuts": (50, 51, 130)} | more
+    return Case(SITES, publish=Publish(), rows=rows, **given)  # type: ignore[arg-type]
 
 
 def test_every_shard_has_its_share_of_a_stream_in_which_z_moves():

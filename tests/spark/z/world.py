@@ -131,11 +131,11 @@ def cases(draw: st.DrawFn, *, follows: bool = False, max_rows: int = 60) -> Case
     rows: list[Row] = []
     for who, later, values in draw(row_lists(row, max_rows)):
         at += later
-        told: Row = {"who": f"p{who}" if who else None, "at": at, "note": f"n{len(rows)}"}
+        values_of_row: Row = {"who": f"p{who}" if who else None, "at": at, "note": f"n{len(rows)}"}
         for attribute, value in zip(quasi, values, strict=True):
             given = value if isinstance(value, tuple) else (value,) * len(attribute.columns)
-            told |= dict(zip(attribute.columns, given, strict=True))
-        rows.append({name: told[name] for name in schema.columns})
+            values_of_row |= dict(zip(attribute.columns, given, strict=True))
+        rows.append({name: values_of_row[name] for name in schema.columns})
     return Case(schema, policy, knobs, publish, rows, draw(batch_cuts(len(rows))))
 
 
@@ -363,12 +363,12 @@ def story(n_rows: int, **more: Any) -> Case:
     for i in range(n_rows):
         at += draw.choice([0.0, 0.25, 0.5, 1.0, -3.0 if i % 9 == 0 else 0.0])
         lat, lon = draw.choice(ATTRIBUTES[4][1])
-        told: Row = {
+        values_of_row: Row = {
             "who": f"p{draw.randrange(9)}" if i % 17 else None, "page": draw.choice("abc"),
             "area": draw.choice([*ATTRIBUTES[1][1], None]), "lat": lat, "lon": lon, "at": at,
             "note": f"n{i}",
         }  # fmt: skip
-        rows.append({name: told[name] for name in STORY.columns})
+        rows.append({name: values_of_row[name] for name in STORY.columns})
     policy = Policy(ZAnonymity(3), window=Window(seconds=8), missing="maybe", lateness=2.0)
     given = {"policy": policy, "knobs": {}, "publish": Publish(), "cuts": (30, 30)} | more
     return Case(STORY, rows=rows, **given)  # type: ignore[arg-type]
