@@ -167,7 +167,7 @@ def test_streams_that_cant_be_published_are_refused_at_once(spark, tmp_path):
     rate = spark.readStream.format("rate").load()
     nameless = rate.selectExpr(*(f"CAST(value AS STRING) AS {name}" for name in COLUMNS))
     wrong: list[tuple[Any, dict[str, Any], str]] = [
-        (nameless, {}, "nothing tells in which order the rows of this stream have come"),
+        (nameless, {}, "nothing defines the order of the rows of this stream"),
         (files, {"order": ["offset"]}, r"different in every row; got \['offset'\]"),
         (files, {"order": []}, "different in every row"),
         (files.drop("age", "ward"), {}, "lacks the columns age, ward"),

@@ -117,7 +117,8 @@ class _EpochRun:
         """Measure each slice."""
         found = [Slice()] * self._plan.n_shards
         for line in self._collect(codes, tasks, tasks.slices_schema, tasks.measure):
-            found[line.pop("slice")] = Slice(**line)
+            number = line.pop("slice")
+            found[number] = Slice(**line)
         return found
 
     # -- deciding --------------------------------------------------------------------------------
