@@ -24,6 +24,7 @@ FOLDERS = {
     "engine": pytest.mark.compiled,
     "engine/kernels": None,
     "naive": pytest.mark.nightly,
+    "naive/papers": None,
     "benchmarks": pytest.mark.nightly,
     "crashes": pytest.mark.nightly,
 }

@@ -28,9 +28,9 @@ from shoal.spec.criteria import (
 from shoal.spec.hierarchy import Domain
 from shoal.spec.policy import Window
 from tests.algorithms.rows import groups, outcomes
-from tests.algorithms.test_emd_twin_examples import RAGGED
 from tests.algorithms.test_sabre import taken
 from tests.naive.burel import NaiveBurel
+from tests.naive.papers.test_emd import RAGGED
 from tests.naive.sizes import eligible
 from tests.naive.space import Space as NaiveSpace
 from tests.tables import FIGURE_4_1, SALARY, Table, schema, spread

@@ -28,10 +28,10 @@ from shoal.spec.criteria import (
 from shoal.spec.policy import Delay, Window
 from shoal.testing.streams import joined
 from tests.algorithms.rows import outcomes
-from tests.algorithms.test_emd_twin_examples import RAGGED
 from tests.engine.kernels.test_parts import members
 from tests.engine.test_buckets import some
 from tests.naive.measured import Promises
+from tests.naive.papers.test_emd import RAGGED
 from tests.tables import SALARY, Table, codes, drifting, naive, schema, spread, start, windowed
 
 SMALL = Window(rows=4, advance=2)

@@ -16,7 +16,7 @@ from shoal.engine.kernels.linked_lists import members
 from shoal.spec.policy import EntropyLDiversity, Missing
 from shoal.testing.streams import batch, difference, joined
 from tests.algorithms.rows import GAP, groups, outcomes, sides, stream
-from tests.algorithms.test_min_delay_twin import OCCUPATION, POSTCODE, PUBLISHED, STREAM
+from tests.naive.test_min_delay import OCCUPATION, POSTCODE, PUBLISHED, STREAM
 
 TWO = DistinctLDiversity(2)
 

@@ -29,9 +29,9 @@ from shoal.spec.hierarchy import Domain
 from shoal.spec.policy import Delay, Window
 from shoal.testing.streams import difference
 from tests.algorithms.rows import groups, outcomes
-from tests.algorithms.test_emd_twin_examples import DISEASES, RAGGED
 from tests.naive.buckets import Ground, cost
 from tests.naive.emd import emd
+from tests.naive.papers.test_emd import DISEASES, RAGGED
 from tests.naive.sabre import NaiveSabre
 from tests.naive.sizes import work
 from tests.naive.space import Space as NaiveSpace

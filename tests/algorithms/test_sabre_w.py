@@ -17,10 +17,10 @@ from shoal.spec.criteria import DistinctLDiversity, EnhancedLikeness, KAnonymity
 from shoal.spec.policy import Delay, Window
 from shoal.testing.streams import batch, joined
 from tests.algorithms.rows import outcomes
-from tests.algorithms.test_emd_twin_examples import DISEASES, RAGGED
-from tests.algorithms.test_sliding_twin_examples import EXAMPLE_6_1
 from tests.naive.emd import emd
 from tests.naive.measured import Promises
+from tests.naive.papers.test_emd import DISEASES, RAGGED
+from tests.naive.papers.test_sliding import EXAMPLE_6_1
 from tests.tables import SALARY, codes, drifting, naive, schema, spread, start, windowed
 
 AB = Hierarchy.flat("ab")

@@ -30,9 +30,9 @@ from shoal.spec.criteria import (
     TCloseness,
 )
 from shoal.spec.hierarchy import Domain
-from tests.algorithms.test_emd_twin_examples import DISEASES, RAGGED
 from tests.engine.kernels.test_parts import members
 from tests.naive.burel import NaiveBurel
+from tests.naive.papers.test_emd import DISEASES, RAGGED
 from tests.naive.sabre import NaiveSabre
 from tests.naive.space import Space as NaiveSpace
 from tests.tables import FIGURE_4_1, SALARY, Table, spread

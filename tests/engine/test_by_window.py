@@ -23,8 +23,8 @@ from shoal.engine.space import Space
 from shoal.spec.criteria import Criterion, EnhancedLikeness, KAnonymity, TCloseness
 from shoal.spec.policy import Delay, Window
 from shoal.testing.streams import Stream, Tick, batch, difference, joined, play, steps
-from tests.algorithms.test_emd_twin_examples import RAGGED
 from tests.naive.measured import Promises
+from tests.naive.papers.test_emd import RAGGED
 from tests.tables import codes, drifting, naive, schema, start, windowed
 
 NAMES = [name for name in ("sabre-w", "burel-w") if name in names()]

@@ -12,7 +12,7 @@ from shoal.errors import ParameterError
 from shoal.spec.criteria import Criterion, EnhancedLikeness, KAnonymity, TCloseness
 from shoal.testing.streams import batch, difference, joined
 from tests.algorithms.rows import groups, outcomes
-from tests.algorithms.test_emd_twin_examples import DISEASES
+from tests.naive.papers.test_emd import DISEASES
 from tests.tables import Table, codes, drifting, start
 
 #: Those that are there, with what each is for.

@@ -15,8 +15,8 @@ from shoal.engine import Space
 from shoal.engine.kernels.emd import Trees, node_sums, ordered_emd, tree_emd
 from shoal.spec.hierarchy import Domain
 from shoal.testing.strategies import hierarchies
-from tests.algorithms.test_emd_twin_examples import DISEASES, RAGGED
 from tests.naive.emd import emd, least_work, tree_distances
+from tests.naive.papers.test_emd import DISEASES, RAGGED
 
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 

@@ -15,9 +15,9 @@ from shoal.engine.kernels.group_sizes import SizeRule, group_sizes, is_fair, mov
 from shoal.engine.kernels.likeness import most_of
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.testing.strategies import hierarchies
-from tests.algorithms.test_emd_twin_examples import DISEASES, RAGGED
 from tests.engine.kernels.test_emd import trees
 from tests.naive.buckets import Ground, cost
+from tests.naive.papers.test_emd import DISEASES, RAGGED
 from tests.naive.sizes import dichotomize, eligible, within, work
 
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)

@@ -18,9 +18,9 @@ from shoal.engine.kernels.likeness import (
     numbers_of,
     undisclosed,
 )
-from tests.algorithms.test_emd_twin_examples import RAGGED
 from tests.engine.kernels.test_emd import SETTINGS, trees
 from tests.naive.measured import order_code
+from tests.naive.papers.test_emd import RAGGED
 
 
 def counts(*numbers: int) -> np.ndarray:

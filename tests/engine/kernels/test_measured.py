@@ -26,9 +26,9 @@ from shoal.spec.criteria import (
     TCloseness,
 )
 from shoal.spec.hierarchy import Domain, Range
-from tests.algorithms.test_emd_twin_examples import DISEASES, RAGGED
 from tests.naive.emd import emd, shares
 from tests.naive.measured import Measure
+from tests.naive.papers.test_emd import DISEASES, RAGGED
 from tests.tables import SALARY, Table
 
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)

@@ -20,7 +20,7 @@ from shoal.spec.criteria import (
     KAnonymity,
     TCloseness,
 )
-from tests.algorithms.test_emd_twin_examples import RAGGED
+from tests.naive.papers.test_emd import RAGGED
 from tests.naive.parts import merge
 from tests.naive.space import Space as NaiveSpace
 from tests.tables import SALARY, Table

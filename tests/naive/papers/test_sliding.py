@@ -14,10 +14,10 @@ from shoal.spec.criteria import Criterion, EnhancedLikeness, KAnonymity, TClosen
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.policy import Delay, Policy, Window
 from shoal.spec.schema import Quasi, Schema, Sensitive
-from tests.algorithms.test_emd_twin_examples import RAGGED
 from tests.algorithms.world import groups
 from tests.naive.measured_twins import FOR_STREAMS, twin
 from tests.naive.on_deadline import Decision
+from tests.naive.papers.test_emd import RAGGED
 from tests.naive.parts import Part
 from tests.naive.sabre import NaiveSabre
 from tests.naive.sliding import Deviations, NaiveSliding

@@ -22,12 +22,12 @@ from shoal.spec.criteria import (
 )
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.policy import Policy
-from tests.algorithms.test_emd_twin_examples import RAGGED
-from tests.algorithms.test_sabre_twin_examples import feed, rows_of, schema, space
 from tests.algorithms.world import groups
 from tests.naive.buckets import dp_partition
 from tests.naive.burel import Deviations, NaiveBurel
 from tests.naive.measured import Promises, order_code
+from tests.naive.papers.test_emd import RAGGED
+from tests.naive.papers.test_sabre import feed, rows_of, schema, space
 from tests.naive.sizes import dichotomize, eligible
 from tests.naive.space import Row
 

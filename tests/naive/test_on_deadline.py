@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
-from tests.algorithms.test_castle_twin_streams import can_be_told_apart, shape_holds
 from tests.algorithms.world import (
     ONE_BY_ONE,
     TWINS,
@@ -23,6 +22,7 @@ from tests.algorithms.world import (
 )
 from tests.naive.examples import EXAMPLES
 from tests.naive.on_deadline import Decision, Deviations, Group, NaiveOnDeadline
+from tests.naive.test_castle import can_be_told_apart, shape_holds
 
 GAP = math.nan
 

@@ -15,12 +15,12 @@ from shoal.spec.criteria import KAnonymity, TCloseness
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Quasi, Schema, Sensitive
-from tests.algorithms.test_emd_twin_examples import DISEASES, RAGGED
 from tests.algorithms.world import groups
 from tests.naive.buckets import Ground, bucket_cat, bucket_num, cost
 from tests.naive.emd import emd
 from tests.naive.measured import Promises
 from tests.naive.measured_twins import twin
+from tests.naive.papers.test_emd import DISEASES, RAGGED
 from tests.naive.sabre import Deviations, NaiveSabre
 from tests.naive.sizes import dichotomize, halves, within, work
 from tests.naive.space import Row, Space

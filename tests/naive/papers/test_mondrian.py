@@ -23,11 +23,11 @@ from shoal.spec.criteria import (
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Quasi, Schema, Sensitive
-from tests.algorithms.test_emd_twin_examples import RAGGED
 from tests.algorithms.world import groups
 from tests.naive.incognito import NaiveIncognito
 from tests.naive.measured import Promises
 from tests.naive.measured_twins import FOR_TABLES, twin
+from tests.naive.papers.test_emd import RAGGED
 from tests.naive.space import Row, Space, covers
 from tests.naive.table import NaiveTable
 
