@@ -160,7 +160,7 @@ def test_two_processes_of_one_job_are_one_too_many(tmp_path, kafka, topic):
         with started(second.command) as other:
             _, err = other.communicate(timeout=60)
             assert other.returncode == 5
-            assert b"there is no checkpoint to go on from" in err
+            assert b"there is no checkpoint to resume from" in err
         assert process.poll() is None
         # With a copy of what it keeps it takes over, and the first one is fenced off.
         shutil.rmtree(second.folder / "state")

@@ -109,7 +109,7 @@ def test_a_transaction_that_took_too_long_is_made_again(broker, caplog):
     assert [n for n in numbers(broker.address, "slow") if n >= 0] == list(range(20))
     seen = [n for n in numbers(broker.address, "slow", "read_uncommitted") if n >= 0]
     assert seen == [*range(20), *range(10, 20)]
-    assert "a transaction failed and was made again" in caplog.text
+    assert "a transaction failed and was repeated" in caplog.text
 
 
 def test_a_sink_that_is_told_to_stop_waiting(broker):

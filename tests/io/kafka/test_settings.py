@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from shoal.errors import JobError, ResourceError
-from shoal.io.kafka.client import Link
+from shoal.io.kafka.client import Connection
 from shoal.io.kafka.settings import KafkaSettings
 
 SECRET = "correct horse battery"
@@ -123,19 +123,21 @@ def test_settings_cant_be_changed_later():
     [("no.such.setting", "1"), ("fetch.min.bytes", "many"), ("queue.buffering.max.ms", -5)],
 )
 def test_what_the_client_refuses_is_an_error_of_the_job(name, value):
-    with pytest.raises(JobError, match=rf"settings\.{name}: isn't taken by the client"):
-        Link(made(settings={name: value})).consumer(group_id="x")
+    with pytest.raises(JobError, match=rf"settings\.{name}: is rejected by the client"):
+        Connection(made(settings={name: value})).consumer(group_id="x")
 
 
 def test_a_secret_that_the_client_refuses_isnt_shown(monkeypatch):
     monkeypatch.setenv("KAFKA_WORD", SECRET)
-    link = Link(made(settings={"ssl.key.pem": "env:KAFKA_WORD", "security.protocol": "SSL"}))
+    connection = Connection(
+        made(settings={"ssl.key.pem": "env:KAFKA_WORD", "security.protocol": "SSL"})
+    )
     with pytest.raises(JobError) as caught:
-        link.consumer(group_id="x")
+        connection.consumer(group_id="x")
     assert SECRET not in str(caught.value)
 
 
 def test_without_the_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(JobError, match=r"pip install 'shoal\[kafka\]'"):
-        Link(made())
+        Connection(made())

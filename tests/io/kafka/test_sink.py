@@ -240,7 +240,7 @@ def test_a_failure_behind_the_back_is_told(kafka, topic, monkeypatch):
 def test_no_topic_and_no_broker(kafka, monkeypatch):
     with pytest.raises(ResourceError, match="there is no such topic"):
         opened(kafka, "no-such")
-    monkeypatch.setattr(kafka_transactions.Link.partitions, "__defaults__", (0.5,))
+    monkeypatch.setattr(kafka_transactions.Connection.partitions, "__defaults__", (0.5,))
     with pytest.raises(ResourceError, match="no broker answers"):
         opened("127.0.0.1:9", "people")
 
@@ -406,7 +406,7 @@ def test_a_failed_transaction_is_made_again(
     sink.write(rows(9, 12))
     assert sink.commit() == {"rows": 12}
     sink.close()
-    assert "a transaction failed and was made again" in caplog.text
+    assert "a transaction failed and was repeated" in caplog.text
     assert numbers(kafka, name) == list(range(12))
 
 
@@ -414,10 +414,10 @@ def test_a_failure_that_lasts_is_an_error(kafka, topic, monkeypatch):
     name = topic()
     sink = opened(kafka, name)
     transactions = sink._transactions
-    make = transactions._link.producer
+    make = transactions._connection.producer
     code = KafkaError._STATE
     monkeypatch.setattr(
-        transactions._link, "producer",
+        transactions._connection, "producer",
         lambda **keys: failing(make(**keys), "produce", code, txn_requires_abort=True),
     )  # fmt: skip
     transactions._producer = failing(transactions._producer, "produce", code)
@@ -497,16 +497,16 @@ def test_a_call_that_never_returns_is_left_behind(kafka, topic, caplog, monkeypa
     assert sink.commit() == {"rows": 5}
     for_ever.set()
     sink.close()
-    assert "a transaction failed and was made again" in caplog.text
+    assert "a transaction failed and was repeated" in caplog.text
     assert numbers(kafka, name) == list(range(5))
 
 
 def test_a_commit_that_fails_again_and_again_is_an_error(kafka, topic, monkeypatch):
     sink = opened(kafka, topic())
-    link = sink._transactions._link
-    make = link.producer
+    connection = sink._transactions._connection
+    make = connection.producer
     monkeypatch.setattr(
-        link, "producer", lambda **keys: failing(make(**keys), "commit_transaction", *BROKEN)
+        connection, "producer", lambda **keys: failing(make(**keys), "commit_transaction", *BROKEN)
     )
     sink._transactions._producer = failing(sink._transactions._producer, "produce", *BROKEN)
     sink.write(rows(0, 5))

@@ -236,7 +236,7 @@ def test_rows_that_retention_has_removed(kafka, topic, source):
     delete_before(kafka, name, 5)
     position = {"streams": {"0": 3}, "rows": 3, "kinds": {}}
     with pytest.raises(
-        CheckpointError, match="goes on from offset 3 of partition 0, which has offsets 5 to 10"
+        CheckpointError, match="resumes from offset 3 of partition 0, which has offsets 5 to 10"
     ):
         source(name).seek(position)
     with pytest.raises(CheckpointError, match="no longer has"):

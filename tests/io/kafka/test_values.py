@@ -89,7 +89,7 @@ def test_bad_lines_among_good_ones():
 def test_types_are_learned_and_can_be_told():
     first, second = reader("json", ["a"]), reader("json", ["a"])
     first.read([b'{"a": 1}', b'{"a": 1.5}'], 0)
-    second.learn(first.kinds)
+    second.restore(first.kinds)
     assert second.read([b'{"a": 2}'], 2).batch.schema.types == [pa.float64()]
     assert second.read([None], 3).batch.schema.types == [pa.float64()]
 

@@ -1,7 +1,7 @@
-"""Calls into the client that mustn't be trusted to return.
+"""Make calls to the client that may never return.
 
-Some calls of librdkafka wait for a broker that the client has given up meanwhile, whatever time
-they were given (its issue 5511). They are made in a thread of their own, which can be left behind.
+Some calls of librdkafka wait for a broker that the client has given up meanwhile, despite their
+timeout (its issue 5511). They are made in a separate thread, which can be abandoned.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Calls", "HungError"]
+__all__ = ["CallThread", "HungError"]
 
 
 class HungError(Exception):
     """A call hasn't returned in time; it may still have an effect."""
 
 
-class Calls:
+class CallThread:
     """A thread that makes calls, one after the other.
 
-    >>> Calls().make(lambda: 6 * 7, seconds=10)
+    >>> CallThread().make(lambda: 6 * 7, seconds=10)
     42
     """
 
@@ -31,12 +31,12 @@ class Calls:
         threading.Thread(target=self._work, name="shoal-kafka-calls", daemon=True).start()
 
     def make(self, call: Callable[[], Any], seconds: float) -> Any:
-        """Give what a call gives, or raise what it raises.
+        """Return what a call returns, or raise what it raises.
 
         Raises
         ------
         HungError
-            If it hasn't returned within so many seconds. Then nothing more can be asked here.
+            If it hasn't returned within ``seconds``. Then no more calls can be made here.
         """
         self._asked.put(call)
         try:
@@ -49,7 +49,7 @@ class Calls:
         return answer
 
     def end(self) -> None:
-        """Let the thread end, when it can."""
+        """Let the thread end as soon as it can."""
         self._asked.put(None)
 
     def _work(self) -> None:
@@ -58,5 +58,5 @@ class Calls:
                 self._answers.put((call(), None))
             except BaseException as error:
                 self._answers.put((None, error))
-            # What a call refers to (a client) mustn't live until the next one.
+            # What a call refers to (a client) must not stay alive until the next one.
             del call

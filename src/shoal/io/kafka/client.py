@@ -1,7 +1,7 @@
-"""What source and sink share: making clients, asking for a topic, and what goes wrong with both.
+"""What source and sink share: creating clients, looking up a topic, and handling their errors.
 
-librdkafka reconnects by itself. What is added here is a sentence: once when the broker goes away,
-once when it is back, and an error at once where waiting can't help.
+librdkafka reconnects automatically. Added here are one log message when no broker answers, one when
+a broker is back, and an immediate error where waiting can't help.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from shoal.errors import JobError, Problem, ResourceError, ShoalError
 from shoal.events import sentence
 from shoal.io.kafka.settings import KafkaSettings
 
-__all__ = ["OPEN_SECONDS", "Link", "confluent"]
+__all__ = ["OPEN_SECONDS", "Connection", "confluent"]
 
 LOG = logging.getLogger("shoal.kafka")
-#: The client's own lines repeat themselves every second; whoever wants them adds a handler.
+#: The client repeats its log lines every second, so they are hidden unless a handler is added.
 CLIENT_LOG = logging.getLogger("shoal.kafka.client")
 CLIENT_LOG.addHandler(logging.NullHandler())
 CLIENT_LOG.propagate = False
 
-#: How long, in seconds, a broker may take to answer when a job starts.
+#: The time, in seconds, that a broker has to answer when a job starts.
 OPEN_SECONDS = 15.0
-#: How long one question to the broker waits at most, so that stopping doesn't take long.
+#: The timeout, in seconds, of one request, so that stopping doesn't take long.
 ASK_SECONDS = 1.0
-#: A broker that is back is found soon.
+#: Reconnect soon after a broker is back.
 RECONNECTING = {"reconnect.backoff.max.ms": 1000}
-#: From this version on, librdkafka forgets all brokers when none answers, and may then wait for one
-#: that it has forgotten.
+#: From this version on, librdkafka drops all brokers when none answers, and may then wait for one
+#: that it has dropped.
 FORGETS = 0x020B00FF
-#: How long a topic may be unknown: one that was just created takes a moment to get around.
+#: How long, in seconds, a topic may be unknown: a new one takes a moment to reach all brokers.
 UNKNOWN_SECONDS = 2.0
 
 
 def confluent() -> Any:
-    """Give the client library.
+    """Return the client library.
 
     Raises
     ------
@@ -57,13 +57,13 @@ def confluent() -> Any:
     return confluent_kafka
 
 
-class Link:
-    """The way to a broker: makes clients, and notices whether it is away.
+class Connection:
+    """Creates clients of a broker, and notices whether it answers.
 
     Parameters
     ----------
     settings
-        What the job says. Secrets are looked up here, and nowhere else.
+        The settings of the job. Secrets are looked up here, and nowhere else.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
@@ -71,21 +71,21 @@ class Link:
         self._settings = settings
         self._resolved = settings.resolved()
         self._refused: str | None = None
-        #: Whether no broker answers, as far as is known.
+        #: Whether no broker answered last.
         self.away = False
 
     @property
     def steady(self) -> dict[str, str]:
-        """Settings with which a producer doesn't forget its brokers while they are away."""
+        """Settings with which a producer keeps its brokers while they don't answer."""
         forgets = self._library.libversion()[1] >= FORGETS
         return {"metadata.recovery.strategy": "none"} if forgets else {}
 
     def consumer(self, **own: Any) -> Any:
-        """Make a consumer; dots in the names of settings are written as underscores."""
+        """Create a consumer; dots in the names of settings are written as underscores."""
         return self._client(self._library.Consumer, own)
 
     def producer(self, **own: Any) -> Any:
-        """Make a producer."""
+        """Create a producer."""
         return self._client(self._library.Producer, own)
 
     def _client(self, kind: Any, own: dict[str, Any]) -> Any:
@@ -102,7 +102,7 @@ class Link:
         key = f"settings.{max(named, key=len)}" if named else "settings"
         return JobError(
             Problem(
-                key, "isn't taken by the client", self._resolved.hide(text.strip().rstrip("."))
+                key, "is rejected by the client", self._resolved.hide(text.strip().rstrip("."))
             ),
             where=self._settings.where,
         )
@@ -129,7 +129,7 @@ class Link:
             sentence(LOG, logging.WARNING, "broker back", text)
 
     def check(self) -> None:
-        """Raise `ResourceError` if the broker refuses us, which waiting doesn't fix."""
+        """Raise `ResourceError` if the broker refuses the connection: waiting doesn't help."""
         if self._refused is not None:
             raise ResourceError(
                 f"{self._settings.where}: the broker refuses the connection: "
@@ -138,7 +138,7 @@ class Link:
             )
 
     def failure(self, error: Any) -> ShoalError:
-        """Give what a `KafkaError` means, as an exception of ours."""
+        """Return the exception for a `KafkaError`."""
         kinds = self._library.KafkaError
         where, topic = self._settings.where, self._settings.topic
         if error.code() in (kinds.UNKNOWN_TOPIC_OR_PART, kinds._UNKNOWN_TOPIC):
@@ -159,12 +159,12 @@ class Link:
         return ResourceError(f"{where}: {self._resolved.hide(error.str())}.")
 
     def partitions(self, client: Any, seconds: float = OPEN_SECONDS) -> list[int]:
-        """Ask which partitions the topic has.
+        """Return the partitions of the topic.
 
         Raises
         ------
         ResourceError
-            If there is no such topic, or nobody answers.
+            If there is no such topic, or no broker answers.
         """
         unknown = self._library.KafkaError.UNKNOWN_TOPIC_OR_PART
         start = time.monotonic()

@@ -1,4 +1,4 @@
-"""From public rows to the values of messages."""
+"""Turn public rows into the values of messages."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from shoal.io.typed import plain_batch
 
 __all__ = ["Payload", "Payloads", "payloads_for"]
 
-#: What a client sends at most in a message, where the job doesn't say; librdkafka's default.
+#: The maximum size of a message unless the job sets it; librdkafka's default.
 MESSAGE_BYTES = 1_000_000
-#: What a message needs beside its value, generously.
+#: An upper limit of what a message needs besides its value.
 OVERHEAD_BYTES = 512
 
 
 class Payload(NamedTuple):
-    """The value of one message, and the numbers of its rows in the output: first, and how many."""
+    """The value of one message, the number of its first row, and how many rows it has."""
 
     first: int
     n_rows: int
@@ -38,12 +38,12 @@ class Payload(NamedTuple):
 
 
 class Payloads(ABC):
-    """Cuts batches into messages: where one ends depends on the rows' numbers and lengths only.
+    """Cuts batches into messages; where one ends depends only on row numbers and lengths.
 
     Parameters
     ----------
     settings
-        How many rows a message has at most, and how many bytes.
+        The maximum number of rows and bytes of a message.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
@@ -53,7 +53,7 @@ class Payloads(ABC):
         self._most = max(1, most - OVERHEAD_BYTES)
 
     def cut(self, batch: pa.RecordBatch, first: int) -> Iterator[Payload]:
-        """Give the messages of a batch whose first row has this number.
+        """Yield the messages of a batch whose first row has this number.
 
         Raises
         ------
@@ -83,20 +83,20 @@ class Payloads(ABC):
 
     @abstractmethod
     def _take(self, batch: pa.RecordBatch) -> None:
-        """Look at a batch, once."""
+        """Prepare a batch, once."""
 
     @abstractmethod
     def _value(self, begin: int, end: int) -> bytes:
-        """Give these rows of the batch as the value of a message."""
+        """Return these rows of the batch as the value of a message."""
 
 
 def payloads_for(settings: KafkaSettings, schema: pa.Schema) -> Payloads:
-    """Give what makes messages of a format.
+    """Return what makes messages of a format.
 
     Raises
     ------
     JobError
-        If the format can't carry the columns, or the settings name other ones.
+        If the format can't carry the columns, or the settings name others.
     """
     if settings.format == "json":
         return _Lines(settings, JsonSink, schema, None)
@@ -129,13 +129,13 @@ class _Lines(Payloads):
         self._sink = sink(self._memory, schema)
         self._delimiter = delimiter
         header = self._rendered()
-        # Where the settings name the fields, a header would only be taken for a row.
+        # Where the settings name the fields, a header would be read as a row.
         self._header = b"" if settings.columns is not None else header
         self._data = b""
         self._ends: list[int] = []
 
     def _rendered(self) -> bytes:
-        """Take out what the sink has written."""
+        """Return what the sink has written, and clear it."""
         data = self._memory.getvalue()
         self._memory.seek(0)
         self._memory.truncate()

@@ -1,4 +1,4 @@
-"""Messages of some partitions of a topic, at will or exactly those of given spans."""
+"""Read messages of assigned partitions: the next ones, or exactly those of given spans."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any
 
 from shoal.errors import CheckpointError, ResourceError, ShoalError
 from shoal.io.base import Span
-from shoal.io.kafka.client import OPEN_SECONDS, Link, confluent
+from shoal.io.kafka.client import OPEN_SECONDS, Connection, confluent
 from shoal.io.kafka.settings import KafkaSettings, unless_set
 
 __all__ = ["PartitionReader", "partition_of", "span_of"]
 
-#: How long, in seconds, one call waits for messages.
+#: The timeout, in seconds, of one fetch.
 WAIT = 0.05
-#: How many messages of a partition may wait while those of another are needed.
+#: The maximum number of buffered messages of a partition while those of another are needed.
 STASH = 10_000
-#: How messages are fetched ahead: so many that parsing never waits, so few that memory stays small.
+#: How messages are prefetched: enough that parsing never waits, few enough that memory stays small.
 FETCHING = {"queued.max.messages.kbytes": 32768, "fetch.queue.backoff.ms": 5}
-#: How long, in seconds, a partition may end before messages that it had, until they count as gone.
+#: How long, in seconds, a partition may end before messages that it had, before they count as lost.
 GONE_SECONDS = 10.0
-#: How many messages are asked for at once where no more is known.
+#: The number of messages of one fetch in a replay.
 AT_ONCE = 1000
 
 
 def span_of(partition: int, begin: int, end: int, n_messages: int) -> Span:
-    """Say where messages lie, and how many there are: offsets between them may have none.
+    """Return the span of messages, with their number if some offsets in between have none.
 
     >>> span_of(0, 7, 10, 3), span_of(0, 7, 10, 2)
     (Span(stream='0', begin=7, end=10), Span(stream='0/2', begin=7, end=10))
@@ -38,7 +38,7 @@ def span_of(partition: int, begin: int, end: int, n_messages: int) -> Span:
 
 
 def partition_of(span: Span) -> int:
-    """The partition in which the messages of a span lie."""
+    """Return the partition of a span."""
     return int(span.stream.partition("/")[0])
 
 
@@ -48,25 +48,25 @@ def _n_messages(span: Span) -> int:
 
 
 class PartitionReader:
-    """Reads the partitions it is given, and no others, from where it is told.
+    """Reads the assigned partitions, and no others, from given offsets.
 
-    Messages are assigned, not subscribed to: nobody takes a partition away, and no offset is kept
-    at the broker. Where an offset isn't there any more, that is an error and not a jump.
+    Partitions are assigned, not subscribed to: none is taken away by a rebalance, and no offset is
+    kept at the broker. An offset that no longer exists is an error, never skipped.
 
     Parameters
     ----------
     settings
         The topic, and where it is.
     stopped
-        Set when a call that waits shall end.
+        Set to end a call that waits.
     """
 
     def __init__(self, settings: KafkaSettings, stopped: threading.Event) -> None:
         self._library = confluent()
         self._settings = settings
         self._stopped = stopped
-        self._link = Link(settings)
-        self._consumer = self._link.consumer(
+        self._connection = Connection(settings)
+        self._consumer = self._connection.consumer(
             group_id="shoal",
             enable_auto_commit=False,
             enable_auto_offset_store=False,
@@ -80,36 +80,36 @@ class PartitionReader:
         self._assigned = False
         self._paused: set[int] = set()
         self._stash: dict[int, deque[Any]] = {}
-        #: The next offset of each partition that hasn't been given.
+        #: The next offset of each partition that hasn't been returned.
         self.next: dict[int, int] = {}
-        #: Up to where each partition is known to hold nothing more for us.
+        #: The offset up to which each partition is known to have no more messages.
         self._seen: dict[int, int] = {}
 
     def partitions(self, seconds: float = OPEN_SECONDS) -> list[int]:
-        """Ask which partitions the topic has."""
-        return self._link.partitions(self._consumer, seconds)
+        """Return the partitions of the topic."""
+        return self._connection.partitions(self._consumer, seconds)
 
     def bounds(self, partition: int) -> tuple[int, int]:
-        """Ask for the first offset that is there, and the one after the last."""
+        """Return the first offset that exists, and the one after the last."""
         place = self._library.TopicPartition(self._settings.topic, partition)
         try:
             low, high = self._consumer.get_watermark_offsets(place, timeout=OPEN_SECONDS)
         except self._library.KafkaException as error:
-            raise self._link.failure(error.args[0]) from None
+            raise self._connection.failure(error.args[0]) from None
         return low, high
 
     def start(self, offsets: Mapping[int, int]) -> None:
-        """Begin at these offsets."""
+        """Read from these offsets on."""
         self.next = dict(offsets)
         self._assigned = False
 
     @property
     def is_away(self) -> bool:
         """Whether no broker answers."""
-        return self._link.away
+        return self._connection.away
 
     def lag(self) -> int | None:
-        """How many offsets are known to wait in all partitions; None if it isn't known."""
+        """Return the total lag over all partitions, or None if the broker hasn't reported it."""
         n_waiting = 0
         for partition, offset in list(self.next.items()):
             place = self._library.TopicPartition(self._settings.topic, partition)
@@ -119,12 +119,12 @@ class PartitionReader:
                 return None
             if high < 0:
                 return None
-            # The last offsets may be marks of transactions, which are never given.
+            # The last offsets may be transaction markers, which are never returned.
             n_waiting += max(0, high - max(offset, self._seen.get(partition, 0)))
         return n_waiting
 
     def take(self, n_messages: int) -> list[Any]:
-        """Give what has come, at most so many messages; by partition and offset."""
+        """Return at most ``n_messages`` that have arrived, by partition and offset."""
         self._assign()
         if self._paused:
             self._resume(self._paused)
@@ -140,12 +140,12 @@ class PartitionReader:
         return taken
 
     def take_spans(self, spans: Sequence[Span]) -> list[Any]:
-        """Give exactly the messages of these spans, in their order.
+        """Return exactly the messages of these spans, in their order.
 
         Raises
         ------
         CheckpointError
-            If one that was there isn't any more.
+            If a message no longer exists.
         """
         needs = {partition_of(span): span for span in spans}
         if any(span.begin < self.next[partition] for partition, span in needs.items()):
@@ -164,7 +164,7 @@ class PartitionReader:
                 raise ResourceError(f"{self._settings.where}: stopped while reading again.")
             if short[0] in self._seen and time.monotonic() > came + GONE_SECONDS:
                 raise self._gone(short[0], needs[short[0]].begin)
-            if self._fetch(AT_ONCE) or self._link.away:
+            if self._fetch(AT_ONCE) or self._connection.away:
                 came = time.monotonic()
             self._pause({p for p, s in self._stash.items() if len(s) > STASH and p not in needs})
         for partition, span in needs.items():
@@ -189,13 +189,13 @@ class PartitionReader:
     def _gone(self, partition: int, offset: int) -> CheckpointError:
         return CheckpointError(
             f"{self._settings.where}: partition {partition} no longer has the messages from "
-            f"offset {offset} on that the checkpoint goes on from; retention or compaction has "
+            f"offset {offset} on from which the checkpoint resumes; retention or compaction has "
             "removed them, or it is another topic of the same name. Held rows can't be rebuilt: "
-            "start anew with an empty checkpoint folder and another job name."
+            "start over with an empty checkpoint folder and another job name."
         )
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._consumer.close()
 
     def _assign(self) -> None:
@@ -222,13 +222,13 @@ class PartitionReader:
             self._paused = self._paused - partitions
 
     def _fetch(self, n_messages: int) -> int:
-        """Wait a little for messages, and stash what has come; give how much that was."""
+        """Fetch messages into the buffers; return the number of messages and events."""
         got = self._consumer.consume(n_messages, WAIT)
-        self._link.check()
+        self._connection.check()
         if got:
-            self._link.answered()
-        elif self._link.away:
-            # Silence may be a broker that is away, or one that is back and has nothing new.
+            self._connection.answered()
+        elif self._connection.away:
+            # Silence may mean no broker, or one that is back and has nothing new.
             self.count_partitions()
         stashes = self._stash
         for message in got:
@@ -240,28 +240,28 @@ class PartitionReader:
         return len(got)
 
     def count_partitions(self) -> int | None:
-        """Ask how many partitions the topic has now; None if nobody answers at once."""
+        """Return the current number of partitions; None if no broker answers at once."""
         try:
             answer = self._consumer.list_topics(self._settings.topic, timeout=WAIT)
         except self._library.KafkaException:
             return None
-        self._link.answered()
+        self._connection.answered()
         return len(answer.topics[self._settings.topic].partitions)
 
     def _note(self, message: Any, error: Any) -> None:
-        """Judge an event that came instead of a message."""
+        """Handle an event that came instead of a message."""
         kinds = self._library.KafkaError
         if error.code() == kinds._PARTITION_EOF:
             self._seen[message.partition()] = message.offset()
         elif error.code() in (kinds._AUTO_OFFSET_RESET, kinds.OFFSET_OUT_OF_RANGE):
             raise self._out_of_range(message.partition())
         elif not error.retriable() and error.code() not in (kinds._TRANSPORT, kinds._TIMED_OUT):
-            raise self._link.failure(error)
+            raise self._connection.failure(error)
 
     def _out_of_range(self, partition: int) -> ShoalError:
         return CheckpointError(
             f"{self._settings.where}: partition {partition} no longer has offset "
             f"{self.next[partition]}, which comes next; retention has removed rows before they "
-            "were read, or the topic was made anew. Rows are lost: raise the topic's retention, "
-            "and start anew with an empty checkpoint folder and another job name."
+            "were read, or the topic was created again. Rows are lost: raise the topic's "
+            "retention, and start over with an empty checkpoint folder and another job name."
         )

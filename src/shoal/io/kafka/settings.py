@@ -1,4 +1,4 @@
-"""What a job says about a Kafka topic, and what of it must not be said."""
+"""The settings of a Kafka topic, and which of them a job must not set."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from shoal.io.streams import os_reason
 
 __all__ = ["FORMATS", "STARTS", "KafkaSettings", "Resolved", "unless_set"]
 
-#: What the value of a message can be.
+#: The formats of a message value.
 FORMATS = ("json", "csv", "arrow")
-#: Where to begin where there is no checkpoint.
+#: Where to begin without a checkpoint.
 STARTS = ("earliest", "latest")
 
-#: Names of librdkafka's settings whose values nobody may read in a job file.
+#: Names of librdkafka settings whose values are secrets.
 _SECRET = re.compile(r"password|passphrase|secret|key\.pem$|oauthbearer\.config$")
 _REFERENCE = re.compile(r"(env|file):(.+)", re.S)
 
@@ -28,7 +28,7 @@ _OFFSETS = "offsets are kept in the checkpoint, so that a row is neither lost no
 _TRANSACTIONS = "the output is written in transactions, which this would break"
 _OWNED = "partitions are assigned, never rebalanced: a row that is held must not change its owner"
 _SERVERS = "the brokers are named by the key kafka"
-#: Settings that would break what is promised, and why.
+#: Settings that would break the guarantee, and why.
 _REFUSED = {
     "auto.commit.enable": _OFFSETS,
     "auto.commit.interval.ms": _OFFSETS,
@@ -49,9 +49,9 @@ _REFUSED = {
     "allow.auto.create.topics": "a topic that is missing is most likely a wrong name",
     "plugin.library.paths": "it would load code from elsewhere",
 }
-#: Settings of which one value only keeps the promise, and why.
+#: Settings of which only one value keeps the guarantee, and why.
 _FIXED = {
-    "isolation.level": (("read_committed",), "rows that were taken back would be published"),
+    "isolation.level": (("read_committed",), "rows of aborted transactions would be published"),
     "acks": (("all", "-1"), _TRANSACTIONS),
     "request.required.acks": (("all", "-1"), _TRANSACTIONS),
 }
@@ -59,13 +59,13 @@ _FIXED = {
 
 @dataclass(frozen=True)
 class Resolved:
-    """Settings as the client takes them, secrets included; its repr shows none of them."""
+    """Settings as the client takes them, including secrets; the repr shows none of them."""
 
     values: dict[str, Any] = field(repr=False)
     secrets: tuple[str, ...] = field(repr=False)
 
     def hide(self, text: str) -> str:
-        """Give a text without any of the secrets."""
+        """Return a text in which the secrets are replaced."""
         for secret in self.secrets:
             text = text.replace(secret, "***")
         return text
@@ -73,7 +73,7 @@ class Resolved:
 
 @dataclass(frozen=True)
 class KafkaSettings:
-    """A topic, where it is, and how its messages look.
+    """A topic, its brokers, and the format of its messages.
 
     Parameters
     ----------
@@ -82,15 +82,15 @@ class KafkaSettings:
     topic
         The name of the topic.
     format
-        What the value of a message is: ``json``, ``csv`` or ``arrow``.
+        The format of a message value: ``json``, ``csv`` or ``arrow``.
     partitions
-        The partitions that an input owns; None for all of them.
+        The partitions that an input owns; None for all.
     columns
         The fields of CSV messages, in order. Without them each message begins with a header.
     rows
-        How many rows an output puts in a message, at most.
+        The maximum number of rows that an output puts in a message.
     start
-        Where an input begins if there is no checkpoint: ``earliest`` or ``latest``.
+        Where an input begins without a checkpoint: ``earliest`` or ``latest``.
     settings
         Further settings for librdkafka (TLS, SASL, sizes). A secret is never among them: it is
         ``env:NAME``, the name of an environment variable, or ``file:PATH``.
@@ -98,7 +98,7 @@ class KafkaSettings:
     Raises
     ------
     JobError
-        With every problem there is.
+        With all problems.
 
     >>> KafkaSettings("localhost:9092", "people", settings={"sasl.password": "hunter2"})
     Traceback (most recent call last):
@@ -132,7 +132,7 @@ rebalanced: a row that is held must not change its owner.
         return f"Kafka topic {self.topic} at {self.servers}"
 
     def resolved(self) -> Resolved:
-        """Give librdkafka's settings with every reference replaced by what it stands for.
+        """Return librdkafka's settings with every secret looked up.
 
         Raises
         ------
@@ -159,7 +159,7 @@ rebalanced: a row that is held must not change its owner.
             problems.append(Problem("kafka", "names no broker", None, "Write host:port"))
         if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", self.topic):
             fix = "A name has letters, digits, dots, dashes and underscores, 249 at most"
-            problems.append(Problem("topic", "isn't a name of a topic", repr(self.topic), fix))
+            problems.append(Problem("topic", "isn't a valid topic name", repr(self.topic), fix))
         for key, value, known in (("format", self.format, FORMATS), ("start", self.start, STARTS)):
             if value not in known:
                 near = did_you_mean(value, known)
@@ -204,7 +204,7 @@ rebalanced: a row that is held must not change its owner.
 
 
 def unless_set(settings: KafkaSettings, ours: Mapping[str, Any]) -> dict[str, Any]:
-    """Give settings of ours, but for those that the job sets itself.
+    """Return default settings, except those that the job sets.
 
     >>> job = KafkaSettings("localhost:9092", "people", settings={"retry.backoff.ms": 50})
     >>> unless_set(job, {"retry.backoff.ms": 10, "linger.ms": 5})
@@ -214,7 +214,7 @@ def unless_set(settings: KafkaSettings, ours: Mapping[str, Any]) -> dict[str, An
 
 
 def _look_up(name: str, kind: str, place: str) -> str:
-    """Give what an environment variable or a file says."""
+    """Return the content of an environment variable or a file."""
     if kind == "env":
         value = os.environ.get(place)
         if value is None:

@@ -1,8 +1,8 @@
-"""Rows to a Kafka topic, each exactly once for a reader of what is committed.
+"""Write rows to a Kafka topic, each exactly once for a reader of committed messages.
 
-Rows go out in transactions. How far the output has come is a number that is committed in the same
-transaction, as an offset of the job's own consumer group: rows and number are there together or not
-at all. Beside the number stands who has written it last, its *owner*.
+Rows are written in transactions. The number of published rows is committed in the same transaction,
+as an offset of the job's own consumer group, so rows and number become visible together. With the
+number is stored which process wrote it last, the *owner*.
 """
 
 from __future__ import annotations
@@ -20,37 +20,38 @@ from shoal.io.kafka.transactions import Transactions
 
 __all__ = ["KafkaSink", "refuse_started"]
 
-#: How many bytes a transaction may have before it is committed anyway: they are kept until then.
+#: The size from which a transaction is committed early: its messages are kept in memory.
 OPEN_BYTES = 32 << 20
 
 
 class KafkaSink:
     """Rows as messages of a topic, in transactions.
 
-    Guarantee: a reader with ``isolation.level=read_committed`` has each row exactly once, whenever
-    this process or the broker ends. Rows are committed at the latest ``commit_seconds`` after they
-    were written, while a broker answers. Where none does, `write`, `flush` and `commit` wait for it
-    to come back, until `stop`.
+    Guarantee: a reader with ``isolation.level=read_committed`` sees each row exactly once, even if
+    this process or the broker crashes. Rows are committed at most ``commit_seconds`` after they
+    were written, while a broker answers. If none does, `write`, `flush` and `commit` wait for one,
+    until `stop`.
 
-    Which partition a message goes to follows from the number of its first row.
+    The number of its first row determines the partition of a message.
 
     Parameters
     ----------
     settings
-        The topic, and how its messages look.
+        The topic and the format of its messages.
     schema
         The columns of the output.
     mark
-        What `commit` gave last; empty: from the beginning, where rows may be already; None: anew.
+        What `commit` returned last; empty: from the beginning, where rows may exist already; None:
+        a new output, which must have no rows of the job.
     job
-        The name of the job. Two processes with the same one fence each other off.
+        The name of the job. Of two processes with the same name, the newer fences off the older.
     commit_seconds
         How long a transaction stays open. None leaves it open until `commit`.
 
     Raises
     ------
     CheckpointError
-        If the topic and the mark don't belong together.
+        If the topic doesn't fit the mark.
     ResourceError
         If there is no such topic, or no broker.
     """
@@ -74,7 +75,7 @@ class KafkaSink:
         self._next = int(mark["rows"]) if mark else 0
         self._transactions = Transactions(settings, job)
         try:
-            # Looked at before anybody is fenced off, and once more when nobody else can write.
+            # Checked before another process is fenced off, and again when no other can write.
             _check(settings, job, self._transactions.look(), mark)
             self._transactions.open()
             self._has = self._transactions.n_rows
@@ -88,7 +89,7 @@ class KafkaSink:
 
     @property
     def n_ahead(self) -> int:
-        """How many rows the topic has of those that haven't been given yet."""
+        """The number of rows that the topic has and that haven't been written again."""
         return max(0, self._has - self._next)
 
     @property
@@ -97,7 +98,7 @@ class KafkaSink:
         return self._transactions.is_away
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take some rows; those that the topic has already are dropped."""
+        """Write some rows; those that the topic has already are dropped."""
         with self._work:
             self._fail()
             known = min(self.n_ahead, batch.num_rows)
@@ -114,32 +115,32 @@ class KafkaSink:
                 self._guarded(None)
 
     def flush(self) -> None:
-        """Commit the rows so far, if their transaction has been open for long enough."""
+        """Commit the rows so far, if their transaction has been open for ``commit_seconds``."""
         with self._work:
             self._fail()
             if self._due() == 0.0:
                 self._guarded(None)
 
     def commit(self) -> CommitMark:
-        """Commit all rows so far; give the mark to go on from."""
+        """Commit all rows so far; return the mark to resume from."""
         with self._work:
             self._fail()
             self._guarded(None)
             return {"rows": self._next}
 
     def stop(self) -> None:
-        """End any waiting for a broker, with `ResourceError`. May be called by any thread."""
+        """End any waiting for a broker, with `ResourceError`. Any thread may call this."""
         self._transactions.stop()
 
     def abandon(self) -> None:
-        """Take the open transaction back and let go of the broker."""
+        """Abort the open transaction and disconnect."""
         with self._work:
             self._closed = True
             self._work.notify()
             self._transactions.close()
 
     def close(self) -> None:
-        """Commit all rows and let go of the broker. Closing twice does no harm."""
+        """Commit all rows and disconnect. Closing twice does no harm."""
         with self._work:
             if self._closed:
                 return
@@ -152,7 +153,7 @@ class KafkaSink:
                 self._transactions.close()
 
     def _guarded(self, made: list[Payload] | None) -> None:
-        """Send messages, or commit; after a failure nothing more is taken."""
+        """Send messages, or commit; after a failure every further call fails."""
         try:
             if made is None:
                 self._transactions.commit()
@@ -169,13 +170,13 @@ class KafkaSink:
             raise ResourceError(f"{self._settings.where}: is closed.")
 
     def _due(self) -> float | None:
-        """In how many seconds the open transaction is to be committed; None if there is none."""
+        """Return the seconds until the open transaction must be committed; None without one."""
         if not self._transactions.n_bytes or self._commit_seconds is None:
             return None
         return max(0.0, self._began + self._commit_seconds - time.monotonic())
 
     def _keep_time(self) -> None:
-        """Commit what is due also while nothing is written."""
+        """Commit on time even while nothing is written."""
         with self._work:
             while not self._closed and self._failure is None:
                 due = self._due()
@@ -183,7 +184,7 @@ class KafkaSink:
                     try:
                         self._guarded(None)
                     except Exception:
-                        # Told to whoever writes or commits next.
+                        # The next write or commit raises it.
                         return
                 else:
                     self._work.wait(due)
@@ -193,23 +194,22 @@ def _check(settings: KafkaSettings, job: str, has: int | None, mark: CommitMark 
     where, asked = settings.where, int(mark["rows"]) if mark else 0
     if mark is None and has:
         raise CheckpointError(
-            f"{where}: has {has:,} rows of job {job} already, and there is no checkpoint to go "
-            "on from. Published anew, a person could be in two groups. Bring the checkpoint "
-            "folder back; or, if the former output is to be forgotten, give the job another "
-            "name and topic."
+            f"{where}: has {has:,} rows of job {job} already, and there is no checkpoint to resume "
+            "from. Published again, a person could be in two groups. Restore the checkpoint "
+            "folder; or, if the former output doesn't matter, give the job another name and topic."
         )
     if asked and (has is None or has < asked):
         found = "nothing is known of it there" if has is None else f"{has:,} are there"
         raise CheckpointError(
             f"{where}: the checkpoint says that {asked:,} rows of job {job} were published, "
             f"and {found}. Is it the right broker, or has it forgotten the job's offsets "
-            "(offsets.retention.minutes)? Start anew with an empty checkpoint folder and "
+            "(offsets.retention.minutes)? Start over with an empty checkpoint folder and "
             "another job name."
         )
 
 
 def refuse_started(settings: KafkaSettings, job: str) -> None:
-    """Refuse to start a job anew of which a topic has rows already; nobody is disturbed.
+    """Raise an error if a topic has rows of a new job already, without fencing off another process.
 
     Raises
     ------

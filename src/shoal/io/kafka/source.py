@@ -1,4 +1,4 @@
-"""Rows of a Kafka topic, which can be read again from any position."""
+"""Read rows of a Kafka topic, which can be read again from any position."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from shoal.io.kafka.values import ParsedRows, values_for
 
 __all__ = ["KafkaSource"]
 
-#: How many messages, and about how many bytes, a chunk has at most.
+#: The maximum number of messages, and about the maximum number of bytes, in a chunk.
 MOST_MESSAGES, MOST_BYTES = 20_000, 16 << 20
-#: How many messages are asked for while it isn't known how many rows they have.
+#: The number of messages of the first fetch, while their number of rows is unknown.
 FIRST_MESSAGES = 10
-#: How often, in seconds, it is asked whether the topic has got new partitions.
+#: How often, in seconds, to check for new partitions.
 LOOK_SECONDS = 60.0
 
 
 class KafkaSource:
     """Rows of the messages of a topic, of all its partitions or of those that are named.
 
-    A chunk is what came at once, by partition and offset; its spans are offsets. Nothing is kept at
-    the broker: the position is the caller's. Only what was committed is read. A message that
-    can't be read is one bad row; an offset that isn't there any more ends the iteration with
+    A chunk is what arrived together, by partition and offset; its spans are offsets. Nothing is
+    stored at the broker: the caller keeps the position. Only committed messages are read. A message
+    that can't be read is one bad row; an offset that no longer exists ends the iteration with
     `CheckpointError`. While no broker answers, the source waits.
 
-    A partition that is added to the topic later isn't read before the next start: a warning says
-    so. It is then read from its beginning.
+    A partition that is added to the topic later isn't read before the next start, with a warning.
+    It is then read from its beginning.
 
     Parameters
     ----------
     settings
-        The topic, and how its messages look.
+        The topic and the format of its messages.
     columns
         The columns to read. One that a JSON object lacks is null in that row.
     batch_rows
-        About how many rows a chunk has at most; a message is never divided.
+        About the maximum number of rows in a chunk; a message is never divided.
 
     Raises
     ------
@@ -92,7 +92,7 @@ class KafkaSource:
 
     @property
     def position(self) -> Position:
-        """Where the source stands: before the first chunk, where it begins."""
+        """The position after the last chunk; before the first chunk, where it begins."""
         return {
             "streams": {str(p): offset for p, offset in sorted(self._reader.next.items())},
             "rows": self._row,
@@ -100,11 +100,11 @@ class KafkaSource:
         }
 
     def begins_at(self) -> Position:
-        """Where it begins: what ``start`` meant when it was opened."""
+        """Return where it begins: what ``start`` meant when it was opened."""
         return self.position
 
     def describe(self) -> str:
-        """What is read, for a message."""
+        """Return the topic and its format, for messages."""
         n = len(self._reader.next)
         partitions = f"{n} of {self._n_partitions} partitions"
         return f"{self._settings.where} ({self._settings.format}, {partitions})"
@@ -117,7 +117,7 @@ class KafkaSource:
             self._look()
 
     def seek(self, position: Position) -> None:
-        """Go on from a position that one of this source's chunks had.
+        """Continue from a position that one of this source's chunks had.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class KafkaSource:
             raise CheckpointError(
                 f"{self._settings.where}: the checkpoint was taken with partition "
                 f"{', '.join(map(str, lost))}, which this job doesn't own. Held rows come from "
-                "there: own it as before, or start anew."
+                "there: own it as before, or start over."
             )
         offsets = {}
         for partition in owned:
@@ -139,22 +139,22 @@ class KafkaSource:
             offsets[partition] = streams.get(partition, low)
             if not low <= offsets[partition] <= high:
                 raise CheckpointError(
-                    f"{self._settings.where}: the checkpoint goes on from offset "
+                    f"{self._settings.where}: the checkpoint resumes from offset "
                     f"{offsets[partition]} of partition {partition}, which has offsets {low} to "
                     f"{high}: retention has removed rows, or it is another topic of the same "
-                    "name. Start anew with an empty checkpoint folder and another job name."
+                    "name. Start over with an empty checkpoint folder and another job name."
                 )
         self._row = int(position["rows"])
         self._values.restore(position["kinds"])
         self._reader.start(offsets)
 
     def replay(self, spans: Sequence[Span]) -> Chunk:
-        """Give once more the rows of these spans, which come next.
+        """Read the rows of these spans again, which come next.
 
         Raises
         ------
         CheckpointError
-            If a message of them is gone.
+            If one of their messages is gone.
         """
         partitions = [partition_of(span) for span in spans]
         strange = [str(partition) for partition in partitions if partition not in self._reader.next]
@@ -171,15 +171,15 @@ class KafkaSource:
         return self._reader.is_away
 
     def stop(self) -> None:
-        """End the iteration soon. May be called by any thread."""
+        """End the iteration soon. Any thread may call this."""
         self._stopped.set()
 
     def lag(self) -> int | None:
-        """How many offsets are known to wait unread; None if it isn't known (yet)."""
+        """Return the total lag over all partitions; None if unknown."""
         return None if self._closed else self._reader.lag()
 
     def close(self) -> None:
-        """Let go of the connection. Closing twice does no harm."""
+        """Close the connection. Closing twice does no harm."""
         if not self._closed:
             self._closed = True
             self._reader.close()
@@ -192,7 +192,7 @@ class KafkaSource:
         return Chunk(rows.batch, rows.rows, rows.bad, _spans(messages), self.position)
 
     def _adapt(self, values: list[bytes | None], rows: ParsedRows) -> None:
-        """Ask for as many messages next time as make a good chunk, going by these."""
+        """Choose the size of the next fetch from the size of these messages."""
         n_bytes = sum(len(value) for value in values if value is not None)
         per_message = max(rows.n_rows / len(values), 1)
         by_bytes = MOST_BYTES * len(values) // max(n_bytes, 1)
@@ -200,7 +200,7 @@ class KafkaSource:
         self._n_messages = max(1, min(MOST_MESSAGES, by_rows, by_bytes))
 
     def _look(self) -> None:
-        """Warn of partitions that are new, where all of them are owned."""
+        """Warn of new partitions, if the job owns all."""
         if self._settings.partitions is not None or time.monotonic() < self._looked + LOOK_SECONDS:
             return
         self._looked = time.monotonic()
@@ -218,7 +218,7 @@ class KafkaSource:
 
 
 def _spans(messages: list[Any]) -> tuple[Span, ...]:
-    """Say where messages lie that are sorted by partition and offset."""
+    """Return the spans of messages that are sorted by partition and offset."""
     by_partition = itertools.groupby(messages, key=lambda message: int(message.partition()))
     spans = []
     for partition, found in by_partition:

@@ -1,9 +1,9 @@
-"""Transactions of one job: messages and how many rows they are, committed together.
+"""The transactions of one job: messages and their number of rows, committed together.
 
-Whatever goes wrong is met in one way. The messages of the open transaction are kept; a new producer
-takes the job over, which ends the old transaction one way or the other, and then the committed
-number says which: if it counts the messages they are there, and else they are sent again. Only if
-somebody else has taken the job over meanwhile is there nothing more to do.
+Every failure is handled in the same way. The messages of the open transaction are kept; a new
+producer takes over the job, which either commits or aborts the old transaction, and the committed
+number of rows shows which: if it includes the messages, they are published, and else they are sent
+again. Only if another process has taken over the job meanwhile, this one gives up.
 """
 
 from __future__ import annotations
@@ -18,35 +18,34 @@ from typing import Any, NamedTuple
 
 from shoal.errors import ResourceError
 from shoal.events import sentence
-from shoal.io.kafka.calls import Calls, HungError
-from shoal.io.kafka.client import ASK_SECONDS, LOG, OPEN_SECONDS, Link, confluent
+from shoal.io.kafka.calls import CallThread, HungError
+from shoal.io.kafka.client import ASK_SECONDS, LOG, OPEN_SECONDS, Connection, confluent
 from shoal.io.kafka.payloads import Payload
 from shoal.io.kafka.settings import KafkaSettings, unless_set
 
 __all__ = ["Transactions"]
 
-#: How often a failure is met in a row before it counts as lasting.
+#: The number of failures in a row from which a failure counts as permanent.
 MOST_FAILURES = 5
-#: After so many seconds without an answer the broker counts as away; between two tries there is
-#: a pause.
+#: The seconds without an answer after which the broker counts as away, and between two attempts.
 AWAY_SECONDS, PAUSE_SECONDS = 1.5, 0.05
-#: How long, in seconds, a call may take beyond the time it was given.
+#: The time, in seconds, after which a call counts as hung.
 HUNG_SECONDS = 10.0
-#: A transaction that follows another closely is told to wait: not for long.
+#: A transaction that follows another closely is retried after a short time.
 PRODUCING = {"retry.backoff.ms": 10}
-#: How long, in seconds, to wait before somebody else who may have taken over is looked for.
+#: The time, in seconds, to wait before checking whether another process has taken over.
 GRACE = 1.0
 
 
 class _Committed(NamedTuple):
-    """What the job's offset says: how many rows are in the topic, and who has written it."""
+    """The committed offset of the job: the number of rows in the topic, and who wrote it."""
 
     n_rows: int
     owner: str
 
 
 class Transactions:
-    """The transactions of a job. One thread at a time.
+    """The transactions of a job; not thread-safe.
 
     Parameters
     ----------
@@ -63,22 +62,22 @@ class Transactions:
         self._name = f"shoal-{job}"
         self._owner = secrets.token_hex(8)
         self._stopped = threading.Event()
-        self._link = Link(settings)
+        self._connection = Connection(settings)
         self._producer: Any = None
         self._group: Any = None
         self._n_partitions = 1
         self._kept: list[Payload] = []
         self._is_open = False
         self._n_failures = 0
-        self._calls = Calls()
+        self._calls = CallThread()
         self._until: float | None = time.monotonic() + OPEN_SECONDS
-        #: How many rows of the job are committed.
+        #: The number of committed rows of the job.
         self.n_rows = 0
-        #: How many bytes wait in the open transaction.
+        #: The number of bytes in the open transaction.
         self.n_bytes = 0
 
     def look(self) -> int | None:
-        """Give how many rows are known to be committed, without disturbing anybody.
+        """Return the number of committed rows, without fencing off another process.
 
         Raises
         ------
@@ -86,25 +85,25 @@ class Transactions:
             If there is no such topic, or no broker.
         """
         with self._reading("read_uncommitted") as consumer:
-            self._n_partitions = len(self._link.partitions(consumer))
+            self._n_partitions = len(self._connection.partitions(consumer))
             found = self._committed(consumer)
         return None if found is None else found.n_rows
 
     def open(self) -> None:
-        """Fence off whoever else writes for this job, and see what is committed for good."""
+        """Fence off other processes of this job, and read the number of committed rows."""
         self._until = time.monotonic() + OPEN_SECONDS
         self._take_over()
         found = self._read()
         self.n_rows = 0 if found is None else found.n_rows
 
     def claim(self) -> None:
-        """Commit that this process is the owner now."""
+        """Commit that this process is now the owner."""
         self._producer.begin_transaction()
         self._finish()
         self._until = None
 
     def send(self, made: Sequence[Payload]) -> None:
-        """Send messages in the open transaction, which begins with them if there is none."""
+        """Send messages in the open transaction; begin one if there is none."""
         self._kept += made
         self.n_bytes += sum(len(payload.data) for payload in made)
         try:
@@ -113,7 +112,7 @@ class Transactions:
             self._recover(error.args[0])
 
     def commit(self) -> None:
-        """Commit the messages so far, if there are any. When it returns they are there."""
+        """Commit the messages so far, if there are any. Once it returns they are published."""
         while self._kept:
             try:
                 self._finish()
@@ -124,20 +123,20 @@ class Transactions:
     @property
     def is_away(self) -> bool:
         """Whether no broker answers."""
-        return self._link.away
+        return self._connection.away
 
     def stop(self) -> None:
-        """Let waiting end with an error."""
+        """End any waiting with an error."""
         self._stopped.set()
 
     def close(self) -> None:
-        """Let go; an open transaction is taken back."""
+        """Disconnect; an open transaction is aborted."""
         if self._producer is not None and self._is_open:
             try:
                 self._producer.purge()
                 self._producer.abort_transaction(ASK_SECONDS)
             except self._library.KafkaException:
-                # Then the broker does it, at the latest after transaction.timeout.ms.
+                # Then the broker aborts it, at the latest after transaction.timeout.ms.
                 pass
         self._let_go()
         self._calls.end()
@@ -160,7 +159,7 @@ class Transactions:
             self._producer.poll(0)
 
     def _finish(self) -> None:
-        """Commit the open transaction, with the number of rows that there are then."""
+        """Commit the open transaction, with the new number of rows."""
         n_rows = self.n_rows + sum(payload.n_rows for payload in self._kept)
         place = self._library.TopicPartition(self._settings.topic, 0, n_rows, metadata=self._owner)
         self._wait(lambda s: self._producer.send_offsets_to_transaction([place], self._group, s))
@@ -173,29 +172,29 @@ class Transactions:
         self._is_open = False
         self._n_failures = 0
 
-    # -- when something goes wrong ---------------------------------------------------------------
+    # -- failures --------------------------------------------------------------------------------
 
     def _recover(self, error: Any) -> None:
-        """Take the job over anew, and send what isn't committed; or raise if it can't be."""
+        """Take over the job again and send what isn't committed; raise if that can't succeed."""
         while True:
             self._n_failures += 1
             if self._n_failures > MOST_FAILURES or self._is_hopeless(error):
-                raise self._link.failure(error)
+                raise self._connection.failure(error)
             try:
                 if self._is_fenced(error):
                     self._stopped.wait(GRACE)
-                    # Without waiting for a transaction to end, since it may be ours.
+                    # Without waiting for a transaction to end, since it may be this process's.
                     self._check_owner(self._read("read_uncommitted"))
                 self._take_over()
                 self._resume(self._check_owner(self._read()).n_rows)
-                text = f"{self._settings.where}: a transaction failed and was made again"
-                sentence(LOG, logging.WARNING, "transaction made again", text)
+                text = f"{self._settings.where}: a transaction failed and was repeated"
+                sentence(LOG, logging.WARNING, "transaction repeated", text)
                 return
             except self._library.KafkaException as next_error:
                 error = next_error.args[0]
 
     def _resume(self, n_rows: int) -> None:
-        """Find out whether the kept messages are among the committed rows; else send them."""
+        """Send the kept messages again unless they are among the committed rows."""
         n_after = self.n_rows + sum(payload.n_rows for payload in self._kept)
         if n_rows == n_after:
             # The commit had reached the broker; only its answer was lost.
@@ -206,7 +205,7 @@ class Transactions:
             raise ResourceError(
                 f"{self._settings.where}: {n_rows:,} rows of job {self._job} are there where "
                 f"{self.n_rows:,} or {n_after:,} should be. Nothing more is published; start "
-                "again from the checkpoint."
+                "the job again: it resumes from the checkpoint."
             )
 
     def _is_hopeless(self, error: Any) -> bool:
@@ -243,12 +242,12 @@ class Transactions:
     # -- the broker ----------------------------------------------------------------------------
 
     def _take_over(self) -> None:
-        """Make a new producer; whatever the former one has left is settled by the broker."""
+        """Create a new producer; the broker ends what the former one has left open."""
         self._let_go()
-        self._producer = self._link.producer(
+        self._producer = self._connection.producer(
             transactional_id=self._name,
             enable_idempotence=True,
-            **unless_set(self._settings, PRODUCING | self._link.steady),
+            **unless_set(self._settings, PRODUCING | self._connection.steady),
         )
         self._wait(self._producer.init_transactions)
 
@@ -260,7 +259,7 @@ class Transactions:
 
     @contextmanager
     def _reading(self, isolation: str) -> Iterator[Any]:
-        consumer = self._link.consumer(
+        consumer = self._connection.consumer(
             group_id=self._name,
             enable_auto_commit=False,
             isolation_level=isolation,
@@ -272,7 +271,7 @@ class Transactions:
             consumer.close()
 
     def _read(self, isolation: str = "read_committed") -> _Committed | None:
-        """Give what is committed; by default when no transaction can change it any more."""
+        """Return what is committed; by default wait until no open transaction can change it."""
         with self._reading(isolation) as consumer:
             return self._committed(consumer)
 
@@ -280,19 +279,19 @@ class Transactions:
         place = self._library.TopicPartition(self._settings.topic, 0)
         [found] = self._wait(lambda seconds: consumer.committed([place], timeout=seconds))
         if found.error is not None:
-            raise self._link.failure(found.error)
+            raise self._connection.failure(found.error)
         self._group = consumer.consumer_group_metadata()
         return None if found.offset < 0 else _Committed(found.offset, found.metadata or "")
 
     def _wait(self, ask: Callable[[float], Any]) -> Any:
-        """Ask the broker until it answers."""
+        """Repeat a request until the broker answers."""
         kinds = self._library.KafkaError
         start = time.monotonic()
         while True:
             try:
                 answer = self._calls.make(lambda: ask(ASK_SECONDS), HUNG_SECONDS)
             except HungError:
-                self._calls = Calls()
+                self._calls = CallThread()
                 why = kinds(kinds._TIMED_OUT, "the client waits for a broker that is gone")
                 raise self._library.KafkaException(why) from None
             except self._library.KafkaException as exception:
@@ -308,19 +307,19 @@ class Transactions:
                 if not may_pass or error.fatal() or error.txn_requires_abort():
                     raise
                 if time.monotonic() > start + AWAY_SECONDS:
-                    self._link.lost()
+                    self._connection.lost()
                 self._pause_or_stop()
-                # Some failures come at once, and would come a thousand times a second.
+                # Some failures come at once, and would repeat a thousand times a second.
                 self._stopped.wait(PAUSE_SECONDS)
             else:
-                self._link.answered()
+                self._connection.answered()
                 return answer
 
     def _pause_or_stop(self) -> None:
-        """Between two tries: serve callbacks, and see whether to go on."""
+        """Serve callbacks between two attempts; raise if waiting must end."""
         if self._producer is not None:
             self._producer.poll(0)
-        self._link.check()
+        self._connection.check()
         if self._stopped.is_set() or (self._until and time.monotonic() > self._until):
             waiting = sum(payload.n_rows for payload in self._kept)
             raise ResourceError(
