@@ -14,8 +14,13 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from hypothesis import settings
 
 from shoal.testing.broker import NoBrokerError, create_topics, find_broker
+
+# A busy machine is no reason to fail: nothing is judged by the time that it takes.
+settings.register_profile("shoal", deadline=None)
+settings.load_profile("shoal")
 
 #: How the tests of a folder run in `make test`, the longest prefix first; all others run in plain
 #: Python with coverage. Nightly tests run in `make nightly` only, which runs everything both ways.
