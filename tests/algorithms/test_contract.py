@@ -7,7 +7,7 @@ import pytest
 
 from shoal.algorithms import find, names
 from shoal.testing import checks
-from shoal.testing.checks import CHECKS, FIXED_CHECKS, NOT_ASKED, not_asked, run_check
+from shoal.testing.checks import CHECKS, FIXED_CHECKS, NOT_APPLICABLE, not_applicable, run_check
 from tests.expected_failures import EXPECTED_FAILURES
 
 #: Compiled code draws many; plain Python, which is slow, few, if it is asked at all.
@@ -15,7 +15,7 @@ EXAMPLES = 1 if numba.config.DISABLE_JIT else 12
 
 
 def run(name: str, check: str) -> None:
-    if reason := not_asked(getattr(checks, check), find(name)):
+    if reason := not_applicable(getattr(checks, check), find(name)):
         pytest.skip(reason)
     if check in {each.__name__ for each in CHECKS}:
         run_check(getattr(checks, check), find(name), examples=EXAMPLES)
@@ -47,7 +47,7 @@ def test_exceptions_are_of_known_checks_and_have_a_reason() -> None:
 def test_what_is_not_asked_is_of_known_checks_and_has_a_reason() -> None:
     known = {each.__name__ for each in (*CHECKS, *FIXED_CHECKS)}
     ways = {find(name).publishes for name in names()}
-    for (check, way), reason in NOT_ASKED.items():
+    for (check, way), reason in NOT_APPLICABLE.items():
         assert check in known
         assert way in ways
         assert reason.strip()

@@ -19,7 +19,7 @@ from shoal.spec.ladder import AnyDomain, Open, Path
 from shoal.testing.streams import Stream, play
 from shoal.testing.z.checks import judge_cells
 from shoal.testing.z.codes import Value, cell_codes
-from shoal.testing.z.definitions import Windows, alike, path
+from shoal.testing.z.definitions import ExposureHistory, alike, path
 
 HIDDEN, MISSING = -1, -2
 #: A row: its time, its subject, and its values.
@@ -224,7 +224,7 @@ def test_who_could_be_told_apart_stands_behind_no_parent(
 @pytest.mark.parametrize("seed", range(4))
 def test_a_published_parent_stands_for_two_children_that_cant_be(seed: int) -> None:
     stream = stream_of(drawn(seed, 200, 12), 3, Window(rows=25), PLACE, Open())
-    done, windows = play(ZAnonymizer(), stream), Windows(stream)
+    done, windows = play(ZAnonymizer(), stream), ExposureHistory(stream)
     published = dict(enumerate(done.levels.tolist()))
     n_parents = 0
     for row, level in enumerate(done.levels[:, 0].tolist()):
@@ -305,7 +305,10 @@ def test_z_is_moved_as_far_as_is_needed_and_never_below_the_policys(
     domains: tuple[AnyDomain, ...], probability: float
 ) -> None:
     stream = stream_of(drawn(8, 300, 15), 3, Window(rows=40), *domains)
-    done, windows = play(ZAnonymizer(probability=probability, estimates=4), stream), Windows(stream)
+    done, windows = (
+        play(ZAnonymizer(probability=probability, estimates=4), stream),
+        ExposureHistory(stream),
+    )
     assert len(done.estimates) == 26  # of 300 rows the first 40 fill the window, then every tenth
     assert done.z.min() >= 3
     assert done.z[:40].tolist() == [3] * 40

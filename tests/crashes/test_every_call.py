@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shoal.cli.run.command import RunOptions, run
-from shoal.testing.faults import counted, killed_at
+from shoal.testing.faults import count_calls, killed_at
 from tests.crashes.world import FilesJob, crowd
 
 
@@ -36,7 +36,7 @@ def a_job(folder: Path, output: str) -> FilesJob:
 @pytest.mark.parametrize("is_torn", [False, True])
 def test_killed_at_each_call_it_goes_on_to_the_same_bytes(tmp_path, output, is_torn):
     whole = a_job(tmp_path / "whole", output)
-    n_calls = counted(lambda: action(whole))
+    n_calls = count_calls(lambda: action(whole))
     assert n_calls > 50
     assert whole.judge().verdict == "kept"
     expected = whole.published, (whole.folder / "quarantine.jsonl").read_bytes()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shoal.cli.run.command import RunOptions, run
-from shoal.testing.faults import counted, killed_at
+from shoal.testing.faults import count_calls, killed_at
 from tests.crashes.world import FilesJob, crowd
 
 ROWS = "k = 3\nl = 2\ndelay = { rows = 25 }"
@@ -49,7 +49,7 @@ def a_job(folder: Path, policy: str, algorithm: str) -> FilesJob:
 )
 def test_killed_it_goes_on_to_the_same_bytes(tmp_path: Path, policy: str, algorithm: str) -> None:
     whole = a_job(tmp_path / "whole", policy, algorithm)
-    n_calls = counted(lambda: action(whole))
+    n_calls = count_calls(lambda: action(whole))
     assert whole.judge().verdict == "kept"
     lines = sorted(whole.trace.to_pylist(), key=lambda line: line["row"])
     assert len(lines) == 90

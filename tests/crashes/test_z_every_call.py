@@ -13,7 +13,7 @@ import pytest
 
 from shoal.arrow.pseudonyms import KEY
 from shoal.cli.run.command import RunOptions, run
-from shoal.testing.faults import counted, killed_at
+from shoal.testing.faults import count_calls, killed_at
 from tests.crashes.test_kills import Feeder
 from tests.crashes.z_world import ROTATE, EventsJob, bytes_under, events
 
@@ -42,7 +42,7 @@ def lines_of(job: EventsJob) -> list[dict[str, object]]:
 )
 def test_killed_at_each_call_it_goes_on_to_the_same_bytes(tmp_path, output, named, is_torn):
     whole = a_job(tmp_path / "whole", output, named=named)
-    n_calls = counted(lambda: action(whole))
+    n_calls = count_calls(lambda: action(whole))
     assert n_calls > 50
     quarantine = (whole.folder / "quarantine.jsonl").read_bytes()
     assert quarantine.count(b"\n") > 3

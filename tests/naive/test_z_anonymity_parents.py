@@ -19,7 +19,7 @@ from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Quasi, Schema
 from shoal.testing.streams import Stream
 from shoal.testing.z.codes import keys_of
-from shoal.testing.z.definitions import Count, Windows, alike, behind, finest, path
+from shoal.testing.z.definitions import Count, ExposureHistory, alike, behind, finest, path
 from tests.algorithms.events import RUNGS, STREAMS, WINDOWS, stream
 from tests.naive.z_anonymity import Crowds, Decision, NaiveZAnonymity, Node, Row, run
 
@@ -103,7 +103,7 @@ def as_stream(rows: Sequence[Row], z: int, window: dict[str, Any]) -> Stream:
     return Stream(schema, Policy(ZAnonymity(z), window=reach, missing="maybe"), codes)
 
 
-def by_oracle(windows: Windows, zs: Sequence[int], count: Count) -> list[Decision]:
+def by_oracle(windows: ExposureHistory, zs: Sequence[int], count: Count) -> list[Decision]:
     """What the oracle decides under the z of each row."""
     decisions: list[Decision] = []
     published: dict[int, list[int]] = {}
@@ -137,7 +137,7 @@ def test_twin_and_oracle_decide_alike(
 ) -> None:
     probability = 0.0 if count == "plain" else probability
     decisions, estimates = run(rows, z=z, count=count, probability=probability, k=k, **window)
-    windows = Windows(as_stream(rows, z, window))
+    windows = ExposureHistory(as_stream(rows, z, window))
     assert by_oracle(windows, [decision.z for decision in decisions], count) == decisions
     published = {
         row: [-1 if level is None else level for level in decision.levels]

@@ -26,7 +26,7 @@ from shoal.spec.policy import Policy, Window
 from shoal.testing import checks, strategies
 from shoal.testing.checks import CHECKS, Check, FixedCheck, check_anonymizer, run_check
 from shoal.testing.checks.published import judge_groups
-from shoal.testing.hostile import gappy_streams, hostile_streams, meanings, steady_stream
+from shoal.testing.hostile import hostile_streams, missing_modes, steady_stream, streams_with_gaps
 from shoal.testing.streams import Stream, play
 
 
@@ -338,9 +338,9 @@ def test_rows_from_before_their_window_are_caught() -> None:
 @pytest.mark.parametrize(
     ("check", "engine", "missing", "says"),
     [
-        (checks.check_gaps, ForgetsGaps, "maybe", "told to lack what it has"),
-        (checks.check_gaps, ForgetsGaps, "extended", "told to lack what it has"),
-        (checks.check_gaps, MixesGaps, "maybe", "told to lack what it has"),
+        (checks.check_gaps, ForgetsGaps, "maybe", "other missing values than it has"),
+        (checks.check_gaps, ForgetsGaps, "extended", "other missing values than it has"),
+        (checks.check_gaps, MixesGaps, "maybe", "other missing values than it has"),
         (checks.check_gaps, LosesWhatWasMissing, "maybe", "loses something else"),
         (checks.check_gaps, LosesWhatWasMissing, "extended", "loses something else"),
         (checks.check_gaps, ForgetsGapsOfBoxes, "maybe", "doesn't know which values its rows lack"),
@@ -356,7 +356,7 @@ def test_a_check_of_gaps_catches(
 ) -> None:
     streams = [
         stream
-        for name, stream in gappy_streams(Castle, 60).items()
+        for name, stream in streams_with_gaps(Castle, 60).items()
         if name.endswith(missing) and not name.startswith("everything")
     ]
     assert len(streams) == 4
@@ -372,7 +372,7 @@ def test_a_check_of_gaps_catches(
 
 
 def test_streams_have_the_gaps_that_their_names_say() -> None:
-    streams = gappy_streams(Castle)
+    streams = streams_with_gaps(Castle)
     assert {stream.policy.missing for stream in streams.values()} == {"maybe", "extended"}
     gaps = {name: np.isnan(stream.codes.values) for name, stream in streams.items()}
     assert gaps["everything missing, maybe"].all()
@@ -392,8 +392,8 @@ class RefusesGaps(Castle):
 
 
 def test_an_anonymizer_that_refuses_gaps_isnt_given_any() -> None:
-    assert meanings(RefusesGaps) == ["quarantine"]
-    assert gappy_streams(RefusesGaps) == {}
+    assert missing_modes(RefusesGaps) == ["quarantine"]
+    assert streams_with_gaps(RefusesGaps) == {}
     run_check(checks.check_gaps, RefusesGaps, examples=10)
 
 

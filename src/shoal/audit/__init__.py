@@ -1,9 +1,9 @@
 """The independent check of what was published.
 
-The audit looks at the output of a run, and at the private trace and the original where it is given
-them, and judges every promise by itself. It imports no engine, no kernel and no algorithm: a bug
-there can't hide itself here. Each verdict is *kept*, *broken* or *unverifiable*; what the audit
-can't see is never called kept.
+The audit reads the output of a run, and the private trace and the original if they are given, and
+judges every promise. It imports no engine, no kernel and no algorithm: a bug there can't repeat
+itself here. Each verdict is *kept*, *broken* or *unverifiable*; what the audit can't see is never
+called kept.
 """
 
 from shoal.audit.report import Report, Verdict

@@ -1,8 +1,8 @@
-"""From Arrow columns to arrays that can be compared, whatever file they came from.
+"""Turn Arrow columns into arrays that can be compared, from any file format.
 
 Text formats have no types: a number may be text in one file and a number in the other, and an
 empty field may be null. So values are compared by what they mean. No error of a parser leaves this
-module, because its message would quote a value.
+module: its message would quote a value.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ __all__ = [
     "visible_text",
 ]
 
-#: A whole number with a point, and a broken one that ends in zeros.
-_WHOLE, _BROKEN = re.compile(r"[+-]?[0-9]+\.0*"), re.compile(r"[+-]?[0-9]*\.[0-9]*[1-9]0+")
+#: A whole number with a decimal point, and a fraction that ends in zeros.
+_WHOLE, _FRACTION = re.compile(r"[+-]?[0-9]+\.0*"), re.compile(r"[+-]?[0-9]*\.[0-9]*[1-9]0+")
 
 #: An Arrow array. Arrow's own type hints differ too much from version to version to be relied on.
 Array: TypeAlias = Any
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type is one of strings, dictionaries of strings included."""
+    """Return whether a type is text; a dictionary of text is."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(
@@ -58,14 +58,14 @@ def is_text(kind: Any) -> bool:
 
 
 def is_number(kind: Any) -> bool:
-    """Whether a type is one of numbers."""
+    """Return whether a type is numeric."""
     return bool(
         pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     )
 
 
 def is_bytes(kind: Any) -> bool:
-    """Whether a type is one of bytes, of a fixed number of them included."""
+    """Return whether a type is binary, of fixed or of variable length."""
     return bool(
         pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
@@ -75,7 +75,7 @@ def is_bytes(kind: Any) -> bool:
 
 
 def column(table: pa.Table, name: str) -> Array | None:
-    """The first column of that name as one plain array, empty text as null; None if missing."""
+    """Return the first column of that name as one plain array, empty text as null, or None."""
     names = table.schema.names
     if name not in names:
         return None
@@ -95,7 +95,7 @@ def column(table: pa.Table, name: str) -> Array | None:
 
 
 def is_missing(array: Array) -> NDArray[np.bool_]:
-    """Which values aren't there: null, or text with nothing but blanks in it.
+    """Return which values are missing: null, or text of blanks only.
 
     >>> is_missing(pa.array(["x", None, "", "  "])).tolist()
     [False, True, True, True]
@@ -109,13 +109,13 @@ def is_missing(array: Array) -> NDArray[np.bool_]:
 
 
 def take(array: Array, positions: NDArray[np.int64]) -> Array:
-    """The elements at these positions."""
+    """Return the elements at these positions."""
     indices: Array = pa.array(positions)
     return array.take(indices)
 
 
 def encoded(array: Array) -> tuple[NDArray[np.int64], list[Any]]:
-    """Codes of an array, as `codes` gives them, and the value of each code."""
+    """Return the codes of an array, as `codes` does, and the value of each code."""
     found: Array = pc.dictionary_encode(array, null_encoding="encode")
     indices = np.asarray(found.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
     return indices, found.dictionary.to_pylist()
@@ -132,9 +132,9 @@ def codes(array: Array) -> NDArray[np.int64]:
 
 
 def distinct_codes(array: Array) -> NDArray[np.int64]:
-    """Number what an outsider would take for different: people, or sensitive values.
+    """Number what an outsider would take for different subjects or sensitive values.
 
-    One person may be written in several ways (7 and 7.0, with and without blanks, é in one or in
+    One person may be written in several ways (7 and 7.0, with and without blanks, é as one or as
     two characters), and must not count as several.
 
     >>> distinct_codes(pa.array(["7", " 7.0", None, "", "8"])).tolist()
@@ -161,7 +161,7 @@ def shared_codes(*arrays: Array) -> tuple[NDArray[np.int64], ...]:
 
 
 def canonical_text(value: object) -> str:
-    """The one text for all ways to write a value.
+    """Return the one text for all ways to write a value.
 
     >>> canonical_text(7.0), canonical_text(" 7.50 "), canonical_text(None)
     ('7', '7.5', '')
@@ -171,35 +171,35 @@ def canonical_text(value: object) -> str:
     if isinstance(value, float):
         value = int(value) if value.is_integer() else "" if math.isnan(value) else value
     text = visible_text(value)
-    # Leading zeros tell codes apart; trailing ones behind a point don't tell numbers apart.
-    if _WHOLE.fullmatch(text) or _BROKEN.fullmatch(text):
+    # Leading zeros distinguish codes; trailing ones behind a point don't distinguish numbers.
+    if _WHOLE.fullmatch(text) or _FRACTION.fullmatch(text):
         text = text.rstrip("0").removesuffix(".")
     return text
 
 
 def visible_text(value: object) -> str:
-    """The one text for all that reads the same; numbers that are text stay as they are.
+    """Return the one text for all that reads the same; numbers that are text stay as they are.
 
     >>> visible_text(" 7.50 "), visible_text(None)
     ('7.50', '')
     """
     text = "" if value is None else str(value)
     if not text.isascii():
-        # What is invisible may stand between two characters that are one when composed.
+        # An invisible character may stand between two that are one when composed.
         text = "".join(c for c in text if unicodedata.category(c) != "Cf")
         text = unicodedata.normalize("NFC", text)
     return text.strip()
 
 
 def trace_text(array: Array) -> Array:
-    """Values as a trace tells them: Arrow's text of them, bytes in hexadecimal digits.
+    """Return values as a trace has them: Arrow's text, bytes in hexadecimal digits.
 
     >>> trace_text(pa.array([True, None])).to_pylist(), trace_text(pa.array([b"\\xff"])).to_pylist()
     (['true', None], ['ff'])
     """
     if is_bytes(array.type):
-        told = [None if value is None else value.hex() for value in array.to_pylist()]
-        return pa.array(told, pa.large_string())
+        texts = [None if value is None else value.hex() for value in array.to_pylist()]
+        return pa.array(texts, pa.large_string())
     return array.cast(pa.large_string())
 
 
@@ -217,7 +217,7 @@ def combined_codes(*keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def integers(array: Array) -> NDArray[np.int64]:
-    """Whole numbers, with -1 for null and for what isn't a whole number."""
+    """Return whole numbers, with -1 for null and for what isn't a whole number."""
     found = numbers(array)
     with np.errstate(invalid="ignore"):
         good = np.isfinite(found) & (found == np.floor(found)) & (np.abs(found) < 2.0**53)
@@ -225,7 +225,7 @@ def integers(array: Array) -> NDArray[np.int64]:
 
 
 def numbers(array: Array) -> NDArray[np.float64]:
-    """Numbers as float64, parsed where they are text, times as seconds; NaN for anything else.
+    """Return numbers as float64, parsed from text, times as seconds; NaN for anything else.
 
     >>> numbers(pa.array(["1", " 2.5", "x", None])).tolist()
     [1.0, 2.5, nan, nan]
@@ -260,7 +260,7 @@ def _parsed(array: Array) -> NDArray[np.float64]:
 
 
 def same(one: Array, other: Array) -> NDArray[np.bool_]:
-    """Row by row, whether two columns hold the same value; null equals null and nothing else.
+    """Return row by row whether two columns hold the same value; null equals null only.
 
     >>> same(pa.array(["1", "x", None]), pa.array([1, 2, None])).tolist()
     [True, False, True]
@@ -268,7 +268,7 @@ def same(one: Array, other: Array) -> NDArray[np.bool_]:
     nulls = mask(pc.is_null(one)) & mask(pc.is_null(other))
     kinds = (one.type, other.type)
     if any(map(pa.types.is_null, kinds)):
-        # A column without any value, to which Arrow compares nothing.
+        # Arrow compares nothing with a column of nulls.
         return nulls
     numeric = [is_number(kind) for kind in kinds]
     whole = all(map(pa.types.is_integer, kinds))
@@ -299,12 +299,12 @@ def _equal_numbers(one: Array, other: Array) -> NDArray[np.bool_]:
 
 
 def mask(array: Array) -> NDArray[np.bool_]:
-    """An Arrow array of truth values as an array of NumPy."""
+    """Return an Arrow array of booleans as a NumPy array."""
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def positions(array: Array, names: Sequence[str], unknown: int) -> NDArray[np.int64]:
-    """Where each text is among the names; -1 for null."""
+    """Return where each text is among the names; -1 for null."""
     indices, texts = encoded(array)
     place = {name: i for i, name in enumerate(names)} | {None: -1}
     return np.array([place.get(text, unknown) for text in texts], dtype=np.int64)[indices]

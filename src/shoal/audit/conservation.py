@@ -47,10 +47,7 @@ def _lines(trace: Trace) -> list[str]:
 
 
 def _arrivals(trace: Trace) -> list[str]:
-    """`arrived` counts the valid rows of a shard in the order of the input.
-
-    The delay is measured by it.
-    """
+    """Check that `arrived`, which the delay is measured by, counts the valid rows of a shard."""
     valid = trace.outcome != QUARANTINED
     order = np.lexsort((trace.row[valid], trace.shard[valid]))
     arrived, shard = trace.arrived[valid][order], trace.shard[valid][order]
@@ -109,7 +106,7 @@ def _input(evidence: Evidence, trace: Trace) -> list[str]:
 
 
 def _counted(positions: NDArray[np.int64]) -> tuple[int, int]:
-    """How many positions occur more than once, and how many are missing up to the largest."""
+    """Return how many positions occur twice or more, and how many below the largest are missing."""
     found, counts = np.unique(positions, return_counts=True)
     lost = int(found[-1]) + 1 - len(found) if len(found) else 0
     return int(np.count_nonzero(counts > 1)), lost

@@ -1,4 +1,4 @@
-"""Cover: each published row tells the truth about its original, in one box only."""
+"""Cover: each published row covers its original, in one box only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check(evidence: Evidence) -> Verdict:
     """Compare each published row with the row of the input that the trace joins it to.
 
     The box covers the original's quasi values, what is published as it is equals the original, and
-    the trace names the original's subject. Of a midpoint the most that can be said is that a box
+    the trace names the original's subject. For a midpoint all that can be checked is that a box
     around it, within the range, covers the values.
     """
     trace, original = evidence.trace, evidence.original
@@ -50,7 +50,7 @@ def check(evidence: Evidence) -> Verdict:
         values = _coordinates(array, domains[side.name], side.name == evidence.schema.time)
         inside = (side.lo[seqs] <= values) & (values <= side.hi[seqs])
         if evidence.policy.missing != "quarantine":
-            # What is missing, here or there, is a matter of its own.
+            # Missing values have a check of their own.
             inside |= is_missing(array) | side.gap[seqs]
         if n := int(np.count_nonzero(~inside)):
             flaws.append(f"in {n:,} rows column {side.name} doesn't cover the original")
@@ -82,9 +82,9 @@ def check(evidence: Evidence) -> Verdict:
 def _written_alike(
     evidence: Evidence, name: str, seqs: NDArray[np.int64], positions: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Which values are the same, though not as they were written.
+    """Return which values are the same, though written differently.
 
-    Where shares of values are compared, each is published in one spelling.
+    Where shares of values are compared, each value is published in one spelling.
     """
     shown = take(column(evidence.published, name), seqs)
     given = take(column(evidence.original, name), positions)
@@ -98,7 +98,7 @@ def _written_alike(
 
 
 def _coordinates(array: Array, domain: Domain, is_time: bool) -> NDArray[np.float64]:
-    """The original values as numbers or codes of leaves, NaN where there is no such value."""
+    """Return the original values as numbers or codes of leaves; NaN where there is none."""
     if isinstance(domain, Range):
         return seconds(array) if is_time else numbers(array)
     texts = pc.utf8_trim_whitespace(array.cast(pa.large_string()))
@@ -109,7 +109,7 @@ def _coordinates(array: Array, domain: Domain, is_time: bool) -> NDArray[np.floa
 
 
 def _two_boxes(evidence: Evidence, trace: Trace) -> list[str]:
-    """Two boxes of one row can be intersected: that tells more than either."""
+    """Find rows published with two boxes, whose intersection discloses more than either."""
     inside = (trace.seq >= 0) & (trace.seq < evidence.n_rows) & (trace.row >= 0)
     rows, boxes = trace.row[inside], evidence.box[trace.seq[inside]]
     order = np.lexsort((boxes, rows))

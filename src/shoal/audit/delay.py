@@ -15,11 +15,10 @@ __all__ = ["check"]
 def check(evidence: Evidence) -> Verdict | None:
     """Compare the moments of arrival and decision of every row with the promised delay, if any.
 
-    Rows still held when a run was interrupted are judged by the latest moment that a decision
-    proves the run had reached: a row that should have gone by then is late. Where several shards
-    decide, that is a decision of the row's own shard. Rows are counted there; and what the clock
-    of another shard had reached proves nothing of this one, which may have been interrupted
-    before it came so far.
+    Rows still held when a run was interrupted are judged by the latest moment that the run has
+    reached by any decision: a row that was due by then is late. Where several shards decide, only
+    decisions of the row's own shard count: each shard counts its own rows, and may have been
+    interrupted earlier than another.
     """
     promised, trace = evidence.policy.delay, evidence.trace
     if promised is None:
@@ -42,7 +41,7 @@ def check(evidence: Evidence) -> Verdict | None:
             doubts.append(f"{n:,} rows have no time, so their delay in seconds can't be told")
         moments = np.concatenate([trace.arrived_s, trace.published_s])
         largest = float(np.max(np.abs(moments), initial=0.0, where=~np.isnan(moments)))
-        # Subtracting two large times may be off by the last place of either.
+        # The difference of two large times may be off by the last place of either.
         slack = 1e-9 + 4 * float(np.spacing(largest))
         _judge(waited, promised.seconds, "seconds", flaws, figures, slack=slack)
         kept.append(f"{promised.seconds:,} seconds")
@@ -79,7 +78,7 @@ def _judge(
 
 
 def _waited_rows(trace: Trace) -> NDArray[np.float64]:
-    """How long each decided or held row waited; NaN if that isn't known."""
+    """Return how many rows each decided or held row waited; NaN if that isn't known."""
     decided = trace.has(GROUP, REUSE, SUPPRESSED)
     held = trace.has(HELD)
     shards, shard = np.unique(trace.shard, return_inverse=True)
@@ -92,12 +91,12 @@ def _waited_rows(trace: Trace) -> NDArray[np.float64]:
 
 
 def _waited_seconds(trace: Trace) -> NDArray[np.float64]:
-    """The same in seconds."""
+    """Return how many seconds each decided or held row waited; NaN if that isn't known."""
     decided = trace.has(GROUP, REUSE, SUPPRESSED)
     held = trace.has(HELD)
     shards, shard = np.unique(trace.shard, return_inverse=True)
     reached = np.full(len(shards), -np.inf)
-    # Moments that aren't known are passed over.
+    # `fmax` ignores unknown moments.
     np.fmax.at(reached, shard[decided], trace.published_s[decided])
     end = np.where(held, np.maximum(reached[shard], trace.arrived_s), trace.published_s)
     return np.asarray((end - trace.arrived_s)[decided | held], dtype=np.float64)

@@ -1,8 +1,8 @@
-"""All that the audit was given, joined: who stands behind which published row.
+"""The output, the trace and the original of a run, joined: which subject each published row is of.
 
 A published row and its line in the trace are joined by ``seq``. Where the join fails the row counts
-as one of a subject of its own: then a promise that still fails is broken for certain, and one
-that holds is no better than unverifiable (see `Evidence.doubt`).
+as one of a subject of its own: a promise that fails even then is certainly broken, and one that
+holds is unverifiable (see `Evidence.doubt`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Suppressed = Literal["drop", "root"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EquivalenceClasses:
-    """Sets of published rows that must meet a criterion together: all boxes, or all groups.
+    """The equivalence classes that must meet a criterion: all boxes, or all groups.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class EquivalenceClasses:
         How many rows of each class were released at once; the others joined later.
     ends_moment
         For each of ``rows``, whether it is the last one of its class at its moment. Rows that leave
-        at one moment leave in no order: what an outsider sees is what is there after all of them.
+        at one moment have no order: an outsider sees the class after all of them.
     """
 
     kind: Literal["box", "group"]
@@ -64,7 +64,7 @@ class EquivalenceClasses:
         return {"box": "boxes", "group": "groups"}[self.kind]
 
     def first_rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows released at once, and for each of them the position of its class."""
+        """Return the rows released at once, and for each of them the position of its class."""
         n_rows = np.diff(self.starts)
         class_of = np.repeat(np.arange(len(self)), n_rows)
         rank = np.arange(len(self.rows)) - np.repeat(self.starts[:-1], n_rows)
@@ -126,7 +126,7 @@ class Evidence:
     def has_gaps(self) -> bool:
         """Whether missing values match any other, and there are some in the output.
 
-        What is shown with one box isn't a group then: its others may lack what this one has.
+        Then rows with one box aren't a group: other rows of the group may lack a value.
         """
         return any(bool(side.gap.any()) for side in self.sides)
 
@@ -155,7 +155,7 @@ class Evidence:
 
     @cached_property
     def doubt(self) -> str | None:
-        """Why it can't be told for certain who stands behind the published rows, or None."""
+        """Why the subjects of the published rows aren't known for certain, or None."""
         if self.trace is None:
             if self.has_gaps:
                 return (
@@ -182,7 +182,7 @@ class Evidence:
 
     @cached_property
     def is_empty(self) -> NDArray[np.bool_]:
-        """Which published rows say nothing: every quasi at the root, all else null."""
+        """Which published rows are empty: every quasi at the root, everything else null."""
         empty = np.ones(self.n_rows, dtype=np.bool_)
         for side in self.sides:
             empty &= side.root
@@ -194,7 +194,7 @@ class Evidence:
 
     @cached_property
     def in_group(self) -> NDArray[np.bool_]:
-        """Which published rows belong to a group; the rows of suppression don't."""
+        """Which published rows belong to a group; suppressed ones don't."""
         suppressed = self.is_empty & (self.suppressed == "root")
         if self.trace is not None:
             known = self.line >= 0
@@ -202,7 +202,7 @@ class Evidence:
         return ~suppressed
 
     def values(self, name: str) -> NDArray[np.int64] | None:
-        """A number for each published value of a sensitive attribute; null is one value."""
+        """Return a number for each published value of a sensitive attribute; null is one value."""
         array = column(self.published, name)
         if array is None:
             return None
@@ -230,7 +230,7 @@ class Evidence:
         return lines, self.located(trace.row[lines])
 
     def located(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where rows of the input are in the original, which must be given; -1: nowhere."""
+        """Return where rows of the input are in the original, which must be given; -1: nowhere."""
         n_original = 0 if self.original is None else int(self.original.num_rows)
         if self.original_rows is None:
             return np.where(rows < n_original, rows, -1)
@@ -273,17 +273,17 @@ class Evidence:
 
 
 def _ends_moment(trace: Trace, lines: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of these lines, sorted by group and moment, are the last of theirs."""
+    """Return which of these lines, sorted by group and moment, are the last of their moment."""
     ends = np.ones(len(lines), dtype=np.bool_)
     line, following = lines[:-1], lines[1:]
-    # The release of a group is a moment of its own, whoever joins at the same time.
+    # The release of a group is a moment of its own, even if rows join at the same time.
     same = trace.group[line] == trace.group[following]
     same &= trace.outcome[line] == trace.outcome[following]
-    # A row whose moment isn't told must not hide behind another one.
+    # A row without a moment must not be judged together with another one.
     same &= (trace.published[line] == trace.published[following]) & (trace.published[line] >= 0)
     seconds, later = trace.published_s[line], trace.published_s[following]
     same &= (seconds == later) | (np.isnan(seconds) & np.isnan(later))
-    # A tick and the row after it may have all of this in common; between them a window moves on.
+    # A tick and the row after it may have all of this in common, but different windows.
     same &= trace.window[line] == trace.window[following]
     ends[:-1] = ~same
     return ends

@@ -13,10 +13,10 @@ __all__ = ["check"]
 
 
 def check(evidence: Evidence) -> Verdict:
-    """Compare the groups that the trace tells of with the boxes in the output.
+    """Compare the groups of the trace with the boxes in the output.
 
-    A group is of one shard. Each shard knows its own rows only: a group of two was released as two,
-    and its people would be counted together though neither may have had enough of them.
+    A group is of one shard. Each shard knows its own rows only: a group of two shards was released
+    as two, and counting its people together would hide that neither had enough of them.
     """
     trace = evidence.trace
     if trace is None:
@@ -34,7 +34,7 @@ def check(evidence: Evidence) -> Verdict:
     number, position = np.unique(trace.group[base], return_inverse=True)
     moment = _agreed(trace.published[base], position, len(number))
     seq = np.where((trace.seq >= 0) & (trace.seq < evidence.n_rows), trace.seq, -1)
-    # A last place for what isn't in the output; a label that is missing matches every other.
+    # The last element is for rows that aren't in the output; a missing label matches every other.
     labels = [np.append(np.where(s.gap, -1, s.labels), -1)[seq] for s in evidence.sides]
     base_labels = [_agreed(label[base], position, len(number)) for label in labels]
     torn = np.zeros(len(number), dtype=np.bool_)
@@ -86,7 +86,7 @@ def check(evidence: Evidence) -> Verdict:
 def _agreed(
     values: NDArray[np.int64], position: NDArray[np.int64], n_groups: int
 ) -> NDArray[np.int64]:
-    """What all known values (from 0) of a group agree on; -1 if none is known, -2 if they differ.
+    """Return the value (from 0) that all rows of a group agree on; -1: none known, -2: they differ.
 
     >>> _agreed(np.array([3, 3, -1, 4, 5]), np.array([0, 0, 0, 1, 1]), 3).tolist()
     [3, -2, -1]

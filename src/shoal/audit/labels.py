@@ -1,4 +1,4 @@
-"""Read the published labels of one quasi attribute back as the side of a box, and distrust them."""
+"""Read the published labels of one quasi attribute as sides of boxes, and check them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Side:
         The bounds, as numbers or as codes of leaves; NaN where the label can't be read.
         For a midpoint the widest interval around it that the range allows.
     root
-        Whether the label says nothing: the root of the hierarchy or the whole range.
+        Whether the label is the root of the hierarchy or the whole range.
     gap
         Whether there is no label, and none is needed.
     flaws
@@ -66,7 +66,7 @@ class Side:
 
 
 def public_columns(attribute: Quasi, numeric: Numeric) -> tuple[str, ...]:
-    """The columns that a quasi attribute is published in.
+    """Return the columns that a quasi attribute is published in.
 
     >>> public_columns(Quasi("age", Range(17, 90)), "bounds")
     ('age_min', 'age_max')
@@ -89,7 +89,7 @@ def read_side(
     gap = np.full(table.num_rows, with_gaps)
     for i, array in enumerate(found):
         gap &= mask(array.is_null())
-        # A column that nobody has a value in has no type of its own, in a file of text.
+        # A column without any value has no type of its own in a text file.
         if with_gaps and pa.types.is_null(array.type):
             found[i] = array.cast(pa.large_string())
     if isinstance(attribute.sided, Hierarchy):
@@ -110,7 +110,7 @@ def _read_nodes(name: str, tree: Hierarchy, gap: Gap, array: Array) -> Side:
     lo = np.append(np.array(tree.lows, dtype=np.float64), np.nan)[node]
     hi = np.append(np.array(tree.highs, dtype=np.float64), np.nan)[node]
     flaws = _counted(name, [("no node of the hierarchy", (node < 0) & ~gap)])
-    # Above a single child the root has a twin further down that covers as much.
+    # A root with a single child covers no more than the child does.
     return Side(name, indices, lo, hi, (lo == 0) & (hi == len(tree) - 1), gap, flaws)
 
 
@@ -128,7 +128,7 @@ def _read_ranges(name: str, domain: Range, gap: Gap, array: Array) -> Side:
             bounds[:, code] = float(parts[1]), float(parts[2])
         except ValueError:
             continue
-        # Two ways to write one number would let an outsider tell rows of one box apart.
+        # Two ways to write one number would let an outsider distinguish rows of one box.
         odd[code] = not all(_is_plain(part) for part in parts.groups())
     lo, hi = bounds[:, indices]
     flaws = [

@@ -1,4 +1,4 @@
-"""How many different subjects can stand for as many different values: a maximum matching."""
+"""A maximum matching of subjects and values."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ __all__ = ["matching"]
 
 
 def matching(pairs: Iterable[tuple[int, int]], enough: float = math.inf) -> int:
-    """The largest number of (subject, value) pairs of which no two share a subject or a value.
+    """Return the largest number of (subject, value) pairs without a common subject or value.
 
-    Values look for subjects one after another. A value whose subjects are all taken asks the values
-    that hold them to move on (a breadth-first search for an augmenting path). Subjects met by a
-    search that failed can never be freed, so they are not visited again.
+    Each value looks for an augmenting path, breadth first. Subjects met by a search that failed can
+    never be freed, so they aren't visited again.
 
     Parameters
     ----------
     pairs
         Who has which value.
     enough
-        Stop as soon as so many are matched.
+        Stop as soon as this many are matched.
 
-    One person with three values stands for one of them only:
+    One person with three values counts for one of them only:
 
     >>> matching([(1, 10), (1, 11), (1, 12), (2, 10)])
     2

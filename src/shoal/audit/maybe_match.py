@@ -1,4 +1,4 @@
-"""Maybe-match: how many published rows each one can't be told apart from by what both have."""
+"""Maybe-match: how many published rows agree with each one wherever both have a label."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["n_matching"]
 
 
 def n_matching(evidence: Evidence) -> NDArray[np.int64]:
-    """For each published row of a group, how many rows match it, itself included.
+    """Return for each published row of a group how many rows match it, itself included.
 
     Two rows match if they have the same label in every attribute where both have one. All rows of a
     group match each other, so a row that fewer than k rows match is in no group of k.

@@ -1,4 +1,4 @@
-"""What a file says of itself beside its rows: its columns once more, or anything at all."""
+"""The metadata of a published file, which may hold more than the names of its columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 __all__ = ["has_extra_metadata"]
 
-#: What Spark writes into every Parquet file: its version, and the columns as it knows them.
+#: What Spark writes into every Parquet file: its version, and a description of the columns.
 _VERSION = b"org.apache.spark.version"
 _COLUMNS = b"org.apache.spark.sql.parquet.row.metadata"
 _NUMBER = re.compile(rb"[0-9]{1,3}(\.[0-9]{1,3}){1,3}(-SNAPSHOT)?")
@@ -16,9 +16,9 @@ _TYPE = re.compile(r"[a-z_]+(\([0-9]+,[0-9]+\))?")
 
 
 def has_extra_metadata(metadata: Mapping[bytes, bytes] | None, names: Sequence[str]) -> bool:
-    """Whether the metadata of a table tell more than the names and types of its columns.
+    """Return whether the metadata of a table hold more than the names and types of its columns.
 
-    Those of Spark don't, as long as nothing was written to a column, such as a comment.
+    Those of Spark don't, unless a column has something of its own, such as a comment.
 
     >>> has_extra_metadata({b"org.apache.spark.version": b"4.1.0"}, ["age"])
     False
@@ -33,10 +33,10 @@ def has_extra_metadata(metadata: Mapping[bytes, bytes] | None, names: Sequence[s
 
 
 def _only_columns(text: bytes, names: Sequence[str]) -> bool:
-    """Whether a description of columns, as Spark writes it, has these and nothing else."""
+    """Return whether a description of columns, as Spark writes it, has these and nothing else."""
     try:
-        told = json.loads(text)
-        types = [(field["type"], field["nullable"]) for field in told["fields"]]
+        described = json.loads(text)
+        types = [(field["type"], field["nullable"]) for field in described["fields"]]
         if not all(_TYPE.fullmatch(kind) and isinstance(null, bool) for kind, null in types):
             return False
     except (KeyError, TypeError, ValueError):
@@ -45,4 +45,4 @@ def _only_columns(text: bytes, names: Sequence[str]) -> bool:
         {"name": name, "type": kind, "nullable": null, "metadata": {}}
         for name, (kind, null) in zip(names, types, strict=False)
     ]
-    return len(types) == len(names) and bool(told == {"type": "struct", "fields": fields})
+    return len(types) == len(names) and bool(described == {"type": "struct", "fields": fields})

@@ -1,6 +1,6 @@
-"""Missing: a quasi value that isn't there is published as the policy says, and so is its group.
+"""Missing: a missing quasi value is published as the policy says, and so is its group.
 
-Under ``quarantine`` a row that lacks one isn't published at all; that it is, is a matter of cover.
+Under ``quarantine`` a row that lacks one isn't published; the check of cover finds one that is.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _not_at_root(
             f"in {n:,} rows column {side.name} isn't at its root, and the original lacks it"
         )
     group = trace.group[lines]
-    # Somebody who is at the root alone can be told apart by it.
+    # A subject who alone is at the root can be recognized by it.
     n = len(np.intersect1d(group[lacks & (group >= 0)], group[above & ~lacks]))
     if n:
         flaws.append(

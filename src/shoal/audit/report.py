@@ -1,4 +1,4 @@
-"""What the audit says: one verdict for each promise, in words and in figures."""
+"""The report of the audit: one verdict for each promise, in words and in figures."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Verdict:
     figures: Mapping[str, Figure] = field(default_factory=dict)
 
     def line(self) -> str:
-        """The verdict as one line of text."""
+        """Return the verdict as one line of text."""
         return f"{self.name}: {self.verdict}; {self.detail}"
 
     def as_dict(self) -> dict[str, object]:
-        """The verdict as plain values, for JSON."""
+        """Return the verdict as plain values, for JSON."""
         return {
             "name": self.name,
             "verdict": self.verdict,
@@ -75,7 +75,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """What a command ends with: 1 if a promise is broken, 6 if one can't be judged, else 0."""
+        """The exit code: 1 if a promise is broken, 6 if one can't be judged, else 0."""
         return {"broken": 1, "unverifiable": 6, "kept": 0}[self.verdict]
 
     def __getitem__(self, name: str) -> Verdict:
@@ -85,7 +85,7 @@ class Report:
         raise KeyError(name)
 
     def as_dict(self) -> dict[str, object]:
-        """The report as plain values, for JSON."""
+        """Return the report as plain values, for JSON."""
         return {
             "verdict": self.verdict,
             "exit_code": self.exit_code,
@@ -110,7 +110,7 @@ def decide(
     doubt: str | None = None,
     figures: Mapping[str, Figure] | None = None,
 ) -> Verdict:
-    """Judge by what was found: a flaw breaks the promise, a doubt leaves it unverifiable.
+    """Return a verdict: a flaw breaks the promise, a doubt leaves it unverifiable.
 
     >>> decide("k", [], kept="all fine", doubt="no trace was given").verdict
     'unverifiable'

@@ -1,4 +1,4 @@
-"""The audit itself: gather the evidence, run every check, report."""
+"""Gather the evidence, run every check, and report."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def audit(
     schema, policy
         What the columns are, and what was promised.
     published
-        The output as anyone can see it.
+        The output, as it was published.
     numeric
         How numbers are published: ``range``, ``bounds`` or ``midpoint``.
     suppressed
@@ -70,10 +70,10 @@ def audit(
         The position in the input of each row of ``original``, where rows that couldn't be read are
         missing from it; None if it has them all.
     n_quarantined
-        How many rows there are in the quarantine, where that is known.
+        How many rows there are in the quarantine, if that is known.
     count
-        Under z-anonymity, who counts as behind a parent: ``residual``, those whose finer value is
-        neither public nor one subject short of it, or ``plain``, all who exposed anything under it.
+        Under z-anonymity, which subjects count for a parent: ``residual``, those whose finer value
+        is neither public nor one subject short of it, or ``plain``, all who exposed one under it.
     pseudonym, rotate
         Under z-anonymity, whether pseudonyms are published, and the length of the period that each
         lives for, in the unit of the window.
@@ -143,7 +143,7 @@ def audit(
 def _check_cells(
     policy: Policy, count: Count, pseudonym: bool, rotate: float | None, time: float | None
 ) -> None:
-    """Refuse what doesn't go with each other, or with a policy without z."""
+    """Refuse parameters that contradict each other, or a policy without z."""
     if count not in get_args(Count):
         raise ParameterError("count", f"must be one of {', '.join(get_args(Count))}")
     if not policy.per_value and (pseudonym or time is not None):

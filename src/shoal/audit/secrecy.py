@@ -1,4 +1,4 @@
-"""Secrecy: nothing is in the output but public columns, and none of them is the subject."""
+"""Secrecy: the output has public columns only, and none of them is the subject."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["check", "judge_secrecy"]
 
 
 def check(evidence: Evidence) -> Verdict:
-    """Look for columns that nobody asked to publish, and for the subject under another name."""
+    """Look for columns that the schema doesn't publish, and for the subject under another name."""
     expected = expected_columns(evidence)
     return judge_secrecy(evidence.published, evidence.schema, expected, _disguised(evidence))
 
@@ -26,9 +26,9 @@ def check(evidence: Evidence) -> Verdict:
 def judge_secrecy(
     published: pa.Table, schema: Schema, expected: Sequence[str], disguised: Sequence[str]
 ) -> Verdict:
-    """Judge what an output has beside the columns that are expected.
+    """Judge the columns of an output beyond the expected ones.
 
-    ``disguised`` are those that repeat the subject.
+    ``disguised`` are columns that repeat the subject.
     """
     names = published.schema.names
     private = {schema.subject, schema.time} - set(expected)
@@ -52,7 +52,7 @@ def judge_secrecy(
 
 
 def _disguised(evidence: Evidence) -> list[str]:
-    """Columns published as they are whose values are those of the subject."""
+    """Return the columns published as they are whose values are those of the subject."""
     if evidence.trace is None or evidence.schema.each_row:
         return []
     rows = np.flatnonzero((evidence.line >= 0) & evidence.in_group)

@@ -11,14 +11,14 @@ __all__ = ["check", "expected_columns", "judge_columns"]
 
 
 def expected_columns(evidence: Evidence) -> tuple[str, ...]:
-    """The public columns, in order: quasi, sensitive, kept."""
+    """Return the public columns, in order: quasi, sensitive, kept."""
     return (*evidence.public_quasi, *evidence.schema.payload)
 
 
 def check(evidence: Evidence) -> Verdict:
     """Check that the public columns are there once and in order, and their labels in the domain.
 
-    Columns that are there beyond these are a matter of secrecy, not of shape.
+    Further columns are a matter of secrecy, not of shape.
     """
     labels = [flaw for side in evidence.sides for flaw in side.flaws]
     names, expected = evidence.published.schema.names, expected_columns(evidence)
@@ -28,9 +28,9 @@ def check(evidence: Evidence) -> Verdict:
 def judge_columns(
     names: Sequence[str], expected: tuple[str, ...], order: str, labels: Sequence[str]
 ) -> Verdict:
-    """Judge the columns of an output, given in words in which order they are expected.
+    """Judge the columns of an output; ``order`` is the expected order in words.
 
-    ``labels`` is what is wrong with what stands in them.
+    ``labels`` is what is wrong with their labels.
     """
     missing = [name for name in expected if name not in names]
     twice = [name for name in expected if names.count(name) > 1]

@@ -1,4 +1,4 @@
-"""Suppression: a suppressed row leaves nothing in the output, or a row that says nothing."""
+"""Suppression: a suppressed row isn't in the output, or is a row without information."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check"]
 
 
 def check(evidence: Evidence) -> Verdict:
-    """Check what the rows that the trace calls suppressed look like in the output."""
+    """Check how the rows that the trace calls suppressed appear in the output."""
     trace = evidence.trace
     if trace is None:
         doubt = "which rows were suppressed can't be told without a trace"

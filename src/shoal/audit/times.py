@@ -1,4 +1,4 @@
-"""Times out of whatever Arrow brings, as seconds."""
+"""Read times from any Arrow column, as seconds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MICRO = timedelta(microseconds=1)
 
 
 def seconds(array: Array) -> NDArray[np.float64]:
-    """Times in seconds: numbers, timestamps, or either as text; NaN for anything else.
+    """Return times in seconds, from numbers, timestamps, or text; NaN for anything else.
 
     >>> seconds(pa.array(["5", "1970-01-01T00:01:00", "1970-01-01 01:00:00+01:00", "x"])).tolist()
     [5.0, 60.0, 0.0, nan]

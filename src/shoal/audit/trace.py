@@ -32,7 +32,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Trace:
-    """The columns of a trace. A whole number that is missing is -1, a time that is missing NaN."""
+    """The columns of a trace; a missing whole number is -1, a missing time NaN."""
 
     row: NDArray[np.int64]
     subject: Array
@@ -47,7 +47,7 @@ class Trace:
     """How many rows had arrived at the end of the window that the row was measured in."""
     seq: NDArray[np.int64]
     shard: NDArray[np.int64]
-    """Which of several shards decided the row; 0 where the trace doesn't tell of shards."""
+    """Which of several shards decided the row; 0 where the trace has no shards."""
 
     @property
     def has_shards(self) -> bool:
@@ -58,12 +58,12 @@ class Trace:
         return len(self.row)
 
     def has(self, *outcomes: int) -> NDArray[np.bool_]:
-        """Which lines have one of these outcomes."""
+        """Return which lines have one of these outcomes."""
         return np.isin(self.outcome, outcomes)
 
 
 def read_trace(table: pa.Table) -> Trace:
-    """Take the columns of a trace; a table without them isn't one, and is refused."""
+    """Read the columns of a trace; refuse a table without them."""
     missing = [name for name in _COLUMNS if name not in table.schema.names]
     if missing:
         raise ParameterError(
@@ -87,8 +87,8 @@ def read_trace(table: pa.Table) -> Trace:
         arrived_s=numbers(found["arrived_s"]),
         published_s=numbers(found["published_s"]),
         group=integers(found["group"]),
-        # A trace need not tell of windows where no promise is measured against them, nor of
-        # shards where there is one.
+        # A trace has no windows where no promise is measured against them, and no shards where
+        # there is one.
         window=_optional(table, "window", -1),
         seq=integers(found["seq"]),
         shard=_optional(table, "shard", 0),
@@ -96,6 +96,6 @@ def read_trace(table: pa.Table) -> Trace:
 
 
 def _optional(table: pa.Table, name: str, otherwise: int) -> NDArray[np.int64]:
-    """The whole numbers of a column; where it isn't there, the same for all lines."""
+    """Return the whole numbers of a column, or a default for all lines if it is missing."""
     found = column(table, name)
     return np.full(table.num_rows, otherwise, dtype=np.int64) if found is None else integers(found)

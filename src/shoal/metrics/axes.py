@@ -1,7 +1,7 @@
-"""An attribute as a line: where values and sides of boxes lie on it, and how long they are there.
+"""An attribute as a line, on which values and sides of boxes have places and lengths.
 
-A category, and a number with a step, is a cell of length 1, so that an exact value has an extent as
-a coarse one has. A number without a step is a point.
+A category, or a number with a step, is a cell of length 1, so an exact value has a length as a
+coarse one has. A number without a step is a point.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from shoal.spec.hierarchy import Domain, Hierarchy, Range
 
 __all__ = ["Axis", "sensitive_axis", "sensitive_places"]
 
-#: What the codes of sensitive values have for a missing one.
+#: The code of a missing sensitive value.
 MISSING = -1
-#: All bits of a code but the sign.
+#: All bits of a code except the sign.
 _LOWER = np.int64(np.iinfo(np.int64).max)
 #: Relative slack for multiples of a step such as 0.1, which no float holds exactly.
 _SLACK = 1e-9
@@ -54,7 +54,7 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, domain: Domain) -> Axis:
-        """The line of a domain."""
+        """Return the line of a domain."""
         if isinstance(domain, Hierarchy):
             return cls.of_cells(name, len(domain))
         if domain.step is None:
@@ -64,7 +64,7 @@ class Axis:
 
     @classmethod
     def of_cells(cls, name: str, n_cells: int) -> Axis:
-        """A line of so many cells."""
+        """Return a line of a number of cells."""
         return cls(name, 0.0, float(n_cells - 1), 1.0)
 
     @property
@@ -73,13 +73,13 @@ class Axis:
         return self.highest - self.lowest + self.unit
 
     def places(self, values: Floats) -> Floats:
-        """Where values lie: numbers, or codes of leaves; NaN and infinite ones stay as they are."""
+        """Return the places of numbers or codes of leaves; NaN and infinity stay as they are."""
         if self.step is None:
             return values
         return _steps(values, self.step) - self.origin
 
     def cut(self, most: int) -> Floats:
-        """Edges that cut the line into at most so many intervals; cells stay whole.
+        """Return edges that cut the line into at most a number of intervals; cells stay whole.
 
         >>> Axis.of_cells("month", 12).cut(5)
         array([ 0.,  2.,  4.,  7.,  9., 12.])
@@ -92,7 +92,7 @@ class Axis:
 
 
 def _steps(values: Floats, step: float) -> Floats:
-    """How many whole steps numbers lie from 0."""
+    """Return how many whole steps numbers lie from 0."""
     steps = values / step
     nearest = np.round(steps)
     with np.errstate(invalid="ignore"):
@@ -101,16 +101,16 @@ def _steps(values: Floats, step: float) -> Floats:
 
 
 def sensitive_axis(name: str, domain: Domain | None, known: Ints) -> Axis:
-    """The line of a sensitive attribute. An open domain is that of the known codes, as ordered."""
+    """Return the line of a sensitive attribute; that of an open domain has the known codes."""
     if domain is None:
         return Axis.of_cells(name, max(1, len(known)))
     return Axis.of(name, domain)
 
 
 def sensitive_places(axis: Axis, domain: Domain | None, codes: Ints, known: Ints) -> Floats:
-    """Where the codes of sensitive values lie on their line; NaN where there is no value.
+    """Return the places of the codes of sensitive values; NaN where there is no value.
 
-    ``known`` are the sorted different codes of an open domain; others lie nowhere.
+    ``known`` are the sorted different codes of an open domain; others have no place.
     """
     nowhere: Bools = codes == MISSING
     if isinstance(domain, Range):

@@ -1,4 +1,4 @@
-"""How much what was published really tells about sensitive values, beside what was promised.
+"""How much the published groups disclose about sensitive values, whatever was promised.
 
 For each group, with q the share of a value among its rows and p that among the rows of its window:
 
@@ -6,8 +6,8 @@ For each group, with q the share of a value among its rows and p that among the 
 - **likeness**: the largest gain (q - p) / p of a value;
 - **disclosure**: the largest absolute value of ln(q / p), infinite where the group lacks a value.
 
-The real figure of a release is that of its worst group (§3.5.1). All are infinite for a group with
-a value that its window lacks.
+The figure of a release is that of its worst group (§3.5.1). All are infinite for a group with a
+value that its window lacks.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ import pyarrow as pa
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.errors import ParameterError
 from shoal.metrics.axes import MISSING
-from shoal.metrics.lines import by_shard, decided_lines, numbers
 from shoal.metrics.reading import read_codes
+from shoal.metrics.trace_lines import by_shard, decided_lines, numbers
 from shoal.spec.hierarchy import Domain, Hierarchy
 from shoal.spec.policy import Window
 from shoal.spec.schema import Schema
 
 __all__ = ["Exposure", "GroupExposure", "exposure", "group_exposure"]
 
-#: So many counts are looked at in one go, so that memory has an end.
+#: How many counts are computed at a time, so that memory is bounded.
 _COUNTS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """The figures of the worst group, each by itself.
+    """The figures of the worst group, separately for each kind.
 
     ``closeness`` is None where no distance is defined: the domain is open, or values are missing.
     """
@@ -59,7 +59,7 @@ class GroupExposure(NamedTuple):
     disclosure: Floats
 
     def worst(self) -> Exposure:
-        """The largest figure of each kind; 0 where there is no group."""
+        """Return the largest figure of each kind; 0 where there is no group."""
         undefined = bool(np.isnan(self.closeness).any())
         return Exposure(
             n_groups=len(np.unique(self.groups)),
@@ -81,7 +81,7 @@ def group_exposure(
     window
         The codes of the rows of the window.
     domain
-        That of the attribute: by it, and by the values of the window, codes have distances.
+        That of the attribute: it and the values of the window define the distances of codes.
 
     >>> codes = np.array([0, 0, 1, 1])
     >>> found = group_exposure(np.array([7, 7, 9, 9]), codes, codes, Hierarchy.flat(["a", "b"]))
@@ -89,7 +89,7 @@ def group_exposure(
     (array([7, 9]), array([0.5, 0.5]), array([1., 1.]))
     """
     numbers_of, at = np.unique(groups, return_inverse=True)
-    values = _Values(np.concatenate([sensitive, window]), domain)
+    values = _ValueCodes(np.concatenate([sensitive, window]), domain)
     held = np.bincount(values.of(window), minlength=values.n)
     measured = _measured(at.reshape(-1), len(numbers_of), values.of(sensitive), held, values)
     return GroupExposure(numbers_of, *measured)
@@ -111,11 +111,11 @@ def exposure(
     original
         The rows that were read.
     trace
-        What became of each, in a run on its own: shards have no order of arrival in common.
+        The outcome of each, of a run without shards: they have no common order of arrival.
     window
         What groups are compared with. ``"all"``: all good rows, whatever was promised. With the
-        window of the policy, each group is compared with the rows of the window that the trace
-        names, and again with every row that joins it later, together with those before it.
+        window of the policy, each group is compared with the window that the trace names, and again
+        after each later moment at which rows joined it.
 
     >>> from shoal.spec.hierarchy import Range
     >>> from shoal.spec.schema import Quasi, Sensitive
@@ -137,7 +137,7 @@ def exposure(
             "is of several shards, which have no order of arrival, and so no window, in common",
             fix="Give the trace of a run on its own",
         )
-    # What is still held is in the windows of others.
+    # Held rows are in the windows of others.
     good_lines = trace.filter(trace.column("arrived").is_valid())
     rows, arrived = (numbers(good_lines, name).astype(np.int64) for name in ("row", "arrived"))
     if rows.max(initial=-1) >= original.num_rows:
@@ -167,8 +167,8 @@ _NOTHING = GroupExposure(np.empty(0, np.int64), np.empty(0), np.empty(0), np.emp
 class _Events(NamedTuple):
     """Published rows sorted by group and moment, and the moments at which groups are measured.
 
-    By row: its position in the stream, and its group. By event: the window, the moment, and from
-    where to where the rows go that the group has by then.
+    By row: its position in the stream, and its group. By event: the window, the moment, and the
+    range of the rows that the group has by then.
     """
 
     arrived: Ints
@@ -184,7 +184,7 @@ def _events(lines: pa.Table, window: Window | Literal["all"], n_rows: int) -> _E
     out: Bools = ~np.isnan(group)
     arrived, groups = numbers(lines, "arrived")[out], group[out]
     if window == "all":
-        # However a group came about, it is looked at once, as it is in the end.
+        # Each group is measured once, as it is in the end.
         windows, moments = np.full(len(groups), float(n_rows)), np.zeros(len(groups))
     else:
         windows, moments = numbers(lines, "window")[out], numbers(lines, "published")[out]
@@ -206,8 +206,8 @@ def _events(lines: pa.Table, window: Window | Literal["all"], n_rows: int) -> _E
 def _against_windows(
     events: _Events, stream: Ints, window: Window | Literal["all"], domain: Domain | None
 ) -> Iterator[GroupExposure]:
-    """Measure the events, those of one window and moment together."""
-    values = _Values(stream, domain)
+    """Yield the figures of the events, those of one window and moment together."""
+    values = _ValueCodes(stream, domain)
     codes = values.of(stream)
     published = codes[events.arrived]
     order = np.lexsort((events.moments, events.windows))
@@ -225,7 +225,7 @@ def _against_windows(
         yield GroupExposure(groups, *_measured(at, len(batch), rows, held, values))
 
 
-class _Values:
+class _ValueCodes:
     """The different codes there are, numbered in their order; those of a hierarchy as they are."""
 
     def __init__(self, codes: Ints, domain: Domain | None) -> None:
@@ -233,19 +233,19 @@ class _Values:
         self.known = np.unique(codes)
         self.has_distance = domain is not None and MISSING not in self.known
         if isinstance(domain, Hierarchy) and self.has_distance:
-            # Nodes are intervals of leaves: then absent ones have to have their place too.
+            # Nodes are intervals of leaves, so absent leaves need a place too.
             self.known = np.arange(len(domain))
         self.n = len(self.known)
 
     def of(self, codes: Ints) -> Ints:
-        """The numbers of codes."""
+        """Return the numbers of codes."""
         return np.searchsorted(self.known, codes)
 
 
 def _measured(
-    at: Ints, n_groups: int, values: Ints, held: Ints, known: _Values
+    at: Ints, n_groups: int, values: Ints, held: Ints, known: _ValueCodes
 ) -> tuple[Floats, Floats, Floats]:
-    """Closeness, likeness and disclosure of groups 0, 1, …, given where each row belongs."""
+    """Return closeness, likeness and disclosure of groups 0, 1, …, given the group of each row."""
     order = np.argsort(at, kind="stable")
     at, values = at[order], values[order]
     at_once = max(1, _COUNTS // max(1, known.n))
@@ -259,8 +259,8 @@ def _measured(
     return found[0], found[1], found[2]
 
 
-def _compared(counts: Ints, held: Ints, known: _Values) -> Floats:
-    """The three figures of groups, given how many rows have each value, there and in the window."""
+def _compared(counts: Ints, held: Ints, known: _ValueCodes) -> Floats:
+    """Return the three figures of groups, given the counts of values in them and in the window."""
     n_group, n_window = counts.sum(axis=1, keepdims=True), int(held.sum())
     inside = held > 0
     ratio = counts[:, inside] * n_window / (held[inside] * n_group)
@@ -270,7 +270,7 @@ def _compared(counts: Ints, held: Ints, known: _Values) -> Floats:
     if not known.has_distance:
         closeness = np.full(len(counts), np.nan)
     else:
-        # Whole numbers, each n_group * n_window times too large: no rounding before the end.
+        # Whole numbers, scaled by n_group * n_window: no rounding before the end.
         extra = counts * n_window - held * n_group
         if isinstance(known.domain, Hierarchy):
             closeness = _tree_distance(extra, known.domain)
@@ -282,16 +282,16 @@ def _compared(counts: Ints, held: Ints, known: _Values) -> Floats:
 
 
 def _ordered_distance(extra: Ints) -> Floats:
-    """What has to pass from each value to the next, of the most that could be."""
+    """Return what is moved from each value to the next, over the longest distance."""
     moved: Ints = np.abs(np.cumsum(extra, axis=1)).sum(axis=1)
     return moved / float(max(1, extra.shape[1] - 1))
 
 
 def _tree_distance(extra: Ints, tree: Hierarchy) -> Floats:
-    """What has to pass through each edge of a tree in which leaves are as far as they are high.
+    """Return what is moved through each edge of a tree, over its height.
 
-    The distance of two leaves is the height of their lowest common ancestor, so half of the
-    difference in height is the length of an edge.
+    The distance of two leaves is the height of their lowest common ancestor, so the length of an
+    edge is half of the difference in height.
     """
     parents = np.array(tree.parents)
     heights = np.zeros(len(parents), np.int64)

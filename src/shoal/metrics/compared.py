@@ -1,7 +1,7 @@
-"""What was read and what was published, side by side on common lines: what utility is measured on.
+"""The input and the output on common axes, for the metrics of utility.
 
-It is made from tables (`Compared.from_tables`), or from what an engine was given and decided
-(`Compared.from_decisions`); the two come to the same.
+Made from tables (`Compared.from_tables`), or from the codes and decisions of an engine
+(`Compared.from_decisions`), with the same result.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Compared"]
 class Compared:
     """Rows as they were and rows as they were published.
 
-    Nothing says which published row is which original one, and nothing here needs to know.
+    Published rows aren't joined with original ones: no metric here needs that.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Compared:
     published_secrets: Floats
 
     def __repr__(self) -> str:
-        # Whatever else there is are values of people.
+        # Everything else is values of people.
         return f"Compared({self.n_rows} rows, {self.n_published} published in {len(self.lo)} boxes)"
 
     @property
@@ -92,7 +92,7 @@ class Compared:
     ) -> Compared:
         """Read an input and its output.
 
-        Rows of the input that a run would set apart as bad are left out. Numbers must have been
+        Rows of the input that a run would quarantine are left out. Numbers must have been
         published as ranges or as bounds: a midpoint doesn't tell how wide its box was.
 
         Parameters
@@ -131,7 +131,7 @@ class Compared:
         missing: Missing = "quarantine",
         sensitive: str | None = None,
     ) -> Compared:
-        """Take all rows that an engine was given, and all that it decided about them.
+        """Take all rows that an engine was given, and all its decisions.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class Compared:
         codes
             The rows, from the first.
         decisions
-            What the calls of the engine gave, in their order.
+            What the calls of the engine returned, in their order.
         missing
             What the policy says of missing values: with ``"maybe"`` they were published as missing.
         sensitive
@@ -191,7 +191,7 @@ class Compared:
         )  # fmt: skip
 
     def window(self, begin: int, end: int) -> Compared:
-        """The rows from one position to another: of the input, and of the output."""
+        """Return the rows from one position to another, of the input and of the output."""
         different, boxes = np.unique(self.boxes[begin:end], return_inverse=True)
         return replace(
             self,
@@ -210,7 +210,7 @@ def _placed(axes: tuple[Axis, ...], values: Floats) -> Floats:
 
 
 def _chosen(schema: Schema, sensitive: str | None) -> int | None:
-    """Which sensitive attribute is meant; None if there is none."""
+    """Return the position of the sensitive attribute, or None if there is none."""
     names = [attribute.name for attribute in schema.sensitive]
     if sensitive is None:
         return 0 if names else None

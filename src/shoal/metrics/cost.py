@@ -1,4 +1,4 @@
-"""What a row has lost by the time it is published: information, and then timeliness."""
+"""The cost of a published row: lost information, growing with the delay."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.metrics.lines import decided_lines, numbers
+from shoal.metrics.trace_lines import decided_lines, numbers
 
 __all__ = ["Cost"]
 
@@ -31,12 +31,12 @@ class Cost:
     Parameters
     ----------
     alpha
-        The decaying factor: how much a row loses by each unit of time, on top of what it has lost
-        already: 0.02 is 2 %. Rows or seconds: whatever the waits are counted in.
+        The decay: how much the cost grows with each unit of time: 0.02 is 2 %. The unit is that of
+        the waits, rows or seconds.
     scale
         What each loss is multiplied by.
 
-    A cost that is larger than the largest number of the machine stays there.
+    A cost beyond the largest float stays there.
 
     >>> cost = Cost(alpha=0.5)
     >>> cost.add(np.array([0.1, 0.2]), np.array([0, 2]), suppressed=np.array([1]))
@@ -105,28 +105,28 @@ class Cost:
     def _more(self, total: float, loss: NDArray[np.float64], waited: NDArray[Any]) -> float:
         with np.errstate(over="ignore"):
             grown = np.power(self._factor, waited.astype(np.float64))
-            # Nothing lost stays nothing, even where the other factor is beyond all numbers.
+            # A loss of 0 costs 0, even where the other factor overflows.
             found = np.minimum(grown, _LARGEST) * (self._scale * loss)
             return min(total + float(found.sum()), _LARGEST)
 
     @property
     def loss(self) -> float | None:
-        """What published rows lose on average, whenever they were; None if there is none."""
+        """The average loss of published rows, without the delay; None if there are none."""
         return self._loss / self._n_published if self._n_published else None
 
     @property
     def published(self) -> float | None:
-        """The average cost of published rows; None if there is none."""
+        """The average cost of published rows; None if there are none."""
         return self._of_published / self._n_published if self._n_published else None
 
     @property
     def with_suppressed(self) -> float | None:
-        """The average cost of published rows and suppressed ones; None if there is none."""
+        """The average cost of published rows and suppressed ones; None if there are none."""
         n = self._n_published + self._n_suppressed
         return min(self._of_published + self._of_suppressed, _LARGEST) / n if n else None
 
     def as_dict(self) -> dict[str, float | None]:
-        """All averages."""
+        """Return all averages."""
         return {
             "loss": self.loss,
             "published": self.published,
@@ -134,7 +134,7 @@ class Cost:
         }
 
     def state(self) -> dict[str, Any]:
-        """Everything that is known, exactly, as values that JSON can carry."""
+        """Return all counts, exactly, as values that JSON can carry."""
         return {
             "loss": self._loss,
             "of_published": self._of_published,
@@ -144,7 +144,7 @@ class Cost:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to a state."""
+        """Replace all counts by those of a state."""
         self._loss = state["loss"]
         self._of_published = state["of_published"]
         self._of_suppressed = state["of_suppressed"]

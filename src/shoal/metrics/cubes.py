@@ -4,9 +4,9 @@ A cube counts rows by some quasi attributes, and by the sensitive one::
 
     SELECT A1, ..., A_level, COUNT(*) WHERE sensitive = value GROUP BY A1, ..., A_level
 
-for each sensitive value. The cubes of a level are those over exactly so many quasi attributes. The
-difference of a true cube and one of the published data is the Kullback-Leibler divergence of their
-shares of rows, where the rows of a box are spread evenly over it.
+for each sensitive value. The cubes of a level are those over exactly that number of quasi
+attributes. The difference of a true cube and one of the published data is the Kullback-Leibler
+divergence of their shares of rows, where the rows of a box are spread evenly over it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from shoal.metrics.compared import Compared
 
 __all__ = ["CubeDivergence", "cube_divergence"]
 
-#: As many boxes are looked at in one go, so that memory has an end.
+#: How many boxes are processed at a time, so that memory is bounded.
 _BOXES = 20_000
 
 
@@ -62,10 +62,10 @@ class _Boxes(NamedTuple):
 
 
 def cube_divergence(compared: Compared, *, level: int = 2, cells: int = 100) -> CubeDivergence:
-    """How far the cubes of a level are from the true ones; 0 if they are the same.
+    """Measure how far the cubes of a level are from the true ones; 0 if they are the same.
 
     The sum over the cells c of the original of a_c ln(a_c / b_c), where a_c and b_c are the shares
-    of rows in the cell, true and as published. A suppressed row says nothing: it counts as spread
+    of rows in the cell, true and as published. A suppressed row has no information: it is spread
     over all cells and all sensitive values alike. So every cell of the original has a part in
     the output, and b_c is 0 only if a box doesn't cover its rows, or a value isn't that of its row:
     the divergence is infinite then. A row that lacks a value isn't in the cubes of that attribute.
@@ -119,12 +119,12 @@ def cube_divergence(compared: Compared, *, level: int = 2, cells: int = 100) -> 
 class _Cube:
     """One GROUP BY: the cells that original rows lie in, and what is published of each.
 
-    Cells are sorted, attribute after attribute, so that those which share a beginning follow each
-    other: boxes that don't reach there are left behind once for all of them.
+    Cells are sorted, attribute after attribute, so cells with a common prefix are adjacent, and
+    boxes that don't overlap the prefix are dropped once for all of them.
     """
 
     def __init__(self, attributes: Sequence[int], cuts: Sequence[_Cut], secret: Ints) -> None:
-        # With long attributes last, few beginnings have to be gone through.
+        # With long attributes last, there are few prefixes.
         order = sorted(range(len(attributes)), key=lambda d: len(cuts[d].edges))
         self._attributes = [attributes[d] for d in order]
         columns = np.stack([*(cuts[d].cells for d in order), secret], axis=1)
@@ -146,7 +146,7 @@ class _Cube:
     def _descend(
         self, boxes: _Boxes, begin: int, end: int, depth: int, alive: Ints, covered: Floats
     ) -> None:
-        """Go through the cells with one beginning, and the boxes that reach there."""
+        """Visit the cells with one prefix, and the boxes that overlap it."""
         shares = boxes.shares[self._attributes[depth]]
         column = self._cells[begin:end, depth]
         cuts = np.flatnonzero(column[1:] != column[:-1]) + 1
@@ -159,14 +159,14 @@ class _Cube:
                 reached = np.flatnonzero(part)
                 self._descend(boxes, low, high, depth + 1, alive[reached], part[reached])
             return
-        # All last values and sensitive values of this beginning at once.
+        # All last values and sensitive values of this prefix at once.
         parts = shares[np.ix_(alive, values)]
         found = (parts * covered[:, None]).T @ boxes.n_rows[alive]
         which = np.searchsorted(values, column)
         self._published[begin:end] += found[which, self._cells[begin:end, depth + 1]]
 
     def divergence(self) -> float:
-        """The sum over the cells of the original."""
+        """Return the divergence, summed over the cells of the original."""
         if not len(self._cells):
             return 0.0
         if not self._published.all():
@@ -177,7 +177,7 @@ class _Cube:
 
 
 def _that_say_something(compared: Compared) -> Compared:
-    """Without the rows that stand in the output for suppressed ones: all is open in them."""
+    """Return the comparison without published rows that are at the root in all attributes."""
     whole = np.ones(len(compared.lo), np.bool_)
     for d, axis in enumerate(compared.axes):
         whole &= (compared.lo[:, d] == axis.lowest) & (compared.hi[:, d] == axis.highest)
@@ -190,10 +190,10 @@ def _that_say_something(compared: Compared) -> Compared:
 
 
 def _different(columns: Ints) -> tuple[Ints, Floats]:
-    """The different rows, sorted, and how often each occurs."""
+    """Return the different rows, sorted, and how often each occurs."""
     joint = np.zeros(len(columns), np.int64)
     for column in columns.T:
-        # Numbered anew after each column, combinations never outgrow a whole number.
+        # Numbered again after each column, combinations never overflow.
         wide = joint * (int(column.max(initial=0)) + 1) + column
         joint = np.unique(wide, return_inverse=True)[1].reshape(-1)
     _, first, n_rows = np.unique(joint, return_index=True, return_counts=True)
@@ -206,19 +206,19 @@ def _cut(axis: Axis, places: Floats, cells: int) -> _Cut:
 
 
 def _cells_of(edges: Floats, places: Floats) -> Ints:
-    """The cell of each place, -1 for none; the last one holds its upper end too."""
+    """Return the cell of each place, -1 for none; the last cell holds its upper end too."""
     found = np.minimum(np.searchsorted(edges, places, side="right") - 1, len(edges) - 2)
     return np.where(np.isnan(places), -1, found)
 
 
 def _secrets(compared: Compared, cells: int) -> tuple[Ints, Ints, int]:
-    """The cells of sensitive values, original and published; a missing one has its own."""
+    """Return the cells of sensitive values, original and published; a missing one has its own."""
     if compared.sensitive is None:
         return np.zeros(compared.n_rows, np.int64), np.zeros(compared.n_published, np.int64), 1
     edges = compared.sensitive.cut(cells)
     before = _cells_of(edges, compared.secrets)
     after = _cells_of(edges, compared.published_secrets)
-    # The values there are: those that nobody has don't share in what is spread.
+    # Only values that occur share in what is spread.
     known = np.unique(np.concatenate([before, after]))
     return np.searchsorted(known, before), np.searchsorted(known, after), max(1, len(known))
 
@@ -226,7 +226,7 @@ def _secrets(compared: Compared, cells: int) -> tuple[Ints, Ints, int]:
 def _boxes(
     compared: Compared, cuts: Sequence[_Cut], secret: Ints, n_secrets: int, n_suppressed: int
 ) -> Iterator[_Boxes]:
-    """All boxes, some at a time, and one over everything for what was suppressed."""
+    """Yield all boxes, some at a time, and one over everything for the suppressed rows."""
     n_boxes = len(compared.lo)
     for begin in range(0, n_boxes, _BOXES):
         end = min(n_boxes, begin + _BOXES)
@@ -247,9 +247,9 @@ def _boxes(
 
 
 def _shares(edges: Floats, lo: Floats, hi: Floats, unit: float) -> Floats:
-    """The share of each side that lies in each cell; none of an empty side."""
+    """Return the share of each side that lies in each cell; none of an empty side."""
     if not unit:
-        # A side covers whole intervals: else the one who gives it its upper end may lie outside.
+        # A side covers whole intervals: else the row at its upper end may lie outside.
         empty = lo > hi
         lo = np.where(empty, np.inf, _cells_of(edges, lo))
         hi = np.where(empty, -np.inf, _cells_of(edges, hi))

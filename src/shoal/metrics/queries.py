@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 N_QUERIES = 10_000
-#: So many for each window of a stream, as in the thesis.
+#: For each window of a stream, as in the thesis.
 N_QUERIES_OF_A_WINDOW = 5_000
 
 
@@ -67,7 +67,7 @@ class QueryError:
 
     @classmethod
     def of(cls, truth: Ints, estimated: Floats) -> QueryError:
-        """Compare estimates with what is true.
+        """Compare estimates with the truth.
 
         >>> QueryError.of(np.array([10, 4, 0]), np.array([9.0, 6.0, 1.0])).as_dict()["median"]
         0.3
@@ -87,11 +87,11 @@ class QueryError:
         return float(self.errors.mean()) if len(self.errors) else None
 
     def quantile(self, share: float) -> float | None:
-        """The error that this share of the queries doesn't exceed."""
+        """Return the error that this share of the queries doesn't exceed."""
         return float(np.quantile(self.errors, share)) if len(self.errors) else None
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """Median, mean, quartiles, 95th percentile and counts, as plain values for JSON."""
+        """Return median, mean, quartiles, 95th percentile and counts, as plain values for JSON."""
         return {
             "median": self.median,
             "mean": self.mean,
@@ -129,7 +129,7 @@ def query_error(
     n_quasi: int = 3,
     seed: int = 0,
 ) -> QueryError:
-    """How far COUNT queries on the output are from the truth.
+    """Measure how far COUNT queries on the output are from the truth.
 
     Each query has a predicate on the sensitive attribute, where there is one, and on some quasi
     attributes, drawn at random. Suppressed rows aren't in the output, and so in no estimate.
@@ -145,7 +145,7 @@ def query_error(
     n_quasi
         How many quasi attributes a query has predicates on (lambda); all, if there are fewer.
     seed
-        Of the draw: the same seed and lines give the same queries, whatever the rows are.
+        Of the draw: the same seed and axes give the same queries, whatever the rows are.
 
     >>> import pyarrow as pa
     >>> from shoal.spec.hierarchy import Range
@@ -174,11 +174,11 @@ def windowed_query_error(
     n_quasi: int = 3,
     seed: int = 0,
 ) -> WindowedQueryError:
-    """How far COUNT queries on a window of the output are from those on one of the input.
+    """Measure how far COUNT queries on a window of the output are from those on one of the input.
 
     The i-th window of a stream are its rows from position ``i * rows`` on, of the output as of the
-    input; so an answer is wrong also because rows came late. Whatever doesn't fill a window of the
-    input isn't asked. A suppressed row leaves no hole in the output, unless it is published at the
+    input; so an answer is wrong also because rows came late. An incomplete last window of the input
+    is left out. A suppressed row leaves no hole in the output, unless it is published at the
     root: where many are suppressed the windows of the output run ahead of those of the input.
 
     Parameters
@@ -222,7 +222,7 @@ def draw(
         raise ParameterError("selectivity", "must be between 0 and 1", got=selectivity)
     axes, random = compared.axes, np.random.default_rng(seed)
     n_asked = min(n_quasi, len(axes))
-    # By the ranks of random numbers every choice of attributes is as likely as any other.
+    # By the ranks of random numbers, all choices of attributes are equally likely.
     attributes = random.random((n_queries, len(axes))).argsort(axis=1)[:, :n_asked]
     share = selectivity ** (1 / (n_asked + (compared.sensitive is not None)))
     where = random.random((n_queries, n_asked + 1))
@@ -238,7 +238,7 @@ def draw(
 
 
 def _intervals(axis: Axis, share: float, where: Floats) -> tuple[Floats, Floats]:
-    """The first and last places of intervals that begin at some share of where they can."""
+    """Return the first and last places of intervals, given their relative positions."""
     if axis.unit:
         n_cells = max(1, math.floor(axis.length * share + 0.5))
         first = np.floor(where * (axis.length - n_cells + 1))
@@ -248,7 +248,7 @@ def _intervals(axis: Axis, share: float, where: Floats) -> tuple[Floats, Floats]
 
 
 def counts(compared: Compared, queries: Queries) -> Ints:
-    """How many original rows each query is true of; none of a missing value."""
+    """Return how many original rows each query selects; none with a missing value."""
     order = np.argsort(compared.secrets, kind="stable")
     columns = [_narrow(axis, compared.values[order, d]) for d, axis in enumerate(compared.axes)]
     whole = [axis.unit > 0 for axis in compared.axes]
@@ -257,7 +257,7 @@ def counts(compared: Compared, queries: Queries) -> Ints:
         fits = []
         for d, first, last in _predicates(queries, i):
             column = columns[d][begin:end]
-            # Small whole numbers are compared as such, which is several times as fast.
+            # Small whole numbers are compared as such, which is several times faster.
             bounds = (int(first), int(last)) if whole[d] else (first, last)
             fits += [column >= bounds[0], column <= bounds[1]]
         found[i] = np.count_nonzero(reduce(np.logical_and, fits))
@@ -265,7 +265,7 @@ def counts(compared: Compared, queries: Queries) -> Ints:
 
 
 def _narrow(axis: Axis, places: Floats) -> Any1:
-    """Cells in as few bytes as they need, a missing one behind the last; points as they are."""
+    """Return cells in as few bytes as possible, missing as one past the last; points unchanged."""
     if not axis.unit:
         return places
     behind = int(axis.length)
@@ -273,7 +273,7 @@ def _narrow(axis: Axis, places: Floats) -> Any1:
 
 
 def estimates(compared: Compared, queries: Queries) -> Floats:
-    """How many rows each query finds in the boxes, if rows are spread evenly inside them."""
+    """Return how many rows each query finds in the boxes, with rows spread evenly inside them."""
     boxes, secrets, n_rows = _rows_of_boxes(compared)
     sides = [
         _Side(compared.lo[:, d], compared.hi[:, d], axis.unit)
@@ -283,13 +283,13 @@ def estimates(compared: Compared, queries: Queries) -> Floats:
     for i, (begin, end) in enumerate(_runs(secrets, queries)):
         shares = [sides[d].shares(first, last) for d, first, last in _predicates(queries, i)]
         covered = reduce(np.multiply, shares)
-        # Not by a dot product: the threads of BLAS cost more than they save on so few numbers.
+        # Not a dot product: the threads of BLAS cost more than they save on so few numbers.
         found[i] = np.einsum("i,i", n_rows[begin:end], covered[boxes[begin:end]])
     return found
 
 
 def _rows_of_boxes(compared: Compared) -> tuple[Ints, Floats, Floats]:
-    """Boxes and sensitive values that occur together, by value, and how many rows have both."""
+    """Return boxes and sensitive values that occur together, by value, and their rows."""
     known = ~np.isnan(compared.published_secrets)
     values, at = np.unique(compared.published_secrets[known], return_inverse=True)
     n_boxes = len(compared.lo)
@@ -299,14 +299,14 @@ def _rows_of_boxes(compared: Compared) -> tuple[Ints, Floats, Floats]:
 
 
 def _runs(secrets: Floats, queries: Queries) -> Iterator[tuple[int, int]]:
-    """For each query, from where to where sorted sensitive values obey its predicate."""
+    """Return for each query the range of sorted sensitive values that meet its predicate."""
     begin = np.searchsorted(secrets, queries.secrets[:, 0], side="left")
     end = np.searchsorted(secrets, queries.secrets[:, 1], side="right")
     return zip(begin.tolist(), end.tolist(), strict=True)
 
 
 def _predicates(queries: Queries, i: int) -> Iterator[tuple[int, float, float]]:
-    """Attribute, first and last place of each predicate of a query."""
+    """Return attribute, first and last place of each predicate of a query."""
     return zip(
         queries.attributes[i].tolist(), queries.first[i].tolist(), queries.last[i].tolist(),
         strict=True,
@@ -314,7 +314,7 @@ def _predicates(queries: Queries, i: int) -> Iterator[tuple[int, float, float]]:
 
 
 class _Side:
-    """One side of all boxes, made ready to be asked often."""
+    """One side of all boxes, prepared for many queries."""
 
     def __init__(self, lo: Floats, hi: Floats, unit: float) -> None:
         self._lo, self._hi = np.ascontiguousarray(lo), np.ascontiguousarray(hi)
@@ -325,7 +325,7 @@ class _Side:
         self._per_length = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
 
     def shares(self, first: float, last: float) -> Floats:
-        """The share of each side that lies between two places."""
+        """Return the share of each side that lies between two places."""
         covered = np.minimum(self._hi, last)
         covered -= np.maximum(self._lo, first)
         covered += self._unit

@@ -1,4 +1,4 @@
-"""From tables to codes and sides of boxes, for those who look at a run from outside."""
+"""Read tables as codes and sides of boxes, to evaluate a run from outside."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from shoal.spec.schema import Quasi, Schema, Sensitive
 
 __all__ = ["read_codes", "read_sensitive", "read_sides"]
 
-#: Values are only told apart here, and nothing of them leaves: a key that everybody knows will do.
+#: Values are only distinguished here and don't leave: a public key will do.
 _KEY = bytes(8)
 _RANGE = re.compile(r"\[([^\s,\[\]]+), ([^\s,\[\]]+)\]")
 
 
 def read_codes(schema: Schema, table: pa.Table) -> tuple[Codes, Ints]:
-    """The codes of the rows that can be used, and which rows these are.
+    """Return the codes of the valid rows, and which rows these are.
 
-    A row that lacks a quasi value is one of them: whether that is allowed is up to a policy.
+    A row that lacks a quasi value is valid: whether that is allowed is up to a policy.
     """
     _need(table, "original", schema.columns)
     encoded = Codec(schema, key=_KEY, with_gaps=True).encode(_batch(table, schema.columns))
@@ -34,9 +34,9 @@ def read_codes(schema: Schema, table: pa.Table) -> tuple[Codes, Ints]:
 
 
 def read_sensitive(attribute: Sensitive, table: pa.Table) -> Ints:
-    """The codes of a sensitive attribute as published, the same as `read_codes` gives."""
+    """Return the codes of a sensitive attribute as published, as those of `read_codes`."""
     _need(table, "published", [attribute.name])
-    # The codec reads no table without a quasi attribute: one that says nothing stands beside.
+    # The codec needs a quasi attribute: a constant one is added.
     beside = f"beside {attribute.name}"
     schema = Schema(None, [Quasi(beside, Range(0, 1))], [attribute])
     batch = _batch(table, [attribute.name])
@@ -53,7 +53,7 @@ def read_sensitive(attribute: Sensitive, table: pa.Table) -> Ints:
 
 
 def read_sides(schema: Schema, table: pa.Table) -> tuple[Floats, Floats]:
-    """The box of each published row, as numbers and codes of leaves.
+    """Return the box of each published row, as numbers and codes of leaves.
 
     A side that was published as missing goes from infinity to minus infinity.
 
@@ -103,7 +103,7 @@ def _labels(quasi: Quasi, column: Any) -> tuple[Floats, Floats]:
     """Read each different label once."""
     encoded = column.cast(pa.string()).dictionary_encode()
     read = [_read(quasi.sided, label) for label in encoded.dictionary.to_pylist()]
-    # A null is none of the labels, and what is put at the end stands for it.
+    # The last element is for null.
     ends = np.array([*read, (np.nan, np.nan)])
     places = np.asarray(pc.fill_null(encoded.indices.cast(pa.int64()), len(read)))
     return ends[places, 0], ends[places, 1]
@@ -123,7 +123,7 @@ def _read(domain: Hierarchy | Range, label: str) -> tuple[float, float]:
 
 
 def _floats(column: Any) -> Floats:
-    """Numbers, from text too; NaN where there is none."""
+    """Return numbers, from text too; NaN where there is none."""
     try:
         numbers = column.cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -133,7 +133,7 @@ def _floats(column: Any) -> Floats:
 
 
 def _column(table: pa.Table, name: str) -> Any:
-    """One plain array; text with nothing in it is null, as files without types write it."""
+    """Return one plain array; empty text is null, as files without types write it."""
     column = table.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -153,7 +153,7 @@ def _batch(table: pa.Table, names: Any) -> pa.RecordBatch:
 
 
 def _decoded(column: Any) -> Any:
-    """Without a dictionary: those of several chunks need not be the same."""
+    """Return a column without its dictionaries, which may differ between chunks."""
     is_dictionary = pa.types.is_dictionary(column.type)
     return column.cast(column.type.value_type) if is_dictionary else column
 

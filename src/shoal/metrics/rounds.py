@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.metrics.histogram import Histogram
-from shoal.metrics.lines import by_shard, decided_lines, numbers
+from shoal.metrics.trace_lines import by_shard, decided_lines, numbers
 
 __all__ = ["Rounds"]
 

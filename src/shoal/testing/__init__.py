@@ -1,7 +1,8 @@
-"""What it takes to know that an anonymizer is right: for ours, and for anybody's.
+"""Tools to test an anonymizer, Shoal's own or another.
 
 `shoal.testing.checks` holds the contract that every anonymizer keeps, `shoal.testing.strategies`
-draws streams for it, `shoal.testing.streams` plays them, `shoal.testing.hostile` has the ones that
-hurt; `shoal.testing.definitions` and `shoal.testing.definitions` judge groups by the definitions.
-`shoal.testing.clocks` has a clock that stands still. Needs the extra ``shoal[testing]``.
+draws streams for it, `shoal.testing.hostile` has adversarial ones, `shoal.testing.streams` plays
+them, and `shoal.testing.definitions` judges groups by the definitions of the criteria. For runs:
+`shoal.testing.clocks` has a manual clock, `shoal.testing.faults` kills processes at a chosen call,
+`shoal.testing.broker` starts a Kafka broker. Needs the extra ``shoal[testing]``.
 """

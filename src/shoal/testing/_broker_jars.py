@@ -1,4 +1,4 @@
-"""Where the broker's Java comes from, and its jars."""
+"""Find Java for the broker, and fetch its jars."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ POM = f"""\
 
 
 class NoBrokerError(ResourceError):
-    """There can't be a broker here; the message says why, for a skipped test."""
+    """No broker can be started here; the message says why, for a skipped test."""
 
 
 def java() -> str:
-    """Give the Java to run the broker with: that of ``JAVA_HOME``, or of the path."""
+    """Return the Java to run the broker with: that of ``JAVA_HOME``, or of the path."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=f"{home}/bin" if home else None)
     if found is None:
@@ -50,7 +50,7 @@ def java() -> str:
 
 
 def kafka_jars() -> Path:
-    """Give the folder with the broker's jars; fetch them first if it isn't there.
+    """Return the folder with the broker's jars; fetch them first if it doesn't exist.
 
     Two processes that find it missing at the same time fetch once: the second waits.
     """
@@ -78,10 +78,10 @@ def _fetch(parent: Path, folder: Path) -> None:
         raise NoBrokerError(
             "no Kafka broker: there is no mvn (Maven) in the path to fetch its jars with"
         )
-    with tempfile.TemporaryDirectory(prefix=f"kafka-{VERSION}-", dir=parent) as aside:
-        pom = Path(aside) / "pom.xml"
+    with tempfile.TemporaryDirectory(prefix=f"kafka-{VERSION}-", dir=parent) as folder_of_new:
+        pom = Path(folder_of_new) / "pom.xml"
         pom.write_text(POM)
-        jars = Path(aside) / "jars"
+        jars = Path(folder_of_new) / "jars"
         command = [
             maven, "--batch-mode", "--quiet", "--file", str(pom), "dependency:copy-dependencies",
             f"-DoutputDirectory={jars}", "-DincludeScope=runtime",

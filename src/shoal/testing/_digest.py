@@ -1,4 +1,4 @@
-"""Fingerprints of decisions; as a program, those of a recipe and streams that come by stdin."""
+"""Digests of decisions; as a program, those of a recipe and streams that are read from stdin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["digest"]
 
 
 def digest(decisions: Decisions) -> str:
-    """A fingerprint of every bit of some decisions."""
+    """Return a digest of every bit of decisions."""
     sha = hashlib.sha256()
     for array in decisions:
         sha.update(f"{array.dtype.str}{array.shape}".encode())

@@ -1,4 +1,4 @@
-"""What all drawn streams are made of: domains, times, ticks, and cuts into batches."""
+"""Hypothesis strategies for the parts of any stream: domains, times, ticks, and cuts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _trees: st.SearchStrategy[Any] = st.recursive(
 
 
 def hierarchies() -> st.SearchStrategy[Hierarchy]:
-    """Draw a tree: flat, nested or ragged, with lonely children and lonely roots."""
+    """Draw a tree: flat, nested or ragged, with single children and single roots."""
     flat = st.integers(1, 8).map(lambda n: [None] * n)
     return (flat | _trees).map(lambda tree: Hierarchy.from_rows(_paths(tree, ("any",))))
 
@@ -50,8 +50,8 @@ def _paths(tree: Any, path: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 @st.composite
 def row_lists(draw: st.DrawFn, row: st.SearchStrategy[T], max_rows: int) -> list[T]:
-    """Draw rows: none, some, or as many as there may be."""
-    # Lists are short by nature. Asking for many rows makes long streams common, and shrinks away.
+    """Draw rows: none, some, or as many as allowed."""
+    # Drawn lists are mostly short. A minimum makes long streams common, and shrinks away.
     at_least = draw(st.sampled_from([0, max_rows // 2, max_rows]))
     return draw(st.lists(row, min_size=at_least, max_size=max_rows))
 
@@ -68,5 +68,5 @@ def clock_ticks(draw: st.DrawFn, times: Any1) -> tuple[Tick, ...]:
 
 
 def batch_cuts(n: int) -> st.SearchStrategy[tuple[int, ...]]:
-    """Draw where so many rows are cut into batches, some of them empty."""
+    """Draw where n rows are cut into batches, some of them empty."""
     return st.lists(st.integers(0, n), max_size=4).map(lambda cuts: tuple(sorted(cuts)))

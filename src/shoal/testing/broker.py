@@ -1,10 +1,10 @@
-"""A real Kafka broker for tests, and for people who want to try: one node, on this machine only.
+"""A real Kafka broker for tests and for trying things out: one node, on this machine only.
 
 The broker's jars come from Maven Central, once, into the user's cache folder; Java 17 or later runs
 them. Everything else (data, settings) is in a temporary folder, and the process ends with the one
 that started it, however that ends.
 
-For a person::
+By hand::
 
     python -m shoal.testing.broker --port 9092 --topics people,public
 """
@@ -35,12 +35,12 @@ __all__ = ["Broker", "NoBrokerError", "create_topics", "find_broker", "main"]
 
 #: The environment variable that names a broker to test with, instead of one of our own.
 ENVIRONMENT = "SHOAL_TEST_KAFKA"
-#: How long, in seconds, a broker may take to start and to end by itself. Mostly it takes three.
+#: How long, in seconds, a broker may take to start and to stop. Mostly it takes three.
 START_SECONDS, STOP_SECONDS = 60.0, 20.0
 #: A small, quick Java: this broker serves one machine for a short while.
 JAVA_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 LOG_OPTION = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
-#: A guard reads the process id from its pipe; when the pipe ends, its writer has, and so must we.
+#: A guard reads the process id from its pipe, and kills the process when the pipe is closed.
 GUARD = ("sh", "-c", 'read -r pid && { read -r _; kill -9 "$pid"; } 2>/dev/null')
 
 
@@ -54,14 +54,14 @@ class Broker:
     folder
         Where its data is kept; by default a temporary folder that is removed at the end.
     users
-        Names and passwords, if clients must log in (SASL, PLAIN); without them anybody may.
+        Names and passwords, if clients must log in (SASL, PLAIN).
     settings
         Further settings of the broker, as its ``server.properties`` names them.
 
     Raises
     ------
     NoBrokerError
-        If it can't be had here; the message says why.
+        If it can't be started here; the message says why.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Broker:
 
     @property
     def pid(self) -> int | None:
-        """The process id, while it runs."""
+        """The process id while it runs, else None."""
         return None if self._process is None else self._process.pid
 
     def __enter__(self) -> Broker:
@@ -136,7 +136,7 @@ class Broker:
         if not (data / "meta.properties").exists():
             cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             self._format(settings, cluster)
-        # In a session of its own, so that a signal to all of ours leaves it to do its work.
+        # In a session of its own, so that a signal to our process group doesn't reach it.
         self._guard = subprocess.Popen(GUARD, stdin=subprocess.PIPE, start_new_session=True)
         with (self._folder / "broker.log").open("wb") as log:
             self._process = subprocess.Popen(
@@ -144,7 +144,7 @@ class Broker:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                # Ctrl-C at the terminal is for us alone: we end the broker.
+                # Ctrl-C at the terminal is for this process, which stops the broker.
                 start_new_session=True,
             )
         assert self._guard.stdin is not None
@@ -153,7 +153,7 @@ class Broker:
         self._wait_until_ready()
 
     def stop(self) -> None:
-        """End it, in order if it can be; remove its data, unless the folder was given."""
+        """Stop it, cleanly if possible; remove its data, unless the folder was given."""
         if self._process is not None:
             self.resume()
             self._process.terminate()
@@ -166,25 +166,25 @@ class Broker:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def kill(self) -> None:
-        """End it at once, as a crash would. `start` brings it back."""
+        """Kill it, as a crash would. `start` starts it again."""
         if self._process is not None:
             self._process.kill()
             self._reap()
 
     def pause(self) -> None:
-        """Let it stand still: it keeps its connections and answers nobody."""
+        """Suspend it: it keeps its connections and doesn't answer."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on after `pause`."""
+        """Resume it after `pause`."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
     def _reap(self) -> None:
         assert self._process is not None
         assert self._guard is not None
-        # The guard goes first: once the process is reaped, its id may be another's.
+        # The guard is killed first: once the process is reaped, its id may be reused.
         self._guard.kill()
         self._guard.wait()
         assert self._guard.stdin is not None
@@ -213,10 +213,10 @@ class Broker:
             "transaction.state.log.num.partitions": 1,
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
             "group.initial.rebalance.delay.ms": 0,
-            # One that was killed is back in two seconds, not in nine.
+            # A killed broker is back in two seconds, not in nine.
             "broker.session.timeout.ms": 2000,
             "broker.heartbeat.interval.ms": 500,
-            # Alone in the world, there is nobody to hand partitions over to.
+            # There is no other broker to hand partitions over to.
             "controlled.shutdown.enable": "false",
         }
         if self._users:
@@ -259,9 +259,9 @@ class Broker:
             except OSError:
                 time.sleep(0.05)
                 continue
-            # What is left of the time is for its first answer.
+            # The rest of the time is for its first answer.
             left = max(1.0, end - time.monotonic())
-            with _told_as(NoBrokerError, "no Kafka broker: it doesn't answer"):
+            with _raised_as(NoBrokerError, "no Kafka broker: it doesn't answer"):
                 _admin(self.client).list_topics(timeout=left)
             return
         self.kill()
@@ -269,8 +269,8 @@ class Broker:
 
 
 @contextmanager
-def _told_as(kind: type[ResourceError], what: str) -> Iterator[None]:
-    """Say a failure of the client as one of ours."""
+def _raised_as(kind: type[ResourceError], what: str) -> Iterator[None]:
+    """Raise a failure of the client as an error of Shoal."""
     library = importlib.import_module("confluent_kafka")
     try:
         yield
@@ -280,7 +280,7 @@ def _told_as(kind: type[ResourceError], what: str) -> Iterator[None]:
 
 @contextmanager
 def find_broker() -> Iterator[str]:
-    """Give the address of a broker to test with: `SHOAL_TEST_KAFKA`, or else a new one's.
+    """Yield the address of a broker to test with: `SHOAL_TEST_KAFKA`, or that of a new one.
 
     Raises
     ------
@@ -297,12 +297,12 @@ def find_broker() -> Iterator[str]:
 def create_topics(
     client: Mapping[str, Any], names: Sequence[str], *, partitions: int = 1
 ) -> list[str]:
-    """Create the topics that aren't there yet; give the names of the new ones.
+    """Create the topics that don't exist yet; return the names of the new ones.
 
     Parameters
     ----------
     client
-        What a client needs to connect: at least ``bootstrap.servers``.
+        The settings of a client: at least ``bootstrap.servers``.
     names
         The topics; ``name:3`` is one with three partitions.
     partitions
@@ -310,7 +310,7 @@ def create_topics(
     """
     admin = _admin(client)
     new_topic = importlib.import_module("confluent_kafka.admin").NewTopic
-    with _told_as(ResourceError, "the topics can't be created"):
+    with _raised_as(ResourceError, "the topics can't be created"):
         there = admin.list_topics(timeout=10).topics
         wanted = []
         for word in names:
@@ -374,12 +374,12 @@ def _admin(client: Mapping[str, Any]) -> Any:
         raise NoBrokerError(
             "no Kafka broker: confluent-kafka isn't installed: pip install 'shoal[kafka]'"
         ) from None
-    # Its own lines about a broker that isn't up yet would only confuse.
+    # Its log lines about a broker that isn't up yet would confuse.
     return AdminClient({**client, "log_level": 0})
 
 
 def _free_ports(port: int | None) -> tuple[int, int]:
-    """Give two ports that nobody listens at: the wanted one, if any, and another."""
+    """Return two free ports: the wanted one, if any, and another."""
     with socket.socket() as first, socket.socket() as second:
         if port is None:
             first.bind(("127.0.0.1", 0))

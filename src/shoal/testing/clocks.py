@@ -1,4 +1,4 @@
-"""A clock that moves only when it is told to, for whatever asks a callable for the time."""
+"""A clock that is set by hand, for code that takes a callable as its clock."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["ManualClock"]
 
 
 class ManualClock:
-    """A callable that gives the time it was set to, in seconds.
+    """A callable that returns the time it was set to, in seconds.
 
-    It can be set back, because real clocks are.
+    It can be set back, as real clocks are.
 
     >>> clock = ManualClock(10.0)
     >>> clock.advance(2.5)
@@ -29,18 +29,18 @@ class ManualClock:
         self.set(now)
 
     def __call__(self) -> float:
-        """The time."""
+        """Return the time."""
         return self._now
 
     def __repr__(self) -> str:
         return f"ManualClock({self._now:g})"
 
     def set(self, now: float) -> None:
-        """Say what time it is."""
+        """Set the time."""
         if not math.isfinite(now):
             raise ParameterError("ManualClock.now", "must be a finite number of seconds", got=now)
         self._now = float(now)
 
     def advance(self, seconds: float) -> None:
-        """Let so many seconds pass."""
+        """Add seconds to the time."""
         self.set(self._now + seconds)

@@ -1,4 +1,4 @@
-"""Processes that are killed at a chosen moment: at the n-th time that they reach for the disk.
+"""Kill a process at its n-th call that changes the disk.
 
 What a process leaves behind changes only when it calls the operating system. So killing it at
 each of those calls, one after the other, tries every state that a crash can leave.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["counted", "killed_at"]
+__all__ = ["count_calls", "killed_at"]
 
 _CALLS = (
     "open", "write", "fsync", "fdatasync", "replace", "rename", "unlink", "remove", "ftruncate",
@@ -26,14 +26,14 @@ _BUG = 99
 
 
 class _Disk:
-    """Counts the calls that change the disk, and ends the process at one of them."""
+    """Counts the calls that change the disk, and kills the process at one of them."""
 
     def __init__(self, at: int | None, *, is_torn: bool) -> None:
         self._at, self._is_torn = at, is_torn
         self.n_calls = 0
 
     def reached(self) -> bool:
-        """Whether this call is the one."""
+        """Count a call, and return whether it is the chosen one."""
         self.n_calls += 1
         return self._at is not None and self.n_calls == self._at
 
@@ -42,7 +42,7 @@ class _Disk:
             return function(*args, **options)
         if self.reached():
             if self._is_torn and function is _real_write:
-                # As a disk does that gets a half of it: the first part is there, the rest isn't.
+                # As on a disk that got half of it: the first part is there, the rest isn't.
                 function(args[0], bytes(args[1])[: len(args[1]) // 2])
             _die()
         return function(*args, **options)
@@ -84,12 +84,12 @@ def _watched(disk: _Disk) -> Iterator[None]:
         io.FileIO = file_before  # type: ignore[misc]
 
 
-def counted(action: Callable[[], object]) -> int:
-    """How often an action reaches for the disk to change something.
+def count_calls(action: Callable[[], object]) -> int:
+    """Return how many calls of an action change the disk.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     counted(lambda: os.mkdir(pathlib.Path(folder) / "new"))
+    ...     count_calls(lambda: os.mkdir(pathlib.Path(folder) / "new"))
     1
     """
     disk = _Disk(None, is_torn=False)
@@ -99,16 +99,16 @@ def counted(action: Callable[[], object]) -> int:
 
 
 def killed_at(call: int, action: Callable[[], object], *, is_torn: bool = False) -> bool:
-    """Run an action in a child process that is killed (SIGKILL) at a call; tell whether it was.
+    """Run an action in a child process that is killed (SIGKILL) at a call; return whether it was.
 
     Parameters
     ----------
     call
         At which of its calls to the disk, from 1. The call isn't carried out.
     action
-        What the child does. It shares nothing with this process but files.
+        What the child does. It shares only files with this process.
     is_torn
-        Whether a write is carried out by half.
+        Whether half of a write is carried out.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Streams that are made to hurt, and a steady one to compare with."""
+"""Adversarial streams, and a steady one to compare with."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from shoal.testing.streams import Stream
 from shoal.testing.z.hostile import PLACES, as_cells, cell_streams
 
 __all__ = [
-    "able",
+    "can_measure",
     "further_criteria",
-    "gappy_streams",
     "hostile_streams",
-    "meanings",
     "measured_streams",
+    "missing_modes",
     "steady_stream",
+    "streams_with_gaps",
 ]
 
 K = 3
 DELAY = Delay(rows=12, seconds=30.0)
 ILLNESSES = Hierarchy.from_dict({"Any": {"Mild": ["Cold", "Flu"], "Severe": ["HIV", "Cancer"]}})
-#: Those of which the first that an anonymizer can enforce is measured.
+#: The first of these that an anonymizer can enforce is measured.
 MEASURES: tuple[Measured, ...] = (TCloseness(0.4), EnhancedLikeness(2.0), DeltaDisclosure(3.0))
 
 
-def able(anonymizer: type[Anonymizer]) -> bool:
-    """Whether an anonymizer can enforce anything that is measured against a window."""
+def can_measure(anonymizer: type[Anonymizer]) -> bool:
+    """Return whether an anonymizer can enforce a criterion that is measured against a window."""
     return any(isinstance(each, anonymizer.enforces) for each in MEASURES)
 
 
@@ -67,9 +67,9 @@ def further_criteria(anonymizer: type[Anonymizer]) -> list[Criterion]:
 
 
 def schema(*, measured: bool = False) -> Schema:
-    """A number with a step, a number without, a ragged tree, and a sensitive attribute.
+    """Return a number with a step, a number without, a ragged tree, and a sensitive attribute.
 
-    What is measured needs an attribute with a hierarchy; else its domain is open.
+    If ``measured``, the sensitive attribute has a hierarchy; else its domain is open.
     """
     quasi = [
         Quasi("age", Range(0, 100, step=5)),
@@ -87,7 +87,7 @@ def policy(
     missing: Missing = "quarantine",
     measured: bool = False,
 ) -> Policy:
-    """k-anonymity and 2-diversity, as far as the anonymizer can enforce them.
+    """Return k-anonymity and 2-diversity, as far as the anonymizer can enforce them.
 
     If ``measured``, the first measure that it can enforce comes with them; an anonymizer that
     doesn't publish row by row is always measured, and gets the window or the table that it needs.
@@ -107,7 +107,7 @@ def policy(
     if not any(isinstance(c, Measured) for c in criteria):
         return Policy(*criteria, delay=delay, missing=missing)
     rows = delay.rows or 60
-    # A row that is held for so long is still in its window; or leaves before, window by window.
+    # A row that is held is still in its window; or leaves before, window by window.
     window = Window(rows=rows // 3 * 2, advance=rows // 3)
     if anonymizer.publishes == "rows":
         window = Window(rows=rows + 5)
@@ -120,8 +120,8 @@ def _stream(codes: Codes, promised: Policy, cuts: tuple[int, ...] = ()) -> Strea
     return Stream(schema(measured=bool(promised.measured)), promised, codes, cuts=cuts)
 
 
-def meanings(anonymizer: type[Anonymizer]) -> list[Missing]:
-    """What a missing value may mean to an anonymizer; what it refuses at its start isn't there."""
+def missing_modes(anonymizer: type[Anonymizer]) -> list[Missing]:
+    """Return the treatments of missing values that an anonymizer supports."""
     found: list[Missing] = []
     for missing in get_args(Missing):
         try:
@@ -143,19 +143,19 @@ def _codes(values: Floats, subjects: Ints, times: Any1 | None = None) -> Codes:
 
 
 def _spread(n: int) -> Floats:
-    """Values all over the place, the same ones every time."""
+    """Return values all over the space, the same ones every time."""
     i = np.arange(n)
     return np.column_stack((i * 37 % 101, i * 13 % 26 / 10.0, i * 11 % len(PLACES))).astype(float)
 
 
 def hostile_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]:
-    """Streams by what is bad about them, under a policy that the anonymizer can enforce."""
+    """Return adversarial streams by description, under a policy that the anonymizer can enforce."""
     i = np.arange(n)
     extremes = np.where(i[:, None] % 2 == 0, [0.0, 0.0, 0.0], [100.0, 2.5, len(PLACES) - 1.0])
     codes = {
         "one subject only": _codes(_spread(n), np.full(n, 7)),
         "k - 1 subjects": _codes(_spread(n), i % (K - 1)),
-        # Everybody else is met once, far away; only one person is everywhere.
+        # Every other subject occurs once, far away; only one is everywhere.
         "one subject in every cluster": _codes(_spread(n), np.where(i % 2 == 0, 7, 100 + i)),
         "all rows equal": _codes(np.tile([50.0, 1.7, 2.0], (n, 1)), i // 2),
         "alternating extremes": _codes(extremes, i),
@@ -173,19 +173,19 @@ def hostile_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stre
         )
         for name, rows in codes.items()
     }
-    streams |= gappy_streams(anonymizer, n) | measured_streams(anonymizer, n)
+    streams |= streams_with_gaps(anonymizer, n) | measured_streams(anonymizer, n)
     return streams | cell_streams(anonymizer, n)
 
 
-def gappy_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]:
-    """Streams with missing values, under each meaning of them that the anonymizer knows."""
+def streams_with_gaps(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]:
+    """Return streams with missing values, for each treatment that the anonymizer supports."""
     i = np.arange(n)[:, None]
     d = np.arange(len(schema().quasi))
     gaps = {
         "everything missing": (i >= 0) & (d >= 0),
         "one attribute always missing": (i >= 0) & (d == 1),
         "one complete row among gaps": (i != n // 2) & (d >= 0),
-        # Nobody of one half shares an attribute with anybody of the other.
+        # No row of one half shares an attribute with a row of the other.
         "two halves with disjoint gaps": (d == 0) == (i < n // 2),
         "gaps all over": i * 7 % 5 == d,
     }
@@ -195,14 +195,14 @@ def gappy_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream
             policy(anonymizer, missing=missing),
         )
         for name, where in gaps.items()
-        for missing in meanings(anonymizer)
+        for missing in missing_modes(anonymizer)
         if missing != "quarantine"
     }
 
 
 def measured_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]:
-    """Streams whose sensitive values hurt, for who can measure them against a window."""
-    if not able(anonymizer):
+    """Return streams with adversarial sensitive values, if the anonymizer can measure them."""
+    if not can_measure(anonymizer):
         return {}
     i = np.arange(n)
     values = {
@@ -228,7 +228,7 @@ def steady_stream(
     n_subjects: int | None = None,
     measured: bool = False,
 ) -> Stream:
-    """Rows without end: one each second, all over the space, each of a new person by default."""
+    """Return one row per second, all over the space, each of a new person by default."""
     subjects = np.arange(n) if n_subjects is None else np.arange(n) * 17 % n_subjects
     promised = policy(anonymizer, k=k, delay=delay, measured=measured)
     return _stream(_codes(_spread(n), subjects), promised)

@@ -1,6 +1,6 @@
 """Hypothesis strategies: recipes of an anonymizer, and streams whose policy it can enforce.
 
-What is drawn is small and mean: few and many subjects, constant and skewed columns, equal and
+Streams are small and adversarial: few and many subjects, constant and skewed columns, equal and
 decreasing times, k above the number of people, delays beyond the end, columns with gaps and columns
 of gaps. Everything shrinks towards fewer rows, fewer columns and an easier policy.
 """
@@ -43,7 +43,7 @@ from shoal.testing.base_strategies import (
 )
 from shoal.testing.definitions import examples
 from shoal.testing.definitions.measured import code_of
-from shoal.testing.hostile import further_criteria, meanings
+from shoal.testing.hostile import further_criteria, missing_modes
 from shoal.testing.streams import Stream
 from shoal.testing.z.strategies import cell_streams
 
@@ -54,11 +54,10 @@ MAX_ROWS = 40
 
 @st.composite
 def recipes(draw: st.DrawFn, anonymizer: type[Anonymizer]) -> Anonymizer:
-    """Draw an anonymizer with its knobs turned.
+    """Draw an anonymizer with values for its knobs.
 
     A knob that is a whole number gets its default or a small one, any other number its default or
-    one from 0 to 1, a knob that is one of some words any of them; whatever the class refuses isn't
-    drawn.
+    one from 0 to 1, a knob that is a choice any of its values; what the class refuses isn't drawn.
     """
     hints = get_type_hints(anonymizer)
     knobs: dict[str, Any] = {}
@@ -79,7 +78,7 @@ def recipes(draw: st.DrawFn, anonymizer: type[Anonymizer]) -> Anonymizer:
 
 
 def _taken(anonymizer: type[Anonymizer], knob: str, values: tuple[Any, ...]) -> list[Any]:
-    """The values that a class takes for a knob, all others as they are by default."""
+    """Return the values that a class accepts for a knob, with defaults for all others."""
     taken = []
     for value in values:
         with contextlib.suppress(ParameterError):
@@ -95,31 +94,31 @@ def schemas(draw: st.DrawFn, *, max_quasi: int = 5, max_sensitive: int = 2) -> S
     weight = st.sampled_from([1.0, 0.5, 3.0])
     quasi = [Quasi(f"q{d}", domain, draw(weight)) for d, domain in enumerate(domains)]
     domain = st.none() | hierarchies() | ranges()
-    # As likely none as any other number: short lists are common by nature.
+    # Drawn as a number, none is as likely as any other; drawn lists are mostly short.
     sensitive = [draw(domain) for _ in range(draw(st.integers(0, max_sensitive)))]
     return Schema("person", quasi, [Sensitive(f"s{j}", each) for j, each in enumerate(sensitive)])
 
 
 @st.composite
 def _measured(draw: st.DrawFn, anonymizer: type[Anonymizer], schema: Schema) -> list[Measured]:
-    """Draw up to two criteria that are measured, each about one attribute that it fits or all."""
+    """Draw up to two measured criteria, each about one attribute that it fits or about all."""
     names = [*(each.name for each in schema.sensitive), None] if schema.sensitive else []
-    able: dict[type[Measured], list[Measured]] = {}
+    known: dict[type[Measured], list[Measured]] = {}
     for each in examples():
         if not isinstance(each, Measured) or not isinstance(each, anonymizer.enforces):
             continue
         for name in names:
             criterion = dataclasses.replace(each, attribute=name)
             if _fits(schema, criterion):
-                able.setdefault(type(each), []).append(criterion)
-    if not able:
+                known.setdefault(type(each), []).append(criterion)
+    if not known:
         return []
-    form = st.sampled_from([*able.values()]).flatmap(st.sampled_from)
+    form = st.sampled_from([*known.values()]).flatmap(st.sampled_from)
     return draw(st.lists(form, max_size=2))
 
 
 def _fits(schema: Schema, criterion: Measured) -> bool:
-    """Whether all attributes that a criterion is about have what it needs."""
+    """Return whether a criterion fits all attributes that it is about."""
     about = [each for each in schema.sensitive if criterion.attribute in (None, each.name)]
     return not any(misfits(criterion, each) for each in about)
 
@@ -138,8 +137,8 @@ def policies(
     """Draw a policy that an anonymizer can enforce on a schema.
 
     k goes from 1 to one more than there are subjects, the delay from one row to more than there
-    are; a stream without time has no bound in seconds only. What is measured has a window: as the
-    anonymizer publishes, of the latest rows, one that advances, or the whole table.
+    are; a stream without time has no bound in seconds only. Measured criteria have a window: of the
+    latest rows, one that advances, or the whole table, as the anonymizer publishes.
     """
     criteria: list[Criterion] = [*draw(_measured(anonymizer, schema))]
     by_window = anonymizer.publishes == "windows"
@@ -202,7 +201,7 @@ def _values(domain: Domain) -> st.SearchStrategy[float]:
 
 
 def _sensitive(domain: Domain | None) -> st.SearchStrategy[list[int]]:
-    """Draw a pool of few codes."""
+    """Draw a pool of a few codes."""
     if isinstance(domain, Range):
         numbers = st.sampled_from(
             [domain.lo, domain.hi, (domain.lo + domain.hi) / 2, domain.lo + 1]
@@ -213,7 +212,7 @@ def _sensitive(domain: Domain | None) -> st.SearchStrategy[list[int]]:
 
 
 def _gappy(pool: list[float]) -> list[list[float]]:
-    """A pool as it is, with some missing values, with many, and with nothing else."""
+    """Return a pool as it is, with some missing values, with many, and with nothing else."""
     return [pool, [*pool, np.nan], [*pool, *[np.nan] * 2 * len(pool)], [np.nan]]
 
 
@@ -221,17 +220,16 @@ def _gappy(pool: list[float]) -> list[list[float]]:
 def streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MAX_ROWS) -> Stream:
     """Draw a schema, a policy that the anonymizer can enforce, rows, ticks and cuts.
 
-    Each column has a pool of few values that its rows draw from: a pool of one is a constant
-    column, a value that is often in it a skewed one. Where the policy says what a missing value
-    means, some pools have missing ones in them, and some have nothing else. Who publishes values
-    one by one is given cells.
+    Each column has a pool of a few values that its rows draw from: a pool of one is a constant
+    column, a value that is often in it a skewed one. Where the policy allows missing values, some
+    pools have them, and some have nothing else. An anonymizer that publishes cells gets cells.
     """
     if anonymizer.publishes == "values":
         return draw(cell_streams(anonymizer, max_rows=max_rows))
     schema = draw(schemas())
     n_subjects = draw(st.sampled_from([6, 1, 2, 40]))
     timed = draw(st.booleans())
-    missing = draw(st.sampled_from(meanings(anonymizer)))
+    missing = draw(st.sampled_from(missing_modes(anonymizer)))
     pools = [draw(st.lists(_values(a.sided), min_size=1, max_size=4)) for a in schema.quasi]
     if missing != "quarantine":
         pools = [draw(st.sampled_from(_gappy(pool))) for pool in pools]
@@ -250,7 +248,7 @@ def streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int = MA
     try:
         anonymizer().check(policy)
     except UnsupportedError:
-        # It knows what it can't do with what it can enforce.
+        # An anonymizer may refuse a combination of what it can enforce.
         assume(False)
     times = np.cumsum([gap for *_, gap in rows])
     ticks = draw(clock_ticks(times)) if timed else ()

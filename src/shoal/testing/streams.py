@@ -1,7 +1,7 @@
-"""A stream with all that belongs to it, and ways to play it to an engine.
+"""A stream with its schema and policy, and functions that play it to an engine.
 
 A `Stream` is cut into `Move` s, each of which is one call of an engine. However it is cut, the
-decisions laid end to end are to be the same.
+concatenated decisions must be the same.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def batch(codes: Codes, begin: int, end: int) -> Codes:
-    """The rows from one position to another."""
+    """Return the rows from one position to another."""
     return Codes(
         codes.values[begin:end],
         codes.subjects[begin:end],
@@ -44,7 +44,7 @@ def batch(codes: Codes, begin: int, end: int) -> Codes:
 
 
 class Tick(NamedTuple):
-    """A word about the time, given before the row of that position."""
+    """A time that the engine is given before the row of that position."""
 
     position: int
     now: float
@@ -63,7 +63,7 @@ class Stream:
     ticks
         Where `Engine.advance` is called, by position.
     cuts
-        Where the rows are cut into batches. A position named twice gives an empty batch.
+        Where the rows are cut into batches. A position named twice makes an empty batch.
     """
 
     schema: Schema
@@ -81,13 +81,13 @@ class Stream:
         return anonymizer.start(self.schema, self.policy, seed=seed)
 
     def row_by_row(self) -> tuple[int, ...]:
-        """The finest cuts there are."""
+        """Return cuts before and after every row."""
         return tuple(range(len(self) + 1))
 
     def arrivals(self) -> Floats:
-        """When each row arrived: the latest time of a row by then; NaN without time.
+        """Return when each row arrived: the latest time of a row by then; NaN without time.
 
-        A tick before a row changes nothing: the row may have been on its way.
+        A tick before a row changes nothing: the row may have been delayed on its way.
         """
         known = np.fmax.accumulate(self.codes.times)
         return np.where(np.isnan(self.codes.times), np.nan, known)
@@ -109,14 +109,14 @@ class Move(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A move and what it made the engine decide."""
+    """A move and the decisions that it caused."""
 
     move: Move
     decisions: Decisions
 
 
 def moves(stream: Stream, cuts: Iterable[int]) -> Iterator[Move]:
-    """The calls that play a stream, cut there and at its ticks."""
+    """Yield the calls that play a stream, cut there and at its ticks."""
     at = 0
     marks: list[tuple[int, float | None]] = [(cut, None) for cut in cuts]
     marks += [(tick.position, tick.now) for tick in stream.ticks]
@@ -132,7 +132,7 @@ def moves(stream: Stream, cuts: Iterable[int]) -> Iterator[Move]:
 
 
 def steps(engine: Engine, stream: Stream, cuts: Iterable[int]) -> Iterator[Step]:
-    """Play a stream, move by move."""
+    """Play a stream, and yield every move with its decisions."""
     for move in moves(stream, cuts):
         yield Step(move, move.make(engine, stream.codes))
 
@@ -140,13 +140,13 @@ def steps(engine: Engine, stream: Stream, cuts: Iterable[int]) -> Iterator[Step]
 def play(
     anonymizer: Anonymizer, stream: Stream, *, cuts: Iterable[int] = (), seed: bytes = b"stream"
 ) -> Decisions:
-    """All decisions about a stream, laid end to end."""
+    """Play a stream, and return all decisions, concatenated."""
     engine = stream.start(anonymizer, seed)
     return joined([step.decisions for step in steps(engine, stream, cuts)])
 
 
 def joined(parts: Sequence[Decisions]) -> Decisions:
-    """Lay decisions end to end; boxes are numbered on."""
+    """Concatenate decisions; boxes are renumbered."""
     arrays = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
     n_boxes = np.cumsum([0, *(len(part.lo) for part in parts)])
     boxes = [
@@ -157,7 +157,7 @@ def joined(parts: Sequence[Decisions]) -> Decisions:
 
 
 def difference(one: Decisions, other: Decisions) -> str | None:
-    """The name of the first array in which decisions differ, to the last bit; None if none does."""
+    """Return the name of the first array in which decisions differ in any bit, or None."""
     for name, left, right in zip(Decisions._fields, one, other, strict=True):
         if left.dtype != right.dtype or left.shape != right.shape:
             return name

@@ -209,7 +209,7 @@ LATE = "times that go back, window in seconds"
         (checks.check_cover, Generalizes, RARE, "isn't published at the finest rung"),
         (checks.check_cover, ForgetsWhatWasShown, STAYS, "isn't published at the finest rung"),
         (checks.check_cover, Understates, RARE, "loses something else"),
-        (checks.check_gaps, ForgetsGaps, GAPPY, "told to lack what it has"),
+        (checks.check_gaps, ForgetsGaps, GAPPY, "other missing values than it has"),
         (checks.check_conservation, Suppresses, RARE, "suppressed with a cell"),
         (checks.check_conservation, Publishes, RARE, "published without a cell"),
         (checks.check_conservation, LosesRows, RARE, "are undecided and"),

@@ -12,7 +12,7 @@ from shoal.spec.criteria import ZAnonymity
 from shoal.spec.ladder import Open, Path
 from shoal.testing.streams import Stream
 from shoal.testing.z.codes import cell_codes, cells_of, keys_of
-from shoal.testing.z.definitions import Count, Crowds, Windows, alike, behind, finest
+from shoal.testing.z.definitions import Count, ExposureHistory, NodeSubjects, alike, behind, finest
 
 TURIN, AOSTA, IT = (0, (1, 9)), (0, (2, 9)), (0, (9,))
 
@@ -31,13 +31,13 @@ TURIN, AOSTA, IT = (0, (1, 9)), (0, (2, 9)), (0, (9,))
     ],
 )
 def test_who_stands_behind_a_parent(
-    z: int, count: Count, leaves: Crowds, expected: set[int]
+    z: int, count: Count, leaves: NodeSubjects, expected: set[int]
 ) -> None:
     assert behind(leaves, z, count)[IT] == expected
 
 
 def test_who_is_shown_counts_as_one_of_a_leaf_but_for_no_parent() -> None:
-    leaves: Crowds = {TURIN: {1, 2}, AOSTA: {3}}
+    leaves: NodeSubjects = {TURIN: {1, 2}, AOSTA: {3}}
     assert behind(leaves, 4, "residual", {TURIN: {1}, AOSTA: {1}})[IT] == {2, 3}
     assert behind(leaves, 4, "residual", {TURIN: {1}})[TURIN] == {1, 2}
     assert behind(leaves, 3, "residual", {TURIN: {1}})[IT] == {3}
@@ -56,13 +56,13 @@ def test_what_isnt_published_anywhere_has_no_level() -> None:
 
 
 def test_a_subject_counts_where_it_is_published() -> None:
-    crowds: Crowds = {AOSTA: {5}, IT: {1, 2}}
+    crowds: NodeSubjects = {AOSTA: {5}, IT: {1, 2}}
     assert finest(AOSTA, 5, crowds, 3) == 1
     assert finest(AOSTA, 5, {AOSTA: {5}, IT: {1, 5}}, 3) is None
 
 
 def test_who_is_alike() -> None:
-    leaves: Crowds = {TURIN: {1, 2}, AOSTA: {3}, (1, (5,)): {4}}
+    leaves: NodeSubjects = {TURIN: {1, 2}, AOSTA: {3}, (1, (5,)): {4}}
     # 1 and 2 show Turin, 3 and 4 nothing.
     assert alike(leaves, z=2, k=2) == (4, 1.0, pytest.approx(math.log(2)))
     assert alike(leaves, z=2, k=3).share == 0.0
@@ -70,7 +70,7 @@ def test_who_is_alike() -> None:
 
 
 def test_who_is_alike_at_a_parent() -> None:
-    leaves: Crowds = {TURIN: {1}, AOSTA: {2}, (0, (3, 9)): {3}}
+    leaves: NodeSubjects = {TURIN: {1}, AOSTA: {2}, (0, (3, 9)): {3}}
     assert alike(leaves, z=3, k=3).share == 1.0
     # 1 hides nobody, but would be published as one of three itself.
     assert alike(leaves, 3, 2, {TURIN: {1}}).share == pytest.approx(2 / 3)
@@ -95,7 +95,7 @@ def stream_of(times: list[float], window: Window) -> Stream:
     ],
 )
 def test_who_is_in_a_window(window: Window, times: list[float], expected: set[int]) -> None:
-    windows = Windows(stream_of(times, window))
+    windows = ExposureHistory(stream_of(times, window))
     (subjects,) = windows.leaves(2).values()
     assert subjects == expected
     (before,) = windows.leaves(2, included=False).values()
@@ -124,7 +124,7 @@ def test_what_was_published_is_known_until_it_leaves_the_window(
 ) -> None:
     stream = stream_of(times, window)
     same = stream.codes._replace(subjects=np.full(len(times), 7))
-    windows = Windows(Stream(stream.schema, stream.policy, same))
+    windows = ExposureHistory(Stream(stream.schema, stream.policy, same))
     assert set().union(*windows.shown(3, published).values()) == expected
 
 

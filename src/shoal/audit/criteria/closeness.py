@@ -17,7 +17,7 @@ from shoal.spec.policy import TCloseness
 
 __all__ = ["check", "ordered", "tree"]
 
-#: Whole numbers of any length, where those of 64 bits might not be enough.
+#: Whole numbers of any length, where 64 bits might not be enough.
 _Wholes: TypeAlias = NDArray[Any]
 _ROOM = 2**62
 
@@ -43,7 +43,7 @@ def check(evidence: Evidence, criterion: TCloseness) -> list[Verdict]:
 
 
 def ordered(inside: Counts, beside: Counts) -> NDArray[np.float64]:
-    """The distance where two values are as far apart as there are values of the window between.
+    """Return the distances for ordered values, whose distance is the number of values between them.
 
     >>> ordered(np.array([[2, 0, 0]]), np.array([[1, 1, 1]])).tolist()
     [0.5]
@@ -51,13 +51,13 @@ def ordered(inside: Counts, beside: Counts) -> NDArray[np.float64]:
     extra, whole = _extra(inside, beside, most=inside.shape[1])
     there = beside > 0
     work = np.where(there, np.abs(np.cumsum(extra, axis=1)), 0).sum(axis=1)
-    # One value has nowhere to be moved to.
+    # A single value can't be moved.
     apart = np.maximum(np.count_nonzero(there, axis=1) - 1, 1)
     return np.asarray(work / (whole * apart), dtype=np.float64)
 
 
 class _Tree:
-    """What the distance needs to know of a hierarchy in which some leaves occur."""
+    """The nodes of a hierarchy in which some leaves occur, for the distance."""
 
     def __init__(self, hierarchy: Hierarchy, places: NDArray[np.float64]) -> None:
         parents = np.array(hierarchy.parents)
@@ -67,7 +67,7 @@ class _Tree:
             heights[above] = max(heights[above], heights[node] + 1)
         first = np.searchsorted(places, hierarchy.lows)
         stop = np.searchsorted(places, hierarchy.highs, side="right")
-        # Nothing moves to or from a node that has none of the leaves.
+        # Nothing moves to or from a node without any of the leaves.
         nodes = np.flatnonzero(stop > first)
         nodes = nodes[nodes > 0]
         nodes = nodes[np.argsort(parents[nodes], kind="stable")]
@@ -78,7 +78,7 @@ class _Tree:
 
 
 def tree(known: _Tree, inside: Counts, beside: Counts) -> NDArray[np.float64]:
-    """The distance where two values are as far apart as their lowest common ancestor is high."""
+    """Return the distances for categories: the height of the lowest common ancestor of two."""
     if not len(known.starts):
         return np.zeros(len(inside))
     extra, whole = _extra(inside, beside, most=known.height)
@@ -92,9 +92,9 @@ def tree(known: _Tree, inside: Counts, beside: Counts) -> NDArray[np.float64]:
 
 
 def _extra(inside: Counts, beside: Counts, *, most: int) -> tuple[_Wholes, _Wholes]:
-    """The shares in groups minus those in windows, over the common denominator that is returned.
+    """Return the shares in groups minus those in windows, as numerators and a common denominator.
 
-    ``most`` is the largest factor that a sum of them is going to have.
+    ``most`` is the largest factor that a sum of them will be multiplied by.
     """
     n_inside, n_beside = inside.sum(axis=1), beside.sum(axis=1)
     largest = int(n_inside.max(initial=0)) * int(n_beside.max(initial=0)) * max(most, 1)

@@ -23,7 +23,7 @@ def check(evidence: Evidence, criterion: DeltaDisclosure) -> list[Verdict]:
     def judge_of(domain: Domain | None, places: NDArray[np.float64]) -> Judge:
         def judge(inside: Counts, beside: Counts) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
             found = disclosed(inside, beside)
-            # Less, not equal; but no float is the logarithm of a fraction, so this can't be told.
+            # Strictly less; but no float is the logarithm of a fraction, so equality can't occur.
             return found < delta * (1.0 + SLACK), found
 
         return judge
@@ -38,7 +38,7 @@ def check(evidence: Evidence, criterion: DeltaDisclosure) -> list[Verdict]:
 
 
 def disclosed(inside: Counts, beside: Counts) -> NDArray[np.float64]:
-    """The largest |ln(q / p)| of a value of the window, infinite where the group lacks one.
+    """Return the largest |ln(q / p)| of the values of a window; infinite if the group lacks one.
 
     >>> disclosed(np.array([[1, 1], [2, 0]]), np.array([[5, 5]])).tolist()
     [0.0, inf]

@@ -1,7 +1,7 @@
-"""What the three forms of l-diversity have in common: classes, people, tallies and moments.
+"""What the three forms of l-diversity have in common: classes, tallies and moments.
 
-Every form needs l different subjects with l different values, at the moment of release: that can
-only grow afterwards. The evenness of the values can be lost again, so entropy and recursive
+Every form needs l different subjects with l different values at the moment of release; rows that
+join later only add to them. The evenness of the values can be lost again, so entropy and recursive
 diversity are measured at the release and after each moment at which rows joined.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["Evenness", "Tally", "check_attributes", "moments"]
 
 
 class Tally:
-    """How often each value occurs in a class that grows.
+    """How often each value occurs in a class to which rows are added.
 
     >>> tally = Tally([7, 7, 8, 9])
     >>> tally.largest_and_tail(2), round(tally.entropy() / math.log(2), 6)
@@ -44,21 +44,21 @@ class Tally:
         self._weight += (n + 1) * math.log(n + 1) - (n * math.log(n) if n else 0.0)
 
     def entropy(self) -> float:
-        """The entropy of the values, in nats: log N - (sum of n log n) / N."""
+        """Return the entropy of the values, in nats: log N - (sum of n log n) / N."""
         return math.log(self.total) - self._weight / self.total
 
     def largest_and_tail(self, l: int) -> tuple[int, int]:  # noqa: E741 - the letter of the papers
-        """The count r1 of the most frequent value, and the sum r_l + r_(l+1) + …"""
+        """Return the count r1 of the most frequent value, and the sum r_l + r_(l+1) + …"""
         ordered = sorted(self.counts.values(), reverse=True)
         return ordered[0], sum(ordered[l - 1 :])
 
 
 @dataclass(frozen=True, slots=True)
 class Evenness:
-    """A form of diversity that can be lost again.
+    """A form of diversity that can be lost again when rows join.
 
-    ``judge`` tells whether a tally holds, and its figure; ``worst`` picks the worse of two
-    figures: min where more is better, max where less is.
+    ``judge`` returns whether a tally is even enough, and its figure; ``worst`` chooses the worse of
+    two figures: min where more is better, max where less is.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Evenness:
 
 @dataclass(slots=True)
 class _DiversityFigures:
-    """What was found in the classes of one kind."""
+    """The figures of the classes of one kind."""
 
     n_classes: int = 0
     few: list[int] = field(default_factory=list)
@@ -156,7 +156,7 @@ def _examine(
         pairs = set(zip(who, what, strict=True))
         n_values = len(set(what))
         found.n_values = min(found.n_values, n_values)
-        # Where everybody has one value, each value finds a subject of its own.
+        # Where every subject has one value, each value has a subject of its own.
         alone = len(pairs) == len(set(who))
         matched = n_values if alone else matching(pairs, max(needed, found.n_matched))
         found.n_matched = min(found.n_matched, matched)
@@ -166,8 +166,8 @@ def _examine(
             moments(subjects[start:end], values[start:end], first, ends_moment[start:end]),
             measure,
             found,
-            # A box may be that of several groups, in which one person counts in each: over
-            # people, what is promised is promised of each group (over rows it follows for boxes).
+            # A box may be that of several groups, and one person counts in each of them: over
+            # people the promise is about each group (over rows it follows for boxes).
             by_people=classes.kind == "group",
         ):
             found.uneven.append(number)
@@ -177,10 +177,10 @@ def _examine(
 def moments(
     subjects: list[int], values: list[int], n_first: int, ends_moment: list[bool]
 ) -> Iterator[tuple[Tally, Tally]]:
-    """The tallies by rows and by people, at the release and after each later moment.
+    """Yield the tallies by rows and by people, at the release and after each later moment.
 
-    ``ends_moment`` tells which rows are the last that joined at their moment; between the others
-    there is nothing to see, and the order in which they are given means nothing.
+    ``ends_moment`` tells which rows are the last that joined at their moment; the order of rows
+    inside a moment means nothing.
 
     By people means over the different pairs of a subject and a value, so that nobody's repetitions
     make a class look even. The two tallies are the same objects at every moment.

@@ -23,7 +23,7 @@ def check(evidence: Evidence, criterion: EntropyLDiversity) -> list[Verdict]:
 
     def judge(tally: Tally) -> tuple[bool, float]:
         entropy = tally.entropy()
-        # The figure is a number of values: so many equally frequent ones have this entropy.
+        # The figure is the number of equally frequent values that have this entropy.
         return entropy >= least, math.exp(entropy)
 
     return check_attributes(evidence, criterion, Evenness("effective_values", judge, min))

@@ -19,15 +19,15 @@ __all__ = ["check"]
 def check(evidence: Evidence, criterion: KAnonymity) -> list[Verdict]:
     """Count the different subjects of each box, and of each group at the moment of its release.
 
-    Boxes are what an outsider sees; but a box of two groups is large only from the second one on.
-    Where missing values match any other, a group may have many boxes. If groups can't be told, the
-    rows that each row matches are counted instead.
+    Boxes are what an outsider sees; but a box of two groups is large only once the second is out.
+    Where missing values match any other, a group may have many boxes. If the groups aren't known,
+    the rows that each row matches are counted instead.
     """
     flaws: list[str] = []
     kept: list[str] = []
     figures: dict[str, Figure] = {"k": criterion.k}
     for classes in evidence.classes:
-        # A group that nothing was released with has no moment: that is a matter of grouping.
+        # A group without a release is a matter of grouping.
         real = classes.n_first > 0
         n_subjects = _n_subjects(classes, evidence.subjects)[real]
         small = n_subjects < criterion.k
@@ -60,7 +60,7 @@ def check(evidence: Evidence, criterion: KAnonymity) -> list[Verdict]:
 
 
 def _n_subjects(classes: EquivalenceClasses, subjects: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many different subjects there are among the rows released at once of each class."""
+    """Return how many different subjects the rows of each class have that were released at once."""
     rows, class_of = classes.first_rows()
     width = int(subjects.max(initial=0)) + 1
     pairs = np.unique(class_of * width + subjects[rows])

@@ -1,7 +1,7 @@
 """beta-likeness in four forms: how much more frequent values are in a group (thesis, §4.2).
 
-A share q of a group that is p in its window has gained q / p - 1. The basic form bounds gains by
-beta, the others by -ln p too: of single values, of the nodes of a hierarchy, of runs of numbers.
+A value with the share q in a group and p in its window has gained q / p - 1. The basic form bounds
+gains by beta, the others by -ln p too: of values, of nodes of a hierarchy, of runs of numbers.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def check_enhanced(evidence: Evidence, criterion: EnhancedLikeness) -> list[Verd
 
 @checks(SemanticLikeness)
 def check_semantic(evidence: Evidence, criterion: SemanticLikeness) -> list[Verdict]:
-    """The same for every value, and for every node from the level downwards."""
+    """Compare the gain of every value, and of every node from the level downwards."""
 
     def judge_of(domain: Domain | None, places: _Floats) -> Judge:
         first, stop = _nodes(domain, places, criterion.level)
@@ -79,7 +79,7 @@ def check_semantic(evidence: Evidence, criterion: SemanticLikeness) -> list[Verd
 
 @checks(RangeLikeness)
 def check_range(evidence: Evidence, criterion: RangeLikeness) -> list[Verdict]:
-    """The same for every run of neighbouring values that isn't longer than epsilon."""
+    """Compare the gain of every run of neighbouring values that isn't longer than epsilon."""
 
     def judge_of(domain: Domain | None, places: _Floats) -> Judge:
         def judge(inside: Counts, beside: Counts) -> _Judged:
@@ -123,7 +123,7 @@ def _gained(
     *,
     capped: bool = True,
 ) -> _Judged:
-    """Whether each gain is allowed, and the gain; what neither side has gains nothing."""
+    """Return whether each gain is allowed, and the gain; a value on neither side has none."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(beside > 0, (inside * n_beside) / (beside * n_inside), 0.0)
         room = np.minimum(beta, -np.log(beside / n_beside)) if capped else beta
@@ -131,7 +131,7 @@ def _gained(
 
 
 def _of_all(judged: _Judged) -> _Judged:
-    """The verdict over a whole group, and its largest gain."""
+    """Return whether all gains of a group are allowed, and its largest gain."""
     held, gain = judged
     return np.asarray(held.all(axis=1)), np.asarray(gain.max(axis=1))
 
@@ -141,16 +141,16 @@ def _total(counts: Counts) -> _Ints:
 
 
 def _sums(counts: Counts) -> _Ints:
-    """How often any of the first so many values occurs, from none to all of them."""
+    """Return the cumulative counts of values, from none to all of them."""
     sums = np.zeros((len(counts), counts.shape[1] + 1), dtype=np.int64)
     np.cumsum(counts, axis=1, out=sums[:, 1:])
     return sums
 
 
 def _nodes(domain: Domain | None, places: _Floats, level: int) -> tuple[_Ints, _Ints]:
-    """Where the leaves of each protected node begin and stop among the values that occur.
+    """Return where the leaves of each protected node begin and stop among the values that occur.
 
-    Every value is one of these nodes, at whatever level; a node with one of them is the same again.
+    Every value is one of these nodes, at any level; a node with one value only adds nothing.
     """
     first, stop = np.arange(len(places)), np.arange(len(places)) + 1
     assert isinstance(domain, Hierarchy)  # else the policy doesn't fit the schema
@@ -166,10 +166,10 @@ def _nodes(domain: Domain | None, places: _Floats, level: int) -> tuple[_Ints, _
 def _runs(
     inside: Counts, places: _Floats, criterion: RangeLikeness
 ) -> Iterator[tuple[_Ints, _Ints, _Ints]]:
-    """The groups, the first and the last value of all runs that are short enough.
+    """Yield the groups, the first and the last value of all runs that are short enough.
 
-    A value that the group lacks at the end of a run only adds to what is allowed, so that runs from
-    one value of the group to another are enough.
+    A value at the end of a run that the group lacks only adds to what is allowed, so runs from one
+    value of the group to another are enough.
     """
     group, value = np.nonzero(inside)
     first, step = np.arange(len(group)), 0
@@ -181,5 +181,5 @@ def _runs(
         longest = criterion.epsilon * low if criterion.relative else criterion.epsilon
         # 0.8 is 0.1 more than 0.7, though not in the last bit.
         short = high - low <= longest + 1e-15 * (np.abs(low) + np.abs(high))
-        # If a run is too long, or goes beyond its group, then so does every longer one.
+        # If a run is too long, or extends beyond its group, so does every longer one.
         first = first[(group[first] == group[first + step]) & short]

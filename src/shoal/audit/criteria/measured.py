@@ -1,15 +1,15 @@
 """What t-closeness, beta-likeness and delta-disclosure have in common: groups against windows.
 
 With a trace every group is measured at its release and whenever rows joined it, against the window
-that the trace names, whose values the original tells.
+that the trace names, with the values of the original.
 
-Without a trace windows of a stream can't be told. Of a table that is published at once there is one
-window, the table, and all that an outsider can tell apart are boxes. They are what the definitions
-speak of: a class is the set of all rows that look alike. If every group keeps such a promise, then
-so does their union, because distances, gains and shares of a union lie between those of its parts;
-so a box that breaks it holds a group that does, and boxes that keep it are all that was promised.
-But rows that were suppressed count in the table. Where it isn't certain that there are none, boxes
-are compared with what was published, and the verdict is unverifiable.
+Without a trace the windows of a stream aren't known. A table that is published at once has one
+window, the table, and an outsider sees boxes only. They are what the definitions are about: a class
+is the set of all rows that look alike. If every group keeps such a promise, so does their union,
+because distances, gains and shares of a union lie between those of its parts; so a box that breaks
+it holds a group that does, and boxes that keep it are all that was promised. But suppressed rows
+count in the table. Where it isn't certain that there are none, boxes are compared with what was
+published, and the verdict is unverifiable.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from shoal.spec.schema import Sensitive
 
 __all__ = ["SLACK", "Counts", "Judge", "Measure", "check_attributes"]
 
-#: How far a measure may lie beyond its limit, relatively: shares are fractions, limits are floats.
+#: How far a figure may lie beyond its limit, relatively: shares are fractions, limits are floats.
 SLACK = 1e-9
 
-#: How often each value occurs, by group and value. Of windows there may be one line for all groups.
+#: How often each value occurs, by group and value. For windows, one line may serve all groups.
 Counts: TypeAlias = NDArray[np.int64]
-#: From the counts of groups and of their windows to whether each group holds, and its figure.
+#: Takes the counts of groups and windows; returns whether each group holds, and its figure.
 Judge: TypeAlias = Callable[[Counts, Counts], tuple[NDArray[np.bool_], NDArray[np.float64]]]
 
 
@@ -59,7 +59,7 @@ class Measure:
     name
         The figure.
     limit
-        What is promised, for the figures: its key and its value.
+        What is promised: its key among the figures, and its value.
     breach
         What is wrong with a group that doesn't hold.
     judge_of
@@ -74,7 +74,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Measurement:
-    """What was found, moment by moment."""
+    """For every moment whether it holds and has a value that its window lacks; the worst figure."""
 
     holds: NDArray[np.bool_]
     lacks: NDArray[np.bool_]
@@ -97,10 +97,10 @@ def _check_attribute(
     shown = column(evidence.published, attribute.name)
     if shown is None:
         return Verdict(title, "unverifiable", f"column {attribute.name} isn't in the output")
-    scene = _scene(evidence, attribute, shown)
-    if isinstance(scene, str):
-        return Verdict(title, "unverifiable", scene, dict([measure.limit]))
-    moments, values, subjects, doubt = scene
+    prepared = _prepared(evidence, attribute, shown)
+    if isinstance(prepared, str):
+        return Verdict(title, "unverifiable", prepared, dict([measure.limit]))
+    moments, values, subjects, doubt = prepared
     judge = measure.judge_of(attribute.domain, values.places)
     window = evidence.policy.window
     rows = window.rows if isinstance(window, Window) else None
@@ -110,14 +110,14 @@ def _check_attribute(
         by_people = by_rows.worst
     elif subjects is not None:
         by_people = _measure(moments, values, judge, rows, subjects, evidence.subjects).worst
-    return _worded(title, moments, measure, (by_rows, by_people), doubt)
+    return _verdict(title, moments, measure, (by_rows, by_people), doubt)
 
 
-_Scene: TypeAlias = tuple[Moments, SensitiveValues, NDArray[np.int64] | None, str | None]
+_Prepared: TypeAlias = tuple[Moments, SensitiveValues, NDArray[np.int64] | None, str | None]
 
 
-def _scene(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Scene | str:
-    """What is measured, its values, who arrived, and a doubt; or why nothing can be measured."""
+def _prepared(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Prepared | str:
+    """Return moments, values, the subjects that arrived and a doubt; or why that can't be done."""
     trace = evidence.trace
     if trace is None:
         return _table(evidence, attribute, shown)
@@ -135,15 +135,15 @@ def _scene(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Scene | s
     if isinstance(arrived, str):
         return arrived
     values = read_values(arrived, shown, attribute.domain)
-    if (nowhere := _nowhere(evidence, attribute, values)) is not None:
-        return nowhere
+    if (why := _why_unknown(evidence, attribute, values)) is not None:
+        return why
     classes = next(classes for classes in evidence.classes if classes.kind == "group")
     moments = moments_of_stream(evidence, trace, classes, len(lines))
     return moments, values, distinct_codes(trace.subject)[lines], None
 
 
-def _table(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Scene | str:
-    """The same without a trace."""
+def _table(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Prepared | str:
+    """Return the same without a trace, for a table."""
     if evidence.policy.window != "all":
         return "what a group was measured against can't be told without a trace"
     if not evidence.classes:
@@ -158,13 +158,13 @@ def _table(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Scene | s
         if evidence.suppressed == "drop" or n_rows < evidence.n_rows:
             doubt = "which rows were suppressed can't be told without a trace"
     values = read_values(arrived, shown, attribute.domain)
-    if (nowhere := _nowhere(evidence, attribute, values)) is not None:
-        return nowhere
+    if (why := _why_unknown(evidence, attribute, values)) is not None:
+        return why
     return moments_of_table(classes, n_rows), values, None, doubt
 
 
-def _nowhere(evidence: Evidence, attribute: Sensitive, values: SensitiveValues) -> str | None:
-    """Why the values of a window can't be told, if they can't."""
+def _why_unknown(evidence: Evidence, attribute: Sensitive, values: SensitiveValues) -> str | None:
+    """Return why the values of a window aren't known, or None."""
     n = values.n_outside
     if attribute.name in evidence.policy.in_place(evidence.schema):
         n += values.n_missing
@@ -212,7 +212,7 @@ def _measure(
     return _Measurement(holds, lacks, worst)
 
 
-def _worded(
+def _verdict(
     title: str,
     moments: Moments,
     measure: Measure,
@@ -240,17 +240,17 @@ def _worded(
         f"worst_{kind}_{measure.name}_by_rows": worst,
         f"worst_{kind}_{measure.name}_by_subjects": over_people,
     }
-    told = "" if worst is None else f"; {measure.name} {worst:.4g} at worst"
+    measured = "" if worst is None else f"; {measure.name} {worst:.4g} at worst"
     if worst is not None and over_people is not None:
-        told += f", by subjects {over_people:.4g}"
+        measured += f", by subjects {over_people:.4g}"
     if doubt is not None:
         state = "; ".join(flaws) or f"nothing is wrong with {plural(n_classes, kind)}"
-        doubt = f"against what was published, {state}{told}; but {doubt}"
+        doubt = f"against what was published, {state}{measured}; but {doubt}"
         return decide(title, [], kept="", doubt=doubt, figures=figures)
     if flaws:
-        flaws[-1] += told
+        flaws[-1] += measured
     name, limit = measure.limit
-    kept = f"within {name} = {limit:g} of its window in each of {plural(n_classes, kind)}{told}"
+    kept = f"within {name} = {limit:g} of its window in each of {plural(n_classes, kind)}{measured}"
     return decide(title, flaws, kept=kept, figures=figures)
 
 

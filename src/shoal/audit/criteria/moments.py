@@ -1,8 +1,8 @@
-"""Which rows a group was measured against, at each moment at which rows of it left.
+"""Which window a group was measured against, at each moment at which rows of it left.
 
 The window that ends at E has the rows that were the latest when E rows had arrived; suppressed and
 held rows count in it, quarantined ones never arrived. The trace names E for every row that left in
-a group; whether that could have been is judged here.
+a group; this module checks whether that was possible.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ __all__ = [
     "values_by_arrival",
 ]
 
-# So many counts are held in memory at once.
+# How many counts are held in memory at once.
 _CELLS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Moments:
-    """What left in groups, moment by moment, and the window that each moment is measured against.
+    """The moments at which rows left in groups, and the window that each is measured against.
 
     Parameters
     ----------
     classes
         The groups, or the boxes of a table.
     class_of
-        The position among them of the one that each moment is of, in ascending order.
+        The position among them of each moment's class, in ascending order.
     end
-        The end of each moment's window; -1 where the trace names none that it could be.
+        The end of each moment's window; -1 where the trace names no possible one.
     rows
         Positions in the output, moment after moment.
     moment
@@ -66,7 +66,7 @@ class Moments:
     def counts(
         self, values: NDArray[np.int64], n_values: int, counted: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-        """How often each value occurs in each class after each moment, some moments at a time.
+        """Yield the counts of values in each class after each moment, some moments at a time.
 
         ``values`` are those of ``rows``, and ``counted`` tells which of them count.
         """
@@ -92,7 +92,7 @@ class Moments:
 
 
 def lines_by_arrival(trace: Trace) -> NDArray[np.int64] | None:
-    """The lines of the rows that arrived, in this order; None if the trace doesn't tell it."""
+    """Return the lines of rows in the order of arrival; None if the trace doesn't have it."""
     lines = np.flatnonzero(trace.arrived >= 0)
     lines = lines[np.argsort(trace.arrived[lines], kind="stable")]
     return lines if np.array_equal(trace.arrived[lines], np.arange(len(lines))) else None
@@ -101,7 +101,7 @@ def lines_by_arrival(trace: Trace) -> NDArray[np.int64] | None:
 def values_by_arrival(
     evidence: Evidence, trace: Trace, lines: NDArray[np.int64], name: str
 ) -> Array | str:
-    """The values of the rows that arrived, in this order; or why they can't be told.
+    """Return the values of rows in the order of arrival, or why they aren't known.
 
     Where every row was published, the output has them all, and no original is needed.
     """
@@ -120,7 +120,7 @@ def values_by_arrival(
 
 
 def moments_of_table(classes: EquivalenceClasses, n_arrived: int) -> Moments:
-    """The boxes of a table: all rows left at one moment, and are measured against the table."""
+    """Return the boxes of a table: all rows left at one moment, measured against the table."""
     class_of = np.arange(len(classes))
     return Moments(
         classes,
@@ -135,18 +135,17 @@ def moments_of_table(classes: EquivalenceClasses, n_arrived: int) -> Moments:
 def moments_of_stream(
     evidence: Evidence, trace: Trace, classes: EquivalenceClasses, n_arrived: int
 ) -> Moments:
-    """The groups as the trace tells of them: the release, then each moment at which rows joined.
+    """Return the moments of the groups of a trace: the release, then each one at which rows joined.
 
-    A window must have been there when the rows left, and must hold those that left; the members
-    that a joining row finds may be older than its window. Against a window that can't have been,
-    nothing is measured.
+    A window must have existed when the rows left, and must hold those that left; rows that left
+    earlier may be older than it. Against an impossible window nothing is measured.
     """
     n_rows = np.diff(classes.starts)
     class_of = np.repeat(np.arange(len(classes)), n_rows)
     rank = np.arange(len(classes.rows)) - np.repeat(classes.starts[:-1], n_rows)
     n_first = classes.n_first[class_of]
     ends = np.where(rank < n_first, rank == n_first - 1, classes.ends_moment)
-    # A group that nothing was released with has no moment: that is a matter of grouping.
+    # A group without a release is a matter of grouping.
     real = n_first > 0
     rows, class_of, ends = classes.rows[real], class_of[real], ends[real]
     moment = np.cumsum(ends) - ends
@@ -160,13 +159,13 @@ def moments_of_stream(
     named = (end >= 0) & (low == high)[moment]
     window = evidence.policy.window
     # The row that caused the decision had arrived; on a tick it is the next one, which hadn't, but
-    # a trace doesn't tell ticks from rows.
+    # a trace doesn't distinguish ticks from rows.
     early = named & (end > np.minimum(trace.published[lines] + 1, n_arrived))
     if isinstance(window, Window):
         astray = named & ((arrived >= end) | (arrived < end - window.rows))
         what = "doesn't hold the rows measured against it"
         if window.advance is None:
-            # Without an advance it is that of the latest rows, when the group leaves.
+            # Without an advance the window has the latest rows when the group leaves.
             astray |= named & (end < trace.published[lines])
             what += ", or isn't that of the latest rows"
     else:

@@ -1,4 +1,4 @@
-"""How the checkers of criteria put their counts into words."""
+"""Phrases of the reports: counts of boxes and groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN = 3
 
 
 def plural(n: int, kind: str) -> str:
-    """A count with its noun.
+    """Return a count with its noun.
 
     >>> plural(1, "group"), plural(1200, "box")
     ('1 group', '1,200 boxes')
@@ -22,7 +22,7 @@ def plural(n: int, kind: str) -> str:
 
 
 def below(classes: EquivalenceClasses, numbers: Sequence[int], n_classes: int) -> str:
-    """Say how many classes fail, and which groups; the number of a box would say nothing."""
+    """Return how many classes fail, and which groups; boxes have no numbers in a trace."""
     text = some(classes, numbers, n_classes)
     if classes.kind == "group":
         return f"{text} had when released"
@@ -30,7 +30,7 @@ def below(classes: EquivalenceClasses, numbers: Sequence[int], n_classes: int) -
 
 
 def some(classes: EquivalenceClasses, numbers: Sequence[int], n_classes: int) -> str:
-    """How many classes of how many, and which groups they are."""
+    """Return how many classes of how many, and which groups they are."""
     text = f"{len(numbers):,} of {plural(n_classes, classes.kind)}"
     if classes.kind == "group":
         shown = ", ".join(str(number) for number in numbers[:_SHOWN])

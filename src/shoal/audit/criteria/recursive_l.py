@@ -20,7 +20,7 @@ def check(evidence: Evidence, criterion: RecursiveLDiversity) -> list[Verdict]:
 
     def judge(tally: Tally) -> tuple[bool, float]:
         largest, tail = tally.largest_and_tail(level)
-        # The figure is what c must be above; with fewer than l values no c is enough.
+        # The figure is the bound that c must exceed; with fewer than l values no c is enough.
         return largest < criterion.c * tail, largest / tail if tail else math.inf
 
     return check_attributes(evidence, criterion, Evenness("largest_to_tail", judge, max))

@@ -16,18 +16,18 @@ __all__ = ["SensitiveValues", "read_values"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SensitiveValues:
-    """The different values of one attribute, in order, and who has which.
+    """The different values of one attribute, in order, and which rows have which.
 
     Parameters
     ----------
     places
-        Of each value: the number itself, or the leaf's code; of an open domain any number. What is
-        outside of a domain is infinite, what is missing NaN; both stand at the end.
+        Of each value: the number itself, or the leaf's code; of an open domain any number. A value
+        outside the domain is infinite, a missing one NaN; both are at the end.
     arrived, shown
         The position in ``places`` of the value of each row that arrived, and of each that was
         published.
     n_outside, n_missing
-        Of how many rows that arrived the value isn't in the domain, or isn't there.
+        How many rows that arrived have a value outside the domain, or none.
     """
 
     places: NDArray[np.float64]
@@ -46,7 +46,7 @@ def read_values(arrived: Array, shown: Array, domain: Domain | None) -> Sensitiv
     """
     found: tuple[NDArray[np.float64], ...]
     if domain is None:
-        # Where values only have to be told apart, one that is missing is a value like any other.
+        # Where values only have to be distinguished, a missing one is a value like any other.
         found = tuple(codes.astype(np.float64) for codes in shared_codes(arrived, shown))
     else:
         found = _placed(arrived, domain), _placed(shown, domain)
@@ -69,7 +69,7 @@ def _placed(array: Array, domain: Domain) -> NDArray[np.float64]:
         inside = (place >= domain.lo) & (place <= domain.hi)
     else:
         indices, labels = encoded(array)
-        # Text is a leaf as it is written; a number has one way to be written.
+        # Text is a leaf as it is written; a number is written in one way only.
         texts = [
             label.strip() if isinstance(label, str) else canonical_text(label) for label in labels
         ]

@@ -7,17 +7,16 @@ from numpy.typing import NDArray
 
 __all__ = ["WindowCounts", "repeats"]
 
-# Between the instants at which all counts are kept, there are at least so many changes.
+# The least number of changes between two instants at which all counts are kept.
 _FEWEST = 1024
 
 
 class WindowCounts:
-    """The counts of values in every window of so many rows.
+    """The counts of values in every window of a number of rows.
 
-    A row is counted from the instant at which it has arrived until so many rows have come after it.
-    Where a row repeats an earlier one, and each is to be counted once, it isn't counted before the
-    earlier one has gone. So a window's counts are the sum of all changes up to its end, and the
-    sums are kept at some instants.
+    A row counts from its arrival until that number of rows has come after it. Where repeated rows
+    count once, a row doesn't count before the earlier one has left. So a window's counts are the
+    sum of all changes up to its end; sums are kept at some instants.
 
     Parameters
     ----------
@@ -62,7 +61,7 @@ class WindowCounts:
         self._sums = np.cumsum([np.zeros(n_values, dtype=np.int64), *changes], axis=0)
 
     def at(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The counts of the windows that end when so many rows have arrived, one line for each."""
+        """Return the counts of the windows with these ends, one line for each."""
         counts = np.empty((len(ends), self._n_values), dtype=np.int64)
         for line, stop in zip(counts, np.searchsorted(self._at, ends, side="right"), strict=True):
             kept = int(stop) // self._step
@@ -76,7 +75,7 @@ class WindowCounts:
 
 
 def repeats(*keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each row the latest earlier one that is the same in all keys, -1 where there is none.
+    """Return for each row the latest earlier one with the same keys, -1 where there is none.
 
     >>> repeats(np.array([5, 5, 5]), np.array([1, 2, 1])).tolist()
     [-1, -1, 0]

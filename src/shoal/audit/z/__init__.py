@@ -1,7 +1,7 @@
-"""The audit of z-anonymity, where each cell is published by itself, at a rung of its ladder.
+"""The audit of z-anonymity, where each cell is published on its own, at a rung of its ladder.
 
-It needs the private trace with one line for each cell, and the original: how many people exposed a
-value in a window can't be seen in the output, since most of them may be hidden there.
+It needs the private trace with one line for each cell, and the original: the output doesn't show
+how many people exposed a value in a window, since most of them may be hidden.
 """
 
 from shoal.audit.z.evidence import CellEvidence, Count

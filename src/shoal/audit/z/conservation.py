@@ -54,7 +54,7 @@ def check(cells: CellEvidence) -> Verdict:
 
 
 def _lines(cells: CellEvidence, trace: CellTrace) -> list[str]:
-    """Each line tells of one cell, or of a row that is quarantined."""
+    """Check that each line is of one cell, or of a quarantined row."""
     is_bad = trace.outcome == QUARANTINED
     flaws = _counted(
         ("lines of the trace have no known outcome", trace.outcome < 0),
@@ -79,7 +79,7 @@ def _lines(cells: CellEvidence, trace: CellTrace) -> list[str]:
 
 
 def _rows(cells: CellEvidence, trace: CellTrace) -> list[str]:
-    """`arrived` counts the valid rows in the order of the input; a row's lines agree."""
+    """Check that `arrived` counts the valid rows in order, and that the lines of a row agree."""
     rows, first = cells.rows, cells.rows.first
     is_bad = trace.outcome == QUARANTINED
     arrived = trace.arrived[first][np.argsort(rows.number)]
@@ -89,13 +89,13 @@ def _rows(cells: CellEvidence, trace: CellTrace) -> list[str]:
     )
     differs = np.zeros(len(rows), dtype=np.bool_)
     for line in rows.line.T:
-        for told in (trace.arrived, trace.seq):
-            differs |= (line >= 0) & (told[line] != told[first])
+        for place in (trace.arrived, trace.seq):
+            differs |= (line >= 0) & (place[line] != place[first])
     return flaws + _counted(("rows have lines that tell of different places", differs))
 
 
 def _places(cells: CellEvidence, trace: CellTrace) -> list[str]:
-    """Rows with a published cell, and no others, are in the output, once."""
+    """Check that rows with a published cell, and no others, are in the output, once."""
     seq = trace.seq[cells.rows.first]
     has_any, has_place = cells.is_published.any(axis=1), seq >= 0
     is_bad = trace.outcome == QUARANTINED
@@ -126,7 +126,7 @@ def _places(cells: CellEvidence, trace: CellTrace) -> list[str]:
 
 
 def _cells(cells: CellEvidence, trace: CellTrace) -> list[str]:
-    """A published cell shows something, any other cell nothing."""
+    """Check that a published cell has a label, and any other cell none."""
     flaws = []
     rows = np.flatnonzero(cells.seq >= 0)
     for a, (attribute, is_null) in enumerate(zip(cells.schema.quasi, cells.is_null, strict=True)):
@@ -153,7 +153,7 @@ def _input(cells: CellEvidence, trace: CellTrace) -> list[str]:
     known = cells.original_rows
     if known is None:
         known = np.arange(cells.original.num_rows)
-        # Rows that couldn't be read would be missing from it, but then it has positions.
+        # Where rows couldn't be read, the original has positions.
         beyond = trace.row >= len(known)
     else:
         beyond = ~np.isin(trace.row, known) & (trace.outcome != QUARANTINED)
@@ -164,7 +164,7 @@ def _input(cells: CellEvidence, trace: CellTrace) -> list[str]:
 
 
 def _missing(cells: CellEvidence, trace: CellTrace) -> list[str]:
-    """What isn't there in the original is called missing; or the row is quarantined."""
+    """Check that missing values of the original are called missing, or their rows quarantined."""
     rows = np.flatnonzero(cells.positions >= 0)
     flaws = []
     for a, (attribute, ladders) in enumerate(zip(cells.schema.quasi, cells.ladders, strict=True)):

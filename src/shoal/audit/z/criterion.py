@@ -1,4 +1,4 @@
-"""z-anonymity: every published cell had z people behind it, in its window and at its moment."""
+"""z-anonymity: at least z subjects exposed every published cell, in its window."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = "z-anonymity"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _PublishedCells:
-    """The published cells of one attribute: at which level, for which z, and for how many.
+    """The published cells of one attribute: level, z in force, and number of subjects.
 
     ``n_coarser`` are those that the rule publishes at a finer level, ``n_hidden_more`` the hidden
     ones that it publishes.
@@ -46,11 +46,11 @@ class _PublishedCells:
 
 
 def check(cells: CellEvidence) -> Verdict:
-    """Decide each cell again, from the original, and count who was behind what was published.
+    """Decide each cell again, from the original, and count the subjects of what was published.
 
-    z is the one that the trace says was in force, which may not be below the promised one. A cell
-    of a level that its attribute doesn't have, or of a value that isn't one, has nobody behind it.
-    A cell that is coarser than it must be, or hidden without need, betrays nobody; it is told.
+    z is the one in force by the trace, which may not be below the promised one. A cell of a level
+    that its attribute doesn't have, or of an invalid value, has no subjects. A cell that is coarser
+    than necessary, or hidden without need, breaks nothing; it is reported.
     """
     trace = cells.trace
     flaws = [] if trace is None else _too_small(cells, trace)
@@ -100,7 +100,7 @@ def _too_small(cells: CellEvidence, trace: CellTrace) -> list[str]:
 
 
 def _behind(cells: CellEvidence, trace: CellTrace, a: int) -> _PublishedCells:
-    """Decide the cells of an attribute again, and count who is behind those that are published."""
+    """Decide the cells of an attribute again, and count the subjects of the published ones."""
     ladders = cells.ladders[a]
     n_levels = ladders.nodes.shape[1]
     line, is_published = cells.rows.line[:, a], cells.is_published[:, a]

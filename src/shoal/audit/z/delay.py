@@ -1,4 +1,4 @@
-"""Delay and lateness: nothing waits, nothing is reordered, and what comes too late is set apart."""
+"""Delay and lateness: no row waits or is reordered, and rows that are too late are quarantined."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def check(cells: CellEvidence) -> Verdict:
 
 
 def _mistimed(cells: CellEvidence, trace: CellTrace) -> int:
-    """How many cells didn't arrive at the latest time so far, by the original."""
+    """Return how many cells didn't arrive at the latest time so far, by the original."""
     if cells.original is None or cells.schema.time is None:
         return 0
     known = np.isfinite(cells.clock) & (cells.positions >= 0)
     clock = cells.clock[known]
     n = 0
     for line in cells.rows.line[known].T:
-        # Both are the same number where a file has kept all of its places.
+        # Both are the same number if the file has kept all digits.
         off = np.abs(trace.arrived_s[line] - clock)
         wrong = ~(off <= np.maximum(_SLACK, np.spacing(np.abs(clock))))
         n += int(np.count_nonzero(wrong & (line >= 0)))
@@ -61,7 +61,7 @@ def _mistimed(cells: CellEvidence, trace: CellTrace) -> int:
 
 
 def lateness(cells: CellEvidence) -> Verdict | None:
-    """Check that no row was decided which came later than is allowed, if anything is said of it."""
+    """Check that no row was decided that was later than the policy allows, if it sets a limit."""
     allowed = cells.policy.lateness
     if allowed is None:
         return None

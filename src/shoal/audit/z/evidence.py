@@ -1,7 +1,7 @@
-"""All that the audit of z-anonymity was given, joined: which cell is whose, and when it came.
+"""The output, the trace and the original of a run with z, joined cell by cell.
 
 A row of the output and its lines in the trace are joined by ``seq``, a line and its row of the
-original by ``row``. Where the trace isn't sound (see `CellEvidence.doubt`) no promise that needs it
+original by ``row``. Where the trace doesn't fit (see `CellEvidence.doubt`) no promise that needs it
 is called kept.
 """
 
@@ -35,8 +35,8 @@ from shoal.spec.schema import Schema
 
 __all__ = ["CellEvidence", "Count", "DecidedRows"]
 
-#: Who counts as behind a parent: those whose finer value is neither public nor one subject short of
-#: it, or all under it.
+#: Which subjects count for a parent: those whose finer value is neither public nor one subject
+#: short of it, or all under it.
 Count = Literal["residual", "plain"]
 
 
@@ -101,7 +101,7 @@ class CellEvidence:
 
     @property
     def window(self) -> Window:
-        """What z is measured against; `Policy` has seen to it."""
+        """The window that z is measured against; `Policy` checks that there is one."""
         assert isinstance(self.policy.window, Window)
         return self.policy.window
 
@@ -116,7 +116,7 @@ class CellEvidence:
         )
 
     def shown(self, name: str) -> Array | None:
-        """A column of the output; None if it isn't there."""
+        """Return a column of the output, or None."""
         return column(self.published, name)
 
     @cached_property
@@ -137,7 +137,7 @@ class CellEvidence:
 
     @cached_property
     def doubt(self) -> str | None:
-        """Why what needs trace and original can't be told for certain, or None."""
+        """Why promises that need trace and original can't be verified, or None."""
         if self.trace is None or self.original is None:
             return f"needs {'a trace' if self.trace is None else 'the original'}"
         if (self.rows.line < 0).any() or (self.positions < 0).any():
@@ -168,7 +168,7 @@ class CellEvidence:
         return self.places(self.rows.number)
 
     def places(self, numbered: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where rows with these positions in the input are in the original; -1: nowhere."""
+        """Return where rows with these positions in the input are in the original; -1: nowhere."""
         n_original = 0 if self.original is None else int(self.original.num_rows)
         known = np.arange(n_original) if self.original_rows is None else self.original_rows
         order = np.append(np.argsort(known), -1)
@@ -177,10 +177,7 @@ class CellEvidence:
         return np.where(ordered[at] == numbered, order[at], -1)
 
     def of_rows(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of what each row of the original has, that of the decided rows; -1 where there is none.
-
-        Values that aren't there are -1 too.
-        """
+        """Return the values of decided rows, given those of the original; -1: none."""
         return np.append(values, -1)[self.positions]
 
     @cached_property
@@ -198,7 +195,7 @@ class CellEvidence:
 
     @property
     def subject_column(self) -> Array:
-        """The subjects of the original; as words where Python has no value for some of them."""
+        """The subjects of the original; as text where Python has no value for some of them."""
         assert self.schema.subject is not None
         array: Array = column(self.original, self.schema.subject)
         has_values = is_text(array.type) or is_number(array.type) or is_bytes(array.type)
@@ -220,7 +217,7 @@ class CellEvidence:
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
-        """For each decided row the first one that is in its window."""
+        """For each decided row the first row of its window."""
         places = np.arange(len(self.rows))
         if self.window.seconds is None:
             return np.maximum(0, places - self.window.rows + 1)
@@ -228,7 +225,7 @@ class CellEvidence:
 
     @cached_property
     def can_expose(self) -> NDArray[np.bool_]:
-        """Which decided rows are somebody's, and have the time that they need."""
+        """Which decided rows have a subject, and a time if they need one."""
         has_time = self.window.seconds is None or ~np.isnan(self.times)
         found: NDArray[np.bool_] = (self.subjects >= 0) & has_time
         return found
@@ -240,6 +237,6 @@ class CellEvidence:
 
     @cached_property
     def is_null(self) -> tuple[NDArray[np.bool_] | None, ...]:
-        """For each attribute which rows of the output show nothing; None without the column."""
+        """For each attribute which rows of the output have no label; None without the column."""
         found = (self.shown(attribute.name) for attribute in self.schema.quasi)
         return tuple(None if array is None else mask(array.is_null()) for array in found)

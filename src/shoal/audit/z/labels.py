@@ -1,4 +1,4 @@
-"""Labels: each published cell tells the truth about its original, at the level of the trace."""
+"""Labels: each published cell is the label of its original, at the level of the trace."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["check"]
 _SLACK = 1e-6
 #: Whole numbers up to here are exact as fractions.
 _EXACT = 2.0**53
-#: Steps of fewer seconds are too near to what is rounded to be told from it.
+#: Steps below this are too small to be checked against rounding.
 _FINEST = 1e-5
 
 
 def check(cells: CellEvidence) -> Verdict:
     """Compare what is published with the rows of the input that the trace joins it to.
 
-    Each label is, character by character, that of the original value at the level that the trace
-    tells; what is kept is as it was; the trace names the right subjects.
+    Each label is, character by character, that of the original value at the level of the trace;
+    kept columns are unchanged; the trace names the right subjects.
     """
     trace = cells.trace
     if trace is None or cells.original is None:
@@ -51,7 +51,7 @@ def check(cells: CellEvidence) -> Verdict:
 
 
 def _compared(cells: CellEvidence, trace: CellTrace, a: int) -> tuple[list[str], int]:
-    """What is wrong with the labels of an attribute, and how many cells were compared."""
+    """Return what is wrong with the labels of an attribute, and how many cells were compared."""
     name, ladders = cells.schema.quasi[a].name, cells.ladders[a]
     array = cells.shown(name)
     if array is None:
@@ -70,8 +70,8 @@ def _compared(cells: CellEvidence, trace: CellTrace, a: int) -> tuple[list[str],
     numbers_of: dict[str | None, int] = {}
     labels = [numbers_of.setdefault(label, len(numbers_of)) for label in ladders.labels]
     true = np.array(labels, dtype=np.int64)[node]
-    # Another way to write a label, even with a mark that can't be seen, would tell people apart. A
-    # format without types may have made numbers of labels.
+    # Another way to write a label, even with an invisible mark, would distinguish people. A format
+    # without types may have turned labels into numbers.
     which, written = encoded(array) if is_text(array.type) else texts(array)
     shown = np.array([numbers_of.get(label, -1) for label in written], dtype=np.int64)[which]
     if n := int(np.count_nonzero(shown[cells.seq[rows[is_known]]] != true)):
@@ -80,7 +80,7 @@ def _compared(cells: CellEvidence, trace: CellTrace, a: int) -> tuple[list[str],
 
 
 def _in_output(cells: CellEvidence) -> NDArray[np.int64]:
-    """The decided rows that are in the output and have a published cell."""
+    """Return the decided rows that are in the output and have a published cell."""
     has_any = cells.is_published.any(axis=1)
     return np.flatnonzero((cells.seq >= 0) & (cells.positions >= 0) & has_any)
 
@@ -99,7 +99,7 @@ def _kept(cells: CellEvidence) -> list[str]:
 
 
 def _times(cells: CellEvidence) -> list[str]:
-    """A published time is that of the row, or the latest so far, rounded down."""
+    """Check that a published time is that of the row, or the latest so far, rounded down."""
     if cells.time is None or cells.schema.time is None:
         return []
     array = cells.shown(cells.schema.time)
@@ -117,7 +117,7 @@ def _times(cells: CellEvidence) -> list[str]:
 def _rounded_down(
     times: NDArray[np.float64], shown: NDArray[np.float64], step: float
 ) -> NDArray[np.bool_]:
-    """Which times are shown as the last multiple of a step that isn't later."""
+    """Return which times are shown as the last multiple of a step that isn't later."""
     right: NDArray[np.bool_]
     with np.errstate(invalid="ignore", over="ignore"):
         # Multiples of a fraction are off by the last places, and so are very large ones.
@@ -135,8 +135,8 @@ def _rounded_down(
 
 def _subjects(cells: CellEvidence, trace: CellTrace) -> list[str]:
     rows = np.flatnonzero(cells.positions >= 0)
-    told = take(trace.subject, cells.rows.first[rows])
+    named = take(trace.subject, cells.rows.first[rows])
     given = take(cells.subject_column, cells.positions[rows])
-    one, other, as_told = shared_codes(told, given, trace_text(given))
-    n = int(np.count_nonzero((one != other) & (one != as_told)))
+    one, other, as_text = shared_codes(named, given, trace_text(given))
+    n = int(np.count_nonzero((one != other) & (one != as_text)))
     return [f"in {n:,} rows the trace names another subject than the original"] if n else []

@@ -1,6 +1,6 @@
-"""Who stood behind a cell in its window, and at which level the rule publishes it: row by row.
+"""Which subjects count for a cell in its window, and at which level the rule publishes it.
 
-Effective times never fall, so that a window is a stretch of rows which moves on: each row comes in
+Effective times never decrease, so a window is a range of rows that moves forward: each row enters
 once and leaves once.
 """
 
@@ -16,26 +16,26 @@ __all__ = ["NodeSubjects", "redecide"]
 
 
 class NodeSubjects:
-    """Who stands behind each node of an attribute, in a window that moves.
+    """The subjects that count for each node of an attribute, in a window that moves.
 
-    Behind a leaf are those who exposed it. Behind a parent are those behind its children, but only
-    behind those which one more person wouldn't make public: a label beside them would tell that it
-    isn't one of theirs. Nor does anybody count there whose leaf was shown: they hide nobody.
+    For a leaf, those who exposed it. For a parent, those who count for its children, but only for
+    children that one more subject wouldn't make public: else the label of the parent would tell
+    that a row is of none of those. Nor does a subject count there whose leaf was shown.
 
     Parameters
     ----------
     parents
         For each node its parent, which has a lower number; -1 if it has none.
     z
-        How many people a node needs to be published. Infinity: behind each node are all who exposed
-        anything under it, unless it was shown.
+        How many subjects a node needs to be published. Infinity: all count who exposed anything
+        under a node, unless it was shown.
 
-    Two people at 1 are one short of being public, so that only the one at 2 is left for 0:
+    Two subjects at 1 are one short of being public, so only the one at 2 counts for 0:
 
-    >>> crowds = NodeSubjects([-1, 0, 0], z=3)
+    >>> subjects = NodeSubjects([-1, 0, 0], z=3)
     >>> for leaf, subject in [(1, 7), (1, 8), (2, 9)]:
-    ...     crowds.add(leaf, subject)
-    >>> [crowds.n_subjects(node, 9) for node in range(3)]
+    ...     subjects.add(leaf, subject)
+    >>> [subjects.n_subjects(node, 9) for node in range(3)]
     [1, 3, 1]
     """
 
@@ -44,21 +44,21 @@ class NodeSubjects:
     def __init__(self, parents: Sequence[int], z: float) -> None:
         self._parents = parents
         self._inner = sorted({parent for parent in parents if parent >= 0})
-        # Of a leaf: how many rows each subject has in it. Of a parent: behind how many children
-        # that count each subject is.
+        # For a leaf: how many rows each subject has in it. For a parent: for how many of its
+        # children that count each subject counts.
         self._people: list[dict[int, int]] = [{} for _ in parents]
-        # Of a leaf: whose cells of it were published as they are.
+        # For a leaf: the subjects whose cells were published at it.
         self._shown: list[set[int]] = [set() for _ in parents]
         self._counts = [z >= 2] * len(parents)
         self.z = z
 
     def n_subjects(self, node: int, subject: int) -> int:
-        """How many people are behind a node now, together with this one."""
+        """Return how many subjects count for a node now, together with this one."""
         people = self._people[node]
         return len(people) + (subject not in people)
 
     def add(self, node: int, subject: int) -> None:
-        """Somebody exposes a leaf, or comes to stand behind a parent."""
+        """Add an exposure of a leaf, or a subject to a parent."""
         while node >= 0:
             people = self._people[node]
             n = people.get(subject, 0)
@@ -75,7 +75,7 @@ class NodeSubjects:
             node = parent
 
     def drop(self, node: int, subject: int) -> None:
-        """An exposure of a leaf leaves the window, or somebody no longer stands behind a parent."""
+        """Remove an exposure of a leaf, or a subject from a parent."""
         while node >= 0:
             people, shown = self._people[node], self._shown[node]
             if people[subject] > 1:
@@ -97,7 +97,7 @@ class NodeSubjects:
             node = parent
 
     def show(self, leaf: int, subject: int) -> None:
-        """A cell of somebody who exposed this leaf is published as it is."""
+        """Record that a cell of a subject was published at its leaf."""
         if subject in self._shown[leaf]:
             return
         self._shown[leaf].add(subject)
@@ -105,7 +105,7 @@ class NodeSubjects:
             self.drop(parent, subject)
 
     def need(self, z: float) -> None:
-        """Change how many people a node needs to be published."""
+        """Change how many subjects a node needs to be published."""
         if z == self.z:
             return
         self.z = z
@@ -132,10 +132,10 @@ def redecide(
     *,
     residual: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The level at which the rule publishes each cell, and how many are behind what was published.
+    """Decide every cell again, and count the subjects of what was published.
 
-    A label says no more than a finer one of the same cell: behind it are as many as behind the
-    label, among it and the finer ones, which has the most.
+    A label discloses no more than a finer one of the same cell: it has as many subjects as the one
+    of these labels that has the most.
 
     Parameters
     ----------
@@ -144,23 +144,23 @@ def redecide(
     parents
         For each node its parent, as `NodeSubjects` takes it.
     value, subject
-        What each row exposes, in the order of arrival, -1 if nothing, and who.
+        What each row exposes, in the order of arrival, -1 if nothing, and its subject.
     starts
         For each row the first one that is still in the window.
     z
-        How many people a node needs to be published, at each row.
+        How many subjects a node needs to be published, at each row.
     level
-        At which level the cell was really published; -1: at none.
+        At which level the cell was published; -1: at none.
     residual
-        Whether only those stand behind a parent whose own value is neither public nor nearly so.
+        Whether a subject counts for a parent only if its own value is neither public nor nearly so.
 
     Returns
     -------
     tuple
         For each row the finest level allowed, or the number of levels if none is; and how many
-        people were behind the level at which it was published, 0 if it has no such level.
+        subjects the level had at which it was published, 0 if there is no such level.
     """
-    crowds = NodeSubjects(parents, z=math.inf)
+    subjects = NodeSubjects(parents, z=math.inf)
     n_levels = nodes.shape[1]
     allowed = np.full(len(value), n_levels, dtype=np.int64)
     behind = np.zeros(len(value), dtype=np.int64)
@@ -170,21 +170,21 @@ def redecide(
     for i, start in enumerate(starts.tolist()):
         while begin < start:
             if values[begin] >= 0:
-                crowds.drop(ladders[values[begin]][0], people[begin])
+                subjects.drop(ladders[values[begin]][0], people[begin])
             begin += 1
         if values[i] < 0:
             continue
         if residual:
-            crowds.need(needed[i])
+            subjects.need(needed[i])
         ladder, who = ladders[values[i]], people[i]
-        # The row itself isn't counted yet, so that its own value changes nothing for its rungs.
+        # The row itself doesn't count yet, so its own value changes nothing for its rungs.
         for rung, node in enumerate(ladder):
-            n = crowds.n_subjects(node, who)
+            n = subjects.n_subjects(node, who)
             if n >= needed[i]:
                 allowed[i] = min(allowed[i], rung)
             if rung <= levels[i] < n_levels:
                 behind[i] = max(behind[i], n)
-        crowds.add(ladder[0], who)
+        subjects.add(ladder[0], who)
         if residual and levels[i] == 0:
-            crowds.show(ladder[0], who)
+            subjects.show(ladder[0], who)
     return allowed, behind

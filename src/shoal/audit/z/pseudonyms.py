@@ -34,7 +34,7 @@ def check(cells: CellEvidence) -> Verdict | None:
         flaws.append(f"in {n:,} rows the pseudonym is what a subject is called")
     subject = distinct_codes(take(trace.subject, cells.rows.first[rows]))
     if cells.original is not None and cells.doubt is None:
-        # One person may be told in several ways in the trace: as 0 and as -0.
+        # One person may be written in several ways in the trace: as 0 and as -0.
         subject = cells.subjects[rows]
     period, doubt = _periods(cells, trace, rows)
     n_periods = 0
@@ -53,7 +53,7 @@ def check(cells: CellEvidence) -> Verdict | None:
 def _mixed(
     subject: NDArray[np.int64], which: NDArray[np.int64], period: NDArray[np.int64]
 ) -> list[str]:
-    """What is wrong, given who has which pseudonym when."""
+    """Return what is wrong, given the subject, pseudonym and period of each row."""
     used = np.unique(np.stack([period, subject, which]), axis=1)
     found = {
         "subjects have more than one pseudonym in a period": used[:2],
@@ -71,7 +71,7 @@ def _mixed(
 def _periods(
     cells: CellEvidence, trace: CellTrace, rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64] | None, str | None]:
-    """The period of each row, or why it can't be told."""
+    """Return the period of each row, or why it isn't known."""
     if cells.rotate is None:
         return None, "when pseudonyms change isn't known without rotate"
     if cells.window.seconds is None:

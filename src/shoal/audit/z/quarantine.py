@@ -1,8 +1,7 @@
-"""Quarantined rows: whether there is something wrong with each of them, by the original.
+"""Quarantined rows: whether something is wrong with each of them, by the original.
 
-A run that calls good rows bad hides them, and stretches its windows in rows over those that are
-left. So for each such row a reason is looked for. What parsers may differ about is no proof of
-either, and is left in doubt.
+A run that quarantines good rows hides them, and its windows in rows extend over the others. So for
+each such row a reason is looked for. Where parsers may differ, the row is doubtful.
 """
 
 from __future__ import annotations
@@ -27,25 +26,24 @@ __all__ = ["Unexplained", "unexplained"]
 
 Mask = NDArray[np.bool_]
 
-#: Numbers and times that every parser reads alike.
+#: Numbers and times that every parser reads in the same way.
 _WHOLE = re.compile(r"-?[0-9]{1,15}")
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
-#: Text that no reader takes for anything but text: it begins with a letter, and is no truth, no
-#: number and nothing.
+#: Text that every reader takes for text: it begins with a letter, and is no boolean or null.
 _TEXT = re.compile(r"(?!(?i:true|false|nan|null|none|na|inf|infinity)$)[^\W\d_].*", re.DOTALL)
-#: Fractions above it can't tell people apart.
+#: Floats above it can't distinguish people.
 _EXACT = 2.0**53
-#: The seconds from which and up to which moments have a year of four digits.
+#: The seconds between which moments have a year of four digits.
 _CALENDAR = (-62_135_596_800.0, 253_402_300_800.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Unexplained:
-    """How many quarantined rows have nothing wrong with them, and with how many it can't be told.
+    """How many quarantined rows have nothing wrong with them, and how many are doubtful.
 
     >>> Unexplained(n_good=1, n_doubtful=0)
     Unexplained(n_good=1, n_doubtful=0)
@@ -60,7 +58,7 @@ def unexplained(cells: CellEvidence, trace: CellTrace) -> Unexplained:
     numbered = np.unique(trace.row[trace.outcome == QUARANTINED])
     places = cells.places(numbered)
     numbered, places = numbered[places >= 0], places[places >= 0]
-    # A row that is decided as well isn't accounted for, whatever is wrong with it.
+    # A row that is decided as well isn't accounted for here.
     only = ~np.isin(numbered, cells.rows.number)
     numbered, places = numbered[only], places[only]
     explained = np.zeros(len(places), dtype=np.bool_)
@@ -92,7 +90,7 @@ def _subject(cells: CellEvidence, places: NDArray[np.int64]) -> tuple[Mask, Mask
 def _time(
     cells: CellEvidence, numbered: NDArray[np.int64], places: NDArray[np.int64]
 ) -> tuple[Mask, Mask]:
-    """Rows without a time, or that come too late; and those whose time is hard to read."""
+    """Return rows without a time or too late, and those whose time parsers may read differently."""
     if cells.schema.time is None:
         nothing = np.zeros(len(places), dtype=np.bool_)
         return nothing, nothing
@@ -106,13 +104,13 @@ def _time(
         latest = np.fmax.accumulate(np.append(-np.inf, cells.times[order]))
         before = latest[np.searchsorted(cells.rows.number[order], numbered)]
         bad |= time < before - cells.policy.lateness
-    # How far a row was ahead of the machine's clock is told by no file.
+    # No file says how far a row was ahead of the machine's clock.
     has_limit = getattr(cells.policy, "ahead", None) is not None
     return bad, _is_unclear(array, _MOMENT, _NUMBER) | has_limit
 
 
 def _quasi(cells: CellEvidence, places: NDArray[np.int64]) -> list[tuple[Mask, Mask]]:
-    """Rows with a value that is missing, or that its domain doesn't have, by attribute."""
+    """Return by attribute the rows with a missing value or one outside the domain."""
     found = []
     for attribute, ladders in zip(cells.schema.quasi, cells.ladders, strict=True):
         domain, lacks = attribute.domain, ladders.lacks[places]
@@ -126,7 +124,7 @@ def _quasi(cells: CellEvidence, places: NDArray[np.int64]) -> list[tuple[Mask, M
                 # Among numbers and categories what isn't a number is wrong, not missing.
                 bad |= np.asarray(array.is_valid()) & np.isnan(numbers(array))
             if isinstance(domain, Grid):
-                # Half of a place may be wrong where the other half is missing.
+                # One coordinate may be wrong where the other is missing.
                 bad |= np.abs(numbers(array)) > MAX_DEGREES[i]
             if isinstance(domain, Grid | Range):
                 doubt |= _is_unclear(array, _NUMBER)
@@ -137,7 +135,7 @@ def _quasi(cells: CellEvidence, places: NDArray[np.int64]) -> list[tuple[Mask, M
 
 
 def _is_unclear(array: Array, *plain: re.Pattern[str]) -> Mask:
-    """Which texts aren't written in a way that every parser reads alike."""
+    """Return which texts parsers may read differently."""
     if not is_text(array.type):
         return np.zeros(len(array), dtype=np.bool_)
     indices, values = encoded(array)
@@ -149,10 +147,10 @@ def _is_unclear(array: Array, *plain: re.Pattern[str]) -> Mask:
 
 
 def _of_another_type(array: Array, places: NDArray[np.int64]) -> Mask:
-    """Which values may not have fitted the type that a column had at first.
+    """Return which values may not have fitted the type that a column had at first.
 
-    Readers tell types part by part, so that a column of numbers may become one of text. A column
-    of text that begins with letters takes everything.
+    Readers infer types part by part, so a column of numbers may become text later. A column of text
+    that begins with letters takes everything.
     """
     nothing = np.zeros(len(places), dtype=np.bool_)
     given, shown = array.drop_null(), take(array, places)

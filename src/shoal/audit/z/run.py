@@ -1,4 +1,4 @@
-"""All verdicts about an output whose cells were published one by one."""
+"""All verdicts about an output of cells."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ _CHECKS: tuple[Callable[[CellEvidence], Verdict | None], ...] = (
 
 
 def judge(cells: CellEvidence) -> Report:
-    """Judge whether an output keeps what was promised by z-anonymity."""
+    """Judge whether an output keeps z-anonymity."""
     found = (check(cells) for check in _CHECKS)
     return Report(tuple(verdict for verdict in found if verdict is not None), cells.n_rows)

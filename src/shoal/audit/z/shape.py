@@ -1,4 +1,4 @@
-"""Shape and secrecy of an output whose cells are published one by one."""
+"""Shape and secrecy of an output of cells."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CELL = re.compile(r"([^\s,/]+),([^\s,/]+)/[0-9]+")
 def check(cells: CellEvidence) -> Verdict:
     """Check that the public columns are there once and in order, and their labels in the domain.
 
-    Columns that are there beyond these are a matter of secrecy, not of shape.
+    Further columns are a matter of secrecy, not of shape.
     """
     names = cells.published.schema.names
     order = "pseudonym, quasi, kept, time"
@@ -46,7 +46,7 @@ def _labels(cells: CellEvidence) -> list[str]:
 
 
 def _is_label(domain: AnyDomain, label: str) -> bool:
-    """Whether something in the domain has this label, which is said in one way only."""
+    """Return whether a value of the domain has exactly this label."""
     if isinstance(domain, Hierarchy):
         node = domain.node(label)
         return node is not None and (node > 0 or len(domain) == 1)
@@ -61,12 +61,12 @@ def _is_label(domain: AnyDomain, label: str) -> bool:
 
 
 def secrecy(cells: CellEvidence) -> Verdict:
-    """Look for columns that nobody asked to publish, and for the subject under another name."""
+    """Look for columns that the schema doesn't publish, and for the subject under another name."""
     return judge_secrecy(cells.published, cells.schema, cells.public_columns, _disguised(cells))
 
 
 def _disguised(cells: CellEvidence) -> list[str]:
-    """Columns that are published and whose values are those of the subject."""
+    """Return the published columns whose values are those of the subject."""
     if cells.trace is None:
         return []
     found = []

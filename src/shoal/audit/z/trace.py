@@ -35,7 +35,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CellTrace:
-    """The columns of a trace. A whole number that is missing is -1, a time that is missing NaN."""
+    """The columns of a trace; a missing whole number is -1, a missing time NaN."""
 
     row: NDArray[np.int64]
     subject: Array
@@ -53,7 +53,7 @@ class CellTrace:
 
 
 def read_cell_trace(table: pa.Table, attributes: Sequence[str]) -> CellTrace:
-    """Take the columns of a trace; a table without them isn't one of z-anonymity, and is refused.
+    """Read the columns of a trace of z-anonymity; refuse a table without them.
 
     Parameters
     ----------

@@ -40,9 +40,9 @@ class Ladders:
     Parameters
     ----------
     value
-        A number for the value of each row; -1 where there is none that the domain has.
+        A number for the value of each row; -1 where it has none, or none of the domain.
     lacks
-        Where there is nothing at all.
+        Which rows have no value at all.
     nodes
         For each value its nodes from fine to coarse. A node is a label below its coarser labels.
     parents
@@ -84,7 +84,7 @@ def read_ladders(attribute: Quasi, table: pa.Table) -> Ladders:
     if isinstance(domain, Hierarchy):
         known = [domain.code(word) is not None for word in words]
     else:
-        # Text of which nothing can be seen is nothing.
+        # Text without a visible character is missing.
         lacks |= ~np.array(known, dtype=np.bool_)[indices]
     kept = [word for word, is_known in zip(words, known, strict=True) if is_known]
     numbered = {word: i for i, word in enumerate(dict.fromkeys(kept))}
@@ -93,7 +93,7 @@ def read_ladders(attribute: Quasi, table: pa.Table) -> Ladders:
 
 
 def _different(found: NDArray[np.float64]) -> tuple[list[list[float]], NDArray[np.int64]]:
-    """The different rows of numbers, and for each row which of them it is."""
+    """Return the different rows of numbers, and for each row which of them it is."""
     order = np.lexsort(found.T)
     ordered = found[order]
     begins = np.ones(len(order), dtype=np.bool_)
@@ -128,7 +128,7 @@ def _climb(
 
 
 def texts(array: Array, *, as_written: bool = False) -> tuple[NDArray[np.int64], list[str]]:
-    """Which text each value has, and the texts: one for all ways to write a value; "" for none.
+    """Return the text of each value, and the texts: one for all ways to write it; "" for none.
 
     ``as_written`` only trims text.
 
@@ -149,7 +149,7 @@ def texts(array: Array, *, as_written: bool = False) -> tuple[NDArray[np.int64],
     if pa.types.is_floating(kind):
         values = [value if value is None else float(value) + 0.0 for value in values]
         kind = pa.float64()
-    # Arrow and Python write dates, truths and small fractions in different ways.
+    # Arrow and Python write dates, booleans and small fractions in different ways.
     words = pa.array(values, kind).cast(pa.large_string()).to_pylist()
     return indices, [
         canonical_text(value) if _is_whole(value) else visible_text(word)
@@ -158,7 +158,7 @@ def texts(array: Array, *, as_written: bool = False) -> tuple[NDArray[np.int64],
 
 
 def _is_whole(value: object) -> bool:
-    """Whether it is a fraction that stands for a whole number, or for nothing."""
+    """Return whether a value is a float that is a whole number or NaN."""
     return isinstance(value, float) and (
         value != value or (value.is_integer() and abs(value) <= _EXACT)
     )

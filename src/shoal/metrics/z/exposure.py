@@ -1,4 +1,4 @@
-"""What z-anonymity let through: how much of each value, and how alike it made people look."""
+"""What z-anonymity published: how much of each value, and how similar people look by it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from shoal.arrow.columns import one_text
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.errors import ParameterError
-from shoal.metrics.lines import decided_lines, numbers
+from shoal.metrics.trace_lines import decided_lines, numbers
 from shoal.metrics.z.labels import label_codes
 from shoal.spec.ladder import n_rungs
 from shoal.spec.policy import Policy, Window
@@ -32,7 +32,7 @@ class CellExposure:
     Parameters
     ----------
     k
-        How many people with the same published values a crowd needs.
+        How many people with the same published values make one k-anonymous.
     n_cells
         How many cells there were that aren't missing.
     levels
@@ -66,16 +66,16 @@ class CellExposure:
 
     @property
     def information_loss(self) -> Floats:
-        """For each window, by how much the published sets tell less than the exposed ones."""
+        """For each window, the entropy of the exposed sets less that of the published ones."""
         return self.exposed_entropy - self.entropy
 
     def mean(self, figures: Floats) -> float | None:
-        """The mean of a figure over windows, each as heavy as it has subjects; None without any."""
+        """Return the mean of a figure over windows, weighted by subjects; None without any."""
         n_all = int(self.n_subjects.sum())
         return float(np.dot(figures, self.n_subjects) / n_all) if n_all else None
 
     def as_dict(self) -> dict[str, object]:
-        """All figures as plain values; of ranks 1, 2, 5, 10, 20, … and the last."""
+        """Return all figures as plain values; of ranks 1, 2, 5, 10, 20, … and the last."""
         return {
             "k": self.k,
             "n_cells": self.n_cells,
@@ -111,25 +111,25 @@ class CellExposure:
         }
 
     def lines(self) -> list[str]:
-        """The figures in a few lines of text."""
-        told = [
+        """Return the figures in words."""
+        lines = [
             f"{self.n_cells:,} cells of {len(self.exposed_by_rank):,} values, "
             f"in {len(self.n_subjects):,} windows"
         ]
         for name, shares in self.levels.items():
             at = ", ".join(f"{share:.1%} at level {i}" for i, share in enumerate(shares))
-            told.append(f"{name}: {at}, {1 - math.fsum(shares):.1%} hidden")
+            lines.append(f"{name}: {at}, {1 - math.fsum(shares):.1%} hidden")
         if self.n_cells:
-            told.append(f"{self.k}-anonymous: {self.mean(self.k_anonymous):.1%} of the subjects")
-            told.append(
+            lines.append(f"{self.k}-anonymous: {self.mean(self.k_anonymous):.1%} of the subjects")
+            lines.append(
                 f"entropy: {self.mean(self.entropy):.3f} nats of "
                 f"{self.mean(self.exposed_entropy):.3f} that were exposed"
             )
-        return told
+        return lines
 
 
 class _Cells(NamedTuple):
-    """Cells that aren't missing: whose, when, what, and what was shown of it (-1: nothing)."""
+    """Cells that aren't missing: subject, window, value, and the label shown (-1: none)."""
 
     attribute: Ints
     level: Ints
@@ -142,7 +142,7 @@ class _Cells(NamedTuple):
 def cell_exposure(
     schema: Schema, policy: Policy, original: pa.Table, trace: pa.Table, *, k: int = 2
 ) -> CellExposure:
-    """Measure a run with z by its trace: what it published, and who looks like whom in it.
+    """Measure a run with z by its trace: what it published, and how similar people look in it.
 
     Windows follow each other without overlap, and are as long as the one of the policy: by the
     latest time so far since the first row, or by the number of valid rows.
@@ -154,9 +154,9 @@ def cell_exposure(
     original
         The rows that were read.
     trace
-        What became of each cell.
+        The outcome of each cell.
     k
-        How many people with the same published values a crowd needs.
+        How many people with the same published values make one k-anonymous.
 
     >>> from shoal.spec.ladder import Open
     >>> from shoal.spec.policy import ZAnonymity
@@ -188,11 +188,11 @@ def cell_exposure(
     pairs, pair = np.unique(cells.window * people + cells.subject, return_inverse=True)
     _, window = np.unique(pairs // people, return_inverse=True)
     shown = cells.shown >= 0
-    exposed_sets = _crowds(_distinct(pair, cells.exposed, n_labels), window, n_labels)
-    shown_sets = _crowds(_distinct(pair[shown], cells.shown[shown], n_labels), window, n_labels)
+    exposed_sets = _label_sets(_distinct(pair, cells.exposed, n_labels), window, n_labels)
+    shown_sets = _label_sets(_distinct(pair[shown], cells.shown[shown], n_labels), window, n_labels)
     ranks = _ranks(cells, pair, n_labels)
     n_subjects = np.bincount(window).astype(np.int64)
-    crowded = (shown_sets.n_subjects >= k)[shown_sets.crowd]
+    is_alike = (shown_sets.n_subjects >= k)[shown_sets.label_set]
     return CellExposure(
         k=k,
         n_cells=len(pair),
@@ -200,14 +200,14 @@ def cell_exposure(
         exposed_by_rank=ranks[0] / max(1, len(pairs)),
         published_by_rank=ranks[1] / max(1, len(pairs)),
         n_subjects=n_subjects,
-        k_anonymous=np.bincount(window, crowded) / n_subjects,
+        k_anonymous=np.bincount(window, is_alike) / n_subjects,
         entropy=shown_sets.entropy(n_subjects),
         exposed_entropy=exposed_sets.entropy(n_subjects),
     )
 
 
 def _read(schema: Schema, window: Window, original: pa.Table, trace: pa.Table) -> _Cells:
-    """The decided cells of a trace with their labels, which are told apart across attributes."""
+    """Return the decided cells of a trace; labels of different attributes have different codes."""
     lines = decided_lines(trace, "row", "subject", "attribute", "arrived", "arrived_s", "level")
     rows = numbers(lines, "row").astype(np.int64)
     if rows.max(initial=-1) >= original.num_rows:
@@ -218,8 +218,8 @@ def _read(schema: Schema, window: Window, original: pa.Table, trace: pa.Table) -
             fix="Give the input and the trace of one run",
         )
     names = np.asarray(lines.column("attribute").to_numpy(), dtype=object)
-    told = numbers(lines, "level")
-    level = np.where(np.isnan(told), -1, told).astype(np.int64)
+    levels = numbers(lines, "level")
+    level = np.where(np.isnan(levels), -1, levels).astype(np.int64)
     attribute, exposed, shown = (np.full(len(rows), -1, np.int64) for _ in range(3))
     n_before = 0
     for a, quasi in enumerate(schema.quasi):
@@ -262,28 +262,28 @@ def _windows(lines: pa.Table, window: Window) -> Ints:
 
 
 def _distinct(pair: Ints, label: Ints, n_labels: int) -> tuple[Ints, Ints]:
-    """Who has which labels in which window, each once."""
+    """Return the different pairs of a subject in a window and a label."""
     joint = np.unique(pair * n_labels + label)
     return joint // max(1, n_labels), joint % max(1, n_labels)
 
 
 class _Sets(NamedTuple):
-    """The crowd of each pair of a subject and a window, and the window and subjects of each."""
+    """The set of labels of each pair of a subject and a window, with its window and subjects."""
 
-    crowd: Ints
+    label_set: Ints
     window: Ints
     n_subjects: Ints
 
     def entropy(self, n_subjects: Ints) -> Floats:
-        """Of the crowds of each window, which has so many subjects."""
+        """Return the entropy of the sets of each window, given its number of subjects."""
         share = self.n_subjects / n_subjects[self.window]
         terms = share * np.log(share)
         sums = np.bincount(self.window, terms, minlength=len(n_subjects))
         return np.asarray(0.0 - sums, np.float64)
 
 
-def _crowds(has: tuple[Ints, Ints], window: Ints, n_labels: int) -> _Sets:
-    """Put together who has the same set of labels in a window."""
+def _label_sets(has: tuple[Ints, Ints], window: Ints, n_labels: int) -> _Sets:
+    """Group the subjects with the same set of labels in a window."""
     random = np.random.default_rng(_SEED)
     keys = [window.astype(np.uint64)]
     pair, label = has
@@ -298,15 +298,15 @@ def _crowds(has: tuple[Ints, Ints], window: Ints, n_labels: int) -> _Sets:
     new: Bools = np.zeros(len(order), np.bool_)
     for key in keys:
         new[1:] |= key[order][1:] != key[order][:-1]
-    crowd = np.empty(len(order), np.int64)
-    crowd[order] = np.cumsum(new)
-    of_crowd = np.zeros(int(crowd.max(initial=-1)) + 1, np.int64)
-    of_crowd[crowd] = window
-    return _Sets(crowd, of_crowd, np.bincount(crowd).astype(np.int64))
+    label_set = np.empty(len(order), np.int64)
+    label_set[order] = np.cumsum(new)
+    window_of = np.zeros(int(label_set.max(initial=-1)) + 1, np.int64)
+    window_of[label_set] = window
+    return _Sets(label_set, window_of, np.bincount(label_set).astype(np.int64))
 
 
 def _ranks(cells: _Cells, pair: Ints, n_labels: int) -> tuple[Floats, Floats]:
-    """In how many pairs each value was exposed, and published as it is, by its rank."""
+    """Return in how many pairs each value was exposed, and published as it is, by rank."""
     by_people = np.bincount(_distinct(cells.subject, cells.exposed, n_labels)[1])
     order = np.argsort(-by_people, kind="stable")[: np.count_nonzero(by_people)]
     as_is = cells.level == 0
@@ -327,7 +327,7 @@ def _levels(schema: Schema, cells: _Cells) -> dict[str, tuple[float, ...]]:
 
 
 def _some_ranks(n: int) -> list[int]:
-    """1, 2, 5, 10, 20, … up to and with n.
+    """Return 1, 2, 5, 10, 20, … up to n, and n.
 
     >>> _some_ranks(30)
     [1, 2, 5, 10, 20, 30]

@@ -1,4 +1,4 @@
-"""The values of cells as codes of labels, from fine to coarse, for those who look from outside."""
+"""Read the values of cells as codes of labels, from fine to coarse."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import Grid, n_rungs, rungs
 from shoal.spec.schema import Quasi
 
-__all__ = ["Labelled", "label_codes"]
+__all__ = ["LabelCodes", "label_codes"]
 
 
-class Labelled(NamedTuple):
+class LabelCodes(NamedTuple):
     """The value of each row, -1 where there is none, and for each value the codes of its labels."""
 
     value: Ints
     labels: Ints
 
 
-def label_codes(quasi: Quasi, table: pa.Table) -> Labelled:
-    """Number the labels of an attribute: those that read alike have one code, at any rung.
+def label_codes(quasi: Quasi, table: pa.Table) -> LabelCodes:
+    """Number the labels of an attribute: equal ones have one code, at any rung.
 
     >>> from shoal.spec.ladder import Path
     >>> table = pa.table({"area": ["it*to", "it*mi", "it", None]})
@@ -60,7 +60,7 @@ def label_codes(quasi: Quasi, table: pa.Table) -> Labelled:
     labels = [
         [codes.setdefault(label, len(codes)) for label in rungs(domain, one)] for one in values
     ]
-    return Labelled(value, np.array(labels, np.int64).reshape(len(labels), n_rungs(domain)))
+    return LabelCodes(value, np.array(labels, np.int64).reshape(len(labels), n_rungs(domain)))
 
 
 def _numbers(column: Any) -> Any:
@@ -68,7 +68,7 @@ def _numbers(column: Any) -> Any:
 
 
 def _ignore(rows: Bools, reason: str) -> None:
-    """What isn't a number was quarantined by the run, and is told there."""
+    """Ignore what isn't a number: the run has quarantined it."""
 
 
 def _column(table: pa.Table, name: str) -> Any:

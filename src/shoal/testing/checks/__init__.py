@@ -1,8 +1,8 @@
-"""The contract: what every anonymizer keeps, as functions that raise `AssertionError`.
+"""The contract that every anonymizer keeps, as functions that raise `AssertionError`.
 
 `CHECKS` take an anonymizer and any stream; `FIXED_CHECKS` take an anonymizer and bring their own
 stream. `check_anonymizer` runs all of them on a class, on hostile streams and on drawn ones; what
-isn't asked of every class is in `NOT_ASKED`.
+doesn't apply to every class is in `NOT_APPLICABLE`.
 
 >>> from shoal.testing.hostile import hostile_streams
 >>> from shoal.algorithms import Castle
@@ -48,7 +48,7 @@ from shoal.testing.streams import Stream
 __all__ = [
     "CHECKS",
     "FIXED_CHECKS",
-    "NOT_ASKED",
+    "NOT_APPLICABLE",
     "Check",
     "FixedCheck",
     "check_anonymizer",
@@ -67,7 +67,7 @@ __all__ = [
     "check_relabelled",
     "check_resume",
     "check_seeded",
-    "not_asked",
+    "not_applicable",
     "run_check",
 ]
 
@@ -95,23 +95,23 @@ FIXED_CHECKS: tuple[FixedCheck, ...] = (
     check_refuses,
     check_jit_equals_python,
 )
-#: Checks by their name that make no sense for one way of publishing, see `Anonymizer.publishes`.
-NOT_ASKED: dict[tuple[str, str], str] = {
+#: Checks that make no sense for one way of publishing (`Anonymizer.publishes`), with the reason.
+NOT_APPLICABLE: dict[tuple[str, str], str] = {
     ("check_memory", "table"): "a whole table is in memory until it is published",
     ("check_order", "values"): "there are no groups; every row leaves when it comes (check_delay)",
 }
 
 
-def not_asked(check: Check | FixedCheck, anonymizer: type[Anonymizer]) -> str | None:
-    """Why a check isn't asked of an anonymizer; None if it is.
+def not_applicable(check: Check | FixedCheck, anonymizer: type[Anonymizer]) -> str | None:
+    """Return why a check doesn't apply to an anonymizer; None if it does.
 
     >>> from shoal.algorithms import Castle
     >>> from shoal.algorithms import find
-    >>> not_asked(check_order, Castle)
-    >>> not_asked(check_memory, find("sabre-ak"))
+    >>> not_applicable(check_order, Castle)
+    >>> not_applicable(check_memory, find("sabre-ak"))
     'a whole table is in memory until it is published'
     """
-    return NOT_ASKED.get((check.__name__, anonymizer.publishes))
+    return NOT_APPLICABLE.get((check.__name__, anonymizer.publishes))
 
 
 def run_check(check: Check, anonymizer: type[Anonymizer], *, examples: int = 25) -> None:
@@ -127,7 +127,7 @@ def run_check(check: Check, anonymizer: type[Anonymizer], *, examples: int = 25)
         deadline=None,
         database=None,
         derandomize=True,
-        # A small stream explains itself; Hypothesis takes longer to explain it than to find it.
+        # Without the phase that explains: it takes long, and small streams are clear.
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=[HealthCheck.too_slow],
     )
@@ -136,7 +136,7 @@ def run_check(check: Check, anonymizer: type[Anonymizer], *, examples: int = 25)
         try:
             stream.start(recipe)
         except UnsupportedError:
-            # A knob may ask for what this stream hasn't got, a time for example.
+            # A knob may need what this stream lacks, a time for example.
             recipe = anonymizer()
         check(recipe, stream)
 
@@ -144,10 +144,10 @@ def run_check(check: Check, anonymizer: type[Anonymizer], *, examples: int = 25)
 
 
 def check_anonymizer(anonymizer: type[Anonymizer], *, examples: int = 25) -> None:
-    """Run the whole contract on a class, but for what isn't asked of it."""
+    """Run all checks of the contract that apply to a class."""
     for check in CHECKS:
-        if not_asked(check, anonymizer) is None:
+        if not_applicable(check, anonymizer) is None:
             run_check(check, anonymizer, examples=examples)
     for fixed in FIXED_CHECKS:
-        if not_asked(fixed, anonymizer) is None:
+        if not_applicable(fixed, anonymizer) is None:
             fixed(anonymizer())

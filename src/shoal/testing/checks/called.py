@@ -1,4 +1,4 @@
-"""Checks of how an engine is called: cuts, snapshots, seeds, names, inputs, and what it says."""
+"""Checks of calls of an engine: cuts, snapshots, seeds, codes, inputs, and messages."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ __all__ = [
     "check_seeded",
 ]
 
-#: What must not show: numbers that nothing else is.
+#: Canaries: numbers that occur nowhere else.
 PERSON, ILLNESS, KEY = 7_919_000_000_123, 6_006_130_000_457, 5_003_110_000_271
 
 
 def check_batching(anonymizer: Anonymizer, stream: Stream) -> None:
-    """However the stream is cut, the decisions are the same, in the same order, to the last bit."""
+    """Check that the decisions are the same, to the last bit, however the stream is cut."""
     whole = play(anonymizer, stream)
     for cuts in (stream.cuts, stream.row_by_row()):
         differs = difference(whole, play(anonymizer, stream, cuts=cuts))
@@ -39,7 +39,7 @@ def check_batching(anonymizer: Anonymizer, stream: Stream) -> None:
 
 
 def check_resume(anonymizer: Anonymizer, stream: Stream) -> None:
-    """Restored from a file, a fresh engine decides on as the old one does, to the last bit."""
+    """Check that an engine restored from a file decides as the old one does, to the last bit."""
     for cut in sorted({0, *stream.cuts, len(stream)}):
         first = stream.start(anonymizer)
         todo = list(moves(stream, (*stream.cuts, cut)))
@@ -48,22 +48,22 @@ def check_resume(anonymizer: Anonymizer, stream: Stream) -> None:
         snapshot = first.snapshot()
         n_held = first.n_held
         read = _written_and_read(snapshot)
-        went_on = joined([move.make(first, stream.codes) for move in todo])
+        continued = joined([move.make(first, stream.codes) for move in todo])
         for name, array in snapshot.items():
             require(
                 array.tobytes() == read[name].tobytes(),
-                f"the array '{name}' of a snapshot changed when the engine went on",
+                f"the array '{name}' of a snapshot changed when the engine continued",
             )
         second = stream.start(anonymizer, seed=b"another seed")
         second.restore(read)
         require(second.n_held == n_held, "a restored engine holds another number of rows")
         resumed = joined([move.make(second, stream.codes) for move in todo])
-        differs = difference(went_on, resumed)
+        differs = difference(continued, resumed)
         require(differs is None, f"'{differs}' differs after resuming before row {cut}")
 
 
 def _written_and_read(snapshot: dict[str, Any1]) -> dict[str, Any1]:
-    """A snapshot as it comes back from a file of plain arrays."""
+    """Write a snapshot to a file of plain arrays, and read it."""
     for name, array in snapshot.items():
         require(not array.dtype.hasobject, f"the array '{name}' of a snapshot holds objects")
     file = io.BytesIO()
@@ -74,7 +74,7 @@ def _written_and_read(snapshot: dict[str, Any1]) -> dict[str, Any1]:
 
 
 def check_seeded(anonymizer: Anonymizer, stream: Stream) -> None:
-    """One seed gives one result; any other seed keeps the promise, too."""
+    """Check that one seed has one result, and that another seed keeps the promise too."""
     once, again = (play(anonymizer, stream, seed=b"one") for _ in range(2))
     differs = difference(once, again)
     require(differs is None, f"'{differs}' differs between two runs with one seed")
@@ -82,10 +82,7 @@ def check_seeded(anonymizer: Anonymizer, stream: Stream) -> None:
 
 
 def check_relabelled(anonymizer: Anonymizer, stream: Stream) -> None:
-    """Subjects and open sensitive values only have to be told apart: other names change nothing.
-
-    Nor do other keys of values.
-    """
+    """Check that other codes for subjects, open sensitive values and keys change nothing."""
     sensitive = stream.codes.sensitive.copy()
     for j, attribute in enumerate(stream.schema.sensitive):
         if attribute.domain is None:
@@ -101,7 +98,7 @@ def check_relabelled(anonymizer: Anonymizer, stream: Stream) -> None:
 
 
 def _renamed(codes: Ints) -> Ints:
-    """Other codes for the same things, in another order, negative ones and huge ones among them."""
+    """Return other codes for the same values, in another order, also negative and huge ones."""
     distinct, places = np.unique(codes, return_inverse=True)
     names = (len(distinct) // 2 - np.arange(len(distinct))) * 7_919_000_000_000_003
     renamed: Ints = names[places.reshape(-1)]
@@ -109,23 +106,23 @@ def _renamed(codes: Ints) -> Ints:
 
 
 def _numbered(keys: Ints) -> Ints:
-    """Canaries for keys."""
+    """Return canaries for keys."""
     places: Ints = np.unique(keys, return_inverse=True)[1].reshape(-1)
     return places + KEY
 
 
 def _with_keys(keys: Ints, name: Callable[[Ints], Ints]) -> Ints:
-    """Cells with other keys, none of them 0; what is missing stays so."""
+    """Return cells with other keys, none of them 0; missing cells stay missing."""
     renamed = name(keys.reshape(-1)).reshape(keys.shape)
     renamed[renamed == 0] = 1
     return np.where(keys == 0, 0, renamed)
 
 
 def check_inputs(anonymizer: Anonymizer, stream: Stream) -> None:
-    """An engine neither changes the arrays it is given nor remembers them.
+    """Check that an engine neither changes the arrays that it is given nor keeps them.
 
     Arrays are writable and contiguous, as those of a codec are: for read-only ones every kernel
-    would be compiled once more.
+    would be compiled again.
     """
     engine = stream.start(anonymizer)
     given = []
@@ -145,15 +142,14 @@ def check_inputs(anonymizer: Anonymizer, stream: Stream) -> None:
 
 
 def check_canary(anonymizer: Anonymizer, stream: Stream) -> None:
-    """Nothing of a row shows in what an engine prints or says.
+    """Check that no value of a row shows in a repr or message of an engine.
 
-    Decisions hold boxes, which are made of values; but nothing of subjects, of what is sensitive,
-    or of keys.
+    Decisions hold boxes, which are made of values; but no subject, sensitive value or key.
     """
     people = np.arange(len(stream)) % 5 + PERSON
     sensitive = stream.codes.sensitive.copy()
     for j, attribute in enumerate(stream.schema.sensitive):
-        # Of a hierarchy only its leaves have codes.
+        # The codes of a hierarchy are those of its leaves.
         if not isinstance(attribute.domain, Hierarchy):
             sensitive[:, j] = ILLNESS
     keys = _with_keys(stream.codes.keys, _numbered)
@@ -178,7 +174,7 @@ def check_canary(anonymizer: Anonymizer, stream: Stream) -> None:
 
 
 def _refusal(engine: Engine) -> str:
-    """What an engine says about a snapshot that isn't its own."""
+    """Return the message of an engine about a snapshot that isn't its own."""
     try:
         engine.restore(engine.snapshot() | {"foreign": np.zeros(1)})
     except ShoalError as error:

@@ -1,4 +1,4 @@
-"""Checks that bring their own stream: long ones, statistical ones, and refusals."""
+"""Checks with a stream of their own: long ones, statistical ones, and refusals."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from shoal.testing._digest import digest
 from shoal.testing.checks.published import by_box
 from shoal.testing.checks.require import require
 from shoal.testing.hostile import (
-    able,
-    gappy_streams,
+    can_measure,
     hostile_streams,
     measured_streams,
     steady_stream,
+    streams_with_gaps,
 )
 from shoal.testing.streams import play, steps
 from shoal.testing.z.hostile import cell_streams, flood
@@ -32,14 +32,14 @@ __all__ = ["check_jit_equals_python", "check_memory", "check_order", "check_refu
 
 
 def check_memory(anonymizer: Anonymizer) -> None:
-    """Fed with new people for ever, an engine doesn't grow: neither its state nor its snapshot.
+    """Check that neither state nor snapshot of an engine grow with the number of people.
 
-    Where values are published one by one it isn't fed with new values only: after a flood it
-    becomes small again. A whole table does grow, and isn't asked.
+    Where cells are published, also that they shrink after a flood of new values. A whole table does
+    grow; the check doesn't apply to it.
     """
     if anonymizer.publishes == "values":
-        _require_ebb(anonymizer)
-    delays, measured = (Delay(rows=60), Delay(seconds=60.0)), {False, able(type(anonymizer))}
+        _require_shrinks(anonymizer)
+    delays, measured = (Delay(rows=60), Delay(seconds=60.0)), {False, can_measure(type(anonymizer))}
     for delay, against_a_window in product(delays, sorted(measured)):
         stream = steady_stream(type(anonymizer), 600, delay=delay, measured=against_a_window)
         engine = stream.start(anonymizer)
@@ -53,8 +53,8 @@ def check_memory(anonymizer: Anonymizer) -> None:
         )
 
 
-def _require_ebb(anonymizer: Anonymizer) -> None:
-    """New values for ever don't make an engine grow, and after a flood of them it shrinks."""
+def _require_shrinks(anonymizer: Anonymizer) -> None:
+    """Check that an engine shrinks after a flood of new values."""
     stream, quiet = flood(type(anonymizer), 400, 200)
     engine = stream.start(anonymizer)
     after = {
@@ -72,10 +72,10 @@ def _n_bytes(engine: Engine) -> int:
 
 
 def check_order(anonymizer: Anonymizer) -> None:
-    """The order inside a group doesn't tell who came first.
+    """Check that the order inside a group doesn't disclose who came first.
 
-    Over all groups, the row that is published first is the one that came first as often as chance
-    has it, within four standard deviations; likewise the last.
+    Over all groups, the row that is published first is the one that came first as often as by
+    chance, within four standard deviations; likewise the last.
     """
     stream = steady_stream(type(anonymizer), 1200, delay=Delay(rows=60))
     groups = [
@@ -99,14 +99,14 @@ def check_order(anonymizer: Anonymizer) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _UnheardOf(Criterion):
+class _Unknown(Criterion):
     """A criterion that no anonymizer can know."""
 
-    name: ClassVar[str] = "an unheard-of criterion"
+    name: ClassVar[str] = "an unknown criterion"
 
 
 def check_refuses(anonymizer: Anonymizer) -> None:
-    """What can't be promised is refused at the start."""
+    """Check that a policy that can't be enforced is refused at the start."""
     stream = steady_stream(type(anonymizer), 0)
     for policy in _refused(anonymizer, stream.policy):
         try:
@@ -118,15 +118,15 @@ def check_refuses(anonymizer: Anonymizer) -> None:
 
 
 def _refused(anonymizer: Anonymizer, promised: Policy) -> list[Policy]:
-    """Policies beside one that an anonymizer can enforce."""
+    """Return policies that an anonymizer can't enforce, made from one that it can."""
     criteria, delay, window = promised.criteria, promised.delay, promised.window
     if anonymizer.publishes == "values":
         return [
-            Policy(_UnheardOf()),
+            Policy(_Unknown()),
             Policy(KAnonymity(2), delay=Delay(rows=40)),
             Policy(*criteria, window=window, missing="extended"),
         ]
-    refused = [Policy(*criteria, _UnheardOf(), delay=delay, window=window)]
+    refused = [Policy(*criteria, _Unknown(), delay=delay, window=window)]
     if anonymizer.needs_delay and anonymizer.publishes != "table":
         refused.append(Policy(*criteria, window=window))
     if anonymizer.publishes == "table":
@@ -140,16 +140,16 @@ def _refused(anonymizer: Anonymizer, promised: Policy) -> list[Policy]:
 
 
 def check_jit_equals_python(anonymizer: Anonymizer) -> None:
-    """Compiled and as plain Python, the decisions are the same to the last bit.
+    """Check that compiled code and plain Python decide alike, to the last bit.
 
-    One of the two is this process, the other one a process of its own, so the anonymizer must be
-    one that can be imported.
+    One of the two is this process, the other a process of its own, so the anonymizer must be
+    importable.
     """
     streams = (
         *measured_streams(type(anonymizer)).values(),
         hostile_streams(type(anonymizer))["one subject in every cluster"],
         steady_stream(type(anonymizer), 200, n_subjects=50),
-        *gappy_streams(type(anonymizer)).values(),
+        *streams_with_gaps(type(anonymizer)).values(),
         *cell_streams(type(anonymizer)).values(),
     )
     here = [digest(play(anonymizer, each)) for each in streams]

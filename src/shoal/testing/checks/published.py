@@ -34,23 +34,22 @@ __all__ = [
 
 
 def check_promise(anonymizer: Anonymizer, stream: Stream) -> None:
-    """Every group keeps the policy when it is released, and again after every reuse.
+    """Check that every group keeps the policy when it is released, and after every reuse.
 
-    What is measured is measured against the window that a decision names, and that must be one
-    which the anonymizer may use. Where values are published one by one, z subjects stand behind
-    each.
+    Measured criteria are judged against the window that a decision names, which must be one that
+    the anonymizer may use. Where cells are published, z subjects must have exposed each.
     """
     judge(anonymizer, stream, play(anonymizer, stream, cuts=stream.cuts))
 
 
 def judge(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> None:
-    """Everything that is published by these decisions keeps the policy."""
+    """Check that everything that these decisions publish keeps the policy."""
     judge_all = judge_cells if anonymizer.publishes == "values" else judge_groups
     judge_all(anonymizer, stream, decided)
 
 
 def judge_groups(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> None:
-    """Every group in these decisions keeps the policy, and counts itself rightly."""
+    """Check that every group in these decisions keeps the policy, and that its counts are right."""
     members: dict[int, list[int]] = {}
     seen = dict(zip(decided.boxes.tolist(), decided.published.tolist(), strict=True))
 
@@ -87,7 +86,7 @@ def judge_groups(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> 
 
 
 def _n_latest(stream: Stream) -> int:
-    """How many rows a window has."""
+    """Return how many rows a window has."""
     window = stream.policy.window
     return window.rows if isinstance(window, Window) else len(stream)
 
@@ -95,7 +94,7 @@ def _n_latest(stream: Stream) -> int:
 def _require_window(
     anonymizer: Anonymizer, stream: Stream, group: int, end: int, published: int, rows: list[int]
 ) -> None:
-    """A window is named if anything is measured: one of rows that had come, its own among them."""
+    """Check that a window is named if anything is measured, and that it can be right."""
     if not stream.policy.measured:
         require(end == -1, f"group {group} names a window, and nothing is measured")
         return
@@ -113,7 +112,7 @@ def _require_window(
 
 
 def by_box(decided: Decisions) -> list[tuple[int, list[int], int]]:
-    """For each box, in order: its number, its rows as they are published, and their outcome."""
+    """Return for each box, in order: its number, its rows in their order, and their outcome."""
     boxes: list[tuple[int, list[int], int]] = []
     for row, outcome, box in zip(decided.rows, decided.outcomes, decided.boxes, strict=True):
         if box >= 0 and boxes and boxes[-1][0] == box:
@@ -124,7 +123,7 @@ def by_box(decided: Decisions) -> list[tuple[int, list[int], int]]:
 
 
 def check_conservation(anonymizer: Anonymizer, stream: Stream) -> None:
-    """Rows in are rows published, suppressed or held; each is decided once, and all in the end."""
+    """Check that each row is decided once, all in the end, and that the others are held."""
     engine = stream.start(anonymizer)
     fate: dict[int, int] = {}
     instant = -1
@@ -153,18 +152,18 @@ def check_conservation(anonymizer: Anonymizer, stream: Stream) -> None:
 
 
 def _is_shown(anonymizer: Anonymizer, decided: Decisions, i: int) -> bool:
-    """Whether anything of a decided row is to be seen."""
+    """Return whether a decided row is published, at least in part."""
     if anonymizer.publishes == "values":
         return bool((decided.levels[i] >= 0).any())
     return bool(decided.boxes[i] >= 0)
 
 
 def check_cover(anonymizer: Anonymizer, stream: Stream) -> None:
-    """A box covers its rows, shows nodes and steps only, and loses what it says.
+    """Check that a box covers its rows, shows nodes and steps only, and that its loss is right.
 
-    Where a value is missing the whole domain is to be covered, or, under "maybe", nothing at all:
-    a side that no row of a group has a value for is empty, and only such a side is. Where there are
-    no boxes, a cell is published at the finest rung that may be.
+    Where a value is missing the whole domain must be covered, or, under "maybe", nothing: a side is
+    empty exactly if no row of the group has a value for it. Where cells are published, each must be
+    at the finest rung that is allowed.
     """
     if anonymizer.publishes == "values":
         require_finest(anonymizer, stream)
@@ -211,9 +210,9 @@ def check_cover(anonymizer: Anonymizer, stream: Stream) -> None:
 
 
 def check_gaps(anonymizer: Anonymizer, stream: Stream) -> None:
-    """A decision knows what its row lacks, and what it loses where it has values.
+    """Check the missing values of each decision, and its loss where it has values.
 
-    Also after rows were shuffled; and a box knows what any row of its group lacks.
+    Also after rows were shuffled; and a box has the missing values of all rows of its group.
     """
     if anonymizer.publishes == "values":
         require_missing(anonymizer, stream)
@@ -224,7 +223,7 @@ def check_gaps(anonymizer: Anonymizer, stream: Stream) -> None:
     for i, row in enumerate(decided.rows.tolist()):
         lacks = {d for d in range(len(quasi)) if np.isnan(stream.codes.values[row, d])}
         gaps = sum(1 << d for d in lacks)
-        require(decided.gaps[i] == gaps, f"row {row} is told to lack what it has, or has what not")
+        require(decided.gaps[i] == gaps, f"row {row} reports other missing values than it has")
         box, loss = int(decided.boxes[i]), 1.0
         if box >= 0:
             valid = {*range(len(quasi))} - lacks
@@ -236,9 +235,9 @@ def check_gaps(anonymizer: Anonymizer, stream: Stream) -> None:
             abs(float(decided.losses[i]) - loss) <= ROUNDING,
             f"row {row} loses something else than it says",
         )
-    for group, told in zip(decided.groups.tolist(), decided.box_gaps.tolist(), strict=True):
+    for group, lacks in zip(decided.groups.tolist(), decided.box_gaps.tolist(), strict=True):
         require(
-            group_gaps.get(group) == told, f"group {group} doesn't know which values its rows lack"
+            group_gaps.get(group) == lacks, f"group {group} doesn't know which values its rows lack"
         )
 
 
@@ -262,7 +261,7 @@ def _is_public(domain: Hierarchy | Range, lo: float, hi: float) -> bool:
 
 
 def _loss(quasi: Sequence[Quasi], lo: Floats, hi: Floats, measure: str, valid: set[int]) -> float:
-    """The loss of a box by the definitions, over some of its sides; nothing, if there are none."""
+    """Return the loss of a box by the definitions, over some of its sides; 0 if there are none."""
     total = 0.0
     for d in valid:
         attribute, low, high = quasi[d], float(lo[d]), float(hi[d])
@@ -280,10 +279,10 @@ def _loss(quasi: Sequence[Quasi], lo: Floats, hi: Floats, measure: str, valid: s
 
 
 def check_delay(anonymizer: Anonymizer, stream: Stream) -> None:
-    """No row is held longer than the policy says, in rows and in seconds, and the record is true.
+    """Check that no row is held longer than the policy allows, in rows and in seconds.
 
-    The stream is played row by row, so that what an engine says about when it decided can be
-    compared with when it did. Where values are published one by one, no row is held at all.
+    The stream is played row by row, so the moments that an engine reports can be compared with the
+    real ones. Where cells are published, no row is held at all.
     """
     if anonymizer.publishes == "values":
         require_at_once(anonymizer, stream)

@@ -1,4 +1,4 @@
-"""How a check says that something doesn't hold."""
+"""How a check fails."""
 
 from __future__ import annotations
 

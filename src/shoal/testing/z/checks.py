@@ -1,4 +1,4 @@
-"""What the checks of what is published ask where values are published one by one.
+"""The checks of what is published, for anonymizers that publish cells.
 
 Subjects are counted as the recipe's knob ``count`` says, and alike with ``k`` others; a recipe
 without such knobs counts the residual, and k = 2.
@@ -14,7 +14,15 @@ from shoal.engine.base import Anonymizer, Decisions
 from shoal.engine.decisions import HIDDEN, MISSING
 from shoal.testing.checks.require import ROUNDING, require
 from shoal.testing.streams import Stream, play, steps
-from shoal.testing.z.definitions import Count, Crowds, Windows, alike, behind, finest, path
+from shoal.testing.z.definitions import (
+    Count,
+    ExposureHistory,
+    NodeSubjects,
+    alike,
+    behind,
+    finest,
+    path,
+)
 
 __all__ = ["judge_cells", "require_at_once", "require_finest", "require_missing"]
 
@@ -28,40 +36,40 @@ def _levels(decided: Decisions) -> Mapping[int, Sequence[int]]:
 
 
 def _crowds(
-    count: Count, windows: Windows, levels: Mapping[int, Sequence[int]], row: int, z: int
-) -> Crowds:
-    """Who stands behind what when a row is decided, after what was published before it."""
+    count: Count, windows: ExposureHistory, levels: Mapping[int, Sequence[int]], row: int, z: int
+) -> NodeSubjects:
+    """Return the subjects of each node when a row is decided, after what was published before."""
     shown = windows.shown(row, levels) if count == "residual" else {}
     return behind(windows.leaves(row, included=False), z, count, shown)
 
 
 def judge_cells(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> None:
-    """Behind every published cell stand z subjects of its window, and as many as it says.
+    """Check that every published cell has z subjects in its window, and as many as it says.
 
-    The z in force is the policy's or larger, and moves with an estimate only, which tells the
-    truth about the window.
+    The z in force is the policy's or larger, and changes with an estimate only, which must be right
+    about the window.
     """
-    windows, published = Windows(stream), _levels(decided)
+    windows, published = ExposureHistory(stream), _levels(decided)
     _judge_estimates(anonymizer, stream, windows, decided)
     for i, row in enumerate(decided.rows.tolist()):
         z = int(decided.z[i])
         crowds = _crowds(_count(anonymizer), windows, published, row, z)
         for d, level in enumerate(decided.levels[i].tolist()):
             name = f"'{stream.schema.quasi[d].name}' of row {row}"
-            keys, told = windows.cells[row][d], int(decided.crowds[i, d])
+            keys, said = windows.cells[row][d], int(decided.crowds[i, d])
             if level < 0:
-                require(told == 0, f"{told} subjects stand behind {name}, which isn't published")
+                require(said == 0, f"{said} subjects stand behind {name}, which isn't published")
                 continue
             require(keys is not None, f"{name} is published, and is missing")
             nodes = path((d, keys or ()))
             require(level < len(nodes), f"{name} is published at a rung that its ladder lacks")
             n = len(crowds.get(nodes[level], set()) | {windows.subjects[row]})
             require(n >= z, f"{name} is published with {n} subjects behind it, and z is {z}")
-            require(told == n, f"{name} says that {told} subjects stand behind it, and {n} do")
+            require(said == n, f"{name} says that {said} subjects stand behind it, and {n} do")
 
 
 def _judge_estimates(
-    anonymizer: Anonymizer, stream: Stream, windows: Windows, decided: Decisions
+    anonymizer: Anonymizer, stream: Stream, windows: ExposureHistory, decided: Decisions
 ) -> None:
     z, moves = stream.policy.z, {}
     published = _levels(decided)
@@ -82,10 +90,14 @@ def _judge_estimates(
             getattr(anonymizer, "k", 2),
             windows.shown(row, published),
         )
-        told = (int(estimate["n_subjects"]), float(estimate["share"]), float(estimate["entropy"]))
-        for what, true, said in zip(seen._fields, seen, told, strict=True):
+        said = (
+            int(estimate["n_subjects"]),
+            float(estimate["share"]),
+            float(estimate["entropy"]),
+        )
+        for what, true, claimed in zip(seen._fields, seen, said, strict=True):
             require(
-                abs(true - said) <= ROUNDING,
+                abs(true - claimed) <= ROUNDING,
                 f"the estimate before row {row} has another {what} than the window",
             )
     z = stream.policy.z
@@ -95,9 +107,9 @@ def _judge_estimates(
 
 
 def require_finest(anonymizer: Anonymizer, stream: Stream) -> None:
-    """A cell is published at the finest rung that may be, and a row loses what it says."""
+    """Check that a cell is published at the finest rung allowed, and that the loss is right."""
     decided = play(anonymizer, stream, cuts=stream.cuts)
-    windows, published = Windows(stream), _levels(decided)
+    windows, published = ExposureHistory(stream), _levels(decided)
     for i, row in enumerate(decided.rows.tolist()):
         z = int(decided.z[i])
         crowds = _crowds(_count(anonymizer), windows, published, row, z)
@@ -121,17 +133,17 @@ def require_finest(anonymizer: Anonymizer, stream: Stream) -> None:
 
 
 def require_missing(anonymizer: Anonymizer, stream: Stream) -> None:
-    """A cell is told to be missing if it is, and only then."""
+    """Check that a cell is called missing if and only if it is."""
     decided = play(anonymizer, stream, cuts=stream.cuts)
-    cells = Windows(stream).cells
+    cells = ExposureHistory(stream).cells
     for row, levels in zip(decided.rows.tolist(), decided.levels.tolist(), strict=True):
         lacks = [keys is None for keys in cells[row]]
-        told = [level == MISSING for level in levels]
-        require(lacks == told, f"row {row} is told to lack what it has, or has what not")
+        said = [level == MISSING for level in levels]
+        require(lacks == said, f"row {row} reports other missing values than it has")
 
 
 def require_at_once(anonymizer: Anonymizer, stream: Stream) -> None:
-    """Rows are decided by the very push that brings them, in their order; time decides nothing."""
+    """Check that rows are decided by the push that brings them, in their order."""
     engine = stream.start(anonymizer)
     arrived = stream.arrivals()
     for move, decided in steps(engine, stream, stream.cuts):

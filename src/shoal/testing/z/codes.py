@@ -1,6 +1,6 @@
-"""Values as cells and back: what a codec does for z-anonymity, without Arrow and without a secret.
+"""Encode values as cells and back, as a codec does for z-anonymity, without Arrow or a secret.
 
-A cell is a value by the keys of its rungs. Here a key is a hash of the labels from its rung up to
+A cell is the keys of the rungs of a value. Here a key is a hash of the labels from its rung up to
 the coarsest, so that one label under two parents has two keys.
 """
 
@@ -27,7 +27,7 @@ Keys: TypeAlias = tuple[int, ...] | None
 
 
 def keys_of(attribute: int, labels: Sequence[str]) -> tuple[int, ...]:
-    """The keys of a ladder of labels from fine to coarse; none is 0.
+    """Return the keys of a ladder of labels from fine to coarse; none is 0.
 
     >>> one, other = keys_of(0, ["Springfield", "Ohio"]), keys_of(0, ["Springfield", "Utah"])
     >>> len(set(one + other))
@@ -44,7 +44,7 @@ def keys_of(attribute: int, labels: Sequence[str]) -> tuple[int, ...]:
 def cell_codes(
     schema: Schema, rows: Sequence[Sequence[Value]], subjects: Ints, times: Floats
 ) -> Codes:
-    """A batch of cells from the values of each row.
+    """Return a batch of cells from the values of each row.
 
     >>> from shoal import Quasi
     >>> from shoal.spec.ladder import Open
@@ -68,7 +68,7 @@ def cell_codes(
 
 
 def cells_of(schema: Schema, codes: Codes) -> list[list[Keys]]:
-    """For each row of a batch, the keys of each attribute.
+    """Return for each row of a batch the keys of each attribute.
 
     >>> from shoal import Quasi
     >>> from shoal.spec.ladder import Open, Path

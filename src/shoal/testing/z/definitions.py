@@ -1,7 +1,7 @@
-"""Who stands behind a cell, straight from the definitions of z-anonymity, with sets of subjects.
+"""Which subjects count for a cell, straight from the definitions of z-anonymity, with sets.
 
-Everything is found anew for each row from all rows before it. It shares no code with
-`shoal.engine.z.exposures` and `shoal.engine.z.climbing`, which it is to catch when they are wrong.
+Everything is computed from scratch for each row from all rows before it. It shares no code with
+`shoal.engine.z.exposures` and `shoal.engine.z.climbing`, whose errors it has to find.
 """
 
 from __future__ import annotations
@@ -17,17 +17,27 @@ from shoal.spec.policy import Window
 from shoal.testing.streams import Stream
 from shoal.testing.z.codes import Keys, cells_of
 
-__all__ = ["Alike", "Count", "Crowds", "Node", "Windows", "alike", "behind", "finest", "path"]
+__all__ = [
+    "Alike",
+    "Count",
+    "ExposureHistory",
+    "Node",
+    "NodeSubjects",
+    "alike",
+    "behind",
+    "finest",
+    "path",
+]
 
 Count: TypeAlias = Literal["residual", "plain"]
 #: An attribute, and the keys from a rung up to the coarsest.
 Node: TypeAlias = tuple[int, tuple[int, ...]]
-#: The subjects behind each node.
-Crowds: TypeAlias = dict[Node, set[int]]
+#: The subjects that count for each node.
+NodeSubjects: TypeAlias = dict[Node, set[int]]
 
 
 def path(leaf: Node) -> list[Node]:
-    """The nodes from a leaf up; the place in the list is the level.
+    """Return the nodes from a leaf up; the position in the list is the level.
 
     >>> path((0, (5, 6, 7)))
     [(0, (5, 6, 7)), (0, (6, 7)), (0, (7,))]
@@ -36,12 +46,14 @@ def path(leaf: Node) -> list[Node]:
     return [(attribute, keys[level:]) for level in range(len(keys))]
 
 
-def behind(leaves: Crowds, z: int, count: Count, shown: Crowds | None = None) -> Crowds:
-    """The subjects behind every node, given those who exposed each leaf.
+def behind(
+    leaves: NodeSubjects, z: int, count: Count, shown: NodeSubjects | None = None
+) -> NodeSubjects:
+    """Return the subjects that count for every node, given those who exposed each leaf.
 
-    ``"plain"``: all who exposed a leaf below. ``"residual"``: those behind a node right below that
-    a further subject wouldn't make publishable, since at most z - 2 stand behind it; of a leaf
-    without those who are ``shown`` there, of whom it was published that they exposed it.
+    ``"plain"``: all who exposed a leaf below. ``"residual"``: those of a child that another subject
+    wouldn't make publishable, since at most z - 2 count for it; of a leaf without those who are
+    ``shown`` there, because their leaf was published.
 
     >>> turin, aosta = (0, (1, 9)), (0, (2, 9))
     >>> exposed = {turin: {1, 2}, aosta: {3}}
@@ -51,12 +63,12 @@ def behind(leaves: Crowds, z: int, count: Count, shown: Crowds | None = None) ->
     {1, 3}
     """
     known = {} if shown is None else shown
-    found: Crowds = {}
+    found: NodeSubjects = {}
     # From fine to coarse: a node has more keys than the one above it.
     level = {leaf: set(subjects) for leaf, subjects in leaves.items()}
     while level:
         found |= level
-        above: Crowds = defaultdict(set)
+        above: NodeSubjects = defaultdict(set)
         for (attribute, keys), subjects in level.items():
             if len(keys) == 1:
                 continue
@@ -70,10 +82,10 @@ def behind(leaves: Crowds, z: int, count: Count, shown: Crowds | None = None) ->
     return found
 
 
-def finest(leaf: Node, subject: int, crowds: Crowds, z: int) -> int | None:
-    """The finest level at which a leaf of a subject may be published, or None.
+def finest(leaf: Node, subject: int, crowds: NodeSubjects, z: int) -> int | None:
+    """Return the finest level at which a leaf of a subject may be published, or None.
 
-    The subject counts wherever it stands.
+    The subject counts at every level.
 
     >>> finest((0, (1, 9)), 1, {(0, (1, 9)): {1}, (0, (9,)): {2, 3}}, z=3)
     1
@@ -85,15 +97,15 @@ def finest(leaf: Node, subject: int, crowds: Crowds, z: int) -> int | None:
 
 
 class Alike(NamedTuple):
-    """How many subjects there are, the share in crowds of at least k, the entropy of the crowds."""
+    """The number of subjects, the share of those who look like k - 1 others, and the entropy."""
 
     n_subjects: int
     share: float
     entropy: float
 
 
-def alike(leaves: Crowds, z: int, k: int, shown: Crowds | None = None) -> Alike:
-    """Who shows the same nodes as others, if everything that is exposed were published now.
+def alike(leaves: NodeSubjects, z: int, k: int, shown: NodeSubjects | None = None) -> Alike:
+    """Return how many subjects show the same nodes as others, if all were published now.
 
     >>> alike({(0, (1,)): {1, 2}, (0, (2,)): {3}}, z=2, k=2)[:2]
     (3, 0.6666666666666666)
@@ -112,8 +124,8 @@ def alike(leaves: Crowds, z: int, k: int, shown: Crowds | None = None) -> Alike:
     return Alike(n, sum(each for each in together if each >= k) / n, entropy)
 
 
-class Windows:
-    """What was exposed in the window that ends with a row of a stream, and what was shown of it."""
+class ExposureHistory:
+    """What was exposed and shown in the window that ends with each row of a stream."""
 
     def __init__(self, stream: Stream) -> None:
         assert isinstance(stream.policy.window, Window)
@@ -122,22 +134,22 @@ class Windows:
         self.subjects: list[int] = stream.codes.subjects.tolist()
         self.cells: list[list[Keys]] = cells_of(stream.schema, stream.codes)
 
-    def leaves(self, row: int, *, included: bool = True) -> Crowds:
-        """The subjects that exposed each leaf in the window of a row, itself included or not."""
-        found: Crowds = defaultdict(set)
+    def leaves(self, row: int, *, included: bool = True) -> NodeSubjects:
+        """Return the subjects that exposed each leaf in the window of a row, with or without it."""
+        found: NodeSubjects = defaultdict(set)
         for each in range(row + included):
             if self._reaches(row, each):
                 for leaf in self._leaves_of(each):
                     found[leaf].add(self.subjects[each])
         return dict(found)
 
-    def shown(self, row: int, levels: Mapping[int, Sequence[int]]) -> Crowds:
-        """The subjects of each leaf of whom everybody knows it, when a row comes.
+    def shown(self, row: int, levels: Mapping[int, Sequence[int]]) -> NodeSubjects:
+        """Return the subjects of each leaf whose leaf is public when a row comes.
 
         Their leaf was published as it is, by the ``levels`` of the rows before, and they never
         left the window since: each time they exposed the leaf, the time before was still in it.
         """
-        found: Crowds = defaultdict(set)
+        found: NodeSubjects = defaultdict(set)
         latest: dict[tuple[Node, int], int] = {}
         for each in range(row):
             subject = self.subjects[each]
@@ -156,7 +168,7 @@ class Windows:
         return [(a, keys) for a, keys in enumerate(self.cells[row]) if keys is not None]
 
     def _reaches(self, row: int, earlier: int) -> bool:
-        """Whether the window of a row has an earlier one in it, or the row itself."""
+        """Return whether the window of a row includes an earlier one, or the row itself."""
         if self._window.seconds is None:
             return earlier > row - self._window.rows
         return bool(self._times[earlier] >= self._times[row] - self._window.seconds)

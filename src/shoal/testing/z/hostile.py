@@ -1,4 +1,4 @@
-"""Streams of values that are published one by one: those that hurt, and a flood."""
+"""Adversarial streams of cells, and a flood of values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shoal.testing.z.codes import Value, cell_codes
 
 __all__ = ["PLACES", "as_cells", "cell_streams", "flood"]
 
-#: How many subjects have to stand behind a value, and how far a window goes back, in seconds.
+#: z, and the length of a window in seconds.
 Z, SECONDS = 3, 10.0
 PLACES = Hierarchy.from_dict(
     {"Any": {"North": ["N1", "N2"], "South": {"East": ["E1", "E2", "E3"], "West": ["W1"]}}}
@@ -26,7 +26,7 @@ PLACES = Hierarchy.from_dict(
 
 
 def as_cells(codes: Codes, promised: Policy, cuts: tuple[int, ...] = ()) -> Stream:
-    """A stream of ages, heights and places, as codes for boxes, where each value has a ladder."""
+    """Return codes of ages, heights and places as a stream of cells with ladders."""
     quasi = [
         Quasi("age", Range(0, 100, step=5)),
         Quasi("height", Open()),
@@ -60,7 +60,7 @@ def _stream(
 
 
 def cell_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]:
-    """Streams whose values hurt, for who publishes them one by one: by what is bad about them.
+    """Return adversarial streams by description, if the anonymizer publishes cells.
 
     Each comes with a window in rows and with one in seconds.
     """
@@ -81,14 +81,14 @@ def cell_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]
         "z - 1 subjects, one value": ([["it*turin", "a"]] * n, i % (Z - 1), i),
         "just z subjects": ([["it*turin", "a"]] * n, i % Z, i),
         "every value is new": ([[f"{at}*{at}", f"{at}"] for at in range(n)], i, i),
-        # Who is published with the parent would be one of the rare ones.
+        # A row published with the parent would be of one of the rare values.
         "rare values beside a popular one": ([[each, each] for each in town], i * 17 % n, i),
         "a value that is rare again and again": ([[each, None] for each in by_turns], i % 5, i),
-        # Whoever has been shown hides nobody, however rare the value is now.
+        # A subject who was shown doesn't count, however rare the value is now.
         "one who was shown and stays": (
             [[each, None] for each in stays], np.where(i % 6, i, 0), i,
         ),
-        # With one more subject the one value would be published: it doesn't count for the other.
+        # With one more subject one value would be published: it doesn't count for the other.
         "a value that lacks one subject": (
             [["it*turin*0" if at % 4 else f"it*turin*{at}", "a"] for at in range(n)],
             np.where(i % 4, i % (Z - 1), i), i,
@@ -117,7 +117,7 @@ def cell_streams(anonymizer: type[Anonymizer], n: int = 40) -> dict[str, Stream]
 
 
 def flood(anonymizer: type[Anonymizer], n: int, n_quiet: int) -> tuple[Stream, int]:
-    """Many rows in one window, all values new, then few in each; and where the quiet begins.
+    """Return a stream of many new values in one window, then few in each; and where those begin.
 
     >>> from shoal.algorithms import find
     >>> stream, quiet = flood(find("z-anonymity"), 50, 10)

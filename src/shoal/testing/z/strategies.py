@@ -1,4 +1,4 @@
-"""Hypothesis strategies for anonymizers that publish values one by one: ladders of every kind."""
+"""Hypothesis strategies for anonymizers that publish cells: ladders of every kind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shoal.testing.z.codes import cell_codes
 
 __all__ = ["cell_policies", "cell_schemas", "cell_streams", "ladders"]
 
-#: The parts of a path. Whatever else they are called, they only have to be told apart.
+#: The parts of a path: they only have to be different.
 PARTS = st.sampled_from("abc")
 
 
@@ -78,13 +78,13 @@ def _values(domain: AnyDomain) -> st.SearchStrategy[Any]:
 
 
 def _gappy(pool: list[Any]) -> list[list[Any]]:
-    """A pool as it is, with some missing values, with many, and with nothing else."""
+    """Return a pool as it is, with some missing values, with many, and with nothing else."""
     return [pool, [*pool, None], [*pool, *[None] * 2 * len(pool)], [None]]
 
 
 @st.composite
 def cell_streams(draw: st.DrawFn, anonymizer: type[Anonymizer], *, max_rows: int) -> Stream:
-    """Draw a schema, a policy, rows, ticks and cuts; each column has a pool of few values."""
+    """Draw a schema, a policy, rows, ticks and cuts; each column has a pool of a few values."""
     timed = draw(st.booleans())
     schema = draw(cell_schemas(timed=timed))
     n_subjects = draw(st.sampled_from([6, 1, 2, 40]))

@@ -1,4 +1,4 @@
-"""What a trace says of each row, as arrays."""
+"""Read the lines of a trace as arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DECIDED = ("group", "reuse", "suppressed")
 
 
 def decided_lines(trace: pa.Table, *names: str) -> pa.Table:
-    """The lines of rows that were decided, if the trace has the outcome and these columns."""
+    """Return the lines of decided rows; refuse a trace that lacks one of these columns."""
     missing = [name for name in ("outcome", *names) if name not in trace.schema.names]
     if missing:
         raise ParameterError(
@@ -30,7 +30,7 @@ def decided_lines(trace: pa.Table, *names: str) -> pa.Table:
 
 
 def by_shard(lines: pa.Table) -> list[pa.Table]:
-    """The lines of each shard, where the trace tells of shards: each counts its own rows.
+    """Return the lines of each shard, if the trace has shards: each counts its own rows.
 
     >>> [part["row"].to_pylist() for part in by_shard(pa.table({"row": [0, 1], "shard": [1, 0]}))]
     [[1], [0]]
@@ -42,6 +42,6 @@ def by_shard(lines: pa.Table) -> list[pa.Table]:
 
 
 def numbers(lines: pa.Table, name: str) -> NDArray[np.float64]:
-    """A column of numbers; NaN where there is none."""
+    """Return a column of numbers; NaN where there is none."""
     column = lines.column(name).cast(pa.float64())
     return np.asarray(column.to_numpy(), dtype=np.float64)
