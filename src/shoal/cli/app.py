@@ -32,7 +32,7 @@ File = Optional[Path]  # noqa: UP045
 Whole = Optional[int]  # noqa: UP045
 Number = Optional[float]  # noqa: UP045
 From = Annotated[
-    Text, typer.Option("--from", help="Format of the input: csv, tsv, jsonl, parquet, arrow.")
+    Text, typer.Option("--from", help="Format of the input, such as csv; else its ending decides.")
 ]
 To = Annotated[Text, typer.Option("--to", help="Format of the output.")]
 Follow = Annotated[
