@@ -38,6 +38,7 @@ __all__ = [
     "set_box",
     "set_row",
     "shared_losses",
+    "widen_box",
 ]
 
 
@@ -206,6 +207,18 @@ def join(sides: Sides, lo: Floats, hi: Floats, other_lo: Floats, other_hi: Float
             node = cover(sides, d, lo[d], hi[d])
             lo[d] = sides.nodes["lo"][node]
             hi[d] = sides.nodes["hi"][node]
+
+
+@kernel
+def widen_box(
+    sides: Sides, los: Floats, his: Floats, losses: Floats, c: int, lo: Floats, hi: Floats
+) -> None:
+    """Widen one of many boxes (attributes along the first axis) by another, and update its loss."""
+    wide_lo, wide_hi = box_of(los, c), box_of(his, c)
+    join(sides, wide_lo, wide_hi, lo, hi)
+    set_box(los, c, wide_lo)
+    set_box(his, c, wide_hi)
+    losses[c] = box_loss(sides, wide_lo, wide_hi)
 
 
 @kernel

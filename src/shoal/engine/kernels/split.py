@@ -29,7 +29,7 @@ from shoal.engine.kernels.boxes import (
     boxes_at,
     join,
     joined_losses,
-    set_box,
+    widen_box,
 )
 from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.nearest_heap import keep_nearest
@@ -62,18 +62,9 @@ def _boxes(sides: Sides, rows: RowArrays, part: Ints, n_parts: int) -> SplitGrou
                 parts.lo[d, p] = min(parts.lo[d, p], los[d, i])
                 parts.hi[d, p] = max(parts.hi[d, p], his[d, i])
     for p in range(n_parts):
-        _widen(sides, parts, p, box_of(parts.lo, p), box_of(parts.hi, p))
+        lo, hi = box_of(parts.lo, p), box_of(parts.hi, p)
+        widen_box(sides, parts.lo, parts.hi, parts.loss, p, lo, hi)
     return parts
-
-
-@kernel
-def _widen(sides: Sides, parts: SplitGroups, p: int, lo: Floats, hi: Floats) -> None:
-    """Extend a part to cover a box."""
-    part_lo, part_hi = box_of(parts.lo, p), box_of(parts.hi, p)
-    join(sides, part_lo, part_hi, lo, hi)
-    set_box(parts.lo, p, part_lo)
-    set_box(parts.hi, p, part_hi)
-    parts.loss[p] = box_loss(sides, part_lo, part_hi)
 
 
 @kernel
@@ -88,7 +79,7 @@ def _place(sides: Sides, rows: RowArrays, part: Ints, n_parts: int, chosen: Ints
         for p in range(1, n_parts):
             if joined[p] - parts.loss[p] < joined[best] - parts.loss[best]:
                 best = p
-        _widen(sides, parts, best, lo, hi)
+        widen_box(sides, parts.lo, parts.hi, parts.loss, best, lo, hi)
         part[i] = best
 
 

@@ -25,6 +25,7 @@ from shoal.engine.kernels.boxes import (
     join,
     joined_losses,
     set_box,
+    widen_box,
 )
 from shoal.engine.rtree.node_split import halves
 
@@ -295,12 +296,10 @@ def widen_leaf(sides: Sides, tree: RTree, leaf: int, lo: Floats, hi: Floats) -> 
     # The first row may lack all values, and then no side would show the change.
     widens = tree.loss[leaf] == -np.inf or not _covers(tree.lo, tree.hi, leaf, lo, hi)
     if widens:
-        leaf_lo, leaf_hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
-        join(sides, leaf_lo, leaf_hi, lo, hi)
-        set_box(tree.lo, leaf, leaf_lo)
-        set_box(tree.hi, leaf, leaf_hi)
-        tree.loss[leaf] = box_loss(sides, leaf_lo, leaf_hi)
-        _widen_node(sides, tree, tree.leaves["node"][leaf], leaf_lo, leaf_hi)
+        widen_box(sides, tree.lo, tree.hi, tree.loss, leaf, lo, hi)
+        node = tree.leaves["node"][leaf]
+        lo, hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
+        widen_box(sides, tree.node_lo, tree.node_hi, tree.node_loss, node, lo, hi)
     return widens
 
 
@@ -367,7 +366,7 @@ def tidy_node(sides: Sides, tree: RTree, node: int) -> None:
         lo, hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
         other = choose_node(sides, tree, lo, hi)
         _enter(tree, leaf, other)
-        _widen_node(sides, tree, other, lo, hi)
+        widen_box(sides, tree.node_lo, tree.node_hi, tree.node_loss, other, lo, hi)
         split_node(sides, tree, other)
 
 
@@ -418,15 +417,6 @@ def _fit_node(sides: Sides, tree: RTree, node: int) -> None:
     set_box(tree.node_lo, node, lo)
     set_box(tree.node_hi, node, hi)
     tree.node_loss[node] = box_loss(sides, lo, hi)
-
-
-@kernel
-def _widen_node(sides: Sides, tree: RTree, node: int, lo: Floats, hi: Floats) -> None:
-    node_lo, node_hi = box_of(tree.node_lo, node), box_of(tree.node_hi, node)
-    join(sides, node_lo, node_hi, lo, hi)
-    set_box(tree.node_lo, node, node_lo)
-    set_box(tree.node_hi, node, node_hi)
-    tree.node_loss[node] = box_loss(sides, node_lo, node_hi)
 
 
 @kernel
