@@ -87,7 +87,7 @@ def as_tuples(stream: Stream) -> list[tuple[float, str, str]]:
 
 
 def as_codes(stream: Stream, batch_rows: int, *, ladders: bool) -> list[Codes]:
-    """The stream as an engine takes it, in batches: random numbers for whatever is told apart."""
+    """The stream as an engine takes it, in batches: a random number for each distinct value."""
     draw = np.random.default_rng(SEED)
     times, subjects, values = (np.concatenate(parts) for parts in zip(*drawn(stream), strict=True))
     people = draw.integers(1, 2**63, stream.n_subjects)[subjects]

@@ -1,7 +1,7 @@
 """How a live job does: ``python -m benchmarks.live throughput|checkpoints|soak``.
 
 ``throughput`` sets CASTLE against a job that decides nothing, from topic to topic; ``checkpoints``
-tells what they cost; ``soak`` runs a job for as long as it is told, watches it from outside and
+tells what they cost; ``soak`` runs a job for as long as asked, watches it from outside and
 judges whether memory, file handles and lag stay flat. A broker is started for each, or that of
 ``SHOAL_TEST_KAFKA`` is used. Targets of speed are reported, never enforced; a soak that isn't flat,
 or that loses or doubles a row, ends with exit code 1.

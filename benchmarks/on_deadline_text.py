@@ -72,7 +72,7 @@ def _workers(found: Sequence[dict[str, Any]]) -> str:
         f"FAST's engine alone on {first['n_rows']:,} encoded rows, k = {first['k']}; the target is "
         f"that two workers are at least {first['target']:g} times as fast as one. Two workers "
         "search among fewer rows each, which gains time without any thread; what the threads "
-        "alone give is told by two workers one after the other. At once and one after the other "
+        "alone give is shown by two workers one after the other. At once and one after the other "
         f"they decided {'alike' if alike else '**differently**'}.\n\n"
         + table(
             ["delay, rows", "groups kept", "1 worker, s", "2 at once, s", "2 in turn, s", "gain",
@@ -116,10 +116,10 @@ def _growth(found: Sequence[dict[str, Any]]) -> str:
     return "\n\n".join(f"`{one['algorithm']}`:\n\n{growth.text(one)}" for one in found)
 
 
-#: The title of each part, and what tells it.
+#: The title of each part, and the function that writes it.
 SECTIONS: dict[str, tuple[str, Callable[[Sequence[dict[str, Any]]], str]]] = {
-    "files": ("Window family: from file to file", _files),
-    "workers": ("Window family: workers of FAST", _workers),
-    "twins": ("Window family: the kernels alone", _twins),
-    "growth": ("Window family: ten times the rows", _growth),
+    "files": ("On-deadline family: from file to file", _files),
+    "workers": ("On-deadline family: workers of FAST", _workers),
+    "twins": ("On-deadline family: the kernels alone", _twins),
+    "growth": ("On-deadline family: ten times the rows", _growth),
 }

@@ -1,7 +1,8 @@
 """The search for neighbours: ``python -m benchmarks.search [--quick] [--write PAGE]``.
 
 FADS as it is, which has an index of the held rows where that is worth it, and FADS that looks at
-all of them at each search. Timed is the engine alone, while its window is full.
+all of them at each search. Timed is the engine alone, while as many rows are held as the delay
+allows.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SEED = b"search"
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured: so many rows that come while the window is full, for each setting."""
+    """How much is measured: for each setting, rows that come while the delay is used up."""
 
     rows: int = 50_000
     repeats: int = 3
@@ -79,7 +80,7 @@ def part(codes: Codes, begin: int, end: int) -> Codes:
 def timed(
     kind: type[FadsEngine], schema: Schema, codes: Codes, k: int, delay: int, rows: int
 ) -> tuple[float, Decisions]:
-    """Fill a window, and time the rows that come then; what is decided by them."""
+    """Hold as many rows as the delay allows; time and return the decisions about the next ones."""
     recipe, policy = Fads(), Policy(KAnonymity(k), delay=Delay(rows=delay))
     space = Space(schema, policy, recipe.loss)
     engine = kind(space, SEED, n_kept=recipe.kept, reuse=recipe.reuse, age=recipe.age)
@@ -159,8 +160,8 @@ def text(results: dict[str, Any]) -> str:
             **results["machine"]
         )
         + f" Microseconds a row, the engine alone, for {found[0]['n_rows']:,} rows of Adult that "
-        "come while the window is full; medians, with least and most in brackets. Both decide "
-        f"{alike}.\n\n"
+        "come while as many rows are held as the delay allows; medians, with least and most in "
+        f"brackets. Both decide {alike}.\n\n"
         + table(["delay, rows", "k", "all rows", "`fads` as it is", "times as fast"], lines)
     )
 

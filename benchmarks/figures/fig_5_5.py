@@ -48,7 +48,7 @@ def _best_clusters(sizes: Sizes, cells: dict[tuple[int, int], Cell]) -> Claim:
     verdict: Verdict = "holds"
     if least != BEST_CLUSTERS:
         within = here.mean - best.mean <= here.spread + best.spread
-        verdict = "can't be told" if within else "doesn't hold"
+        verdict = "inconclusive" if within else "doesn't hold"
     return Claim(
         f"η = {BEST_CLUSTERS} minimizes the information loss.",
         verdict,
@@ -60,7 +60,7 @@ def _best_clusters(sizes: Sizes, cells: dict[tuple[int, int], Cell]) -> Claim:
 def _best_recent(cells: dict[tuple[int, int], Cell]) -> Claim:
     best, rival = cells[BEST_RECENT, BEST_CLUSTERS], cells[RIVAL_RECENT, BEST_CLUSTERS]
     gain, noise = rival.mean - best.mean, rival.spread + best.spread
-    verdict: Verdict = "can't be told"
+    verdict: Verdict = "inconclusive"
     if abs(gain) > noise:
         verdict = "holds" if gain > 0 else "doesn't hold"
     return Claim(

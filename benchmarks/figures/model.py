@@ -13,7 +13,7 @@ from benchmarks.figures.sweep import Cell
 
 __all__ = ["Claim", "Curve", "Figure", "Measured", "Panel", "Reading", "below", "rises"]
 
-Verdict = Literal["holds", "holds in general", "doesn't hold", "can't be told"]
+Verdict = Literal["holds", "holds in general", "doesn't hold", "inconclusive"]
 
 
 #: From here on a reading has no digits after its point.
@@ -159,7 +159,7 @@ def rises(cells: Sequence[Measured], *, falls: bool = False) -> tuple[Verdict, s
     gain = sign * (last.mean - first.mean)
     noise = first.spread + last.spread
     if gain <= noise:
-        return ("doesn't hold" if gain < -noise else "can't be told"), evidence
+        return ("doesn't hold" if gain < -noise else "inconclusive"), evidence
     return ("holds in general" if against else "holds"), evidence
 
 
@@ -199,4 +199,4 @@ def below(
         return "holds", evidence
     if 2 * len(less) > len(pairs):
         return "holds in general", evidence
-    return ("doesn't hold" if 2 * len(more) > len(pairs) else "can't be told"), evidence
+    return ("doesn't hold" if 2 * len(more) > len(pairs) else "inconclusive"), evidence

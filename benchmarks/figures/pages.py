@@ -109,7 +109,7 @@ numbers to compare with.
 - K-VARP and IoT are reconstructed from the few sentences that the paper has on them.
 
 As in the paper, a row joins the covering group that loses least (`reuse = "best"`), which leaks;
-what the safe way costs is told [beside FAST](fast.md). Loss is that of Definition 10
+what the safe way costs is shown [beside FAST](fast.md). Loss is that of Definition 10
 (`loss = "lm"`).
 """
 

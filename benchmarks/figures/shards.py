@@ -289,7 +289,7 @@ def _claims(
 def _at_most(ours: Cell, other: Cell, times: float) -> tuple[Verdict, str]:
     """Whether ours is at most so many times the other, by more than the spreads of both."""
     room, noise = times * other.mean - ours.mean, ours.spread + times * other.spread
-    verdict: Verdict = "can't be told"
+    verdict: Verdict = "inconclusive"
     if abs(room) > noise:
         verdict = "holds" if room > 0 else "doesn't hold"
     more, with_suppressed = (

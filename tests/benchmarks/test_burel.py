@@ -99,7 +99,7 @@ def test_verdicts():
     assert marginal(readings(1.0, 1.0, 2.0), readings(1.0, 1.0, 1.0))[0] == "holds in general"
     assert marginal(readings(2.0), readings(1.0)) == ("doesn't hold", "100.0 % to 100.0 % more")
     assert wavers(readings(1.0, 2.0, 3.0)) == ("doesn't hold", "2 steps up, 0 down")
-    assert wavers(readings(1.0, 2.0, 1.9, spread=0.2))[0] == "can't be told"
+    assert wavers(readings(1.0, 2.0, 1.9, spread=0.2))[0] == "inconclusive"
 
 
 def test_a_search_halves_towards_the_bad_end():

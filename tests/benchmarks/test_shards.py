@@ -80,7 +80,7 @@ def test_more_than_a_bound_is_told_by_the_spreads():
     one = cell(0.50, 0.50)
     assert shards._at_most(cell(0.51, 0.52), one, 1.05)[0] == "holds"
     assert shards._at_most(cell(0.54, 0.56), one, 1.05)[0] == "doesn't hold"
-    assert shards._at_most(cell(0.50, 0.54), one, 1.05)[0] == "can't be told"
+    assert shards._at_most(cell(0.50, 0.54), one, 1.05)[0] == "inconclusive"
     words = shards._at_most(cell(0.4, suppressed=0.05), one, 1.05)[1]
     assert words.endswith("-20.0 % (-10.0 % with suppressed rows as 1)")
 

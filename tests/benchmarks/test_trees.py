@@ -263,7 +263,7 @@ def test_words():
     xs = [1, 2, 3, 4]
     assert linear(xs, readings(4.0, 3.0, 2.0, 1.0))[0] == "doesn't hold"
     noisy = [Reading((0.0, 2.0)), Reading((1.0, 4.0)), Reading((0.5, 3.5)), Reading((3.0, 5.0))]
-    assert linear(xs, noisy)[0] == "can't be told"
+    assert linear(xs, noisy)[0] == "inconclusive"
     assert about(readings(7, 7, 30), readings(1, 1, 1), 7)[0] == "holds in general"
     assert about(readings(0.6), readings(1.0), 1.0)[0] == "holds"
     assert far_below(readings(0.5, 0.5, 0.99), readings(1, 1, 1))[0] == "holds in general"
@@ -276,9 +276,9 @@ def test_words():
     [
         (["holds", "holds"], "holds"),
         (["holds", "holds in general", "doesn't hold"], "holds in general"),
-        (["holds", "can't be told"], "can't be told"),
+        (["holds", "inconclusive"], "inconclusive"),
         (["doesn't hold", "doesn't hold", "holds"], "doesn't hold"),
-        (["can't be told"], "can't be told"),
+        (["inconclusive"], "inconclusive"),
     ],
 )
 def test_one_verdict_on_several_methods(verdicts, together):

@@ -121,4 +121,4 @@ def wavers(cells: Sequence[Measured]) -> tuple[Verdict, str]:
     evidence = f"{up} step{'s' * (up != 1)} up, {down} down"
     if up and down:
         return "holds", evidence
-    return ("doesn't hold" if up + down == len(steps) else "can't be told"), evidence
+    return ("doesn't hold" if up + down == len(steps) else "inconclusive"), evidence

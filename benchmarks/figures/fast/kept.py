@@ -57,7 +57,7 @@ def figure_4(sizes: FastSizes) -> Figure:
 
 
 def figure_5(sizes: FastSizes) -> Figure:
-    """The share of rows that were published while so many groups were kept."""
+    """The share of rows that were published while that many groups were kept."""
     chosen = {
         workers: [
             n_to_choose_from(ran, age=_age(setting), kept=KEPT, renewed=True) for ran in found
@@ -90,7 +90,7 @@ def figure_5(sizes: FastSizes) -> Figure:
     label = "kept groups" if width == 1 else f"kept groups, from here {width} numbers on"
     panel = Panel(
         "by kept groups", label, tuple(starts.tolist()), curves,
-        what="Rows published while so many groups were kept, in % of all", axis="% of rows",
+        what="Rows published while that many groups were kept, in % of all", axis="% of rows",
     )  # fmt: skip
     return Figure(
         "5",

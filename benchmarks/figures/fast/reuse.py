@@ -42,8 +42,8 @@ def reuse_text(fast: FastSizes, idea: IdeaSizes) -> str:
         [
             "## What safe reuse costs",
             "The papers let a row join the covering group that loses least, if it loses less than "
-            "a new one would. Whoever sees that learns where the row isn't. Safe reuse, which is "
-            "the default, lets it join any covering group, without a look at losses; then more "
+            "a new one would. Anyone who sees that learns where the row isn't. Safe reuse, which "
+            "is the default, lets it join any covering group, without a look at losses; then more "
             "rows join larger boxes. Mean losses of published rows, and the share of rows that "
             f"join a kept group. The knobs are the defaults, on {idea.rows:,} complete rows of "
             "Adult with the attributes of IDEA's Table 1, unless the line says otherwise.",

@@ -50,7 +50,7 @@ def figure_8(sizes: FastSizes) -> Figure:
         (
             Panel(
                 "Table 3", "rounds", xs, curves,
-                what="Rows that take part in so many rounds, in % of all", axis="% of rows",
+                what="Rows that take part in that many rounds, in % of all", axis="% of rows",
             ),
         ),
         (

@@ -60,7 +60,7 @@ def figure_6(sizes: FastSizes) -> Figure:
 def _claim(words: str, readings: Sequence[Measured], others: float) -> Claim:
     """Threads that must share their cores with others say nothing of what threads are worth."""
     verdict, evidence = rises(readings, falls=True)
-    return Claim(words, verdict if others < DISTURBED else "can't be told", evidence)
+    return Claim(words, verdict if others < DISTURBED else "inconclusive", evidence)
 
 
 def _times(sizes: FastSizes, k: int, delay: int, age: int) -> tuple[Reading, ...]:

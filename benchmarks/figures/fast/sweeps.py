@@ -10,7 +10,7 @@ from shoal.metrics.cost import Cost
 
 __all__ = ["figure_3", "figure_7"]
 
-#: What the cost is told of: the rival, and whether time is counted in rows of each worker.
+#: What the cost is reported for: the rival, and whether time is counted in rows of each worker.
 COSTS = {
     "FADS": ("fads", True),
     "FAST": ("fast", True),

@@ -1,6 +1,6 @@
 """One run of an algorithm for t-closeness over salaries, and a judgement on what came of it.
 
-Every run is judged by itself: the groups are counted and measured anew from the rows and from who
+Every run is judged by itself: the groups are counted and measured again from the rows and from who
 was put together, with nothing of the engine. A run that breaks its promise ends everything.
 """
 

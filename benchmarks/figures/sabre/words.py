@@ -29,7 +29,7 @@ def promise_text(found: Iterable[Found]) -> str:
     judged = {ran.trial: ran.judged for one in found for ran in one.runs}
     n_groups = sum(one.n_groups for one in judged.values())
     return (
-        f"All {n_groups:,} groups of the {len(judged)} runs were counted and measured anew: none "
+        f"All {n_groups:,} groups of the {len(judged)} runs were counted and measured again: none "
         "breaks its promise."
     )
 

@@ -21,7 +21,7 @@ larger than the spreads of both sides together.
 {DATA_TEXT}
 - Streams have {_SIZES.rows:,} rows, in place of 500,000, in a random order, so that the longest
   window is a large part of its stream. Over which windows and advances the thesis goes can't be
-  seen in its text. Why SABRE_W loses more than tMondrian_W is told
+  seen in its text. Why SABRE_W loses more than tMondrian_W is explained
   [beside SABRE](sabre.md#loss-by-the-order-of-groups).
 
 Every run is judged before its numbers count, by a measure of its own that knows nothing of the

@@ -86,7 +86,7 @@ def schema_of(n_quasi: int = len(QUASI), subject: str | None = "person") -> Sche
 
 
 def table() -> pa.Table:
-    """The seven columns of the whole table; an occupation is told by its major group."""
+    """The seven columns of the whole table; an occupation is given by its major group."""
     whole = pq.read_table(_FILE, columns=list(QUASI))
     place = QUASI.index("occupation")
     group = pc.utf8_slice_codeunits(whole.column(place).cast(pa.string()), 0, 2)

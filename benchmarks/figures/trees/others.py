@@ -43,8 +43,8 @@ def figure_9(sizes: TreeSizes) -> Figure:
     return figure(
         "9", "Comparison with Mondrian",
         f"{usual_text(sizes)} Of rows that are equal in all attributes one was kept, so that each "
-        "row is a person; then so many were drawn. Mondrian gets all of them at once: a row has "
-        f"waited for half of them on average. {trials}",
+        "row is a person; then the given number was drawn. Mondrian gets all of them at once: a "
+        f"row has waited for half of them on average. {trials}",
         [panel(bound, axis, some, "penalty") for bound, some in found.items()], claims,
     )  # fmt: skip
 

@@ -24,12 +24,12 @@ density-aware method (`tree-density`) and the full method (`tree-full`). Numbers
 seeds, which are other rows in another order and other coins, ± half of the distance between the
 least and the largest (the bars in the pictures). Whether a claim of the paper holds is computed
 from the numbers: a difference counts if it is larger than the spreads of both sides together; what
-vaguer words are taken for is told beside them. The paper's pictures aren't in its text, so only
+vaguer words are taken for is stated beside them. The paper's pictures aren't in its text, so only
 orderings, trends and the few numbers of its text can be compared.
 
 - The *uncertainty penalty* loss(T) and the *information loss* cost(T) are those of Definition 3: a
   row's loss is a sum over its quasi attributes, so it can be up to their number; with each instant
-  that a row waits it grows by α. The delay is told in rows. Rows that are still held at the end of
+  that a row waits it grows by α. The delay is given in rows. Rows that are still held at the end of
   the stream leave then, and count like all others.
 - SAL can't be had. Here it is `acs_gov_employees_2018`, {MOST_ROWS:,} government employees, with a
   counterpart of each attribute in the paper's order: age, sex, marital status, economic region (in
@@ -47,7 +47,7 @@ orderings, trends and the few numbers of its text can be compared.
   had. The other ({_SIZES.tight}) is 1 / α, where a row has come to cost e times its loss: that is
   how the methods are of use. Figures 3, 5 and 9 have both, Figure 4 the first; the others the
   second, for the first tells only of those few rows (see Figure 5). How often a bound was reached
-  is told under each figure.
+  is stated under each figure.
 - Runs have {_SIZES.seeds} seeds as in the paper, or {_SIZES.few_seeds} where there are many.
 
 Every run is judged before its numbers count, by a measure of its own that knows nothing of the

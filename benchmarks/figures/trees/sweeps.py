@@ -46,8 +46,8 @@ def figure_7(sizes: TreeSizes) -> Figure:
     )  # fmt: skip
     return figure(
         "7", "Effect of QID dimensionality",
-        f"{usual_text(sizes)} People are told apart by all seven attributes, however many of them "
-        f"are quasi. {trials}",
+        f"{usual_text(sizes)} People are distinguished by all seven attributes, however many of "
+        f"them are quasi. {trials}",
         [panel(bound, axis, some, "cost") for bound, some in found.items()], claims,
     )  # fmt: skip
 

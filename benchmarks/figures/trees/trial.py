@@ -34,7 +34,7 @@ LABELS = {
 LOSS = "uncertainty"
 #: So many rows are enough to have every kernel compiled before anything is timed.
 WARM_ROWS = 150
-#: From here on a cost is told as a power of ten.
+#: From here on a cost is printed as a power of ten.
 HUGE = 1e6
 
 

@@ -30,7 +30,7 @@ def joint(told: Mapping[str, tuple[Verdict, str]]) -> tuple[Verdict, str]:
     """The verdict on a claim about several methods, and what is to say of each.
 
     >>> joint({"Basic": ("holds", "less"), "Full": ("doesn't hold", "more")})
-    ("can't be told", "Basic: less; Full (doesn't hold): more")
+    ("inconclusive", "Basic: less; Full (doesn't hold): more")
     """
     if len(told) == 1:
         return next(iter(told.values()))
@@ -45,7 +45,7 @@ def joint(told: Mapping[str, tuple[Verdict, str]]) -> tuple[Verdict, str]:
         return "holds", evidence
     if 2 * n_for > len(verdicts):
         return "holds in general", evidence
-    return ("doesn't hold" if 2 * n_against > len(verdicts) else "can't be told"), evidence
+    return ("doesn't hold" if 2 * n_against > len(verdicts) else "inconclusive"), evidence
 
 
 def less(ours: Sequence[Reading], others: Sequence[Reading]) -> tuple[Verdict, str]:
@@ -73,7 +73,7 @@ def stable(cells: Sequence[Measured]) -> tuple[Verdict, str]:
     >>> stable([Reading((1.0,)), Reading((1.05,))])
     ('holds', 'between 1.000 and 1.050')
     >>> stable([Reading((1.0, 2.0)), Reading((1.8, 2.2))])[0]  # within the spreads
-    "can't be told"
+    "inconclusive"
     """
     least, most = (pick(cells, key=lambda cell: cell.mean) for pick in (min, max))
     evidence = f"between {least.tell(least.mean)} and {most.tell(most.mean)}"
@@ -81,7 +81,7 @@ def stable(cells: Sequence[Measured]) -> tuple[Verdict, str]:
     if apart <= LITTLE * least.mean:
         return "holds", evidence
     within = apart <= least.spread + most.spread
-    return ("can't be told" if within else "doesn't hold"), evidence
+    return ("inconclusive" if within else "doesn't hold"), evidence
 
 
 def linear(xs: Sequence[float], cells: Sequence[Measured]) -> tuple[Verdict, str]:
@@ -102,7 +102,7 @@ def linear(xs: Sequence[float], cells: Sequence[Measured]) -> tuple[Verdict, str
     if slope > 0 and bent <= BENT:
         return "holds", evidence
     within = all(o <= cell.spread for o, cell in zip(off, cells, strict=True))
-    return ("can't be told" if slope > 0 and within else "doesn't hold"), evidence
+    return ("inconclusive" if slope > 0 and within else "doesn't hold"), evidence
 
 
 def about(

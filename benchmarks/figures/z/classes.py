@@ -49,7 +49,7 @@ def figure_7(sizes: ZSizes) -> Figure:
         Claim("At 1 it is that of a single class, as in Figure 3.",
               verdict(abs(overall.cells[middle].mean - single) < ALIKE),
               f"{overall.cells[middle].mean:.4f} and {single:.4f}"),
-        Claim("The more unlike the classes, the less is told (entropy of all, above 1).",
+        Claim("The more unlike the classes, the less is revealed (entropy of all, above 1).",
               *rises(line("", [one.entropy for one in found[middle:]], 2).cells, falls=True)),
     )  # fmt: skip
     return _figure(sizes, "7", "Classes of activity", panels, claims, "")
@@ -73,7 +73,7 @@ def figure_8(sizes: ZSizes) -> Figure:
               verdict(abs(apart - single) < ALIKE), f"{apart:.4f} and {single:.4f}"),
         Claim("At 0 it is that of a single class of half the rates (which is what Table 3 says).",
               verdict(abs(apart - halved) < ALIKE), f"{apart:.4f} and {halved:.4f}"),
-        Claim("The more the classes are apart, the less is told (entropy of all).",
+        Claim("The more the classes are apart, the less is revealed (entropy of all).",
               *rises(line("", [one.entropy for one in found], 2).cells, falls=True)),
     )  # fmt: skip
     return _figure(

@@ -22,7 +22,7 @@ z-anonymity (Jha and others, 2023), computed with `shoal.models.z`, the
 [model](../model.md). They need no data. Parameters are those of its Table 2 unless said otherwise:
 1,000 subjects, 20 attributes of rates 0.2/r, Δt = 12, z = 150, k = 2. Whether a claim of the paper
 holds is computed from the numbers; where the paper says "almost" or "close", what that is taken
-for is told. The paper's pictures aren't in its text, so only the numbers that its text names can
+for is stated. The paper's pictures aren't in its text, so only the numbers that its text names can
 be compared.
 """
 

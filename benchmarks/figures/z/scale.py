@@ -48,7 +48,7 @@ def figure_5(sizes: ZSizes) -> Figure:
                 verdict(curve.cells[-1].mean <= 1.01 * curve.cells[-2].mean),
                 f"{curve.cells[-2].mean:.2f} and {curve.cells[-1].mean:.2f}")
           for curve in told[1:]),
-        *(Claim(f"The higher z, the less is told ({higher.label} and {lower.label}, with "
+        *(Claim(f"The higher z, the less is revealed ({higher.label} and {lower.label}, with "
                 f"{few} attributes and more).", *below(higher.cells[-2:], lower.cells[-2:]))
           for lower, higher in pairwise(told)),
     ]  # fmt: skip
