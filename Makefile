@@ -27,24 +27,24 @@ broker: $(STAMP)  ## a real Kafka broker on 127.0.0.1:9092, with the topics peop
 
 test: lint types layers compiled plain  ## the tests that the CI runs, in less than 15 minutes
 
-lint: $(STAMP)
+lint: $(STAMP)  ## ruff: style, format, docstrings
 	@echo "==> lint"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-types: $(STAMP)
+types: $(STAMP)  ## mypy, strict
 	@echo "==> types"
 	@$(BIN)/mypy
 
-layers: $(STAMP)
+layers: $(STAMP)  ## import-linter: who may import whom
 	@echo "==> layers"
 	@$(BIN)/lint-imports --no-cache
 
-compiled: $(STAMP)
+compiled: $(STAMP)  ## the part of `make test` that runs compiled: engines and algorithms
 	@echo "==> engines and algorithms, compiled (from an empty cache it takes minutes to compile the kernels)"
 	@$(PYTEST) tests -m 'compiled and not nightly'
 
-plain: $(STAMP)
+plain: $(STAMP)  ## the part of `make test` that runs in plain Python: everything else, with coverage
 	@echo "==> everything else, in plain Python, with coverage"
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests src --doctest-modules -m 'not compiled and not nightly' \
 		--cov --cov-report=term-missing:skip-covered --cov-fail-under=95

@@ -63,10 +63,10 @@ class Pipeline:
         Parameters
         ----------
         source
-            The rows; `Replayable` if there is a recovery.
+            The rows; a `ReplayableSource` if there is a recovery.
         open_sink
             Called once with the columns of the output, when they are known; a `SinkFactory` of
-            `Durable` sinks if there is a recovery.
+            `DurableSink` objects if there is a recovery.
         on_bad
             Called with rows that can't be used; it may raise to stop the run. A `Quarantine` if
             there is a recovery.

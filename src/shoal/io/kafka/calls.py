@@ -1,7 +1,7 @@
 """Make calls to the client that may never return.
 
 Some calls of librdkafka wait for a broker that the client has given up meanwhile, despite their
-timeout (its issue 5511). They are made in a separate thread, which can be abandoned.
+timeout (issue 5511 of librdkafka). They are made in a separate thread, which can be abandoned.
 """
 
 from __future__ import annotations
