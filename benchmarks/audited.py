@@ -138,11 +138,11 @@ def promises(data: str, sizes: Sizes) -> dict[str, list[Measured]]:
 def cases(data: str, sizes: Sizes) -> Iterator[Case]:
     """Every algorithm with every promise that it doesn't refuse."""
     for name in names():
-        recipe = find(name)()
+        anonymizer = find(name)()
         for promise, grid in promises(data, sizes).items():
-            policies = tuple(_policy(recipe.publishes, criterion, sizes) for criterion in grid)
+            policies = tuple(_policy(anonymizer.publishes, criterion, sizes) for criterion in grid)
             try:
-                recipe.check(policies[0])
+                anonymizer.check(policies[0])
             except UnsupportedError:
                 continue
             yield Case(data, name, promise, policies)

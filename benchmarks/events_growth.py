@@ -138,17 +138,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return Case("events", plain(replace(stream, n_rows=rows), options.folder), window)
 
     publish(case(options.warm), options.z, output)
-    whole, recipe = case(options.rows), Watched()
+    whole, anonymizer = case(options.rows), Watched()
     residents: list[int] = []
     tables: list[int] = []
 
     def watch(_: object) -> None:
         residents.append(resident())
-        tables.append(recipe.table_bytes())
+        tables.append(anonymizer.table_bytes())
 
     before = peak()
     begin = time.perf_counter()
-    publish(whole, options.z, output, anonymizer=recipe, watch=watch)
+    publish(whole, options.z, output, anonymizer=anonymizer, watch=watch)
     seconds = time.perf_counter() - begin
     output.unlink()
     after = peak()

@@ -190,7 +190,7 @@ class _Stopwatch:
 
 @dataclass(frozen=True)
 class _Topic:
-    """An outlet to a topic."""
+    """A sink factory for a topic."""
 
     settings: KafkaSettings
     job: str

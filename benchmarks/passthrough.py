@@ -154,7 +154,7 @@ class _PassThroughCellsEngine(Engine):
             rows=rows, outcomes=np.where(has_some, Outcome.group.value, Outcome.suppressed.value),
             boxes=np.full(n, -1), published=rows, published_s=codes.times, instants=rows,
             gaps=np.zeros(n, np.int64), losses=np.where(has_some, 0.0, 1.0),
-            levels=np.where(is_there, 0, MISSING), crowds=is_there.astype(np.int64),
+            levels=np.where(is_there, 0, MISSING), n_behind=is_there.astype(np.int64),
             z=np.full(n, self.space.z),
         )  # fmt: skip
 

@@ -81,9 +81,9 @@ def timed(
     kind: type[FadsEngine], schema: Schema, codes: Codes, k: int, delay: int, rows: int
 ) -> tuple[float, Decisions]:
     """Hold as many rows as the delay allows; time and return the decisions about the next ones."""
-    recipe, policy = Fads(), Policy(KAnonymity(k), delay=Delay(rows=delay))
-    space = Space(schema, policy, recipe.loss)
-    engine = kind(space, SEED, n_kept=recipe.kept, reuse=recipe.reuse, age=recipe.age)
+    anonymizer, policy = Fads(), Policy(KAnonymity(k), delay=Delay(rows=delay))
+    space = Space(schema, policy, anonymizer.loss)
+    engine = kind(space, SEED, n_kept=anonymizer.kept, reuse=anonymizer.reuse, age=anonymizer.age)
     engine.push(part(codes, 0, delay))
     coming = part(codes, delay, delay + rows)
     gc.collect()

@@ -68,7 +68,7 @@ class Sizes:
         """k-anonymity alone: the capacity is the bound."""
         return Policy(KAnonymity(self.k))
 
-    def recipe(self, name: str) -> Anonymizer:
+    def anonymizer(self, name: str) -> Anonymizer:
         """An algorithm with the bound, and with the samples if it has some."""
         knobs: dict[str, Any] = {"capacity": self.capacity}
         if name in SAMPLING:
@@ -101,7 +101,7 @@ def files(sizes: Sizes, folder: Path) -> dict[str, Any]:
     summaries: dict[str, Any] = {}
 
     def publish(workload: Workload, name: str) -> None:
-        made = runs.run(workload, sizes.recipe(name), sizes.policy, output)
+        made = runs.run(workload, sizes.anonymizer(name), sizes.policy, output)
         summaries[name] = made.as_dict()
 
     runs.pass_through(small, output)
@@ -172,7 +172,7 @@ def _deciding(name: str, sizes: Sizes) -> Callable[[Sequence[Codes]], None]:
     """A run of an engine alone, from codes to decisions."""
 
     def decide(batches: Sequence[Codes]) -> None:
-        made = sizes.recipe(name)
+        made = sizes.anonymizer(name)
         engine = made.start(schema_of(subject=None), sizes.policy, seed=b"benchmark")
         for batch in batches:
             engine.push(batch)
@@ -187,7 +187,7 @@ def lengths(sizes: Sizes, folder: Path) -> dict[str, Any]:
     output = folder / "published-employees.parquet"
 
     def publish(workload: Workload) -> None:
-        runs.run(workload, sizes.recipe(TARGETED), sizes.policy, output)
+        runs.run(workload, sizes.anonymizer(TARGETED), sizes.policy, output)
 
     publish(employees_file(sizes.warm_rows, folder))
     samples = interleaved(

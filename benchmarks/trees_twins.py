@@ -39,7 +39,7 @@ def twins(sizes: Sizes, _: Path) -> list[dict[str, Any]]:
 
 def _compare(name: str, schema: Schema, codes: Codes, sizes: Sizes) -> dict[str, Any]:
     say(f"{name} and its twin")
-    made = replace(sizes, capacity=sizes.twin_capacity, **SAMPLED).recipe(name)
+    made = replace(sizes, capacity=sizes.twin_capacity, **SAMPLED).anonymizer(name)
     by_kernel: list[Decisions] = []
     by_twin: list[Decision] = []
 

@@ -49,8 +49,8 @@ def two_workers(
     found: dict[str, list[Decisions]] = {}
 
     def run(name: str, kind: type[FastEngine], workers: int) -> None:
-        recipe = Fast(workers=workers, kept=kept)
-        engine = kind(recipe, Space(schema, policy, recipe.loss), SEED)
+        anonymizer = Fast(workers=workers, kept=kept)
+        engine = kind(anonymizer, Space(schema, policy, anonymizer.loss), SEED)
         found[name] = [*_pushed(engine, batches)]
 
     one, two, in_turn = interleaved(

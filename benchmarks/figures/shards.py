@@ -129,9 +129,9 @@ def _decided(
     # A row a second comes, over all shards.
     in_rows = Delay(rows=task.delay * n_times)
     delay = in_rows if task.unit == "rows" else Delay(seconds=task.delay)
-    recipe = Castle(clusters=task.clusters * n_times)
+    anonymizer = Castle(clusters=task.clusters * n_times)
     policy = Policy(KAnonymity(task.k), delay=delay)
-    engine = recipe.start(schema, policy, seed=f"figure {task.seed} {shard}".encode())
+    engine = anonymizer.start(schema, policy, seed=f"figure {task.seed} {shard}".encode())
     part = Codes(*(array[mine] for array in codes[:4]))
     for decisions in (engine.push(part), engine.flush()):
         # Each row is a subject; those that are reused come on top.

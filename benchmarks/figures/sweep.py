@@ -95,8 +95,8 @@ def run(task: Task) -> Lost:
     """Run the engine over the whole stream and average over its rows."""
     stream = stream_of(task.stream)
     policy = Policy(KAnonymity(task.k), delay=Delay(rows=task.delay))
-    recipe = Castle(clusters=task.clusters, recent=task.recent)
-    engine = recipe.start(stream.schema, policy, seed=f"figure {task.seed}".encode())
+    anonymizer = Castle(clusters=task.clusters, recent=task.recent)
+    engine = anonymizer.start(stream.schema, policy, seed=f"figure {task.seed}".encode())
     total, n_published, n_rows = 0.0, 0, 0
     for decided in (engine.push(stream.codes), engine.flush()):
         published = decided.outcomes != Outcome.suppressed

@@ -113,8 +113,8 @@ def ran(trial: Trial) -> Ran:
     """Run the engine over the whole stream."""
     stream = trial.stream.stream()
     policy = Policy(KAnonymity(trial.k), delay=Delay(rows=trial.delay), missing=trial.missing)
-    recipe = find(trial.algorithm)(**dict(trial.knobs))
-    engine = recipe.start(stream.schema, policy, seed=trial.seed())
+    anonymizer = find(trial.algorithm)(**dict(trial.knobs))
+    engine = anonymizer.start(stream.schema, policy, seed=trial.seed())
     wall, processor = time.perf_counter(), time.process_time()
     decided = [engine.push(stream.codes), engine.flush()]
     wall, processor = time.perf_counter() - wall, time.process_time() - processor

@@ -167,7 +167,7 @@ def test_figure_1(domain: AnyDomain) -> None:
     rows: list[Row] = [(0.0, 0, "a"), (2.0, 1, "a"), (5.0, 0, "a"), (8.0, 2, "a"), (16.0, 3, "a")]
     done = decided(rows, 3, Window(seconds=10), domain)
     assert done.levels[:, 0].tolist() == [HIDDEN, HIDDEN, HIDDEN, 0, HIDDEN]
-    assert done.crowds[:, 0].tolist() == [0, 0, 0, 3, 0]
+    assert done.n_behind[:, 0].tolist() == [0, 0, 0, 3, 0]
     assert done.outcomes.tolist() == [2, 2, 2, 0, 2]
     assert done.published.tolist() == [0, 1, 2, 3, 4]
     assert done.losses.tolist() == [1, 1, 1, 0, 1]
@@ -239,7 +239,7 @@ def test_a_published_parent_stands_for_two_children_that_cant_be(seed: int) -> N
         rare = [leaf for leaf in leaves if path(leaf)[1:] == [parent] and len(leaves[leaf]) < 2]
         hiding = [leaves[leaf] - shown.get(leaf, set()) for leaf in rare]
         assert sum(map(bool, hiding)) >= 2
-        assert len({windows.subjects[row]}.union(*hiding)) == done.crowds[row, 0] >= 3
+        assert len({windows.subjects[row]}.union(*hiding)) == done.n_behind[row, 0] >= 3
     assert n_parents > 5
 
 
@@ -255,7 +255,7 @@ def test_the_largest_and_smallest_subjects_and_keys(domain: AnyDomain) -> None:
     keys = np.array([[2**63 - 1, -(2**63)], [-1, 1]])[:, :width]
     codes = stream.codes._replace(keys=np.repeat(keys, 5, axis=0))
     done = stream.start(ZAnonymizer()).push(codes)
-    assert done.crowds[:, 0].tolist()[4::5] == [5, 5]
+    assert done.n_behind[:, 0].tolist()[4::5] == [5, 5]
     assert (done.levels[:, 0] >= 0).tolist()[4::5] == [True, True]
     assert done.levels[:4, 0].tolist() == [HIDDEN] * 4
 
@@ -280,7 +280,7 @@ def test_attributes_are_decided_by_themselves_and_gaps_expose_nothing() -> None:
         [HIDDEN, HIDDEN], [HIDDEN, HIDDEN], [1, MISSING], [MISSING, 0], [MISSING, MISSING],
         [1, HIDDEN],
     ]  # fmt: skip
-    assert done.crowds.tolist() == [[0, 0], [0, 0], [3, 0], [0, 3], [0, 0], [4, 0]]
+    assert done.n_behind.tolist() == [[0, 0], [0, 0], [3, 0], [0, 3], [0, 0], [4, 0]]
     assert done.losses.tolist() == [1.0, 1.0, 0.5, 0.0, 1.0, 0.75]
     assert done.outcomes.tolist() == [2, 2, 0, 0, 2, 0]
 
@@ -402,7 +402,7 @@ def test_resumed_in_the_midst_it_decides_on(domains: tuple[AnyDomain, ...], cut:
     second.restore(first.snapshot())
     rest = second.push(Codes(*(array[cut:] for array in codes)))
     assert rest.rows.tolist() == list(range(cut, 200))
-    for name in ("levels", "crowds", "z"):
+    for name in ("levels", "n_behind", "z"):
         assert np.array_equal(getattr(rest, name), getattr(whole, name)[cut:])
     later = whole.estimates[whole.estimates["row"] >= cut]
     assert rest.estimates.tolist() == later.tolist()

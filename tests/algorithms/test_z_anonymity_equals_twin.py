@@ -120,19 +120,22 @@ def batches(rows: Sequence[Row], seed: int) -> Iterator[Sequence[Row]]:
 
 
 def by_twin(row: Row, decision: Decision) -> tuple[object, ...]:
-    """Levels, crowds and z, with numbers for what isn't published."""
+    """Levels, n_behind and z, with numbers for what isn't published."""
     levels = [
         MISSING if labels is None else HIDDEN if level is None else level
         for labels, level in zip(row[2], decision.levels, strict=True)
     ]
-    return levels, list(decision.crowds), decision.z
+    return levels, list(decision.n_behind), decision.z
 
 
 def by_kernel(decisions: Any) -> list[tuple[object, ...]]:
     return [
-        (levels, crowds, z)
-        for levels, crowds, z in zip(
-            decisions.levels.tolist(), decisions.crowds.tolist(), decisions.z.tolist(), strict=True
+        (levels, n_behind, z)
+        for levels, n_behind, z in zip(
+            decisions.levels.tolist(),
+            decisions.n_behind.tolist(),
+            decisions.z.tolist(),
+            strict=True,
         )
     ]
 

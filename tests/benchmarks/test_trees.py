@@ -117,8 +117,8 @@ def decided(k=2, capacity=6):
     values = draw.integers(0, 10, (40, 2)).astype(float)
     people = draw.integers(0, 4, 40)
     codes = Codes(values, people, np.empty((40, 0), np.int64), np.full(40, np.nan))
-    recipe = find("tree-basic")(capacity=capacity, loss="uncertainty")
-    engine = recipe.start(schema, Policy(KAnonymity(k)), seed=b"judge")
+    anonymizer = find("tree-basic")(capacity=capacity, loss="uncertainty")
+    engine = anonymizer.start(schema, Policy(KAnonymity(k)), seed=b"judge")
     return schema, codes, (engine.push(codes), engine.flush())
 
 
@@ -226,9 +226,9 @@ def test_how_often_the_capacity_was_used_up_is_told():
 
 
 def test_knobs_are_given_to_those_who_have_them():
-    assert CUBE.recipe("mondrian") == find("mondrian")(loss="uncertainty")
-    assert CUBE.recipe("min-delay") == find("min-delay")(loss="uncertainty", capacity=30)
-    full = CUBE.recipe("tree-full")
+    assert CUBE.anonymizer("mondrian") == find("mondrian")(loss="uncertainty")
+    assert CUBE.anonymizer("min-delay") == find("min-delay")(loss="uncertainty", capacity=30)
+    full = CUBE.anonymizer("tree-full")
     assert (full.alpha, full.samples, full.sampled, full.capacity) == (0.001, 20, 50, 30)
     assert CUBE.policy("mondrian") == Policy(KAnonymity(3), window="all")
     assert CUBE.policy("tree-full") == Policy(KAnonymity(3))

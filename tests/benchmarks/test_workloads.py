@@ -74,7 +74,7 @@ def test_workers_that_decide_otherwise_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(
         OneByOne,
         "__init__",
-        lambda self, recipe, space, _: FastEngine.__init__(self, recipe, space, b"2"),
+        lambda self, anonymizer, space, _: FastEngine.__init__(self, anonymizer, space, b"2"),
     )
     found = two_workers(workload.schema, encoded(workload), k=5, delay=100, kept=10, repeats=1)
     assert not found["alike"]

@@ -212,7 +212,7 @@ CLOSE = TCloseness(0.2)
 
 
 @pytest.mark.parametrize(
-    ("recipe", "policy", "says"),
+    ("anonymizer", "policy", "says"),
     [
         (AtOnce(), Policy(KAnonymity(2), delay=Delay(rows=5)), "'at-once' publishes a whole table"),
         (AtOnce(), Policy(CLOSE, window=Window(4, 2)), 'whole table at once. Set .*= "all"'),
@@ -228,14 +228,14 @@ CLOSE = TCloseness(0.2)
     ],
 )
 def test_a_window_that_does_not_go_with_an_algorithm_is_refused(
-    recipe: Anonymizer, policy: Policy, says: str
+    anonymizer: Anonymizer, policy: Policy, says: str
 ) -> None:
     with pytest.raises(UnsupportedError, match=says):
-        recipe.start(ILL, policy)
+        anonymizer.start(ILL, policy)
 
 
 @pytest.mark.parametrize(
-    ("recipe", "policy"),
+    ("anonymizer", "policy"),
     [
         (AtOnce(), Policy(KAnonymity(2), window="all")),
         (AtOnce(), Policy(CLOSE, window="all")),
@@ -246,8 +246,8 @@ def test_a_window_that_does_not_go_with_an_algorithm_is_refused(
         (Slides(), Policy(CLOSE, window=Window(4, 2), delay=Delay(rows=6, seconds=0.1))),
     ],
 )
-def test_a_window_that_goes_with_an_algorithm(recipe: Anonymizer, policy: Policy) -> None:
-    assert recipe.start(ILL, policy).n_held == 0
+def test_a_window_that_goes_with_an_algorithm(anonymizer: Anonymizer, policy: Policy) -> None:
+    assert anonymizer.start(ILL, policy).n_held == 0
 
 
 def test_a_box_tells_its_window() -> None:

@@ -63,8 +63,8 @@ class Apart(ByWindow):
 class Noting(ByWindowEngine):
     """Notes each window: its rows, and those that expire."""
 
-    def __init__(self, space: Space, seed: bytes, recipe: ByWindow) -> None:
-        super().__init__(space, seed, recipe)
+    def __init__(self, space: Space, seed: bytes, anonymizer: ByWindow) -> None:
+        super().__init__(space, seed, anonymizer)
         self.noted: list[tuple[tuple[int, int], tuple[int, int]]] = []
 
     def _advance_window(self, end: int, expired: int, out: Out) -> None:
@@ -324,10 +324,10 @@ def test_batching_does_not_matter(name: str) -> None:
     @settings(max_examples=25, deadline=None, derandomize=True, database=None)
     @given(stream=streams(name))
     def same(stream: Stream) -> None:
-        recipe = find(name)()
-        whole = play(recipe, stream)
+        anonymizer = find(name)()
+        whole = play(anonymizer, stream)
         for cuts in (stream.cuts, stream.row_by_row()):
-            assert difference(whole, play(recipe, stream, cuts=cuts)) is None
+            assert difference(whole, play(anonymizer, stream, cuts=cuts)) is None
 
     same()
 
@@ -337,8 +337,8 @@ def test_a_snapshot_in_the_middle_of_a_window(name: str) -> None:
     @settings(max_examples=15, deadline=None, derandomize=True, database=None)
     @given(stream=streams(name), at=st.integers(0, 40))
     def same(stream: Stream, at: int) -> None:
-        recipe = find(name)()
-        one, other = stream.start(recipe), stream.start(recipe, b"other")
+        anonymizer = find(name)()
+        one, other = stream.start(anonymizer), stream.start(anonymizer, b"other")
         expected, found = [], []
         for n, step in enumerate(steps(one, stream, stream.row_by_row())):
             if n > at:

@@ -1,4 +1,4 @@
-"""Recipes whose rows wait as long as it pays: what they refuse, and how long that is at most."""
+"""Anonymizers whose rows wait as long as it pays: what they refuse, and the longest wait."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ EVERY = pytest.mark.parametrize("name", NAMES)
 SCHEMA = Schema("person", [Quasi("x", Range(0, 100))], [Sensitive("s", Range(0, 9))])
 
 
-def recipe(name: str, **knobs: Any) -> Anonymizer:
-    """A recipe that takes as few samples as may be."""
+def anonymizer(name: str, **knobs: Any) -> Anonymizer:
+    """An anonymizer that takes as few samples as may be."""
     if name in {"tree-density", "tree-full"}:
         knobs = {"samples": 4, "sampled": 10} | knobs
     return find(name)(**knobs)
@@ -58,15 +58,15 @@ def codes(values: list[float], people: list[int]) -> Codes:
 @EVERY
 def test_without_any_bound_it_refuses_to_run(name: str) -> None:
     with pytest.raises(UnsupportedError) as refused:
-        recipe(name).start(SCHEMA, Policy(KAnonymity(2)))
+        anonymizer(name).start(SCHEMA, Policy(KAnonymity(2)))
     assert str(refused.value) == (
         f"algorithm: '{name}' lets rows wait as long as it pays, and nothing bounds it: neither a "
         "delay of the policy nor a capacity is set. Set policy.delay, for example "
         "{ rows = 10000 }, or algorithm.capacity."
     )
     # Each of the two is enough.
-    recipe(name).check(Policy(KAnonymity(2), delay=Delay(seconds=5.0)))
-    recipe(name, capacity=1).check(Policy(KAnonymity(2)))
+    anonymizer(name).check(Policy(KAnonymity(2), delay=Delay(seconds=5.0)))
+    anonymizer(name, capacity=1).check(Policy(KAnonymity(2)))
 
 
 @EVERY
@@ -75,7 +75,7 @@ def test_what_is_measured_is_refused_and_others_are_named(name: str) -> None:
     with pytest.raises(
         UnsupportedError, match=r"can't enforce t-closeness.*These can: castle"
     ) as no:
-        check_support(recipe(name), policy)
+        check_support(anonymizer(name), policy)
     assert not any(other in str(no.value).split("These can")[1] for other in NAMES)
 
 
@@ -84,7 +84,7 @@ def test_what_is_measured_is_refused_and_others_are_named(name: str) -> None:
     "criterion", [DistinctLDiversity(3), EntropyLDiversity(2.5), RecursiveLDiversity(2, c=3.0)]
 )
 def test_every_form_of_diversity_is_known(name: str, criterion: Any) -> None:
-    recipe(name).check(Policy(KAnonymity(2), criterion, delay=Delay(rows=9)))
+    anonymizer(name).check(Policy(KAnonymity(2), criterion, delay=Delay(rows=9)))
 
 
 @EVERY
@@ -99,7 +99,7 @@ def test_every_form_of_diversity_is_known(name: str, criterion: Any) -> None:
 )
 def test_a_capacity_that_makes_no_sense_is_refused(name: str, value: Any, said: str) -> None:
     with pytest.raises(ParameterError, match=re.escape(f".capacity: {said}.")):
-        recipe(name, capacity=value)
+        anonymizer(name, capacity=value)
 
 
 JOB = """\
@@ -160,15 +160,15 @@ def waits(engine: Engine, stream: Codes) -> dict[int, int]:
 @EVERY
 def test_a_capacity_in_which_no_group_has_room_is_refused(name: str) -> None:
     with pytest.raises(UnsupportedError, match="never has the 4 people that a group needs"):
-        recipe(name, capacity=2).check(Policy(KAnonymity(4)))
+        anonymizer(name, capacity=2).check(Policy(KAnonymity(4)))
     with pytest.raises(UnsupportedError, match=r"algorithm\.capacity to at least 5"):
-        recipe(name, capacity=4).check(Policy(KAnonymity(2), DistinctLDiversity(6)))
+        anonymizer(name, capacity=4).check(Policy(KAnonymity(2), DistinctLDiversity(6)))
 
 
 @EVERY
 @pytest.mark.parametrize("capacity", [3, 4, 10])
 def test_no_more_rows_are_held_than_there_are_places(name: str, capacity: int) -> None:
-    engine = recipe(name, capacity=capacity).start(SCHEMA, Policy(KAnonymity(4)), seed=b"1")
+    engine = anonymizer(name, capacity=capacity).start(SCHEMA, Policy(KAnonymity(4)), seed=b"1")
     for n in range(60):
         engine.push(codes([n * 37 % 101], [n % 9]))
         assert engine.n_held <= capacity
@@ -177,7 +177,7 @@ def test_no_more_rows_are_held_than_there_are_places(name: str, capacity: int) -
 
 @EVERY
 def test_one_person_alone_fills_all_places_and_is_suppressed(name: str) -> None:
-    engine = recipe(name, capacity=5).start(SCHEMA, Policy(KAnonymity(2)), seed=b"1")
+    engine = anonymizer(name, capacity=5).start(SCHEMA, Policy(KAnonymity(2)), seed=b"1")
     found = waits(engine, codes([float(n) for n in range(40)], [7] * 40))
     assert found == dict.fromkeys(range(35), 5)
     assert engine.n_held == 5
@@ -192,7 +192,7 @@ def test_with_a_capacity_alone_no_row_waits_for_many_times_as_many(name: str) ->
     capacity = 30
     longest = SPAN * capacity
     policy = Policy(KAnonymity(2), DistinctLDiversity(2))
-    engine = recipe(name, capacity=capacity).start(SCHEMA, policy, seed=b"5")
+    engine = anonymizer(name, capacity=capacity).start(SCHEMA, policy, seed=b"5")
     n = longest + 20
     stream = codes([0.0, 5.0, *[100.0] * n], [n % 2 for n in range(n + 2)])
     stream.sensitive[3::2] = 1
@@ -206,16 +206,16 @@ def test_with_a_capacity_alone_no_row_waits_for_many_times_as_many(name: str) ->
 @EVERY
 def test_the_delay_of_the_policy_comes_before_that_of_the_capacity(name: str) -> None:
     policy = Policy(KAnonymity(2), delay=Delay(rows=200))
-    engine = recipe(name, capacity=10).start(SCHEMA, policy, seed=b"1")
+    engine = anonymizer(name, capacity=10).start(SCHEMA, policy, seed=b"1")
     assert engine._rules.deadlines.rows == 200  # type: ignore[attr-defined]
-    alone = recipe(name, capacity=10).start(SCHEMA, Policy(KAnonymity(2)), seed=b"1")
+    alone = anonymizer(name, capacity=10).start(SCHEMA, Policy(KAnonymity(2)), seed=b"1")
     assert alone._rules.deadlines.rows == 160  # type: ignore[attr-defined]
 
 
 @EVERY
 def test_both_bounds_hold_at_once(name: str) -> None:
     policy = Policy(KAnonymity(4), delay=Delay(rows=12))
-    engine = recipe(name, capacity=9).start(SCHEMA, policy, seed=b"1")
+    engine = anonymizer(name, capacity=9).start(SCHEMA, policy, seed=b"1")
     stream = codes([float(n * 37 % 101) for n in range(150)], [n * n % 7 for n in range(150)])
     found: dict[int, int] = {}
     for at in range(150):

@@ -153,10 +153,10 @@ def test_the_latest_time_is_when_a_table_is_published() -> None:
 
 
 def test_missing_values_are_in_boxes_of_all() -> None:
-    recipe = find("sabre-ak")()
+    anonymizer = find("sabre-ak")()
     table = Table([(x, x, x % 2) for x in range(8)], KAnonymity(2), domains=[DISEASES])
     policy = type(table.policy)(KAnonymity(2), window="all", missing="extended")
-    engine = recipe.start(table.schema, policy, seed=b"1")
+    engine = anonymizer.start(table.schema, policy, seed=b"1")
     values = table.codes.values.copy()
     values[3, 0] = np.nan
     engine.push(table.codes._replace(values=values))

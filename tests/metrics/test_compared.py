@@ -43,11 +43,13 @@ def people(n: int, *, gaps: float = 0.0) -> pa.Table:
     )
 
 
-def decided(table: pa.Table, recipe: Anonymizer, missing: Missing) -> tuple[Codes, list[Decisions]]:
+def decided(
+    table: pa.Table, anonymizer: Anonymizer, missing: Missing
+) -> tuple[Codes, list[Decisions]]:
     batch = table.combine_chunks().to_batches()[0]
     codes = Codec(SCHEMA, key=b"12345678", with_gaps=True).encode(batch).codes
     policy = Policy(KAnonymity(4), delay=Delay(rows=30), missing=missing)
-    engine = recipe.start(SCHEMA, policy, seed=b"compared")
+    engine = anonymizer.start(SCHEMA, policy, seed=b"compared")
     return codes, [engine.push(codes), engine.flush()]
 
 
@@ -75,7 +77,7 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 
 
 @pytest.mark.parametrize(
-    ("recipe", "missing", "numeric"),
+    ("anonymizer", "missing", "numeric"),
     [
         (Castle(clusters=5), "quarantine", "range"),
         (Castle(clusters=5), "extended", "bounds"),
@@ -84,10 +86,10 @@ def _plain(schema: pa.Schema) -> pa.Schema:
     ],
 )
 def test_tables_and_decisions_come_to_the_same(
-    recipe: Anonymizer, missing: Missing, numeric: Numeric
+    anonymizer: Anonymizer, missing: Missing, numeric: Numeric
 ) -> None:
     table = people(120, gaps=0.0 if missing == "quarantine" else 0.2)
-    codes, decisions = decided(table, recipe, missing)
+    codes, decisions = decided(table, anonymizer, missing)
     published = written(table, decisions, missing, numeric)
     for sensitive in ("salary", "illness"):
         one = Compared.from_tables(SCHEMA, table, published, sensitive=sensitive)

@@ -1,4 +1,4 @@
-"""Figures of several runs of one recipe come together as those of one."""
+"""Figures of several runs of one anonymizer come together as those of one."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_the_latest_look_is_that_of_who_has_seen_the_most() -> None:
         (Summary(None, CellCounts([1], 2)), Summary(None, CellCounts([2], 2))),
     ],
 )
-def test_runs_of_other_recipes_are_refused(one: Summary, other: Summary) -> None:
+def test_runs_of_other_anonymizers_are_refused(one: Summary, other: Summary) -> None:
     with pytest.raises(ParameterError, match=r"other run|one of two runs"):
         one.merge(other)
 

@@ -65,7 +65,7 @@ When = tuple[int, float | None]
 
 
 class NaiveCastle:
-    """One run of CASTLE; for the parameters see the recipe ``shoal.algorithms.castle.Castle``."""
+    """One run of CASTLE; for the parameters see ``shoal.algorithms.castle.Castle``."""
 
     def __init__(
         self,

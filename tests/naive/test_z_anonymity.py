@@ -101,7 +101,7 @@ def test_each_attribute_of_a_row_is_decided_by_itself() -> None:
     ]
     decisions, _ = run(rows, z=3, window_rows=10)
     assert [d.levels for d in decisions[2:]] == [(None, 1), (0, None), (None, 1)]
-    assert [d.crowds for d in decisions[2:]] == [(0, 3), (3, 0), (0, 4)]
+    assert [d.n_behind for d in decisions[2:]] == [(0, 3), (3, 0), (0, 4)]
     assert {d.levels for d in decisions[:2]} == {(None, None)}
 
 
@@ -221,7 +221,7 @@ def test_residuals_go_up_the_whole_tree() -> None:
         ("f", "all*y*p"), ("g", "all*z*p"), ("h", "all*y*q"), ("i", "all*w*p"), ("j", "all*v*p"),
     )  # fmt: skip
     decisions, _ = run(rows, z=3, window_rows=20)
-    published = [(d.levels[0], d.crowds[0]) for d in decisions]
+    published = [(d.levels[0], d.n_behind[0]) for d in decisions]
     assert published == [
         (None, 0),  # a
         (None, 0),  # a, b
@@ -285,7 +285,7 @@ def test_every_cell_is_published_at_the_finest_rung_with_z_subjects_behind_it(
         before, decision = copy.deepcopy(twin), twin.push(row)
         before.forget(before.move_on(row[0]), [])
         for attribute, labels in enumerate(cells):
-            level, crowd = decision.levels[attribute], decision.crowds[attribute]
+            level, crowd = decision.levels[attribute], decision.n_behind[attribute]
             if labels is None:
                 assert (level, crowd) == (None, 0)
                 continue

@@ -42,12 +42,12 @@ class Deviations:
 class Decision:
     """The decisions about the cells of one row.
 
-    ``levels`` is None where a cell is hidden or missing; ``crowds`` are the subjects that a
+    ``levels`` is None where a cell is hidden or missing; ``n_behind`` are the subjects that a
     published cell stands for, 0 where there is none; ``z`` is the one in force.
     """
 
     levels: tuple[int | None, ...]
-    crowds: tuple[int, ...]
+    n_behind: tuple[int, ...]
     z: int
 
 
@@ -68,7 +68,7 @@ class Estimate:
 
 
 class NaiveZAnonymity:
-    """One run; for the parameters see the recipe ``shoal.algorithms.z_anonymity.ZAnonymizer``."""
+    """One run; for the parameters see ``shoal.algorithms.z_anonymity.ZAnonymizer``."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class NaiveZAnonymity:
         self.shown |= {(node, subject) for node in nodes if node is not None and node[1] == 0}
         return Decision(
             levels=tuple(None if node is None else node[1] for node in nodes),
-            crowds=tuple(
+            n_behind=tuple(
                 0 if node is None else len(crowds.get(node, set()) | {subject})  # 23, 24
                 for node in nodes
             ),

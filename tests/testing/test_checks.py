@@ -152,16 +152,16 @@ class EmptiesSides(Spoilt):
 class TakesGapsForNothing(CastleEngine):
     """Doesn't widen a box to the whole domain where a value is missing."""
 
-    def __init__(self, recipe: Castle, space: Space, seed: bytes) -> None:
-        super().__init__(recipe, space, seed)
+    def __init__(self, anonymizer: Castle, space: Space, seed: bytes) -> None:
+        super().__init__(anonymizer, space, seed)
         self.space.missing = "maybe"
 
 
 class Dawdles(CastleEngine):
     """Counts the delay from the batch before."""
 
-    def __init__(self, recipe: Castle, space: Space, seed: bytes) -> None:
-        super().__init__(recipe, space, seed)
+    def __init__(self, anonymizer: Castle, space: Space, seed: bytes) -> None:
+        super().__init__(anonymizer, space, seed)
         rows, seconds = space.deadlines
         later = space.deadlines._replace(rows=rows and rows + 1, seconds=seconds and seconds + 1)
         self._rules = self._rules._replace(deadlines=later)
@@ -201,9 +201,9 @@ class HoldsObjects(CastleEngine):
 class IgnoresSeed(CastleEngine):
     runs = 0
 
-    def __init__(self, recipe: Castle, space: Space, seed: bytes) -> None:
+    def __init__(self, anonymizer: Castle, space: Space, seed: bytes) -> None:
         type(self).runs += 1
-        super().__init__(recipe, space, seed + bytes([self.runs % 256]))
+        super().__init__(anonymizer, space, seed + bytes([self.runs % 256]))
 
 
 class ReadsSubjects(Spoilt):
@@ -518,10 +518,10 @@ def test_restoring_a_foreign_snapshot_is_refused() -> None:
 
 def test_knobs_that_a_class_refuses_are_not_drawn() -> None:
     drawn: list[Castle] = []
-    run_check(lambda recipe, _: drawn.append(recipe), Castle, examples=60)  # type: ignore[arg-type]
-    assert {recipe.clusters for recipe in drawn} >= {1, 2, 5, 50}
-    assert {recipe.reuse for recipe in drawn} == {"random", "best"}
-    assert 0 in {recipe.kept for recipe in drawn}
+    run_check(lambda anonymizer, _: drawn.append(anonymizer), Castle, examples=60)  # type: ignore[arg-type]
+    assert {anonymizer.clusters for anonymizer in drawn} >= {1, 2, 5, 50}
+    assert {anonymizer.reuse for anonymizer in drawn} == {"random", "best"}
+    assert 0 in {anonymizer.kept for anonymizer in drawn}
     with pytest.raises(ParameterError):
         Castle(clusters=0)
 

@@ -53,7 +53,7 @@ class Setting:
     delay: int = 0
     seed: int = 0
 
-    def recipe(self, algorithm: str) -> Anonymizer:
+    def anonymizer(self, algorithm: str) -> Anonymizer:
         """An algorithm with the knobs that it has."""
         knobs: dict[str, object] = {"loss": LOSS}
         if algorithm != TABLE:
@@ -189,7 +189,7 @@ def _warm(algorithm: str) -> None:
 
 def _ran(setting: Setting, algorithm: str) -> Ran:
     schema, codes = stream(setting.data, setting.rows, setting.n_quasi, setting.seed)
-    engine = setting.recipe(algorithm).start(
+    engine = setting.anonymizer(algorithm).start(
         schema, setting.policy(algorithm), seed=f"figure {setting.seed}".encode()
     )
     begin = time.process_time()

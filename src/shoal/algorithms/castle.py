@@ -21,7 +21,7 @@ from shoal.engine.deadlines import (
     HoldingEngine,
     InputBatch,
     arrival,
-    next_turn,
+    next_event,
 )
 from shoal.engine.decisions import GROUP, REUSE, SUPPRESSED, Out, decide, write_box
 from shoal.engine.groups import may_be_group
@@ -215,7 +215,7 @@ def _run(rules: CastleRules, state: CastleState, batch: InputBatch, out: Out) ->
     """Take in rows and fire deadlines, between the rows and after them."""
     joined = np.empty(len(state.open.slots))
     while True:
-        due = next_turn(state.held, rules.deadlines, batch, out)
+        due = next_event(state.held, rules.deadlines, batch, out)
         if due >= 0:
             _expire(rules, state, due, batch.at_end, out)
         elif due == COMES:

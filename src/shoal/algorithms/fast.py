@@ -18,7 +18,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from shoal.engine.base import Anonymizer, Engine
-from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_turn
+from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_event
 from shoal.engine.decisions import GROUP, REUSE, Out, decide, write_box
 from shoal.engine.groups import shape
 from shoal.engine.jit import kernel
@@ -274,7 +274,7 @@ def _until_round(
     """Take in rows until a round is due; return `DONE` if none is."""
     workers, marks = len(state.draws), state.held.marks
     while True:
-        due = next_turn(state.held, rules.deadlines, batch, out)
+        due = next_event(state.held, rules.deadlines, batch, out)
         if due != COMES:
             return due
         row = arrival(state.held, batch)

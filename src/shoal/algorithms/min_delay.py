@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from shoal.engine.base import Engine, Out
-from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_turn
+from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_event
 from shoal.engine.groups import may_be_group, publish, suppress
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter, held
@@ -143,7 +143,7 @@ def _run(rules: MinDelayRules, state: MinDelayState, batch: InputBatch, out: Out
     """Take in rows and fire deadlines, between the rows and after them."""
     rows, marks = state.held, state.marks
     while True:
-        due = next_turn(rows, rules.deadlines, batch, out)
+        due = next_event(rows, rules.deadlines, batch, out)
         before = out.progress["n_decided"][0]
         if due >= 0:
             _force(rules, state, due, out)

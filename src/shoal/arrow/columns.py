@@ -346,5 +346,5 @@ def text_hashes(key: Ints, text: Any) -> Ints:
     _, offsets, data = text.buffers()
     begin = text.offset
     cuts = np.frombuffer(offsets, np.int64)[begin : begin + len(text) + 1].copy()
-    octets = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    return hash_strings(key, cuts, octets)
+    raw = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    return hash_strings(key, cuts, raw)

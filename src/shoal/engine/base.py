@@ -1,6 +1,6 @@
-"""The contract of an algorithm: the recipe, its run, and the decisions of the run.
+"""The contract of an algorithm: the anonymizer, its run, and the decisions of the run.
 
-An `Anonymizer` is a recipe: one algorithm and its knobs, immutable. `Anonymizer.start` returns an
+An `Anonymizer` is one algorithm and its knobs, immutable. `Anonymizer.start` returns an
 `Engine`: one run, whose whole state is a named tuple of arrays. Its three verbs return
 `Decisions`.
 """
@@ -100,7 +100,7 @@ class Engine(ABC):
         return arrays | {"shuffling": self._shuffling.copy(), "identity": self.identity.copy()}
 
     def restore(self, snapshot: Mapping[str, Any1]) -> None:
-        """Restore a snapshot of the same recipe, schema and policy."""
+        """Restore a snapshot of the same anonymizer, schema and policy."""
         own = {name: array.dtype for name, array in _named_arrays(self.state)}
         own |= {"shuffling": self._shuffling.dtype, "identity": self.identity.dtype}
         given = {name: array.dtype for name, array in snapshot.items()}
@@ -189,7 +189,7 @@ class BoxEngine(Engine):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Anonymizer(ABC):
-    """A recipe: one algorithm and its knobs. Subclasses are frozen dataclasses.
+    """One algorithm and its knobs. Subclasses are frozen dataclasses.
 
     ``name`` is its name in a job file and on the command line, ``enforces`` lists the criteria it
     can enforce, ``reference`` cites its paper. ``publishes`` says whether it publishes rows of a
@@ -226,7 +226,7 @@ class Anonymizer(ABC):
         return engine
 
     def _identity(self, space: Space) -> NDArray[np.uint8]:
-        """Return a digest of the recipe, the schema and the policy."""
+        """Return a digest of the anonymizer, the schema and the policy."""
         digest = hashlib.blake2b(repr(self).encode(), digest_size=16)
         limits, measures = space.limits, space.limits.measures
         obeyed = (
@@ -234,7 +234,7 @@ class Anonymizer(ABC):
             space.clock,
         )  # fmt: skip
         digest.update(repr(obeyed + space.others).encode())
-        # ``sides`` isn't needed: it follows from ``shown`` and from the recipe's loss.
+        # ``sides`` isn't needed: it follows from ``shown`` and from the anonymizer's loss.
         for array in (*space.shown, limits.diversity, measures.asked, *measures.trees):
             digest.update(array.tobytes())
         return np.frombuffer(digest.digest(), np.uint8)

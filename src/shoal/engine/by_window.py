@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from shoal.engine.base import Engine, Out, Publishes
-from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_turn
+from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_event
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import held, rng
 from shoal.engine.kernels.arrays import Bools, Floats, Ints, Records, power_of_two
@@ -62,7 +62,7 @@ class ByWindowState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ByWindow(Partitioner):
-    """A recipe that cuts the rows of a window into parts."""
+    """An anonymizer that cuts the rows of a window into parts."""
 
     publishes: ClassVar[Publishes] = "windows"
 
@@ -71,12 +71,12 @@ class ByWindow(Partitioner):
 
 
 class ByWindowEngine(HoldingEngine):
-    """One run of a `ByWindow` recipe."""
+    """One run of a `ByWindow` anonymizer."""
 
     state: ByWindowState
 
-    def __init__(self, space: Space, seed: bytes, recipe: Partitioner) -> None:
-        self._recipe = recipe
+    def __init__(self, space: Space, seed: bytes, anonymizer: Partitioner) -> None:
+        self._anonymizer = anonymizer
         span = space.window
         most = span.rows // int(needed(space.limits))
         state = ByWindowState(
@@ -151,7 +151,7 @@ class ByWindowEngine(HoldingEngine):
         self, limits: Limits, rows: RowArrays, positions: Ints, end: int, expired: int, out: Out
     ) -> None:
         """Form groups of the rows of a window, and publish those that have an expired row."""
-        found = self._recipe.parts(self.space, limits, rows, self.state.rng)
+        found = self._anonymizer.parts(self.space, limits, rows, self.state.rng)
         parts, _ = repaired(self.space.sides, limits, rows, found)
         leaves = _with_early(parts, positions, expired)
         staying = _chosen(parts, leaves, False)
@@ -202,7 +202,7 @@ def _next_event(
     """Take in rows until the window advances, a row is due, or the input is used up."""
     rows = state.held
     while True:
-        turn = next_turn(rows, deadlines, batch, out)
+        turn = next_event(rows, deadlines, batch, out)
         if turn == DONE:
             return DONE
         if turn != COMES:

@@ -1,6 +1,6 @@
 """The event loop of engines that hold rows: rows that arrive, and deadlines between them.
 
-Every algorithm that holds rows calls `next_turn` in one loop for all three verbs. Numba optimizes
+Every algorithm that holds rows calls `next_event` in one loop for all three verbs. Numba optimizes
 a callee again in each of its callers, so that every further entry point would compile the whole
 algorithm once more.
 """
@@ -30,7 +30,7 @@ __all__ = [
     "HoldingEngine",
     "InputBatch",
     "arrival",
-    "next_turn",
+    "next_event",
 ]
 
 #: The input is used up.
@@ -45,7 +45,7 @@ CURSOR = np.dtype([("upcoming", "i8"), ("just_put", "?"), ("has_come", "?")])
 
 @dataclass(frozen=True, kw_only=True)
 class HoldingAnonymizer(Anonymizer):
-    """A recipe that holds rows and decides each by its deadline.
+    """An anonymizer that holds rows and decides each by its deadline.
 
     Criteria that are measured against a window are measured against the latest rows at the moment
     of the decision, decided or not; the window's advance isn't used.
@@ -142,7 +142,7 @@ class HoldingEngine(BoxEngine):
 
 
 @kernel
-def next_turn(rows: Held, deadlines: Deadlines, batch: InputBatch, out: Out) -> int:
+def next_event(rows: Held, deadlines: Deadlines, batch: InputBatch, out: Out) -> int:
     """Return what happens next: `COMES`, the position of a row that is due, or `DONE`.
 
     After `COMES` the caller must put the row (see `arrival`) before calling again.
@@ -188,7 +188,7 @@ def next_turn(rows: Held, deadlines: Deadlines, batch: InputBatch, out: Out) -> 
 
 @kernel
 def arrival(rows: Held, batch: InputBatch) -> Arrival:
-    """Return the row that arrives, after `next_turn` has returned `COMES`."""
+    """Return the row that arrives, after `next_event` has returned `COMES`."""
     i = batch.cursor["upcoming"][0] - 1
     codes = batch.codes
     time = np.nan if np.isnan(codes.times[i]) else rows.marks["arrived"][0]

@@ -74,9 +74,9 @@ class Decisions(NamedTuple):
     window that the group was measured against, as the number of rows up to its end (-1: none).
     The rows of one group are adjacent, in random order.
 
-    Where each value is decided on its own there are no boxes. Then ``levels``, ``crowds`` and ``z``
-    have one entry for each decided row: for each attribute the rung at which it is published (or
-    `HIDDEN` or `MISSING`) and the number of subjects behind that rung, and the z that applied.
+    Where each value is decided on its own there are no boxes. Then ``levels``, ``n_behind`` and
+    ``z`` have one entry for each decided row: for each attribute the level at which it is published
+    (or `HIDDEN` or `MISSING`) and the number of subjects behind it, and the z that applied.
     ``gaps`` isn't used. ``estimates`` has one entry for each estimate, see `ESTIMATE`.
     """
 
@@ -97,7 +97,7 @@ class Decisions(NamedTuple):
     box_gaps: Ints
     windows: Ints
     levels: Ints = NO_TABLE
-    crowds: Ints = NO_TABLE
+    n_behind: Ints = NO_TABLE
     z: Ints = NO_ROWS
     estimates: Records = NO_ESTIMATES
 

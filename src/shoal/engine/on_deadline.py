@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_turn
+from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_event
 from shoal.engine.decisions import GROUP, REUSE, SUPPRESSED, Out, decide, write_box
 from shoal.engine.groups import shape
 from shoal.engine.jit import kernel
@@ -267,7 +267,7 @@ def next_row(rules: OnDeadlineRules, state: OnDeadlineState, batch: InputBatch, 
     The caller must decide the returned row with `settle` before calling again.
     """
     while True:
-        due = next_turn(state.held, rules.deadlines, batch, out)
+        due = next_event(state.held, rules.deadlines, batch, out)
         if due >= 0 and not batch.at_end:
             state.marks["instants"][0] += 1
         if due == DONE:

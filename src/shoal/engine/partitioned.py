@@ -34,7 +34,7 @@ __all__ = ["ByPartition", "PartitionEngine", "most_like", "whole_partitions"]
 
 @dataclass(frozen=True, kw_only=True)
 class ByPartition(HoldingAnonymizer):
-    """A recipe that partitions rows, and keeps groups with little loss for reuse.
+    """An anonymizer that partitions rows, and keeps groups with little loss for reuse.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ class ByPartition(HoldingAnonymizer):
 
 
 class PartitionEngine(OnDeadlineEngine):
-    """One run of a `ByPartition` recipe."""
+    """One run of a `ByPartition` anonymizer."""
 
-    def __init__(self, recipe: ByPartition, space: Space, seed: bytes) -> None:
+    def __init__(self, anonymizer: ByPartition, space: Space, seed: bytes) -> None:
         super().__init__(
-            space, seed, n_kept=recipe.kept, reuse=recipe.reuse,
-            threshold=recipe.threshold, age=NEVER if recipe.age is None else recipe.age,
+            space, seed, n_kept=anonymizer.kept, reuse=anonymizer.reuse,
+            threshold=anonymizer.threshold, age=NEVER if anonymizer.age is None else anonymizer.age,
         )  # fmt: skip
 
 

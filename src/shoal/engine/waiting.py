@@ -1,7 +1,7 @@
 """The family of algorithms for which waiting is a cost: their rows need a bound from outside.
 
 Nothing in such an algorithm keeps a row from waiting for ever. Either the policy bounds the delay,
-or the recipe bounds the number of rows that are held.
+or the anonymizer bounds the number of rows that are held.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SPAN = 16
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingAnonymizer(HoldingAnonymizer):
-    """A recipe whose rows wait as long as that reduces the total cost, within a bound.
+    """An anonymizer whose rows wait as long as that reduces the total cost, within a bound.
 
     Parameters
     ----------

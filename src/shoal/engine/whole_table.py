@@ -56,7 +56,7 @@ class WholeTableState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Partitioner(Anonymizer):
-    """A recipe that cuts rows into parts, each of which becomes a group."""
+    """An anonymizer that cuts rows into parts, each of which becomes a group."""
 
     needs_delay: ClassVar[bool] = False
     missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended")
@@ -68,7 +68,7 @@ class Partitioner(Anonymizer):
 
 @dataclass(frozen=True, kw_only=True)
 class WholeTable(Partitioner):
-    """A recipe that cuts the rows of a whole table into parts."""
+    """An anonymizer that cuts the rows of a whole table into parts."""
 
     publishes: ClassVar[Publishes] = "table"
 
@@ -77,12 +77,12 @@ class WholeTable(Partitioner):
 
 
 class WholeTableEngine(BoxEngine):
-    """One run of a `WholeTable` recipe."""
+    """One run of a `WholeTable` anonymizer."""
 
     state: WholeTableState
 
-    def __init__(self, space: Space, seed: bytes, recipe: Partitioner) -> None:
-        self._recipe = recipe
+    def __init__(self, space: Space, seed: bytes, anonymizer: Partitioner) -> None:
+        self._anonymizer = anonymizer
         state = WholeTableState(
             np.zeros((space.n_quasi, SMALLEST)),
             np.zeros((space.n_quasi, SMALLEST)),
@@ -150,7 +150,7 @@ class WholeTableEngine(BoxEngine):
         limits = self.space.limits._replace(window=window_counts_of(rows.sensitive))
         out.progress["published"] = n
         out.progress["published_s"] = marks["now"][0] if np.isfinite(marks["now"][0]) else np.nan
-        found = self._recipe.parts(self.space, limits, rows, self.state.rng)
+        found = self._anonymizer.parts(self.space, limits, rows, self.state.rng)
         parts, lost = repaired(self.space.sides, limits, rows, found)
         measured = len(limits.measures.asked) > 0
         shown = Publication(np.arange(n), 0, n if measured else -1, 0)

@@ -124,7 +124,7 @@ class OutputEndpoint(_Endpoint):
 
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """An outlet made of two functions."""
+    """A `SinkFactory` made of two functions."""
 
     opener: Callable[[pa.Schema, CommitMark | None], Sink | DurableSink]
     checker: Callable[[], None] = lambda: None

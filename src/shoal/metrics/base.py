@@ -78,7 +78,7 @@ class Counters:
     counters: ClassVar[Mapping[str, str]]
 
     def merge(self, other: Self) -> None:
-        """Add the counts of another run of the same recipe."""
+        """Add the counts of another run of the same anonymizer."""
         for name in self.counters.values():
             own, theirs = getattr(self, name), getattr(other, name)
             if isinstance(own, Histogram):

@@ -66,7 +66,7 @@ class Pollution(Counters):
         self._n_rows += len(gaps)
 
     def merge(self, other: Self) -> None:
-        """Add the counts of another run of the same recipe.
+        """Add the counts of another run of the same anonymizer.
 
         Raises
         ------

@@ -107,7 +107,7 @@ class Summary:
             metric.add_batch(batch)
 
     def merge(self, other: Summary) -> None:
-        """Add the metrics of another run of the same recipe, such as that of another shard.
+        """Add the metrics of another run of the same anonymizer, such as that of another shard.
 
         The figures are then those of one run that decided the rows of both: counts, least and
         largest numbers and quantiles exactly, averages within rounding. A wait in rows stays one in
@@ -116,8 +116,8 @@ class Summary:
         Raises
         ------
         ParameterError
-            If it is a run of another recipe, with other metrics or other attributes. This summary
-            mustn't be used any more then.
+            If it is a run of another anonymizer, with other metrics or other attributes. This
+            summary mustn't be used any more then.
 
         >>> one, other = Summary(), Summary()
         >>> one.n_in, other.n_in = 3, 4

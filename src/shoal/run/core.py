@@ -279,8 +279,8 @@ class RunCore:
 
     def _guard(self, decisions: Decisions) -> None:
         """Raise if a group of too few subjects would leave, whatever fault an engine has."""
-        crowds = decisions.crowds[decisions.levels >= 0]
-        if len(crowds) and crowds.min() < self._policy.z:
+        n_behind = decisions.n_behind[decisions.levels >= 0]
+        if len(n_behind) and n_behind.min() < self._policy.z:
             raise PromiseError(
                 f"a value with fewer than {self._policy.z} subjects behind it was about to be "
                 "released; nothing of it was published. This is a bug: please report it."

@@ -194,7 +194,7 @@ class Writer:
     def held(self, rows: Ints, payload: pa.RecordBatch) -> None:
         """Trace rows that are still held when the run ends early."""
         tracer = self._tracer
-        # What is published one by one is never held.
+        # Values that are decided on their own are never held.
         if isinstance(tracer, Tracer):
             inputs, arrived_s = (np.asarray(payload.column(name)) for name in (ROW, ARRIVED_S))
             subjects = subjects_in(self._schema, payload)

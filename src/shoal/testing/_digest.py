@@ -1,4 +1,4 @@
-"""Digests of decisions; as a program, those of a recipe and streams that are read from stdin."""
+"""Digests of decisions; as a program, those of an anonymizer and streams read from stdin."""
 
 from __future__ import annotations
 

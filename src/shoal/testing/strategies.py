@@ -1,4 +1,4 @@
-"""Hypothesis strategies: recipes of an anonymizer, and streams whose policy it can enforce.
+"""Hypothesis strategies: instances of an anonymizer, and streams whose policy it can enforce.
 
 Streams are small and adversarial: few and many subjects, constant and skewed columns, equal and
 decreasing times, k above the number of people, delays beyond the end, columns with gaps and columns
@@ -47,13 +47,13 @@ from shoal.testing.hostile import further_criteria, missing_modes
 from shoal.testing.streams import Stream
 from shoal.testing.z.strategies import cell_streams
 
-__all__ = ["hierarchies", "policies", "ranges", "recipes", "schemas", "streams"]
+__all__ = ["anonymizers", "hierarchies", "policies", "ranges", "schemas", "streams"]
 
 MAX_ROWS = 40
 
 
 @st.composite
-def recipes(draw: st.DrawFn, anonymizer: type[Anonymizer]) -> Anonymizer:
+def anonymizers(draw: st.DrawFn, anonymizer: type[Anonymizer]) -> Anonymizer:
     """Draw an anonymizer with values for its knobs.
 
     A knob that is a whole number gets its default or a small one, any other number its default or

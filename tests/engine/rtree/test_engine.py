@@ -60,18 +60,18 @@ def test_an_instant_that_makes_no_sense_is_refused(name: str, value: Any) -> Non
 
 @FAMILY
 def test_an_instant_in_seconds_needs_rows_with_a_time(name: str) -> None:
-    recipe = ANONYMIZERS[name](instant=2.5, **knobs_of(name))
+    anonymizer = ANONYMIZERS[name](instant=2.5, **knobs_of(name))
     quasi, by_rows = [Quasi("x", Range(0, 9))], Policy(KAnonymity(2), delay=Delay(rows=9))
     with pytest.raises(UnsupportedError) as refused:
-        recipe.start(Schema("p", quasi), by_rows)
+        anonymizer.start(Schema("p", quasi), by_rows)
     assert str(refused.value) == (
         f"algorithm: '{name}' with instants of 2.5 seconds needs to know when rows come, and "
         "nothing tells it: neither a time column nor a delay in seconds is set. Set schema.time or "
         "policy.delay.seconds, or leave algorithm.instant out."
     )
     # Either of the two is enough, and without instants neither is needed.
-    recipe.start(Schema("p", quasi, time="at"), by_rows)
-    recipe.start(Schema("p", quasi), Policy(KAnonymity(2), delay=Delay(seconds=9.0)))
+    anonymizer.start(Schema("p", quasi, time="at"), by_rows)
+    anonymizer.start(Schema("p", quasi), Policy(KAnonymity(2), delay=Delay(seconds=9.0)))
     ANONYMIZERS[name](**knobs_of(name)).start(Schema("p", quasi), by_rows)
 
 

@@ -58,7 +58,7 @@ class World:
         self.latest[key, subject] = self.n
         self.latest = {pair: at for pair, at in self.latest.items() if at > self.n - self.rows}
         self.n += 1
-        return int(out.levels[0, 0]), int(out.crowds[0, 0])
+        return int(out.levels[0, 0]), int(out.n_behind[0, 0])
 
     def crowd(self, key: int) -> int:
         return sum(other == key for other, _ in self.latest)
@@ -103,7 +103,7 @@ def test_it_stops_where_the_window_is_looked_at_and_goes_on() -> None:
     assert take(table, marks, reach, *given, out, cursor) == LOOK
     assert cursor[0] == 2
     assert take(table, marks, reach, *given, out, cursor) == DONE
-    assert out.crowds[:, 0].tolist() == [1, 2, 3, 3]
+    assert out.n_behind[:, 0].tolist() == [1, 2, 3, 3]
     assert out.times.tolist() == [0.0, 1.0, 2.0, 3.0]
 
 

@@ -63,12 +63,12 @@ class LeavesLadders(Spoilt):
 
 class Miscounts(Spoilt):
     def spoil(self, d: Decisions) -> Decisions:
-        return d._replace(crowds=np.where(d.crowds, d.crowds + 1, 0))
+        return d._replace(n_behind=np.where(d.n_behind, d.n_behind + 1, 0))
 
 
 class CountsTheHidden(Spoilt):
     def spoil(self, d: Decisions) -> Decisions:
-        return d._replace(crowds=np.maximum(d.crowds, 1))
+        return d._replace(n_behind=np.maximum(d.n_behind, 1))
 
 
 class CountsPlainly(LadderEngine):
@@ -98,7 +98,7 @@ class Generalizes(Spoilt):
 
     def spoil(self, d: Decisions) -> Decisions:
         hidden = np.where(d.levels >= 0, -1, d.levels)
-        return d._replace(levels=hidden, crowds=np.zeros_like(d.crowds))
+        return d._replace(levels=hidden, n_behind=np.zeros_like(d.n_behind))
 
 
 class Understates(Spoilt):
@@ -123,7 +123,7 @@ class Publishes(Spoilt):
 
 class LosesRows(Spoilt):
     def spoil(self, d: Decisions) -> Decisions:
-        per_row = (*Decisions._fields[:8], "levels", "crowds", "z")
+        per_row = (*Decisions._fields[:8], "levels", "n_behind", "z")
         return d._replace(**{name: getattr(d, name)[:-1] for name in per_row})
 
 
@@ -153,7 +153,7 @@ class HasDeadlines(LadderEngine):
 class MindsBatches(Spoilt):
     def push(self, codes: Codes) -> Decisions:
         d = super().push(codes)
-        return d._replace(crowds=d.crowds + len(codes.subjects))
+        return d._replace(n_behind=d.n_behind + len(codes.subjects))
 
 
 class ForgetsState(LadderEngine):
@@ -219,7 +219,7 @@ LATE = "times that go back, window in seconds"
         (checks.check_delay, LiesAboutTime, LATE, "at the latest time seen"),
         (checks.check_delay, Holds, RARE, "1 rows are held"),
         (checks.check_delay, HasDeadlines, RARE, "has a deadline"),
-        (checks.check_batching, MindsBatches, RARE, "'crowds' depends"),
+        (checks.check_batching, MindsBatches, RARE, "'n_behind' depends"),
         (checks.check_resume, ForgetsState, RARE, "differs after resuming"),
         (checks.check_relabelled, ReadsKeys, RARE, "depends on the codes"),
         (checks.check_inputs, SpoilsInputs, RARE, "changed 'keys'"),
@@ -313,8 +313,8 @@ def test_a_flood_is_one_window() -> None:
 
 def test_every_kind_of_ladder_window_and_gap_is_drawn() -> None:
     drawn: list[tuple[ZAnonymizer, Stream]] = []
-    run_check(lambda recipe, stream: drawn.append((recipe, stream)), ZAnonymizer, examples=80)  # type: ignore[arg-type]
-    drawn = [(recipe, stream) for recipe, stream in drawn if stream.schema.quasi[0].name == "q0"]
+    run_check(lambda one, stream: drawn.append((one, stream)), ZAnonymizer, examples=80)  # type: ignore[arg-type]
+    drawn = [(one, stream) for one, stream in drawn if stream.schema.quasi[0].name == "q0"]
     streams = [stream for _, stream in drawn]
     kinds = {type(quasi.domain).__name__ for stream in streams for quasi in stream.schema.quasi}
     assert kinds == {"Open", "Path", "Grid", "Hierarchy", "Range"}
@@ -322,8 +322,8 @@ def test_every_kind_of_ladder_window_and_gap_is_drawn() -> None:
     assert {window.seconds is None for window in windows} == {True, False}
     gaps = {(s.policy.missing, bool((s.codes.keys == 0).any())) for s in streams}
     assert gaps == {("quarantine", False), ("maybe", False), ("maybe", True)}
-    assert {recipe.count for recipe, _ in drawn} == {"residual", "plain"}
-    assert {recipe.probability for recipe, _ in drawn} == {0.0, 0.6, 1.0}
+    assert {anonymizer.count for anonymizer, _ in drawn} == {"residual", "plain"}
+    assert {anonymizer.probability for anonymizer, _ in drawn} == {0.0, 0.6, 1.0}
     assert any((np.diff(stream.codes.times) < 0).any() for stream in streams)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.cli.logs import configure_logs, is_logging, print_or_log
-from shoal.cli.run.endpoints import BadRowsOutlet, trace_outlet
+from shoal.cli.run.endpoints import QuarantineSink, trace_factory
 from shoal.cli.run.monitor import Monitor
 from shoal.cli.signals import stopped_by_signals
 from shoal.cli.terminal import Progress, print_message, print_result
@@ -77,7 +77,7 @@ def run(job_path: Path, options: RunOptions) -> int:
     with contextlib.ExitStack() as stack:
         source = source_spec.open(job.schema.columns, replay=job.checkpoints is not None)
         stack.callback(source.close)
-        bad_rows = BadRowsOutlet(job, source)
+        bad_rows = QuarantineSink(job, source)
         stack.callback(bad_rows.close)
         # A log and a progress line don't go together.
         progress = stack.enter_context(Progress(quiet=options.quiet or options.log is not None))
@@ -88,7 +88,7 @@ def run(job_path: Path, options: RunOptions) -> int:
             source,
             sink_spec.sink_factory(job.name, durable=job.checkpoints is not None),
             on_bad=bad_rows,
-            open_trace=None if options.trace is None else trace_outlet(job, options.trace),
+            open_trace=None if options.trace is None else trace_factory(job, options.trace),
             watch=monitor.show,
             warn=None if options.quiet else lambda text: warn_of(text, progress),
             recovery=recovery,

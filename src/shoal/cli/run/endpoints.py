@@ -16,10 +16,10 @@ from shoal.io.files.private import open_private
 from shoal.io.formats import file_type
 from shoal.job import Job
 
-__all__ = ["BadRowsOutlet", "trace_outlet"]
+__all__ = ["QuarantineSink", "trace_factory"]
 
 
-def trace_outlet(job: Job, path: str) -> SinkFactory | Callable[[pa.Schema], Sink]:
+def trace_factory(job: Job, path: str) -> SinkFactory | Callable[[pa.Schema], Sink]:
     """Return what opens the trace."""
     if job.checkpoints is not None or is_folder(path):
         form = "parquet" if is_folder(path) else None
@@ -27,7 +27,7 @@ def trace_outlet(job: Job, path: str) -> SinkFactory | Callable[[pa.Schema], Sin
     return lambda schema: make_sink(open_private(path), schema, file_type(path))
 
 
-class BadRowsOutlet:
+class QuarantineSink:
     """Writes bad rows; the file is created with the first one."""
 
     def __init__(self, job: Job, source: Source) -> None:

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from shoal.engine.base import Out
-from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_turn
+from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_event
 from shoal.engine.jit import inlined, kernel
 from shoal.engine.kernels import counter, held, rng
 from shoal.engine.kernels.arrays import power_of_two
@@ -107,7 +107,7 @@ def _run(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) -> Non
         if timed and _leaf_is_first(rules, state, batch):
             _on_time(rules, state, out)
             continue
-        due = next_turn(rows, rules.deadlines, batch, out)
+        due = next_event(rows, rules.deadlines, batch, out)
         if due == DONE:
             if batch.at_end:
                 state.marks["instants"][0] += 1

@@ -183,7 +183,7 @@ class ZEngine(Engine):
         return nothing._replace(
             rows=rows, outcomes=outcomes, boxes=np.full(n, -1), published=rows,
             published_s=cells.times, instants=rows, gaps=np.zeros(n, np.int64), losses=losses,
-            levels=cells.levels, crowds=cells.crowds, z=cells.z,
+            levels=cells.levels, n_behind=cells.n_behind, z=cells.z,
             estimates=np.array(estimates, ESTIMATE),
         )  # fmt: skip
 

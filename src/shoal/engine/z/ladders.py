@@ -183,7 +183,7 @@ def _take(
                 cells.levels[i, j] = MISSING
             else:
                 level, n = rung_of(table, rule, keys, subject)
-                cells.levels[i, j], cells.crowds[i, j] = level, n
+                cells.levels[i, j], cells.n_behind[i, j] = level, n
         for j in range(n_cells):
             if cells.levels[i, j] != MISSING:
                 keys = codes.keys[i, cuts[j] : cuts[j + 1]]

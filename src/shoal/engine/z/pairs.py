@@ -193,7 +193,7 @@ def take(
             upcoming += 1
             if counts[count, COUNT] >= z:
                 cells.levels[i, j] = 0
-                cells.crowds[i, j] = counts[count, COUNT]
+                cells.n_behind[i, j] = counts[count, COUNT]
         cells.z[i] = z
         if not np.isnan(times[i]):
             cells.times[i] = now

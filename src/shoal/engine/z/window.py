@@ -63,7 +63,7 @@ class ZCells(NamedTuple):
     """The decisions about a batch: the level and the subjects behind it by row and attribute; z."""
 
     levels: Ints
-    crowds: Ints
+    n_behind: Ints
     z: Ints
     times: NDArray[np.float64]
 

@@ -66,7 +66,7 @@ class CellCounts:
             self.entropy = float(estimate["entropy"])
 
     def merge(self, other: CellCounts) -> None:
-        """Add the counts of another run of the same recipe.
+        """Add the counts of another run of the same anonymizer.
 
         The cells of the runs are different ones, and add up. Estimates don't: each is about the
         people of all runs together, and the z that it finds holds in all of them. So those of the

@@ -33,7 +33,7 @@ class Decided(NamedTuple):
 
     rows: Ints
     levels: Ints
-    crowds: Ints
+    n_behind: Ints
 
     def __repr__(self) -> str:
         return f"Decided({len(self.rows)} parts)"
@@ -42,12 +42,12 @@ class Decided(NamedTuple):
     def schema(n_attributes: int) -> pa.Schema:
         """The columns of decided parts as a batch."""
         levels = [(f"level{i}", pa.int64()) for i in range(n_attributes)]
-        crowds = [(f"crowd{i}", pa.int64()) for i in range(n_attributes)]
-        return pa.schema([("row", pa.int64()), *levels, *crowds])
+        n_behind = [(f"crowd{i}", pa.int64()) for i in range(n_attributes)]
+        return pa.schema([("row", pa.int64()), *levels, *n_behind])
 
     def to_batch(self) -> pa.RecordBatch:
         """Convert to a batch."""
-        columns = [self.rows, *self.levels.T, *self.crowds.T]
+        columns = [self.rows, *self.levels.T, *self.n_behind.T]
         return pa.record_batch(
             [pa.array(column) for column in columns], schema=self.schema(self.levels.shape[1])
         )
@@ -71,7 +71,7 @@ class Decided(NamedTuple):
             If a value wasn't decided exactly once.
         """
         levels = np.where(there, HIDDEN, MISSING).astype(np.int64)
-        crowds, n_times = np.zeros_like(levels), np.zeros(levels.size, np.int64)
+        n_behind, n_times = np.zeros_like(levels), np.zeros(levels.size, np.int64)
         n_unknown = 0
         for piece in pieces:
             of_part, of_cell = np.nonzero(piece.levels != MISSING)
@@ -80,7 +80,7 @@ class Decided(NamedTuple):
             n_unknown += int(np.count_nonzero(~known))
             of_part, of_cell, of_row = of_part[known], of_cell[known], of_row[known]
             levels[of_row, of_cell] = piece.levels[of_part, of_cell]
-            crowds[of_row, of_cell] = piece.crowds[of_part, of_cell]
+            n_behind[of_row, of_cell] = piece.n_behind[of_part, of_cell]
             cell = of_row * levels.shape[1] + of_cell
             n_times += np.bincount(cell, minlength=levels.size)
         if wrong := n_unknown + int(np.count_nonzero(n_times != there.reshape(-1))):
@@ -88,7 +88,7 @@ class Decided(NamedTuple):
                 f"{wrong} values were not decided by one shard each; nothing of their rows was "
                 "published. This is a bug: please report it."
             )
-        return cls(np.arange(first, first + len(levels)), levels, crowds)
+        return cls(np.arange(first, first + len(levels)), levels, n_behind)
 
 
 class ZShard:
@@ -123,7 +123,7 @@ class ZShard:
             np.empty((n, 0)), parts.subjects, np.empty((n, 0), np.int64), parts.clock, parts.keys
         )
         decisions = self._engine.push(codes)
-        return Decided(parts.rows, decisions.levels, decisions.crowds)
+        return Decided(parts.rows, decisions.levels, decisions.n_behind)
 
     def forget(self, clock: float) -> None:
         """Drop exposures that have left the window at a time, as a row at that time would."""

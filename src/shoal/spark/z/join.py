@@ -70,7 +70,7 @@ class JoiningEngine(ZEngine):
         place = self.state.place
         first = int(place["upcoming"][0])
         there = codes.keys[:, self._cuts[:-1]] != 0
-        _, cells.levels[:], cells.crowds[:] = Decided.joined(self._pieces, first, there)
+        _, cells.levels[:], cells.n_behind[:] = Decided.joined(self._pieces, first, there)
         n = len(codes.subjects)
         cells.z[:] = self.space.z
         for change in self._changes:

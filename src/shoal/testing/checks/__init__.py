@@ -42,7 +42,7 @@ from shoal.testing.checks.published import (
     check_promise,
 )
 from shoal.testing.hostile import hostile_streams
-from shoal.testing.strategies import recipes, streams
+from shoal.testing.strategies import anonymizers, streams
 from shoal.testing.streams import Stream
 
 __all__ = [
@@ -131,14 +131,14 @@ def run_check(check: Check, anonymizer: type[Anonymizer], *, examples: int = 25)
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=[HealthCheck.too_slow],
     )
-    @given(recipe=recipes(anonymizer), stream=streams(anonymizer))
-    def drawn(recipe: Anonymizer, stream: Stream) -> None:
+    @given(instance=anonymizers(anonymizer), stream=streams(anonymizer))
+    def drawn(instance: Anonymizer, stream: Stream) -> None:
         try:
-            stream.start(recipe)
+            stream.start(instance)
         except UnsupportedError:
             # A knob may need what this stream lacks, a time for example.
-            recipe = anonymizer()
-        check(recipe, stream)
+            instance = anonymizer()
+        check(instance, stream)
 
     drawn()
 

@@ -1,6 +1,6 @@
 """The checks of what is published, for anonymizers that publish cells.
 
-Subjects are counted as the recipe's knob ``count`` says, and alike with ``k`` others; a recipe
+Subjects are counted as the anonymizer's knob ``count`` says, and alike with ``k`` others; one
 without such knobs counts the residual, and k = 2.
 """
 
@@ -56,7 +56,7 @@ def judge_cells(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> N
         crowds = _crowds(_count(anonymizer), windows, published, row, z)
         for d, level in enumerate(decided.levels[i].tolist()):
             name = f"'{stream.schema.quasi[d].name}' of row {row}"
-            keys, said = windows.cells[row][d], int(decided.crowds[i, d])
+            keys, said = windows.cells[row][d], int(decided.n_behind[i, d])
             if level < 0:
                 require(said == 0, f"{said} subjects stand behind {name}, which isn't published")
                 continue
