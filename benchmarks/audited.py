@@ -233,7 +233,7 @@ def report_of(found: Sequence[Verdicts], sizes: Sizes) -> str:
         f"are measured against the whole table, those for streams against {sizes.window_rows:,} "
         f"rows, which advance by {sizes.advance:,}; where rows leave one by one, the delay is "
         f"{sizes.delay:,} rows. Who looks at every combination of levels gets the first "
-        f"{sizes.lattice_n_quasi} quasi attributes. Suppressed rows are told for the strictest "
+        f"{sizes.lattice_n_quasi} quasi attributes. Suppressed rows are reported for the strictest "
         "bound and for the weakest.",
     ]
     for data in dict.fromkeys(one.case.data for one in found):
