@@ -20,7 +20,7 @@ from shoal.audit import audit
 from shoal.cli.model.sample import Columns, read_sample
 from shoal.engine.base import Anonymizer
 from shoal.metrics import Summary
-from shoal.metrics.z.exposure import cell_exposure
+from shoal.metrics.z.exposure import value_exposure
 from shoal.models.z import choose, k_anonymity
 from shoal.spec.policy import Policy, Window, ZAnonymity
 
@@ -115,7 +115,7 @@ def _judged(case: Case, folder: Path, *, z: int, k: int) -> dict[str, Any]:
     lines.unlink()
     policy, schema = Policy(ZAnonymity(z), window=case.window), case.workload.schema
     report = audit(schema, policy, published, trace=trace, original=original)
-    exposure = cell_exposure(schema, policy, original, trace, k=k)
+    exposure = value_exposure(schema, policy, original, trace, k=k)
     return {
         "published": summary.cells.published,
         "verdict": report.verdict,

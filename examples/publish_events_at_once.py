@@ -21,7 +21,7 @@ from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
 from shoal.audit import Report, audit
 from shoal.io import BadRow, Chunk
-from shoal.metrics import CellExposure, Summary, cell_exposure
+from shoal.metrics import Summary, ValueExposure, value_exposure
 from shoal.run.pipeline import Pipeline
 
 HOUR, MINUTE = 3600, 60
@@ -49,7 +49,7 @@ class Found(NamedTuple):
     published: pa.Table
     summary: Summary
     report: Report
-    exposure: CellExposure
+    exposure: ValueExposure
 
 
 class TableSource:
@@ -130,7 +130,7 @@ def main(rows: int = 2000) -> Found:
         SCHEMA, POLICY, published, trace=trace, original=events,
         pseudonym=True, rotate=HOUR, time=MINUTE,
     )  # fmt: skip
-    exposure = cell_exposure(SCHEMA, POLICY, events, trace)
+    exposure = value_exposure(SCHEMA, POLICY, events, trace)
     for row in published.slice(published.num_rows - 5).to_pylist():
         print(", ".join("hidden" if value is None else str(value) for value in row.values()))
     print("\n".join([*summary.lines(), *exposure.lines(), str(report)]))

@@ -16,14 +16,14 @@ from shoal.engine.decisions import ESTIMATE
 from shoal.errors import ParameterError
 from shoal.metrics import Cost, Summary, summarize
 from shoal.metrics.histogram import Histogram
-from shoal.metrics.z.counts import CellCounts
+from shoal.metrics.z.counts import ZCounts
 from tests.metrics.test_summary import a_summary, a_trace, batches
 
 N_QUASI, RUNGS, Z = 3, [3, 1], 4
 
 
 def new_summary() -> Summary:
-    return Summary(N_QUASI, CellCounts(RUNGS, Z))
+    return Summary(N_QUASI, ZCounts(RUNGS, Z))
 
 
 @st.composite
@@ -146,13 +146,13 @@ def test_quantiles_of_what_was_merged() -> None:
 
 def test_the_latest_look_is_that_of_who_has_seen_the_most() -> None:
     looked = np.array([(5, 1.0, 4, 9, 40, 0.5, 2.0), (9, 2.0, 9, 6, 41, 0.75, 3.0)], ESTIMATE)
-    ahead, behind = CellCounts(RUNGS, Z), CellCounts(RUNGS, Z)
+    ahead, behind = ZCounts(RUNGS, Z), ZCounts(RUNGS, Z)
     ahead.look(looked)
     behind.look(looked[:1])
     behind.merge(ahead)
     assert behind.state() == ahead.state()
     assert behind.as_dict()["z"] == {"now": 6, "least": 4, "most": 9, "changes": 2}
-    ahead.merge(CellCounts(RUNGS, Z))
+    ahead.merge(ZCounts(RUNGS, Z))
     assert ahead.state() == behind.state()
 
 
@@ -162,9 +162,9 @@ def test_the_latest_look_is_that_of_who_has_seen_the_most() -> None:
         (Summary(3), Summary()),
         (Summary(), Summary(3)),
         (Summary(3), Summary(4)),
-        (Summary(None, CellCounts([1], 2)), Summary()),
-        (Summary(), Summary(None, CellCounts([1], 2))),
-        (Summary(None, CellCounts([1], 2)), Summary(None, CellCounts([2], 2))),
+        (Summary(None, ZCounts([1], 2)), Summary()),
+        (Summary(), Summary(None, ZCounts([1], 2))),
+        (Summary(None, ZCounts([1], 2)), Summary(None, ZCounts([2], 2))),
     ],
 )
 def test_runs_of_other_anonymizers_are_refused(one: Summary, other: Summary) -> None:

@@ -16,7 +16,7 @@ from shoal.audit.evidence import Evidence, Suppressed
 from shoal.audit.labels import Numeric
 from shoal.audit.report import Report, Verdict
 from shoal.audit.trace import read_trace
-from shoal.audit.z import CellEvidence, Count, judge, read_cell_trace
+from shoal.audit.z import Count, ZEvidence, judge, read_cell_trace
 from shoal.errors import ParameterError
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
@@ -101,7 +101,7 @@ def audit(
     if policy.per_value:
         names = [attribute.name for attribute in schema.quasi]
         return judge(
-            CellEvidence(
+            ZEvidence(
                 schema,
                 policy,
                 published,

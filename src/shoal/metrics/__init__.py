@@ -7,7 +7,7 @@ batch. All of these have bounded memory, however long the stream is.
 
 What published data are still good for is measured afterwards, on a `Compared`: by `query_error`,
 `windowed_query_error` and `cube_divergence`; and what they disclose by `exposure`, or under
-z-anonymity by `cell_exposure`.
+z-anonymity by `value_exposure`.
 """
 
 import importlib
@@ -27,11 +27,10 @@ from shoal.metrics.queries import (
 )
 from shoal.metrics.rounds import Rounds
 from shoal.metrics.summary import Summary, summarize
-from shoal.metrics.z.exposure import CellExposure, cell_exposure
+from shoal.metrics.z.exposure import ValueExposure, value_exposure
 
 __all__ = [
     "Batch",
-    "CellExposure",
     "Compared",
     "Cost",
     "CubeDivergence",
@@ -41,13 +40,14 @@ __all__ = [
     "QueryError",
     "Rounds",
     "Summary",
+    "ValueExposure",
     "WindowedQueryError",
-    "cell_exposure",
     "cube_divergence",
     "exposure",
     "in_summary",
     "query_error",
     "summarize",
+    "value_exposure",
     "windowed_query_error",
 ]
 

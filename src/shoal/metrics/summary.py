@@ -18,7 +18,7 @@ from shoal.metrics.loss import Loss
 from shoal.metrics.pollution import Pollution
 from shoal.metrics.reuse import Reuse
 from shoal.metrics.suppression import Suppression
-from shoal.metrics.z.counts import CellCounts
+from shoal.metrics.z.counts import ZCounts
 
 __all__ = ["Summary", "summarize"]
 
@@ -62,7 +62,7 @@ class Summary:
     suppression: 1 rows, 25.0 % of those decided
     """
 
-    def __init__(self, n_quasi: int | None = None, cells: CellCounts | None = None) -> None:
+    def __init__(self, n_quasi: int | None = None, cells: ZCounts | None = None) -> None:
         self.n_in = 0
         self.n_quarantined = 0
         self.n_held = 0

@@ -24,7 +24,7 @@ from shoal.engine.kernels.arrays import Any1, Floats, Ints
 from shoal.errors import PromiseError
 from shoal.events import event
 from shoal.metrics import Summary
-from shoal.metrics.z.counts import CellCounts
+from shoal.metrics.z.counts import ZCounts
 from shoal.run.encoder import ChunkEncoder, EncodedChunk, codec_for, codec_key
 from shoal.spec.ladder import n_rungs
 from shoal.spec.policy import Policy, Window
@@ -311,7 +311,7 @@ def summary_of(schema: Schema, policy: Policy) -> Summary:
     with_gaps = policy.missing != "quarantine" and not policy.per_value
     rungs = [n_rungs(quasi.domain) for quasi in schema.quasi]
     return Summary(
-        len(schema.quasi) if with_gaps else None, CellCounts(rungs, policy.z) if policy.z else None
+        len(schema.quasi) if with_gaps else None, ZCounts(rungs, policy.z) if policy.z else None
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.audit.z.evidence import CellEvidence
+from shoal.audit.z.evidence import ZEvidence
 from shoal.audit.z.quarantine import Unexplained, unexplained
 from shoal.audit.z.trace import read_cell_trace
 from shoal.spec.hierarchy import Hierarchy, Range
@@ -51,7 +51,7 @@ def judged(
     ]
     lines.append(dict.fromkeys(TRACE.names) | {"row": n - 1, "outcome": "quarantined"})
     trace = read_cell_trace(pa.Table.from_pylist(lines, TRACE), names)
-    cells = CellEvidence(
+    cells = ZEvidence(
         schema, policy, table.select(["page"]).slice(0, 0), suppressed="drop", trace=trace,
         original=table, original_rows=rows, n_quarantined=None, count="residual", pseudonym=False,
         rotate=None, time=time,

@@ -17,7 +17,7 @@ from shoal.engine.z.pairs import (
     room,
     take,
 )
-from shoal.engine.z.window import DONE, LOOK, PLACE, ROOM, ZCells, ZWindow
+from shoal.engine.z.window import DONE, LOOK, PLACE, ROOM, ZDecisions, ZWindow
 
 #: Many keys and subjects of which few are different, some of them huge or below 0.
 NUMBERS = [1, 2, 3, -1, -(2**63), 2**63 - 1, 2**32, 12345678901234567]
@@ -29,9 +29,9 @@ def place(z: int = 2) -> np.ndarray:
     return marks
 
 
-def cells(n: int, n_cells: int = 1) -> ZCells:
+def cells(n: int, n_cells: int = 1) -> ZDecisions:
     shape = n, n_cells
-    return ZCells(np.full(shape, -1), np.zeros(shape, np.int64), np.zeros(n, np.int64),
+    return ZDecisions(np.full(shape, -1), np.zeros(shape, np.int64), np.zeros(n, np.int64),
                  np.full(n, np.nan))  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from shoal.engine.decisions import ESTIMATE
 from shoal.metrics import Summary
-from shoal.metrics.z.counts import CellCounts
+from shoal.metrics.z.counts import ZCounts
 
 LEVELS = np.array([[0, 0], [2, -1], [-1, -1], [-2, 0], [0, -2]])
 #: Row, time, z before and after, subjects, share of them in crowds, entropy.
@@ -19,8 +19,8 @@ LOOKS = np.array(
 )
 
 
-def counted(looks: np.ndarray = LOOKS) -> CellCounts:
-    cells = CellCounts([3, 1], z=3)
+def counted(looks: np.ndarray = LOOKS) -> ZCounts:
+    cells = ZCounts([3, 1], z=3)
     cells.add(LEVELS[:2])
     cells.add(LEVELS[2:])
     cells.add(LEVELS[:0])
@@ -36,7 +36,7 @@ def test_what_is_missing_counts_for_nothing():
 
 
 def test_before_anything_came():
-    cells = CellCounts([3, 1], z=3)
+    cells = ZCounts([3, 1], z=3)
     assert cells.published is None
     assert cells.shares() == [[0.0, 0.0, 0.0], [0.0]]
     assert cells.lines() == []
@@ -64,7 +64,7 @@ def test_figures_in_words():
         "z = 4 (3 to 7, changed 2 times)",
     ]
     # A z that stays says nothing about changes, and one rung nothing about rungs.
-    cells = CellCounts([1], z=7)
+    cells = ZCounts([1], z=7)
     cells.add(np.array([[0], [-1]]))
     cells.look(LOOKS[1:2])
     assert cells.lines() == [
@@ -74,7 +74,7 @@ def test_figures_in_words():
 
 
 def test_a_state_goes_on_where_it_was():
-    before, after = counted(), CellCounts([3, 1], z=3)
+    before, after = counted(), ZCounts([3, 1], z=3)
     after.restore(json.loads(json.dumps(before.state())))
     for cells in (before, after):
         cells.add(LEVELS)
@@ -86,13 +86,13 @@ def test_a_state_goes_on_where_it_was():
 def test_a_state_of_other_attributes_is_refused():
     for rungs in ([3], [3, 2], [1, 3]):
         with pytest.raises(ValueError, match="other attributes"):
-            CellCounts(rungs, z=3).restore(counted().state())
+            ZCounts(rungs, z=3).restore(counted().state())
 
 
 def test_a_summary_carries_them():
     summary = Summary(None, counted())
     assert summary.as_dict()["values"] == counted().as_dict()
-    again = Summary(None, CellCounts([3, 1], z=3))
+    again = Summary(None, ZCounts([3, 1], z=3))
     again.restore(json.loads(json.dumps(summary.state())))
     assert again.as_dict() == summary.as_dict()
     assert any("values: 5 of 8 published" in line for line in again.lines())

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.errors import ParameterError
-from shoal.metrics import CellExposure, cell_exposure
+from shoal.metrics import ValueExposure, value_exposure
 from shoal.metrics.z.labels import label_codes
 from shoal.spec.ladder import Open, Path, rungs
 from shoal.spec.policy import KAnonymity, Policy, Window, ZAnonymity
@@ -25,8 +25,8 @@ def ran(seed: int, window: Window, z: int = 2) -> CellWorld:
     return CellWorld(policy=policy, original=stream(seed, gaps=0.15, jitter=4)).run()
 
 
-def measured(world: CellWorld, **given: Any) -> CellExposure:
-    return cell_exposure(world.schema, world.policy, world.input(), world.lines(), **given)
+def measured(world: CellWorld, **given: Any) -> ValueExposure:
+    return value_exposure(world.schema, world.policy, world.input(), world.lines(), **given)
 
 
 def entropy(sets: list[frozenset[Any]]) -> float:
@@ -135,7 +135,7 @@ def test_the_figures_as_plain_values_and_in_words() -> None:
     assert told.startswith(f"{found.n_cells:,} cells of {len(found.exposed_by_rank)} values")
     assert "2-anonymous: " in told
     assert "hidden" in told
-    assert repr(found) == f"CellExposure({found.n_cells} cells, 3 windows, k=2)"
+    assert repr(found) == f"ValueExposure({found.n_cells} cells, 3 windows, k=2)"
     for words in (told, repr(found), json.dumps(plain)):
         assert "lingotto" not in words
 
@@ -152,21 +152,21 @@ def test_what_does_not_belong_together_is_refused() -> None:
     world = ran(1, Window(seconds=9))
     schema, policy, original, trace = world.schema, world.policy, world.input(), world.lines()
     with pytest.raises(ParameterError, match="doesn't promise z"):
-        cell_exposure(schema, Policy(KAnonymity(2)), original, trace)
+        value_exposure(schema, Policy(KAnonymity(2)), original, trace)
     with pytest.raises(ParameterError, match="k"):
-        cell_exposure(schema, policy, original, trace, k=0)
+        value_exposure(schema, policy, original, trace, k=0)
     with pytest.raises(ParameterError, match="lacks the columns attribute"):
-        cell_exposure(schema, policy, original, trace.drop_columns(["attribute"]))
+        value_exposure(schema, policy, original, trace.drop_columns(["attribute"]))
     with pytest.raises(ParameterError, match="rows that the input doesn't have"):
-        cell_exposure(schema, policy, original.slice(0, 3), trace)
+        value_exposure(schema, policy, original.slice(0, 3), trace)
     fewer = Schema(subject="who", quasi=SCHEMA.quasi[:2], time="at")
     with pytest.raises(ParameterError, match="attributes that the schema doesn't have"):
-        cell_exposure(fewer, policy, original, trace)
+        value_exposure(fewer, policy, original, trace)
     gone = original.set_column(
         original.column_names.index("page"), "page", pa.array([None] * len(original), pa.string())
     )
     with pytest.raises(ParameterError, match="cells of page whose values or levels"):
-        cell_exposure(schema, policy, gone, trace)
+        value_exposure(schema, policy, gone, trace)
     for line in world.trace:
         line["arrived_s"] = None
     with pytest.raises(ParameterError, match="without a time"):

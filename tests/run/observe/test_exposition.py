@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import shoal
 from shoal.engine.decisions import ESTIMATE
 from shoal.metrics import Summary
-from shoal.metrics.z.counts import CellCounts
+from shoal.metrics.z.counts import ZCounts
 from shoal.run.observe import Figures, Health
 from shoal.run.observe.exposition import Exposition
 from shoal.run.observe.health import HealthMonitor
@@ -105,7 +105,7 @@ def test_every_metric_is_on_its_page_with_its_type() -> None:
 
 
 def test_values_one_by_one_have_a_z_and_no_k() -> None:
-    cells = CellCounts([1], z=20)
+    cells = ZCounts([1], z=20)
     cells.look(np.array([(0, 0.0, 20, 25, 400, 0.9049, 1.2)], ESTIMATE))
     figures = Figures.of(Summary(cells=cells), algorithm="z-anonymity", k=1)
     found = text(figures)

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from shoal.audit.columns import mask
 from shoal.audit.report import Figure, Verdict, decide
-from shoal.audit.z.evidence import CellEvidence
+from shoal.audit.z.evidence import ZEvidence
 from shoal.audit.z.quarantine import Unexplained, unexplained
 from shoal.audit.z.trace import GROUP, MISSING, OUTCOMES, QUARANTINED, CellTrace
 
 __all__ = ["check"]
 
 
-def check(cells: CellEvidence) -> Verdict:
+def check(cells: ZEvidence) -> Verdict:
     """Count the cells and rows of the input, of the trace and of the output against each other."""
     trace = cells.trace
     if trace is None:
@@ -53,7 +53,7 @@ def check(cells: CellEvidence) -> Verdict:
     )
 
 
-def _lines(cells: CellEvidence, trace: CellTrace) -> list[str]:
+def _lines(cells: ZEvidence, trace: CellTrace) -> list[str]:
     """Check that each line is of one cell, or of a quarantined row."""
     is_bad = trace.outcome == QUARANTINED
     flaws = _counted(
@@ -78,7 +78,7 @@ def _lines(cells: CellEvidence, trace: CellTrace) -> list[str]:
     )
 
 
-def _rows(cells: CellEvidence, trace: CellTrace) -> list[str]:
+def _rows(cells: ZEvidence, trace: CellTrace) -> list[str]:
     """Check that `arrived` counts the valid rows in order, and that the lines of a row agree."""
     rows, first = cells.rows, cells.rows.first
     is_bad = trace.outcome == QUARANTINED
@@ -94,7 +94,7 @@ def _rows(cells: CellEvidence, trace: CellTrace) -> list[str]:
     return flaws + _counted(("rows have lines that tell of different places", differs))
 
 
-def _places(cells: CellEvidence, trace: CellTrace) -> list[str]:
+def _places(cells: ZEvidence, trace: CellTrace) -> list[str]:
     """Check that rows with a published cell, and no others, are in the output, once."""
     seq = trace.seq[cells.rows.first]
     has_any, has_place = cells.is_published.any(axis=1), seq >= 0
@@ -125,7 +125,7 @@ def _places(cells: CellEvidence, trace: CellTrace) -> list[str]:
     return flaws
 
 
-def _cells(cells: CellEvidence, trace: CellTrace) -> list[str]:
+def _cells(cells: ZEvidence, trace: CellTrace) -> list[str]:
     """Check that a published cell has a label, and any other cell none."""
     flaws = []
     rows = np.flatnonzero(cells.seq >= 0)
@@ -141,7 +141,7 @@ def _cells(cells: CellEvidence, trace: CellTrace) -> list[str]:
     return flaws + _counted(("cells that aren't published have a level", n_levels))
 
 
-def _input(cells: CellEvidence, trace: CellTrace) -> list[str]:
+def _input(cells: ZEvidence, trace: CellTrace) -> list[str]:
     flaws = []
     n_quarantined = int(np.count_nonzero(trace.outcome == QUARANTINED))
     if cells.n_quarantined is not None and cells.n_quarantined != n_quarantined:
@@ -163,7 +163,7 @@ def _input(cells: CellEvidence, trace: CellTrace) -> list[str]:
     )
 
 
-def _missing(cells: CellEvidence, trace: CellTrace) -> list[str]:
+def _missing(cells: ZEvidence, trace: CellTrace) -> list[str]:
     """Check that missing values of the original are called missing, or their rows quarantined."""
     rows = np.flatnonzero(cells.positions >= 0)
     flaws = []

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.audit.report import Figure, Verdict, decide
-from shoal.audit.z.evidence import CellEvidence
+from shoal.audit.z.evidence import ZEvidence
 from shoal.audit.z.node_subjects import redecide
 from shoal.audit.z.trace import QUARANTINED, SUPPRESSED, CellTrace
 from shoal.spec.ladder import n_rungs
@@ -19,7 +19,7 @@ _NAME = "z-anonymity"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _PublishedCells:
+class _PublishedValues:
     """The published cells of one attribute: level, z in force, and number of subjects.
 
     ``n_coarser`` are those that the rule publishes at a finer level, ``n_hidden_more`` the hidden
@@ -45,7 +45,7 @@ class _PublishedCells:
         )
 
 
-def check(cells: CellEvidence) -> Verdict:
+def check(cells: ZEvidence) -> Verdict:
     """Decide each cell again, from the original, and count the subjects of what was published.
 
     z is the one in force by the trace, which may not be below the promised one. A cell of a level
@@ -94,12 +94,12 @@ def check(cells: CellEvidence) -> Verdict:
     return decide(_NAME, flaws, kept=kept, doubt=cells.doubt, figures=figures)
 
 
-def _too_small(cells: CellEvidence, trace: CellTrace) -> list[str]:
+def _too_small(cells: ZEvidence, trace: CellTrace) -> list[str]:
     n = int(np.count_nonzero((trace.outcome != QUARANTINED) & (trace.z < cells.policy.z)))
     return [f"{n:,} cells were decided with a z below {cells.policy.z}"] if n else []
 
 
-def _behind(cells: CellEvidence, trace: CellTrace, a: int) -> _PublishedCells:
+def _behind(cells: ZEvidence, trace: CellTrace, a: int) -> _PublishedValues:
     """Decide the cells of an attribute again, and count the subjects of the published ones."""
     ladders = cells.ladders[a]
     n_levels = ladders.nodes.shape[1]
@@ -118,7 +118,7 @@ def _behind(cells: CellEvidence, trace: CellTrace, a: int) -> _PublishedCells:
         residual=cells.count == "residual",
     )
     is_hidden = (line >= 0) & (trace.outcome[line] == SUPPRESSED)
-    return _PublishedCells(
+    return _PublishedValues(
         cells.schema.quasi[a].name,
         level[is_published],
         z[is_published],

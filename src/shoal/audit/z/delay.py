@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.audit.report import Verdict, decide
-from shoal.audit.z.evidence import CellEvidence
+from shoal.audit.z.evidence import ZEvidence
 from shoal.audit.z.trace import QUARANTINED, CellTrace
 
 __all__ = ["check", "lateness"]
@@ -14,7 +14,7 @@ __all__ = ["check", "lateness"]
 _SLACK = 1e-6
 
 
-def check(cells: CellEvidence) -> Verdict:
+def check(cells: ZEvidence) -> Verdict:
     """Check that each cell was decided when it arrived, and rows left in the order of arrival.
 
     The times of arrival are compared with those of the original, if it is given.
@@ -45,7 +45,7 @@ def check(cells: CellEvidence) -> Verdict:
     )
 
 
-def _mistimed(cells: CellEvidence, trace: CellTrace) -> int:
+def _mistimed(cells: ZEvidence, trace: CellTrace) -> int:
     """Return how many cells didn't arrive at the latest time so far, by the original."""
     if cells.original is None or cells.schema.time is None:
         return 0
@@ -60,7 +60,7 @@ def _mistimed(cells: CellEvidence, trace: CellTrace) -> int:
     return n
 
 
-def lateness(cells: CellEvidence) -> Verdict | None:
+def lateness(cells: ZEvidence) -> Verdict | None:
     """Check that no row was decided that was later than the policy allows, if it sets a limit."""
     allowed = cells.policy.lateness
     if allowed is None:

@@ -1,7 +1,7 @@
 """The output, the trace and the original of a run with z, joined cell by cell.
 
 A row of the output and its lines in the trace are joined by ``seq``, a line and its row of the
-original by ``row``. Where the trace doesn't fit (see `CellEvidence.doubt`) no promise that needs it
+original by ``row``. Where the trace doesn't fit (see `ZEvidence.doubt`) no promise that needs it
 is called kept.
 """
 
@@ -33,7 +33,7 @@ from shoal.audit.z.values import Ladders, read_ladders
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Schema
 
-__all__ = ["CellEvidence", "Count", "DecidedRows"]
+__all__ = ["Count", "DecidedRows", "ZEvidence"]
 
 #: Which subjects count for a parent: those whose finer value is neither public nor one subject
 #: short of it, or all under it.
@@ -62,7 +62,7 @@ class DecidedRows:
         return len(self.number)
 
 
-class CellEvidence:
+class ZEvidence:
     """The output, the trace and the original of a run with z, and what follows from them."""
 
     def __init__(

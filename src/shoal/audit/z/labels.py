@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from shoal.audit.columns import column, encoded, is_text, same, shared_codes, take, trace_text
 from shoal.audit.report import Figure, Verdict, decide
 from shoal.audit.times import seconds
-from shoal.audit.z.evidence import CellEvidence
+from shoal.audit.z.evidence import ZEvidence
 from shoal.audit.z.trace import CellTrace
 from shoal.audit.z.values import texts
 
@@ -22,7 +22,7 @@ _EXACT = 2.0**53
 _FINEST = 1e-5
 
 
-def check(cells: CellEvidence) -> Verdict:
+def check(cells: ZEvidence) -> Verdict:
     """Compare what is published with the rows of the input that the trace joins it to.
 
     Each label is, character by character, that of the original value at the level of the trace;
@@ -50,7 +50,7 @@ def check(cells: CellEvidence) -> Verdict:
     )
 
 
-def _compared(cells: CellEvidence, trace: CellTrace, a: int) -> tuple[list[str], int]:
+def _compared(cells: ZEvidence, trace: CellTrace, a: int) -> tuple[list[str], int]:
     """Return what is wrong with the labels of an attribute, and how many cells were compared."""
     name, ladders = cells.schema.quasi[a].name, cells.ladders[a]
     array = cells.shown(name)
@@ -79,13 +79,13 @@ def _compared(cells: CellEvidence, trace: CellTrace, a: int) -> tuple[list[str],
     return flaws, len(rows)
 
 
-def _in_output(cells: CellEvidence) -> NDArray[np.int64]:
+def _in_output(cells: ZEvidence) -> NDArray[np.int64]:
     """Return the decided rows that are in the output and have a published cell."""
     has_any = cells.is_published.any(axis=1)
     return np.flatnonzero((cells.seq >= 0) & (cells.positions >= 0) & has_any)
 
 
-def _kept(cells: CellEvidence) -> list[str]:
+def _kept(cells: ZEvidence) -> list[str]:
     flaws = []
     rows = _in_output(cells)
     for name in cells.schema.payload:
@@ -98,7 +98,7 @@ def _kept(cells: CellEvidence) -> list[str]:
     return flaws
 
 
-def _times(cells: CellEvidence) -> list[str]:
+def _times(cells: ZEvidence) -> list[str]:
     """Check that a published time is that of the row, or the latest so far, rounded down."""
     if cells.time is None or cells.schema.time is None:
         return []
@@ -133,7 +133,7 @@ def _rounded_down(
     return right
 
 
-def _subjects(cells: CellEvidence, trace: CellTrace) -> list[str]:
+def _subjects(cells: ZEvidence, trace: CellTrace) -> list[str]:
     rows = np.flatnonzero(cells.positions >= 0)
     named = take(trace.subject, cells.rows.first[rows])
     given = take(cells.subject_column, cells.positions[rows])

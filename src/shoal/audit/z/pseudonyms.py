@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from shoal.audit.columns import canonical_text, distinct_codes, encoded, mask, take
 from shoal.audit.report import Verdict, decide
-from shoal.audit.z.evidence import CellEvidence
+from shoal.audit.z.evidence import ZEvidence
 from shoal.audit.z.trace import CellTrace
 
 __all__ = ["check"]
 
 
-def check(cells: CellEvidence) -> Verdict | None:
+def check(cells: ZEvidence) -> Verdict | None:
     """Check who has which pseudonym in which period, if pseudonyms are published."""
     if not cells.pseudonym:
         return None
@@ -69,7 +69,7 @@ def _mixed(
 
 
 def _periods(
-    cells: CellEvidence, trace: CellTrace, rows: NDArray[np.int64]
+    cells: ZEvidence, trace: CellTrace, rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64] | None, str | None]:
     """Return the period of each row, or why it isn't known."""
     if cells.rotate is None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shoal.audit.columns import Array, column, encoded, is_number, is_text, numbers, take
 from shoal.audit.times import seconds
-from shoal.audit.z.evidence import CellEvidence
+from shoal.audit.z.evidence import ZEvidence
 from shoal.audit.z.trace import QUARANTINED, CellTrace
 from shoal.audit.z.values import MAX_DEGREES
 from shoal.spec.hierarchy import Hierarchy, Range
@@ -53,7 +53,7 @@ class Unexplained:
     n_doubtful: int
 
 
-def unexplained(cells: CellEvidence, trace: CellTrace) -> Unexplained:
+def unexplained(cells: ZEvidence, trace: CellTrace) -> Unexplained:
     """Look for what is wrong with the quarantined rows that the original has."""
     numbered = np.unique(trace.row[trace.outcome == QUARANTINED])
     places = cells.places(numbered)
@@ -78,7 +78,7 @@ def unexplained(cells: CellEvidence, trace: CellTrace) -> Unexplained:
     )
 
 
-def _subject(cells: CellEvidence, places: NDArray[np.int64]) -> tuple[Mask, Mask]:
+def _subject(cells: ZEvidence, places: NDArray[np.int64]) -> tuple[Mask, Mask]:
     assert cells.schema.subject is not None
     bad = cells.subject_of_input[places] < 0
     array = take(column(cells.original, cells.schema.subject), places)
@@ -88,7 +88,7 @@ def _subject(cells: CellEvidence, places: NDArray[np.int64]) -> tuple[Mask, Mask
 
 
 def _time(
-    cells: CellEvidence, numbered: NDArray[np.int64], places: NDArray[np.int64]
+    cells: ZEvidence, numbered: NDArray[np.int64], places: NDArray[np.int64]
 ) -> tuple[Mask, Mask]:
     """Return rows without a time or too late, and those whose time parsers may read differently."""
     if cells.schema.time is None:
@@ -109,7 +109,7 @@ def _time(
     return bad, _is_unclear(array, _MOMENT, _NUMBER) | has_limit
 
 
-def _quasi(cells: CellEvidence, places: NDArray[np.int64]) -> list[tuple[Mask, Mask]]:
+def _quasi(cells: ZEvidence, places: NDArray[np.int64]) -> list[tuple[Mask, Mask]]:
     """Return by attribute the rows with a missing value or one outside the domain."""
     found = []
     for attribute, ladders in zip(cells.schema.quasi, cells.ladders, strict=True):

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from shoal.audit.report import Report, Verdict
 from shoal.audit.z import conservation, delay, labels, pseudonyms, shape
 from shoal.audit.z import criterion as z_anonymity
-from shoal.audit.z.evidence import CellEvidence
+from shoal.audit.z.evidence import ZEvidence
 
 __all__ = ["judge"]
 
-_CHECKS: tuple[Callable[[CellEvidence], Verdict | None], ...] = (
+_CHECKS: tuple[Callable[[ZEvidence], Verdict | None], ...] = (
     shape.check,
     shape.secrecy,
     z_anonymity.check,
@@ -23,7 +23,7 @@ _CHECKS: tuple[Callable[[CellEvidence], Verdict | None], ...] = (
 )
 
 
-def judge(cells: CellEvidence) -> Report:
+def judge(cells: ZEvidence) -> Report:
     """Judge whether an output keeps z-anonymity."""
     found = (check(cells) for check in _CHECKS)
     return Report(tuple(verdict for verdict in found if verdict is not None), cells.n_rows)

@@ -10,7 +10,7 @@ from shoal.audit.columns import encoded, is_text, same, take
 from shoal.audit.report import Verdict
 from shoal.audit.secrecy import judge_secrecy
 from shoal.audit.shape import judge_columns
-from shoal.audit.z.evidence import CellEvidence
+from shoal.audit.z.evidence import ZEvidence
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import AnyDomain, Grid, rungs
 
@@ -20,7 +20,7 @@ _INTERVAL = re.compile(r"\[([^\s,\[\]()]+), [^\s,\[\]()]+\)")
 _CELL = re.compile(r"([^\s,/]+),([^\s,/]+)/[0-9]+")
 
 
-def check(cells: CellEvidence) -> Verdict:
+def check(cells: ZEvidence) -> Verdict:
     """Check that the public columns are there once and in order, and their labels in the domain.
 
     Further columns are a matter of secrecy, not of shape.
@@ -30,7 +30,7 @@ def check(cells: CellEvidence) -> Verdict:
     return judge_columns(names, cells.public_columns, order, _labels(cells))
 
 
-def _labels(cells: CellEvidence) -> list[str]:
+def _labels(cells: ZEvidence) -> list[str]:
     flaws = []
     for attribute in cells.schema.quasi:
         domain, array = attribute.domain, cells.shown(attribute.name)
@@ -60,12 +60,12 @@ def _is_label(domain: AnyDomain, label: str) -> bool:
         return False
 
 
-def secrecy(cells: CellEvidence) -> Verdict:
+def secrecy(cells: ZEvidence) -> Verdict:
     """Look for columns that the schema doesn't publish, and for the subject under another name."""
     return judge_secrecy(cells.published, cells.schema, cells.public_columns, _disguised(cells))
 
 
-def _disguised(cells: CellEvidence) -> list[str]:
+def _disguised(cells: ZEvidence) -> list[str]:
     """Return the published columns whose values are those of the subject."""
     if cells.trace is None:
         return []

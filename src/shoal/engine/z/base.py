@@ -19,7 +19,7 @@ from shoal.engine.decisions import ESTIMATE, HIDDEN, MISSING, Decisions, Out, Ou
 from shoal.engine.kernels.arrays import Ints, Records
 from shoal.engine.space import Codes, Space
 from shoal.engine.z.set_fingerprints import distinct, sets_of
-from shoal.engine.z.window import DONE, LEAST, PLACE, ROOM, ZCells, ZWindow
+from shoal.engine.z.window import DONE, LEAST, PLACE, ROOM, ZDecisions, ZWindow
 from shoal.errors import ParameterError
 
 __all__ = ["ZEngine", "ZKnobs", "ZState", "alike", "least_z"]
@@ -84,7 +84,7 @@ class ZEngine(Engine):
     # -- for subclasses ----------------------------------------------------------------------------
 
     @abstractmethod
-    def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
+    def _take(self, codes: Codes, cells: ZDecisions, cursor: Ints) -> int:
         """Take in rows from the cursor on; return why it has stopped."""
 
     @abstractmethod
@@ -119,7 +119,7 @@ class ZEngine(Engine):
         """Take in a batch; every row of it is decided."""
         self._check(codes)
         n, n_cells = len(codes.subjects), len(self.space.rungs)
-        cells = ZCells(
+        cells = ZDecisions(
             np.full((n, n_cells), HIDDEN), np.zeros((n, n_cells), np.int64),
             np.empty(n, np.int64), np.full(n, np.nan),
         )  # fmt: skip
@@ -169,7 +169,7 @@ class ZEngine(Engine):
                 fix='Set policy.missing to "maybe"',
             )
 
-    def _decisions(self, first: int, cells: ZCells, estimates: list[Any]) -> Decisions:
+    def _decisions(self, first: int, cells: ZDecisions, estimates: list[Any]) -> Decisions:
         n = len(cells.z)
         rows = np.arange(first, first + n)
         rungs = np.array(self.space.rungs)

@@ -11,7 +11,7 @@ from shoal.engine.kernels.arrays import Ints
 from shoal.engine.space import Codes, Space
 from shoal.engine.z.base import ZEngine, ZKnobs
 from shoal.engine.z.pairs import N_PAIRS, empty, moved, needed, published, room, take
-from shoal.engine.z.window import ZCells
+from shoal.engine.z.window import ZDecisions
 
 __all__ = ["FlatEngine"]
 
@@ -27,7 +27,7 @@ class FlatEngine(ZEngine):
         """The number of different exposures (a subject, a value) in the window."""
         return int(self.state.table.marks[N_PAIRS])
 
-    def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
+    def _take(self, codes: Codes, cells: ZDecisions, cursor: Ints) -> int:
         state = self.state
         why = take(
             state.table, state.place, self._window, codes.subjects, codes.times, codes.keys,

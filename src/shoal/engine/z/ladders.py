@@ -34,7 +34,7 @@ from shoal.engine.z.exposures import (
     moved,
 )
 from shoal.engine.z.set_fingerprints import first_of_pairs
-from shoal.engine.z.window import DONE, LEAST, LOOK, ROOM, ZCells, ZWindow, slot_of
+from shoal.engine.z.window import DONE, LEAST, LOOK, ROOM, ZDecisions, ZWindow, slot_of
 
 __all__ = ["LadderEngine"]
 
@@ -51,7 +51,7 @@ class LadderEngine(ZEngine):
         """The number of different exposures (a subject, a value) in the window."""
         return int(self.state.table.marks[N_LEAVES])
 
-    def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
+    def _take(self, codes: Codes, cells: ZDecisions, cursor: Ints) -> int:
         state = self.state
         # A rung that reaches z - 1 or drops below it moves fewer than z subjects.
         most = min(int(state.place["z"][0]), len(state.table.entries)) + 1
@@ -144,7 +144,7 @@ def _has_room(table: Exposures, z: int, n_rungs: int, n_cells: int) -> bool:
 
 @kernel
 def _take(
-    state: ZState, rule: CountingRule, window: ZWindow, cuts: Ints, codes: Codes, cells: ZCells,
+    state: ZState, rule: CountingRule, window: ZWindow, cuts: Ints, codes: Codes, cells: ZDecisions,
     cursor: Ints, changed: Ints,
 ) -> int:  # fmt: skip
     """Take in rows from the cursor on, until all are decided or the kernel has to stop.

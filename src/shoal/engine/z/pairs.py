@@ -21,7 +21,7 @@ import numpy as np
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Floats, Ints, Records, power_of_two
 from shoal.engine.kernels.ring import wrap
-from shoal.engine.z.window import DONE, LEAST, LOOK, MISSING, ROOM, ZCells, ZWindow, slot_of
+from shoal.engine.z.window import DONE, LEAST, LOOK, MISSING, ROOM, ZDecisions, ZWindow, slot_of
 
 __all__ = ["N_PAIRS", "Pairs", "empty", "hash_of", "moved", "needed", "published", "room", "take"]
 
@@ -98,7 +98,7 @@ def find_count(counts: Ints, key: int) -> int:
 @kernel
 def take(
     table: Pairs, place: Records, window: ZWindow, subjects: Ints, times: Floats, values: Ints,
-    cells: ZCells, cursor: Ints,
+    cells: ZDecisions, cursor: Ints,
 ) -> int:  # fmt: skip
     """Take in rows from the cursor on, until all are decided or the kernel has to stop.
 

@@ -19,7 +19,7 @@ __all__ = [
     "MISSING",
     "PLACE",
     "ROOM",
-    "ZCells",
+    "ZDecisions",
     "ZWindow",
     "slot_of",
 ]
@@ -59,7 +59,7 @@ class ZWindow(NamedTuple):
     step: float
 
 
-class ZCells(NamedTuple):
+class ZDecisions(NamedTuple):
     """The decisions about a batch: the level and the subjects behind it by row and attribute; z."""
 
     levels: Ints

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from shoal.engine.decisions import MISSING
 from shoal.errors import ParameterError
 
-__all__ = ["CellCounts"]
+__all__ = ["ZCounts"]
 
 #: The figures of the latest estimate.
 _ESTIMATED = ("n_subjects", "share", "entropy")
 
 
-class CellCounts:
+class ZCounts:
     """Count cells by attribute and rung, and keep the latest estimate of the window.
 
     Parameters
@@ -27,7 +27,7 @@ class CellCounts:
     z
         The z that is promised; the one in force may be larger.
 
-    >>> cells = CellCounts([2], z=20)
+    >>> cells = ZCounts([2], z=20)
     >>> cells.add(np.array([[0], [1], [-1], [-1]]))
     >>> cells.shares()
     [[0.25, 0.25]]
@@ -65,7 +65,7 @@ class CellCounts:
             self.share = float(estimate["share"])
             self.entropy = float(estimate["entropy"])
 
-    def merge(self, other: CellCounts) -> None:
+    def merge(self, other: ZCounts) -> None:
         """Add the counts of another run of the same anonymizer.
 
         The cells of the runs are different ones, and add up. Estimates don't: each is about the
@@ -77,7 +77,7 @@ class CellCounts:
         ParameterError
             If the other one has other attributes.
 
-        >>> some, others = CellCounts([1], z=2), CellCounts([1], z=2)
+        >>> some, others = ZCounts([1], z=2), ZCounts([1], z=2)
         >>> some.add(np.array([[0], [-1]]))
         >>> others.add(np.array([[0]]))
         >>> some.merge(others)
@@ -85,7 +85,7 @@ class CellCounts:
         (2, 3, 2)
         """
         if [len(counts) for counts in other._counts] != [len(counts) for counts in self._counts]:
-            raise ParameterError("CellCounts.rungs", "must be those of the other run")
+            raise ParameterError("ZCounts.rungs", "must be those of the other run")
         for own, theirs in zip(self._counts, other._counts, strict=True):
             own += theirs
         self.z_least = min(self.z_least, other.z_least)

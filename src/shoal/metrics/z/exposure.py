@@ -19,14 +19,14 @@ from shoal.spec.ladder import n_rungs
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Schema
 
-__all__ = ["CellExposure", "cell_exposure"]
+__all__ = ["ValueExposure", "value_exposure"]
 
 #: Sets of labels are compared by two sums of random numbers, one for each label.
 _SEED = 20230
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CellExposure:
+class ValueExposure:
     """What was exposed and what was published of it, in windows that follow each other.
 
     Parameters
@@ -62,7 +62,9 @@ class CellExposure:
     exposed_entropy: Floats
 
     def __repr__(self) -> str:
-        return f"CellExposure({self.n_cells:,} cells, {len(self.n_subjects):,} windows, k={self.k})"
+        return (
+            f"ValueExposure({self.n_cells:,} cells, {len(self.n_subjects):,} windows, k={self.k})"
+        )
 
     @property
     def information_loss(self) -> Floats:
@@ -139,9 +141,9 @@ class _Cells(NamedTuple):
     window: Ints
 
 
-def cell_exposure(
+def value_exposure(
     schema: Schema, policy: Policy, original: pa.Table, trace: pa.Table, *, k: int = 2
-) -> CellExposure:
+) -> ValueExposure:
     """Measure a run with z by its trace: what it published, and how similar people look in it.
 
     Windows follow each other without overlap, and are as long as the one of the policy: by the
@@ -171,7 +173,7 @@ def cell_exposure(
     ...         "arrived": [0, 1, 2, 3], "arrived_s": [None] * 4, "level": [None, 0, None, 0],
     ...     }
     ... )
-    >>> for line in cell_exposure(schema, policy, original, trace).lines():
+    >>> for line in value_exposure(schema, policy, original, trace).lines():
     ...     print(line)
     4 cells of 2 values, in 1 windows
     page: 50.0% at level 0, 50.0% hidden
@@ -193,7 +195,7 @@ def cell_exposure(
     ranks = _ranks(cells, pair, n_labels)
     n_subjects = np.bincount(window).astype(np.int64)
     is_alike = (shown_sets.n_subjects >= k)[shown_sets.label_set]
-    return CellExposure(
+    return ValueExposure(
         k=k,
         n_cells=len(pair),
         levels=_levels(schema, cells),

@@ -17,7 +17,7 @@ from shoal.engine.base import Engine
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.space import Codes, Space
 from shoal.engine.z.base import ZEngine, ZKnobs
-from shoal.engine.z.window import DONE, ZCells
+from shoal.engine.z.window import DONE, ZDecisions
 from shoal.spark.z.decide import Decided
 
 __all__ = ["Joining", "JoiningEngine", "ZChange"]
@@ -66,7 +66,7 @@ class JoiningEngine(ZEngine):
         """Zero: none are counted here."""
         return 0
 
-    def _take(self, codes: Codes, cells: ZCells, cursor: Ints) -> int:
+    def _take(self, codes: Codes, cells: ZDecisions, cursor: Ints) -> int:
         place = self.state.place
         first = int(place["upcoming"][0])
         there = codes.keys[:, self._cuts[:-1]] != 0
