@@ -250,3 +250,9 @@ def test_reprs_show_no_secret(tmp_path):
     assert "5ec4e7" not in repr(epoch_of(0))
     assert repr(Plan(2, {"age": 41}, "c0ffee", 0, {"n_in": 3})) == "Plan(n_shards=2)"
     assert repr(new(tmp_path, SEAL)) == f"CommitLog('{tmp_path}')"
+
+
+def test_a_folder_of_an_earlier_version_is_refused(tmp_path):
+    (tmp_path / "turn-0000000000").touch()
+    with pytest.raises(CheckpointError, match="earlier version of Shoal"):
+        new(tmp_path)

@@ -280,7 +280,7 @@ class WithoutDelay(Castle):
         (checks.check_delay, ForgetsDeadlines, "next_deadline"),
         (checks.check_batching, MindsBatches, "'instants' depends"),
         (checks.check_resume, ForgetsState, "differs after resuming"),
-        (checks.check_resume, SharesState, "changed when the engine went on"),
+        (checks.check_resume, SharesState, "changed when the engine continued"),
         (checks.check_resume, HoldsObjects, "holds objects"),
         (checks.check_seeded, IgnoresSeed, "two runs with one seed"),
         (checks.check_relabelled, ReadsSubjects, "depends on the codes"),

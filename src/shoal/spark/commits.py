@@ -167,6 +167,11 @@ class CommitLog:
     def __init__(self, folder: Path, *, job: Mapping[str, str], seal: Seal | None) -> None:
         self.folder = folder
         make_folder(folder)
+        if next(folder.glob("turn-*"), None) is not None:
+            raise CheckpointError(
+                f"{folder}: was written by an earlier version of Shoal. Let that version finish "
+                "the job, or start over with another folder and another output."
+            )
         self._plans, self._epochs, self._commits, self._idle = (
             Versions(folder, kind, job=job, seal=seal)
             for kind in ("plan", "epoch", "commit", "idle")

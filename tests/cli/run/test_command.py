@@ -318,7 +318,7 @@ def test_a_bug_ends_with_70_and_shows_no_value(folder, capfd, monkeypatch):
     def broken(*args: object, **options: object) -> None:
         raise ValueError("CANARY")
 
-    monkeypatch.setattr(run_module, "open_input", broken)
+    monkeypatch.setattr(run_module, "resolve_input", broken)
     assert folder.run() == 70
     err = capfd.readouterr().err
     assert "CANARY" not in err
