@@ -34,7 +34,7 @@ FOLDERS = {
     "crashes": pytest.mark.nightly,
 }
 #: Tests that use one of these take seconds each; one story of each is part of `make test`.
-SERVERS = {"kafka", "broker", "own", "spark"}
+SERVERS = {"kafka", "broker", "own_broker", "spark"}
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from shoal.audit import audit
+from shoal.audit.criteria import registry
 from shoal.errors import JobError, ParameterError
-from shoal.spec.policy import DistinctLDiversity, KAnonymity, Policy
+from shoal.spec.policy import Criterion, DistinctLDiversity, KAnonymity, Policy
 from tests.audit.world import EACH_ROW, SCHEMA, World
 
 K = "k-anonymity"
@@ -306,3 +307,20 @@ def test_other_forms_are_judged_alike(
     assert set(verdicts(world).values()) == {"kept"}
     world.original[-1]["age"] = wrong_age
     assert world.broken() == {"cover"}
+
+
+@dataclass(frozen=True)
+class Silent(Criterion):
+    """A criterion whose check says nothing."""
+
+    name: ClassVar[str] = "silence"
+
+
+def test_a_check_without_a_result_keeps_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.criteria.append(Silent())
+    assert world.report()["silence"].verdict == "unverifiable"
+    monkeypatch.setitem(registry._CHECKERS, Silent, lambda evidence, criterion: [])
+    report = world.report()
+    assert report["silence"].verdict == report.verdict == "unverifiable"

@@ -137,6 +137,20 @@ def test_without_a_seed_no_two_runs_are_alike() -> None:
     assert len(orders) == 2
 
 
+class Renamed(Buffer):
+    """The same anonymizer in a class of another name."""
+
+
+def test_a_snapshot_doesnt_depend_on_the_name_of_a_class() -> None:
+    engine = started()
+    engine.push(batch(1.0, 2.0, 3.0))
+    other = Renamed().start(SCHEMA, POLICY, seed=b"other")
+    other.restore(engine.snapshot())
+    assert other.n_held == 3
+    with pytest.raises(CheckpointError):
+        Renamed(room=99).start(SCHEMA, POLICY, seed=b"other").restore(engine.snapshot())
+
+
 def test_snapshots_are_flat_copies() -> None:
     engine = started()
     engine.push(batch(1.0, 2.0, 3.0))

@@ -270,3 +270,47 @@ def test_it_is_cold_until_the_kernels_nearest_to_a_module_are_there(tmp_path: Pa
 def test_plain_python_is_never_cold() -> None:
     code = "from shoal.engine.cache import is_cold; print(is_cold('shoal.algorithms.castle'))"
     assert python(code, NUMBA_DISABLE_JIT="1") == "False"
+
+
+MADE = """
+import numba
+from shoal.engine.jit import kernel
+space = {"kernel": kernel, "__name__": "shoal.engine.kernels.predicate"}
+exec("@kernel\\ndef f(x):\\n    return x + " + "AMOUNT", space)
+print(space["f"](1))
+"""
+
+
+def test_a_kernel_that_a_program_makes_is_not_kept(tmp_path: Path) -> None:
+    """Its module has a file, which says nothing about it."""
+    for amount in (1000, 2000):
+        code = MADE.replace("AMOUNT", str(amount))
+        found = python(code, SHOAL_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
+        assert found == str(amount + 1)
+
+
+def test_an_edit_of_a_module_beside_an_algorithm_compiles_it_again(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text(
+        "from shoal.engine.jit import kernel\n@kernel\ndef more(x):\n    return x + 1\n"
+    )
+    (tmp_path / "mine.py").write_text(
+        "from beside import more\nfrom shoal.engine.jit import kernel\n"
+        "@kernel\ndef run(x):\n    return more(x)\n"
+    )
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import mine; print(mine.run(1))"
+    environment = {"SHOAL_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_DISABLE_JIT": "0"}
+    assert python(code, **environment) == "2"
+    beside = tmp_path / "beside.py"
+    beside.write_text(beside.read_text().replace("x + 1", "x + 100"))
+    assert python(code, **environment) == "101"
+
+
+def test_a_folder_that_others_can_replace_is_refused(tmp_path: Path) -> None:
+    named = tmp_path / "parent" / "named"
+    folder = named / "shoal" / "kernels"
+    folder.mkdir(parents=True)
+    assert cache._why_unsafe(named, folder) is None
+    (tmp_path / "parent").chmod(0o777)
+    assert "can be written by others" in str(cache._why_unsafe(named, folder))
+    (tmp_path / "parent").chmod(0o1777)
+    assert cache._why_unsafe(named, folder) is None

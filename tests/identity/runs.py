@@ -336,7 +336,8 @@ def main() -> int:
         if options.word in case.name:
             found[case.name] = digests(case)
     if options.action == "record":
-        RECORD.write_text(json.dumps(found, indent=1) + "\n")
+        everything = recorded() | found if options.word else found
+        RECORD.write_text(json.dumps(everything, indent=1) + "\n")
         print(f"recorded {len(found)} runs")
         return 0
     before = recorded()

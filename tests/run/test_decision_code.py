@@ -72,11 +72,13 @@ EDITS = [
     ("shoal.algorithms.fads", set()),
     ("shoal.engine.rtree.tree", set()),
     # How the rows of this job are read and dealt out.
-    ("shoal.io.formats.csv", {"castle, file", "castle, topic", "z, file"}),
-    ("shoal.io.formats.parquet", {"castle, file", "z, file"}),
+    ("shoal.io.formats.csv", ALL),
+    ("shoal.io.formats.parquet", ALL - {"castle, topic"}),
     ("shoal.io.files.random_access", {"castle, file", "z, file"}),
     ("shoal.io.kafka.values", {"castle, topic"}),
     ("shoal.io.kafka.sink", set()),
+    ("shoal.io.files.spark", {"castle, Spark", "z, Spark"}),
+    ("shoal.io.kafka.spark", {"castle, Spark", "z, Spark"}),
     ("shoal.spark.routing", {"castle, Spark", "z, Spark"}),
     ("shoal.spark.z.arrow_tasks", {"castle, Spark", "z, Spark"}),
     # Spark numbers rows by these totals.
@@ -164,3 +166,8 @@ def test_kernels_are_compiled_again_where_they_call_what_was_edited(edit) -> Non
     assert edited("shoal.engine.kernels.boxes") == set(modules[:2])
     for module in ("shoal.cli.run.command", "shoal.arrow.codec", "shoal.engine.cache", "shoal"):
         assert edited(module) == set(), module
+
+
+def test_code_without_a_file_is_never_the_same() -> None:
+    assert decision_digest("typed_in") != decision_digest("typed_in")
+    assert decision_digest("shoal.algorithms.castle") == decision_digest("shoal.algorithms.castle")

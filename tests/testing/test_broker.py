@@ -16,11 +16,11 @@ SOURCES = str(Path(broker.__file__).parents[2])
 
 
 @pytest.fixture(scope="module")
-def own():
+def own_broker():
     """A broker that may be killed."""
     try:
-        with Broker() as own:
-            yield own
+        with Broker() as own_broker:
+            yield own_broker
     except NoBrokerError as error:
         pytest.skip(str(error))
 
@@ -41,48 +41,48 @@ def wait_until(true):
         time.sleep(0.05)
 
 
-def test_topics_outlive_a_crash(own):
-    assert create_topics(own.client, ["a", "b:3"]) == ["a", "b"]
-    address, pid = own.address, own.pid
-    own.start()
-    assert own.pid == pid
-    own.kill()
-    assert own.pid is None
+def test_topics_outlive_a_crash(own_broker):
+    assert create_topics(own_broker.client, ["a", "b:3"]) == ["a", "b"]
+    address, pid = own_broker.address, own_broker.pid
+    own_broker.start()
+    assert own_broker.pid == pid
+    own_broker.kill()
+    assert own_broker.pid is None
     assert not is_running(pid)
-    own.start()
-    assert own.address == address
-    assert create_topics(own.client, ["a", "b", "c"]) == ["c"]
-    topics = broker._admin(own.client).list_topics(timeout=10).topics
+    own_broker.start()
+    assert own_broker.address == address
+    assert create_topics(own_broker.client, ["a", "b", "c"]) == ["c"]
+    topics = broker._admin(own_broker.client).list_topics(timeout=10).topics
     assert len(topics["b"].partitions) == 3
 
 
-def test_a_broker_can_stand_still(own):
-    admin = broker._admin(own.client)
+def test_a_broker_can_stand_still(own_broker):
+    admin = broker._admin(own_broker.client)
     admin.list_topics(timeout=10)
-    own.pause()
+    own_broker.pause()
     with pytest.raises(Exception, match=r"_TIMED_OUT|_TRANSPORT"):
         admin.list_topics(timeout=0.3)
-    own.resume()
+    own_broker.resume()
     assert admin.list_topics(timeout=10).brokers
 
 
-def test_a_name_that_cant_be_is_told(own):
+def test_a_name_that_cant_be_is_told(own_broker):
     with pytest.raises(ResourceError, match="can't be created"):
-        create_topics(own.client, ["no topic!"])
+        create_topics(own_broker.client, ["no topic!"])
 
 
-def test_topics_are_created_at_a_broker_that_runs(own, capsys):
-    assert main(["--at", own.address, "--topics", "people,public:2"]) == 0
+def test_topics_are_created_at_a_broker_that_runs(own_broker, capsys):
+    assert main(["--at", own_broker.address, "--topics", "people,public:2"]) == 0
     assert capsys.readouterr().out == "Created topic people.\nCreated topic public.\n"
-    assert main(["--at", own.address, "--topics", "people"]) == 0
+    assert main(["--at", own_broker.address, "--topics", "people"]) == 0
     assert capsys.readouterr().out == ""
 
 
-def test_nothing_is_left_at_the_end(own):
+def test_nothing_is_left_at_the_end(own_broker):
     with Broker() as another:
         pid, folder = another.pid, another._folder
         assert folder.stat().st_mode & 0o777 == 0o700
-        assert another.address != own.address
+        assert another.address != own_broker.address
         # Also one that stands still is ended.
         another.pause()
     assert not is_running(pid)
@@ -91,7 +91,7 @@ def test_nothing_is_left_at_the_end(own):
     another.kill()
 
 
-def test_a_broker_for_a_person(own, tmp_path):
+def test_a_broker_for_a_person(own_broker, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -108,7 +108,7 @@ def test_a_broker_for_a_person(own, tmp_path):
     assert (tmp_path / "kafka" / "data" / "meta.properties").exists()
 
 
-def test_no_broker_outlives_whoever_started_it(own):
+def test_no_broker_outlives_whoever_started_it(own_broker):
     script = (
         "import os, signal; from shoal.testing.broker import Broker\n"
         "broker = Broker(); broker.start(); print(broker.pid, flush=True)\n"
@@ -135,7 +135,7 @@ def test_another_broker_can_be_named(monkeypatch):
         assert address == "elsewhere:9092"
 
 
-def test_a_broker_is_started_where_none_is_named(own, monkeypatch):
+def test_a_broker_is_started_where_none_is_named(own_broker, monkeypatch):
     monkeypatch.delenv("SHOAL_TEST_KAFKA", raising=False)
     with find_broker() as address:
         assert create_topics({"bootstrap.servers": address}, ["a"]) == ["a"]

@@ -18,7 +18,7 @@ from shoal.audit.report import Report, Verdict
 from shoal.audit.trace import read_trace
 from shoal.audit.z import Count, ZEvidence, judge, read_cell_trace
 from shoal.errors import ParameterError
-from shoal.spec.policy import Policy
+from shoal.spec.policy import Policy, ZAnonymity
 from shoal.spec.schema import Schema
 
 __all__ = ["audit"]
@@ -32,6 +32,9 @@ _AFTER: tuple[Callable[[Evidence], Verdict | None], ...] = (
     cover.check,
     missing.check,
 )
+
+#: Why the verdict about a criterion is open.
+NO_CHECK = "the audit has no check of this criterion"
 
 
 def audit(
@@ -100,7 +103,7 @@ def audit(
     _check_cells(policy, count, pseudonym, rotate, time)
     if policy.per_value:
         names = [attribute.name for attribute in schema.quasi]
-        return judge(
+        report = judge(
             ZEvidence(
                 schema,
                 policy,
@@ -116,6 +119,10 @@ def audit(
                 time=time,
             )
         )
+        # A stricter class of one's own has no check here, whatever the one of z says.
+        others = [each for each in policy.criteria if type(each) is not ZAnonymity]
+        unknown = [Verdict(each.name, "unverifiable", NO_CHECK) for each in others]
+        return Report((*report.verdicts, *unknown), report.n_rows)
     evidence = Evidence(
         schema,
         policy,
@@ -131,10 +138,11 @@ def audit(
     for criterion in policy.criteria:
         checker = checker_of(criterion)
         if checker is None:
-            doubt = "the audit has no check of this criterion"
-            verdicts.append(Verdict(criterion.name, "unverifiable", doubt))
+            verdicts.append(Verdict(criterion.name, "unverifiable", NO_CHECK))
         else:
-            verdicts.extend(checker(evidence, criterion))
+            # A promise that nothing is said about isn't kept.
+            unknown = Verdict(criterion.name, "unverifiable", "its check has no result")
+            verdicts.extend(checker(evidence, criterion) or [unknown])
     found = (check(evidence) for check in _AFTER)
     verdicts.extend(verdict for verdict in found if verdict is not None)
     return Report(tuple(verdicts), evidence.n_rows)

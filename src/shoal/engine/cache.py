@@ -17,6 +17,7 @@ import hashlib
 import logging
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.compiler_lock import global_compiler_lock
 
-from shoal.engine.sources import closure, digest_of, imports_of
+from shoal.engine.sources import closure, digest_of, imports_of, path_of
 
 __all__ = ["KernelCache", "has_cache", "is_cold", "keep"]
 
@@ -75,6 +76,12 @@ def _why_unsafe(named: Path, folder: Path) -> str | None:
     """Return why code in a folder must not be run, or None if it may be."""
     if not named.is_absolute():
         return "it isn't an absolute path"
+    for parent in named.resolve().parents:
+        # Who can write there can put another folder in its place, unless it is like /tmp.
+        status = parent.stat()
+        is_open = status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX
+        if is_open or status.st_uid not in (0, os.getuid()):
+            return f"{parent}, which it is in, can be written by others"
     paths = [named, named / "shoal", folder]
     for parent, folders, files in os.walk(folder, onerror=_raise):
         paths += [Path(parent, name) for name in (*folders, *files)]
@@ -116,12 +123,11 @@ def keep(compiled: Any) -> None:
         _own = _shared = None
     if "<locals>" not in name:
         _defined.add((module, name))
+    if str(path_of(module)) != function.__code__.co_filename:
+        # It was typed in, or made by a program: no file says what it does.
+        return
     if module not in _digests:
-        files = closure([module], NOT_COMPILED)
-        if not files:
-            # It was typed in: there is no file to compare.
-            return
-        _digests[module] = digest_of(files)
+        _digests[module] = digest_of(closure([module], NOT_COMPILED))
     place = Path(module, _digests[module])
     kept: KernelCache | None = None
     if _shared is not None:

@@ -6,12 +6,15 @@ import hashlib
 import importlib.util
 import re
 import sys
+import sysconfig
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-__all__ = ["closure", "digest_of", "forget", "imports_of"]
+__all__ = ["closure", "digest_of", "forget", "imports_of", "path_of"]
 
+#: Where Python and its tools put packages.
+_INSTALLED = {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
 _STATEMENT = r"(?:from|import)\b(?:[^\n(\\]*\([^)]*\)|(?:[^\n]*\\\n)*[^\n]*)"
 #: An import at the left margin, up to the end of the line or of the parentheses; or one anywhere.
 _IMPORT = re.compile(rf"^{_STATEMENT}", re.MULTILINE)
@@ -34,7 +37,7 @@ def closure(modules: Iterable[str], leaving_out: Sequence[str] = ()) -> dict[str
     waiting = list(modules)
     while waiting:
         name = waiting.pop()
-        path = _path_of(name)
+        path = path_of(name)
         if name in found or path is None:
             continue
         found[name] = path
@@ -47,13 +50,14 @@ def closure(modules: Iterable[str], leaving_out: Sequence[str] = ()) -> dict[str
 
 @cache
 def imports_of(name: str) -> frozenset[str]:
-    """Return the modules of Shoal and of the module's own package that it imports.
+    """Return the modules that it imports, but for the standard library and installed packages.
 
+    Of these, the packages that the module and Shoal are in count all the same.
     Imports inside functions and under ``if TYPE_CHECKING`` don't count: compiled code can't have
     them, and a test keeps them out of code that decides. But a package that imports its names when
     they are used lists them there, and one that scans its folder imports all modules in it.
     """
-    path = _path_of(name)
+    path = path_of(name)
     if path is None:
         return frozenset()
     is_package = path.name == "__init__.py"
@@ -70,12 +74,17 @@ def imports_of(name: str) -> frozenset[str]:
             names.update(words)
         elif words:
             base = _absolute(words[0], package)
-            inner = {word for word in words[2:] if _path_of(f"{base}.{word}") is not None}
+            inner = {word for word in words[2:] if path_of(f"{base}.{word}") is not None}
             names |= {f"{base}.{word}" for word in inner}
             if inner != set(words[2:]):
                 names.add(base)
-    tops = {"shoal", name.partition(".")[0]}
-    return frozenset(n for n in names if n.partition(".")[0] in tops and _path_of(n) is not None)
+    near = {"shoal", name.partition(".")[0]}
+    return frozenset(
+        other
+        for other in names
+        if (other.partition(".")[0] in near or not _is_installed(other.partition(".")[0]))
+        and path_of(other) is not None
+    )
 
 
 def digest_of(files: dict[str, Path], form: Callable[[bytes], bytes] = bytes) -> str:
@@ -90,7 +99,7 @@ def digest_of(files: dict[str, Path], form: Callable[[bytes], bytes] = bytes) ->
 
 def forget() -> None:
     """Forget what was read, so that edits are seen; for tests."""
-    for memo in (imports_of, _source_of, _path_of):
+    for memo in (imports_of, _source_of, path_of, _is_installed):
         memo.cache_clear()
 
 
@@ -107,7 +116,7 @@ def _absolute(name: str, package: str) -> str:
 
 
 @cache
-def _path_of(name: str) -> Path | None:
+def path_of(name: str) -> Path | None:
     """Return the file of a module, which needn't have been imported; its top package must be."""
     top, *rest = name.split(".")
     file = getattr(sys.modules.get(top), "__file__", None)
@@ -118,6 +127,13 @@ def _path_of(name: str) -> Path | None:
     path = Path(file).parent.joinpath(*rest)
     choices = (path.with_name(f"{path.name}.py"), path / "__init__.py")
     return next((choice for choice in choices if choice.is_file()), None)
+
+
+@cache
+def _is_installed(top: str) -> bool:
+    """Return whether a package is one of the standard library, or was installed by a tool."""
+    path = path_of(top)
+    return path is None or any(path.is_relative_to(folder) for folder in _INSTALLED)
 
 
 def _is_in(name: str, package: str) -> bool:

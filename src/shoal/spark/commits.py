@@ -167,7 +167,7 @@ class CommitLog:
     def __init__(self, folder: Path, *, job: Mapping[str, str], seal: Seal | None) -> None:
         self.folder = folder
         make_folder(folder)
-        if next(folder.glob("turn-*"), None) is not None:
+        if any(next(folder.glob(f"{old}-*"), None) for old in ("turn", "done", "head")):
             raise CheckpointError(
                 f"{folder}: was written by an earlier version of Shoal. Let that version finish "
                 "the job, or start over with another folder and another output."

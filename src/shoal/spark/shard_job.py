@@ -24,14 +24,18 @@ from shoal.spec.schema import Schema
 
 __all__ = ["ShardJob", "own_code"]
 
+#: What makes rows of files and of messages for Spark.
+READERS = ("shoal.io.files.spark", "shoal.io.kafka.spark")
+
 
 def own_code(anonymizer: Anonymizer) -> str:
     """Return a digest of the code that decides on this machine.
 
-    Rows are numbered by the totals of the summary, so it is a part.
+    Rows are numbered by the totals of the summary, so it is a part. A machine that decides doesn't
+    know where rows come from, so all that reads them is.
     """
     algorithm = type(anonymizer).__module__
-    return decision_digest("shoal.spark.driver", "shoal.metrics.summary", algorithm)
+    return decision_digest("shoal.spark.driver", "shoal.metrics.summary", algorithm, *READERS)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pytest
 
@@ -111,3 +112,18 @@ def test_marks_follow_what_was_really_published() -> None:
     assert (found.verdict, found.figures["n_hidden_more"]) == ("kept", 1)
     publish(world, 5, level=1)
     assert world.report()[Z].figures["n_hidden_more"] == 0
+
+
+@dataclass(frozen=True)
+class Stricter(ZAnonymity):
+    """A criterion that the audit doesn't know."""
+
+    name: ClassVar[str] = "stricter z"
+
+
+def test_a_class_of_ones_own_is_unverifiable() -> None:
+    world = told("A Turin 0, B Turin 1, C Turin 2", 10, z=2)
+    world.policy = Policy(Stricter(2), window=Window(seconds=10))
+    report = world.report()
+    assert report[Z].verdict == "kept"
+    assert report["stricter z"].verdict == report.verdict == "unverifiable"
