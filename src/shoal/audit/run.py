@@ -141,8 +141,8 @@ def audit(
             verdicts.append(Verdict(criterion.name, "unverifiable", NO_CHECK))
         else:
             # A promise that nothing is said about isn't kept.
-            unknown = Verdict(criterion.name, "unverifiable", "its check has no result")
-            verdicts.extend(checker(evidence, criterion) or [unknown])
+            nothing = Verdict(criterion.name, "unverifiable", "its check has no result")
+            verdicts.extend(checker(evidence, criterion) or [nothing])
     found = (check(evidence) for check in _AFTER)
     verdicts.extend(verdict for verdict in found if verdict is not None)
     return Report(tuple(verdicts), evidence.n_rows)

@@ -76,12 +76,12 @@ def _why_unsafe(named: Path, folder: Path) -> str | None:
     """Return why code in a folder must not be run, or None if it may be."""
     if not named.is_absolute():
         return "it isn't an absolute path"
-    for parent in named.resolve().parents:
+    for above in named.resolve().parents:
         # Who can write there can put another folder in its place, unless it is like /tmp.
-        status = parent.stat()
+        status = above.stat()
         is_open = status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX
         if is_open or status.st_uid not in (0, os.getuid()):
-            return f"{parent}, which it is in, can be written by others"
+            return f"{above}, which it is in, can be written by others"
     paths = [named, named / "shoal", folder]
     for parent, folders, files in os.walk(folder, onerror=_raise):
         paths += [Path(parent, name) for name in (*folders, *files)]
