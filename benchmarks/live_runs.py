@@ -153,19 +153,19 @@ def run(
 class _Stopwatch:
     """Takes the times of checkpoints, from the first to the last.
 
-    There is no other way to see them from outside than to stand in the way.
+    They aren't visible from outside, so the methods that take them are wrapped.
     """
 
     def __init__(self, running: Run) -> None:
-        assert running._recorder is not None
-        self._recorder, self._core = running._recorder, running._core
-        self._cut, self._save = self._recorder.cut, self._recorder.save
+        assert running._checkpointer is not None
+        self._checkpointer, self._core = running._checkpointer, running._core
+        self._cut, self._save = self._checkpointer.cut, self._checkpointer.save
         self._snapshot = self._core.snapshot
         self.saved: list[tuple[int, float]] = []
         self.stopped: list[float] = []
         self.rolled: list[float] = []
-        self._recorder.cut = self.cut  # type: ignore[method-assign]
-        self._recorder.save = self.save  # type: ignore[method-assign]
+        self._checkpointer.cut = self.cut  # type: ignore[method-assign]
+        self._checkpointer.save = self.save  # type: ignore[method-assign]
         self._core.snapshot = self.snapshot  # type: ignore[method-assign]
 
     def cut(self) -> int:
@@ -184,8 +184,8 @@ class _Stopwatch:
 
     def save(self, *parts: Any) -> None:
         self._save(*parts)
-        assert self._recorder.saved is not None
-        self.saved.append((self._recorder.saved.n_bytes, self._recorder.saved.seconds))
+        assert self._checkpointer.saved is not None
+        self.saved.append((self._checkpointer.saved.n_bytes, self._checkpointer.saved.seconds))
 
 
 @dataclass(frozen=True)
