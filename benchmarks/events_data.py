@@ -93,8 +93,8 @@ def as_codes(stream: Stream, batch_rows: int, *, ladders: bool) -> list[Codes]:
     people = draw.integers(1, 2**63, stream.n_subjects)[subjects]
     labels = draw.integers(1, 2**63, (LEVELS, stream.n_values))
     above = reversed(GROUPS) if ladders else ()
-    rungs = [values, *(values % n for n in above)]
-    keys = np.stack([labels[level, rung] for level, rung in enumerate(rungs)], axis=1)
+    levels = [values, *(values % n for n in above)]
+    keys = np.stack([labels[level, value] for level, value in enumerate(levels)], axis=1)
     return [
         Codes(
             np.empty((len(part), 0)), people[part], np.empty((len(part), 0), np.int64),

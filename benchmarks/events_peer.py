@@ -99,7 +99,7 @@ class _Ours:
     ) -> None:
         self._batches: list[Codes] = as_codes(stream, batch_rows, ladders=ladders)
         domain = PathOf("/", levels=LEVELS) if ladders else Open()
-        self._n_rungs = LEVELS if ladders else 1
+        self._n_levels = LEVELS if ladders else 1
         self._schema = Schema("user", [Quasi("value", domain)], time="at")
         self._policy = Policy(ZAnonymity(z), window=Window(seconds=window))
         self._levels: list[Ints] = []
@@ -113,9 +113,9 @@ class _Ours:
         return np.flatnonzero(np.concatenate(self._levels) >= 0)
 
     def shares(self) -> list[float]:
-        """The share of events that was published at each rung."""
+        """The share of events that was published at each level."""
         levels = np.concatenate(self._levels)
-        counts = np.bincount(levels[levels >= 0], minlength=self._n_rungs)
+        counts = np.bincount(levels[levels >= 0], minlength=self._n_levels)
         return [int(n) / len(levels) for n in counts]
 
 

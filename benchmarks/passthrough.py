@@ -147,7 +147,7 @@ class _PassThroughCellsEngine(Engine):
         first = int(self.state.n_rows[0])
         self.state.n_rows[0] += n
         rows = np.arange(first, first + n)
-        leaves = np.cumsum([0, *self.space.rungs])[:-1]
+        leaves = np.cumsum([0, *self.space.n_levels])[:-1]
         is_there = codes.keys[:, leaves] != 0
         has_some = is_there.any(axis=1)
         return Out.room(0, 0).decisions()._replace(
@@ -164,5 +164,5 @@ class _PassThroughCellsEngine(Engine):
 
     def flush(self) -> Decisions:
         """Nothing is ever held."""
-        n_keys = sum(self.space.rungs)
+        n_keys = sum(self.space.n_levels)
         return self.push(Codes.empty(0, 0)._replace(keys=np.empty((0, n_keys), np.int64)))

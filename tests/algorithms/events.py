@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.naive.z_anonymity import Row, run
 
 #: Rungs of each attribute in drawn streams.
-RUNGS = (3, 1, 2)
+N_LEVELS = (3, 1, 2)
 
 
 def event(time: float | None, subject: Hashable, *values: str | None) -> Row:
@@ -38,15 +38,15 @@ def numbered(*events: tuple[Hashable, str | None]) -> list[Row]:
 def stream(
     seed: int, n_rows: int, n_subjects: int, *, gaps: float = 0.0, timed: bool = True
 ) -> list[Row]:
-    """A stream over attributes of three rungs, one and two, some popular, with late rows."""
+    """A stream over attributes of three levels, one and two, some popular, with late rows."""
     draw = random.Random(seed)
     rows: list[Row] = []
     now = 50.0
     for _ in range(n_rows):
         cells = []
-        for n_rungs in RUNGS:
-            parts = [draw.choice("aaabbc") for _ in range(n_rungs)]
-            labels = tuple("*".join(parts[:n]) for n in range(n_rungs, 0, -1))
+        for n_levels in N_LEVELS:
+            parts = [draw.choice("aaabbc") for _ in range(n_levels)]
+            labels = tuple("*".join(parts[:n]) for n in range(n_levels, 0, -1))
             cells.append(None if draw.random() < gaps else labels)
         now += draw.choice([0.0, 0.0, 0.5, 1.0, 0.1, 7.0])
         late = draw.choice([0.0, 0.0, 0.0, 2.5, 9.0])

@@ -146,7 +146,7 @@ def test_inputs_that_are_refused(domain: AnyDomain) -> None:
     stream = stream_of(rows, 2, Window(seconds=5), domain, missing="quarantine")
     engine, codes = stream.start(ZAnonymizer()), stream.codes
     for bad, says in (
-        (codes._replace(keys=codes.keys[:, :0]), "must have a key for each rung"),
+        (codes._replace(keys=codes.keys[:, :0]), "must have a key for each level"),
         (codes._replace(keys=np.zeros_like(codes.keys)), "1 that are missing"),
         (codes._replace(times=np.array([np.nan])), "must be finite.*1 that aren't"),
     ):

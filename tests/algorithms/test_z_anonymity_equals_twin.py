@@ -21,7 +21,7 @@ from shoal.spec.criteria import ZAnonymity
 from shoal.spec.ladder import Open, Path
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Quasi, Schema
-from tests.algorithms.events import RUNGS, stream
+from tests.algorithms.events import N_LEVELS, stream
 from tests.naive.z_anonymity import Decision, Estimate, NaiveZAnonymity, Row
 
 #: Compiled code draws many streams; plain Python looks whether it does the same.
@@ -56,8 +56,8 @@ class Case:
             self.rows = [(time, who, tuple(map(_leaf, cells))) for time, who, cells in self.rows]
 
     @property
-    def rungs(self) -> tuple[int, ...]:
-        return tuple(1 for _ in RUNGS) if self.flat else RUNGS
+    def n_levels(self) -> tuple[int, ...]:
+        return tuple(1 for _ in N_LEVELS) if self.flat else N_LEVELS
 
     @property
     def knobs(self) -> dict[str, Any]:
@@ -72,7 +72,9 @@ class Case:
         return NaiveZAnonymity(self.z, **self.window, **self.knobs)
 
     def engine(self) -> Any:
-        domains = [Open() if n_rungs == 1 else Path("*", levels=n_rungs) for n_rungs in self.rungs]
+        domains = [
+            Open() if n_levels == 1 else Path("*", levels=n_levels) for n_levels in self.n_levels
+        ]
         quasi = [Quasi(f"q{a}", domain) for a, domain in enumerate(domains)]
         window = Window(**{key.removeprefix("window_"): n for key, n in self.window.items()})
         policy = Policy(ZAnonymity(self.z), window=window, missing="maybe")
@@ -90,13 +92,13 @@ def _leaf(labels: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return None if labels is None else ("*".join(labels),)
 
 
-def codes_of(rows: Sequence[Row], rungs: Sequence[int] = RUNGS) -> Codes:
+def codes_of(rows: Sequence[Row], n_levels: Sequence[int] = N_LEVELS) -> Codes:
     """Rows of the twin as a batch."""
     keys = [
         [
             0 if labels is None else key_of(attribute, level, labels[level:])
             for attribute, labels in enumerate(cells)
-            for level in range(rungs[attribute])
+            for level in range(n_levels[attribute])
         ]
         for _, _, cells in rows
     ]
@@ -105,7 +107,7 @@ def codes_of(rows: Sequence[Row], rungs: Sequence[int] = RUNGS) -> Codes:
         subjects=np.array([subject for _, subject, _ in rows], np.int64) * 7_919_000_000_000 - 5,
         sensitive=np.empty((len(rows), 0), np.int64),
         times=np.array([math.nan if time is None else time for time, _, _ in rows]),
-        keys=np.array(keys, np.int64).reshape(len(rows), sum(rungs)),
+        keys=np.array(keys, np.int64).reshape(len(rows), sum(n_levels)),
     )
 
 
@@ -158,7 +160,7 @@ def compare(case: Case, cut: int) -> None:
     estimates: list[Any] = []
     for part in batches(case.rows, cut):
         want = [by_twin(row, naive.push(row)) for row in part]
-        decisions = engine.push(codes_of(part, case.rungs))
+        decisions = engine.push(codes_of(part, case.n_levels))
         assert by_kernel(decisions) == want
         estimates += list(decisions.estimates)
         assert engine.n_exposures == naive.n_exposures

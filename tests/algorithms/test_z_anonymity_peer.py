@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.algorithms.events import event
 from tests.naive.z_anonymity import Deviations, NaiveZAnonymity, Row, run
-from tests.naive.zanon_peer import path_rungs, peer
+from tests.naive.zanon_peer import path_levels, peer
 
 pytestmark = pytest.mark.plain
 
@@ -26,7 +26,7 @@ DEPTH = 3
 
 
 def rows_of(events: Sequence[Event]) -> list[Row]:
-    return [(time, subject, [path_rungs(value, DEPTH)]) for time, subject, value in events]
+    return [(time, subject, [path_levels(value, DEPTH)]) for time, subject, value in events]
 
 
 def published_by_the_twin(events: Sequence[Event], z: int, seconds: float) -> list[str | None]:

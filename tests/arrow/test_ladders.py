@@ -1,4 +1,4 @@
-"""From columns to rungs: one key and one label for one value, nothing for what is missing."""
+"""From columns to levels: one key and one label for one value, nothing for what is missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shoal.arrow.ladders import Ladders, LevelLabels, _chained, level_column
 from shoal.engine.kernels.arrays import Bools, Ints
 from shoal.spec.hierarchy import Hierarchy, Range
-from shoal.spec.ladder import AnyDomain, Grid, Open, Path, n_rungs, rungs
+from shoal.spec.ladder import AnyDomain, Grid, Open, Path, level_labels, n_levels
 from shoal.spec.schema import Quasi, Schema
 
 KEY = bytes(range(8))
@@ -83,7 +83,7 @@ def test_other_values_other_levels_other_attributes_and_other_secrets_have_other
     quasi = Quasi("x", Path("/", 2)), Quasi("y", Path("/", 2))
     columns = {"x": ["a", "b", "a/b"], "y": ["a", "b", "b/a"]}
     made = Made(columns, *quasi)
-    # By rung: three leaves and two parents for each attribute, and no key twice.
+    # By level: three leaves and two parents for each attribute, and no key twice.
     assert [len(set(made.keys[:, j].tolist())) for j in range(4)] == [3, 2, 3, 2]
     assert len(set(made.keys.flat)) == 10
     assert not set(made.keys.flat) & set(Made(columns, *quasi, key=bytes(8)).keys.flat)
@@ -115,7 +115,7 @@ def test_what_is_missing_exposes_nothing(column, domain):
     made = one(domain, column, gaps=True)
     assert (made.keys[[0, 2, 3]] == 0).all()
     assert (made.keys[1] != 0).all()
-    for level in range(n_rungs(domain)):
+    for level in range(n_levels(domain)):
         labels = made.labels("x", level)
         assert labels[0] is labels[2] is labels[3] is None
         assert labels[1] is not None
@@ -131,10 +131,10 @@ def test_what_is_missing_exposes_nothing(column, domain):
 )
 def test_columns_of_nothing_and_batches_without_rows(domain):
     made = one(domain, pa.nulls(2), gaps=True)
-    assert made.keys.shape == (2, n_rungs(domain))
+    assert made.keys.shape == (2, n_levels(domain))
     assert not made.keys.any()
     empty = one(domain, pa.array([], pa.string()))
-    assert empty.keys.shape == (0, n_rungs(domain))
+    assert empty.keys.shape == (0, n_levels(domain))
     assert empty.labels("x") == []
 
 
@@ -146,7 +146,7 @@ def test_paths_have_the_labels_that_their_domain_says(values, levels):
     made = one(Path("/", levels), pa.array(values, pa.string()), gaps=True)
     whole = made.labels("x")
     for level in range(levels):
-        expected = [t if t is None else rungs(Path("/", levels), t)[level] for t in whole]
+        expected = [t if t is None else level_labels(Path("/", levels), t)[level] for t in whole]
         assert made.labels("x", level) == expected
     for row, text in enumerate(whole):
         # Equal labels of a level, equal keys.
@@ -178,7 +178,7 @@ def test_fractions_that_are_no_numbers_are_bad_numbers():
 def test_categories_climb_and_unknown_ones_are_bad():
     made = one(TREE, pa.array([" pug", "boxer", "cats", "oak", "dogs", None]), gaps=True)
     ladders = list(zip(*(made.labels("x", level) for level in range(3)), strict=True))
-    assert ladders[0] == rungs(TREE, "pug")
+    assert ladders[0] == level_labels(TREE, "pug")
     assert ladders[2] == ("cats", "cats", "pets")
     assert ladders[3] == ("oak", "oak", "oak")
     assert ladders[5] == (None, None, None)
@@ -197,7 +197,7 @@ def test_positions_have_the_cells_that_their_grid_says(places):
     made = Made({"lat": lat, "lon": lon}, Quasi("cell", GRID))
     assert not made.reasons
     by_row = zip(*(made.labels("cell", level) for level in range(3)), strict=True)
-    assert list(by_row) == [GRID.rungs(*place) for place in places]
+    assert list(by_row) == [GRID.level_labels(*place) for place in places]
 
 
 def test_a_position_needs_both_columns_and_degrees_that_there_are():
@@ -206,7 +206,7 @@ def test_a_position_needs_both_columns_and_degrees_that_there_are():
         "lon": ["7.68", "7.68", "", "7.68", "7.68", "-180.5"],
     }
     made = Made(columns, Quasi("cell", GRID), gaps=True)
-    assert made.labels("cell", 1)[:3] == [GRID.rungs(45.07, 7.68)[1], None, None]
+    assert made.labels("cell", 1)[:3] == [GRID.level_labels(45.07, 7.68)[1], None, None]
     assert (made.keys[1:3] == 0).all()
     assert made.reasons == {
         3: "lat isn't within 90 degrees",
@@ -223,7 +223,7 @@ def test_a_batch_of_positions_without_rows():
     assert made.keys.shape == (0, 3)
 
 
-def test_a_rung_shows_no_values():
+def test_a_level_shows_no_values():
     assert repr(LevelLabels(np.zeros(3, np.int64), pa.array(["canary"]))) == "LevelLabels(3 rows)"
 
 

@@ -59,17 +59,17 @@ def test_codes_tell_apart_what_the_texts_do():
     assert len(set(names.values())) == len(names)
 
 
-def test_rungs_of_codes_are_those_of_the_file(tmp_path):
+def test_levels_of_codes_are_those_of_the_file(tmp_path):
     stream = Stream(n_rows=400, n_subjects=8, n_values=600)
     workload = events_data.paths(stream, tmp_path)
     codec = Codec(workload.schema, key=bytes(8), per_value=True)
     (batch,) = pq.ParquetFile(workload.path).iter_batches()
     of_file, ours = codec.encode(batch).codes.keys, as_codes(stream, 400, ladders=True)[0].keys
     assert of_file.shape == ours.shape == (400, LEVELS)
-    for of_rung, ours_of_rung in zip(of_file.T, ours.T, strict=True):
-        first = np.unique(of_rung, return_inverse=True)[1]
-        assert len(set(zip(first, ours_of_rung, strict=True))) == len(set(first))
-        assert len(set(ours_of_rung)) == len(set(first))
+    for of_level, ours_of_level in zip(of_file.T, ours.T, strict=True):
+        first = np.unique(of_level, return_inverse=True)[1]
+        assert len(set(zip(first, ours_of_level, strict=True))) == len(set(first))
+        assert len(set(ours_of_level)) == len(set(first))
 
 
 @needs_data

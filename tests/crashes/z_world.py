@@ -15,7 +15,7 @@ from shoal.job import Job
 from tests.crashes.world import FilesJob, read_all
 
 ROTATE = 25
-#: Windows in seconds, rungs, gaps, late rows, and a z that follows the stream.
+#: Windows in seconds, levels, gaps, late rows, and a z that follows the stream.
 EVENTS = """\
 [schema]
 subject = "who"

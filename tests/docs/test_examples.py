@@ -195,7 +195,7 @@ def test_events_are_published_at_once(load, capsys: pytest.CaptureFixture[str]) 
     assert found.published.column_names == ["pseudonym", "article", "where", "at"]
     assert found.summary.n_published == found.published.num_rows
     assert found.summary.delay.rows.largest == 0
-    # Values are published at every rung of their ladders, and some are hidden.
+    # Values are published at every level of their ladders, and some are hidden.
     shown = found.published["article"].to_pylist()
     assert {label.count("/") for label in shown if label is not None} == {0, 1, 2}
     assert all(min(shares) > 0 for shares in found.exposure.levels.values())

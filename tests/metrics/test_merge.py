@@ -19,11 +19,11 @@ from shoal.metrics.histogram import Histogram
 from shoal.metrics.z.counts import ZCounts
 from tests.metrics.test_summary import a_summary, a_trace, batches
 
-N_QUASI, RUNGS, Z = 3, [3, 1], 4
+N_QUASI, N_LEVELS, Z = 3, [3, 1], 4
 
 
 def new_summary() -> Summary:
-    return Summary(N_QUASI, ZCounts(RUNGS, Z))
+    return Summary(N_QUASI, ZCounts(N_LEVELS, Z))
 
 
 @st.composite
@@ -31,7 +31,7 @@ def additions(draw: st.DrawFn) -> dict[str, Any]:
     """What one batch of a stream adds to the figures of the run that decides it."""
     n = draw(st.integers(0, 5))
     masks = st.lists(st.integers(0, 2**N_QUASI - 1), min_size=n, max_size=n)
-    levels = [st.lists(st.integers(-2, top - 1), min_size=n, max_size=n) for top in RUNGS]
+    levels = [st.lists(st.integers(-2, top - 1), min_size=n, max_size=n) for top in N_LEVELS]
     counts = draw(st.tuples(*[st.integers(0, 10**9)] * 4))
     return {
         "counts": dict(zip(("n_in", "n_quarantined", "n_held", "n_late"), counts, strict=True)),
@@ -146,13 +146,13 @@ def test_quantiles_of_what_was_merged() -> None:
 
 def test_the_latest_look_is_that_of_who_has_seen_the_most() -> None:
     looked = np.array([(5, 1.0, 4, 9, 40, 0.5, 2.0), (9, 2.0, 9, 6, 41, 0.75, 3.0)], ESTIMATE)
-    ahead, behind = ZCounts(RUNGS, Z), ZCounts(RUNGS, Z)
+    ahead, behind = ZCounts(N_LEVELS, Z), ZCounts(N_LEVELS, Z)
     ahead.look(looked)
     behind.look(looked[:1])
     behind.merge(ahead)
     assert behind.state() == ahead.state()
     assert behind.as_dict()["z"] == {"now": 6, "least": 4, "most": 9, "changes": 2}
-    ahead.merge(ZCounts(RUNGS, Z))
+    ahead.merge(ZCounts(N_LEVELS, Z))
     assert ahead.state() == behind.state()
 
 

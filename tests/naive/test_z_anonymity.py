@@ -275,7 +275,7 @@ def shown_in(twin: NaiveZAnonymity, attribute: int) -> set[Exposure]:
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(rows=STREAMS, z=st.integers(1, 6), window=WINDOWS)
-def test_every_cell_is_published_at_the_finest_rung_with_z_subjects_behind_it(
+def test_every_cell_is_published_at_the_finest_level_with_z_subjects_behind_it(
     rows: list[Row], z: int, window: dict[str, Any]
 ) -> None:
     """And what is published above its own value stands for two rarer values or more."""

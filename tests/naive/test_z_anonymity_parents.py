@@ -20,7 +20,7 @@ from shoal.spec.schema import Quasi, Schema
 from shoal.testing.streams import Stream
 from shoal.testing.z.codes import keys_of
 from shoal.testing.z.definitions import Count, ExposureHistory, alike, behind, finest, path
-from tests.algorithms.events import RUNGS, STREAMS, WINDOWS, stream
+from tests.algorithms.events import N_LEVELS, STREAMS, WINDOWS, stream
 from tests.naive.z_anonymity import Crowds, Decision, NaiveZAnonymity, Node, Row, run
 
 pytestmark = pytest.mark.plain
@@ -82,13 +82,13 @@ def test_there_are_such_leaves() -> None:
 
 def as_stream(rows: Sequence[Row], z: int, window: dict[str, Any]) -> Stream:
     """Rows of the twin, as the oracle reads them."""
-    quasi = [Quasi(f"q{a}", Path("*", levels=n_rungs)) for a, n_rungs in enumerate(RUNGS)]
+    quasi = [Quasi(f"q{a}", Path("*", levels=n_levels)) for a, n_levels in enumerate(N_LEVELS)]
     schema = Schema("person", quasi, time="at")
     keys = [
         [
             key
             for attribute, labels in enumerate(cells)
-            for key in ([0] * RUNGS[attribute] if labels is None else keys_of(attribute, labels))
+            for key in ([0] * N_LEVELS[attribute] if labels is None else keys_of(attribute, labels))
         ]
         for _, _, cells in rows
     ]

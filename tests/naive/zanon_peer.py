@@ -17,7 +17,7 @@ from typing import Any
 
 from zanonymity.zanon import zanon
 
-__all__ = ["Peer", "path_rungs", "peer"]
+__all__ = ["Peer", "path_levels", "peer"]
 
 
 class Peer:
@@ -91,7 +91,7 @@ def peer(seconds: float, **options: Any) -> Iterator[Peer]:
             run.inner.endFiles()
 
 
-def path_rungs(value: str, levels: int) -> tuple[str, ...]:
-    """The rungs of a path such as ``italy*turin``, fine to coarse; a short one repeats itself."""
+def path_levels(value: str, levels: int) -> tuple[str, ...]:
+    """The levels of a path such as ``italy*turin``, fine to coarse; a short one repeats itself."""
     parts = value.split("*")
-    return value, *("*".join(parts[: levels - rung]) for rung in range(1, levels))
+    return value, *("*".join(parts[: levels - level]) for level in range(1, levels))

@@ -140,7 +140,7 @@ def test_from_file_to_file_as_the_slowest_reading_of_the_rule_has_it(ending, tmp
     assert [line["loss"] for line in story.lines] == pytest.approx(
         [line["loss"] for line in expected.trace]
     )
-    # Every rung is used, or this would show little.
+    # Every level is used, or this would show little.
     assert {line["level"] for line in story.lines} == {None, 0, 1, 2}
     story.check()
 

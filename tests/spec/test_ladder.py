@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.errors import ParameterError
 from shoal.spec.hierarchy import Hierarchy, Range
-from shoal.spec.ladder import DEGREE, Grid, Open, Path, n_rungs, rungs
+from shoal.spec.ladder import DEGREE, Grid, Open, Path, level_labels, n_levels
 
 TREE = Hierarchy.from_dict(
     {"*": {"Italy": {"Turin": ["Crocetta", "Lingotto"], "Milan": None}, "Malta": None}}
@@ -27,7 +27,7 @@ TREE = Hierarchy.from_dict(
         ("Italy*Turin*Crocetta", ("Italy*Turin*Crocetta", "Italy*Turin", "Italy")),
         ("Italy*Turin", ("Italy*Turin", "Italy*Turin", "Italy")),
         ("Italy", ("Italy", "Italy", "Italy")),
-        # More parts than levels: the finest rung has them all, the next is short already.
+        # More parts than levels: the finest level has them all, the next is short already.
         ("Italy*Turin*Crocetta*5*b", ("Italy*Turin*Crocetta*5*b", "Italy*Turin", "Italy")),
         # A separator at the beginning belongs to the first part.
         ("*Italy*Turin", ("*Italy*Turin", "*Italy*Turin", "*Italy")),
@@ -38,23 +38,23 @@ TREE = Hierarchy.from_dict(
         ("Italy * Turin * x", ("Italy * Turin * x", "Italy*Turin", "Italy")),
     ],
 )
-def test_a_path_loses_a_part_with_every_rung(text, expected):
-    assert rungs(Path("*", levels=3), text) == expected
+def test_a_path_loses_a_part_with_every_level(text, expected):
+    assert level_labels(Path("*", levels=3), text) == expected
 
 
 def test_a_path_of_one_level_is_an_open_domain():
-    assert rungs(Path("/", levels=1), "a/b/c") == rungs(Open(), "a/b/c") == ("a/b/c",)
+    assert level_labels(Path("/", levels=1), "a/b/c") == level_labels(Open(), "a/b/c") == ("a/b/c",)
 
 
 def test_the_white_space_of_a_separator_is_its_own():
     commas = Path(", ", levels=3)
-    assert rungs(commas, "Italy, , x") == ("Italy, , x", "Italy, x", "Italy")
-    assert rungs(commas, "Italy,") == ("Italy,", "Italy,", "Italy,")
-    assert rungs(commas, "Italy, Turin") == ("Italy, Turin", "Italy, Turin", "Italy")
+    assert level_labels(commas, "Italy, , x") == ("Italy, , x", "Italy, x", "Italy")
+    assert level_labels(commas, "Italy,") == ("Italy,", "Italy,", "Italy,")
+    assert level_labels(commas, "Italy, Turin") == ("Italy, Turin", "Italy, Turin", "Italy")
 
 
 def test_a_separator_may_have_several_characters():
-    assert rungs(Path("::", levels=3), "a:b::c::d") == ("a:b::c::d", "a:b::c", "a:b")
+    assert level_labels(Path("::", levels=3), "a:b::c::d") == ("a:b::c::d", "a:b::c", "a:b")
 
 
 texts = st.text(alphabet="ab/ ", min_size=1, max_size=12).map(str.strip).filter(bool)
@@ -67,7 +67,7 @@ separators = st.sampled_from(["/", "/a", "/ ", " / ", " "])
 def test_a_label_lies_under_the_same_labels_whatever_text_it_comes_from(given_texts, n, separator):
     above: dict[tuple[int, str], str] = {}
     for text in given_texts:
-        ladder = rungs(Path(separator, levels=n), text)
+        ladder = level_labels(Path(separator, levels=n), text)
         assert len(ladder) == n
         assert ladder[0] == text
         assert all(ladder)
@@ -96,12 +96,12 @@ def test_paths_that_are_none_are_refused(separator, levels, key):
 
 
 def test_a_leaf_climbs_up_to_below_the_root_and_a_short_branch_repeats_its_leaf():
-    assert rungs(TREE, "Crocetta") == ("Crocetta", "Turin", "Italy")
-    assert rungs(TREE, "Milan") == ("Milan", "Milan", "Italy")
-    assert rungs(TREE, "Malta") == ("Malta", "Malta", "Malta")
-    assert rungs(Hierarchy.flat(["a", "b"]), "a") == ("a",)
-    # One value alone, that is its own root, still has a rung.
-    assert n_rungs(Hierarchy.flat(["a"])) == 1
+    assert level_labels(TREE, "Crocetta") == ("Crocetta", "Turin", "Italy")
+    assert level_labels(TREE, "Milan") == ("Milan", "Milan", "Italy")
+    assert level_labels(TREE, "Malta") == ("Malta", "Malta", "Malta")
+    assert level_labels(Hierarchy.flat(["a", "b"]), "a") == ("a",)
+    # One value alone, that is its own root, still has a level.
+    assert n_levels(Hierarchy.flat(["a"])) == 1
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,12 @@ def test_a_leaf_climbs_up_to_below_the_root_and_a_short_branch_repeats_its_leaf(
     ],
 )
 def test_a_number_is_the_step_that_it_lies_in(domain, number, expected):
-    assert rungs(domain, number) == (expected,)
+    assert level_labels(domain, number) == (expected,)
 
 
 @given(st.floats(-1000, 1000), st.sampled_from([0.01, 0.1, 0.3, 1.0, 2.5, 7.0, 1 / 3]))
 def test_a_number_is_in_its_own_half_open_step(number, step):
-    (label,) = rungs(Range(-1000, 1000, step=step), number)
+    (label,) = level_labels(Range(-1000, 1000, step=step), number)
     low, high = (float(bound) for bound in label[1:-1].split(","))
     # Labels have fifteen digits.
     assert low <= number + 1e-9
@@ -149,7 +149,7 @@ def test_what_domains_are():
     assert len({one, other, Grid("a", "lon", [10, 20])}) == 2
     assert one != "lat"
     assert repr(one) == "Grid('lat', 'lon', [10, 20])"
-    assert [n_rungs(d) for d in (one, Open(), Range(0, 1, step=1), TREE)] == [2, 1, 1, 3]
+    assert [n_levels(d) for d in (one, Open(), Range(0, 1, step=1), TREE)] == [2, 1, 1, 3]
 
 
 # -- grids ---------------------------------------------------------------------------------------
@@ -168,8 +168,8 @@ def corners(label: str, wide: float) -> tuple[float, float, float, float]:
 
 @given(latitudes, longitudes)
 def test_a_position_lies_in_its_cells_and_a_cell_in_the_next_coarser_one(latitude, longitude):
-    labels = rungs(GRID, (latitude, longitude))
-    assert labels == GRID.rungs(latitude, longitude)
+    labels = level_labels(GRID, (latitude, longitude))
+    assert labels == GRID.level_labels(latitude, longitude)
     assert [label.split("/")[1] for label in labels] == ["500", "1000", "5000"]
     wide = GRID.cell(latitude, longitude, 0).scale
     slack = 1.1e-5
@@ -191,16 +191,16 @@ def test_a_cell_is_about_as_wide_as_it_is_high(latitude, longitude):
 
 def test_near_by_positions_share_a_cell_and_far_ones_dont():
     mole, castle, rome = (45.0690, 7.6932), (45.0708, 7.6862), (41.89, 12.49)
-    fine, middle, coarse = zip(GRID.rungs(*mole), GRID.rungs(*castle), strict=True)
+    fine, middle, coarse = zip(GRID.level_labels(*mole), GRID.level_labels(*castle), strict=True)
     assert fine[0] != fine[1]
     assert coarse[0] == coarse[1]
     assert middle[0] != middle[1]
-    assert not set(GRID.rungs(*mole)) & set(GRID.rungs(*rome))
+    assert not set(GRID.level_labels(*mole)) & set(GRID.level_labels(*rome))
 
 
 @pytest.mark.parametrize("latitude", [-90.0, 90.0, 89.9999])
 def test_the_poles_have_cells_too(latitude):
-    assert len(set(GRID.rungs(latitude, 180.0))) == 3
+    assert len(set(GRID.level_labels(latitude, 180.0))) == 3
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,14 @@ class ZAnonymizer(Anonymizer):
 
     Nothing is held: every value is decided when it comes, whatever the other values of its row. A
     value with a ladder of more general labels (a hierarchy, a path, a grid) is published at the
-    finest rung that z subjects share; a value with no such rung is hidden.
+    finest level that z subjects share; a value with no such level is hidden.
 
     Parameters
     ----------
     count
-        Who counts for a rung. ``"residual"``: the subjects whose finer value can't be published.
+        Who counts for a level. ``"residual"``: the subjects whose finer value can't be published.
         ``"plain"``: all who exposed anything below it, as the authors' own package counts; then a
-        rung that is popular because of one value is published for a rare one and reveals it.
+        level that is popular because of one value is published for a rare one and reveals it.
     probability
         The share of subjects that should have the same published values in a window as ``k`` - 1
         others. Above 0, each estimate raises z as far as that needs, or lowers it again, but never
@@ -87,5 +87,5 @@ class ZAnonymizer(Anonymizer):
 
     def _start(self, space: Space, seed: bytes) -> Engine:
         knobs = ZKnobs(self.count == "plain", float(self.probability), self.k, self.estimates)
-        engine = FlatEngine if max(space.rungs) == 1 else LadderEngine
+        engine = FlatEngine if max(space.n_levels) == 1 else LadderEngine
         return engine(space, knobs, seed)

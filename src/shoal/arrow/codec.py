@@ -191,7 +191,7 @@ class Codec:
     def _quasi(
         self, batch: pa.RecordBatch, times: Floats, complain: Complain
     ) -> tuple[Floats, Ints, dict[str, Any]]:
-        """Encode the quasi attributes: as values, or as keys of rungs with their labels."""
+        """Encode the quasi attributes: as values, or as keys of levels with their labels."""
         if self._ladders is not None:
             keys, labels = self._ladders.encode(batch, self._with_gaps, complain)
             return np.empty((batch.num_rows, 0)), keys, labels

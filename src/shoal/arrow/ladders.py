@@ -24,7 +24,7 @@ from shoal.arrow.columns import (
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.engine.kernels.hashing import scattered
 from shoal.spec.hierarchy import Hierarchy, Range
-from shoal.spec.ladder import DEGREE, Cell, Grid, Open, Path, interval, n_rungs, nodes_up
+from shoal.spec.ladder import DEGREE, Cell, Grid, Open, Path, interval, n_levels, nodes_up
 from shoal.spec.schema import Quasi, Schema
 
 __all__ = ["Ladders", "LevelLabels", "level_column"]
@@ -79,7 +79,7 @@ class Ladders:
         self._keys = {
             level_column(quasi.name, level): _derived(key, number, level)
             for number, quasi in enumerate(self._quasi)
-            for level in range(n_rungs(quasi.domain))
+            for level in range(n_levels(quasi.domain))
         }
         self._tree_hashes = {
             level_column(name, level): text_hashes(
@@ -184,7 +184,7 @@ def _spelled(column: Any, quasi: Quasi) -> Any:
 
 
 def _prefixes(whole: LevelLabels, domain: Path) -> list[LevelLabels]:
-    ladders = [domain.rungs(text or "") for text in whole.labels.to_pylist()]
+    ladders = [domain.level_labels(text or "") for text in whole.labels.to_pylist()]
     levels = [whole]
     for level in range(1, domain.levels):
         labels = pa.array([ladder[level] for ladder in ladders], pa.string()).dictionary_encode()

@@ -232,7 +232,7 @@ class Anonymizer(ABC):
         digest = hashlib.blake2b(repr((self.name, knobs)).encode(), digest_size=16)
         limits, measures = space.limits, space.limits.measures
         obeyed = (
-            limits.k, space.z, space.rungs, tuple(space.deadlines), space.missing,
+            limits.k, space.z, space.n_levels, tuple(space.deadlines), space.missing,
             tuple(space.window), space.clock,
         )  # fmt: skip
         digest.update(repr(obeyed + space.others).encode())

@@ -29,7 +29,7 @@ from shoal.engine.kernels.predicate import DIVERSITY, Limits
 from shoal.engine.kernels.window_counts import empty_counts
 from shoal.errors import ParameterError, did_you_mean
 from shoal.spec.hierarchy import Hierarchy, Range
-from shoal.spec.ladder import n_rungs
+from shoal.spec.ladder import n_levels
 from shoal.spec.policy import (
     BasicLikeness,
     BetaLikeness,
@@ -64,7 +64,7 @@ class Codes(NamedTuple):
     ``sensitive`` are codes by row and sensitive attribute; ``subjects`` are integers, equal for the
     same subject; ``times`` are arrival times in seconds, NaN where the stream has none.
     Where each value is decided on its own (`Policy.per_value`), ``keys`` stand in for ``values``:
-    for each attribute the keys of its rungs from fine to coarse, all 0 where the value is missing.
+    for each attribute the keys of its levels from fine to coarse, all 0 where the value is missing.
     """
 
     values: Floats
@@ -136,8 +136,8 @@ class Space:
     """
 
     __slots__ = (
-        "clock", "deadlines", "limits", "measure", "missing", "n_quasi", "n_sensitive", "others",
-        "rungs", "shown", "sides", "window", "z",
+        "clock", "deadlines", "limits", "measure", "missing", "n_levels", "n_quasi", "n_sensitive",
+        "others", "shown", "sides", "window", "z",
     )  # fmt: skip
 
     def __init__(self, schema: Schema, policy: Policy, loss: Loss = "glm") -> None:
@@ -161,8 +161,8 @@ class Space:
             )
         self.n_sensitive = len(schema.sensitive)
         self.z = policy.z
-        #: The number of rungs of each attribute where each value is decided on its own; else empty.
-        self.rungs = tuple(n_rungs(quasi.domain) for quasi in schema.quasi) if self.z else ()
+        #: The number of levels of each attribute if each value is decided on its own; else empty.
+        self.n_levels = tuple(n_levels(quasi.domain) for quasi in schema.quasi) if self.z else ()
         self.shown = _sides(() if self.z else schema.quasi, loss)
         self.sides = _in_order(self.shown) if loss == "uncertainty" else self.shown
         self.clock = -1 if self.z else _clock(schema)

@@ -26,7 +26,7 @@ from shoal.events import event
 from shoal.metrics import Summary
 from shoal.metrics.z.counts import ZCounts
 from shoal.run.encoder import ChunkEncoder, EncodedChunk, codec_for, codec_key
-from shoal.spec.ladder import n_rungs
+from shoal.spec.ladder import n_levels
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Schema
 
@@ -309,9 +309,9 @@ class RunCore:
 def summary_of(schema: Schema, policy: Policy) -> Summary:
     """Return the figures of a run before its first row."""
     with_gaps = policy.missing != "quarantine" and not policy.per_value
-    rungs = [n_rungs(quasi.domain) for quasi in schema.quasi]
+    levels = [n_levels(quasi.domain) for quasi in schema.quasi]
     return Summary(
-        len(schema.quasi) if with_gaps else None, ZCounts(rungs, policy.z) if policy.z else None
+        len(schema.quasi) if with_gaps else None, ZCounts(levels, policy.z) if policy.z else None
     )
 
 

@@ -1,8 +1,8 @@
-"""Domains for z-anonymity, which publishes each value at a rung of a ladder.
+"""Domains for z-anonymity, which publishes each value at a level of a ladder.
 
-A rung is a label; the ladder of a value goes from the value itself to more and more general labels.
+Each level has a label; they go from the value itself to more and more general ones.
 The set of values may be open, without a list of them. `Hierarchy` and `Range` have ladders too, see
-`rungs`.
+`level_labels`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeAlias
 from shoal.errors import ParameterError
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 
-__all__ = ["AnyDomain", "Cell", "Grid", "Open", "Path", "n_rungs", "rungs"]
+__all__ = ["AnyDomain", "Cell", "Grid", "Open", "Path", "level_labels", "n_levels"]
 
 #: The mean radius of the Earth, in metres, and the length of one degree on it.
 RADIUS = 6_371_008.8
@@ -23,15 +23,15 @@ DEGREE = math.pi * RADIUS / 180
 #: Labels of cells have five decimals, about a metre: smaller cells would have equal labels.
 SMALLEST_CELL = 10
 LARGEST_CELL = 10_000_000
-MOST_RUNGS = 20
+MAX_LEVELS = 20
 #: Cells nearer to a pole are as many degrees wide as those at this latitude.
 POLAR = 89.0
 
 
 class Open:
-    """Values of any kind, compared by their text. A ladder of one rung.
+    """Values of any kind, compared by their text. A ladder of one level.
 
-    >>> rungs(Open(), "85123A")
+    >>> level_labels(Open(), "85123A")
     ('85123A',)
     """
 
@@ -50,15 +50,15 @@ class Open:
 class Path:
     """Text with parts from the general to the specific, separated by a separator.
 
-    The first rung is the whole text; each further one has one part less, down to the first part. A
+    The first level is the whole text; each further one has one part less, down to the first part. A
     text with fewer parts is repeated, one with more loses several parts at the first step. A
     separator at the very beginning belongs to the first part.
 
-    >>> rungs(Path("/", levels=3), "shoes/boys/laces")
+    >>> level_labels(Path("/", levels=3), "shoes/boys/laces")
     ('shoes/boys/laces', 'shoes/boys', 'shoes')
-    >>> rungs(Path("/", levels=3), "shoes")
+    >>> level_labels(Path("/", levels=3), "shoes")
     ('shoes', 'shoes', 'shoes')
-    >>> rungs(Path("/", levels=2), "/news/today")
+    >>> level_labels(Path("/", levels=2), "/news/today")
     ('/news/today', '/news')
     """
 
@@ -69,9 +69,9 @@ class Path:
             raise ParameterError(
                 "Path.separator", "must be a text of at least one character", got=repr(separator)
             )
-        if isinstance(levels, bool) or not isinstance(levels, int) or not 1 <= levels <= MOST_RUNGS:
+        if isinstance(levels, bool) or not isinstance(levels, int) or not 1 <= levels <= MAX_LEVELS:
             raise ParameterError(
-                "Path.levels", f"must be a whole number from 1 to {MOST_RUNGS}", got=repr(levels)
+                "Path.levels", f"must be a whole number from 1 to {MAX_LEVELS}", got=repr(levels)
             )
         self.separator, self.levels = separator, levels
 
@@ -86,7 +86,7 @@ class Path:
     def __repr__(self) -> str:
         return f"Path({self.separator!r}, levels={self.levels})"
 
-    def rungs(self, text: str) -> tuple[str, ...]:
+    def level_labels(self, text: str) -> tuple[str, ...]:
         """Return the labels of a text, from fine to coarse."""
         begin = self.separator if text.startswith(self.separator) else ""
         first, *others = text.removeprefix(begin).split(self.separator)
@@ -132,7 +132,7 @@ class Grid:
         The sides of the cells in metres, from fine to coarse, each a multiple of the one before.
 
     >>> torino = Grid("lat", "lon", [1000, 5000, 50000])
-    >>> torino.rungs(45.0703, 7.6869)
+    >>> torino.level_labels(45.0703, 7.6869)
     ('45.07342,7.68645/1000', '45.05544,7.71194/5000', '45.12288,7.68008/50000')
     """
 
@@ -146,9 +146,9 @@ class Grid:
             raise ParameterError(
                 "Grid.longitude", "must be another column than the latitude", got=repr(longitude)
             )
-        if not cells or len(cells) > MOST_RUNGS:
+        if not cells or len(cells) > MAX_LEVELS:
             raise ParameterError(
-                "Grid.cells", f"must be 1 to {MOST_RUNGS} sides in metres", got=f"{len(cells)}",
+                "Grid.cells", f"must be 1 to {MAX_LEVELS} sides in metres", got=f"{len(cells)}",
                 fix="For example 500, 1000, 5000",
             )  # fmt: skip
         for side in cells:
@@ -197,7 +197,7 @@ class Grid:
         times = side // finest
         return Cell(row // times, column // times, side, scale)
 
-    def rungs(self, latitude: float, longitude: float) -> tuple[str, ...]:
+    def level_labels(self, latitude: float, longitude: float) -> tuple[str, ...]:
         """Return the labels of the cells of a position, from fine to coarse."""
         levels = range(len(self.cells))
         return tuple(self.cell(latitude, longitude, level).label for level in levels)
@@ -207,10 +207,10 @@ class Grid:
 AnyDomain: TypeAlias = Domain | Open | Path | Grid
 
 
-def n_rungs(domain: AnyDomain) -> int:
-    """Return the number of rungs of the ladders of a domain.
+def n_levels(domain: AnyDomain) -> int:
+    """Return the number of levels of the ladders of a domain.
 
-    >>> n_rungs(Path("/", levels=3)), n_rungs(Hierarchy.flat(["a", "b"]))
+    >>> n_levels(Path("/", levels=3)), n_levels(Hierarchy.flat(["a", "b"]))
     (3, 1)
     """
     if isinstance(domain, Path):
@@ -222,7 +222,7 @@ def n_rungs(domain: AnyDomain) -> int:
     return 1
 
 
-def rungs(domain: AnyDomain, value: str | float | tuple[float, float]) -> tuple[str, ...]:
+def level_labels(domain: AnyDomain, value: str | float | tuple[float, float]) -> tuple[str, ...]:
     """Return the labels of a value from fine to coarse.
 
     The ladder of a leaf of a hierarchy ends at the node below the root; a short branch repeats its
@@ -230,20 +230,20 @@ def rungs(domain: AnyDomain, value: str | float | tuple[float, float]) -> tuple[
     latitude and longitude.
 
     >>> tree = Hierarchy.from_dict({"*": {"pets": {"cats": None, "dogs": ["pug"]}, "oak": None}})
-    >>> rungs(tree, "pug"), rungs(tree, "oak")
+    >>> level_labels(tree, "pug"), level_labels(tree, "oak")
     (('pug', 'dogs', 'pets'), ('oak', 'oak', 'oak'))
-    >>> rungs(Range(0, 100, step=10), 25.0)
+    >>> level_labels(Range(0, 100, step=10), 25.0)
     ('[20, 30)',)
     """
     if isinstance(domain, Grid):
         assert isinstance(value, tuple)
-        return domain.rungs(*value)
+        return domain.level_labels(*value)
     if isinstance(domain, Hierarchy):
         return tuple(domain.labels[node] for node in nodes_up(domain, str(value)))
     if isinstance(domain, Range):
         assert isinstance(value, int | float)
         return (interval(domain, value),)
-    return domain.rungs(str(value)) if isinstance(domain, Path) else (str(value),)
+    return domain.level_labels(str(value)) if isinstance(domain, Path) else (str(value),)
 
 
 def nodes_up(tree: Hierarchy, leaf: str) -> list[int]:
@@ -255,7 +255,7 @@ def nodes_up(tree: Hierarchy, leaf: str) -> list[int]:
     while tree.parents[node]:
         node = tree.parents[node]
         climbed.append(node)
-    return [climbed[0]] * (n_rungs(tree) - len(climbed)) + climbed
+    return [climbed[0]] * (n_levels(tree) - len(climbed)) + climbed
 
 
 def interval(domain: Range, number: float) -> str:

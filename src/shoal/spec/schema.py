@@ -17,7 +17,7 @@ __all__ = ["Quasi", "Schema", "Sensitive"]
 class Quasi:
     """An attribute an outsider may know; it is published as a side of a box.
 
-    Under z-anonymity there are no boxes: it is published as a rung of a ladder, or not at all.
+    Under z-anonymity there are no boxes: it is published as a level of a ladder, or not at all.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Releases of values one by one: labels at their rungs, and nothing at all of what is hidden."""
+"""Releases of values one by one: labels at their levels, and nothing at all of what is hidden."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES = ["p0", "p1", "p2", "p3"]
 
 
 def departures(levels: list[list[int]], rows: dict[str, Any] = ROWS) -> Departures:
-    """Rows with the rungs at which each of their values is published."""
+    """Rows with the levels at which each of their values is published."""
     n = len(levels)
     batch = pa.record_batch({name: pa.array(column[:n]) for name, column in rows.items()})
     _, labels = Ladders(SCHEMA, bytes(8)).encode(batch, True, lambda rows, reason: None)
@@ -54,7 +54,7 @@ def publisher(payload: pa.Schema = PAYLOAD, *, first: int = 0, **how: Any) -> ZP
     return ZPublisher(SCHEMA, Publish(**how), payload, first=first)
 
 
-def test_each_value_is_published_at_its_rung_or_not_at_all():
+def test_each_value_is_published_at_its_level_or_not_at_all():
     release, seq = publisher().release(departures([[0, -1], [1, 0], [-1, 0], [-2, 0]]))
     assert release.batch.to_pydict() == {
         "area": ["it/to", "it", None, None],

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from shoal.audit import Report, audit
 from shoal.spec.hierarchy import Hierarchy, Range
-from shoal.spec.ladder import Grid, Open, Path, rungs
+from shoal.spec.ladder import Grid, Open, Path, level_labels
 from shoal.spec.policy import Policy, Window, ZAnonymity
 from shoal.spec.schema import Quasi, Schema
 
@@ -64,7 +64,7 @@ def ladder(quasi: Quasi, row: Row) -> tuple[str, ...] | None:
     given = [row[name] for name in quasi.columns]
     if any(value is None for value in given):
         return None
-    return rungs(quasi.domain, tuple(given) if len(given) > 1 else given[0])
+    return level_labels(quasi.domain, tuple(given) if len(given) > 1 else given[0])
 
 
 def behind(
@@ -211,7 +211,7 @@ class CellWorld:
 
 
 def stream(seed: int, n_rows: int = 60, *, gaps: float = 0.0, jitter: float = 0.0) -> list[Row]:
-    """Rows of a few people, close enough for some cells to be published at each rung."""
+    """Rows of a few people, close enough for some cells to be published at each level."""
     random = np.random.default_rng(seed)
     places = [(45.070, 7.686), (45.071, 7.687), (45.085, 7.700), (40.0, 7.0)]
     areas = ["it*to*centro", "it*to*lingotto", "it*mi", "fr", "it*to"]

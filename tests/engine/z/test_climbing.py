@@ -1,4 +1,4 @@
-"""The subjects behind a rung are updated as if they were recounted each time, with sets."""
+"""The subjects behind a level are updated as if they were recounted each time, with sets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.engine.z.climbing import CountingRule, climb, expose, forget, rebuild, rung_of, show
+from shoal.engine.z.climbing import CountingRule, climb, expose, forget, level_of, rebuild, show
 from shoal.engine.z.exposures import (
     LEVEL,
     N_ENTRIES,
@@ -92,7 +92,7 @@ def compare_published(
 ) -> None:
     leaf = find_node(table, keys[0])
     for subject in SUBJECTS:
-        found = rung_of(table, naive.rule, np.array(keys), subject)
+        found = level_of(table, naive.rule, np.array(keys), subject)
         assert found == (naive.published(keys, subject) or (NONE, 0))
     for subject in subjects:
         node = climb(table, naive.rule, leaf, subject)
@@ -175,7 +175,7 @@ def test_a_long_run_with_a_window(z: int, plain: bool) -> None:
         play(table, changed, naive, [(0, leaf, subject)] * n_old + [(1, leaf, subject)])
 
 
-def test_a_rung_that_becomes_popular_leaves_its_parent_and_comes_back() -> None:
+def test_a_level_that_becomes_popular_leaves_its_parent_and_comes_back() -> None:
     (table, changed), rule = roomy(), CountingRule(3, False)
     turin, aosta = np.array([1, 9]), np.array([2, 9])
 

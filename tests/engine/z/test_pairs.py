@@ -45,7 +45,7 @@ class World:
         self.n = 0
 
     def take(self, key: int, subject: int) -> tuple[int, int]:
-        """Take in a row; give its rung and how many stand behind it."""
+        """Take in a row; give its level and how many stand behind it."""
         out, cursor = cells(1), np.zeros(1, np.int64)
         reach = ZWindow(False, float(self.rows), self.rows - 1.0, 0.0)
         given = np.array([subject]), np.array([np.nan]), np.array([[key]])

@@ -1,4 +1,4 @@
-"""Figures of values one by one: shares by rung, and the latest look at the window."""
+"""Figures of values one by one: shares by level, and the latest look at the window."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_figures_in_words():
         "window: 50 subjects at the latest look, 75.0 % of them not to be told from others; "
         "z = 4 (3 to 7, changed 2 times)",
     ]
-    # A z that stays says nothing about changes, and one rung nothing about rungs.
+    # A z that stays says nothing about changes, and one level nothing about levels.
     cells = ZCounts([1], z=7)
     cells.add(np.array([[0], [-1]]))
     cells.look(LOOKS[1:2])
@@ -84,9 +84,9 @@ def test_a_state_goes_on_where_it_was():
 
 
 def test_a_state_of_other_attributes_is_refused():
-    for rungs in ([3], [3, 2], [1, 3]):
+    for n_levels in ([3], [3, 2], [1, 3]):
         with pytest.raises(ValueError, match="other attributes"):
-            ZCounts(rungs, z=3).restore(counted().state())
+            ZCounts(n_levels, z=3).restore(counted().state())
 
 
 def test_a_summary_carries_them():

@@ -14,7 +14,7 @@ import pytest
 from shoal.errors import ParameterError
 from shoal.metrics import ValueExposure, value_exposure
 from shoal.metrics.z.labels import label_codes
-from shoal.spec.ladder import Open, Path, rungs
+from shoal.spec.ladder import Open, Path, level_labels
 from shoal.spec.policy import KAnonymity, Policy, Window, ZAnonymity
 from shoal.spec.schema import Quasi, Schema
 from tests.audit.z.world import SCHEMA, CellWorld, ladder, stream
@@ -193,4 +193,4 @@ def test_labels_of_text_that_is_a_dictionary_or_numbers() -> None:
     table = pa.table({"page": [7.0, float("nan"), 8.0]})
     found = label_codes(Quasi("page", Path("*", levels=2)), table)
     assert (found.value >= 0).tolist() == [True, False, True]
-    assert rungs(Path("*", levels=2), "7") == ("7", "7")
+    assert level_labels(Path("*", levels=2), "7") == ("7", "7")

@@ -14,7 +14,7 @@ from shoal.arrow.pseudonyms import COLUMN
 from shoal.arrow.release import Publish, Release
 from shoal.engine.base import Outcome
 from shoal.engine.kernels.arrays import Bools, Ints
-from shoal.spec.ladder import n_rungs
+from shoal.spec.ladder import n_levels
 from shoal.spec.schema import Schema
 
 __all__ = ["ZPublisher"]
@@ -39,7 +39,7 @@ class ZPublisher:
         self, schema: Schema, publish: Publish, payload: pa.Schema, *, first: int = 0
     ) -> None:
         self._root = publish.suppressed == "root"
-        self._n_levels = {quasi.name: n_rungs(quasi.domain) for quasi in schema.quasi}
+        self._n_levels = {quasi.name: n_levels(quasi.domain) for quasi in schema.quasi}
         self._pseudonym = [] if publish.pseudonym is None else [COLUMN]
         self._payload = payload
         self._next = first

@@ -11,7 +11,7 @@ from shoal.arrow.order import Departures
 from shoal.arrow.trace import Lines, finite, known
 from shoal.engine.decisions import MISSING
 from shoal.engine.kernels.arrays import Floats, Ints
-from shoal.spec.ladder import n_rungs
+from shoal.spec.ladder import n_levels
 from shoal.spec.schema import Schema
 
 __all__ = ["ZTracer", "z_trace_schema"]
@@ -61,7 +61,7 @@ class ZTracer:
         self._schema = z_trace_schema(subject)
         self.subject = subject
         self._names = pa.array([quasi.name for quasi in schema.quasi])
-        self._n_levels = np.array([n_rungs(quasi.domain) for quasi in schema.quasi])
+        self._n_levels = np.array([n_levels(quasi.domain) for quasi in schema.quasi])
 
     def decided(
         self, departures: Departures, inputs: Ints, arrived_s: Floats, subjects: Any, seq: Ints

@@ -1,4 +1,4 @@
-"""The audit of z-anonymity, where each cell is published on its own, at a rung of its ladder.
+"""The audit of z-anonymity, where each cell is published on its own, at a level of its ladder.
 
 It needs the private trace with one line for each cell, and the original: the output doesn't show
 how many people exposed a value in a window, since most of them may be hidden.

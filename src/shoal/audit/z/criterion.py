@@ -11,7 +11,7 @@ from shoal.audit.report import Figure, Verdict, decide
 from shoal.audit.z.evidence import ZEvidence
 from shoal.audit.z.node_subjects import redecide
 from shoal.audit.z.trace import QUARANTINED, SUPPRESSED, CellTrace
-from shoal.spec.ladder import n_rungs
+from shoal.spec.ladder import n_levels
 
 __all__ = ["check"]
 
@@ -74,8 +74,8 @@ def check(cells: ZEvidence) -> Verdict:
         "smallest": int(n_subjects.min()) if len(z) else None,
         "largest_z": int(z.max()) if len(z) else None,
     }
-    for rung in range(max(n_rungs(attribute.domain) for attribute in cells.schema.quasi)):
-        figures[f"n_level_{rung}"] = int(np.count_nonzero(level == rung))
+    for i in range(max(n_levels(attribute.domain) for attribute in cells.schema.quasi)):
+        figures[f"n_level_{i}"] = int(np.count_nonzero(level == i))
     by = ""
     if cells.count == "plain":
         by = " (by the plain rule: a parent may stand for one child that is rare)"

@@ -177,12 +177,12 @@ def redecide(
         if residual:
             subjects.need(needed[i])
         ladder, who = ladders[values[i]], people[i]
-        # The row itself doesn't count yet, so its own value changes nothing for its rungs.
-        for rung, node in enumerate(ladder):
+        # The row itself doesn't count yet, so its own value changes nothing for its levels.
+        for at, node in enumerate(ladder):
             n = subjects.n_subjects(node, who)
             if n >= needed[i]:
-                allowed[i] = min(allowed[i], rung)
-            if rung <= levels[i] < n_levels:
+                allowed[i] = min(allowed[i], at)
+            if at <= levels[i] < n_levels:
                 behind[i] = max(behind[i], n)
         subjects.add(ladder[0], who)
         if residual and levels[i] == 0:

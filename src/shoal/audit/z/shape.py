@@ -12,7 +12,7 @@ from shoal.audit.secrecy import judge_secrecy
 from shoal.audit.shape import judge_columns
 from shoal.audit.z.evidence import ZEvidence
 from shoal.spec.hierarchy import Hierarchy, Range
-from shoal.spec.ladder import AnyDomain, Grid, rungs
+from shoal.spec.ladder import AnyDomain, Grid, level_labels
 
 __all__ = ["check", "secrecy"]
 
@@ -55,7 +55,7 @@ def _is_label(domain: AnyDomain, label: str) -> bool:
         values = [float(part) for part in parts.groups()] if parts else []
         # The lower end of an interval lies in it, and so does the middle of a cell.
         value = values[0] if isinstance(domain, Range) else (values[0], values[1])
-        return label in rungs(domain, value)
+        return label in level_labels(domain, value)
     except (IndexError, ValueError, OverflowError):
         return False
 

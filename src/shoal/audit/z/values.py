@@ -22,7 +22,7 @@ from shoal.audit.columns import (
     visible_text,
 )
 from shoal.spec.hierarchy import Hierarchy, Range
-from shoal.spec.ladder import AnyDomain, Grid, n_rungs, rungs
+from shoal.spec.ladder import AnyDomain, Grid, level_labels, n_levels
 from shoal.spec.schema import Quasi
 
 __all__ = ["MAX_DEGREES", "Ladders", "read_ladders", "texts"]
@@ -115,7 +115,7 @@ def _climb(
     nodes = []
     for one in different:
         above, climbed = -1, []
-        for label in reversed(rungs(domain, one)):
+        for label in reversed(level_labels(domain, one)):
             node = numbered.setdefault((above, label), len(numbered))
             if node == len(parents):
                 parents.append(above)
@@ -123,7 +123,7 @@ def _climb(
             climbed.append(node)
             above = node
         nodes.append(climbed[::-1])
-    table = np.array(nodes, dtype=np.int64).reshape(len(nodes), n_rungs(domain))
+    table = np.array(nodes, dtype=np.int64).reshape(len(nodes), n_levels(domain))
     return Ladders(value, lacks, table, parents, labels)
 
 

@@ -54,10 +54,10 @@ class ZEngine(Engine):
         place["now"], place["slot"], place["z"] = -np.inf, -1, space.z
         super().__init__(space, ZState(table, place), seed)
         self._knobs = knobs
-        self._cuts = np.cumsum([0, *space.rungs])
+        self._cuts = np.cumsum([0, *space.n_levels])
         seconds, rows = space.window.seconds, space.window.rows
         length = seconds or float(rows)
-        # There are no estimates under "plain": a subject counts for rungs it isn't published at.
+        # There are no estimates under "plain": a subject counts for levels it isn't published at.
         step = 0.0 if knobs.plain or not knobs.estimates else length / knobs.estimates
         self._window = ZWindow(seconds > 0, length, seconds or rows - 1.0, step)
 
@@ -105,20 +105,20 @@ class ZEngine(Engine):
 
     @abstractmethod
     def _published(self, z: int) -> tuple[Ints, Ints]:
-        """Return the subjects behind rungs that may be published, and the keys of these rungs."""
+        """Return the subjects behind levels that may be published, and the keys of these levels."""
 
     def _prepare(self) -> None:
         """Make room for the counts under any other z."""
 
     def _count(self, z: int) -> None:
-        """Recount the subjects behind each rung for another z."""
+        """Recount the subjects behind each level for another z."""
 
     # -- the three verbs --------------------------------------------------------------------------
 
     def push(self, codes: Codes) -> Decisions:
         """Take in a batch; every row of it is decided."""
         self._check(codes)
-        n, n_cells = len(codes.subjects), len(self.space.rungs)
+        n, n_cells = len(codes.subjects), len(self.space.n_levels)
         cells = ZDecisions(
             np.full((n, n_cells), HIDDEN), np.zeros((n, n_cells), np.int64),
             np.empty(n, np.int64), np.full(n, np.nan),
@@ -151,7 +151,7 @@ class ZEngine(Engine):
         if codes.keys.shape != shape:
             raise ParameterError(
                 "Codes.keys",
-                "must have a key for each rung of each attribute",
+                "must have a key for each level of each attribute",
                 got=f"{codes.keys.shape} instead of {shape}",
             )
         if self._window.seconds and not np.isfinite(codes.times).all():
@@ -172,9 +172,9 @@ class ZEngine(Engine):
     def _decisions(self, first: int, cells: ZDecisions, estimates: list[Any]) -> Decisions:
         n = len(cells.z)
         rows = np.arange(first, first + n)
-        rungs = np.array(self.space.rungs)
+        n_levels = np.array(self.space.n_levels)
         is_out, is_there = cells.levels >= 0, cells.levels != MISSING
-        lost = np.where(is_out, cells.levels / rungs, 1.0)
+        lost = np.where(is_out, cells.levels / n_levels, 1.0)
         lost[~is_there] = 0.0
         n_there = is_there.sum(axis=1)
         losses = np.divide(lost.sum(axis=1), n_there, out=np.ones(n), where=n_there > 0)

@@ -1,10 +1,10 @@
-"""Which rung of its ladder a value is published at: the finest with z subjects behind it.
+"""Which level of its ladder a value is published at: the finest with z subjects behind it.
 
-Behind a leaf are the subjects that exposed it. Behind a higher rung are the subjects that exposed
+Behind a leaf are the subjects that exposed it. Behind a higher level are the subjects that exposed
 a value below it that can't be published, not even if one more subject exposed it, and that wasn't
 published: only then could anybody who is published there have exposed any of these values. (If all
-subjects below counted, a rung that is popular because of one value would be published for another,
-and reveal that it is a rare one.) So subjects are added to a rung when one below it drops below
+subjects below counted, a level that is popular because of one value would be published for another,
+and reveal that it is a rare one.) So subjects are added to a level when one below it drops below
 z - 1 subjects, and removed when that reaches z - 1. Such a move concerns fewer than z subjects.
 """
 
@@ -43,11 +43,11 @@ from shoal.engine.z.exposures import (
     note,
 )
 
-__all__ = ["CountingRule", "climb", "expose", "forget", "rebuild", "rung_of", "show"]
+__all__ = ["CountingRule", "climb", "expose", "forget", "level_of", "rebuild", "show"]
 
 
 class CountingRule(NamedTuple):
-    """How subjects are counted: against which z, and whether all below a rung count (``plain``)."""
+    """How subjects are counted: against which z, and if all below a level count (``plain``)."""
 
     z: int
     plain: bool
@@ -55,9 +55,9 @@ class CountingRule(NamedTuple):
 
 @kernel
 def climb(table: Exposures, rule: CountingRule, node: int, subject: int) -> int:
-    """Return the finest rung at which an exposed value would be published, from its leaf upwards.
+    """Return the finest level at which an exposed value would be published, from its leaf upwards.
 
-    `NONE` if there is none. The subject itself counts at every rung.
+    `NONE` if there is none. The subject itself counts at every level.
     """
     while node != NONE:
         n = table.nodes[node, N_SUBJECTS]
@@ -68,11 +68,11 @@ def climb(table: Exposures, rule: CountingRule, node: int, subject: int) -> int:
 
 
 @kernel
-def rung_of(table: Exposures, rule: CountingRule, keys: Ints, subject: int) -> tuple[int, int]:
+def level_of(table: Exposures, rule: CountingRule, keys: Ints, subject: int) -> tuple[int, int]:
     """Return the level at which a subject's value is published now, and the subjects behind it.
 
-    The value isn't counted yet: so the subjects behind a rung are the same, whichever value below
-    it the subject exposes. `NONE` if no rung may be published.
+    The value isn't counted yet: so the subjects behind a level are the same, whichever value below
+    it the subject exposes. `NONE` if no level may be published.
     """
     for level in range(len(keys)):
         node = find_node(table, keys[level])
@@ -86,7 +86,7 @@ def rung_of(table: Exposures, rule: CountingRule, keys: Ints, subject: int) -> t
 
 @kernel
 def show(table: Exposures, leaf: int, subject: int) -> None:
-    """Note that a value was published as it is: its subject doesn't count at higher rungs."""
+    """Note that a value was published as it is: its subject doesn't count at higher levels."""
     table.entries[find_entry(table, leaf, subject), SHOWN] = 1
 
 
@@ -94,7 +94,7 @@ def show(table: Exposures, leaf: int, subject: int) -> None:
 def expose(
     table: Exposures, rule: CountingRule, keys: Ints, subject: int, time: float, changed: Ints
 ) -> int:
-    """Count a value that a subject exposes now, by the keys of its rungs from fine to coarse.
+    """Count a value that a subject exposes now, by the keys of its levels from fine to coarse.
 
     Return its leaf. ``changed`` is scratch space for subjects.
     """
@@ -197,7 +197,7 @@ def _apply(table: Exposures, node: int, is_more: bool, changed: Ints, n: int) ->
 
 @kernel
 def rebuild(table: Exposures, rule: CountingRule) -> None:
-    """Recount the subjects behind the rungs above the leaves, for another z."""
+    """Recount the subjects behind the levels above the leaves, for another z."""
     nodes, entries = table.nodes, table.entries
     n_levels = 0
     for node in range(table.marks[TOP_NODE]):

@@ -1,6 +1,6 @@
 """The exposures of the latest window: values as nodes of ladders, subjects as their entries.
 
-A node is a rung: a value (a leaf), or a more general label above it. An entry says that a subject
+A node is a level: a value (a leaf), or a more general label above it. An entry says that a subject
 counts for a node: it has exposed the leaf, or a finer value that can't be published (see
 `climbing`). A ring has all exposures of the window in their order; an entry refers to the latest
 of its exposures, so that exposures that leave the window are found at once, and values that nobody

@@ -17,7 +17,7 @@ __all__ = ["FlatEngine"]
 
 
 class FlatEngine(ZEngine):
-    """One run on attributes with one rung each."""
+    """One run on attributes with one level each."""
 
     def __init__(self, space: Space, knobs: ZKnobs, seed: bytes) -> None:
         super().__init__(space, empty(), knobs, seed)
@@ -39,7 +39,7 @@ class FlatEngine(ZEngine):
         return room(self.state.table)
 
     def _needed(self) -> tuple[int, int, int]:
-        n_cells = len(self.space.rungs)
+        n_cells = len(self.space.n_levels)
         n_pairs, n_keys, n_exposures = needed(self.state.table)
         return n_pairs + n_cells, n_keys + n_cells, n_exposures + n_cells
 

@@ -1,6 +1,6 @@
-"""The engine of z-anonymity for values with ladders, published at the finest rung that is allowed.
+"""The engine of z-anonymity for values with ladders, published at the finest level that is allowed.
 
-The table of exposures is in `shoal.engine.z.exposures`, the choice of a rung in
+The table of exposures is in `shoal.engine.z.exposures`, the choice of a level in
 `shoal.engine.z.climbing`.
 """
 
@@ -16,7 +16,7 @@ from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.space import Codes, Space
 from shoal.engine.z.base import ZEngine, ZKnobs, ZState
-from shoal.engine.z.climbing import CountingRule, climb, expose, forget, rebuild, rung_of, show
+from shoal.engine.z.climbing import CountingRule, climb, expose, forget, level_of, rebuild, show
 from shoal.engine.z.exposures import (
     KEY,
     LATEST,
@@ -40,11 +40,11 @@ __all__ = ["LadderEngine"]
 
 
 class LadderEngine(ZEngine):
-    """One run on attributes of which at least one has several rungs."""
+    """One run on attributes of which at least one has several levels."""
 
     def __init__(self, space: Space, knobs: ZKnobs, seed: bytes) -> None:
         super().__init__(space, empty(), knobs, seed)
-        self._n_rungs = max(space.rungs)
+        self._n_levels = max(space.n_levels)
 
     @property
     def n_exposures(self) -> int:
@@ -53,7 +53,7 @@ class LadderEngine(ZEngine):
 
     def _take(self, codes: Codes, cells: ZDecisions, cursor: Ints) -> int:
         state = self.state
-        # A rung that reaches z - 1 or drops below it moves fewer than z subjects.
+        # A level that reaches z - 1 or drops below it moves fewer than z subjects.
         most = min(int(state.place["z"][0]), len(state.table.entries)) + 1
         rule = CountingRule(int(state.place["z"][0]), self._knobs.plain)
         return int(
@@ -69,10 +69,11 @@ class LadderEngine(ZEngine):
 
     def _needed(self) -> tuple[int, int, int]:
         marks = self.state.table.marks
-        z, n_rungs, n_cells = int(self.state.place["z"][0]), self._n_rungs, len(self.space.rungs)
-        n_entries = marks[N_ENTRIES] + _n_new(self.state.table, z, n_rungs, n_cells)
+        z, n_levels = int(self.state.place["z"][0]), self._n_levels
+        n_cells = len(self.space.n_levels)
+        n_entries = marks[N_ENTRIES] + _n_new(self.state.table, z, n_levels, n_cells)
         n_exposures = marks[UPCOMING] - marks[OLDEST] + n_cells
-        return int(n_entries), int(marks[N_NODES]) + n_rungs * n_cells, int(n_exposures)
+        return int(n_entries), int(marks[N_NODES]) + n_levels * n_cells, int(n_exposures)
 
     def _move(self, room: Sequence[int]) -> None:
         n_entries, n_nodes, n_exposures = room
@@ -81,7 +82,7 @@ class LadderEngine(ZEngine):
 
     def _prepare(self) -> None:
         """Make room for as many entries as there can be under any z."""
-        n_entries = self.n_exposures * self._n_rungs
+        n_entries = self.n_exposures * self._n_levels
         self._move((max(n_entries, LEAST), *self._there()[1:]))
 
     def _count(self, z: int) -> None:
@@ -92,7 +93,7 @@ class LadderEngine(ZEngine):
 
     def _published(self, z: int) -> tuple[Ints, Ints]:
         subjects, keys = _published(self.state.table, CountingRule(z, self._knobs.plain))
-        # Several values of a subject may be published under the same rung.
+        # Several values of a subject may be published under the same level.
         first = first_of_pairs(subjects, keys)
         return subjects[first], keys[first]
 
@@ -111,7 +112,7 @@ def _subjects(table: Exposures) -> Ints:
 
 @kernel
 def _published(table: Exposures, rule: CountingRule) -> tuple[Ints, Ints]:
-    """Return subjects, and the keys of the rungs that their values would be published at."""
+    """Return subjects, and the keys of the levels that their values would be published at."""
     subjects = np.empty(table.marks[N_LEAVES], np.int64)
     keys = np.empty(len(subjects), np.int64)
     n = 0
@@ -127,17 +128,17 @@ def _published(table: Exposures, rule: CountingRule) -> tuple[Ints, Ints]:
 
 
 @kernel
-def _n_new(table: Exposures, z: int, n_rungs: int, n_cells: int) -> int:
+def _n_new(table: Exposures, z: int, n_levels: int, n_cells: int) -> int:
     """Return how many entries may be added when ``n_cells`` exposures arrive, or one expires."""
-    return n_cells * (1 + (n_rungs - 1) * min(z, table.marks[N_LEAVES] + n_cells))
+    return n_cells * (1 + (n_levels - 1) * min(z, table.marks[N_LEAVES] + n_cells))
 
 
 @kernel
-def _has_room(table: Exposures, z: int, n_rungs: int, n_cells: int) -> bool:
+def _has_room(table: Exposures, z: int, n_levels: int, n_cells: int) -> bool:
     marks = table.marks
     return (
-        len(table.entries) - marks[N_ENTRIES] >= _n_new(table, z, n_rungs, n_cells)
-        and len(table.nodes) - marks[N_NODES] >= n_rungs * n_cells
+        len(table.entries) - marks[N_ENTRIES] >= _n_new(table, z, n_levels, n_cells)
+        and len(table.nodes) - marks[N_NODES] >= n_levels * n_cells
         and len(table.ring) - (marks[UPCOMING] - marks[OLDEST]) >= n_cells
     )
 
@@ -152,9 +153,9 @@ def _take(
     A row is decided and then exposed; the steps before that may be repeated after a stop.
     """
     table, place = state.table, state.place
-    n_cells, n_rungs = len(cuts) - 1, 0
+    n_cells, n_levels = len(cuts) - 1, 0
     for j in range(n_cells):
-        n_rungs = max(n_rungs, cuts[j + 1] - cuts[j])
+        n_levels = max(n_levels, cuts[j + 1] - cuts[j])
     while cursor[0] < len(codes.subjects):
         i = cursor[0]
         if codes.times[i] > place["now"][0]:
@@ -167,14 +168,14 @@ def _take(
             table.marks[OLDEST] < table.marks[UPCOMING]
             and table.times[wrap(table.marks[OLDEST], len(table.ring))] < horizon
         ):
-            if not _has_room(table, rule.z, n_rungs, 1):
+            if not _has_room(table, rule.z, n_levels, 1):
                 return ROOM
             forget(table, rule, changed)
         slot = slot_of(clock, place["begin"][0], window)
         if slot >= 0 and slot > place["slot"][0]:
             place["slot"][0] = slot
             return LOOK
-        if not _has_room(table, rule.z, n_rungs, n_cells):
+        if not _has_room(table, rule.z, n_levels, n_cells):
             return ROOM
         subject = codes.subjects[i]
         for j in range(n_cells):
@@ -182,7 +183,7 @@ def _take(
             if keys[0] == 0:
                 cells.levels[i, j] = MISSING
             else:
-                level, n = rung_of(table, rule, keys, subject)
+                level, n = level_of(table, rule, keys, subject)
                 cells.levels[i, j], cells.n_behind[i, j] = level, n
         for j in range(n_cells):
             if cells.levels[i, j] != MISSING:

@@ -18,12 +18,12 @@ _ESTIMATED = ("n_subjects", "share", "entropy")
 
 
 class ZCounts:
-    """Count cells by attribute and rung, and keep the latest estimate of the window.
+    """Count cells by attribute and level, and keep the latest estimate of the window.
 
     Parameters
     ----------
-    rungs
-        How many rungs each attribute has.
+    n_levels
+        How many levels each attribute has.
     z
         The z that is promised; the one in force may be larger.
 
@@ -37,8 +37,8 @@ class ZCounts:
 
     place: ClassVar[int] = 34
 
-    def __init__(self, rungs: Sequence[int], z: int) -> None:
-        self._counts = [np.zeros(n + 2, np.int64) for n in rungs]
+    def __init__(self, n_levels: Sequence[int], z: int) -> None:
+        self._counts = [np.zeros(n + 2, np.int64) for n in n_levels]
         self.z = z
         self.z_least = self.z_most = z
         self.n_estimates = 0
@@ -85,7 +85,7 @@ class ZCounts:
         (2, 3, 2)
         """
         if [len(counts) for counts in other._counts] != [len(counts) for counts in self._counts]:
-            raise ParameterError("ZCounts.rungs", "must be those of the other run")
+            raise ParameterError("ZCounts.n_levels", "must be those of the other run")
         for own, theirs in zip(self._counts, other._counts, strict=True):
             own += theirs
         self.z_least = min(self.z_least, other.z_least)
@@ -110,7 +110,7 @@ class ZCounts:
         return self.n_published / self.n_cells if self.n_cells else None
 
     def shares(self) -> list[list[float]]:
-        """Return, for each attribute, the share of its values that was published at each rung."""
+        """Return, for each attribute, the share of its values that was published at each level."""
         return [(counts[2:] / max(1, int(counts[1:].sum()))).tolist() for counts in self._counts]
 
     def state(self) -> dict[str, Any]:
@@ -153,9 +153,9 @@ class ZCounts:
         ]
         most = max(len(counts) for counts in self._counts) - 2
         if most > 1:
-            by_rung = [sum(int(c[2 + i]) for c in self._counts if len(c) > 2 + i)
+            by_level = [sum(int(c[2 + i]) for c in self._counts if len(c) > 2 + i)
                        for i in range(most)]  # fmt: skip
-            lines[0] += "; by rung " + ", ".join(f"{n:,}" for n in by_rung)
+            lines[0] += "; by rung " + ", ".join(f"{n:,}" for n in by_level)
         if self.share is not None:
             lines.append(
                 f"window: {self.n_subjects:,} subjects at the latest look, "

@@ -15,7 +15,7 @@ from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.errors import ParameterError
 from shoal.metrics.trace_lines import decided_lines, numbers
 from shoal.metrics.z.labels import label_codes
-from shoal.spec.ladder import n_rungs
+from shoal.spec.ladder import n_levels
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Schema
 
@@ -36,7 +36,7 @@ class ValueExposure:
     n_cells
         How many cells there were that aren't missing.
     levels
-        For each attribute the share of its cells that were published at each rung, from fine to
+        For each attribute the share of its cells that were published at each level, from fine to
         coarse. The rest is hidden.
     exposed_by_rank, published_by_rank
         For each value, the one that most subjects have exposed first: in which share of all pairs
@@ -228,8 +228,8 @@ def _read(schema: Schema, window: Window, original: pa.Table, trace: pa.Table) -
         chosen = np.flatnonzero(names == quasi.name)
         found = label_codes(quasi, original)
         value = found.value[rows[chosen]]
-        if (value < 0).any() or (level[chosen] >= n_rungs(quasi.domain)).any():
-            n_wrong = np.count_nonzero((value < 0) | (level[chosen] >= n_rungs(quasi.domain)))
+        if (value < 0).any() or (level[chosen] >= n_levels(quasi.domain)).any():
+            n_wrong = np.count_nonzero((value < 0) | (level[chosen] >= n_levels(quasi.domain)))
             raise ParameterError(
                 "trace",
                 f"has cells of {quasi.name} whose values or levels the input doesn't have",
@@ -323,7 +323,7 @@ def _levels(schema: Schema, cells: _Cells) -> dict[str, tuple[float, ...]]:
     found = {}
     for a, quasi in enumerate(schema.quasi):
         level = cells.level[cells.attribute == a]
-        counts = np.bincount(level + 1, minlength=n_rungs(quasi.domain) + 1)[1:]
+        counts = np.bincount(level + 1, minlength=n_levels(quasi.domain) + 1)[1:]
         found[quasi.name] = tuple((counts / max(1, len(level))).tolist())
     return found
 

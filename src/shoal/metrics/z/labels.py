@@ -13,7 +13,7 @@ from shoal.arrow.columns import as_numbers, dictionary_indices, label_text, leaf
 from shoal.arrow.columns import is_missing as missing_cells
 from shoal.engine.kernels.arrays import Bools, Ints
 from shoal.spec.hierarchy import Hierarchy, Range
-from shoal.spec.ladder import Grid, n_rungs, rungs
+from shoal.spec.ladder import Grid, level_labels, n_levels
 from shoal.spec.schema import Quasi
 
 __all__ = ["LabelCodes", "label_codes"]
@@ -27,7 +27,7 @@ class LabelCodes(NamedTuple):
 
 
 def label_codes(quasi: Quasi, table: pa.Table) -> LabelCodes:
-    """Number the labels of an attribute: equal ones have one code, at any rung.
+    """Number the labels of an attribute: equal ones have one code, at any level.
 
     >>> from shoal.spec.ladder import Path
     >>> table = pa.table({"area": ["it*to", "it*mi", "it", None]})
@@ -58,9 +58,10 @@ def label_codes(quasi: Quasi, table: pa.Table) -> LabelCodes:
         values = encoded.dictionary.to_pylist()
     codes: dict[str, int] = {}
     labels = [
-        [codes.setdefault(label, len(codes)) for label in rungs(domain, one)] for one in values
+        [codes.setdefault(label, len(codes)) for label in level_labels(domain, one)]
+        for one in values
     ]
-    return LabelCodes(value, np.array(labels, np.int64).reshape(len(labels), n_rungs(domain)))
+    return LabelCodes(value, np.array(labels, np.int64).reshape(len(labels), n_levels(domain)))
 
 
 def _numbers(column: Any) -> Any:

@@ -119,7 +119,7 @@ class ArrowTasks:
     @property
     def parts_schema(self) -> pa.Schema:
         """Of `split`."""
-        return SplitRows.schema(sum(self.tasks.rungs))
+        return SplitRows.schema(sum(self.tasks.n_levels))
 
     @property
     def decided_schema(self) -> pa.Schema:

@@ -26,7 +26,7 @@ __all__ = ["Decided", "ZShard"]
 
 
 class Decided(NamedTuple):
-    """Decisions about parts of rows: for each attribute the rung, and how many are behind it.
+    """Decisions about parts of rows: for each attribute the level, and how many are behind it.
 
     ``rows`` are positions among the valid rows; a value of another shard is missing.
     """
@@ -127,7 +127,7 @@ class ZShard:
 
     def forget(self, clock: float) -> None:
         """Drop exposures that have left the window at a time, as a row at that time would."""
-        keys = np.zeros((1, sum(self._engine.space.rungs)), np.int64)
+        keys = np.zeros((1, sum(self._engine.space.n_levels)), np.int64)
         one = np.zeros(1, np.int64)
         self.decide(SplitRows(one, one, one, np.array([clock]), keys))
 

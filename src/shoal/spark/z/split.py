@@ -98,7 +98,7 @@ class SplitRows(NamedTuple):
         return SplitRows(*(column[here] for column in self))
 
 
-def shards_of(keys: Ints, rungs: Sequence[int], n_shards: int) -> Ints:
+def shards_of(keys: Ints, n_levels: Sequence[int], n_shards: int) -> Ints:
     """Return the shard of each value, by row and attribute; -1: the value is missing.
 
     A key is already a keyed hash of the label, its attribute and its level.
@@ -108,27 +108,27 @@ def shards_of(keys: Ints, rungs: Sequence[int], n_shards: int) -> Ints:
     >>> homes[0].tolist() == homes[1].tolist(), int(homes[2, 0])
     (True, -1)
     """
-    tops = keys[:, np.cumsum(rungs) - 1]
+    tops = keys[:, np.cumsum(n_levels) - 1]
     homes = scattered(tops.astype(np.uint64) + SALT) % np.uint64(n_shards)
     return np.where(tops == 0, -1, homes.astype(np.int64))
 
 
 def split_rows(
-    codes: Codes, clock: Floats, first: int, rungs: Sequence[int], n_shards: int
+    codes: Codes, clock: Floats, first: int, n_levels: Sequence[int], n_shards: int
 ) -> SplitRows:
     """Split rows, the first of which is valid row ``first`` of the stream.
 
     A row whose values are all missing has no part.
     """
-    homes = shards_of(codes.keys, rungs, n_shards)
+    homes = shards_of(codes.keys, n_levels, n_shards)
     of_row, of_value = np.nonzero(homes >= 0)
     parts, part_of = np.unique(of_row * n_shards + homes[of_row, of_value], return_inverse=True)
     row_of, shards = np.divmod(parts, n_shards)
     keys = np.zeros((len(parts), codes.keys.shape[1]), np.int64)
     begin = 0
-    for attribute, n_rungs in enumerate(rungs):
+    for attribute, n in enumerate(n_levels):
         here = of_value == attribute
-        columns = slice(begin, begin + n_rungs)
+        columns = slice(begin, begin + n)
         keys[part_of.reshape(-1)[here], columns] = codes.keys[of_row[here], columns]
-        begin += n_rungs
+        begin += n
     return SplitRows(shards, first + row_of, codes.subjects[row_of], clock[row_of], keys)

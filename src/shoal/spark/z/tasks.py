@@ -29,7 +29,7 @@ from shoal.spark.z.decide import Decided, ZShard
 from shoal.spark.z.encode import EncodedRows, joined_chunks
 from shoal.spark.z.join import Joining, ZChange
 from shoal.spark.z.split import Slice, SplitRows, split_rows
-from shoal.spec.ladder import n_rungs
+from shoal.spec.ladder import n_levels
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Schema
 
@@ -114,9 +114,9 @@ class ZTasks:
     with_subject: bool = False
 
     @property
-    def rungs(self) -> list[int]:
-        """How many rungs each attribute has."""
-        return [n_rungs(quasi.domain) for quasi in self.schema.quasi]
+    def n_levels(self) -> list[int]:
+        """How many levels each attribute has."""
+        return [n_levels(quasi.domain) for quasi in self.schema.quasi]
 
     def shard(self) -> ZShard:
         """Return a shard that has counted nothing."""
@@ -147,7 +147,7 @@ class ZTasks:
         """Split the rows of a slice by value."""
         codes = self._on_time(batch, codes, begin)
         clock = self.clock(codes.times, begin)
-        return split_rows(codes, clock, begin.n_valid, self.rungs, self.n_shards)
+        return split_rows(codes, clock, begin.n_valid, self.n_levels, self.n_shards)
 
     def estimate_points(
         self, batch: BatchContext, codes: Codes, begin: Slice, origin: float

@@ -163,7 +163,7 @@ def check_cover(anonymizer: Anonymizer, stream: Stream) -> None:
 
     Where a value is missing the whole domain must be covered, or, under "maybe", nothing: a side is
     empty exactly if no row of the group has a value for it. Where cells are published, each must be
-    at the finest rung that is allowed.
+    at the finest level that is allowed.
     """
     if anonymizer.publishes == "values":
         require_finest(anonymizer, stream)

@@ -62,7 +62,7 @@ def judge_cells(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> N
                 continue
             require(keys is not None, f"{name} is published, and is missing")
             nodes = path((d, keys or ()))
-            require(level < len(nodes), f"{name} is published at a rung that its ladder lacks")
+            require(level < len(nodes), f"{name} is published at a level that its ladder lacks")
             n = len(crowds.get(nodes[level], set()) | {windows.subjects[row]})
             require(n >= z, f"{name} is published with {n} subjects behind it, and z is {z}")
             require(said == n, f"{name} says that {said} subjects stand behind it, and {n} do")
@@ -107,7 +107,7 @@ def _judge_estimates(
 
 
 def require_finest(anonymizer: Anonymizer, stream: Stream) -> None:
-    """Check that a cell is published at the finest rung allowed, and that the loss is right."""
+    """Check that a cell is published at the finest level allowed, and that the loss is right."""
     decided = play(anonymizer, stream, cuts=stream.cuts)
     windows, published = ExposureHistory(stream), _levels(decided)
     for i, row in enumerate(decided.rows.tolist()):
@@ -121,7 +121,7 @@ def require_finest(anonymizer: Anonymizer, stream: Stream) -> None:
             level = int(decided.levels[i, d])
             require(
                 level == (HIDDEN if may_be is None else may_be),
-                f"'{stream.schema.quasi[d].name}' of row {row} isn't published at the finest rung "
+                f"'{stream.schema.quasi[d].name}' of row {row} isn't published at the finest level "
                 "that may be",
             )
             lost.append(1.0 if level < 0 else level / len(keys))

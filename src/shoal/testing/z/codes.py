@@ -1,6 +1,6 @@
 """Encode values as cells and back, as a codec does for z-anonymity, without Arrow or a secret.
 
-A cell is the keys of the rungs of a value. Here a key is a hash of the labels from its rung up to
+A cell is the keys of the levels of a value. Here a key is a hash of the labels from its level up to
 the coarsest, so that one label under two parents has two keys.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.engine.kernels.arrays import Floats, Ints
 from shoal.engine.space import Codes
-from shoal.spec.ladder import n_rungs, rungs
+from shoal.spec.ladder import level_labels, n_levels
 from shoal.spec.schema import Schema
 
 __all__ = ["Keys", "Value", "cell_codes", "cells_of", "keys_of"]
@@ -55,14 +55,14 @@ def cell_codes(
     (array([ True]), array([0]))
     """
     domains = [quasi.domain for quasi in schema.quasi]
-    n, width = len(rows), sum(map(n_rungs, domains))
+    n, width = len(rows), sum(map(n_levels, domains))
     cells = np.zeros((n, width), np.int64)
     for row, values in zip(cells, rows, strict=True):
         begin = 0
         for number, (domain, value) in enumerate(zip(domains, values, strict=True)):
-            end = begin + n_rungs(domain)
+            end = begin + n_levels(domain)
             if value is not None:
-                row[begin:end] = keys_of(number, rungs(domain, value))
+                row[begin:end] = keys_of(number, level_labels(domain, value))
             begin = end
     return Codes(np.empty((n, 0)), subjects, np.empty((n, 0), np.int64), times, cells)
 
@@ -77,7 +77,7 @@ def cells_of(schema: Schema, codes: Codes) -> list[list[Keys]]:
     >>> cells_of(schema, batch)
     [[(5, 7), None]]
     """
-    ends = list(accumulate(n_rungs(quasi.domain) for quasi in schema.quasi))
+    ends = list(accumulate(n_levels(quasi.domain) for quasi in schema.quasi))
     spans = list(zip([0, *ends], ends, strict=False))
     return [
         [tuple(row[begin:end]) if row[begin] else None for begin, end in spans]

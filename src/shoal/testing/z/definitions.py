@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 Count: TypeAlias = Literal["residual", "plain"]
-#: An attribute, and the keys from a rung up to the coarsest.
+#: An attribute, and the keys from a level up to the coarsest.
 Node: TypeAlias = tuple[int, tuple[int, ...]]
 #: The subjects that count for each node.
 NodeSubjects: TypeAlias = dict[Node, set[int]]
