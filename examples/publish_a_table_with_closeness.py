@@ -85,11 +85,11 @@ def as_arrow(frame: pd.DataFrame) -> pa.Table:
 def publish(frame: pd.DataFrame, policy: Policy, algorithm: str) -> Found:
     public, report, trace = anonymize(frame, SCHEMA, policy, algorithm, report=True, trace=True)
     original, shown = as_arrow(frame), as_arrow(public)
-    told = exposure(SCHEMA, original, trace)["salary"]
+    found = exposure(SCHEMA, original, trace)["salary"]
     judged = audit(SCHEMA, policy, shown, trace=trace, original=original)
     assert report.loss.published is not None
-    assert told.closeness is not None
-    return Found(report.loss.published, told.closeness, told.likeness, judged.verdict)
+    assert found.closeness is not None
+    return Found(report.loss.published, found.closeness, found.likeness, judged.verdict)
 
 
 def main(rows: int = 1000) -> dict[tuple[str, str], Found]:

@@ -13,7 +13,7 @@ USUAL = {
     "Cold": 20, "Flu": 6, "Pneumonia": 5, "Gastritis": 12, "Ulcer": 4, "Sprain": 14, "Fracture": 9,
     "Depression": 8, "Anxiety": 7,
 }  # fmt: skip
-#: In the middle third of the rows so many times as many have the flu.
+#: In the middle third of the rows the flu is this many times as frequent.
 WAVE = 8
 #: What mostly comes with age.
 OLD = {"Pneumonia": 4, "Ulcer": 3, "Fracture": 2}
