@@ -24,15 +24,15 @@ def records() -> Iterator[list[logging.LogRecord]]:
     """What was logged below ``shoal``, from the lowest level on."""
     records: list[logging.LogRecord] = []
 
-    class Ear(logging.Handler):
+    class RecordingHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             records.append(record)
 
-    ear, level = Ear(), LOG.level
-    LOG.addHandler(ear)
+    handler, level = RecordingHandler(), LOG.level
+    LOG.addHandler(handler)
     LOG.setLevel(logging.DEBUG)
     yield records
-    LOG.removeHandler(ear)
+    LOG.removeHandler(handler)
     LOG.setLevel(level)
 
 

@@ -19,8 +19,8 @@ from shoal.testing.streams import batch, joined
 from tests.algorithms.rows import outcomes
 from tests.naive.emd import emd
 from tests.naive.measured import Promises
+from tests.naive.papers.test_by_window import EXAMPLE_6_1
 from tests.naive.papers.test_emd import DISEASES, RAGGED
-from tests.naive.papers.test_sliding import EXAMPLE_6_1
 from tests.tables import SALARY, codes, drifting, naive, schema, spread, start, windowed
 
 AB = Hierarchy.flat("ab")

@@ -21,7 +21,7 @@ TWINS: dict[str, type[NaiveOnDeadline]] = {
     "fads": NaiveFads, "fast": NaiveFast, "idea": NaiveIdea, "k-varp": NaiveKVarp, "iot": NaiveIot,
 }  # fmt: skip
 #: Those in which every due row is an instant of its own.
-ONE_BY_ONE = ["fads", "idea", "k-varp", "iot"]
+ON_DEADLINE = ["fads", "idea", "k-varp", "iot"]
 
 
 def line(name: str, k: int, **options: Any) -> NaiveOnDeadline:

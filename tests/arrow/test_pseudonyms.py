@@ -39,11 +39,11 @@ def test_it_is_a_keyed_hash_of_the_text_under_the_key_of_the_snapshot():
 def test_however_the_stream_is_cut_and_whatever_secret_comes_when_none_is_needed():
     names, clock = ["ada", "bob", "ada", "cem"], [0, 1, 30, 59]
     whole = give(Pseudonyms(60), names, clock)
-    pieces, one_by_one = Pseudonyms(60), []
+    pieces, separately = Pseudonyms(60), []
     for name, time in zip(names, clock, strict=True):
         secret = SECRET if pieces.begins(np.array([float(time)])) else b""
-        one_by_one += give(pieces, [name], [time], secret)
-    assert one_by_one == whole
+        separately += give(pieces, [name], [time], secret)
+    assert separately == whole
 
 
 def test_other_secrets_and_other_periods_have_other_keys():

@@ -204,7 +204,7 @@ def test_who_joins_is_measured_with_those_before() -> None:
     assert narrow == Exposure(1, math.inf, math.inf, math.inf)
 
 
-def test_moments_are_looked_at_one_by_one() -> None:
+def test_each_moment_is_looked_at_separately() -> None:
     # Rows 2 and 3 join within one window, and only in between the group is uneven.
     original = table([1, 2, 1, 2])
     trace = lines([0, 0, 0, 0], [4] * 4, [3, 3, 4, 5], ["group"] * 2 + ["reuse"] * 2)

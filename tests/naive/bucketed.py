@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.naive.buckets import Bucket
+from tests.naive.fill_groups import GroupFiller
 from tests.naive.measured import Promises
 from tests.naive.parts import Part, merge
 from tests.naive.sizes import Sizes, dichotomize
 from tests.naive.space import Row, Space
-from tests.naive.taking import Taking
 
 __all__ = ["NaiveBucketed"]
 
@@ -31,7 +31,7 @@ class NaiveBucketed:
         deviations: Any = None,
     ) -> None:
         self.space, self.promises = space, promises
-        self.taking = Taking(space, look, draw)
+        self.taking = GroupFiller(space, look, draw)
         self.deviations = deviations or self.all_deviations()
 
     @property

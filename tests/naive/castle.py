@@ -15,7 +15,7 @@ from shoal.engine.kernels import rng
 from shoal.spec.hierarchy import Domain
 from tests.naive.castle_split import Deviations, Split
 from tests.naive.criteria import Promise
-from tests.naive.recent import Measure, Recent
+from tests.naive.recent_rows import Measure, RecentRows
 from tests.naive.space import Box, Row, Space, by_arrival, covers, n_subjects, total
 
 __all__ = ["Decision", "Deviations", "NaiveCastle"]
@@ -90,7 +90,7 @@ class NaiveCastle:
     ) -> None:
         self.space = Space(domains, weights, loss)
         self.promise = Promise(k, l_needed, entropy, recursive)
-        self.latest = Recent(measures, window)
+        self.latest = RecentRows(measures, window)
         self.delay_rows, self.delay_seconds = delay_rows, delay_seconds
         self.max_clusters, self.n_recent, self.max_kept = clusters, recent, kept
         self.reuse = reuse

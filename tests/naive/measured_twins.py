@@ -8,15 +8,15 @@ from typing import Any
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Schema
 from tests.naive.burel import NaiveBurel
+from tests.naive.by_window import NaiveByWindow
 from tests.naive.dynamic_group import NaiveDynamicGroup
 from tests.naive.incognito import NaiveIncognito
 from tests.naive.measured import Promises
 from tests.naive.mondrian import NaiveMondrian
 from tests.naive.parts import Partition
 from tests.naive.sabre import NaiveSabre
-from tests.naive.sliding import NaiveSliding
 from tests.naive.space import Space
-from tests.naive.table import Make, NaiveTable
+from tests.naive.whole_table import Make, NaiveWholeTable
 
 __all__ = ["FOR_STREAMS", "FOR_TABLES", "twin"]
 
@@ -62,18 +62,18 @@ FOR_STREAMS: dict[str, Callable[..., Make]] = {
 
 def twin(
     name: str, schema: Schema, policy: Policy, *, loss: str = "glm", seed: bytes = b"", **knobs: Any
-) -> NaiveTable:
+) -> NaiveWholeTable:
     """One run of an algorithm: over windows for those whose names end in w, else over all rows."""
     domains = [attribute.domain for attribute in schema.quasi]
     weights = [attribute.weight for attribute in schema.quasi]
     promises = Promises.of(schema, policy)
     common: dict[str, Any] = {"loss": loss, "missing": policy.missing, "seed": seed}
     if name in FOR_TABLES:
-        return NaiveTable(domains, weights, promises, FOR_TABLES[name](**knobs), **common)
+        return NaiveWholeTable(domains, weights, promises, FOR_TABLES[name](**knobs), **common)
     window = policy.window
     assert isinstance(window, Window)
     assert window.advance is not None
-    return NaiveSliding(
+    return NaiveByWindow(
         domains, weights, promises, FOR_STREAMS[name](**knobs),
         rows=window.rows, advance=window.advance,
         delay_seconds=policy.delay and policy.delay.seconds, **common,

@@ -15,7 +15,7 @@ from itertools import chain
 from shoal.engine.kernels import rng
 from shoal.spec.hierarchy import Domain
 from tests.naive.criteria import Promise
-from tests.naive.recent import Measure, Recent
+from tests.naive.recent_rows import Measure, RecentRows
 from tests.naive.space import Box, Row, Space, by_arrival, covers, gaps_of, n_subjects
 
 __all__ = ["Decision", "Deviations", "Group", "NaiveOnDeadline"]
@@ -116,7 +116,7 @@ class NaiveOnDeadline:
     ) -> None:
         self.space = Space(domains, weights, loss, missing)
         self.promise = Promise(k, l_needed, entropy, recursive)
-        self.latest = Recent(measures, window)
+        self.latest = RecentRows(measures, window)
         self.delay_rows, self.delay_seconds = delay_rows, delay_seconds
         self.max_kept, self.age, self.reuse = kept, age, reuse
         self.deviations = deviations or self.all_deviations()

@@ -11,7 +11,7 @@ import pytest
 
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from tests.algorithms.world import (
-    ONE_BY_ONE,
+    ON_DEADLINE,
     TWINS,
     both,
     check_section,
@@ -41,7 +41,7 @@ def square(name: str, k: int, **options: Any) -> NaiveOnDeadline:
 # -- the deviations that all of them share, each off and on ----------------------------------------
 
 
-@pytest.mark.parametrize("name", ONE_BY_ONE)
+@pytest.mark.parametrize("name", ON_DEADLINE)
 def test_on_deadline_1_deadlines_by_position(name: str) -> None:
     # The first group leaves few rows held, and in the papers the next row waits for others.
     rows = [(at, f"s{n}") for n, at in enumerate([20, 90, 20, 20, 91, 92, 50, 60, 70])]
@@ -116,7 +116,7 @@ def test_on_deadline_3_merged_partitions_are_diverse(name: str) -> None:
     assert groups(shoal) == {0: {0, 1, 2, 3}}
 
 
-@pytest.mark.parametrize("name", ONE_BY_ONE)
+@pytest.mark.parametrize("name", ON_DEADLINE)
 @pytest.mark.parametrize(
     ("shape", "n_reused"), [({"entropy": [2.0]}, 0), ({"recursive": [(2.5, 2)]}, 1)]
 )
@@ -136,7 +136,7 @@ def test_on_deadline_4_reuse_is_checked(name: str, shape: dict[str, Any], n_reus
     assert shoal.count("suppressed") == 2 - n_reused
 
 
-@pytest.mark.parametrize("name", ONE_BY_ONE)
+@pytest.mark.parametrize("name", ON_DEADLINE)
 def test_on_deadline_4_what_is_remembered_is_bounded(name: str) -> None:
     twin = line(name, 2, l_needed=[2], recursive=[(9.0, 2)], delay_rows=1)
     rows = [(20, f"s{n}", "xy"[n % 2]) for n in range(12)]
@@ -194,7 +194,7 @@ def test_on_deadline_6_reuse_the_least_loss_narrows_the_age_down(name: str) -> N
     assert at_random == {24, 25, 26, 27}
 
 
-@pytest.mark.parametrize("name", ONE_BY_ONE)
+@pytest.mark.parametrize("name", ON_DEADLINE)
 @pytest.mark.parametrize("reuse", ["best", "random"])
 def test_on_deadline_6_comparing_with_the_new_group_tells_about_neighbours(
     name: str, reuse: str
@@ -387,7 +387,7 @@ def test_a_row_without_a_time_has_none_when_it_decides(name: str) -> None:
 # -- what stays open -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ONE_BY_ONE)
+@pytest.mark.parametrize("name", ON_DEADLINE)
 @pytest.mark.parametrize(("kept", "alone"), [(10, True), (0, False)])
 def test_open_a_reused_row_leaves_alone(name: str, kept: int, alone: bool) -> None:
     twin = line(name, 2, delay_rows=1, kept=kept)

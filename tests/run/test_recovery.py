@@ -115,7 +115,7 @@ class Again:
         pass
 
 
-class Shelf:
+class StoredRows:
     """What outlives a run: the rows that a sink has, and how many of them are committed."""
 
     def __init__(self, *, forgets: bool) -> None:
@@ -127,39 +127,39 @@ class Shelf:
         if self.rows:
             raise JobError(())
 
-    def open(self, schema: pa.Schema, mark: CommitMark | None) -> Sheet:
+    def open(self, schema: pa.Schema, mark: CommitMark | None) -> StoredRowsSink:
         if self._forgets:
             # What wasn't committed is gone, as in an aborted transaction.
             del self.rows[self.n_committed :]
         assert mark is not None
         assert len(self.rows) >= mark.get("rows", 0)
-        return Sheet(self, mark.get("rows", 0))
+        return StoredRowsSink(self, mark.get("rows", 0))
 
 
-class Sheet:
-    """A durable sink onto a shelf; what is there already must be what is written again."""
+class StoredRowsSink:
+    """A durable sink into stored rows; what is there already must be what is written again."""
 
-    def __init__(self, shelf: Shelf, at: int) -> None:
-        self._shelf, self._at = shelf, at
+    def __init__(self, stored: StoredRows, at: int) -> None:
+        self._stored, self._at = stored, at
 
     def write(self, batch: pa.RecordBatch) -> None:
         for row in batch.to_pylist():
-            if self._at < len(self._shelf.rows):
-                assert self._shelf.rows[self._at] == row, "a row was published in two ways"
+            if self._at < len(self._stored.rows):
+                assert self._stored.rows[self._at] == row, "a row was published in two ways"
             else:
-                self._shelf.rows.append(row)
+                self._stored.rows.append(row)
             self._at += 1
 
     def flush(self) -> None:
         pass
 
     def commit(self) -> CommitMark:
-        self._shelf.n_committed = max(self._shelf.n_committed, self._at)
+        self._stored.n_committed = max(self._stored.n_committed, self._at)
         return {"rows": self._at}
 
     @property
     def n_ahead(self) -> int:
-        return max(0, len(self._shelf.rows) - self._at)
+        return max(0, len(self._stored.rows) - self._at)
 
     def abandon(self) -> None:
         pass
@@ -222,7 +222,11 @@ class World:
         self.pipeline = Pipeline(
             self.schema, self.policy, Castle(), publish or Publish(), b"seed", **options
         )
-        self.output, self.trace, self.bin = Shelf(forgets=forgets), Shelf(forgets=forgets), Bin()
+        self.output, self.trace, self.bin = (
+            StoredRows(forgets=forgets),
+            StoredRows(forgets=forgets),
+            Bin(),
+        )
         self._every, self._n_partitions = every, n_partitions
         self._lengths = lengths or (lambda: iter(lambda: 7, 0))
         self.code = "1"
@@ -706,23 +710,23 @@ def test_a_checkpoint_that_cant_be_saved_is_old_and_asked_for_again(tmp_path, mo
     checkpointer.close()
 
 
-class Slow(Shelf):
+class Slow(StoredRows):
     """A sink that takes ten seconds for everything that it is given."""
 
     def __init__(self, clock: ManualClock) -> None:
         super().__init__(forgets=False)
         self._clock = clock
 
-    def open(self, schema: pa.Schema, mark: CommitMark | None) -> Sheet:
-        sheet = super().open(schema, mark)
-        write = sheet.write
+    def open(self, schema: pa.Schema, mark: CommitMark | None) -> StoredRowsSink:
+        sink = super().open(schema, mark)
+        write = sink.write
 
         def slowly(batch: pa.RecordBatch) -> None:
             self._clock.advance(10.0)
             write(batch)
 
-        sheet.write = slowly  # type: ignore[method-assign]
-        return sheet
+        sink.write = slowly  # type: ignore[method-assign]
+        return sink
 
 
 def test_rows_that_a_slow_sink_is_handed_too_late_are_counted_as_late(tmp_path):
@@ -739,7 +743,7 @@ def test_rows_that_a_slow_sink_is_handed_too_late_are_counted_as_late(tmp_path):
     assert summary.n_late > 0
 
 
-class Waiting(Shelf):
+class Waiting(StoredRows):
     """A sink that waits for its broker until it is stopped."""
 
     def __init__(self) -> None:
@@ -747,15 +751,15 @@ class Waiting(Shelf):
         self.waits, self.told = threading.Event(), threading.Event()
 
     def open(self, schema: pa.Schema, mark: CommitMark | None) -> Any:
-        sheet: Any = super().open(schema, mark)
+        sink: Any = super().open(schema, mark)
 
         def wait(batch: pa.RecordBatch) -> None:
             self.waits.set()
             assert self.told.wait(60)
             raise OSError
 
-        sheet.write, sheet.stop = wait, self.told.set
-        return sheet
+        sink.write, sink.stop = wait, self.told.set
+        return sink
 
 
 def test_a_stop_reaches_a_sink_that_waits_for_its_broker(tmp_path, monkeypatch):

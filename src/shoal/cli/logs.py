@@ -1,6 +1,6 @@
 """``--log``: the log of a run on stderr, for people or for programs.
 
-The formatters show only plain parts of a record, whoever made it: the name of an event, its plain
+The formatters show only plain parts of a record from any library: the name of an event, its plain
 fields, and the type and place of an exception. See `shoal.events`.
 """
 

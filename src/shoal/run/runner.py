@@ -178,7 +178,7 @@ class Run:
 
     @property
     def is_connected(self) -> bool:
-        """Whether source and sink are connected, as far as they know."""
+        """Whether source and sink are connected, by their latest report."""
         return not (getattr(self._reader.source, "is_away", False) or self._writer.is_away)
 
     def execute(self) -> Summary:

@@ -179,13 +179,13 @@ def test_groups_have_neither_pseudonyms_nor_times(how, keys):
         ),
     ],
 )
-def test_what_doesnt_go_with_values_one_by_one_is_refused(how, schema, says):
+def test_what_z_anonymity_cant_publish_is_refused(how, schema, says):
     with pytest.raises(JobError, match=says):
         Publish(**how).check(POLICY, schema)
 
 
 @pytest.mark.parametrize("how", [{}, {"time": 0}, {"time": 3600, "pseudonym": Pseudonym(60)}])
-def test_what_goes_with_values_one_by_one(how):
+def test_what_z_anonymity_can_publish(how):
     Publish(suppressed="root", **how).check(POLICY, SCHEMA)
 
 

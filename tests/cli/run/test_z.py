@@ -61,7 +61,7 @@ def test_run_and_audit(folder, ending, capfd):
     err = capfd.readouterr().err
     assert "values: " in err
     assert "published" in err
-    assert "not to be told from others; z = " in err
+    assert "indistinguishable from others; z = " in err
     assert "changed" in err
     published = read(folder.output)
     assert published.schema.names == ["page", "area", "note", "at"]

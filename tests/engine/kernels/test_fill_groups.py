@@ -16,9 +16,9 @@ from shoal.engine import Space
 from shoal.engine.kernels.fill_groups import BucketOrder, along_curve, bucket_order, by_distance
 from shoal.engine.kernels.hilbert import centres, hilbert
 from shoal.engine.kernels.rng import below, seeded
+from tests.naive.fill_groups import GroupFiller
 from tests.naive.space import Row
 from tests.naive.space import Space as NaiveSpace
-from tests.naive.taking import Taking
 
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 DOMAINS = [Range(0, 100), Range(0, 100)]
@@ -90,7 +90,7 @@ def test_groups_are_those_of_the_twin_and_take_each_row_once(
         for i, (x, y) in enumerate(points)
     ]
     state = seeded(b"take", "test")
-    twin = Taking(NaiveSpace(DOMAINS, [1.0, 1.0], "glm"), look, lambda n: int(below(state, n)))
+    twin = GroupFiller(NaiveSpace(DOMAINS, [1.0, 1.0], "glm"), look, lambda n: int(below(state, n)))
     by_bucket = [[row for row in rows if buckets[row.number] == b] for b in range(sizes.shape[1])]
     expected = twin.groups(by_bucket, sizes.tolist())
     assert [sorted(group) for group in found] == [
@@ -109,7 +109,7 @@ def test_clusters_are_not_torn_apart(look: Any) -> None:
     ]  # fmt: skip
 
 
-def test_a_shelf_that_runs_dry_is_passed_over() -> None:
+def test_an_empty_bucket_is_skipped() -> None:
     # The first group uses up the second bucket: no further row is drawn from it.
     points = [(x, 0) for x in range(6)]
     ordered, middle = placed(points, [0, 1, 0, 0, 0, 0])

@@ -320,8 +320,8 @@ def test_instants_and_batches_are_not_the_same(name: str, bound: str) -> None:
     stream = timed(120, 60)
     whole, rows = engine(name, 3, **BOUNDS[bound]), engine(name, 3, **BOUNDS[bound])
     at_once = joined([whole.push(stream), whole.flush()])
-    one_by_one = [rows.push(batch(stream, at, at + 1)) for at in range(120)]
-    assert difference(at_once, joined([*one_by_one, rows.flush()])) is None
+    separately = [rows.push(batch(stream, at, at + 1)) for at in range(120)]
+    assert difference(at_once, joined([*separately, rows.flush()])) is None
 
 
 # -- rows at their deadline ------------------------------------------------------------------------

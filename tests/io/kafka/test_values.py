@@ -105,13 +105,13 @@ scraps = st.lists(
 def test_json_messages_dont_touch_each_other(messages):
     columns = ["a"]
     together = told(reader("json", columns).read(messages, 0))
-    one_by_one, n_rows = ([], []), 0
+    separately, n_rows = ([], []), 0
     for message in messages:
         rows = reader("json", columns).read([message], n_rows)
         n_rows += rows.n_rows
-        for found, new in zip(one_by_one, told(rows), strict=True):
+        for found, new in zip(separately, told(rows), strict=True):
             found += new
-    assert together == one_by_one
+    assert together == separately
 
 
 # -- CSV ----------------------------------------------------------------------------------------
@@ -164,13 +164,13 @@ def test_a_csv_message_without_a_good_header(value, reason):
 @given(st.lists(st.text('a,"\n\r é', max_size=8).map(str.encode) | st.just(b'b\xff,"'), max_size=6))
 def test_csv_messages_dont_touch_each_other(messages):
     together = told(reader("csv", ["a"], columns=("a", "b")).read(messages, 0))
-    one_by_one, n_rows = ([], []), 0
+    separately, n_rows = ([], []), 0
     for message in messages:
         rows = reader("csv", ["a"], columns=("a", "b")).read([message], n_rows)
         n_rows += rows.n_rows
-        for found, new in zip(one_by_one, told(rows), strict=True):
+        for found, new in zip(separately, told(rows), strict=True):
             found += new
-    assert together == one_by_one
+    assert together == separately
 
 
 # -- Arrow --------------------------------------------------------------------------------------

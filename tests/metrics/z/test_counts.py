@@ -60,7 +60,7 @@ def test_looks_at_the_window():
 def test_figures_in_words():
     assert counted().lines() == [
         "values: 5 of 8 published, 62.5 %; by rung 4, 0, 1",
-        "window: 50 subjects at the latest look, 75.0 % of them not to be told from others; "
+        "window: 50 subjects at the latest look, 75.0 % of them indistinguishable from others; "
         "z = 4 (3 to 7, changed 2 times)",
     ]
     # A z that stays says nothing about changes, and one level nothing about levels.
@@ -69,7 +69,7 @@ def test_figures_in_words():
     cells.look(LOOKS[1:2])
     assert cells.lines() == [
         "values: 1 of 2 published, 50.0 %",
-        "window: 41 subjects at the latest look, 62.5 % of them not to be told from others; z = 7",
+        "window: 41 subjects at the latest look, 62.5 % of them indistinguishable from others; z = 7",
     ]
 
 

@@ -16,7 +16,7 @@ from tests.algorithms.world import groups
 from tests.naive.dynamic_group import Deviations
 from tests.naive.measured_twins import twin
 from tests.naive.space import n_subjects
-from tests.naive.table import NaiveTable
+from tests.naive.whole_table import NaiveWholeTable
 
 SHOAL = Deviations()
 
@@ -26,7 +26,7 @@ def condense(
     criterion: Criterion,
     deviations: Deviations,
     **knobs: Any,
-) -> tuple[NaiveTable, dict[int, set[int]]]:
+) -> tuple[NaiveWholeTable, dict[int, set[int]]]:
     """The groups of rows, written as value, subject and sensitive value."""
     schema = Schema("person", [Quasi("x", Range(0, 100))], [Sensitive("s")])
     run = twin("dynamic-group", schema, Policy(criterion), deviations=deviations, **knobs)
@@ -35,7 +35,7 @@ def condense(
     return run, groups(run.flush())
 
 
-def people(run: NaiveTable, found: dict[int, set[int]]) -> list[int]:
+def people(run: NaiveWholeTable, found: dict[int, set[int]]) -> list[int]:
     """How many people each group has."""
     return [n_subjects([run.rows[n] for n in members]) for members in found.values()]
 

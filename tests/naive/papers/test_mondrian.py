@@ -29,12 +29,14 @@ from tests.naive.measured import Promises
 from tests.naive.measured_twins import FOR_TABLES, twin
 from tests.naive.papers.test_emd import RAGGED
 from tests.naive.space import Row, Space, covers
-from tests.naive.table import NaiveTable
+from tests.naive.whole_table import NaiveWholeTable
 
 FLAT = Hierarchy.flat("abcd")
 
 
-def start(name: str, domains: Sequence[Domain], *criteria: Criterion, **knobs: Any) -> NaiveTable:
+def start(
+    name: str, domains: Sequence[Domain], *criteria: Criterion, **knobs: Any
+) -> NaiveWholeTable:
     quasi = [Quasi(f"q{d}", domain) for d, domain in enumerate(domains)]
     schema = Schema("person", quasi, [Sensitive("s", FLAT)])
     missing = knobs.pop("missing", "quarantine")

@@ -104,7 +104,7 @@ def test_every_metric_is_on_its_page_with_its_type() -> None:
     assert told == dict(shown)
 
 
-def test_values_one_by_one_have_a_z_and_no_k() -> None:
+def test_z_anonymity_has_a_z_and_no_k() -> None:
     cells = ZCounts([1], z=20)
     cells.look(np.array([(0, 0.0, 20, 25, 400, 0.9049, 1.2)], ESTIMATE))
     figures = Figures.of(Summary(cells=cells), algorithm="z-anonymity", k=1)

@@ -159,7 +159,7 @@ class ZCounts:
         if self.share is not None:
             lines.append(
                 f"window: {self.n_subjects:,} subjects at the latest look, "
-                f"{100 * self.share:.1f} % of them not to be told from others; z = {self.z:,}"
+                f"{100 * self.share:.1f} % of them indistinguishable from others; z = {self.z:,}"
                 + (f" ({self.z_least:,} to {self.z_most:,}, changed {self.n_changes:,} times)"
                    if self.n_changes else "")
             )  # fmt: skip

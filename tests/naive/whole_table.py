@@ -11,13 +11,13 @@ from tests.naive.on_deadline import Decision, Group, NaiveOnDeadline, Placed, Wh
 from tests.naive.parts import Part, Partition
 from tests.naive.space import Row, Space, by_arrival, n_subjects
 
-__all__ = ["NaiveTable"]
+__all__ = ["NaiveWholeTable"]
 
 #: Makes a partition of a space, promises, and a source of random numbers.
 Make = Callable[[Space, Promises, Callable[[int], int]], Partition]
 
 
-class NaiveTable(NaiveOnDeadline):
+class NaiveWholeTable(NaiveOnDeadline):
     """One run of an algorithm for whole tables, given how it parts rows.
 
     Nothing is kept and nothing is reused: only the verbs are those of the other twins.

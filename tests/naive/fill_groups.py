@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from tests.naive.centres import Centres
 from tests.naive.space import Row, Space
 
-__all__ = ["Taking"]
+__all__ = ["GroupFiller"]
 
 
-class Taking:
+class GroupFiller:
     """Fills groups with the rows that are nearest to a random row.
 
     Parameters
@@ -30,11 +30,11 @@ class Taking:
         self, buckets: Sequence[Sequence[Row]], sizes: Sequence[Sequence[int]]
     ) -> list[list[Row]]:
         """One group for each array of sizes, in their order."""
-        shelves = [sorted(bucket, key=self._on_curve) for bucket in buckets]
-        left = [list(shelf) for shelf in shelves]
+        ordered = [sorted(bucket, key=self._on_curve) for bucket in buckets]
+        left = [list(bucket) for bucket in ordered]
         groups = []
         for wanted in sizes:
-            x = self._around(shelves, left)
+            x = self._around(ordered, left)
             group = []
             for rows, n in zip(left, wanted, strict=True):
                 taken = self._nearest(x, rows, n)
@@ -44,7 +44,7 @@ class Taking:
             groups.append(group)
         return groups
 
-    def _around(self, shelves: Sequence[list[Row]], left: Sequence[list[Row]]) -> Row:
+    def _around(self, ordered: Sequence[list[Row]], left: Sequence[list[Row]]) -> Row:
         """Any row of any bucket that has some left.
 
         Along the curve any place of the bucket is drawn, and the next row there is taken, round the
@@ -54,9 +54,9 @@ class Taking:
         b = filled[self.draw(len(filled))]
         if self.look is None:
             return left[b][self.draw(len(left[b]))]
-        place = self.draw(len(shelves[b]))
+        place = self.draw(len(ordered[b]))
         there = {row.number for row in left[b]}
-        return next(row for row in shelves[b][place:] + shelves[b][:place] if row.number in there)
+        return next(row for row in ordered[b][place:] + ordered[b][:place] if row.number in there)
 
     def _nearest(self, x: Row, rows: list[Row], n: int) -> list[Row]:
         """The n nearest of some rows, which are in the order of the curve."""

@@ -17,9 +17,9 @@ from tests.naive.emd import emd
 from tests.naive.on_deadline import Decision, When
 from tests.naive.parts import Part
 from tests.naive.space import Row
-from tests.naive.table import NaiveTable
+from tests.naive.whole_table import NaiveWholeTable
 
-__all__ = ["Deviations", "NaiveSliding"]
+__all__ = ["Deviations", "NaiveByWindow"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Deviations:
     the_rest_is_suppressed: bool = True
 
 
-class NaiveSliding(NaiveTable):
+class NaiveByWindow(NaiveWholeTable):
     """One run over windows of ``rows`` rows that move by ``advance``.
 
     ``cases`` tells how each advance went: 1, 2 (DIRECT) or 3 (INDIRECT).

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tests.naive.space import Row
 
-__all__ = ["Measure", "Recent"]
+__all__ = ["Measure", "RecentRows"]
 
 
 class Measure(Protocol):
@@ -17,7 +17,7 @@ class Measure(Protocol):
         """Whether it holds for some rows."""
 
 
-class Recent:
+class RecentRows:
     """The latest ``span`` rows, decided or not; not used without measured criteria."""
 
     def __init__(self, measures: Sequence[Measure], span: int) -> None:

@@ -15,12 +15,12 @@ from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.policy import Delay, Policy, Window
 from shoal.spec.schema import Quasi, Schema, Sensitive
 from tests.algorithms.world import groups
+from tests.naive.by_window import Deviations, NaiveByWindow
 from tests.naive.measured_twins import FOR_STREAMS, twin
 from tests.naive.on_deadline import Decision
 from tests.naive.papers.test_emd import RAGGED
 from tests.naive.parts import Part
 from tests.naive.sabre import NaiveSabre
-from tests.naive.sliding import Deviations, NaiveSliding
 from tests.naive.space import Row
 
 AB = Hierarchy.flat("ab")
@@ -35,7 +35,7 @@ def start(
     domain: Any = AB,
     deviations: Deviations | None = None,
     **knobs: Any,
-) -> NaiveSliding:
+) -> NaiveByWindow:
     schema = Schema("person", [Quasi("x", Range(0, 100))], [Sensitive("s", domain)], time="at")
     policy = Policy(
         *(criteria or [KAnonymity(2), TCloseness(0.2)]),
@@ -43,12 +43,12 @@ def start(
         delay=None if seconds is None else Delay(seconds=seconds),
     )
     run = twin(name, schema, policy, seed=b"1", **knobs)
-    assert isinstance(run, NaiveSliding)
+    assert isinstance(run, NaiveByWindow)
     run.sliding = deviations or run.sliding
     return run
 
 
-def push(run: NaiveSliding, rows: Sequence[tuple[float, int]]) -> list[list[Decision]]:
+def push(run: NaiveByWindow, rows: Sequence[tuple[float, int]]) -> list[list[Decision]]:
     """Push (x, value), each of another subject: what each of them decides."""
     return [run.push([x], f"s{run.n_rows}", [value]) for x, value in rows]
 
@@ -75,7 +75,7 @@ EXAMPLE_6_1 = [
 ]  # fmt: skip
 
 
-def example_6_1() -> NaiveSliding:
+def example_6_1() -> NaiveByWindow:
     """A run that forms each group around the first row of the first bucket."""
     run = start(window=(8, 2), look=1)
     assert isinstance(run.partition, NaiveSabre)
@@ -113,7 +113,7 @@ def test_example_6_1_rows_left_are_too_different() -> None:
 # -- when windows advance --------------------------------------------------------------------------
 
 
-class Noting(NaiveSliding):
+class Noting(NaiveByWindow):
     """Notes each window instead of deciding: its rows, and those that expire."""
 
     def slide(self, end: int, expired: int, when: Any) -> list[Decision]:
@@ -133,7 +133,7 @@ def noting(rows: int, advance: int, seconds: float | None = None) -> Noting:
     return run
 
 
-def noted(run: NaiveSliding) -> list[Any]:
+def noted(run: NaiveByWindow) -> list[Any]:
     return [entry[:2] for entry in run.__dict__.get("noted", [])]
 
 
@@ -241,7 +241,7 @@ def test_sliding_1_likeness_is_asked_as_it_is() -> None:
 class Alone:
     """Parts every row from the others, whatever is promised."""
 
-    def __init__(self, run: NaiveSliding) -> None:
+    def __init__(self, run: NaiveByWindow) -> None:
         self.space, self.promises = run.space, run.promises
 
     def __call__(self, pool: Sequence[Row], window: Sequence[Row]) -> list[Part]:
@@ -284,7 +284,7 @@ CRITERIA: dict[str, list[Criterion]] = {
 }  # fmt: skip
 
 
-def keeps_all(run: NaiveSliding, rows: Sequence[tuple[float, int, int]]) -> int:
+def keeps_all(run: NaiveByWindow, rows: Sequence[tuple[float, int, int]]) -> int:
     """Run a stream to its end, look at all that leaves, and tell how often it was INDIRECT."""
     found: list[Any] = []
     for second, (x, value, subject) in enumerate(rows):
