@@ -59,7 +59,7 @@ def grown(
     def sample(run: tuple[int, int], name: str) -> Sample:
         return Sample(tuple(float(report[name]) for report in reports[run]))
 
-    def told(run: tuple[int, int]) -> dict[str, Any]:
+    def figures_of(run: tuple[int, int]) -> dict[str, Any]:
         names = ("seconds", "peak", "growth", "steady", "tables")
         rows, times = run
         return {
@@ -78,8 +78,8 @@ def grown(
     }
     more_rows, more_window = LENGTHS[-1] / LENGTHS[0], WINDOWS[-1] / WINDOWS[0]
     return {
-        "lengths": [told((times, WINDOWS[0])) for times in LENGTHS],
-        "windows": [told((middle, times)) for times in WINDOWS],
+        "lengths": [figures_of((times, WINDOWS[0])) for times in LENGTHS],
+        "windows": [figures_of((middle, times)) for times in WINDOWS],
         "ratios": {name: ratio.as_dict() for name, ratio in ratios.items()},
         "rows": more_rows,
         "times_window": more_window,

@@ -201,12 +201,12 @@ def measure(sizes: Sizes) -> dict[str, Any]:
     }
     say("gaps: who is told apart")
     some = [most for most in sizes.gaps if most > 0]
-    told = {most: {name: apart(sizes, most, name) for name in HIDING} for most in some}
+    shares = {most: {name: apart(sizes, most, name) for name in HIDING} for most in some}
     say("gaps: who hides complete rows")
     return {
         "sizes": asdict(sizes),
         "loss": losses,
-        "apart": told,
+        "apart": shares,
         "complete": {name: complete(sizes, name) for name in HIDING},
     }
 

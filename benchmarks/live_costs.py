@@ -129,10 +129,10 @@ def checkpoints(address: str, sizes: LiveSizes, folder: Path) -> dict[str, Any]:
                 "rows_per_second": _speeds(taken).as_dict(),
                 "share": _seconds(never).per(_seconds(taken)).as_dict(),
                 "own_share": _own(never).per(_own(taken)).as_dict(),
-                "bytes": _told([float(n_bytes) for n_bytes, _ in saved]),
-                "save_seconds": _told([seconds for _, seconds in saved]),
-                "stop_seconds": _told([s for run in taken for s in run.stopped]),
-                "roll_seconds": _told([s for run in taken for s in run.rolled]),
+                "bytes": _figures([float(n_bytes) for n_bytes, _ in saved]),
+                "save_seconds": _figures([seconds for _, seconds in saved]),
+                "stop_seconds": _figures([s for run in taken for s in run.stopped]),
+                "roll_seconds": _figures([s for run in taken for s in run.rolled]),
             }
         )
     return {
@@ -140,7 +140,7 @@ def checkpoints(address: str, sizes: LiveSizes, folder: Path) -> dict[str, Any]:
         "k": sizes.k,
         "delay": sizes.delay,
         "ways": lines,
-        "seal_seconds": _told(_sealing(max((n_bytes for n_bytes, _ in saved), default=0))),
+        "seal_seconds": _figures(_sealing(max((n_bytes for n_bytes, _ in saved), default=0))),
         "others": [_disturbance(turn) for turn in used],
         "n_rounds": {"used": len(used), "all": n_rounds},
     }
@@ -179,8 +179,8 @@ def _rounds(repeats: int, *actions: Action) -> tuple[list[list[Taken]], int]:
             gc.collect()
             turn[i] = actions[i]()
         rounds.append([turn[i] for i in order])
-        told = ", ".join(f"{one.seconds:.1f} s" for one in rounds[-1])
-        say(f"round {len(rounds)}: {told}; others {100 * _disturbance(rounds[-1]):.0f} %")
+        reported = ", ".join(f"{one.seconds:.1f} s" for one in rounds[-1])
+        say(f"round {len(rounds)}: {reported}; others {100 * _disturbance(rounds[-1]):.0f} %")
         if sum(_disturbance(one) <= DISTURBED for one in rounds) >= repeats:
             break
     return sorted(rounds, key=_disturbance)[:repeats], len(rounds)
@@ -202,7 +202,7 @@ def _speeds(taken: Sequence[Taken]) -> Sample:
     return Sample(tuple(one.rows_per_second for one in taken))
 
 
-def _told(values: Sequence[float]) -> dict[str, float] | None:
+def _figures(values: Sequence[float]) -> dict[str, float] | None:
     if not values:
         return None
     return {"median": statistics.median(values), "least": min(values), "most": max(values)}
@@ -298,8 +298,8 @@ def _thousands(sample: dict[str, Any]) -> str:
     return spread({name: sample[name] / 1000 for name in ("median", "least", "most")}, 0)
 
 
-def _of(told: dict[str, float] | None, unit: float, digits: int) -> str:
-    return "–" if told is None else spread({n: v / unit for n, v in told.items()}, digits)
+def _of(reported: dict[str, float] | None, unit: float, digits: int) -> str:
+    return "–" if reported is None else spread({n: v / unit for n, v in reported.items()}, digits)
 
 
 def _others(found: Sequence[dict[str, Any]]) -> str:

@@ -151,7 +151,7 @@ def _look(
     moments: list[Moment] = []
     _wait(lambda: checker.ledger.n_rows > 0, job, checker, START_SECONDS)
     begin = time.monotonic()
-    n_before, told = checker.ledger.n_rows, begin
+    n_before, reported = checker.ledger.n_rows, begin
     while (now := time.monotonic()) < begin + plan.seconds:
         if job.poll() is not None or feeder.poll() is not None or checker.failure is not None:
             say("something has ended before its time")
@@ -165,8 +165,8 @@ def _look(
             )
         )  # fmt: skip
         broom.sweep(now)
-        if now >= told + 30:
-            told = now
+        if now >= reported + 30:
+            reported = now
             say(f"{now - begin:.0f} s: {moments[-1]}")
         time.sleep(max(0.0, now + plan.every - time.monotonic()))
     return moments

@@ -114,7 +114,7 @@ def of_rates(session: SparkSession, files: Files, sizes: Sizes, folder: Path) ->
     seconds = dict(zip(meters, interleaved(sizes.repeats, *meters.values()), strict=True))
     n = files.n_rows
 
-    def told(name: str) -> dict[str, Any]:
+    def figures_of(name: str) -> dict[str, Any]:
         core = Sample(tuple(1e6 * each / n for each in meters[name].sample("core").values))
         return {
             "seconds": seconds[name].as_dict(),
@@ -123,13 +123,13 @@ def of_rates(session: SparkSession, files: Files, sizes: Sizes, folder: Path) ->
         }
 
     return {
-        PASSED: told(PASSED),
-        BARE: told(BARE),
+        PASSED: figures_of(PASSED),
+        BARE: figures_of(BARE),
         "algorithms": [
             {
                 "name": name,
-                "spark": told(f"{OURS} {name}"),
-                "embedded": told(f"embedded {name}"),
+                "spark": figures_of(f"{OURS} {name}"),
+                "embedded": figures_of(f"embedded {name}"),
                 "share": (share := seconds[PASSED].per(seconds[f"{OURS} {name}"])).as_dict(),
                 "share_of_bare": seconds[BARE].per(seconds[f"{OURS} {name}"]).as_dict(),
                 "met": share.median >= LEAST_SHARE,

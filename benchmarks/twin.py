@@ -25,7 +25,7 @@ __all__ = ["Twins", "compare"]
 SEED = b"twins"
 
 #: What became of each row: its outcome, its group and its loss.
-Told = dict[int, tuple[str, int | None, float]]
+Decided = dict[int, tuple[str, int | None, float]]
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def compare(algorithm: str, rows: int, *, k: int, delay: int, repeats: int, gaps
     # Only a kernel has anything to load, and a twin takes long.
     kernel()
     slow, fast = interleaved(repeats, twin, kernel, warm=True)
-    told = {row: what for decisions in by_kernel for row, what in _told(decisions).items()}
-    alike = _alike(told, {d.row: (d.outcome, d.group, d.loss) for d in by_twin})
+    decided = {row: what for decisions in by_kernel for row, what in _decided(decisions).items()}
+    alike = _alike(decided, {d.row: (d.outcome, d.group, d.loss) for d in by_twin})
     return Twins(algorithm, rows, k, delay, gaps, slow, fast, alike)
 
 
@@ -89,21 +89,21 @@ def _naive(algorithm: str, schema: Schema, policy: Policy) -> Any:
     return kind(domains, [quasi.weight for quasi in schema.quasi], **options)
 
 
-def _told(decisions: Decisions) -> Told:
-    told: Told = {}
+def _decided(decisions: Decisions) -> Decided:
+    decided: Decided = {}
     for row, outcome, box, loss in zip(
         decisions.rows.tolist(), decisions.outcomes, decisions.boxes, decisions.losses, strict=True
     ):
         group = None if box < 0 else int(decisions.groups[box])
-        told[row] = (Outcome(outcome).name, group, float(loss))
-    return told
+        decided[row] = (Outcome(outcome).name, group, float(loss))
+    return decided
 
 
-def _alike(one: Told, other: Told) -> bool:
+def _alike(one: Decided, other: Decided) -> bool:
     """Whether all rows left in the same groups; losses may differ in their last digits."""
 
-    def losses(told: Told) -> Sequence[float]:
-        return [told[row][2] for row in sorted(told)]
+    def losses(decided: Decided) -> Sequence[float]:
+        return [decided[row][2] for row in sorted(decided)]
 
     same = {row: what[:2] for row, what in one.items()} == {
         row: what[:2] for row, what in other.items()

@@ -101,15 +101,15 @@ def _shared(stack: ExitStack, folder: Path, users: IO[str]) -> tuple[str, bool]:
     """Give the address, or ``!`` and why there is none; the first who asks starts the broker."""
     with (folder / "kafka.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        told, is_mine = folder / "kafka.address", False
-        if not told.exists():
+        address_file, is_mine = folder / "kafka.address", False
+        if not address_file.exists():
             is_mine = True
             try:
-                told.write_text(stack.enter_context(find_broker()))
+                address_file.write_text(stack.enter_context(find_broker()))
             except NoBrokerError as error:
-                told.write_text(f"!{error}")
+                address_file.write_text(f"!{error}")
         fcntl.flock(users, fcntl.LOCK_SH)
-        return told.read_text(), is_mine
+        return address_file.read_text(), is_mine
 
 
 def _is_mine_alone(folder: Path, users: IO[str]) -> bool:

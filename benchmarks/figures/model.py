@@ -78,8 +78,8 @@ class Reading:
         return f"{value:,.{0 if self.mean >= LARGE else self.digits}f}"
 
     def __str__(self) -> str:
-        told = self.tell(self.mean)
-        return f"{told} ± {self.tell(self.spread)}" if len(self.values) > 1 else told
+        text = self.tell(self.mean)
+        return f"{text} ± {self.tell(self.spread)}" if len(self.values) > 1 else text
 
 
 @dataclass(frozen=True)

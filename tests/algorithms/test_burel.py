@@ -171,7 +171,7 @@ def test_odd_rows_go_left() -> None:
     assert [len(group) for group in groups(table.run("burel"))] == [3, 2]
 
 
-def test_missing_values_are_told_apart_where_the_domain_is_open() -> None:
+def test_missing_values_are_distinguished_where_the_domain_is_open() -> None:
     # The code of what is missing is one like any other.
     points = [(x, x, v) for x, v in enumerate([-1, -1, 7, 7, 9, 9])]
     table = Table(points, EnhancedLikeness(1.2), domains=[None])

@@ -236,7 +236,7 @@ def test_the_block_follows_from_the_delay() -> None:
     assert block(Delay(rows=800), block=7) == 7
 
 
-def test_a_snapshot_between_rounds_goes_on_alike() -> None:
+def test_a_snapshot_between_rounds_continues_identically() -> None:
     """Rows that wait for a round, the estimate and every worker's random numbers are in it."""
     policy = Policy(KAnonymity(3), delay=Delay(rows=60, seconds=9.0))
     stream = crowd(400, policy, per_second=10)

@@ -41,14 +41,14 @@ def test_also_the_rest_of_its_own_partition_comes_along() -> None:
     assert groups(decided(rows, k=3, delay=3)) == [{0, 1, 2, 3}]
 
 
-def test_merging_counts_people_and_goes_on_until_there_are_enough() -> None:
+def test_merging_counts_people_and_continues_until_there_are_enough() -> None:
     rows = [FIRST, ((50, 50, GAP), "a"), ((50, GAP, GAP), "b"), ((GAP,) * 3, "c")]
     assert groups(decided(rows, delay=3)) == [{0, 1, 2}]
     assert groups(decided(rows, k=3, delay=3)) == [{0, 1, 2, 3}]
     assert outcomes(decided(rows, k=4, delay=3)) == {0: "suppressed"}
 
 
-def test_merging_goes_on_until_the_group_is_diverse() -> None:
+def test_merging_continues_until_the_group_is_diverse() -> None:
     rows = [(*FIRST, 0), ((50, 50, GAP), "b", 0), ((50, GAP, GAP), "c", 1)]
     assert groups(decided(rows, delay=2)) == [{0, 1}]
     assert groups(decided(rows, DistinctLDiversity(2), delay=2)) == [{0, 1, 2}]

@@ -263,7 +263,7 @@ def test_the_list_grows_with_what_is_held() -> None:
 
 
 @pytest.mark.parametrize("options", [{"delay": Delay(rows=40)}, {"capacity": 25}])
-def test_restored_at_any_moment_it_goes_on_as_if_nothing_had_happened(
+def test_restored_at_any_moment_it_continues_as_if_nothing_had_happened(
     options: dict[str, Any],
 ) -> None:
     rows = [(n * 37 % 101, n * n % 13, n % 3) for n in range(150)]

@@ -93,7 +93,7 @@ def test_what_it_can_not_keep_is_refused(policy: Policy, said: str) -> None:
         (DMondrian(), DeltaDisclosure(5.0, attribute="ill")),
     ],
 )
-def test_a_cut_that_tells_too_much_isnt_made(variant: Mondrian, criterion: Criterion) -> None:
+def test_a_cut_that_discloses_too_much_isnt_made(variant: Mondrian, criterion: Criterion) -> None:
     assert mixed(variant, KAnonymity(2), criterion) == [[0, 2], [1, 3]]
 
 

@@ -123,7 +123,7 @@ def test_the_remainder_keeps_the_promise(n_rows: int, seed: int, k: int) -> None
     assert len(engine.flush().rows) == 0
 
 
-def test_a_stream_goes_on_after_its_end() -> None:
+def test_a_stream_continues_after_its_end() -> None:
     engine = start("sabre-w", KAnonymity(1), TCloseness(1.0), domains=[AB], window=SMALL)
     engine.push(codes(spread([2, 1]), [AB]))
     assert {end for _, end in windowed(engine.flush())} == {3}

@@ -174,7 +174,7 @@ def test_what_is_about_density_is_no_knob_of_it(knob: str) -> None:
         TreeBasic(**{knob: 1})
 
 
-def test_knobs_are_told() -> None:
+def test_the_repr_has_the_knobs() -> None:
     assert repr(TreeBasic(capacity=9)) == "TreeBasic(loss='glm', capacity=9, instant=0.0)"
     with pytest.raises(ParameterError, match=r"TreeBasic\.instant"):
         TreeBasic(instant=-0.5)

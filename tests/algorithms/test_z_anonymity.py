@@ -213,7 +213,7 @@ def test_a_parent_doesnt_betray_the_rare_child() -> None:
         (10, [(5, 3, 0), (6, 4, 2), (11, 5, 1)], [-1, -1, 1]),
     ],
 )
-def test_who_could_be_told_apart_stands_behind_no_parent(
+def test_who_could_be_distinguished_stands_behind_no_parent(
     seconds: float, rows: list[tuple[float, int, int]], expected: list[int]
 ) -> None:
     towns = ["it*turin", "it*aosta", "it*asti"]

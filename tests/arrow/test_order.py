@@ -52,7 +52,7 @@ def test_as_decided():
     assert Ordering().rest() is None
 
 
-def test_instants_are_shuffled_each_by_itself():
+def test_each_instant_is_shuffled_separately():
     rows = list(range(40))
     instants = [0] * 20 + [1] * 20
     one = ByInstant(b"seed")

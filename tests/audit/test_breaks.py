@@ -322,16 +322,16 @@ ALL_CRITERIA: list[Criterion] = [
 
 
 @pytest.mark.parametrize("change", [b[0] for b in BREAKS], ids=[b[0].__name__ for b in BREAKS])
-def test_no_value_of_a_person_is_ever_told(world: World, change: Callable[[World], None]) -> None:
+def test_no_value_of_a_person_is_ever_shown(world: World, change: Callable[[World], None]) -> None:
     change(world)
     world.criteria = ALL_CRITERIA
     report = world.report()
-    told = str(report) + repr(report) + json.dumps(report.as_dict(), allow_nan=False)
-    assert not [canary for canary in CANARIES if canary in told]
+    text = str(report) + repr(report) + json.dumps(report.as_dict(), allow_nan=False)
+    assert not [canary for canary in CANARIES if canary in text]
 
 
 @pytest.mark.parametrize("column", ["age", "city", "disease", "visits", "person"])
-def test_what_cannot_be_read_is_not_told_either(world: World, column: str) -> None:
+def test_what_cannot_be_read_is_not_shown_either(world: World, column: str) -> None:
     for table in (world.published, world.original):
         for row in table:
             if column in row:

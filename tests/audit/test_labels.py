@@ -116,7 +116,7 @@ def test_nodes() -> None:
     assert read(Quasi("city", TREE), city=[1, 2]).flaws == ["column city isn't text"]
 
 
-def test_rows_are_told_apart_by_what_is_written() -> None:
+def test_rows_are_distinguished_by_what_is_written() -> None:
     assert read(AGE, age=["[20, 30]", "[20, 30.0]", "[20, 30]"]).labels.tolist() == [0, 1, 0]
     assert read(AGE, "bounds", age_min=[20, 20, 25], age_max=[30, 35, 30]).labels.tolist() == [
         0,

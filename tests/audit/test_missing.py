@@ -131,7 +131,7 @@ def test_maybe_is_broken(maybe: World, change: Callable[[World], None], expected
     assert maybe.broken() == expected
 
 
-def test_a_missing_original_is_told_in_words(maybe: World) -> None:
+def test_a_missing_original_is_reported_in_words(maybe: World) -> None:
     maybe.shown(4)["age"] = "[40, 50]"
     maybe.shown(0)["age"] = None
     assert maybe.report()["missing"].detail == (
@@ -151,7 +151,7 @@ def test_suppressed_rows_at_the_root_have_no_gaps(maybe: World) -> None:
     assert maybe.broken() == {"suppression"}
 
 
-def test_without_a_trace_groups_cant_be_told(maybe: World) -> None:
+def test_without_a_trace_groups_are_unknown(maybe: World) -> None:
     for schema in (maybe.schema, EACH_ROW):
         maybe.schema = schema
         found = verdicts(maybe, trace=False)
@@ -168,7 +168,7 @@ def test_without_gaps_in_the_output_boxes_are_groups_again() -> None:
     assert verdicts(w, trace=False)[K] == "kept"
 
 
-def test_a_row_that_too_few_match_is_in_no_group_whoever_the_others_are(maybe: World) -> None:
+def test_a_row_that_too_few_match_is_in_no_group(maybe: World) -> None:
     maybe.shown(5)["age"] = "[20, 30]"
     maybe.shown(3)["age"] = "[40, 45]"
     assert K not in maybe.broken(trace=False)

@@ -164,11 +164,11 @@ BREAKS: list[tuple[Callable[[World], None], str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("change", "promise", "told"), BREAKS, ids=[change.__name__ for change, _, _ in BREAKS]
+    ("change", "promise", "reported"), BREAKS, ids=[change.__name__ for change, _, _ in BREAKS]
 )
 def test_each_break_is_found_and_nothing_else(
-    shards: World, change: Callable[[World], None], promise: str, told: str
+    shards: World, change: Callable[[World], None], promise: str, reported: str
 ) -> None:
     change(shards)
     assert shards.broken() == {promise}
-    assert told in shards.report()[promise].detail
+    assert reported in shards.report()[promise].detail

@@ -22,7 +22,7 @@ needs_data = pytest.mark.skipif(
 QUICK = Sizes.quick()
 
 
-def test_whoever_can_is_run():
+def test_every_algorithm_that_can_is_run():
     found = {(case.algorithm, case.promise) for case in cases("adult", QUICK)}
     for name in names():
         enforces = find(name).enforces
@@ -52,7 +52,7 @@ def test_salaries_are_the_table_of_their_codes():
 
 
 @needs_data
-def test_a_broken_promise_is_told(monkeypatch):
+def test_a_broken_promise_is_reported(monkeypatch):
     case = next(c for c in cases("salaries", QUICK) if c.algorithm == "l-mondrian")
     kept = judge(case, QUICK)
     assert kept.others == ()
@@ -94,8 +94,8 @@ def test_the_command_fails_if_something_is_not_kept(monkeypatch, capsys, fails):
         audited.main(["--quick"])
         assert "none *broken*" in capsys.readouterr().out
         return
-    told = replace(judge(one, QUICK), others=("l-mondrian: broken",))
-    monkeypatch.setattr(audited, "judge", lambda case, sizes: told)
+    reported = replace(judge(one, QUICK), others=("l-mondrian: broken",))
+    monkeypatch.setattr(audited, "judge", lambda case, sizes: reported)
     with pytest.raises(SystemExit, match="broken"):
         audited.main(["--quick"])
 
@@ -103,9 +103,9 @@ def test_the_command_fails_if_something_is_not_kept(monkeypatch, capsys, fails):
 def test_data_that_is_not_there_is_left_out(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(audited, "DATA", {"adult": (tmp_path / "adult.csv",)})
     audited.main(["--quick"])
-    told = capsys.readouterr()
-    assert "has no adult.csv" in told.err
-    assert told.out.startswith("0 runs")
+    reported = capsys.readouterr()
+    assert "has no adult.csv" in reported.err
+    assert reported.out.startswith("0 runs")
 
 
 @needs_data

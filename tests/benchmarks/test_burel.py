@@ -115,7 +115,7 @@ def test_a_search_halves_towards_the_bad_end():
 
 
 @needs_salaries
-def test_a_run_tells_what_its_decisions_say():
+def test_a_run_reports_its_decisions():
     setting = Setting(300, 2, beta=3.0)
     trials = Trials(seeds=2)
     found = trials.found(setting, "l-mondrian")

@@ -112,16 +112,16 @@ def test_one_part_of_the_window_family(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (["--rows", "0"], "at least 1"),
         (["--only", "twins", "--write", "page.md"], "leave --only out"),
     ],
 )
-def test_on_deadline_refuses_what_makes_no_sense(words, told):
+def test_on_deadline_refuses_what_makes_no_sense(words, reported):
     done = run("benchmarks.on_deadline", *words)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert reported in done.stderr
 
 
 @needs_adult
@@ -157,8 +157,8 @@ def test_gaps(tmp_path):
         assert names < set(by_name)
         assert all(0 < loss < 1 for losses in by_name.values() for loss in losses)
     assert list(found["apart"]) == ["1"]
-    told = {name: sum(shares) for name, shares in found["apart"]["1"].items()}
-    assert min(told, key=told.get) == "idea"
+    reported = {name: sum(shares) for name, shares in found["apart"]["1"].items()}
+    assert min(reported, key=reported.get) == "idea"
     exact = {name: sum(one["exact"]) for name, one in found["complete"].items()}
     assert exact.pop("castle") > 10 * max(exact.values())
     for page in pages:

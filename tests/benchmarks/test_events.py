@@ -48,12 +48,12 @@ def test_codes_tell_apart_what_the_texts_do():
     names = {}
     codes = as_codes(SMALL, 40, ladders=False)
     assert [len(one.subjects) for one in codes] == [40, 40, 10]
-    told = zip(
+    reported = zip(
         np.concatenate([one.subjects for one in codes]).tolist(),
         np.concatenate([one.keys[:, 0] for one in codes]).tolist(),
         strict=True,
     )
-    for (_, user, value), (subject, key) in zip(as_tuples(SMALL), told, strict=True):
+    for (_, user, value), (subject, key) in zip(as_tuples(SMALL), reported, strict=True):
         assert names.setdefault(user, subject) == subject
         assert names.setdefault(value, key) == key
     assert len(set(names.values())) == len(names)
@@ -131,7 +131,7 @@ def test_a_file_comes_out_as_it_went_in(tmp_path, kind):
 
 
 @needs_peer
-def test_who_publishes_something_else_is_told(monkeypatch):
+def test_a_different_output_is_reported(monkeypatch):
     options = {"z": 3, "window": 20.0, "batch_rows": 40, "repeats": 2, "peer_repeats": 2}
     found = of_peer(SMALL, **options)
     assert found["alike"]
@@ -151,7 +151,7 @@ def test_what_a_child_says(tmp_path, capsys):
     assert not list(tmp_path.glob("published-*"))
 
 
-def test_a_child_that_fails_is_told(tmp_path):
+def test_a_child_that_fails_is_reported(tmp_path):
     with pytest.raises(SystemExit, match="a run of 90 rows failed"):
         events_growth._call(SMALL, tmp_path, z=0, window=20.0, warm=30)
 
@@ -161,11 +161,11 @@ def test_what_is_not_there_is_left_out(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(events_data, name, tmp_path / "nothing")
     monkeypatch.setattr(events, "has_peer", lambda: False)
     events.main(["--quick", "--data", str(tmp_path)])
-    told = capsys.readouterr()
-    assert told.err.count("left out") == 3
-    assert "zanon`" not in told.out
-    assert "from file to file\n" not in told.out
-    assert "### Events: values with ladders" in told.out
+    reported = capsys.readouterr()
+    assert reported.err.count("left out") == 3
+    assert "zanon`" not in reported.out
+    assert "from file to file\n" not in reported.out
+    assert "### Events: values with ladders" in reported.out
 
 
 @needs_data

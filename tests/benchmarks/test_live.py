@@ -95,7 +95,7 @@ def test_a_target_that_is_missed_is_said_so():
     assert "up to 4 %" in text
 
 
-def test_what_a_checkpoint_takes_is_told():
+def test_what_a_checkpoint_takes_is_reported():
     share = {"median": 1.0, "least": 0.9, "most": 1.1}
     way = {
         "every": RARELY, "sealed": False, "n_checkpoints": [0, 0], "rows_per_second": SAMPLE,

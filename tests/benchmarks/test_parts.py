@@ -86,7 +86,7 @@ def test_less_must_be_less_by_more_than_the_spreads(ours, verdict):
     assert below(ours, [cell(0.2)] * 3)[0] == verdict
 
 
-def test_where_it_is_not_less_is_told():
+def test_where_it_is_not_less_is_reported():
     places = ["k = 1", "k = 2", "k = 1", "k = 3"]
     found = below([cell(0.3), cell(0.1), cell(0.3), cell(0.1, 0.3)], [cell(0.2)] * 4, places)[1]
     assert found.endswith("; more at k = 1; within the spreads at k = 3")

@@ -46,7 +46,7 @@ def test_every_row_has_an_engine_and_none_has_all(made_up, route):
 
 
 @pytest.mark.parametrize("unit", ["rows", "seconds"])
-def test_a_run_tells_what_was_lost_and_how_full_shards_were(made_up, unit):
+def test_a_run_reports_what_was_lost_and_how_full_shards_were(made_up, unit):
     by_place = run(replace(TASK, unit=unit))
     assert 0 < by_place.lost.published <= by_place.lost.with_suppressed < 1
     assert 1 <= by_place.fullest < 2
@@ -76,7 +76,7 @@ def test_a_lost_row_is_noticed(made_up, monkeypatch):
 # -- words -----------------------------------------------------------------------------------------
 
 
-def test_more_than_a_bound_is_told_by_the_spreads():
+def test_more_than_a_bound_is_judged_by_the_spreads():
     one = cell(0.50, 0.50)
     assert shards._at_most(cell(0.51, 0.52), one, 1.05)[0] == "holds"
     assert shards._at_most(cell(0.54, 0.56), one, 1.05)[0] == "doesn't hold"

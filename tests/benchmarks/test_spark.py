@@ -23,7 +23,7 @@ def sample(value):
     return {"median": value, "least": value, "most": value, "values": [value]}
 
 
-def told(seconds, core):
+def timing(seconds, core):
     return {
         "seconds": sample(seconds),
         "rows_per_second": sample(1_000_000 / seconds),
@@ -40,11 +40,11 @@ RESULTS = {
     "shards": 2, "master": "local[1]", "spark": "4", "others": 0.25,
     "floor": {"seconds": sample(0.5)},
     "rates": {
-        BARE: told(2.0, 4.0),
-        PASSED: told(3.0, 6.0),
+        BARE: timing(2.0, 4.0),
+        PASSED: timing(3.0, 6.0),
         "algorithms": [
             {
-                "name": "castle", "spark": told(4.0, 9.0), "embedded": told(5.0, 3.0),
+                "name": "castle", "spark": timing(4.0, 9.0), "embedded": timing(5.0, 3.0),
                 "share": sample(0.75), "share_of_bare": sample(0.5), "met": True,
                 "state_bytes_per_shard": 2_000_000.0, "out_bytes_per_row": 10.0,
                 "shuffled_bytes_per_row": 100.0,

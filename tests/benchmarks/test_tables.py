@@ -53,10 +53,10 @@ def test_what_is_not_there_is_left_out(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tables, "NEEDS", (tmp_path / "nothing",))
     monkeypatch.setattr(tables, "acs_income", lambda: None)
     tables.main(["--quick", "--data", str(tmp_path)])
-    told = capsys.readouterr()
-    assert "tables are left out" in told.err
-    assert "streams are left out" in told.err
-    assert "###" not in told.out
+    printed = capsys.readouterr()
+    assert "tables are left out" in printed.err
+    assert "streams are left out" in printed.err
+    assert "###" not in printed.out
 
 
 def test_the_first_rows_of_a_file(tmp_path):

@@ -155,7 +155,7 @@ def test_a_broken_promise_is_found():
     first, last = decisions
     promise = Promise(2, 6, 0, 0.001)
 
-    def told(some, **fields):
+    def changed(some, **fields):
         return some._replace(**fields), last
 
     most = max(int(some.n_subjects.max()) for some in decisions if len(some.groups))
@@ -164,12 +164,12 @@ def test_a_broken_promise_is_found():
     with pytest.raises(RuntimeError, match="not every row was decided once"):
         judge(schema, codes, promise, (first,) * 2)
     with pytest.raises(RuntimeError, match="a box doesn't cover its rows"):
-        judge(schema, codes, promise, told(first, lo=first.lo + 20))
+        judge(schema, codes, promise, changed(first, lo=first.lo + 20))
     with pytest.raises(RuntimeError, match="loses something else than the engine says"):
-        judge(schema, codes, promise, told(first, losses=first.losses + 0.01))
+        judge(schema, codes, promise, changed(first, losses=first.losses + 0.01))
     with pytest.raises(RuntimeError, match=r"\d rows were held"):
         judge(schema, codes, promise._replace(capacity=3), decisions)
-    late = told(first, published=first.published + SPAN * 6 + 1)
+    late = changed(first, published=first.published + SPAN * 6 + 1)
     with pytest.raises(RuntimeError, match="a row waited for"):
         judge(schema, codes, promise, late)
     with pytest.raises(RuntimeError, match="a row waited for"):
@@ -202,26 +202,26 @@ def test_a_run_is_run_once_and_differs_with_the_seed():
     assert found.cost.mean > found.penalty.mean > 0
     assert found.delay.mean > 0
     assert found.seconds.least > 0
-    told = str(trials)
+    reported = str(trials)
     n_groups = sum(one.judged.n_groups for one in found.runs)
-    assert told.startswith(f"2 seeds. Judged: 2 runs with {n_groups} groups; none is broken.")
+    assert reported.startswith(f"2 seeds. Judged: 2 runs with {n_groups} groups; none is broken.")
 
 
-def test_how_often_the_capacity_was_used_up_is_told():
+def test_how_often_the_capacity_was_used_up_is_reported():
     trials = Trials(1)
     trials.along([CUBE], ("min-delay", "mondrian"))
     assert str(trials).startswith("1 seed. ")
     assert str(trials).endswith("when a row came: Min-delay 0.0 % of the rows.")
     tight = Setting("uniform", 90, 3, 3, 0.001, 20, 50, capacity=6)
     full = trials.found(tight, "tree-basic").runs[0].judged.n_full / 90
-    told = f"Min-delay 0.0 %, Basic {100 * full:.1f} % of the rows."
+    reported = f"Min-delay 0.0 %, Basic {100 * full:.1f} % of the rows."
     assert full > 0
-    assert str(trials).endswith(told)
+    assert str(trials).endswith(reported)
     judged = trials.found(replace(tight, capacity=0, delay=8), "tree-full").runs[0].judged
     due = judged.n_due / judged.n_groups
     assert due > 0
     assert str(trials).endswith(
-        f"{told} Groups left for the delay of a row: Full {100 * due:.1f} % of the groups."
+        f"{reported} Groups left for the delay of a row: Full {100 * due:.1f} % of the groups."
     )
 
 
@@ -285,19 +285,19 @@ def test_one_verdict_on_several_methods(verdicts, together):
     assert joint({str(i): (verdict, "") for i, verdict in enumerate(verdicts)})[0] == together
 
 
-def test_who_decides_otherwise_is_told():
+def test_a_different_decision_is_reported():
     decisions = list(decided()[2])
-    told = {}
+    reported = {}
     for some in decisions:
         for i, row in enumerate(some.rows.tolist()):
             box = some.boxes[i]
             group, name = (None, "suppressed") if box < 0 else (int(some.groups[box]), "group")
-            told[row] = (name, group, float(some.losses[i]))
+            reported[row] = (name, group, float(some.losses[i]))
 
     def twin(changed=None, loss=0.0):
         return [
             Decision(row, name, group, None, None, lost + loss * (row == changed), 0, 0, None)
-            for row, (name, group, lost) in told.items()
+            for row, (name, group, lost) in reported.items()
         ]
 
     assert alike(decisions, twin())
@@ -355,9 +355,9 @@ def test_what_is_not_there_is_left_out(tmp_path, monkeypatch, capsys):
     nothing = {name: (part, (tmp_path / "nothing",)) for name, (part, _) in trees.PARTS.items()}
     monkeypatch.setattr(trees, "PARTS", nothing)
     trees.main(["--quick", "--only", "files", "memory", "--data", str(tmp_path)])
-    told = capsys.readouterr()
-    assert told.err.count("left out, for ../shared/data has no nothing") == 2
-    assert "###" not in told.out
+    reported = capsys.readouterr()
+    assert reported.err.count("left out, for ../shared/data has no nothing") == 2
+    assert "###" not in reported.out
 
 
 def test_parts_are_not_written(capsys):

@@ -38,8 +38,8 @@ def test_kept_groups_are_counted_as_the_engine_has_them(algorithm):
         kept = engine.state.kept
         since = kept.groups["since"][: kept.marks["n_kept"][0]]
         counts.append(int(np.count_nonzero(i - since <= KNOBS["age"])))
-    told = n_alive(whole, age=40, kept=12, at=np.arange(n_rows), renewed=renewed)
-    assert told.tolist() == counts
+    counted = n_alive(whole, age=40, kept=12, at=np.arange(n_rows), renewed=renewed)
+    assert counted.tolist() == counts
     assert max(counts) > 5
     assert np.count_nonzero(whole.outcomes == Outcome.reuse) > 5
 
@@ -57,24 +57,24 @@ def test_a_group_counts_until_it_is_old_or_dropped():
     run = a_run((0, 10, 0), (0, 10, 0), (0, 12, 1), (1, 13, 0), (0, 20, 2))
     at = np.arange(9, 24)
 
-    def told(**knobs):
+    def counted(**knobs):
         return n_alive(run, at=at, **knobs).tolist()
 
     #                                         10          13          16              20
-    assert told(age=3, kept=9, renewed=False) == [0, 1, 1, 2, 2, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]
-    assert told(age=3, kept=9, renewed=True) == [0, 1, 1, 2, 2, 2, 2, 1, 0, 0, 0, 1, 1, 1, 1]
-    assert told(age=3, kept=1, renewed=False) == [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]
+    assert counted(age=3, kept=9, renewed=False) == [0, 1, 1, 2, 2, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]
+    assert counted(age=3, kept=9, renewed=True) == [0, 1, 1, 2, 2, 2, 2, 1, 0, 0, 0, 1, 1, 1, 1]
+    assert counted(age=3, kept=1, renewed=False) == [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]
 
 
 def test_what_a_row_can_join_was_there_before_it():
     run = a_run((0, 10, 0), (0, 12, 1), (1, 13, 0), (2, 14, -1), (2, 16, -1), (2, 17, -1))
-    told = n_to_choose_from(run, age=3, kept=9, renewed=False)
-    assert told.tolist() == [0, 1, 2, 1, 0, 0]
-    told = n_to_choose_from(run, age=3, kept=9, renewed=True)
-    assert told.tolist() == [0, 1, 2, 2, 1, 0]
+    counted = n_to_choose_from(run, age=3, kept=9, renewed=False)
+    assert counted.tolist() == [0, 1, 2, 1, 0, 0]
+    counted = n_to_choose_from(run, age=3, kept=9, renewed=True)
+    assert counted.tolist() == [0, 1, 2, 2, 1, 0]
 
 
-def test_all_that_is_told_of_a_run():
+def test_all_figures_of_a_run():
     knobs = (("loss", "lm"), ("reuse", "best"))
     trial = Trial(Incomplete("adult", 400, 3), "fads", 4, 30, knobs, "maybe")
     run = ran(trial)

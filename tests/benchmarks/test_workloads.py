@@ -49,16 +49,16 @@ def test_twins_decide_alike(algorithm, gaps):
     assert len(found.twin.values) == len(found.kernel.values) == 1
 
 
-def test_twins_that_differ_are_told():
-    told = {0: ("group", 0, 0.5), 1: ("group", 0, 0.5), 2: ("suppressed", None, 1.0)}
-    assert _alike(told, dict(reversed(told.items())))
+def test_twins_that_differ_are_detected():
+    decided = {0: ("group", 0, 0.5), 1: ("group", 0, 0.5), 2: ("suppressed", None, 1.0)}
+    assert _alike(decided, dict(reversed(decided.items())))
     for row, other in (
         (1, ("group", 1, 0.5)),
         (1, ("reuse", 0, 0.5)),
         (2, ("suppressed", None, 0.9)),
     ):
-        assert not _alike(told, told | {row: other})
-    assert not _alike(told, {row: told[row] for row in (0, 1)})
+        assert not _alike(decided, decided | {row: other})
+    assert not _alike(decided, {row: decided[row] for row in (0, 1)})
 
 
 def test_workers_one_after_another_decide_as_at_once(tmp_path):
@@ -69,7 +69,7 @@ def test_workers_one_after_another_decide_as_at_once(tmp_path):
     assert found["met"] == (found["gain"]["median"] >= 1.5)
 
 
-def test_workers_that_decide_otherwise_are_told(tmp_path, monkeypatch):
+def test_workers_that_decide_differently_are_reported(tmp_path, monkeypatch):
     workload = census_file(300, tmp_path)
     monkeypatch.setattr(
         OneByOne,

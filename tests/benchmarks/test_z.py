@@ -38,10 +38,10 @@ def test_bounds_show_their_spread_where_it_can_be_seen():
 
 def test_claims_are_computed():
     sizes = ZSizes.quick()
-    told = {claim.paper: claim.verdict for claim in figure_8(sizes).claims}
-    assert told["At 0 it is that of a single class."] == "doesn't hold"
+    verdicts = {claim.paper: claim.verdict for claim in figure_8(sizes).claims}
+    assert verdicts["At 0 it is that of a single class."] == "doesn't hold"
     half = "At 0 it is that of a single class of half the rates (which is what Table 3 says)."
-    assert told[half] == "holds"
+    assert verdicts[half] == "holds"
     assert len(figure_3(sizes).panels) == 2
     assert len(figure_2(sizes).panels[0].curves) == 4
 

@@ -241,11 +241,11 @@ def test_the_state_of_a_job_on_spark(tmp_path, capfd):
     commits.begin(Epoch(14, 12, 0, True, 1.0, 2.0, 3.0, 100, 50, secret=secret))
     (commits.folder / "shard-001" / "state-0000000014").write_bytes(b"torn")
     assert show(commits.folder, seal=None, as_json=False) == 5
-    told = capfd.readouterr().out
-    assert "plan 0: " in told
-    assert "  n_shards  2\n" in told
-    assert "epoch 14: " in told
-    assert "  n_in      100\n" in told
-    assert "shard-001/state 14: " in told
-    assert "PROBLEM" in told
-    assert secret not in told
+    printed = capfd.readouterr().out
+    assert "plan 0: " in printed
+    assert "  n_shards  2\n" in printed
+    assert "epoch 14: " in printed
+    assert "  n_in      100\n" in printed
+    assert "shard-001/state 14: " in printed
+    assert "PROBLEM" in printed
+    assert secret not in printed

@@ -84,8 +84,8 @@ def test_sentences_of_shoal_are_printed_in_full(capfd):
     text = "schema.keep: column ward has 99 different values in 100 rows"
     configure_logs("json")
     sentence(LOG, logging.WARNING, "warned", text)
-    told = json.loads(capfd.readouterr().err)
-    assert (told["level"], told["event"], told["text"]) == ("warning", "warned", text)
+    record = json.loads(capfd.readouterr().err)
+    assert (record["level"], record["event"], record["text"]) == ("warning", "warned", text)
     configure_logs(None)
     sentence(LOG, logging.WARNING, "warned", text)
     assert capfd.readouterr().err == f"warning: {text}\n"
@@ -133,9 +133,9 @@ def test_records_made_without_care_are_withheld(kind, capfd):
 def test_where_a_withheld_record_comes_from(capfd):
     configure_logs("json")
     LOG.warning("row of CANARY")
-    told = json.loads(capfd.readouterr().err)
-    assert told["event"] == WITHHELD
-    assert re.fullmatch(r"test_logs\.py:\d+", told["place"])
+    record = json.loads(capfd.readouterr().err)
+    assert record["event"] == WITHHELD
+    assert re.fullmatch(r"test_logs\.py:\d+", record["place"])
 
 
 def test_other_handlers_get_nothing(capfd):

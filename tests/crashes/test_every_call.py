@@ -34,7 +34,7 @@ def a_job(folder: Path, output: str) -> FilesJob:
 
 @pytest.mark.parametrize("output", ["out.csv", "out/"])
 @pytest.mark.parametrize("is_torn", [False, True])
-def test_killed_at_each_call_it_goes_on_to_the_same_bytes(tmp_path, output, is_torn):
+def test_killed_at_each_call_it_resumes_to_the_same_bytes(tmp_path, output, is_torn):
     whole = a_job(tmp_path / "whole", output)
     n_calls = count_calls(lambda: action(whole))
     assert n_calls > 50

@@ -47,7 +47,7 @@ def a_job(folder: Path, policy: str, algorithm: str) -> FilesJob:
     ],
     ids=["min-delay", "basic", "basic by seconds", "density", "full", "full by seconds"],
 )
-def test_killed_it_goes_on_to_the_same_bytes(tmp_path: Path, policy: str, algorithm: str) -> None:
+def test_killed_it_resumes_to_the_same_bytes(tmp_path: Path, policy: str, algorithm: str) -> None:
     whole = a_job(tmp_path / "whole", policy, algorithm)
     n_calls = count_calls(lambda: action(whole))
     assert whole.judge().verdict == "kept"

@@ -40,7 +40,7 @@ def lines_of(job: EventsJob) -> list[dict[str, object]]:
     ("output", "named", "is_torn"),
     [("out.csv", False, False), ("out/", False, True), ("out.csv", True, True)],
 )
-def test_killed_at_each_call_it_goes_on_to_the_same_bytes(tmp_path, output, named, is_torn):
+def test_killed_at_each_call_it_resumes_to_the_same_bytes(tmp_path, output, named, is_torn):
     whole = a_job(tmp_path / "whole", output, named=named)
     n_calls = count_calls(lambda: action(whole))
     assert n_calls > 50

@@ -264,7 +264,7 @@ def test_a_window_that_goes_with_an_algorithm(anonymizer: Anonymizer, policy: Po
     assert anonymizer.start(ILL, policy).n_held == 0
 
 
-def test_a_box_tells_its_window() -> None:
+def test_a_box_has_its_window() -> None:
     out = Out.room(2, 1)
     edge = np.zeros(1)
     assert write_box(out, edge, edge, Box(0.0, 0, 1, 1, 0)) == 0

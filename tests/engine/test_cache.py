@@ -34,9 +34,9 @@ def start(code: str, **environment: str) -> subprocess.Popen[str]:
 
 def python(code: str, **environment: str) -> str:
     done = start(code, **environment)
-    out, told = done.communicate()
-    assert done.returncode == 0, told
-    assert not told, told
+    out, printed = done.communicate()
+    assert done.returncode == 0, printed
+    assert not printed, printed
     return out.strip()
 
 
@@ -263,8 +263,8 @@ def test_it_is_cold_until_the_kernels_nearest_to_a_module_are_there(tmp_path: Pa
         f"{CALL}; names = 'engine.kernels.predicate', 'algorithms.castle', 'errors';"
         "print([is_cold(f'shoal.{name}') for name in names], has_cache())"
     )
-    told = python(code, SHOAL_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
-    assert told == f"{COMPILED}\n[False, True, True] True"
+    printed = python(code, SHOAL_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
+    assert printed == f"{COMPILED}\n[False, True, True] True"
 
 
 def test_plain_python_is_never_cold() -> None:

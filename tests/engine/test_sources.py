@@ -118,7 +118,7 @@ def test_what_is_left_out_is_followed_from_within(package) -> None:
     assert set(closure(["theirs.b"], ["theirs"])) == {"theirs.a", "theirs.b", "theirs.c"}
 
 
-def test_the_digest_tells_names_and_contents(package) -> None:
+def test_the_digest_depends_on_names_and_contents(package) -> None:
     digests = []
     for text in ("", "k = 1", "k = 2"):
         package(a="import theirs.b", b=text)

@@ -81,8 +81,8 @@ def _cases() -> Iterator[Case]:
         yield Case(f"{name} t", name, close, publish={"order": "shuffled"})
         alike = {"k": 3, "beta": {"enhanced": 4}, "window": window, "delay": rows}
         yield Case(f"{name} beta", name, alike, publish={"suppressed": "root"})
-        told = {"disclosure": 3.0, "window": window, "delay": rows}
-        yield Case(f"{name} disclosure", name, told)
+        given = {"disclosure": 3.0, "window": window, "delay": rows}
+        yield Case(f"{name} disclosure", name, given)
     for name in (*DEADLINE, *TREES):
         for missing in ("extended", "maybe"):
             gaps = {"k": 3, "delay": rows, "missing": missing}
@@ -284,7 +284,7 @@ def digests(case: Case) -> dict[str, Any]:
         command += ["--trace", f"{trace}/" if case.checkpoints else str(trace), "-q", *flags]
         if not case.checkpoints:
             _write_input(case, rows, source)
-            code, _, told = _shoal("run", *command)
+            code, _, reported = _shoal("run", *command)
         else:
             source.mkdir()
             command[2] = str(source)
@@ -292,10 +292,10 @@ def digests(case: Case) -> dict[str, Any]:
                 cut = rows[part * N_ROWS // 3 : (part + 1) * N_ROWS // 3]
                 _write_input(case, cut, source / f"part-{part}.{case.formats[0]}")
             command += ["--from", case.formats[0]]
-            code, _, told = _shoal("run", *command)
+            code, _, reported = _shoal("run", *command)
         found: dict[str, Any] = {"exit": code}
         if os.environ.get("IDENTITY_VERBOSE"):
-            print(case.name, code, told[-400:])
+            print(case.name, code, reported[-400:])
         if code not in (0, 3):
             return found
         if output.exists():
@@ -304,7 +304,7 @@ def digests(case: Case) -> dict[str, Any]:
             found["trace"] = _digest(_published(trace))
         bad = sorted(folder.glob("*quarantine*"))
         found["bad_rows"] = [_digest(file.read_bytes()) for file in bad]
-        code, said, told = _shoal(
+        code, said, reported = _shoal(
             "audit",
             str(job),
             str(output),
@@ -316,7 +316,7 @@ def digests(case: Case) -> dict[str, Any]:
         )
         found["audit_exit"], found["audit"] = code, _digest(said.encode())
         if os.environ.get("IDENTITY_VERBOSE"):
-            print(case.name, found, told[-300:])
+            print(case.name, found, reported[-300:])
         return found
 
 

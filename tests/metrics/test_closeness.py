@@ -102,7 +102,7 @@ def test_a_value_that_the_window_lacks_breaks_everything() -> None:
 
 
 @pytest.mark.parametrize("domain", [Range(0, 9), Hierarchy.flat(["a"])])
-def test_one_value_tells_nothing(domain: Domain) -> None:
+def test_one_value_discloses_nothing(domain: Domain) -> None:
     zeros = np.zeros(4, np.int64)
     assert group_exposure(zeros, zeros, zeros, domain).worst() == Exposure(1, 0.0, 0.0, 0.0)
 
@@ -215,7 +215,7 @@ def test_each_moment_is_looked_at_separately() -> None:
     assert exposure(SCHEMA, original, together, window=Window(4))["salary"].likeness == 0
 
 
-def test_nothing_published_tells_nothing() -> None:
+def test_nothing_published_discloses_nothing() -> None:
     trace = lines([None, None], [None, None], [2, 2])
     for window in ("all", Window(2)):
         found = exposure(SCHEMA, table([1, 2]), trace, window=window)  # type: ignore[arg-type]

@@ -64,7 +64,7 @@ def test_what_is_beyond_all_numbers_stays_a_number() -> None:
     assert nothing_lost.published == 0
 
 
-def test_restored_it_goes_on() -> None:
+def test_a_restored_one_continues() -> None:
     straight, restored = Cost(alpha=0.1), Cost(alpha=0.1)
     straight.add(np.array([0.1, 0.7]), np.array([3, 9]), suppressed=np.array([2]))
     restored.restore(json.loads(json.dumps(straight.state())))

@@ -91,10 +91,10 @@ def test_a_stream_dealt_to_several_runs_has_the_figures_of_one(
     assert one.cells is not None
     one.cells.look(seen)
     # Each look is broadcast; a run may have ended before the last ones, but not all of them.
-    told = data.draw(
+    drawn = data.draw(
         st.permutations([len(seen), *data.draw(st.tuples(*[st.integers(0, len(seen))] * 3))])
     )
-    for summary, n in zip(several, told, strict=True):
+    for summary, n in zip(several, drawn, strict=True):
         assert summary.cells is not None
         summary.cells.look(seen[:n])
     merged = several[0]

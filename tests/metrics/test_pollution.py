@@ -44,7 +44,7 @@ def test_nothing_yet() -> None:
     assert pollution.as_dict() == {"before": None, "after": None, "rate": None}
 
 
-def test_restored_it_goes_on() -> None:
+def test_a_restored_one_continues() -> None:
     straight, restored = Pollution(4), Pollution(4)
     straight.add(np.array([1, 2]), np.array([3, 2]))
     restored.restore(json.loads(json.dumps(straight.state())))

@@ -102,7 +102,7 @@ def test_what_is_no_trace_is_refused() -> None:
 
 
 @given(decisions(), st.integers(0, 40))
-def test_restored_it_goes_on(rows: list[tuple[int, int]], cut: int) -> None:
+def test_a_restored_one_continues(rows: list[tuple[int, int]], cut: int) -> None:
     straight = fed(rows, cut)
     before = Rounds()
     arrived, published = np.array(rows[:cut], np.int64).reshape(-1, 2).T

@@ -89,7 +89,7 @@ def test_nothing_yet() -> None:
     json.dumps(summary.as_dict(), allow_nan=False)
 
 
-def test_late_rows_are_told_if_there_are_any() -> None:
+def test_late_rows_are_reported_if_there_are_any() -> None:
     summary = a_summary()
     assert not any(line.startswith("late") for line in summary.lines())
     summary.n_late = 3
@@ -147,7 +147,7 @@ def batches(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(st.lists(batches(), max_size=4), st.lists(batches(), max_size=4), st.integers(0, 10**12))
-def test_restored_it_goes_on_as_if_nothing_had_happened(
+def test_a_restored_one_continues_as_if_nothing_had_happened(
     before: list[dict[str, Any]], after: list[dict[str, Any]], count: int
 ) -> None:
     straight, restored = Summary(), Summary()

@@ -230,7 +230,7 @@ def test_open_more_people_at_the_end_are_suppressed(n_rest: int, n_suppressed: i
 
 
 @pytest.mark.parametrize(("value", "outcome"), [("x", "suppressed"), ("y", "reuse")])
-def test_open_a_missing_row_tells_its_value(value: str, outcome: str) -> None:
+def test_open_a_missing_row_discloses_its_value(value: str, outcome: str) -> None:
     castle = line(2, l_needed=[2], recursive=[(2.5, 2)], delay_seconds=1)
     rows = [(0, "a", "x"), (0, "b", "y"), (2, "c", "x"), (4, "d", value)]
     decisions = []

@@ -30,7 +30,7 @@ def test_whole_partitions_are_merged() -> None:
     assert {(d.lo, d.hi) for d in decisions} == {((10, 10, 10), (90, 90, 10))}
 
 
-def test_merging_goes_on_until_there_are_enough_people() -> None:
+def test_merging_continues_until_there_are_enough_people() -> None:
     # The nearer partition brings nobody new.
     rows = [((10, 10, 10), "a"), ((10, 10, GAP), "a"), ((10, GAP, GAP), "b"), ((GAP,) * 3, "c")]
     assert groups(feed(cube(2, delay_rows=3), rows, end=False)) == {0: {0, 1, 2}}

@@ -196,7 +196,7 @@ def test_on_deadline_6_reuse_the_least_loss_narrows_the_age_down(name: str) -> N
 
 @pytest.mark.parametrize("name", ON_DEADLINE)
 @pytest.mark.parametrize("reuse", ["best", "random"])
-def test_on_deadline_6_comparing_with_the_new_group_tells_about_neighbours(
+def test_on_deadline_6_comparing_with_the_new_group_discloses_neighbours(
     name: str, reuse: str
 ) -> None:
     outcomes = {}

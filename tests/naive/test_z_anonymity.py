@@ -91,7 +91,7 @@ def test_fewer_than_z_subjects_are_never_published_and_z_are(z: int) -> None:
     assert levels([*few, *numbered(("new", "x"))], z=z, window_rows=100)[-1] == 0
 
 
-def test_each_attribute_of_a_row_is_decided_by_itself() -> None:
+def test_each_attribute_of_a_row_is_decided_separately() -> None:
     rows = [
         event(None, "a", "x", "p*q"),
         event(None, "b", "x", "p*r"),

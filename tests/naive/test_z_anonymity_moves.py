@@ -48,7 +48,7 @@ def test_z_stays_where_the_share_is_as_wanted() -> None:
     assert estimate.entropy == pytest.approx(-0.6 * math.log(0.6) - 0.4 * math.log(0.4))
 
 
-def test_without_a_probability_z_stays_and_the_share_is_told() -> None:
+def test_without_a_probability_z_stays_and_the_share_is_reported() -> None:
     _, (estimate,) = run([*SIX, *numbered((6, "x"))], z=2, window_rows=6, estimates=1, k=3)
     assert (estimate.z_after, estimate.share) == (2, 0.6)
 

@@ -76,8 +76,8 @@ class Peer:
     @property
     def shares(self) -> list[float]:
         """The shares of subjects with k alike that it has reported."""
-        told = json.loads((self.folder / "output.json").read_text(encoding="utf-8"))
-        return [float(share) for share in told["kanon"]]
+        output = json.loads((self.folder / "output.json").read_text(encoding="utf-8"))
+        return [float(share) for share in output["kanon"]]
 
 
 @contextlib.contextmanager

@@ -100,7 +100,7 @@ EDITS = [
 ]
 
 
-def test_an_edit_is_told_by_the_jobs_that_it_can_change(edit) -> None:
+def test_an_edit_is_detected_by_the_jobs_that_it_can_change(edit) -> None:
     for module, changed in EDITS:
         before = {job: digest() for job, digest in JOBS.items()}
         edit(module)
@@ -140,7 +140,7 @@ def test_code_that_decides_imports_at_the_top() -> None:
     assert inner == set()
 
 
-def test_the_modules_are_told_by_name() -> None:
+def test_the_modules_are_listed_by_name() -> None:
     names = deciding_modules("shoal.algorithms.castle")
     assert {"shoal.run.core", "shoal.arrow.codec", "shoal.algorithms.castle"} <= set(names)
     assert not [name for name in names if name.startswith(("shoal.cli", "shoal.io"))]

@@ -109,7 +109,7 @@ def pipeline_of(schema: Schema = SCHEMA, policy: Policy = POLICY, **options: Any
     return Pipeline(schema, policy, anonymizer, Publish(**options), b"seed")
 
 
-def told(summary: Summary) -> int:
+def n_accounted(summary: Summary) -> int:
     return summary.n_published + summary.suppression.count + summary.n_quarantined + summary.n_held
 
 
@@ -137,7 +137,7 @@ def test_any_batching_gives_the_same_rows_and_keeps_the_promise(
     values = {value for column in cut.output.to_pydict().values() for value in column}
     assert not values & set(table["person"].to_pylist())
     summary = cut.run.summary
-    assert summary.n_in == n_rows == told(summary)
+    assert summary.n_in == n_rows == n_accounted(summary)
     assert summary.n_held == 0
 
 
@@ -146,7 +146,7 @@ def test_figures_add_up_after_every_batch_and_at_the_end(order):
     seen: list[tuple[int, int, int]] = []
 
     def watch(summary: Summary) -> None:
-        seen.append((summary.n_in, told(summary), summary.n_held))
+        seen.append((summary.n_in, n_accounted(summary), summary.n_held))
 
     table = people(100)
     Story(pipeline_of(order=order), table, list(range(7, 100, 7)), watch=watch).execute()
@@ -211,7 +211,7 @@ def test_a_stopped_run_has_whole_groups_out_and_lists_what_is_held(order):
     source.released.set()
     summary = story.run.summary
     assert story.run.interrupted
-    assert summary.n_in == 100 == told(summary)
+    assert summary.n_in == 100 == n_accounted(summary)
     assert summary.n_held > 0
     outcomes = story.trace.table["outcome"].to_pylist()
     assert outcomes.count("held") == summary.n_held
@@ -341,7 +341,7 @@ def test_an_input_that_breaks_off_leaves_whole_groups_and_says_what_is_held(orde
         story.run.execute()
     summary = story.run.summary
     assert summary.n_held > 0
-    assert summary.n_in == told(summary) == 50
+    assert summary.n_in == n_accounted(summary) == 50
     assert story.judge().verdict == "kept"
 
 
@@ -414,7 +414,7 @@ def test_bad_rows_are_handed_over_in_order_and_traced():
     assert lines[5]["arrived"] is None
     summary = story.run.summary
     assert (summary.n_in, summary.n_quarantined) == (40, 5)
-    assert told(summary) == 40
+    assert n_accounted(summary) == 40
 
 
 def test_each_row_may_be_a_person_of_its_own():

@@ -748,17 +748,17 @@ class Waiting(StoredRows):
 
     def __init__(self) -> None:
         super().__init__(forgets=False)
-        self.waits, self.told = threading.Event(), threading.Event()
+        self.waits, self.stop_called = threading.Event(), threading.Event()
 
     def open(self, schema: pa.Schema, mark: CommitMark | None) -> Any:
         sink: Any = super().open(schema, mark)
 
         def wait(batch: pa.RecordBatch) -> None:
             self.waits.set()
-            assert self.told.wait(60)
+            assert self.stop_called.wait(60)
             raise OSError
 
-        sink.write, sink.stop = wait, self.told.set
+        sink.write, sink.stop = wait, self.stop_called.set
         return sink
 
 

@@ -95,9 +95,9 @@ def test_from_a_file_to_the_audit(
     source = write(table, tmp_path / f"in.{ending}")
     out, trace = tmp_path / "out.csv", tmp_path / "trace.parquet"
     assert shoal(monkeypatch, "run", job, "-i", source, "-o", out, "--trace", trace, "-q") == 0
-    told = read(out)["at"].to_pylist()
-    assert len(told) > 60
-    edges = [float(edge) for label in told for edge in label.strip("[]").split(", ")]
+    labels = read(out)["at"].to_pylist()
+    assert len(labels) > 60
+    edges = [float(edge) for label in labels for edge in label.strip("[]").split(", ")]
     assert min(edges) >= BEGIN
     assert all(edge == BEGIN or edge % 60 == 0 for edge in edges)
     waited = read(trace)

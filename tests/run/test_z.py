@@ -133,9 +133,19 @@ def test_from_file_to_file_as_the_slowest_reading_of_the_rule_has_it(ending, tmp
     expected = twin(stream(1, 80), policy)
     assert story.rows == expected.published
     assert list(story.rows[0]) == [*QUASI, "note"]
-    told = {"row", "subject", "attribute", "outcome", "arrived", "published", "level", "z", "seq"}
-    assert [{n: line[n] for n in told} for line in story.lines] == [
-        {n: line[n] for n in told} for line in expected.trace
+    columns = {
+        "row",
+        "subject",
+        "attribute",
+        "outcome",
+        "arrived",
+        "published",
+        "level",
+        "z",
+        "seq",
+    }
+    assert [{n: line[n] for n in columns} for line in story.lines] == [
+        {n: line[n] for n in columns} for line in expected.trace
     ]
     assert [line["loss"] for line in story.lines] == pytest.approx(
         [line["loss"] for line in expected.trace]
@@ -315,7 +325,7 @@ BEGIN = dt.datetime(2024, 5, 1, 12, 0, 0, tzinfo=dt.UTC)
 
 
 def as_moments(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    def told(seconds: float) -> Any:
+    def as_time(seconds: float) -> Any:
         moment = BEGIN + dt.timedelta(seconds=seconds)
         return {
             "number": BEGIN.timestamp() + seconds,
@@ -324,7 +334,7 @@ def as_moments(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
             "plain": moment.replace(tzinfo=None).isoformat(sep=" "),
         }[kind]
 
-    return [row | {"at": told(row["at"])} for row in rows]
+    return [row | {"at": as_time(row["at"])} for row in rows]
 
 
 @pytest.mark.parametrize("kind", ["number", "timestamp", "iso", "plain"])
@@ -390,7 +400,7 @@ def test_a_subject_has_one_pseudonym_in_a_period_and_no_two_periods_share_one(
     story.check()
 
 
-def test_the_seed_has_no_say_in_pseudonyms(tmp_path):
+def test_pseudonyms_dont_depend_on_the_seed(tmp_path):
     shown = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -465,10 +475,10 @@ def test_z_moves_with_the_stream_and_is_reported(window, tmp_path, caplog):
     assert max(in_force) > 4
     assert min(in_force) == 2
     assert in_force[-1] == 2
-    told: dict[str, Any] = story.summary.as_dict()["values"]  # type: ignore[assignment]
+    reported: dict[str, Any] = story.summary.as_dict()["values"]  # type: ignore[assignment]
     changes = np.count_nonzero(np.diff(in_force))
-    assert told["z"] == {"now": 2, "least": 2, "most": max(in_force), "changes": changes}
-    assert told["window"]["k_anonymous"] >= 0.9
+    assert reported["z"] == {"now": 2, "least": 2, "most": max(in_force), "changes": changes}
+    assert reported["window"]["k_anonymous"] >= 0.9
     assert caplog.text.count("z changed") == changes
     assert any("changed" in line for line in story.summary.lines())
     # What is published under a larger z keeps the smaller one, too.
@@ -482,14 +492,16 @@ def test_z_moves_with_the_stream_and_is_reported(window, tmp_path, caplog):
 def test_figures_count_what_the_trace_shows(tmp_path):
     policy = Policy(ZAnonymity(3), window=Window(seconds=15), missing="maybe")
     story = Story(tmp_path, stream(5, 100, gaps=0.2), policy=policy)
-    told: dict[str, Any] = story.summary.as_dict()["values"]  # type: ignore[assignment]
+    reported: dict[str, Any] = story.summary.as_dict()["values"]  # type: ignore[assignment]
     lines = [line for line in story.lines if line["outcome"] != "missing"]
-    assert told["cells"] == len(lines)
-    assert told["published"] == sum(line["outcome"] == "group" for line in lines)
+    assert reported["cells"] == len(lines)
+    assert reported["published"] == sum(line["outcome"] == "group" for line in lines)
     for j, quasi in enumerate(SCHEMA.quasi):
         mine = [line for line in lines if line["attribute"] == quasi.name]
-        n_each = [sum(line["level"] == i for line in mine) for i in range(len(told["by_rung"][j]))]
-        assert told["by_rung"][j] == pytest.approx([n / len(mine) for n in n_each])
+        n_each = [
+            sum(line["level"] == i for line in mine) for i in range(len(reported["by_rung"][j]))
+        ]
+        assert reported["by_rung"][j] == pytest.approx([n / len(mine) for n in n_each])
 
 
 # -- the last look ---------------------------------------------------------------------------------

@@ -216,7 +216,7 @@ def test_a_state_in_memory_serves_the_next_epoch_alone(tmp_path, monkeypatch):
     assert loads == [1]
 
 
-def test_only_so_many_states_are_in_memory(tmp_path, monkeypatch):
+def test_the_number_of_states_in_memory_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(shard, "MOST_CACHED", 2)
     for i in range(4):
         shard_run_of(tmp_path / str(i)).take(TABLE.slice(0, 30))

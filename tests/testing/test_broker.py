@@ -66,7 +66,7 @@ def test_a_broker_can_stand_still(own_broker):
     assert admin.list_topics(timeout=10).brokers
 
 
-def test_a_name_that_cant_be_is_told(own_broker):
+def test_an_impossible_name_is_reported(own_broker):
     with pytest.raises(ResourceError, match="can't be created"):
         create_topics(own_broker.client, ["no topic!"])
 
@@ -108,7 +108,7 @@ def test_a_broker_for_a_person(own_broker, tmp_path):
     assert (tmp_path / "kafka" / "data" / "meta.properties").exists()
 
 
-def test_no_broker_outlives_whoever_started_it(own_broker):
+def test_no_broker_outlives_the_process_that_started_it(own_broker):
     script = (
         "import os, signal; from shoal.testing.broker import Broker\n"
         "broker = Broker(); broker.start(); print(broker.pid, flush=True)\n"
@@ -236,7 +236,7 @@ def test_a_broker_that_never_answers(monkeypatch, tmp_path):
         pass
 
 
-def test_a_broker_that_doesnt_end_by_itself(monkeypatch, tmp_path):
+def test_a_broker_that_doesnt_end_is_killed(monkeypatch, tmp_path):
     fake_java(monkeypatch, tmp_path, "trap '' TERM; while :; do sleep 0.1; done")
     monkeypatch.setattr(broker, "STOP_SECONDS", 0.2)
     monkeypatch.setattr(Broker, "_format", lambda *_: None)

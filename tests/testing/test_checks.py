@@ -526,7 +526,7 @@ def test_knobs_that_a_class_refuses_are_not_drawn() -> None:
         Castle(clusters=0)
 
 
-def test_a_drawn_knob_that_a_drawn_stream_cannot_have_is_drawn_anew() -> None:
+def test_a_drawn_knob_that_a_drawn_stream_cannot_have_is_drawn_again() -> None:
     """Instants in seconds need rows with a time: that they are refused without is no failure."""
     asked: list[tuple[float, bool]] = []
 

@@ -118,7 +118,7 @@ def test_kernel_and_definitions_agree(kind: str) -> None:
     domain, pool, criteria = KINDS[kind]
     schema = Schema("p", [Quasi("x", Range(0, 1))], [Sensitive("s", domain)])
     values = st.lists(st.sampled_from(pool), min_size=1, max_size=12)
-    told: set[bool] = set()
+    answers: set[bool] = set()
 
     @settings(max_examples=200, deadline=None, derandomize=True, database=None)
     @given(criterion=criteria, group=values, others=values)
@@ -132,7 +132,7 @@ def test_kernel_and_definitions_agree(kind: str) -> None:
         what = broken(policy, schema, people, [[v] for v in group], [[v] for v in window])
         assert kernel == (what is None)
         assert what in (None, f"{criterion.name} of s")
-        told.add(bool(kernel))
+        answers.add(bool(kernel))
 
     agree()
-    assert told == {False, True}
+    assert answers == {False, True}

@@ -159,7 +159,7 @@ class Trials:
 
     def _shares(self, bound: str, part: str, whole: str) -> str:
         """How often each algorithm came to a bound, of those runs that have it."""
-        told = []
+        reported = []
         for name in dict.fromkeys(name for _, name in self.runs):
             some = [
                 one.judged
@@ -169,8 +169,8 @@ class Trials:
             if some:
                 share = sum(getattr(one, part) for one in some)
                 share /= sum(getattr(one, whole) for one in some)
-                told.append(f"{LABELS[name]} {100 * share:.1f} %")
-        return ", ".join(told)
+                reported.append(f"{LABELS[name]} {100 * share:.1f} %")
+        return ", ".join(reported)
 
 
 @cache

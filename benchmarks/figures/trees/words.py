@@ -26,18 +26,18 @@ LITTLE = 0.1
 FAR = 10.0
 
 
-def joint(told: Mapping[str, tuple[Verdict, str]]) -> tuple[Verdict, str]:
+def joint(judged: Mapping[str, tuple[Verdict, str]]) -> tuple[Verdict, str]:
     """The verdict on a claim about several methods, and what is to say of each.
 
     >>> joint({"Basic": ("holds", "less"), "Full": ("doesn't hold", "more")})
     ("inconclusive", "Basic: less; Full (doesn't hold): more")
     """
-    if len(told) == 1:
-        return next(iter(told.values()))
-    verdicts = [verdict for verdict, _ in told.values()]
+    if len(judged) == 1:
+        return next(iter(judged.values()))
+    verdicts = [verdict for verdict, _ in judged.values()]
     evidence = "; ".join(
         f"{label}: {numbers}" if verdict == "holds" else f"{label} ({verdict}): {numbers}"
-        for label, (verdict, numbers) in told.items()
+        for label, (verdict, numbers) in judged.items()
     )
     n_for = sum(verdict in ("holds", "holds in general") for verdict in verdicts)
     n_against = verdicts.count("doesn't hold")

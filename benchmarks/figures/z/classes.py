@@ -94,10 +94,10 @@ def _measured(
     found = [by_class(classes(usual, x)) for x in xs]
     curves = [line(f"class {i + 1}", [one.probabilities[i] for one in found]) for i in (0, 1)]
     curves.append(line("all", [one.overall for one in found]))
-    told = line("entropy", [one.entropy for one in found], 2)
+    entropies = line("entropy", [one.entropy for one in found], 2)
     return found, curves, (
         panel("(a) p_k-anon", x_label, xs, curves, log=log),
-        panel("(b) entropy (not in the paper)", x_label, xs, [told], what="nats", log=log),
+        panel("(b) entropy (not in the paper)", x_label, xs, [entropies], what="nats", log=log),
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ def figure_2(sizes: ZSizes) -> Figure:
     more = _published(sizes, Z, 2 * sizes.n_subjects)
     knee, far_knee = _knee(lines[1], lines[Z]), _knee(lines[1], more)
     below = int(np.argmax(lines[Z] < PROBABILITY)) + 1
-    told = at_most(float(lines[Z][RANK - 1]), PROBABILITY)
+    bound = at_most(float(lines[Z][RANK - 1]), PROBABILITY)
     return Figure(
         "2",
         "What is published of each attribute",
@@ -35,8 +35,8 @@ def figure_2(sizes: ZSizes) -> Figure:
         (
             Claim(
                 f"With z = {Z} the 13th attribute is published with a probability below 10⁻⁶.",
-                told[0],
-                f"{told[1]}; the first below is the {below}th",
+                bound[0],
+                f"{bound[1]}; the first below is the {below}th",
             ),
             Claim(
                 "It is exposed with probability 10⁻¹ (here: 0.05 to 0.2).",

@@ -18,15 +18,15 @@ SUBJECTS_Z = (20, 50, 150)
 
 def figure_5(sizes: ZSizes) -> Figure:
     """p_k-anon and entropy over the number of attributes."""
-    likely, told = [], []
+    likely, entropies = [], []
     for z in ALL_Z:
         scenarios = [Scenario.power_law(sizes.n_subjects, n, z=z) for n in sizes.all_n_attributes]
         likely.append(line(f"z = {z}", [k_anonymity(one) for one in scenarios]))
-        told.append(line(f"z = {z}", [entropy(one) for one in scenarios], digits=2))
+        entropies.append(line(f"z = {z}", [entropy(one) for one in scenarios], digits=2))
     free, strict = likely[0].cells, likely[-1].cells
     few, many = sizes.all_n_attributes[-2:]
     n = sizes.all_n_attributes
-    per_attribute = [cell.mean / count for cell, count in zip(told[0].cells, n, strict=True)]
+    per_attribute = [cell.mean / count for cell, count in zip(entropies[0].cells, n, strict=True)]
     claims = [
         Claim("With few attributes p_k-anon is 1 (here: above 0.99 with one; all z).",
               verdict(all(curve.cells[0].mean > 0.99 for curve in likely)),
@@ -38,7 +38,7 @@ def figure_5(sizes: ZSizes) -> Figure:
               verdict(abs(strict[-1].mean - strict[-2].mean) < 0.01),
               f"{strict[-2].mean:.3f} and {strict[-1].mean:.3f}"),
         *(Claim(f"Entropy grows with the attributes ({curve.label}).", *rises(curve.cells))
-          for curve in told),
+          for curve in entropies),
         Claim("It grows less than linearly (z = 1; here: less for each attribute).",
               verdict(sorted(per_attribute, reverse=True)[-1] == per_attribute[-1]),
               f"{max(per_attribute):.2f} nats an attribute at most, {per_attribute[-1]:.2f} with "
@@ -47,10 +47,10 @@ def figure_5(sizes: ZSizes) -> Figure:
                 "attributes by less than 1 %).",
                 verdict(curve.cells[-1].mean <= 1.01 * curve.cells[-2].mean),
                 f"{curve.cells[-2].mean:.2f} and {curve.cells[-1].mean:.2f}")
-          for curve in told[1:]),
+          for curve in entropies[1:]),
         *(Claim(f"The higher z, the less is revealed ({higher.label} and {lower.label}, with "
                 f"{few} attributes and more).", *below(higher.cells[-2:], lower.cells[-2:]))
-          for lower, higher in pairwise(told)),
+          for lower, higher in pairwise(entropies)),
     ]  # fmt: skip
     return Figure(
         "5",
@@ -59,7 +59,7 @@ def figure_5(sizes: ZSizes) -> Figure:
         "attributes, which are close. Entropy in nats.",
         (
             panel("(a) over A", "attributes", n, likely, log=True),
-            panel("(b) over A", "attributes", n, told, what="entropy in nats", log=True),
+            panel("(b) over A", "attributes", n, entropies, what="entropy in nats", log=True),
         ),
         tuple(claims),
         page="z",

@@ -76,13 +76,13 @@ def verdict(holds: bool) -> Verdict:
     return "holds" if holds else "doesn't hold"
 
 
-def about(value: float, told: float, within: float) -> tuple[Verdict, str]:
+def about(value: float, expected: float, within: float) -> tuple[Verdict, str]:
     """Whether a number is near to what the paper says.
 
     >>> about(0.93, 0.8, within=0.05)
     ("doesn't hold", '0.930, and 0.8 in the paper')
     """
-    return verdict(abs(value - told) <= within), f"{value:.3f}, and {told:g} in the paper"
+    return verdict(abs(value - expected) <= within), f"{value:.3f}, and {expected:g} in the paper"
 
 
 def at_most(value: float, most: float) -> tuple[Verdict, str]:

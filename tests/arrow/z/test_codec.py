@@ -100,11 +100,11 @@ TIMES = [
 @pytest.mark.parametrize(("column", "step", "kind", "expected"), TIMES)
 def test_a_published_time_is_rounded_down_whatever_its_type(column, step, kind, expected):
     made = codec(time_step=step)
-    told = made.encode(batch(at=column)).payload["at"]
-    assert told.type == made.types.field("at").type == kind
+    reported = made.encode(batch(at=column)).payload["at"]
+    assert reported.type == made.types.field("at").type == kind
     if kind == UTC:
-        told = pa.array([moment.timestamp() for moment in told.to_pylist()])
-    assert told.to_pylist() == expected
+        reported = pa.array([moment.timestamp() for moment in reported.to_pylist()])
+    assert reported.to_pylist() == expected
 
 
 def test_a_time_that_is_none_is_bad_and_its_type_stays():
@@ -128,8 +128,10 @@ def test_a_time_beyond_all_calendars_is_bad_where_it_has_to_be_a_moment(time):
 
 
 def test_the_subject_for_a_trace_is_text():
-    told = codec(with_subject=True).encode(batch(who=[b"\x00", b"\x01", b"\x00"])).payload["who"]
-    assert told.to_pylist() == ["00", "01", "00"]
+    reported = (
+        codec(with_subject=True).encode(batch(who=[b"\x00", b"\x01", b"\x00"])).payload["who"]
+    )
+    assert reported.to_pylist() == ["00", "01", "00"]
 
 
 @pytest.mark.parametrize("step", [0.1, 0.25, 1.0, 60.0, 0.3])

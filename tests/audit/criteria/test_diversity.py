@@ -188,7 +188,7 @@ def test_tallies_at_every_moment(drawn: list[tuple[int, int, bool]], n_first: in
             assert tally.entropy() == pytest.approx(entropy, abs=1e-12)
 
 
-def test_the_smallest_number_of_matched_subjects_is_told_exactly() -> None:
+def test_the_smallest_number_of_matched_subjects_is_exact() -> None:
     rows = [(group, value, subject) for group in (0, 1) for subject in (1, 2, 3) for value in "xyz"]
     figures = judge(DistinctLDiversity(1), rows, 9).figures
     assert figures["smallest_group_n_subjects_with_values"] == 3
@@ -234,7 +234,7 @@ def test_a_group_is_even_at_the_end_of_every_moment(
         assert verdict.figures["n_groups_below"] == (expected == "broken")
 
 
-def test_who_joins_at_once_does_not_mend_the_release() -> None:
+def test_subjects_that_join_at_once_do_not_repair_the_release() -> None:
     """The group left with x x x y; that y y leave at the same moment changes nothing."""
     rows = [(0, v, i) for i, v in enumerate("xxxyyy")]
     at_release = [-1_000] * 6

@@ -5,7 +5,7 @@ from tests.audit.world import World
 NAME = "k-anonymity"
 
 
-def test_the_smallest_crowds_are_told(world: World) -> None:
+def test_the_smallest_groups_are_reported(world: World) -> None:
     figures = world.report()[NAME].figures
     assert figures == {
         "k": 2,

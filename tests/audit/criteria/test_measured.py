@@ -45,7 +45,7 @@ def judge(rows: list[Row], criterion: Measured | None = None, **options: Any) ->
 # -- without the original --------------------------------------------------------------------------
 
 
-def test_without_the_original_the_output_tells_the_windows_if_it_has_every_row() -> None:
+def test_without_the_original_the_output_gives_the_windows_if_it_has_every_row() -> None:
     assert judge(table(HALVES), original=False).verdict == "kept"
     assert judge(table([[SARS], [CANCER]]), original=False).verdict == "broken"
     verdict = judge(table(HALVES, [SARS]), original=False)
@@ -54,13 +54,13 @@ def test_without_the_original_the_output_tells_the_windows_if_it_has_every_row()
     assert verdict.figures == {"t": 0.0}
 
 
-def test_an_original_that_lacks_rows_tells_no_window() -> None:
+def test_an_original_that_lacks_rows_gives_no_window() -> None:
     verdict = judge(table(HALVES), original_rows=np.array([0, 1, 2, 9]))
     assert verdict.verdict == "unverifiable"
     assert "1 rows that arrived aren't in the original" in verdict.detail
 
 
-def test_an_original_whose_values_have_no_place_tells_no_window() -> None:
+def test_an_original_whose_values_have_no_place_gives_no_window() -> None:
     for value in ("unheard of", None):
         rows = table(HALVES, [value])
         verdict = judge(rows)
@@ -80,7 +80,7 @@ def test_a_value_that_was_not_read_but_published_breaks_every_form() -> None:
         assert "a value that the window lacks: 1 of 2 groups (0)" in verdict.detail
 
 
-def test_a_trace_that_does_not_fit_tells_nothing() -> None:
+def test_a_trace_that_does_not_fit_is_no_evidence() -> None:
     rows = table(HALVES)
     rows[0].seq = 77
     verdict = judge(rows)
@@ -88,7 +88,7 @@ def test_a_trace_that_does_not_fit_tells_nothing() -> None:
     assert "doesn't fit" in verdict.detail
 
 
-def test_a_trace_without_the_order_of_arrival_tells_nothing() -> None:
+def test_a_trace_without_the_order_of_arrival_is_no_evidence() -> None:
     rows = table(HALVES)
     rows[0].arrived = 1
     verdict = judge(rows)
@@ -117,7 +117,7 @@ def test_a_column_that_is_not_published_cannot_be_judged() -> None:
 # -- without a trace -------------------------------------------------------------------------------
 
 
-def test_of_a_stream_nothing_can_be_told_without_a_trace() -> None:
+def test_a_stream_cant_be_audited_without_a_trace() -> None:
     verdict = judge(table(HALVES), window=Window(4), trace=False)
     assert verdict.verdict == "unverifiable"
     assert "without a trace" in verdict.detail
@@ -249,7 +249,7 @@ def test_several_criteria_have_a_verdict_each() -> None:
     assert names["k-anonymity"] == "broken"
 
 
-def test_a_missing_value_is_a_value_where_values_are_only_told_apart() -> None:
+def test_a_missing_value_is_a_value_where_values_are_only_distinguished() -> None:
     rows = table([[None, "x"], ["x", None]])
     for criterion in (BasicLikeness(0.1), EnhancedLikeness(0.1), DeltaDisclosure(0.1)):
         assert judge(rows, criterion, domain=None).verdict == "kept"
@@ -258,10 +258,10 @@ def test_a_missing_value_is_a_value_where_values_are_only_told_apart() -> None:
     assert judge(rows, BasicLikeness(0.1), domain=None).verdict == "broken"
 
 
-def test_no_value_of_a_person_is_told() -> None:
+def test_no_value_of_a_person_is_shown() -> None:
     rows = table([[SARS], [CANCER, FLU]], [None, "CANARY"])
     criteria = [TCloseness(0.1), SemanticLikeness(0.1), DeltaDisclosure(0.1), BasicLikeness(0.1)]
     given = [run(rows, *criteria), run(rows[:3], *criteria), run(rows[:3], *criteria, trace=False)]
     given.append(run(table([[123], [456]]), RangeLikeness(0.1, epsilon=5), domain=NUMBERS))
-    told = "".join(str(r) + repr(r) + json.dumps(r.as_dict(), allow_nan=False) for r in given)
-    assert not [c for c in (*DISEASES.leaves, "CANARY", "123", "456") if c in told]
+    text = "".join(str(r) + repr(r) + json.dumps(r.as_dict(), allow_nan=False) for r in given)
+    assert not [c for c in (*DISEASES.leaves, "CANARY", "123", "456") if c in text]

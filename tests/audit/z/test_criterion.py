@@ -16,7 +16,7 @@ Z = "z-anonymity"
 SCHEMA = Schema(subject="who", quasi=[Quasi("area", Path("/", levels=2))], time="at")
 
 
-def told(events: str, seconds: float, z: int = 3) -> CellWorld:
+def world_of(events: str, seconds: float, z: int = 3) -> CellWorld:
     """A run over events as "A Turin 5": who, where in Italy, when."""
     rows = []
     for event in events.split(","):
@@ -51,7 +51,7 @@ def publish(world: CellWorld, row: int, level: int) -> None:
     ],
 )
 def test_a_general_label_would_tell_where_somebody_is_not(events: str, seconds: float) -> None:
-    world = told(events, seconds)
+    world = world_of(events, seconds)
     row = events.split(", ").index("D Aosta 11")
     assert world.line(row, "area")["outcome"] == "suppressed"
     assert world.report().verdict == "kept"
@@ -61,7 +61,7 @@ def test_a_general_label_would_tell_where_somebody_is_not(events: str, seconds: 
 
 
 def test_a_general_label_for_those_who_are_neither_public_nor_nearly_so() -> None:
-    world = told("A Turin 0, B Aosta 1, C Asti 2", 10)
+    world = world_of("A Turin 0, B Aosta 1, C Asti 2", 10)
     assert levels(world) == [None, None, 1]
     assert world.report().verdict == "kept"
     assert world.report()[Z].figures["n_level_1"] == 1
@@ -70,10 +70,10 @@ def test_a_general_label_for_those_who_are_neither_public_nor_nearly_so() -> Non
 def test_who_was_shown_and_comes_again_after_leaving_is_new() -> None:
     shown = "A Turin 0, B Turin 1, C Turin 2, "
     again = "C Turin 20, B Aosta 21, A Asti 22"
-    assert levels(told(shown + again, 10)) == [None, None, 0, None, None, 1]
+    assert levels(world_of(shown + again, 10)) == [None, None, 0, None, None, 1]
     # It renews what it has exposed, and stays shown.
     again = "C Turin 11, C Turin 20, B Aosta 21, A Asti 22"
-    world = told(shown + again, 10)
+    world = world_of(shown + again, 10)
     assert levels(world) == [None, None, 0, None, None, None, None]
     assert world.report().verdict == "kept"
 
@@ -90,8 +90,8 @@ def test_with_one_everything_is_public() -> None:
     assert world.report().verdict == "kept"
 
 
-def test_what_is_coarser_than_it_must_be_is_told() -> None:
-    world = told("A Turin 0, B Turin 1, C Turin 2", 10)
+def test_what_is_coarser_than_it_must_be_is_reported() -> None:
+    world = world_of("A Turin 0, B Turin 1, C Turin 2", 10)
     assert levels(world) == [None, None, 0]
     world.line(2, "area")["level"] = 1
     world.published[0]["area"] = "Italy"
@@ -104,7 +104,7 @@ def test_what_is_coarser_than_it_must_be_is_told() -> None:
 def test_marks_follow_what_was_really_published() -> None:
     """C is published as Italy though Turin is public, so that it still hides others."""
     events = "A Turin 0, B Turin 1, C Turin 2, C Turin 11, E Aosta 12, F Asti 12.5"
-    world = told(events, 10)
+    world = world_of(events, 10)
     assert levels(world) == [None, None, 0, None, None, None]
     world.line(2, "area")["level"] = 1
     world.published[0]["area"] = "Italy"
@@ -122,7 +122,7 @@ class Stricter(ZAnonymity):
 
 
 def test_a_class_of_ones_own_is_unverifiable() -> None:
-    world = told("A Turin 0, B Turin 1, C Turin 2", 10, z=2)
+    world = world_of("A Turin 0, B Turin 1, C Turin 2", 10, z=2)
     world.policy = Policy(Stricter(2), window=Window(seconds=10))
     report = world.report()
     assert report[Z].verdict == "kept"

@@ -149,7 +149,7 @@ def test_times_that_are_rounded_otherwise(time: float, step: float, shown: float
         (pa.array([b"ab", b"cd"], pa.binary_view()), ["6162", "6364"]),
     ],
 )  # fmt: skip
-def test_subjects_are_compared_as_the_trace_tells_them(people: Any, names: list[str]) -> None:
+def test_subjects_are_compared_as_the_trace_writes_them(people: Any, names: list[str]) -> None:
     schema = Schema("who", [Quasi("page", Open())])
     promise = policy(2, window=Window(rows=5))
     rows = [{"who": name, "page": "x", "at": 0.0} for name in names]
@@ -160,7 +160,7 @@ def test_subjects_are_compared_as_the_trace_tells_them(people: Any, names: list[
     assert world.broken(original=table) == {"labels"}
 
 
-def test_a_person_told_in_two_ways_has_one_pseudonym() -> None:
+def test_a_person_written_in_two_ways_has_one_pseudonym() -> None:
     schema = Schema("who", [Quasi("page", Open())])
     settings = {"pseudonym": True, "rotate": 20.0}
     rows = [{"who": name, "page": "x", "at": 0.0} for name in ("0", "-0", "1")]

@@ -28,7 +28,7 @@ def from_scratch(node: int, exposed: Pairs, shown: set[tuple[int, int]], z: floa
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("z", [1, 2, 3, 5, math.inf])
-def test_whoever_comes_and_goes(seed: int, z: float) -> None:
+def test_counts_of_subjects_that_come_and_go(seed: int, z: float) -> None:
     random = np.random.default_rng(seed)
     counts, exposed, shown = NodeSubjects(PARENTS, z), [], set()
     for _ in range(300):

@@ -209,7 +209,7 @@ def test_a_good_row_is_called_quarantined() -> None:
     assert world.report(original=False)["conservation"].verdict == "kept"
 
 
-def test_what_can_not_be_told_is_not_called_kept() -> None:
+def test_what_is_unknown_is_not_called_kept() -> None:
     promise = Policy(ZAnonymity(1), window=Window(rows=12))
     rows = stream(1)
     rows[0]["note"] = "0"

@@ -51,7 +51,7 @@ def test_what_cannot_be_seen_is_missing() -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.binary(2), pa.binary_view(), pa.large_binary()])
-def test_bytes_are_told_in_digits(kind: Any) -> None:
+def test_bytes_are_written_in_digits(kind: Any) -> None:
     table = pa.table({"item": pa.array([b"ab", None, b"ab"], kind)})
     found = read_ladders(Quasi("item", Open()), table)
     assert (found.labels, found.lacks.tolist()) == (["6162"], [False, True, False])

@@ -146,14 +146,14 @@ class Clock:
 
 def test_a_paced_source_gives_all_rows_in_their_time():
     _, table = make_stream(0.5, rate=100, seed=1)
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     source = PacedSource(
-        table, 100, 0.5, lambda batch, first: told.append((first, batch.num_rows)), Clock(0.1)
+        table, 100, 0.5, lambda batch, first: calls.append((first, batch.num_rows)), Clock(0.1)
     )
     chunks = list(source)
     assert [len(chunk.rows) for chunk in chunks] == [10] * 5
     assert [row for chunk in chunks for row in chunk.rows] == list(range(50))
-    assert told == [(first, 10) for first in range(0, 50, 10)]
+    assert calls == [(first, 10) for first in range(0, 50, 10)]
 
 
 def test_after_a_hitch_a_paced_source_doesnt_make_up_for_all_of_it():

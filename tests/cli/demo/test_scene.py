@@ -54,7 +54,7 @@ def leave(watcher, rows, subjects, outcomes, groups, first=0):
     watcher.released(Release(pa.record_batch(public), first))
 
 
-def test_every_so_many_rows_one_is_followed(watcher):
+def test_one_row_in_each_interval_is_followed(watcher):
     came = watcher.scene().came
     assert [followed.number for followed in came] == [1, 2, 3]
     _, table = make_stream(1.0, rate=12, seed=3)

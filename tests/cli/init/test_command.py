@@ -40,7 +40,7 @@ def test_nothing_is_overwritten_unless_forced(tmp_path, monkeypatch, capfd):
     assert Job.load(job).schema.subject == "patient_id"
 
 
-def test_so_many_rows_are_looked_at(tmp_path, monkeypatch, capfd):
+def test_the_given_number_of_rows_is_read(tmp_path, monkeypatch, capfd):
     data = write(sample(200), tmp_path / "data.csv")
     words = ("init", data, "-o", tmp_path / "job.toml", "--rows", 50)
     assert shoal(monkeypatch, *words) == 0

@@ -61,20 +61,24 @@ TIMED = (*NAMES, "--time", "at")
 
 
 def test_the_default_is_table_2(found):
-    told = found()
-    assert (told["n_subjects"], told["n_attributes"], told["window"]) == (1000, 20, 12.0)
-    assert (told["z"], told["k"]) == (150, 2)
+    reported = found()
+    assert (reported["n_subjects"], reported["n_attributes"], reported["window"]) == (
+        1000,
+        20,
+        12.0,
+    )
+    assert (reported["z"], reported["k"]) == (150, 2)
     true = exact(Scenario.power_law())
-    assert told["probability"]["lower"] <= true <= told["probability"]["upper"]
-    assert told["least_z"] is told["curve"] is told["simulated"] is None
+    assert reported["probability"]["lower"] <= true <= reported["probability"]["upper"]
+    assert reported["least_z"] is reported["curve"] is reported["simulated"] is None
 
 
 def test_every_parameter_counts(found):
     made = ("--users", 200, "--attributes", 9, "--rate", 0.5, "--exponent", 0.7)
-    told = found(*made, "--window", 3, "--z", 40, "--k", 3)
+    reported = found(*made, "--window", 3, "--z", 40, "--k", 3)
     scenario = Scenario.power_law(200, 9, rate=0.5, exponent=0.7, window=3, z=40, k=3)
-    assert told["probability"]["lower"] == pytest.approx(exact(scenario))
-    assert told["information_loss"] > 0
+    assert reported["probability"]["lower"] == pytest.approx(exact(scenario))
+    assert reported["information_loss"] > 0
 
 
 def test_the_least_z(found):
@@ -100,9 +104,9 @@ def test_what_people_read(model):
 
 
 def test_the_curve_and_the_simulation_for_programs(found):
-    told = found("--users", 100, "--z", 5, "--curve", "--simulate")
-    assert [point["z"] for point in told["curve"]][-1] == 101
-    assert len(told["simulated"]) == 10
+    reported = found("--users", 100, "--z", 5, "--curve", "--simulate")
+    assert [point["z"] for point in reported["curve"]][-1] == 101
+    assert len(reported["simulated"]) == 10
 
 
 def test_a_picture(model, tmp_path):
@@ -118,7 +122,7 @@ def test_a_picture(model, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (["--probability", "1.5"], "--probability: must lie above 0 and not above 1; got 1.5"),
         (["--probability", "0"], "--probability: must lie above 0"),
@@ -142,10 +146,10 @@ def test_a_picture(model, tmp_path):
         (["--data", "x.csv", "--subject", "who"], "--attribute: must be named"),
     ],
 )
-def test_wrong_usage_is_reported(model, words, told):
+def test_wrong_usage_is_reported(model, words, reported):
     code, out, err = model(*words)
     assert (code, out) == (2, "")
-    assert told in " ".join(err.split())
+    assert reported in " ".join(err.split())
 
 
 def test_all_problems_at_once(model):
@@ -159,15 +163,15 @@ def test_all_problems_at_once(model):
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_from_a_file_of_any_format(found, tmp_path, ending):
     table = visits()
-    told = found("--data", write(table, tmp_path / f"visits.{ending}"), *TIMED, "--window", 12)
-    assert (told["n_rows"], told["n_events"], told["n_bad"]) == (len(table),) * 2 + (0,)
-    assert (told["is_whole"], told["unit"], told["k"]) == (True, "seconds", 2)
-    assert told["probability"] == 0.9
-    (window,) = told["windows"]
-    assert window["window"] == told["window"] == 12.0
+    reported = found("--data", write(table, tmp_path / f"visits.{ending}"), *TIMED, "--window", 12)
+    assert (reported["n_rows"], reported["n_events"], reported["n_bad"]) == (len(table),) * 2 + (0,)
+    assert (reported["is_whole"], reported["unit"], reported["k"]) == (True, "seconds", 2)
+    assert reported["probability"] == 0.9
+    (window,) = reported["windows"]
+    assert window["window"] == reported["window"] == 12.0
     assert window["n_subjects_seen"] == 60
     assert window["n_attributes"] == 6
-    assert window["by_count"]["z"] == told["z"]
+    assert window["by_count"]["z"] == reported["z"]
     assert window["by_count"]["counted"] >= 0.9
     assert window["by_model"]["model_lower"] >= 0.9
 
@@ -193,13 +197,13 @@ def test_what_people_read_of_data(model, tmp_path):
 
 def test_a_window_of_rows(found, model, tmp_path):
     data = write(visits(), tmp_path / "visits.csv")
-    told = found("--data", data, *TIMED, "--window-rows", 100)
-    assert (told["unit"], told["window"]) == ("rows", 100.0)
-    (window,) = told["windows"]
-    assert window["n_windows"] == told["n_rows"] // 100
+    reported = found("--data", data, *TIMED, "--window-rows", 100)
+    assert (reported["unit"], reported["window"]) == ("rows", 100.0)
+    (window,) = reported["windows"]
+    assert window["n_windows"] == reported["n_rows"] // 100
     # Without a column of time nothing else is left.
     again = found("--data", data, *NAMES, "--window-rows", 100)
-    assert again["windows"] == told["windows"]
+    assert again["windows"] == reported["windows"]
     assert len(found("--data", data, *NAMES)["windows"]) == 4
     assert "{ rows = 100 }" in model("--data", data, *NAMES, "--window-rows", 100)[1]
 
@@ -208,15 +212,15 @@ def test_columns_of_a_job(found, tmp_path):
     schema = 'subject = "person"\ntime = "at"\n[schema.quasi]\ntown = { hierarchy = "town.csv" }\n'
     job = write_job(tmp_path, schema=schema, policy="k = 3\ndelay = { rows = 20 }")
     data = write(people(400), tmp_path / "people.csv")
-    told = found("--data", data, "--job", job, "--window", 50)
-    assert told["windows"][0]["n_attributes"] == 4
+    reported = found("--data", data, "--job", job, "--window", 50)
+    assert reported["windows"][0]["n_attributes"] == 4
     # What the command line names goes before what the job does.
-    told = found("--data", data, "--job", job, "--attribute", "ward", "--window", 50)
-    assert told["windows"][0]["n_attributes"] == 3
+    reported = found("--data", data, "--job", job, "--attribute", "ward", "--window", 50)
+    assert reported["windows"][0]["n_attributes"] == 3
     words = ("--attribute", "ward", "--attribute", "town", "--window", 50)
-    told = found("--data", data, "--job", job, *words)
-    assert told["windows"][0]["n_attributes"] == 7
-    assert told["n_events"] == 800
+    reported = found("--data", data, "--job", job, *words)
+    assert reported["windows"][0]["n_attributes"] == 7
+    assert reported["n_events"] == 800
 
 
 def test_columns_are_guessed_by_their_names(model, tmp_path):
@@ -242,8 +246,8 @@ def test_the_window_of_a_job_with_z(found, tmp_path, unit, length):
         '[schema]\nsubject = "who"\ntime = "at"\n[schema.quasi]\nwhat = { path = " " }\n'
         f"[policy]\nz = 3\nwindow = {{ {unit} = {length} }}\n[algorithm]\nname = 'z-anonymity'\n"
     )
-    told = found("--data", write(visits(), tmp_path / "visits.csv"), "--job", job)
-    assert (told["unit"], told["window"]) == (unit, length)
+    reported = found("--data", write(visits(), tmp_path / "visits.csv"), "--job", job)
+    assert (reported["unit"], reported["window"]) == (unit, length)
 
 
 def test_what_is_missing_exposes_nothing(found, tmp_path):
@@ -255,8 +259,8 @@ def test_what_is_missing_exposes_nothing(found, tmp_path):
         }
     )
     data = write(table, tmp_path / "gaps.parquet")
-    told = found("--data", data, *TIMED, "--window", 2)
-    assert (told["n_rows"], told["n_bad"], told["n_events"]) == (6, 3, 2)
+    reported = found("--data", data, *TIMED, "--window", 2)
+    assert (reported["n_rows"], reported["n_bad"], reported["n_events"]) == (6, 3, 2)
 
 
 def test_rows_out_of_order_are_sorted_and_reported(found, model, tmp_path):
@@ -270,8 +274,8 @@ def test_rows_out_of_order_are_sorted_and_reported(found, model, tmp_path):
 
 def test_the_sample_is_bounded_and_said(found, model, tmp_path):
     data = write(visits(), tmp_path / "visits.parquet")
-    told = found("--data", data, *TIMED, "--window", 2, "--rows", 150)
-    assert (told["n_rows"], told["is_whole"]) == (150, False)
+    reported = found("--data", data, *TIMED, "--window", 2, "--rows", 150)
+    assert (reported["n_rows"], reported["is_whole"]) == (150, False)
     _, _, err = model("--data", data, *TIMED, "--window", 2, "--rows", 150)
     assert "150 rows, 150 events, the first ones (--rows 150)" in err
 
@@ -296,8 +300,8 @@ def test_where_no_z_helps_it_is_reported(model, tmp_path):
 
 
 def test_very_many_people(found):
-    told = found("--users", 10**15, "--z", 10**14, "--attributes", 3)
-    assert told["probability"] == {"lower": 1.0, "upper": 1.0}
+    reported = found("--users", 10**15, "--z", 10**14, "--attributes", 3)
+    assert reported["probability"] == {"lower": 1.0, "upper": 1.0}
 
 
 def test_where_nothing_is_revealed_there_is_no_minus(model):
@@ -333,7 +337,7 @@ def test_data_without_a_value_after_the_first_window_isnt_counted(found, model, 
 
 
 @pytest.mark.parametrize(
-    ("at", "told"),
+    ("at", "reported"),
     [
         ([0.0] * 6, "window: is longer than the sample"),
         ([-1e308] * 3 + [1e308] * 3, "window: is too short for the sample"),
@@ -342,13 +346,13 @@ def test_data_without_a_value_after_the_first_window_isnt_counted(found, model, 
     ],
 )
 @pytest.mark.parametrize("window", [(), ("--window", "1")])
-def test_odd_times_are_reported(model, tmp_path, at, told, window):
+def test_odd_times_are_reported(model, tmp_path, at, reported, window):
     data = write(gappy(["x", "y"] * 3, at), tmp_path / "odd.parquet")
-    assert told in model("--data", data, *TIMED, *window)[2]
+    assert reported in model("--data", data, *TIMED, *window)[2]
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "reported"),
     [
         ((*NAMES, "--window", 12), 2, "there is no column of the time. Name one with --time"),
         ((*TIMED, "--window", 9999), 2, "window: is longer than the sample"),
@@ -357,11 +361,11 @@ def test_odd_times_are_reported(model, tmp_path, at, told, window):
         ((*NAMES, "--time", "what", "--window", 3), 4, "has no row with a subject"),
     ],
 )
-def test_wrong_data_are_reported(model, tmp_path, words, code, told):
+def test_wrong_data_are_reported(model, tmp_path, words, code, reported):
     data = write(visits(), tmp_path / "visits.csv")
     found, out, err = model("--data", data, *words)
     assert (found, out) == (code, "")
-    assert told in err
+    assert reported in err
     assert CANARY not in err
 
 

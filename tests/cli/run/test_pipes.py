@@ -177,8 +177,10 @@ def test_a_signal_ends_the_run_in_good_order(number, order, tmp_path, monkeypatc
     n_published = read(out).num_rows
     assert n_published + n_held == 60
     assert n_held > 0
-    told = f"interrupted: {n_published} rows were published; {n_held} are still held and were not"
-    assert told in err.decode()
+    message = (
+        f"interrupted: {n_published} rows were published; {n_held} are still held and were not"
+    )
+    assert message in err.decode()
     assert b"person-" not in err
     original = tmp_path / "in.csv"
     original.write_bytes(HEADER + b"".join(rows))

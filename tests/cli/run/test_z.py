@@ -75,14 +75,14 @@ def test_run_and_audit(folder, ending, capfd):
 
 def test_figures_for_programs(folder, capfd):
     assert folder.run("--json", "-q") == 0
-    told = json.loads(capfd.readouterr().out)
-    values = told["values"]
+    printed = json.loads(capfd.readouterr().out)
+    values = printed["values"]
     assert 0 < values["published"] < values["cells"]
     assert values["z"]["least"] == 3
     assert values["z"]["most"] > 3
     assert values["z"]["changes"] > 0
     assert 0 < values["window"]["k_anonymous"] <= 1
-    assert told["rows"]["quarantined"] > 0
+    assert printed["rows"]["quarantined"] > 0
 
 
 def test_warnings_are_said_aloud(folder, capfd):

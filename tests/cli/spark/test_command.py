@@ -122,9 +122,9 @@ def test_a_job_that_is_stopped_and_resumed(cluster, capfd):
     with beside(*cluster.words, *HERE, "--follow", "--json") as running:
         wait_until(lambda: cluster.is_at_work or running.poll() is not None, seconds=180)
         running.send_signal(signal.SIGTERM)
-        told, said = running.communicate(timeout=120)
+        printed, said = running.communicate(timeout=120)
     assert running.returncode == 0, said.decode()
-    figures = json.loads(told)
+    figures = json.loads(printed)
     assert figures["interrupted"] is True
     assert figures["rows"]["in"] == 1500
     assert figures["rows"]["held"] > 0

@@ -33,7 +33,7 @@ def test_a_string_is_hashed_alike_wherever_it_lies(strings: list[bytes]) -> None
     assert hashed(strings) == [hashed([string])[0] for string in strings]
 
 
-def test_codes_are_told_apart_and_depend_on_the_key() -> None:
+def test_codes_are_distinct_and_depend_on_the_key() -> None:
     strings = [f"person {i}".encode() for i in range(2000)]
     codes = hashed(strings)
     assert len(set(codes)) == len(codes)

@@ -123,7 +123,7 @@ def test_rows_that_may_not_leave_are_one_part() -> None:
     assert parts(line(Range(0, 80), 1, 2, 41, k=4)) == [([0, 1, 2], [(0, 80)])]
 
 
-def test_groups_are_told_apart_however_many_intervals_there_are(
+def test_groups_are_distinguished_for_any_number_of_intervals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if not numba.config.DISABLE_JIT:

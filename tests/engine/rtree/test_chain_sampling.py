@@ -288,7 +288,7 @@ def test_every_chain_waits_in_the_bucket_of_what_it_has_to_do_next(samples: int,
             assert upcoming % span == bucket
 
 
-def test_it_goes_on_from_a_copy_as_if_nothing_had_happened() -> None:
+def test_a_copy_continues_as_if_nothing_had_happened() -> None:
     chains, random = empty(50, 20, 2), seeded(b"copy", "chains")
     stream = list(rows(120))
     for row in stream[:55]:

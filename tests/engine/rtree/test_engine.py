@@ -290,7 +290,7 @@ BOUNDS: dict[str, dict[str, Any]] = {
 @FAMILY
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("more", [(), (TWO,)], ids=["k", "l"])
-def test_restored_at_any_moment_it_goes_on_as_if_nothing_had_happened(
+def test_restored_at_any_moment_it_continues_as_if_nothing_had_happened(
     name: str, bound: str, more: tuple[Any, ...]
 ) -> None:
     stream, n = timed(90, 40), 90
@@ -505,7 +505,7 @@ def test_silence_publishes_all_that_may_leave(name: str) -> None:
 
 @FAMILY
 @pytest.mark.parametrize("bound", ["instants", "all"])
-def test_time_goes_on_and_never_back(name: str, bound: str) -> None:
+def test_time_never_goes_back(name: str, bound: str) -> None:
     stream = timed(200, 150)
     run = engine(name, 3, seed=b"3", **BOUNDS[bound])
     decided = [run.push(stream), run.flush()]

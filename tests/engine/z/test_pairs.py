@@ -96,7 +96,7 @@ def test_what_leaves_the_window_leaves_no_line_behind() -> None:
     assert np.count_nonzero(world.table.pairs) == np.count_nonzero(world.table.counts[:, 0]) == 3
 
 
-def test_it_stops_where_the_window_is_looked_at_and_goes_on() -> None:
+def test_it_stops_at_an_estimate_and_resumes() -> None:
     table, marks, cursor, out = empty(), place(1), np.zeros(1, np.int64), cells(4)
     reach = ZWindow(True, 2.0, 2.0, 2.0)
     given = np.arange(4), np.array([0.0, 1.0, 2.0, 3.0]), np.ones((4, 1), np.int64)

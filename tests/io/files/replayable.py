@@ -23,7 +23,7 @@ def all_chunks(path, columns=None, **options):
         return list(source)
 
 
-def told(chunk):
+def as_tuples(chunk):
     """A chunk as plain values: types, rows, positions, bad rows with what they were."""
     bad = [(row.row, row.reason, row.raw) for row in chunk.bad]
     return str(chunk.batch.schema), chunk.batch.to_pylist(), chunk.rows.tolist(), bad
@@ -48,7 +48,7 @@ def interrupted(path, undisturbed, seek_after, replay_to, columns=None, **option
         given = []
         for chunk in undisturbed[seek_after:replay_to]:
             again = source.replay(chunk.spans)
-            assert told(again) == told(chunk)
+            assert as_tuples(again) == as_tuples(chunk)
             assert again.spans == chunk.spans
             given.append(again)
         return [*undisturbed[:seek_after], *given, *source]

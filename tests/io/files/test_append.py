@@ -70,7 +70,7 @@ def test_killed_at_any_instant_the_bytes_are_those_of_an_undisturbed_run(tmp_pat
     assert (tmp_path / f"b.{name}").read_bytes() == (tmp_path / f"a.{name}").read_bytes()
 
 
-def test_a_job_that_starts_anew_overwrites_nothing(tmp_path):
+def test_a_job_that_starts_again_overwrites_nothing(tmp_path):
     path = tmp_path / "out.csv"
     path.touch()
     with opened(path, None) as sink:

@@ -14,11 +14,11 @@ from shoal.io.base import Span
 from shoal.io.files.folder import FolderSource, has_only_folders
 from tests.io.files.replayable import (
     all_chunks,
+    as_tuples,
     interrupted,
     reading,
     rows_of,
     small_chunks,
-    told,
     wait_until,
 )
 
@@ -83,7 +83,7 @@ def test_a_folder_gives_the_same_rows_whenever_it_is_stopped(tmp_path, files, fo
         seek = draw.draw(st.integers(0, len(chunks)))
         replay = draw.draw(st.integers(seek, len(chunks)))
         after = interrupted(folder, chunks, seek, replay, ["a"])
-    assert list(map(told, after)) == list(map(told, chunks))
+    assert list(map(as_tuples, after)) == list(map(as_tuples, chunks))
     values = [value / 2 if form == "jsonl" else str(value) for file in files for value in file]
     assert [row["a"] for row in rows_of(chunks)[0]] == values
 
@@ -121,10 +121,12 @@ def test_the_order_of_arrival_is_replayed(folder):
     with reading(folder, ["a"], spans=spans) as again:
         again.wait_for(4)
     assert numbers(again) == [1, 2, 3, 4]
-    assert [told(chunk) for chunk in again.chunks[:2]] == [told(chunk) for chunk in read.chunks]
+    assert [as_tuples(chunk) for chunk in again.chunks[:2]] == [
+        as_tuples(chunk) for chunk in read.chunks
+    ]
 
 
-def test_an_empty_folder_is_told(folder):
+def test_an_empty_folder_is_reported(folder):
     with pytest.raises(ResourceError, match="has no files to read"):
         all_chunks(folder)
 
@@ -139,7 +141,7 @@ def test_a_folder_whose_files_were_all_done_and_removed_is_no_mistake(folder):
 
 
 @pytest.mark.parametrize("now", ["a\n1\n2\n", "a\n2\n"])
-def test_a_file_that_changed_after_it_was_done_is_told(folder, now):
+def test_a_file_that_changed_after_it_was_done_is_reported(folder, now):
     put(folder, "a.csv", "a\n1\n")
     with reading(folder) as read:
         read.wait_for(1)
@@ -163,7 +165,7 @@ def test_a_file_that_was_only_touched_is_the_same(folder):
         read.wait_for(2)
 
 
-def test_a_file_that_grows_while_it_is_read_is_told(folder):
+def test_a_file_that_grows_while_it_is_read_is_reported(folder):
     put(folder, "a.csv", "a\n" + "1\n" * 50)
     with (
         small_chunks(20),
@@ -206,7 +208,7 @@ def test_what_was_read_and_is_gone_or_changed_is_refused(folder):
             source.replay([Span("none.csv:1-00000000", 0, 1)])
 
 
-def test_files_that_dont_belong_are_told(folder):
+def test_files_that_dont_belong_are_reported(folder):
     put(folder, "a.csv", "a,b\n1,2\n")
     put(folder, "b.csv", "b\n2\n")
     with pytest.raises(JobError, match=r"b\.csv: column a: isn't in the input"):
@@ -269,7 +271,7 @@ def test_typed_files_of_a_folder(folder):
         assert source.lag() == 10
 
 
-def test_a_folder_that_goes_away_is_told(folder):
+def test_a_folder_that_goes_away_is_reported(folder):
     put(folder, "a.csv", "a\n1\n")
     with reading(folder) as read:
         read.wait_for(1)
@@ -319,7 +321,7 @@ def test_nested_folders_go_on_where_they_were(folder):
     assert list(chunks[-1].position["done"]) == [f"2024/{day}/part-0.csv" for day in range(3)]
     with contextlib.closing(FolderSource(folder, nested=True)) as source:
         source.seek(json.loads(json.dumps(chunks[0].position)))
-        assert [told(chunk) for chunk in source] == [told(chunk) for chunk in chunks[1:]]
+        assert [as_tuples(chunk) for chunk in source] == [as_tuples(chunk) for chunk in chunks[1:]]
 
 
 def test_batches_without_rows_are_no_mistake_if_they_are_complete(folder):

@@ -12,7 +12,7 @@ from shoal.errors import CheckpointError, JobError, ResourceError
 from shoal.io import open_replayable
 from shoal.io.files.random_access import FileTruncated, GrowingFile
 from shoal.io.files.rotation import generations, successors
-from tests.io.files.replayable import reading, rows_of, told, wait_until
+from tests.io.files.replayable import as_tuples, reading, rows_of, wait_until
 
 
 def add(path, text):
@@ -157,7 +157,7 @@ def test_spans_of_rotated_files_are_found_again(path):
         with reading(path, ["a"], position=position, spans=[c.spans for c in chunks]) as again:
             add(path, "4,x\n")
             again.wait_for(len(chunks) + 1)
-        assert [told(c) for c in again.chunks[: len(chunks)]] == [told(c) for c in chunks]
+        assert [as_tuples(c) for c in again.chunks[: len(chunks)]] == [as_tuples(c) for c in chunks]
         path.write_text("a,b\n3,x\n")
     path.with_name("x.csv.1").unlink()
     with contextlib.closing(open_replayable(path, ["a"], follow=True)) as source:
@@ -166,7 +166,7 @@ def test_spans_of_rotated_files_are_found_again(path):
             source.replay(second.spans)
 
 
-def test_a_file_that_is_emptied_begins_anew_with_a_warning(path, caplog):
+def test_a_file_that_is_emptied_begins_again_with_a_warning(path, caplog):
     with reading(path, ["a"]) as read:
         read.wait_for(1)
         add(path, "2,old\n3,ol")
@@ -209,7 +209,7 @@ def test_a_file_that_was_emptied_and_has_grown_since_is_noticed(path):
             file.read_at(20, 1)
 
 
-def test_a_generation_that_cant_be_told_from_another_is_refused(path):
+def test_an_ambiguous_generation_is_refused(path):
     with reading(path, ["a"]) as read:
         read.wait_for(1)
     [chunk] = read.chunks
@@ -254,7 +254,7 @@ def test_types_of_json_are_carried_over_a_rotation(tmp_path):
     assert {str(chunk.batch.schema.field("a").type) for chunk in again.chunks} == {"double"}
 
 
-def test_trouble_on_the_way_is_told(path):
+def test_an_error_while_following_is_reported(path):
     with reading(path, ["a"]) as read:
         read.wait_for(1)
         path.unlink()
@@ -329,7 +329,7 @@ def test_a_process_appends_and_rotates_while_the_reader_is_stopped_again_and_aga
                     source.seek(position)
                 again = [source.replay(spans) for spans in journal]
                 source.close()
-                assert list(map(told, again)) == list(map(told, chunks[n_known:]))
+                assert list(map(as_tuples, again)) == list(map(as_tuples, chunks[n_known:]))
                 position = again[-1].position
             kept += [int(row["a"]) for row in read.rows()]
     finally:

@@ -110,7 +110,7 @@ def test_killed_at_any_instant_the_files_are_those_of_an_undisturbed_run(tmp_pat
     assert numbers(tmp_path / "b") == list(range(1500))
 
 
-def test_a_job_that_starts_anew_wants_an_empty_folder(out):
+def test_a_job_that_starts_again_needs_an_empty_folder(out):
     out.mkdir()
     (out / ".keep").touch()
     (out / "rows-000000000000.csv.partial").write_text("half a row of somebody")

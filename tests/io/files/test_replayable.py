@@ -13,7 +13,7 @@ from shoal.errors import CheckpointError, JobError, ResourceError
 from shoal.io import CsvSource, JsonSource, open_replayable, open_sink
 from shoal.io.base import Span
 from shoal.io.streams import Input
-from tests.io.files.replayable import all_chunks, interrupted, rows_of, small_chunks, told
+from tests.io.files.replayable import all_chunks, as_tuples, interrupted, rows_of, small_chunks
 
 ON_DISK = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 PIECES = [b"a", b'"', b",", b"\n", b"\r\n", b'""', b"\xc3\xa9", b"1,2\n", b"\xff", b"\xef\xbb\xbf"]
@@ -70,7 +70,7 @@ def test_json_gives_the_same_rows_and_types_whenever_it_is_stopped(
     with small_chunks(n_bytes, limit):
         chunks = all_chunks(path, ["b", "a"])
         after = interrupted(path, chunks, *stops(draw, chunks), columns=["b", "a"])
-    assert list(map(told, after)) == list(map(told, chunks))
+    assert list(map(as_tuples, after)) == list(map(as_tuples, chunks))
     source = JsonSource(Input(path.open("rb"), "x"), ["b", "a"], max_row_bytes=limit)
     assert rows_of(chunks)[1:] == rows_of(list(source))[1:]
     source.close()
@@ -88,7 +88,7 @@ TABLE = pa.table({"n": list(range(5000)), "word": [f"canary{n % 7}" for n in ran
 
 @pytest.mark.parametrize("name", ["parquet", "arrow", "csv.gz", "jsonl.zst", "tsv", "parquet.gz"])
 @pytest.mark.parametrize("seek_after", [0, 1, 3])
-def test_every_format_goes_on(tmp_path, monkeypatch, name, seek_after):
+def test_every_format_resumes(tmp_path, monkeypatch, name, seek_after):
     monkeypatch.setattr("shoal.io.typed.chunks", cut_small)
     path = tmp_path / f"x.{name}"
     write_table(path, TABLE)
@@ -117,7 +117,7 @@ def cut_small(batch, first_row, bad, batch_rows):
     return chunks(batch, first_row, bad, 300)
 
 
-def test_parquet_is_cut_anew_after_a_stop(tmp_path):
+def test_parquet_is_cut_again_after_a_stop(tmp_path):
     """Where batches end isn't where they ended before; the spans tell."""
     path = tmp_path / "x.parquet"
     broken = pa.array([b"ok", b"\xff", b"fine"] * 40).view(pa.string())

@@ -70,7 +70,7 @@ def test_a_broker_that_is_back_is_noticed_in_silence(broker, caplog):
     source.close()
 
 
-def test_a_sink_goes_on_where_its_broker_was(broker, caplog):
+def test_a_sink_continues_when_its_broker_is_back(broker, caplog):
     sink = KafkaSink(settings(broker, "goes-on", rows=3), SCHEMA, None, job="goes-on")
     for begin in (0, 20):
         sink.write(rows(begin, begin + 10))
@@ -112,7 +112,7 @@ def test_a_transaction_that_took_too_long_is_made_again(broker, caplog):
     assert "a transaction failed and was repeated" in caplog.text
 
 
-def test_a_sink_that_is_told_to_stop_waiting(broker):
+def test_a_stopped_sink_doesnt_wait(broker):
     chosen = settings(broker, "stops", rows=3)
     sink = KafkaSink(chosen, SCHEMA, None, job="stops", commit_seconds=None)
     sink.write(rows(0, 5))

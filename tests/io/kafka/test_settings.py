@@ -13,7 +13,7 @@ def made(**keys):
     return KafkaSettings("localhost:9092", "people", **keys)
 
 
-def test_everything_wrong_is_told_at_once():
+def test_all_errors_are_reported_at_once():
     with pytest.raises(JobError) as caught:
         KafkaSettings(
             " ",

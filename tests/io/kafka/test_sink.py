@@ -67,7 +67,7 @@ def test_csv_messages():
         cut(batch, format="csv", columns=("b", "a"))
 
 
-def test_dictionaries_stay_at_home():
+def test_dictionary_columns_are_decoded_before_sending():
     batch = pa.record_batch({"a": pa.array(["x", "canary"]).dictionary_encode()}).slice(0, 1)
     schema = pa.schema([("a", pa.string())])
     for kind in ("json", "csv", "arrow"):
@@ -175,7 +175,7 @@ def test_a_topic_and_a_mark_that_dont_belong_together(kafka, topic):
     opened(kafka, name, job="another").close()
 
 
-def test_a_job_that_has_rows_isnt_started_anew(kafka, topic):
+def test_a_job_that_has_rows_isnt_started_again(kafka, topic):
     name = topic()
     settings = KafkaSettings(kafka, name)
     refuse_started(settings, name)
@@ -222,7 +222,7 @@ def test_a_second_process_takes_over(kafka, topic, monkeypatch):
     assert numbers(kafka, name) == list(range(8))
 
 
-def test_a_failure_behind_the_back_is_told(kafka, topic, monkeypatch):
+def test_a_failure_of_the_commit_thread_is_raised(kafka, topic, monkeypatch):
     monkeypatch.setattr(kafka_transactions, "GRACE", 0.1)
     name = topic()
     first = opened(kafka, name, commit_seconds=0.05)
@@ -438,7 +438,7 @@ def test_a_failure_without_hope_is_an_error_at_once(kafka, topic):
     sink.close()
 
 
-def test_numbers_that_cant_be_are_an_error(kafka, topic):
+def test_impossible_row_counts_are_refused(kafka, topic):
     sink = opened(kafka, topic())
     transactions = sink._transactions
     sink.write(rows(0, 5))

@@ -15,7 +15,7 @@ from shoal.io.kafka import source as kafka_source
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.io.kafka.sink import KafkaSink
 from shoal.io.kafka.source import KafkaSource
-from tests.io.kafka.world import SCHEMA, fill, read, rows, told
+from tests.io.kafka.world import SCHEMA, as_tuples, fill, read, rows
 
 
 def lines(begin, end):
@@ -50,7 +50,7 @@ def test_rows_and_bad_rows_of_one_partition(kafka, topic, source):
     name = topic()
     fill(kafka, name, [lines(0, 3), b"", b"nonsense", None, lines(3, 5)])
     chunks = read(source(name), 8)
-    good, bad = told(chunks)
+    good, bad = as_tuples(chunks)
     assert good == [(n + 3 * (n > 2), {"n": n}) for n in range(5)]
     assert [(row, reason) for row, reason, _ in bad] == [
         (3, "an empty message"), (4, "not a JSON object"), (5, "an empty message"),
@@ -69,7 +69,7 @@ def test_what_the_sink_writes_the_source_reads(kafka, topic, source, kind, per_m
     sink.write(rows(0, 1500))
     sink.write(rows(1500, 2500))
     sink.close()
-    good, bad = told(read(source(name, ("word", "n"), format=kind), 2500))
+    good, bad = as_tuples(read(source(name, ("word", "n"), format=kind), 2500))
     assert bad == []
     assert sorted(int(row["n"]) for _, row in good) == list(range(2500))
     assert {row["word"] for _, row in good} == {f"word {n}" for n in range(7)}
@@ -82,7 +82,7 @@ def test_csv_without_headers(kafka, topic, source):
     sink = KafkaSink(settings, SCHEMA, None, job=name)
     sink.write(rows(0, 5))
     sink.close()
-    good, _ = told(read(source(name, ("n",), format="csv", columns=("n", "word")), 5))
+    good, _ = as_tuples(read(source(name, ("n",), format="csv", columns=("n", "word")), 5))
     assert [row["n"] for _, row in good] == ["0", "1", "2", "3", "4"]
 
 
@@ -131,8 +131,8 @@ def test_replay_gives_what_iteration_gave(kafka, topic, source, monkeypatch, see
         assert (replayed.spans, replayed.position) == (chunk.spans, chunk.position)
     # Iteration goes on behind what was replayed.
     n_left = sum(len(chunk.rows) + len(chunk.bad) for chunk in chunks[end:])
-    good, _ = told(read(again, n_left)) if n_left else ([], [])
-    expected, _ = told(chunks[end:])
+    good, _ = as_tuples(read(again, n_left)) if n_left else ([], [])
+    expected, _ = as_tuples(chunks[end:])
     assert sorted(row["n"] for _, row in good) == sorted(row["n"] for _, row in expected)
 
 
@@ -154,7 +154,7 @@ def test_partitions_that_arent_needed_wait(kafka, topic, source, monkeypatch):
     assert chunk.batch["n"].to_pylist() == [*range(50), 140]
     assert 0 not in reader._paused
     reader._pause({0, 1})
-    good, _ = told(read(replaying, 59))
+    good, _ = as_tuples(read(replaying, 59))
     assert sorted(row["n"] for _, row in good) == [*range(50, 100), *range(141, 150)]
 
 
@@ -165,7 +165,7 @@ def test_spans_behind_the_position_are_read_again(kafka, topic, source):
     assert latest.begins_at()["streams"] == {"0": 10}
     chunk = latest.replay([Span("0", 2, 5)])
     assert chunk.batch["n"].to_pylist() == [2, 3, 4]
-    good, _ = told(read(latest, 5))
+    good, _ = as_tuples(read(latest, 5))
     assert [row["n"] for _, row in good] == [5, 6, 7, 8, 9]
 
 
@@ -200,7 +200,7 @@ def test_start_at_the_end(kafka, topic, source):
     fill(kafka, name, [lines(0, 5)])
     latest = source(name, start="latest")
     fill(kafka, name, [lines(5, 6)])
-    good, _ = told(read(latest, 1))
+    good, _ = as_tuples(read(latest, 1))
     assert good == [(0, {"n": 5})]
 
 
@@ -209,7 +209,7 @@ def test_only_the_partitions_that_are_named(kafka, topic, source):
     fill(kafka, name, [lines(n, n + 1) for n in range(9)], [n % 3 for n in range(9)])
     some = source(name, partitions=(2, 0))
     assert "2 of 3 partitions" in some.describe()
-    good, _ = told(read(some, 6))
+    good, _ = as_tuples(read(some, 6))
     assert {row["n"] % 3 for _, row in good} == {0, 2}
     with pytest.raises(JobError, match=r"partitions: topic .* has 3, from 0 to 2; got 3, 7"):
         source(name, partitions=(0, 3, 7))
@@ -276,7 +276,7 @@ def test_messages_missing_from_the_middle(kafka, topic, source):
         source(name).replay([Span("0", 0, 2)])
 
 
-def test_a_new_partition_is_told_and_read_after_a_restart(
+def test_a_new_partition_is_reported_and_read_after_a_restart(
     kafka, topic, source, caplog, monkeypatch
 ):
     monkeypatch.setattr(kafka_source, "LOOK_SECONDS", 0.0)
@@ -375,7 +375,7 @@ def test_a_message_that_is_gone_from_the_middle_is_missed(kafka, topic, source, 
     fill(kafka, name, [lines(n, n + 1) for n in range(6)])
     chunks = read(without(*before), 6 - len(before))
     again = without(*before)
-    assert told([again.replay(chunk.spans) for chunk in chunks]) == told(chunks)
+    assert as_tuples([again.replay(chunk.spans) for chunk in chunks]) == as_tuples(chunks)
     later = without(*before, 2)
     with pytest.raises(CheckpointError, match="compaction"):
         for chunk in chunks:

@@ -16,7 +16,7 @@ def reader(kind, asked, **keys):
     return values_for(KafkaSettings("localhost:9092", "people", format=kind, **keys), asked)
 
 
-def told(rows):
+def as_tuples(rows):
     good = [
         (int(number), row) for number, row in zip(rows.rows, rows.batch.to_pylist(), strict=True)
     ]
@@ -69,14 +69,14 @@ def test_shapes_of_json(value, expected):
     ],
 )
 def test_a_json_message_that_cant_be_read_costs_its_own_row_only(value, bad):
-    good, found = told(reader("json", ["a"]).read([b'{"a": 0}', value, b'{"a": 9}'], 0))
+    good, found = as_tuples(reader("json", ["a"]).read([b'{"a": 0}', value, b'{"a": 9}'], 0))
     assert good == [(0, {"a": 0}), (2, {"a": 9})]
     assert found == bad
 
 
 def test_bad_lines_among_good_ones():
     messages = [b'{"a": 1}\n[]\n{"a": 2}', None, b'x\n{"a": 3}', None]
-    good, bad = told(reader("json", ["a"]).read(messages, 10))
+    good, bad = as_tuples(reader("json", ["a"]).read(messages, 10))
     assert good == [(10, {"a": 1}), (12, {"a": 2}), (15, {"a": 3})]
     assert [(row, reason) for row, reason, _ in bad] == [
         (11, "not a JSON object"),
@@ -86,7 +86,7 @@ def test_bad_lines_among_good_ones():
     ]
 
 
-def test_types_are_learned_and_can_be_told():
+def test_types_are_learned_and_can_be_given():
     first, second = reader("json", ["a"]), reader("json", ["a"])
     first.read([b'{"a": 1}', b'{"a": 1.5}'], 0)
     second.restore(first.kinds)
@@ -104,12 +104,12 @@ scraps = st.lists(
 @given(st.lists(st.none() | scraps, max_size=6))
 def test_json_messages_dont_touch_each_other(messages):
     columns = ["a"]
-    together = told(reader("json", columns).read(messages, 0))
+    together = as_tuples(reader("json", columns).read(messages, 0))
     separately, n_rows = ([], []), 0
     for message in messages:
         rows = reader("json", columns).read([message], n_rows)
         n_rows += rows.n_rows
-        for found, new in zip(separately, told(rows), strict=True):
+        for found, new in zip(separately, as_tuples(rows), strict=True):
             found += new
     assert together == separately
 
@@ -120,7 +120,7 @@ def test_json_messages_dont_touch_each_other(messages):
 def test_csv_with_fields_named():
     values = reader("csv", ["b"], columns=("a", "b"))
     assert values.names == ("a", "b")
-    good, bad = told(values.read([b"1,x", b'2,"y\nz"\n3\n\n4,w\r\n', b"  ", b"5,v"], 0))
+    good, bad = as_tuples(values.read([b"1,x", b'2,"y\nz"\n3\n\n4,w\r\n', b"  ", b"5,v"], 0))
     assert good == [(0, {"b": "x"}), (1, {"b": "y\nz"}), (3, {"b": "w"}), (5, {"b": "v"})]
     assert bad == [(2, "1 field where 2 are expected", b"3"), (4, "an empty message", b"  ")]
 
@@ -132,7 +132,7 @@ def test_csv_with_fields_that_arent_there():
 
 def test_a_quote_left_open_ends_with_its_message():
     values = reader("csv", ["a"], columns=("a", "b"))
-    good, bad = told(values.read([b'1,x\n2,"y\n3,z', b"4,w", b'5,"v"'], 0))
+    good, bad = as_tuples(values.read([b'1,x\n2,"y\n3,z', b"4,w", b'5,"v"'], 0))
     assert good == [(0, {"a": "1"}), (2, {"a": "3"}), (3, {"a": "4"}), (4, {"a": "5"})]
     assert bad == [(1, "a quote is opened and never closed", b'2,"y')]
 
@@ -140,7 +140,7 @@ def test_a_quote_left_open_ends_with_its_message():
 def test_csv_headers_may_differ_from_message_to_message():
     values = reader("csv", ["a"])
     messages = [b"a,b\n1,2\n", b"a,b\n3,4", b"b,a\n5,6", b"\na,b", b"a,b\n7,8", b"a,bc\n9,0"]
-    good, bad = told(values.read(messages, 0))
+    good, bad = as_tuples(values.read(messages, 0))
     assert [row["a"] for _, row in good] == ["1", "3", "6", "7", "9"]
     assert bad == []
 
@@ -155,7 +155,7 @@ def test_csv_headers_may_differ_from_message_to_message():
     ],
 )
 def test_a_csv_message_without_a_good_header(value, reason):
-    good, bad = told(reader("csv", ["a"]).read([b"a\n1", value, b"a\n2"], 0))
+    good, bad = as_tuples(reader("csv", ["a"]).read([b"a\n1", value, b"a\n2"], 0))
     assert good == [(0, {"a": "1"}), (2, {"a": "2"})]
     assert bad == [(1, reason, value or b"")]
 
@@ -163,12 +163,12 @@ def test_a_csv_message_without_a_good_header(value, reason):
 @settings(deadline=None)
 @given(st.lists(st.text('a,"\n\r é', max_size=8).map(str.encode) | st.just(b'b\xff,"'), max_size=6))
 def test_csv_messages_dont_touch_each_other(messages):
-    together = told(reader("csv", ["a"], columns=("a", "b")).read(messages, 0))
+    together = as_tuples(reader("csv", ["a"], columns=("a", "b")).read(messages, 0))
     separately, n_rows = ([], []), 0
     for message in messages:
         rows = reader("csv", ["a"], columns=("a", "b")).read([message], n_rows)
         n_rows += rows.n_rows
-        for found, new in zip(separately, told(rows), strict=True):
+        for found, new in zip(separately, as_tuples(rows), strict=True):
             found += new
     assert together == separately
 
@@ -223,7 +223,7 @@ def damaged_inside():
 )
 def test_an_arrow_message_that_cant_be_read(value, reason):
     whole = [arrow({"a": pa.array([word])}) for word in ("x", "y")]
-    good, bad = told(reader("arrow", ["a"]).read([whole[0], value, whole[1]], 0))
+    good, bad = as_tuples(reader("arrow", ["a"]).read([whole[0], value, whole[1]], 0))
     assert good == [(0, {"a": "x"}), (2, {"a": "y"})]
     assert bad == [(1, reason, value or b"")]
 
@@ -239,7 +239,7 @@ def test_two_arrow_columns_of_one_name():
 
 def test_broken_text_in_arrow_is_a_bad_row():
     broken = pa.array([b"x", b"\xff", b"z"]).view(pa.string())
-    good, bad = told(reader("arrow", ["a"]).read([None, arrow({"a": broken})], 0))
+    good, bad = as_tuples(reader("arrow", ["a"]).read([None, arrow({"a": broken})], 0))
     assert good == [(1, {"a": "x"}), (3, {"a": "z"})]
     assert [(row, reason) for row, reason, _ in bad] == [
         (0, "an empty message"),

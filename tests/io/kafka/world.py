@@ -65,7 +65,7 @@ def read(source, n_rows):
     return chunks
 
 
-def told(chunks):
+def as_tuples(chunks):
     """All rows and bad rows of chunks, as plain values."""
     good = [
         (int(number), row)

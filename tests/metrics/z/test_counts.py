@@ -69,11 +69,12 @@ def test_figures_in_words():
     cells.look(LOOKS[1:2])
     assert cells.lines() == [
         "values: 1 of 2 published, 50.0 %",
-        "window: 41 subjects at the latest look, 62.5 % of them indistinguishable from others; z = 7",
+        "window: 41 subjects at the latest look, 62.5 % of them indistinguishable from others; "
+        "z = 7",
     ]
 
 
-def test_a_state_goes_on_where_it_was():
+def test_a_restored_state_continues():
     before, after = counted(), ZCounts([3, 1], z=3)
     after.restore(json.loads(json.dumps(before.state())))
     for cells in (before, after):

@@ -131,12 +131,12 @@ def test_the_figures_as_plain_values_and_in_words() -> None:
     weights = [one["n_subjects"] for one in plain["windows"]]
     shares = [one["k_anonymous"] for one in plain["windows"]]
     assert plain["k_anonymous"] == pytest.approx(np.average(shares, weights=weights))
-    told = "\n".join(found.lines())
-    assert told.startswith(f"{found.n_cells:,} cells of {len(found.exposed_by_rank)} values")
-    assert "2-anonymous: " in told
-    assert "hidden" in told
+    text = "\n".join(found.lines())
+    assert text.startswith(f"{found.n_cells:,} cells of {len(found.exposed_by_rank)} values")
+    assert "2-anonymous: " in text
+    assert "hidden" in text
     assert repr(found) == f"ValueExposure({found.n_cells} cells, 3 windows, k=2)"
-    for words in (told, repr(found), json.dumps(plain)):
+    for words in (text, repr(found), json.dumps(plain)):
         assert "lingotto" not in words
 
 

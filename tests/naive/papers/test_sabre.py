@@ -92,7 +92,7 @@ def test_an_array_of_ones_is_not_halved() -> None:
     assert dichotomize([2, 1], lambda sizes: True) == [[1, 1], [1, 0]]
 
 
-def test_both_halves_need_so_many_rows() -> None:
+def test_both_halves_need_the_least_number_of_rows() -> None:
     assert dichotomize([5], lambda sizes: True, least=2) == [[3], [2]]
     assert dichotomize([5], lambda sizes: True, least=3) == [[5]]
 

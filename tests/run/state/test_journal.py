@@ -249,11 +249,11 @@ def test_what_was_synced_survives_a_kill(tmp_path) -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             for _ in range(n_lines):
-                told = int(process.stdout.readline())
+                reported = int(process.stdout.readline())
             process.kill()
         found = read(folder)
         assert found == [Flush(float(i)) for i in range(len(found))]
-        assert len(found) > told
+        assert len(found) > reported
 
 
 # -- failures of the disk ------------------------------------------------------------------------

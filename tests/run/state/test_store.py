@@ -184,11 +184,11 @@ def test_a_kill_leaves_one_to_resume_from(tmp_path) -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             for _ in range(n_lines):
-                told = int(process.stdout.readline())
+                reported = int(process.stdout.readline())
             process.kill()
         checkpoint = Store(folder, job={}, seal=None).latest()
         assert checkpoint is not None
-        assert checkpoint.number >= told
+        assert checkpoint.number >= reported
         assert (checkpoint.arrays["a"] == checkpoint.facts["seq"]).all()
 
 
