@@ -106,8 +106,8 @@ def _ladders(alone: dict[str, Any], files: dict[str, Any]) -> str:
         + table(head, rows)
         + f"\n\nA path takes {spread(alone['ratio'])} times as long in the kernel, and "
         f"{spread(files['ratio'])} times from file to file. As they are, "
-        f"{alone['published']['flat'][0]:.1%} are published; of the paths, from the finest rung to "
-        f"the coarsest, {shares}."
+        f"{alone['published']['flat'][0]:.1%} are published; of the paths, from the finest level "
+        f"to the coarsest, {shares}."
     )
 
 
