@@ -14,7 +14,7 @@ from shoal.engine.space import Codes
 from shoal.errors import ShoalError
 from shoal.spec.hierarchy import Hierarchy
 from shoal.testing.checks.published import judge
-from shoal.testing.checks.require import require
+from shoal.testing.require import require
 from shoal.testing.streams import Stream, batch, difference, joined, moves, play
 
 __all__ = [

@@ -17,7 +17,6 @@ from shoal.errors import UnsupportedError
 from shoal.spec.policy import Criterion, Delay, KAnonymity, Policy, Window
 from shoal.testing._digest import digest
 from shoal.testing.checks.published import by_box
-from shoal.testing.checks.require import require
 from shoal.testing.hostile import (
     can_measure,
     hostile_streams,
@@ -25,6 +24,7 @@ from shoal.testing.hostile import (
     steady_stream,
     streams_with_gaps,
 )
+from shoal.testing.require import require
 from shoal.testing.streams import play, steps
 from shoal.testing.z.hostile import cell_streams, flood
 

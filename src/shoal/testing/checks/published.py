@@ -11,8 +11,8 @@ from shoal.engine.kernels.arrays import Floats
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.policy import Delay, Window
 from shoal.spec.schema import Quasi
-from shoal.testing.checks.require import ROUNDING, require
 from shoal.testing.definitions import broken
+from shoal.testing.require import ROUNDING, require
 from shoal.testing.streams import Stream, play, steps
 from shoal.testing.z.checks import (
     judge_cells,

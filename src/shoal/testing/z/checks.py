@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.engine.base import Anonymizer, Decisions
 from shoal.engine.decisions import HIDDEN, MISSING
-from shoal.testing.checks.require import ROUNDING, require
+from shoal.testing.require import ROUNDING, require
 from shoal.testing.streams import Stream, play, steps
 from shoal.testing.z.definitions import (
     Count,
