@@ -27,6 +27,7 @@ settings.load_profile("shoal")
 FOLDERS = {
     "algorithms": pytest.mark.compiled,
     "engine": pytest.mark.compiled,
+    "identity": pytest.mark.compiled,
     "engine/kernels": None,
     "naive": pytest.mark.nightly,
     "naive/papers": None,

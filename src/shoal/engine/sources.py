@@ -126,7 +126,10 @@ def path_of(name: str) -> Path | None:
         return Path(file)
     path = Path(file).parent.joinpath(*rest)
     choices = (path.with_name(f"{path.name}.py"), path / "__init__.py")
-    return next((choice for choice in choices if choice.is_file()), None)
+    # A module that was added at run time may lie elsewhere.
+    loaded = getattr(sys.modules.get(name), "__file__", None)
+    elsewhere = None if loaded is None else Path(loaded)
+    return next((choice for choice in choices if choice.is_file()), elsewhere)
 
 
 @cache

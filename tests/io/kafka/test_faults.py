@@ -15,7 +15,7 @@ from tests.io.kafka.world import SCHEMA, fill, numbers, read, rows
 
 
 @pytest.fixture(scope="module")
-def own():
+def own_broker():
     """A broker that may be killed."""
     try:
         with Broker() as own:
@@ -25,10 +25,10 @@ def own():
 
 
 @pytest.fixture
-def broker(own):
+def broker(own_broker):
     """The same, and running."""
-    own.start()
-    return own
+    own_broker.start()
+    return own_broker
 
 
 def settings(broker, name, **keys):
@@ -139,7 +139,7 @@ def test_a_paused_broker_is_waited_for(broker):
     assert numbers(broker.address, "paused") == list(range(5))
 
 
-def test_a_wrong_password_is_an_error_at_once(own, monkeypatch):
+def test_a_wrong_password_is_an_error_at_once(own_broker, monkeypatch):
     with Broker(users={"shoal": "right word"}) as guarded:
         create_topics(guarded.client, ["people"])
 
