@@ -25,7 +25,7 @@ demo: $(STAMP)  ## a live stream, anonymized before your eyes
 broker: $(STAMP)  ## a real Kafka broker on 127.0.0.1:9092, with the topics people and public
 	@$(BIN)/python -m shoal.testing.broker --port 9092 --topics people,public
 
-test: lint types layers compiled plain  ## the tests that the CI runs, in less than 15 minutes
+test: lint types layers compiled plain  ## the tests that the CI runs, in about 15 minutes
 
 lint: $(STAMP)  ## ruff: style, format, docstrings
 	@echo "==> lint"
