@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup --durations 25
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder --durations 25
 
 .PHONY: help setup demo broker test lint types layers compiled plain nightly torture soak bench figures clean
 

@@ -8,6 +8,7 @@ import logging
 import os
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -36,6 +37,8 @@ FOLDERS = {
 }
 #: Tests that use one of these take seconds each; one story of each is part of `make test`.
 SERVERS = {"kafka", "broker", "own_broker", "spark"}
+#: Groups of tests that take longest: a minute of Spark, minutes of compiling.
+LONG = {"spark", "trees"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -51,6 +54,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if SERVERS & set(getattr(item, "fixturenames", ())):
             _mark(item, pytest.mark.nightly)
         item.add_marker(pytest.mark.xdist_group(_worker_group(item)))
+    _longest_first(items)
+
+
+def _longest_first(items: list[pytest.Item]) -> None:
+    """Put the groups that take longest first, so that no worker waits for the other at the end."""
+    sizes = Counter(map(_worker_group, items))
+
+    def rank(item: pytest.Item) -> tuple[bool, int]:
+        group = _worker_group(item)
+        is_long = group in LONG or item.get_closest_marker("story") is not None
+        return not is_long, -sizes[group]
+
+    items.sort(key=rank)
 
 
 def _mark(item: pytest.Item, mark: pytest.MarkDecorator | None) -> None:
