@@ -1,6 +1,6 @@
 """One run in a process of its own, so that its memory and its start can be measured.
 
-``python -m benchmarks.child ALGORITHM DATA ROWS FOLDER`` runs an algorithm over so many rows of the
+``python -m benchmarks.child ALGORITHM DATA ROWS FOLDER`` runs an algorithm over ROWS rows of the
 data, ``census`` or ``adult``, and prints what it took as JSON. ``--warm`` runs it over fewer rows
 beforehand, which loads the kernels.
 """

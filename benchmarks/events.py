@@ -47,7 +47,7 @@ class Sizes:
     growth_repeats: int = 1
     warm_rows: int = 2_000
     msnbc_window: int = 500_000
-    #: Of real events, one out of so many.
+    #: Of real events, one out of this many.
     retail_every: int = 1
     msnbc_every: int = 1
 

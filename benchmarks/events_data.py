@@ -50,7 +50,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Stream:
-    """So many events, one a second, of subjects who are alike, with values of popularity 1/rank."""
+    """Events, one a second, of subjects who are alike, with values of popularity 1/rank."""
 
     n_rows: int = 1_000_000
     n_subjects: int = 10_000
@@ -141,7 +141,7 @@ def paths(stream: Stream, folder: Path) -> Workload:
 
 
 def retail(folder: Path, *, every: int = 1) -> list[Case]:
-    """Purchases of a year, those with a customer; ``every``: one row out of so many."""
+    """Purchases of a year, those with a customer; ``every``: one row out of this many."""
     schema = Schema("customer_id", [Quasi("stock_code", Open())], time="invoice_date")
 
     def rows() -> pa.Table:

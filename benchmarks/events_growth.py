@@ -1,6 +1,6 @@
 """Does the memory of z-anonymity follow the window and not the stream, and the time the rows?
 
-``python -m benchmarks.events_growth ROWS SUBJECTS VALUES FOLDER`` publishes so many made-up events
+``python -m benchmarks.events_growth ROWS SUBJECTS VALUES FOLDER`` publishes ROWS made-up events
 in a process of its own, and prints what it took as JSON. `grown` calls it for streams of several
 lengths and for windows of several lengths.
 """
@@ -31,7 +31,7 @@ from shoal.spec.policy import Window
 
 __all__ = ["LENGTHS", "WINDOWS", "grown"]
 
-#: Streams of so many times the rows with one window, and windows of so many times its length over
+#: How many times the rows, with one window; and how many times the window's length, over
 #: the stream of middle length.
 LENGTHS, WINDOWS = (1, 4, 10), (1, 4, 16)
 #: Tables grow by doubling: so much more than in proportion to the window may still be rounding.

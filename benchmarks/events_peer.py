@@ -26,7 +26,7 @@ from shoal.spec.schema import Quasi, Schema
 
 __all__ = ["LEAST_TIMES", "has_peer", "of_ladders", "of_peer"]
 
-#: At least so many times as fast as the authors' package.
+#: At least this many times as fast as the authors' package.
 LEAST_TIMES = 100.0
 SEED = b"benchmark"
 
@@ -39,7 +39,7 @@ def has_peer() -> bool:
 def of_peer(
     stream: Stream, *, z: int, window: float, batch_rows: int, repeats: int, peer_repeats: int
 ) -> dict[str, Any]:
-    """Both on the same events, in turn: ours so many times before the peer, and as often after it.
+    """Both on the same events, in turn: ours ``repeats`` times before the peer, and as often after.
 
     A ratio is that of the peer to one of ours in the same round.
     """

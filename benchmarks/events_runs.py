@@ -26,7 +26,7 @@ from shoal.spec.policy import Policy, Window, ZAnonymity
 
 __all__ = ["MOST_TIMES", "of_case", "of_paths", "pass_through", "publish"]
 
-#: At most so many times the time of the pass-through.
+#: At most this many times the time of the pass-through.
 MOST_TIMES = 2.0
 
 

@@ -22,7 +22,7 @@ __all__ = ["LiveSizes", "checkpoints", "checkpoints_text", "throughput", "throug
 
 #: CASTLE must reach at least this share of the pass-through's rows per second.
 LEAST_SHARE = 0.5
-#: So many times the rounds that are asked for are run at most, where other work disturbs.
+#: This many times the rounds that are asked for are run at most, where other work disturbs.
 MOST_ROUNDS = 2
 #: The key of the sealed runs; it keeps nothing secret.
 KEY = bytes(range(32))
@@ -41,7 +41,7 @@ class LiveSizes:
     k: int = runs.K
     delay: int = runs.DELAY_ROWS
     message_rows: int = 1000
-    #: For checkpoints the topic is filled so many times over: a run must last for some of them.
+    #: For checkpoints the topic is filled this many times over: a run must last for some of them.
     times: int = 2
     often: tuple[float, ...] = (10.0, 1.0)
     warm_rows: int = 20_000
@@ -147,7 +147,7 @@ def checkpoints(address: str, sizes: LiveSizes, folder: Path) -> dict[str, Any]:
 
 
 def _sealing(n_bytes: int) -> list[float]:
-    """The processor seconds of sealing so many bytes, some times."""
+    """The processor seconds of sealing this many bytes, some times."""
     seal, data = Seal(KEY), bytes(n_bytes)
     seconds = []
     for _ in range(10):
@@ -168,7 +168,7 @@ def _warm(address: str, sizes: LiveSizes, folder: Path) -> None:
 def _rounds(repeats: int, *actions: Action) -> tuple[list[list[Taken]], int]:
     """Run actions in turn; give the rounds that were disturbed least, and how many were run.
 
-    There are so many rounds that enough of them are undisturbed, or some more than are asked for.
+    Rounds are repeated until enough of them are undisturbed, up to a limit.
     Every other round goes backwards, so that no action always follows the same one.
     """
     rounds: list[list[Taken]] = []

@@ -27,14 +27,14 @@ from shoal.algorithms.fast import Fast
 
 __all__ = ["PARTS", "Sizes", "main"]
 
-#: At most so many times the time of the pass-through; at least so many times the twin's speed.
+#: At most this many times the time of the pass-through; at least this many times the twin's speed.
 MOST_TIMES, LEAST_TIMES = 4.0, 100.0
 #: Who is measured from file to file, and for whom there is a target.
 RUNNERS = ("fads", "idea", "fast", "k-varp", "iot", "castle")
 #: Those of them that are measured on rows with gaps as well.
 WITH_GAPS = ("idea",)
 TARGETED = ("fads", "idea")
-#: Who is set beside a twin, on rows that lack at most so many values. (Where none is missing,
+#: Who is set beside a twin, on rows that lack at most this many values. (Where none is missing,
 #: K-VARP and IoT are IDEA.)
 PAIRS = (("fads", 0), ("fast", 0), ("idea", 0), ("idea", 3), ("k-varp", 3), ("iot", 3))
 

@@ -100,7 +100,7 @@ def _twins(found: Sequence[dict[str, Any]]) -> str:
     ]
     odd = sorted({one["algorithm"] for one in found if not one["alike"]})
     return (
-        "Encoded rows of the census, of which some lack at most so many values; the target is a "
+        "Encoded rows of the census; some of them lack up to *gaps* values. The target is a "
         f"ratio of at least {found[0]['target']:g}. "
         + (f"**Decided differently: {', '.join(odd)}.**" if odd else "All decided as their twins.")
         + "\n\n"

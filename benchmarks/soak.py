@@ -112,7 +112,7 @@ def soak(address: str, plan: Soak, say: Callable[[str], None]) -> Soaked:
                 feeder.send_signal(signal.SIGTERM)
                 n_fed = int(feeder.communicate(timeout=REST_SECONDS)[0] or 0) * rows
                 say(f"{n_fed:,} rows were fed")
-                # All is read when so many are out that the rest may be held, and no more come.
+                # All is read when this many are out that the rest may be held, and no more come.
                 _wait(_Settled(checker.ledger, n_fed - plan.job.delay), job, checker)
                 job.send_signal(signal.SIGTERM)
                 exit_code = job.wait(REST_SECONDS)
@@ -125,7 +125,7 @@ def soak(address: str, plan: Soak, say: Callable[[str], None]) -> Soaked:
 
 
 class _Settled:
-    """Whether at least so many rows are out, and for some seconds none has followed."""
+    """Whether at least this many rows are out, and for some seconds none has followed."""
 
     def __init__(self, ledger: Ledger, least: int) -> None:
         self._ledger, self._least = ledger, least

@@ -75,7 +75,7 @@ class Ledger:
         self._base = number
 
     def close(self, n_all: int) -> None:
-        """All have come that will: of so many."""
+        """All have come that will: of this many."""
         rest = max(0, n_all - self._base)
         self.n_missing += rest - int(self._seen[:rest].sum())
 

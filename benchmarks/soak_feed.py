@@ -1,4 +1,4 @@
-"""Keep a topic filled, ahead of the job that reads it by so many rows and no more.
+"""Keep a topic filled, ahead of the job that reads it by this many rows and no more.
 
 ``python -m benchmarks.soak_feed ADDRESS IN OUT JOB`` runs until SIGTERM, or for ``--seconds``, and
 prints how many messages it has sent.

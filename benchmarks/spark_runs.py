@@ -70,7 +70,7 @@ class Ran:
 
 
 def cut(workload: Workload, folder: Path, rows: int, file_rows: int, per_batch: int) -> Files:
-    """The first rows of a file, in one, and in files of so many rows; texts are plain in them."""
+    """The first rows of a file, in one, and in files of this many rows; texts are plain in them."""
     name = f"{workload.name}-{rows}"
     whole, inside = folder / f"{name}-plain.parquet", folder / f"{name}-by-{file_rows}"
     if not inside.exists():

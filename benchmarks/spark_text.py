@@ -14,7 +14,7 @@ __all__ = ["scale_text", "text"]
 STREAMS = {"a billion rows a day": 1e9 / 86_400, "a million rows a second": 1e6}
 #: No core is planned to be busier than this: for bursts, and to catch up after a failure.
 LOAD = 0.6
-#: So many seconds a row is held there, and so many lie between two batches.
+#: This many seconds a row is held there, and this many lie between two batches.
 HELD_SECONDS, INTERVAL = 10, 5
 MIB = 2**20
 

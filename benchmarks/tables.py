@@ -29,7 +29,7 @@ from shoal.spec.policy import KAnonymity, Policy, TCloseness, Window
 
 __all__ = ["Sizes", "main"]
 
-#: At least so many times as fast as the rivals; at most so many times the time of the pass-through.
+#: The least speed against the rivals, and the most time against the pass-through.
 RIVALS = {"t-mondrian": 1.0, "sabre-knn": 20.0}
 MOST_TIMES = 6.0
 #: The shorter inputs, as parts of the longest.

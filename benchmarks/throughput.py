@@ -25,7 +25,7 @@ from benchmarks.workloads import Workload, acs_income, census_file
 
 __all__ = ["Sizes", "main"]
 
-#: At most so many times the time of the pass-through; at least so many times the twin's speed.
+#: At most this many times the time of the pass-through; at least this many times the twin's speed.
 MOST_TIMES, LEAST_TIMES = 2.5, 100.0
 
 

@@ -25,11 +25,11 @@ from shoal.spec.policy import KAnonymity, Policy
 
 __all__ = ["Sizes", "employees_file", "engines", "files", "lengths", "memory"]
 
-#: At most so many times the time of the pass-through, and of the density-aware method.
+#: At most this many times the time of the pass-through, and of the density-aware method.
 MOST_TIMES, MOST_OF_FULL = 5.0, 7.0
 #: For whom there is a target, and whose streams are made longer.
 TARGETED = "tree-density"
-#: So many times the rows.
+#: This many times the rows.
 LENGTHS = (1, 2, 4)
 SEED = 2009
 

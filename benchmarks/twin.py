@@ -43,7 +43,7 @@ class Twins:
 
 
 def compare(algorithm: str, rows: int, *, k: int, delay: int, repeats: int, gaps: int = 0) -> Twins:
-    """Push the same encoded rows, of which some may lack so many values, through both."""
+    """Push the same encoded rows, of which some may lack this many values, through both."""
     data = census(rows, subjects=rows, seed=1)
     codes = Codec(data.schema, key=bytes(8)).encode(next(data.batches())).codes
     codes = codes._replace(values=insert_gaps(codes.values, gaps, seed=1))

@@ -21,7 +21,7 @@ from shoal.spec.schema import Schema
 
 __all__ = ["LEAST_TIMES", "OneByOne", "encoded", "two_workers"]
 
-#: Two workers should be at least so many times as fast as one.
+#: Two workers should be at least this many times as fast as one.
 LEAST_TIMES = 1.5
 SEED = b"workers"
 

@@ -30,7 +30,7 @@ DATA = ROOT / "bench-data"
 SHARED = ROOT.parent / "shared" / "data"
 ADULT = SHARED / "adult.csv"
 
-#: So many rows make a row group, as in the files that Shoal writes.
+#: This many rows make a row group, as in the files that Shoal writes.
 ROW_GROUP_ROWS = 131_072
 SEED = 2011
 
@@ -48,7 +48,7 @@ class Workload:
 
 
 def census_file(rows: int, folder: Path = DATA) -> Workload:
-    """A made-up census of so many rows; subjects come back."""
+    """A made-up census of this many rows; subjects come back."""
     data = census(rows, seed=SEED)
     return Workload("census", _file(data, folder), data.schema, rows)
 
@@ -56,7 +56,7 @@ def census_file(rows: int, folder: Path = DATA) -> Workload:
 def adult_file(rows: int, folder: Path = DATA, *, gaps: int = 0) -> Workload:
     """UCI Adult again and again, in another order each time, each row a subject of its own.
 
-    With ``gaps``, values are missing: as many rows lack 0, 1, … and so many of them (IDEA §5.1).
+    With ``gaps``, values are missing: as many rows lack 0, 1, … and ``gaps`` of them (IDEA §5.1).
     """
     # From the domains, since a run that is watched must not read the whole of Adult for a schema.
     known = domains(complete=True)

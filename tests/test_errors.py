@@ -60,7 +60,7 @@ def test_the_short_forms() -> None:
     assert str(ParameterError("k", "is wrong")) == "k: is wrong."
     assert str(ParameterError("k", "is wrong", got=0)) == "k: is wrong; got 0."
     assert str(HierarchyError("isn't a tree")) == "hierarchy: isn't a tree."
-    assert str(HierarchyError("isn't one", where="a.csv", fix="Mend")) == "a.csv: isn't one. Mend."
+    assert str(HierarchyError("isn't one", where="a.csv", fix="Fix")) == "a.csv: isn't one. Fix."
     assert str(UnsupportedError("can't")) == "algorithm: can't."
     assert isinstance(UnsupportedError("can't"), JobError)
 

@@ -56,7 +56,7 @@ def people(n_rows: int, seed: int = 1, n_people: int | None = None) -> pa.Table:
 
 
 def with_gaps(table: pa.Table, every: Mapping[str, int] = GAPS) -> pa.Table:
-    """The same rows, of which every so manyth lacks a value."""
+    """The same rows, in which every ``n``-th row lacks a value of the column."""
     for name, n in every.items():
         nulls = np.arange(table.num_rows) % n == 0
         column = pa.array(table[name].to_pylist(), table[name].type, mask=nulls)

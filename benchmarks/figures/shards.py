@@ -33,7 +33,7 @@ __all__ = ["HEAD", "NEEDS", "SECTIONS", "ShardSizes", "Task", "figure", "run"]
 _NAME = "acs_income_2018"
 #: What has to be there.
 NEEDS = (SHARED / f"{_NAME}.parquet", SHARED / "hierarchies" / _NAME)
-#: How much more may be lost by so many shards.
+#: How much more may be lost by this many shards.
 AT, MOST = 8, 1.05
 
 Route: TypeAlias = Literal["place", "curve", "hash", "one"]
@@ -69,7 +69,7 @@ class ShardSizes:
 
 @dataclass(frozen=True)
 class Task:
-    """One run: so many engines, and how rows come to them."""
+    """One run: this many engines, and how rows come to them."""
 
     rows: int
     sampled: int
@@ -158,7 +158,7 @@ def _shards(task: Task, schema: Schema, codes: Codes) -> Ints:
 
 
 def _drawn(rows: int, seed: int) -> tuple[Schema, Codes]:
-    """So many rows in a random order, one a second."""
+    """This many rows in a random order, one a second."""
     whole = _whole()
     chosen = np.random.default_rng(seed).permutation(len(whole.codes.subjects))[:rows]
     seconds = np.arange(rows, dtype=np.float64)
@@ -287,7 +287,7 @@ def _claims(
 
 
 def _at_most(ours: Cell, other: Cell, times: float) -> tuple[Verdict, str]:
-    """Whether ours is at most so many times the other, by more than the spreads of both."""
+    """Whether ours is at most this many times the other, by more than the spreads of both."""
     room, noise = times * other.mean - ours.mean, ours.spread + times * other.spread
     verdict: Verdict = "inconclusive"
     if abs(room) > noise:

@@ -22,7 +22,7 @@ from shoal.spec.policy import Delay, KAnonymity, Missing, Policy
 
 __all__ = ["Found", "Ran", "Trial", "found", "ran", "warm"]
 
-#: So many rows are enough to have every kernel compiled before anything is timed.
+#: This many rows are enough to have every kernel compiled before anything is timed.
 WARM_ROWS = 400
 
 
@@ -95,7 +95,7 @@ class Found:
 
 @cache
 def found(trial: Trial, seeds: int, attempt: int = 0) -> Found:
-    """Run a trial with so many seeds; what was run before in this process isn't run again.
+    """Run a trial with this many seeds; what was run before in this process isn't run again.
 
     Another attempt is run again, and comes to the same but for its time.
     """

@@ -40,7 +40,7 @@ def count_anew(w: World) -> None:
 
 
 def resume(w: World, shard: int, n: int) -> None:
-    """A shard decides so many rows more, at once."""
+    """A shard decides this many rows more, at once."""
     for _ in range(n):
         arrived = sum(x["shard"] == shard and x["arrived"] is not None for x in w.trace)
         second = 10.0 * len(w.trace)

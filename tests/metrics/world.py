@@ -32,7 +32,7 @@ SCHEMA = Schema(
 
 
 def release(seed: int, n_rows: int = 40, n_groups: int = 8, suppressed: int = 5) -> Tables:
-    """Random rows in random groups; the last so many aren't published."""
+    """Random rows in random groups; the last this many aren't published."""
     random = np.random.default_rng(seed)
     age = random.integers(17, 41, n_rows)
     pet = random.integers(0, len(PETS), n_rows)
@@ -97,7 +97,7 @@ def slow_share(axis: Axis, side: tuple[float, float], first: float, last: float)
 
 
 def slow_divergence(compared: Compared, attributes: tuple[int, ...], n_bins: int) -> float:
-    """The divergence of one cube, every cell of it looked at; points are put in so many bins."""
+    """The divergence of one cube, every cell of it looked at; points are put in this many bins."""
     bins = []
     for d in attributes:
         axis = compared.axes[d]

@@ -104,7 +104,7 @@ def test_a_job_that_says_so_stops_at_a_bad_row_and_no_log_quotes_it(spark, tmp_p
     logs = [path.read_bytes() for path in logs_of(spark).rglob("std*")]
     assert any(logs)
     assert not any(b"canary-4711" in log for log in logs)
-    # Nobody holds the folder now: what is mended can go on.
+    # Nobody holds the folder now: a fixed job can go on.
     with pytest.raises(DataError):
         publish(read_stream(spark, job, job.input), job, until_end=True).wait()
 

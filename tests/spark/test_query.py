@@ -153,5 +153,5 @@ def test_a_pause_of_the_input_doesnt_hold_rows(spark, tmp_path):
 
 
 def is_out(summary: Summary, n_rows: int) -> bool:
-    """Whether so many rows have come, and all have left."""
+    """Whether this many rows have come, and all have left."""
     return summary.n_in == n_rows and summary.n_held == 0

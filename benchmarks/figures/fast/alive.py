@@ -30,7 +30,7 @@ def n_alive(ran: Ran, *, age: int, kept: int, at: Ints, renewed: bool) -> Ints:
     made = ran.outcomes == Outcome.group
     _, first = np.unique(ran.groups[made], return_index=True)
     made_at = ran.published[made][first]
-    # A group is dropped when so many others have been made.
+    # A group is dropped when this many others have been made.
     dropped_at = np.full(len(made_at), np.iinfo(np.int64).max)
     dropped_at[: max(0, len(made_at) - kept)] = made_at[kept:]
     used = made | (renewed & (ran.outcomes == Outcome.reuse))

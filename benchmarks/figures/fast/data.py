@@ -27,7 +27,7 @@ QUASI = (
     "workclass",
     "native_country",
 )
-#: One in so many rows comes again.
+#: One in this many rows comes again.
 ONE_IN = 10
 
 

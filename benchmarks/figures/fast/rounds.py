@@ -12,7 +12,7 @@ from shoal.metrics.rounds import Rounds
 
 __all__ = ["figure_8"]
 
-#: The paper finds that so large a share takes part in more than so many rounds.
+#: The paper finds that this share takes part in more than this many rounds.
 PAPER_SHARE, MANY = 0.29, 10
 #: From which share on a number of rows is significant.
 SIGNIFICANT = 0.1

@@ -54,7 +54,7 @@ class FastSizes:
     #: For the time by workers: a window that is worth a thread.
     heavy_k: int = 50
     heavy_delta: int = 8_000
-    #: Of so many runs in turn the best few count: what else the machine does isn't of interest.
+    #: Of this many runs in turn the best few count: what else the machine does isn't of interest.
     repeats: int = 5
     best: int = 3
 

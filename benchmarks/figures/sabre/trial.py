@@ -27,7 +27,7 @@ from shoal.spec.schema import Schema, Sensitive
 
 __all__ = ["Found", "Judged", "Ran", "Trial", "found", "judge", "ran", "simulated"]
 
-#: So many rows are enough to have every kernel compiled before anything is timed.
+#: This many rows are enough to have every kernel compiled before anything is timed.
 WARM_ROWS = 400
 #: The measure is in floating point, the promise isn't.
 TOLERANCE = 1e-9
@@ -38,7 +38,7 @@ class Trial:
     """A table or a stream, an algorithm, and a promise.
 
     Without a ``window`` it is a table. With a ``fanout`` the classes of the salary are the leaves
-    of a tree in which every node has so many children. ``shuffled`` gives each row the salary of
+    of a tree in which every node has this many children. ``shuffled`` gives each row the salary of
     another, so that it has nothing to do with the quasi attributes.
     """
 
@@ -68,7 +68,7 @@ class Trial:
 
 
 def simulated(n_leaves: int, fanout: int) -> Hierarchy:
-    """A tree over numbers in their order, in which every node has so many children, or what is
+    """A tree over numbers in their order, in which every node has this many children, or what is
     left.
 
     >>> simulated(5, 2).labels
@@ -126,7 +126,7 @@ class Found:
 
 @cache
 def found(trial: Trial, seeds: int) -> Found:
-    """Run a trial with so many seeds; what was run before in this process isn't run again."""
+    """Run a trial with this many seeds; what was run before in this process isn't run again."""
     _warm(trial.algorithm)
     return Found(tuple(ran(replace(trial, seed=seed)) for seed in range(seeds)))
 

@@ -91,7 +91,7 @@ def not_uniform(cells: Sequence[Measured]) -> tuple[Verdict, str]:
 def times_as_fast(
     quick: Sequence[Measured], slow: Sequence[Measured], times: float
 ) -> tuple[Verdict, str]:
-    """Whether one takes so many times less than the other, everywhere or mostly.
+    """Whether one takes this many times less than the other, everywhere or mostly.
 
     >>> times_as_fast([Reading((0.1,))], [Reading((20.0,))], 100)
     ('holds', '200 to 200 times')

@@ -44,7 +44,7 @@ MOST_ROWS = 204_309
 
 
 def stream(data: Data, rows: int, n_quasi: int, seed: int) -> tuple[Schema, Codes]:
-    """So many rows, which differ with the seed."""
+    """This many rows, which differ with the seed."""
     if data in ("employees", "distinct"):
         return employees(rows, n_quasi, seed, distinct=data == "distinct")
     made = (uniform_points if data == "uniform" else gaussian_points)(rows, seed=seed)

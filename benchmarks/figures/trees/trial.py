@@ -32,7 +32,7 @@ LABELS = {
 }
 #: Definition 2.
 LOSS = "uncertainty"
-#: So many rows are enough to have every kernel compiled before anything is timed.
+#: This many rows are enough to have every kernel compiled before anything is timed.
 WARM_ROWS = 150
 #: From here on a cost is printed as a power of ten.
 HUGE = 1e6

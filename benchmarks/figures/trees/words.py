@@ -16,13 +16,13 @@ __all__ = [
 
 #: A point may be so far from a straight line, as a share of the line's rise.
 BENT = 0.1
-#: "About so many times", and "close": within this factor.
+#: "About this many times", and "close": within this factor.
 ABOUT = 2.0
-#: "Substantially": at least so large a share less.
+#: "Substantially": at least this share less.
 SUBSTANTIAL = 0.1
-#: "Quite small", and "stable": at most so large a share.
+#: "Quite small", and "stable": at most this share.
 LITTLE = 0.1
-#: What differs so many times from seed to seed is compared by orders of magnitude.
+#: What differs this many times from seed to seed is compared by orders of magnitude.
 FAR = 10.0
 
 
@@ -108,7 +108,7 @@ def linear(xs: Sequence[float], cells: Sequence[Measured]) -> tuple[Verdict, str
 def about(
     ours: Sequence[Measured], others: Sequence[Measured], times: float
 ) -> tuple[Verdict, str]:
-    """Whether one is about so many times the other, everywhere or mostly.
+    """Whether one is about this many times the other, everywhere or mostly.
 
     >>> from benchmarks.figures.model import Reading
     >>> about([Reading((5.0,))], [Reading((1.0,))], 7)

@@ -15,7 +15,7 @@ __all__ = ["figure_c_10"]
 
 #: What the paper says its means and its standard deviation are.
 GAP, DEVIATION = 0.005, 0.04
-#: So many times the standard deviation of ten bound the true one, with a confidence of 95 %.
+#: This many times the standard deviation of ten bound the true one, with a confidence of 95 %.
 LEAST, MOST = 0.69, 1.83
 #: How many standard errors a difference may be.
 ERRORS = 3

@@ -41,7 +41,7 @@ sink.close()
 
 
 def run_child(path, state, n_rows, *, kill_after=None, **options):
-    """Run the small job; kill it so many seconds after it has begun. Give whether it finished."""
+    """Run the small job; kill it this many seconds after it has begun. Give whether it finished."""
     command = [sys.executable, "-c", CHILD, str(path), str(state), str(n_rows), json.dumps(options)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert child.stdout.readline() == b"begun\n", child.stderr.read().decode()

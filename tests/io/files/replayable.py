@@ -73,7 +73,7 @@ class Reading:
         return rows_of(self.chunks)[0]
 
     def wait_for(self, n_rows):
-        """Wait until so many rows have come, bad ones included; give all."""
+        """Wait until this many rows have come, bad ones included; give all."""
         wait_until(lambda: self.error or self.n_rows() >= n_rows)
         if self.error:
             raise self.error

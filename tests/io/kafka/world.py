@@ -54,7 +54,7 @@ def numbers(address, topic, isolation="read_committed", partitions=1):
 
 
 def read(source, n_rows):
-    """Read chunks until there are so many rows, good and bad."""
+    """Read chunks until there are this many rows, good and bad."""
     chunks, n = [], 0
     for chunk in source:
         chunks.append(chunk)
