@@ -7,7 +7,8 @@ batch. All of these have bounded memory, however long the stream is.
 
 What published data are still good for is measured afterwards, on a `Compared`: by `query_error`,
 `windowed_query_error` and `cube_divergence`; and what they disclose by `exposure`, or under
-z-anonymity by `value_exposure`.
+z-anonymity by `value_exposure`. `uniqueness` counts in the input who is alone with their quasi
+values.
 """
 
 import importlib
@@ -27,6 +28,7 @@ from shoal.metrics.queries import (
 )
 from shoal.metrics.rounds import Rounds
 from shoal.metrics.summary import Summary, summarize
+from shoal.metrics.uniqueness import Uniqueness, uniqueness
 from shoal.metrics.z.exposure import ValueExposure, value_exposure
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "QueryError",
     "Rounds",
     "Summary",
+    "Uniqueness",
     "ValueExposure",
     "WindowedQueryError",
     "cube_divergence",
@@ -47,6 +50,7 @@ __all__ = [
     "in_summary",
     "query_error",
     "summarize",
+    "uniqueness",
     "value_exposure",
     "windowed_query_error",
 ]
