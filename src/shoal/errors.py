@@ -7,8 +7,9 @@
     │   ├── ParameterError           2   one parameter is wrong
     │   ├── HierarchyError           2   a hierarchy isn't a tree
     │   └── UnsupportedError         2   this anonymizer can't enforce that policy
-    ├── DataError                    3   a bad row, in a job that stops at one
+    ├── DataError                    3   a bad row, in a job that stops at one, or too many of them
     ├── ResourceError                4   a file, pipe or broker that can't be read or written
+    │   └── ReaderGoneError          4   nobody reads standard output any more; ends quietly
     ├── CheckpointError              5   a checkpoint that can't be used safely
     └── PromiseError                70   a group about to be released breaks the policy: a bug
 
@@ -30,6 +31,7 @@ __all__ = [
     "ParameterError",
     "Problem",
     "PromiseError",
+    "ReaderGoneError",
     "ResourceError",
     "ShoalError",
     "UnsupportedError",
@@ -116,7 +118,7 @@ class UnsupportedError(JobError):
 
 
 class DataError(ShoalError):
-    """There is a bad row, and the job says ``action = "stop"``."""
+    """There is a bad row, and the job says ``action = "stop"``; or there are too many of them."""
 
     exit_code = 3
 
@@ -125,6 +127,10 @@ class ResourceError(ShoalError):
     """A file, a pipe, a folder or a broker can't be read or written."""
 
     exit_code = 4
+
+
+class ReaderGoneError(ResourceError):
+    """The reader of standard output went away, as ``head`` does when it has enough."""
 
 
 class CheckpointError(ShoalError):

@@ -39,7 +39,7 @@ def test_killed_at_each_call_it_resumes_to_the_same_bytes(tmp_path, output, is_t
     n_calls = count_calls(lambda: action(whole))
     assert n_calls > 50
     assert whole.judge().verdict == "kept"
-    expected = whole.published, (whole.folder / "quarantine.jsonl").read_bytes()
+    expected = whole.published, (whole.folder / "job.quarantine.jsonl").read_bytes()
     n_killed = 0
     # With threads the number of calls differs a little from run to run.
     step = int(os.environ.get("SHOAL_CRASH_STEP", "5"))
@@ -49,7 +49,7 @@ def test_killed_at_each_call_it_resumes_to_the_same_bytes(tmp_path, output, is_t
         # Killed once more, early in the recovery, and then let through.
         killed_at(1 + call % 7, lambda job=job: action(job), is_torn=is_torn)
         action(job)
-        assert (job.published, (job.folder / "quarantine.jsonl").read_bytes()) == expected, call
+        assert (job.published, (job.folder / "job.quarantine.jsonl").read_bytes()) == expected, call
         lines = sorted(job.trace.to_pylist(), key=lambda line: line["row"])
         assert lines == sorted(whole.trace.to_pylist(), key=lambda line: line["row"])
     assert n_killed > 60 // step

@@ -44,7 +44,7 @@ def test_killed_at_each_call_it_resumes_to_the_same_bytes(tmp_path, output, name
     whole = a_job(tmp_path / "whole", output, named=named)
     n_calls = count_calls(lambda: action(whole))
     assert n_calls > 50
-    quarantine = (whole.folder / "quarantine.jsonl").read_bytes()
+    quarantine = (whole.folder / "job.quarantine.jsonl").read_bytes()
     assert quarantine.count(b"\n") > 3
     if named:
         whole.check_names()
@@ -60,7 +60,7 @@ def test_killed_at_each_call_it_resumes_to_the_same_bytes(tmp_path, output, name
         # Killed once more, early in the recovery, and then let through.
         killed_at(1 + call % 7, lambda job=job: action(job), is_torn=is_torn)
         action(job)
-        assert (job.folder / "quarantine.jsonl").read_bytes() == quarantine
+        assert (job.folder / "job.quarantine.jsonl").read_bytes() == quarantine
         assert job.renamed == whole.renamed, call
         if output != "out/":
             # What was out stays as it was: a replay with another key would be seen here.

@@ -297,7 +297,7 @@ def test_what_is_not_said_is_safe():
     job = Job.parse(BASE)
     assert job.publish == Publish("range", "released", "drop")
     assert job.policy.missing == "quarantine"
-    assert (job.bad_rows.action, job.bad_rows.file) == ("quarantine", Path("quarantine.jsonl"))
+    assert (job.bad_rows.action, job.bad_rows.file) == ("quarantine", Path("job.quarantine.jsonl"))
     assert job.seed is None
     assert job.pipeline.seed is None
     assert job.warnings == ()

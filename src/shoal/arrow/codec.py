@@ -94,6 +94,8 @@ class Codec:
     n_rows, types
         The number of rows before these, and the types of the payload if they are known: those of
         a codec that this one continues.
+    observe
+        Called with every complaint, those about a row that is bad already included.
 
     >>> from shoal.spec.schema import Quasi
     >>> schema = Schema(subject="id", quasi=[Quasi("age", Range(0, 120, step=1))], keep=["ward"])
@@ -120,8 +122,10 @@ class Codec:
         named: bool = False,
         n_rows: int = 0,
         types: pa.Schema | None = None,
+        observe: Complain | None = None,
     ) -> None:
         self._schema = schema
+        self._observe = observe
         self._ladders = Ladders(schema, key[:8]) if per_value else None
         self._time_step = time_step
         self._named = named
@@ -149,6 +153,8 @@ class Codec:
         reasons: dict[int, str] = {}
 
         def complain(rows: Bools, reason: str) -> None:
+            if self._observe is not None:
+                self._observe(rows, reason)
             for row in np.flatnonzero(rows):
                 reasons.setdefault(int(row), reason)
 

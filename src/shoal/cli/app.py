@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn, Optional
 
 import typer
 
-from shoal.errors import ShoalError
+from shoal.errors import ReaderGoneError, ShoalError
 
 __all__ = ["app", "main"]
 
@@ -100,6 +100,9 @@ def run(
         bool,
         typer.Option("--undo-pseudonyms", help="Allow a trace that links pseudonyms to subjects."),
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an output, trace or quarantine that exists.")
+    ] = False,
     metrics: Metrics = None,
     log: Log = None,
     json: Json = False,
@@ -122,6 +125,7 @@ def run(
                 drain=drain,
                 fall_back=fall_back,
                 undo_pseudonyms=undo_pseudonyms,
+                force=force,
                 metrics=metrics,
                 log=log,
                 as_json=json,
@@ -241,6 +245,33 @@ def audit(
 
 
 @app.command()
+def check(
+    job: JobPath,
+    source: Annotated[
+        Text,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="DATA",
+            help="Data to try the job on: a file, a folder, or '-' for stdin. "
+            "[default: the job's input]",
+            show_default=False,
+        ),
+    ] = None,
+    rows: Annotated[int, typer.Option(help="The most rows to read.", min=1)] = 100_000,
+    whole: Annotated[bool, typer.Option("--all", help="Read all rows.")] = False,
+    from_format: From = None,
+    json: Json = False,
+) -> None:
+    """Tell whether a job works on some data. Nothing is published."""
+    from shoal.cli.check.command import check as command
+
+    raise typer.Exit(
+        command(job, source, rows=None if whole else rows, from_format=from_format, as_json=json)
+    )
+
+
+@app.command()
 def init(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A sample file of the stream.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The job file to write.")] = Path(
@@ -299,12 +330,15 @@ def show(
     seal: Annotated[
         Text, typer.Option(metavar="KEY", help="The key of the seal: env:NAME or file:PATH.")
     ] = None,
+    short: Annotated[
+        bool, typer.Option("--short", "-s", help="One line for each checkpoint and journal.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show the checkpoints and the journal of a job, without any value of a person."""
     from shoal.cli.checkpoint import show as command
 
-    raise typer.Exit(command(folder, seal=seal, as_json=json))
+    raise typer.Exit(command(folder, seal=seal, short=short, as_json=json))
 
 
 models = typer.Typer(
@@ -397,6 +431,10 @@ def main() -> NoReturn:
     """Run a command; print a failure as one sentence and exit with its code."""
     try:
         app(standalone_mode=True)
+    except ReaderGoneError as error:
+        # `| head` has what it wants: that is nothing to complain about, except in a log.
+        _log_error(f"shoal: {error}")
+        sys.exit(error.exit_code)
     except ShoalError as error:
         _print_error(f"shoal: {error}")
         sys.exit(error.exit_code)
@@ -421,6 +459,13 @@ def _report_bug(error: Exception) -> None:
         f"shoal: {type(error).__name__} in {where}. This is a bug in Shoal: please report it. "
         "SHOAL_DEBUG=1 shows the whole trace, which may hold values of the data."
     )
+
+
+def _log_error(text: str) -> None:
+    from shoal.cli.logs import is_logging
+
+    if is_logging():
+        _print_error(text)
 
 
 def _print_error(text: str) -> None:

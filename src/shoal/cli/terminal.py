@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
 from types import TracebackType
 from typing import Any, Self, TextIO
 
-from shoal.errors import ResourceError
+from shoal.errors import ReaderGoneError, ResourceError
 from shoal.metrics import Summary
 
 __all__ = ["Progress", "print_message", "print_result"]
@@ -35,6 +36,8 @@ def print_result(text: str) -> None:
         print(text, flush=True)
     except OSError as error:
         _silence(sys.stdout)
+        if error.errno == errno.EPIPE:
+            raise ReaderGoneError("standard output: the reader went away.") from None
         reason = os.strerror(error.errno or 0).lower()
         raise ResourceError(f"standard output: can't be written: {reason}.") from None
 

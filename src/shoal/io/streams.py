@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from shoal.errors import ResourceError
+from shoal.errors import ReaderGoneError, ResourceError
 
 __all__ = [
     "COMPRESSIONS",
@@ -228,10 +228,12 @@ class Output:
                     view = view[written:]
             self._raw.flush()
         except OSError as error:
-            gone = error.errno in (errno.EPIPE, errno.ECONNRESET)
-            what = f"can't be written: {os_reason(error)}."
-            what = "the reader of the output went away." if gone else what
-            self._error = ResourceError(f"{self.name}: {what}")
+            if error.errno in (errno.EPIPE, errno.ECONNRESET):
+                # Only of standard output is it usual that the reader has enough at some time.
+                kind: type[ResourceError] = ResourceError if self._owned else ReaderGoneError
+                self._error = kind(f"{self.name}: the reader of the output went away.")
+            else:
+                self._error = ResourceError(f"{self.name}: can't be written: {os_reason(error)}.")
             raise self._error from None
 
     def sync(self) -> None:
@@ -290,9 +292,19 @@ def open_output(path: str | os.PathLike[str], *, private: bool = False) -> Outpu
         return Output(raw, name)
     except OSError as error:
         reason = os_reason(error)
-        if error.errno == errno.ENOENT:
-            reason = f"the folder {Path(path).parent} doesn't exist. Create it first"
+        folder = Path(path).parent
+        if error.errno == errno.ENOENT and not folder.is_dir():
+            reason = f"the folder {folder} doesn't exist. Create it first"
+        elif error.errno in (errno.ENOENT, errno.EACCES, errno.EPERM) and _is_new(path):
+            reason = f"the folder {folder} can't be written to. Check its rights"
         raise ResourceError(f"{name}: can't be written: {reason}.") from None
+
+
+def _is_new(path: str | os.PathLike[str]) -> bool:
+    try:
+        return not os.path.lexists(path)
+    except OSError:
+        return False
 
 
 class _CompressedOutput:

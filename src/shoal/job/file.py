@@ -79,10 +79,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """What happens to rows that can't be used, and their file."""
+    """What happens to rows that can't be used, their file, and the share that ends a run."""
 
     action: Literal["quarantine", "stop"]
     file: Path
+    limit: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,10 +313,27 @@ class _Reader:
         return algorithm(**knobs)
 
     def _bad_rows(self, raw: BadRowsForm) -> BadRows:
+        if not 0 <= raw.limit <= 1:
+            what = "must be a share of all rows, from 0 to 1"
+            raise JobError(
+                Problem("bad_rows.limit", what, f"{raw.limit:g}", "For example limit = 0.05")
+            )
+        name = self._name() if raw.file is None else raw.file
         try:
             # Checked now, and not when the first bad row comes.
-            file_type(raw.file)
+            file_type(name)
         except JobError as error:
             problem = error.problems[0]
             raise JobError(dataclasses.replace(problem, key="bad_rows.file")) from None
-        return BadRows(raw.action, self._folder / raw.file)
+        return BadRows(raw.action, self._folder / name, float(raw.limit))
+
+    def _name(self) -> str:
+        """Return the default name of the quarantine file: two jobs of a folder have two."""
+        run = self._raw.get("run")
+        named = run.get("name") if isinstance(run, dict) else None
+        raw = RunForm(name=named if isinstance(named, str) else None)
+        try:
+            return f"{name_of(raw, self._where)}.quarantine.jsonl"
+        except JobError:
+            # What is wrong with the name is reported by its own section.
+            return f"{name_of(RunForm(), self._where)}.quarantine.jsonl"

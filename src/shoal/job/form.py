@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -51,6 +52,27 @@ EXAMPLES = {
     "run.checkpoint": 'For example checkpoint = { folder = "state", every = 10 }',
     "run.checkpoint.folder": 'For example folder = "state"',
 }
+#: How pydantic calls a wrong type, and what is meant.
+TYPES = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+}
+#: A number with a unit of time, and the seconds of each unit.
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)\s*", re.IGNORECASE)
+_UNITS = {"ms": 0.001, "s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "m": 60, "min": 60,
+          "mins": 60, "minute": 60, "minutes": 60, "h": 3600, "hour": 3600, "hours": 3600,
+          "d": 86400, "day": 86400, "days": 86400}  # fmt: skip
+#: The keys that count seconds.
+_SECONDS = frozenset(
+    {"seconds", "lateness", "ahead", "every", "rotate", "interval", "publish.time"}
+)
 
 
 class Form(BaseModel):
@@ -174,7 +196,8 @@ class BadRowsForm(Form):
     """``[bad_rows]``."""
 
     action: Literal["quarantine", "stop"] = "quarantine"
-    file: str = "quarantine.jsonl"
+    file: str | None = None
+    limit: int | float = 0.05
 
 
 class SparkForm(Form):
@@ -189,6 +212,7 @@ class SparkForm(Form):
 def problems_of(section: str, model: type[Form], error: pydantic.ValidationError) -> list[Problem]:
     """Return the findings of pydantic as problems, one for each key."""
     problems: dict[str, Problem] = {}
+    allowed: dict[str, list[str]] = {}
     for found in error.errors():
         # Where several types are possible, pydantic adds the one it tried last.
         place = [str(part) for part in found["loc"] if not _is_type(part)]
@@ -199,8 +223,14 @@ def problems_of(section: str, model: type[Form], error: pydantic.ValidationError
             problem = Problem(
                 key, "is unknown", None, did_you_mean(place[-1], _known(model, place))
             )
-        elif found["type"] in ("model_type", "dict_type"):
-            problem = Problem(key, "must be a table", shown(found["input"]), EXAMPLES.get(key))
+        elif found["type"] in TYPES:
+            if key not in problems or key in allowed:
+                # Each further finding about the same value allows one more type.
+                allowed.setdefault(key, []).append(TYPES[found["type"]])
+                what, fix = f"must be {_one_of(allowed[key])}", _without_unit(key, found["input"])
+                got = shown(found["input"])
+                problems[key] = Problem(key, what, got, fix or EXAMPLES.get(key))
+            continue
         else:
             what = found["msg"][:1].lower() + found["msg"][1:]
             what = what.removeprefix("input ").replace("should be", "must be")
@@ -208,6 +238,25 @@ def problems_of(section: str, model: type[Form], error: pydantic.ValidationError
         problems.setdefault(key, problem)
     # A table with a wrong key is reported by that key only, not also as the wrong type.
     return [p for key, p in problems.items() if not any(k.startswith(f"{key}.") for k in problems)]
+
+
+def _one_of(types: list[str]) -> str:
+    """Return the types that are allowed, in words; a whole number is a number."""
+    names = list(dict.fromkeys(types))
+    if "a number" in names and "a whole number" in names:
+        names.remove("a whole number")
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _without_unit(key: str, value: object) -> str | None:
+    """Return how to write a duration: times have no unit in a job file, but are all seconds."""
+    name = key.rpartition(".")[2]
+    if name not in _SECONDS and key not in _SECONDS:
+        return None
+    given = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    unit = _UNITS.get(given[2].lower()) if given else None
+    example = f"{float(given[1]) * unit:g}" if given and unit else "30"
+    return f"Seconds, without a unit: {name} = {example}"
 
 
 def keyed(key: str, problem: Problem) -> Problem:

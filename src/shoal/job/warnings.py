@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shoal.arrow.release import Publish
 from shoal.engine.base import Anonymizer
-from shoal.spec.policy import Policy, TCloseness, Window
+from shoal.spec.policy import KAnonymity, Policy, TCloseness, Window
 from shoal.spec.schema import Schema
 
 __all__ = ["warnings_of"]
@@ -18,6 +18,13 @@ def warnings_of(
     """Yield warnings about a job, as sentences."""
     if policy.per_value:
         yield from _of_values(schema, policy, anonymizer, publish)
+    elif policy.k == 1 and all(criterion.l < 2 for criterion in policy.diversity):
+        yield (
+            "policy.k = 1 promises nothing about who a row is: a person may be a group of their "
+            "own, with exact values"
+            if any(isinstance(criterion, KAnonymity) for criterion in policy.criteria)
+            else "policy.k is missing, which means k = 1: a person may be a group of their own"
+        )
     if schema.each_row:
         yield (
             "each row is taken for another person: if people have several rows, groups may have "

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import CheckpointError, ParameterError
+from shoal.metrics.bad_rows import BadRowCounts, listed
 from shoal.metrics.base import GROUP, REUSE, SUPPRESSED, Batch, Metric, registered
 from shoal.metrics.delay import Delay
 from shoal.metrics.groups import Groups
@@ -18,6 +19,7 @@ from shoal.metrics.loss import Loss
 from shoal.metrics.pollution import Pollution
 from shoal.metrics.reuse import Reuse
 from shoal.metrics.suppression import Suppression
+from shoal.metrics.wording import percent
 from shoal.metrics.z.counts import ZCounts
 
 __all__ = ["Summary", "summarize"]
@@ -31,8 +33,8 @@ class Summary:
     """The metrics of a run, counted batch by batch of decisions.
 
     The caller sets ``n_in``, ``n_quarantined``, ``n_held`` and ``n_late`` (rows published later
-    than the delay promises, after an outage). ``metrics`` has every metric that is registered (see
-    `shoal.metrics.base.in_summary`), by name.
+    than the delay promises, after an outage), and counts in ``bad_rows`` why rows were quarantined.
+    ``metrics`` has every metric that is registered (see `shoal.metrics.base.in_summary`), by name.
 
     Parameters
     ----------
@@ -75,6 +77,7 @@ class Summary:
         self.reuse = self._metric(Reuse)
         self.pollution = None if n_quasi is None else Pollution(n_quasi)
         self.cells = cells
+        self.bad_rows = BadRowCounts()
 
     def _metric(self, kind: type[M]) -> M:
         found = self.metrics[kind.name]
@@ -84,7 +87,8 @@ class Summary:
     def _parts(self) -> dict[str, Any]:
         """Return everything that is merged, saved and restored, by its key in a checkpoint."""
         optional = {"pollution": self.pollution, "cells": self.cells}
-        return self.metrics | {key: part for key, part in optional.items() if part is not None}
+        found = {key: part for key, part in optional.items() if part is not None}
+        return self.metrics | found | {"bad_rows": self.bad_rows}
 
     @property
     def n_published(self) -> int:
@@ -177,6 +181,11 @@ class Summary:
                 "late": self.n_late,
             },
             **{name: metric.as_dict() for name, metric in self.metrics.items()},
+            "quarantine": {
+                "count": self.n_quarantined,
+                "share": self.n_quarantined / self.n_in if self.n_in else None,
+                "reasons": self.bad_rows.as_dict(),
+            },
             "missing": None if self.pollution is None else self.pollution.as_dict(),
             "values": None if self.cells is None else self.cells.as_dict(),
         }
@@ -190,10 +199,15 @@ class Summary:
         ]
         if self.n_late:
             lines.append(f"late: {self.n_late:,} rows were published after their delay")
-        for part in sorted(self._parts().values(), key=lambda part: part.place):
+        shown = [part for part in self._parts().values() if part is not self.bad_rows]
+        for part in sorted(shown, key=lambda part: part.place):
             # Where cells are published on their own, there are no groups to be used again.
             if part is not self.reuse or self.cells is None:
                 lines += part.lines()
+        if self.bad_rows.reasons:
+            share = percent(self.n_quarantined / self.n_in)
+            why = listed(self.bad_rows.reasons)
+            lines.append(f"quarantine: {self.n_quarantined:,} rows, {share} of those read: {why}")
         return lines
 
 

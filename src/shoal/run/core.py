@@ -15,15 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.arrow.codec import NAMED
+from shoal.arrow.columns import Complain
 from shoal.arrow.hold import ARRIVED_S, ROW, Hold
 from shoal.arrow.order import Departures, Ordering
 from shoal.arrow.pseudonyms import COLUMN, Pseudonyms
 from shoal.arrow.release import Publish
-from shoal.engine.base import Anonymizer, Decisions, Engine
+from shoal.engine.base import Anonymizer, Decisions, Engine, Outcome
 from shoal.engine.kernels.arrays import Any1, Floats, Ints
 from shoal.errors import PromiseError
 from shoal.events import event
 from shoal.metrics import Summary
+from shoal.metrics.shortfall import suppression_reason
 from shoal.metrics.z.counts import ZCounts
 from shoal.run.encoder import ChunkEncoder, EncodedChunk, codec_for, codec_key
 from shoal.spec.ladder import n_levels
@@ -108,11 +110,15 @@ class RunCore:
         """The next time at which a tick has something to decide; None without one."""
         return self._engine.next_deadline
 
-    def encoder(self) -> ChunkEncoder:
-        """Return a new encoder, which continues after the rows taken in so far."""
+    def encoder(self, observe: Complain | None = None) -> ChunkEncoder:
+        """Return a new encoder, which continues after the rows taken in so far.
+
+        ``observe`` is that of `Codec`.
+        """
         codec = codec_for(
             self._schema, self._policy, self._publish, key=self._key,
             with_subject=self._with_subject, n_rows=self._n_encoded, types=self._types,
+            observe=observe,
         )  # fmt: skip
         policy = self._policy
         return ChunkEncoder(codec, self._schema, policy.lateness, policy.ahead, self.latest)
@@ -134,6 +140,7 @@ class RunCore:
         n = len(codes.subjects)
         self.summary.n_in += n + len(chunk.bad)
         self.summary.n_quarantined += len(chunk.bad)
+        self.summary.bad_rows.add(row.reason for row in chunk.bad)
         if n and self._has_time:
             # Time doesn't run backwards: a row with an earlier timestamp than one before it has
             # arrived no earlier, here as in the engine. Where a clock gives the time, timestamps
@@ -160,7 +167,7 @@ class RunCore:
 
     def flush(self, now: float) -> Departures | None:
         """Decide all held rows, under the policy; return what leaves."""
-        return self._departures(self._engine.flush(), now)
+        return self._departures(self._engine.flush(), now, is_end=True)
 
     # -- at a stop -------------------------------------------------------------------------------
 
@@ -248,10 +255,13 @@ class RunCore:
         rows: Floats = np.arange(first, first + len(times), dtype=np.float64)
         return rows if self._counts_rows else times
 
-    def _departures(self, decisions: Decisions, now: float) -> Departures | None:
+    def _departures(
+        self, decisions: Decisions, now: float, *, is_end: bool = False
+    ) -> Departures | None:
         departures = None
         if len(decisions.rows):
             self._guard(decisions)
+            self._count_suppressed(decisions, is_end=is_end)
             if self._by_clock:
                 decisions = decisions._replace(published_s=np.full(len(decisions.rows), now))
             payload = self._hold.take(decisions.rows)
@@ -266,6 +276,12 @@ class RunCore:
             _log_changes(decisions)
         self.summary.n_held = self._engine.n_held + self._ordering.n_waiting
         return departures if departures is not None and len(departures.rows) else None
+
+    def _count_suppressed(self, decisions: Decisions, *, is_end: bool) -> None:
+        """Count suppressed rows by what they waited for in vain."""
+        n = int(np.count_nonzero(decisions.outcomes == Outcome.suppressed))
+        if n:
+            self.summary.suppression.reasons[suppression_reason(self._policy, is_end=is_end)] += n
 
     def _count_missing(self, decisions: Decisions) -> None:
         """Count the missing values of published rows, and those that are shown as missing."""

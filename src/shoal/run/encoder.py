@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.arrow.codec import Codec, Encoded, words
+from shoal.arrow.columns import Complain
 from shoal.arrow.release import Publish
 from shoal.engine.kernels.arrays import Bools, Ints
 from shoal.engine.space import Codes
@@ -58,6 +59,7 @@ def codec_for(
     with_subject: bool = False,
     n_rows: int = 0,
     types: pa.Schema | None = None,
+    observe: Complain | None = None,
 ) -> Codec:
     """Return a codec that encodes what a policy and a release need; see `Codec`."""
     return Codec(
@@ -72,6 +74,7 @@ def codec_for(
         named=publish.pseudonym is not None,
         n_rows=n_rows,
         types=types,
+        observe=observe,
     )
 
 

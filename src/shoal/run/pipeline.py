@@ -57,6 +57,7 @@ class Pipeline:
         recovery: Recovery | None = None,
         drain: bool = False,
         undo_pseudonyms: bool = False,
+        bad_limit: float = 1.0,
     ) -> Run:
         """Prepare a run; `Run.execute` starts it.
 
@@ -84,6 +85,9 @@ class Pipeline:
             Whether a stopped run publishes the held rows first.
         undo_pseudonyms
             Whether a trace may be written although it links pseudonyms to subjects.
+        bad_limit
+            The share of bad rows from which on, clearly passed, the run ends with `DataError`; 1:
+            none. Rows that were read before stay decided or held, as in any run that fails.
         """
         self.publish.check(self.policy, self.schema)
         if open_trace is not None:
@@ -100,6 +104,7 @@ class Pipeline:
         return Run(
             self, source, writer, on_bad, watch=watch, warn=warn,
             with_subject=open_trace is not None, recovery=recovery, drain=drain,
+            bad_limit=bad_limit,
         )  # fmt: skip
 
 

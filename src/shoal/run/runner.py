@@ -12,16 +12,17 @@ import queue
 import secrets
 import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
-import pyarrow.compute as pc
 
 from shoal.arrow.order import Departures
-from shoal.errors import CheckpointError, ParameterError, ResourceError
+from shoal.errors import CheckpointError, DataError, ParameterError, ResourceError
 from shoal.events import event
 from shoal.io.base import BadRow, CommitMark, Position, ReplayableSource, Source
 from shoal.metrics import Summary
+from shoal.metrics.shortfall import Shortfall
+from shoal.run.bad_row_limit import check_limit
 from shoal.run.clock import Clock
 from shoal.run.core import CoreState, RunCore
 from shoal.run.decision_code import decision_digest
@@ -30,6 +31,7 @@ from shoal.run.reader import POLL, Reader
 from shoal.run.recovery import Checkpointer, Recovery, SavedCheckpoint
 from shoal.run.state.journal import Entry, Flush, Read, Tick
 from shoal.run.state.store import Checkpoint
+from shoal.run.unique import UNIQUE_ROWS, unique_columns
 from shoal.run.writer import Writer
 
 if TYPE_CHECKING:
@@ -44,9 +46,6 @@ log = logging.getLogger("shoal.run")
 LEAD_SHARE, LEAD_MOST = 0.1, 0.2
 #: The seconds that a stopped run waits for a sink that waits for its broker.
 GRACE = 10.0
-#: The least rows of a chunk, and the share of different values from which a kept column is warned
-#: about.
-UNIQUE_ROWS, UNIQUE_SHARE = 100, 0.9
 
 
 @runtime_checkable
@@ -90,6 +89,7 @@ class Run:
         with_subject: bool,
         recovery: Recovery | None,
         drain: bool,
+        bad_limit: float,
     ) -> None:
         schema, policy = pipeline.schema, pipeline.policy
         delay = policy.delay
@@ -112,7 +112,8 @@ class Run:
         if self._ticks:
             writer.count_late(self._clock, self._core.patience)
         self._on_bad, self._watch, self._warn = on_bad, watch, warn
-        self._drain = drain
+        self._drain, self._bad_limit = drain, bad_limit
+        self._shortfall = Shortfall(schema, policy)
         self._stop = threading.Event()
         self._position: Position | None = None
         self._checkpointer = None
@@ -129,6 +130,11 @@ class Run:
     def summary(self) -> Summary:
         """The figures so far; those of a resumed job include the runs before."""
         return self._core.summary
+
+    @property
+    def shortfall(self) -> list[str]:
+        """Sentences about why nothing was published, as far as that is known."""
+        return self._shortfall.sentences()
 
     @property
     def saved(self) -> SavedCheckpoint | None:
@@ -240,6 +246,7 @@ class Run:
                 raise item
             if item is None:
                 break
+            self._check_bad(item)
             now = self._clock()
             # Not from the job's seed: anyone who knows that could undo the pseudonyms.
             secret = secrets.token_bytes(32) if self._core.needs_secret(item) else b""
@@ -250,6 +257,17 @@ class Run:
             now = self._clock()
             before = self._note(Flush(now))
             self._leave(self._core.flush(now), before)
+
+    def _check_bad(self, item: EncodedChunk) -> None:
+        """Raise if too many rows are bad; a run with checkpoints resumes before this chunk."""
+        try:
+            check_limit(self.summary, item, self._bad_limit, self._reader.source.describe())
+        except DataError:
+            if self._checkpointer is None:
+                # They can be looked at. With checkpoints they are neither in the journal nor in the
+                # quarantine: the next run reads the chunk again.
+                self._on_bad(item.bad)
+            raise
 
     def _next(self) -> EncodedChunk | BaseException | None:
         """Wait for the next chunk while the clock ticks; None at the end or after a stop."""
@@ -291,9 +309,14 @@ class Run:
         if item.bad:
             self._writer.quarantined([row.row for row in item.bad], item.bad_subjects, before)
         if self._warn is not None and len(item.inputs) >= UNIQUE_ROWS:
-            self._warn_of_unique(item.encoded.payload, self._warn)
+            for text in unique_columns(self._schema, item.encoded.payload):
+                self._warn(text)
             self._warn = None
         self._position = item.position
+        if not self.summary.n_published:
+            codes = item.encoded.codes
+            times = np.full(len(codes.subjects), item.at) if self._ticks else None
+            self._shortfall.add(codes, times)
         self._leave(self._core.take_in(item, now, secret), before, is_replay=is_replay)
 
     def _leave(
@@ -305,16 +328,6 @@ class Run:
     ) -> None:
         if departures is not None:
             self._writer.write(departures, before, is_replay=is_replay)
-
-    def _warn_of_unique(self, payload: dict[str, Any], warn: Callable[[str], None]) -> None:
-        """Warn of kept columns with a different value in nearly every row."""
-        for name in self._schema.keep:
-            different, n = pc.count_distinct(payload[name]).as_py(), len(payload[name])
-            if different > UNIQUE_SHARE * n:
-                warn(
-                    f"schema.keep: column {name} has {different:,} different values in "
-                    f"{n:,} rows and is published as it is: it may identify people"
-                )
 
     # -- recovery --------------------------------------------------------------------------------
 
@@ -376,6 +389,8 @@ class Run:
         self._core.restore(CoreState(facts, found.arrays, found.batches))
         self._reader.resume(self._core.encoder())
         self._n_before = self.summary.n_in
+        if self._n_before:
+            self._shortfall.miss()
         marks = facts["marks"]
         self._writer.resume(facts["seq"], marks)
         quarantine.resume(marks.get("quarantine", {}))

@@ -72,14 +72,14 @@ class Place:
     def __init__(self, folder: Path, form: str, lines: list[bytes], bad_rows: str = "") -> None:
         self.job = write_job(folder, bad_rows=bad_rows)
         self.input, self.output = folder / f"in.{form}", folder / f"out.{form}"
-        self.trace, self.quarantine = folder / "trace.parquet", folder / "quarantine.jsonl"
+        self.trace, self.quarantine = folder / "trace.parquet", folder / "job.quarantine.jsonl"
         header = [csv_line(list(NAMES))] if form == "csv" else []
         self.input.write_bytes(b"".join(header + lines))
 
     def run(self, monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
         return shoal(
             monkeypatch, "run", self.job, "-i", self.input, "-o", self.output,
-            "--trace", self.trace, *options,
+            "--trace", self.trace, "--force", *options,
         )  # fmt: skip
 
 
@@ -154,9 +154,12 @@ def test_without_bad_rows_there_is_no_quarantine(tmp_path, monkeypatch):
 
 def test_only_bad_rows(tmp_path, monkeypatch, capfd):
     at = Place(tmp_path, "csv", [raw for raw, _ in BAD_CSV.values()])
-    assert at.run(monkeypatch) == 0
-    n_bad = len(BAD_CSV)
-    assert f"{n_bad} rows in, 0 published, 0 suppressed, {n_bad} quar" in capfd.readouterr().err
+    assert at.run(monkeypatch) == 3
+    n_bad, err = len(BAD_CSV), capfd.readouterr().err
+    assert f"{n_bad} rows in, 0 published, 0 suppressed, {n_bad} quar" in err
+    assert (
+        f"shoal: nothing was published: {n_bad} of {n_bad} rows can't be used: age isn't a" in err
+    )
     assert len(at.output.read_text().splitlines()) == 1
     words = ("audit", at.job, at.output, "--original", at.input, "--trace", at.trace)
     assert shoal(monkeypatch, *words) == 0, capfd.readouterr().out
@@ -175,9 +178,10 @@ def test_every_row_is_accounted_for(kinds, order, tmp_path, monkeypatch, capfd):
         line if kind is None else BAD_CSV[kind][0] for line, kind in zip(good, kinds, strict=True)
     ]
     at = Place(tmp_path, "csv", lines)
-    at.job = write_job(tmp_path, publish=f'order = "{order}"')
-    assert at.run(monkeypatch, "--json") == 0
+    at.job = write_job(tmp_path, publish=f'order = "{order}"', bad_rows="limit = 1")
+    code = at.run(monkeypatch, "--json")
     found = json.loads(capfd.readouterr().out)["rows"]
+    assert code == (0 if found["published"] else 3)
     assert found["in"] == len(kinds)
     assert found["quarantined"] == len(kinds) - kinds.count(None)
     assert found["in"] == sum(found.values()) - found["in"]

@@ -31,7 +31,7 @@ class Folder:
         write(people(120) if table is None else table, self.input)
         return shoal(
             self._monkeypatch, "run", self.job, "-i", self.input, "-o", self.output,
-            "--trace", self.trace, *options,
+            "--trace", self.trace, "--force", *options,
         )  # fmt: skip
 
     def audit(self, *options: object) -> int:
@@ -103,6 +103,7 @@ def test_missing_values_however_numbers_look(numeric, folder, capfd):
 
 
 def test_rows_that_lack_something_are_bad_unless_the_job_says_what_it_means(folder, capfd):
+    write_job(folder.path, bad_rows="limit = 0.5")
     assert folder.run(table=with_gaps(people(120))) == 0
     assert " 60 quarantined, 0 held" in capfd.readouterr().err
     assert folder.audit() == 0, capfd.readouterr()
@@ -118,7 +119,7 @@ def test_a_key_that_json_lines_leave_out_is_a_gap(missing, folder, capfd, monkey
     for name, table in (("null", rows), ("left-out", kept)):
         source = folder.path / f"{name}.jsonl"
         source.write_text("".join(json.dumps(row) + "\n" for row in table))
-        words = ("run", folder.job, "-i", source, "-o", folder.output)
+        words = ("run", folder.job, "-i", source, "-o", folder.output, "--force")
         assert shoal(monkeypatch, *words) == 0
         assert "120 rows in, 120 published" in capfd.readouterr().err
         outputs.append(folder.output.read_bytes())
@@ -263,7 +264,7 @@ def test_input_and_output_must_be_different_files(folder, capfd, monkeypatch):
         ("-i", folder.input, "-o", folder.job),
         ("-i", folder.input, "-o", folder.output, "--trace", folder.path / "." / "in.csv"),
         ("-i", folder.input, "-o", folder.output, "--trace", folder.output),
-        ("-i", folder.input, "-o", folder.path / "quarantine.jsonl"),
+        ("-i", folder.input, "-o", folder.path / "job.quarantine.jsonl"),
     ]
     for words in wrong:
         assert shoal(monkeypatch, "run", folder.job, *words) == 2

@@ -69,7 +69,7 @@ def test_run_and_audit(folder, ending, capfd):
     out = capfd.readouterr().out
     assert "broken" not in out
     assert "unverifiable" not in out
-    for private in (folder.trace, folder.path / "quarantine.jsonl"):
+    for private in (folder.trace, folder.path / "job.quarantine.jsonl"):
         assert stat.S_IMODE(private.stat().st_mode) == 0o600
 
 

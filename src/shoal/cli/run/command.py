@@ -9,17 +9,23 @@ import logging
 import signal
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+import pyarrow as pa
 
 from shoal.cli.logs import configure_logs, is_logging, print_or_log
 from shoal.cli.run.endpoints import QuarantineSink, trace_factory
 from shoal.cli.run.monitor import Monitor
+from shoal.cli.run.outputs import Overwriting, check_outputs
 from shoal.cli.signals import stopped_by_signals
 from shoal.cli.terminal import Progress, print_message, print_result
+from shoal.cli.unpublished import why_nothing
 from shoal.engine.cache import is_cold
-from shoal.errors import JobError, Problem, ShoalError
+from shoal.errors import DataError, JobError, Problem, ReaderGoneError, ShoalError
 from shoal.events import event, sentence
+from shoal.io.base import Sink, SinkFactory
 from shoal.io.connector import InputEndpoint, OutputEndpoint
 from shoal.io.files.durable import is_folder
 from shoal.io.registry import resolve_input, resolve_output
@@ -29,7 +35,14 @@ from shoal.run.pipeline import Run
 from shoal.run.recovery import Recovery
 from shoal.run.state.seal import Seal
 
-__all__ = ["RunOptions", "refuse_overwriting", "run", "warn_of"]
+__all__ = [
+    "RunOptions",
+    "refuse_endless_tables",
+    "refuse_overwriting",
+    "refuse_unrecoverable",
+    "run",
+    "warn_of",
+]
 
 log = logging.getLogger("shoal.run")
 
@@ -47,6 +60,7 @@ class RunOptions:
     drain: bool = False
     fall_back: bool = False
     undo_pseudonyms: bool = False
+    force: bool = False
     metrics: str | None = None
     log: str | None = None
     as_json: bool = False
@@ -62,10 +76,11 @@ def run(job_path: Path, options: RunOptions) -> int:
     )
     sink_spec = resolve_output(job.output, options.sink, options.to_format)
     refuse_overwriting(job, job_path, source_spec, sink_spec, options.trace)
+    check_outputs(job, sink_spec.path, options.trace, force=options.force)
     source_spec.check_run("input")
     sink_spec.check_run("output")
-    _refuse_unrecoverable(job, source_spec, sink_spec, options)
-    _refuse_endless_tables(job, source_spec, options)
+    refuse_unrecoverable(job, source_spec, sink_spec)
+    refuse_endless_tables(job, source_spec, drain=options.drain)
     if options.trace is not None:
         job.publish.check_trace(undo_pseudonyms=options.undo_pseudonyms)
     if source_spec.path == STDIO and sys.stdin.isatty():
@@ -86,14 +101,15 @@ def run(job_path: Path, options: RunOptions) -> int:
             progress.note("compiling, once for this version …")
         running = job.pipeline.run(
             source,
-            sink_spec.sink_factory(job.name, durable=job.checkpoints is not None),
+            _sink_factory(job, sink_spec, options),
             on_bad=bad_rows,
-            open_trace=None if options.trace is None else trace_factory(job, options.trace),
+            open_trace=_open_trace(job, options),
             watch=monitor.show,
             warn=None if options.quiet else lambda text: warn_of(text, progress),
             recovery=recovery,
             drain=options.drain,
             undo_pseudonyms=options.undo_pseudonyms,
+            bad_limit=1.0 if job.bad_rows.action == "stop" else job.bad_rows.limit,
         )
         monitor.observe(running)
         with stopped_by_signals(running.stop) as caught:
@@ -103,11 +119,31 @@ def run(job_path: Path, options: RunOptions) -> int:
             except ShoalError as error:
                 monitor.fail(error)
                 progress.clear()
-                if not options.quiet:
+                # Before the first row nothing has happened that needs to be told.
+                if not options.quiet and running.n_read and not isinstance(error, ReaderGoneError):
                     print_or_log(logging.WARNING, "run failed", _fate(running))
+                if options.as_json and isinstance(error, DataError):
+                    seconds = time.perf_counter() - begin
+                    _print_json(running, seconds, sink_spec, str(error))
                 raise
         seconds = time.perf_counter() - begin
     return _finish(job, running, caught, seconds, sink_spec, options)
+
+
+def _sink_factory(job: Job, sink: OutputEndpoint, options: RunOptions) -> SinkFactory:
+    factory = sink.sink_factory(job.name, durable=job.checkpoints is not None)
+    if options.force and sink.path is not None and sink.path != STDIO and is_folder(sink.path):
+        return Overwriting(sink.path, factory)
+    return factory
+
+
+def _open_trace(job: Job, options: RunOptions) -> SinkFactory | Callable[[pa.Schema], Sink] | None:
+    if options.trace is None:
+        return None
+    opener = trace_factory(job, options.trace)
+    if options.force and isinstance(opener, SinkFactory):
+        return Overwriting(options.trace, opener)
+    return opener
 
 
 def _recovery(
@@ -155,13 +191,10 @@ def _finish(
     options: RunOptions,
 ) -> int:
     summary = running.summary
+    problem = why_nothing(job.policy, summary, running.shortfall)
+    problem = None if running.interrupted else problem
     if options.as_json:
-        figures = summary.as_dict() | {
-            "seconds": round(seconds, 3),
-            "interrupted": running.interrupted,
-        }
-        put = print_message if sink.path == STDIO else print_result
-        put(json.dumps(figures))
+        _print_json(running, seconds, sink, problem)
     elif is_logging():
         event(
             log, logging.INFO, "run ended", interrupted=running.interrupted,
@@ -175,6 +208,9 @@ def _finish(
         print_message(f"{seconds:.1f} s, {running.n_read / max(seconds, 1e-9):,.0f} rows/s")
         if summary.n_quarantined:
             print_message(f"quarantined rows are in {job.bad_rows.file}")
+    if problem is not None:
+        print_or_log(logging.ERROR, "nothing published", f"shoal: {problem}")
+        return DataError.exit_code
     if not running.interrupted:
         return 0
     if not options.quiet:
@@ -182,6 +218,17 @@ def _finish(
     number = caught[0] if caught else signal.SIGINT
     is_clean = running.saved is not None and not (options.drain and running.is_behind)
     return 0 if number == signal.SIGTERM and is_clean else 128 + number
+
+
+def _print_json(running: Run, seconds: float, sink: OutputEndpoint, problem: str | None) -> None:
+    """Print the figures, and why the run failed or published nothing."""
+    figures = running.summary.as_dict() | {
+        "seconds": round(seconds, 3),
+        "interrupted": running.interrupted,
+        "problem": problem,
+    }
+    put = print_message if sink.path == STDIO else print_result
+    put(json.dumps(figures))
 
 
 def _fate(running: Run) -> str:
@@ -197,9 +244,7 @@ def _fate(running: Run) -> str:
     )
 
 
-def _refuse_unrecoverable(
-    job: Job, source: InputEndpoint, sink: OutputEndpoint, options: RunOptions
-) -> None:
+def refuse_unrecoverable(job: Job, source: InputEndpoint, sink: OutputEndpoint) -> None:
     """Raise if a restart would publish rows twice."""
     if job.checkpoints is not None:
         if not source.is_replayable:
@@ -214,12 +259,12 @@ def _refuse_unrecoverable(
             raise JobError(Problem(name, what, None, fix))
 
 
-def _refuse_endless_tables(job: Job, source: InputEndpoint, options: RunOptions) -> None:
+def refuse_endless_tables(job: Job, source: InputEndpoint, *, drain: bool) -> None:
     """Raise for a table algorithm on a stream: it needs all rows before it publishes."""
     if job.anonymizer.publishes != "table":
         return
     endless = source.is_endless
-    if not endless and not options.drain:
+    if not endless and not drain:
         return
     why = "this input has no end" if endless else "a part of it can't be published"
     raise JobError(

@@ -23,7 +23,7 @@ def trace_factory(job: Job, path: str) -> SinkFactory | Callable[[pa.Schema], Si
     """Return what opens the trace."""
     if job.checkpoints is not None or is_folder(path):
         form = "parquet" if is_folder(path) else None
-        return durable_factory(FileOutput(path, form), private=True)
+        return durable_factory(FileOutput(path, form), private=True, key="--trace")
     return lambda schema: make_sink(open_private(path), schema, file_type(path))
 
 
@@ -49,7 +49,7 @@ class QuarantineSink:
 
     def check(self) -> None:
         """Raise `JobError` if there are rows already."""
-        check_new(self._job.bad_rows.file)
+        check_new(self._job.bad_rows.file, key="bad_rows.file")
 
     def resume(self, mark: CommitMark) -> None:
         """Resume from a mark."""

@@ -19,11 +19,13 @@ from shoal.cli.run.command import refuse_overwriting, warn_of
 from shoal.cli.run.monitor import Monitor
 from shoal.cli.signals import stopped_by_signals
 from shoal.cli.terminal import Progress, print_message, print_result
-from shoal.errors import JobError, Problem, ResourceError, ShoalError
+from shoal.cli.unpublished import why_nothing
+from shoal.errors import DataError, JobError, Problem, ResourceError, ShoalError
 from shoal.events import event
 from shoal.io.registry import resolve_input, resolve_output
 from shoal.job import Job
 from shoal.metrics import Summary
+from shoal.run.bad_row_limit import is_above, too_many
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,14 +115,27 @@ def spark(job_path: Path, options: SparkOptions) -> int:
             # A second signal may cut off a batch; the next run safely repeats it.
             with stopped_by_signals(lambda: None) as caught:
                 while not running.wait(POLL):
-                    if caught:
-                        running.stop(drain=options.drain)
+                    if caught or _has_too_many_bad(job, running.summary):
+                        # Every batch so far is committed: the next run resumes after it.
+                        running.stop(drain=bool(caught) and options.drain)
                         break
+            if not caught and _has_too_many_bad(job, running.summary):
+                summary, where = running.summary, source.path or source.noun
+                raise too_many(
+                    summary.n_quarantined, summary.n_in, job.bad_rows.limit,
+                    summary.bad_rows.reasons, where,
+                )  # fmt: skip
         except ShoalError as error:
             monitor.fail(error)
             raise
     seconds = time.perf_counter() - begin
-    return _finish(running.summary, running.summary.n_in - n_before, seconds, caught, options)
+    return _finish(job, running.summary, running.summary.n_in - n_before, seconds, caught, options)
+
+
+def _has_too_many_bad(job: Job, summary: Summary) -> bool:
+    if job.bad_rows.action == "stop":
+        return False
+    return is_above(summary.n_quarantined, summary.n_in, job.bad_rows.limit)
 
 
 def _need_spark() -> None:
@@ -168,10 +183,16 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def _finish(
-    summary: Summary, n_read: int, seconds: float, caught: list[int], options: SparkOptions
+    job: Job,
+    summary: Summary,
+    n_read: int,
+    seconds: float,
+    caught: list[int],
+    options: SparkOptions,
 ) -> int:
+    problem = None if caught else why_nothing(job.policy, summary)
     if options.as_json:
-        more = {"seconds": round(seconds, 3), "interrupted": bool(caught)}
+        more = {"seconds": round(seconds, 3), "interrupted": bool(caught), "problem": problem}
         print_result(json.dumps(summary.as_dict() | more))
     elif is_logging():
         event(
@@ -182,6 +203,9 @@ def _finish(
         for line in summary.lines():
             print_message(line)
         print_message(f"{seconds:.1f} s, {n_read / max(seconds, 1e-9):,.0f} rows/s")
+    if problem is not None:
+        print_or_log(logging.ERROR, "nothing published", f"shoal: {problem}")
+        return DataError.exit_code
     if caught and not options.quiet:
         held = f"{summary.n_held:,} rows are held, and the next run resumes with them"
         print_or_log(logging.INFO, "run interrupted", f"interrupted: {held}")

@@ -24,15 +24,19 @@ CHECKED_BYTES = 4096
 _COMPARE_BYTES = 1 << 20
 
 
-def has_rows_already(name: str) -> JobError:
-    """Return the error for a new job that would write after the rows of another."""
+def has_rows_already(name: str, key: str | None = None) -> JobError:
+    """Return the error for a new job that would write after the rows of another.
+
+    ``key`` is the key of the job, or the option, that names the output.
+    """
+    what = "has rows already, and the job starts from the beginning"
     return JobError(
         Problem(
-            name,
-            "has rows already, and the job starts from the beginning",
+            name if key is None else key,
+            what if key is None else f"{name} {what}",
             None,
-            "Choose another output, or remove this one; to resume it, keep the checkpoint folder "
-            "that belongs to it",
+            "Name another file or folder, or remove this one; to resume it, keep the checkpoint "
+            "folder that belongs to it",
         )
     )
 

@@ -118,8 +118,8 @@ class FileOutput(OutputEndpoint):
         return FolderWriter(self.path, self.format)
 
 
-def durable_factory(sink: FileOutput, *, private: bool = False) -> SinkFactory:
-    """Return what opens a file or folder that a job can resume."""
+def durable_factory(sink: FileOutput, *, private: bool = False, key: str = "output") -> SinkFactory:
+    """Return what opens a file or folder that a job can resume; ``key`` names it in errors."""
     from shoal.io.files.durable import check_new, open_durable
 
     return Opener(
@@ -127,7 +127,7 @@ def durable_factory(sink: FileOutput, *, private: bool = False) -> SinkFactory:
             sink.path, schema, mark, format=sink.format, private=private,
             part_rows=sink.rows, part_seconds=sink.seconds,
         ),
-        lambda: check_new(sink.path, sink.format),
+        lambda: check_new(sink.path, sink.format, key=key),
     )  # fmt: skip
 
 

@@ -79,12 +79,20 @@ def open_durable(
     return AppendSink(path, schema, kind.format, mark, private=private)
 
 
-def check_new(path: str | os.PathLike[str], format: str | None = None) -> None:  # noqa: A002
-    """Raise `JobError` if an output can't be resumed after a stop, or has rows already."""
-    kind = check_resumable(path, format)
+def check_new(
+    path: str | os.PathLike[str],
+    format: str | None = None,  # noqa: A002 - the word users know
+    *,
+    key: str | None = None,
+) -> None:
+    """Raise `JobError` if an output can't be resumed after a stop, or has rows already.
+
+    ``key`` is the key of the job, or the option, that names the output.
+    """
+    kind = check_resumable(path, format, key=key)
     there = Path(path)
     if (there.is_dir() and files_in(there)) if kind is None else has_bytes(path):
-        raise has_rows_already(os.fspath(path))
+        raise has_rows_already(os.fspath(path), key)
 
 
 def has_bytes(path: str | os.PathLike[str]) -> bool:
@@ -96,8 +104,13 @@ def has_bytes(path: str | os.PathLike[str]) -> bool:
 def check_resumable(
     path: str | os.PathLike[str],
     format: str | None = None,  # noqa: A002 - the word users know
+    *,
+    key: str | None = None,
 ) -> FileType | None:
-    """Raise `JobError` if an output can't be resumed; return a file's type, None for a folder."""
+    """Raise `JobError` if an output can't be resumed; return a file's type, None for a folder.
+
+    ``key`` is the key of the job, or the option, that names the output.
+    """
     if is_folder(path):
         file_type(path, format or "csv")
         return None
@@ -105,12 +118,13 @@ def check_resumable(
     kind = file_type(path, format)
     is_file = name != STDIO and (Path(path).is_file() or not Path(path).exists())
     if not is_file or not kind.is_plain_text:
+        shown, what = "standard output" if name == STDIO else name, "can't be resumed after a stop"
         raise JobError(
             Problem(
-                "standard output" if name == STDIO else name,
-                "can't be resumed after a stop",
+                shown if key is None else key,
+                what if key is None else f"{shown} {what}",
                 None,
-                "Write to a folder (-o out/) or to plain CSV or JSON lines",
+                "Write to a folder (a name that ends with /) or to plain CSV or JSON lines",
             )
         )
     return kind

@@ -22,10 +22,17 @@ from shoal.io.files.open import make_sink
 from shoal.io.formats import file_type
 from shoal.io.streams import Output, os_reason
 
-__all__ = ["PartFilesSink"]
+__all__ = ["PartFilesSink", "remove_parts"]
 
 _NAME = re.compile(r"rows-(\d{12,})-(\d{12,})\.(.+)")
 _PARTIAL_NAME = re.compile(rf"rows-\d{{12,}}\..+{re.escape(PARTIAL)}")
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove the files that a `PartFilesSink` wrote to a folder, and no others."""
+    for file in folder.iterdir() if folder.is_dir() else ():
+        if _NAME.fullmatch(file.name) or _PARTIAL_NAME.fullmatch(file.name):
+            file.unlink()
 
 
 class PartFilesSink:
@@ -88,11 +95,14 @@ class PartFilesSink:
         if mark is None and files_in(self._folder):
             raise has_rows_already(self._name)
         self._n_there = max(self._seq, self._scan())
-        if private:
-            self._folder.chmod(0o700)
-        for file in self._folder.iterdir():
-            if _PARTIAL_NAME.fullmatch(file.name):
-                file.unlink()
+        try:
+            if private:
+                self._folder.chmod(0o700)
+            for file in self._folder.iterdir():
+                if _PARTIAL_NAME.fullmatch(file.name):
+                    file.unlink()
+        except OSError as error:
+            raise ResourceError(f"{self._name}: can't be written: {os_reason(error)}.") from None
         # The writer of the last part may have been killed before the sync: rows that are dropped
         # because the part has them must be on the disk.
         sync_folder(self._folder)

@@ -1,0 +1,104 @@
+"""Check before a run that its outputs can be written, and overwrite nothing unless asked to."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from shoal.errors import JobError, Problem, ResourceError
+from shoal.io.base import CommitMark, Sink, SinkFactory
+from shoal.io.files.durable import has_bytes, is_folder
+from shoal.io.files.part_files import remove_parts
+from shoal.io.streams import STDIO
+from shoal.job import Job
+
+__all__ = ["Overwriting", "check_outputs"]
+
+
+def check_outputs(job: Job, sink: str | None, trace: str | None, *, force: bool) -> None:
+    """Raise if an output can't be written, or exists and isn't to be overwritten.
+
+    A job with checkpoints may continue what is there, so it looks by itself whether it is its own.
+    Pipes and devices have no content to lose.
+
+    Raises
+    ------
+    JobError
+        With a problem for each output that has content.
+    ResourceError
+        If a folder can't be written to.
+    """
+    wanted = [("output", "-o", sink), ("--trace", "--trace", trace)]
+    if job.bad_rows.action == "quarantine":
+        wanted.append(("bad_rows.file", "bad_rows.file", str(job.bad_rows.file)))
+    problems = []
+    for key, way, path in wanted:
+        if path is None or path == STDIO or "://" in path or _is_device(path):
+            continue
+        if job.checkpoints is None and not force and _has_content(path):
+            what = f"{path} exists already, and would be overwritten"
+            fix = f"Choose another with {way}, move it away, or overwrite it with --force"
+            problems.append(Problem(key, what, None, fix))
+        elif key != "bad_rows.file":
+            # A quarantine file is written only if there are bad rows.
+            _check_writable(path)
+    if problems:
+        raise JobError(problems)
+    if force and job.checkpoints is not None:
+        what = "doesn't go with run.checkpoint: such a job resumes, and overwrites nothing"
+        fix = "To start again, remove its outputs and its checkpoint folder"
+        raise JobError(Problem("--force", what, None, fix))
+
+
+@dataclass(frozen=True, slots=True)
+class Overwriting:
+    """A `SinkFactory` of a folder that first removes the files which an earlier run wrote there."""
+
+    path: str
+    inner: SinkFactory
+
+    def check(self) -> None:
+        """Accept any state."""
+
+    def open(self, schema: pa.Schema, mark: CommitMark | None) -> Sink:
+        """Open the sink at a mark."""
+        try:
+            remove_parts(Path(self.path))
+        except OSError as error:
+            reason = os.strerror(error.errno or 0).lower()
+            raise ResourceError(f"{self.path}: can't be overwritten: {reason}.") from None
+        return self.inner.open(schema, mark)
+
+
+def _is_device(path: str) -> bool:
+    """Return whether a path is a pipe, a device, or a file that the shell opened."""
+    if path.startswith(("/dev/", "/proc/")):
+        return True
+    try:
+        kind = Path(path).stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
+
+
+def _has_content(path: str) -> bool:
+    try:
+        return has_bytes(path)
+    except OSError:
+        # Opening it will tell what is wrong.
+        return False
+
+
+def _check_writable(path: str) -> None:
+    """Raise if a new file can't be made in its folder: later, rows would have been read."""
+    there = Path(path)
+    folder = there if is_folder(path) and there.is_dir() else there.absolute().parent
+    is_new = folder is there or not os.path.lexists(path)
+    if is_new and folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+        raise ResourceError(
+            f"{path}: can't be written: the folder {folder} can't be written to. Check its rights."
+        )
