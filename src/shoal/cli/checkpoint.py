@@ -34,8 +34,11 @@ TEXT, LINES = 80, 20
 DIGEST = 12
 
 
-def show(folder: Path, *, seal: str | None, as_json: bool) -> int:
-    """Print the content of a state folder; return 5 if a file is damaged or can't be opened."""
+def show(folder: Path, *, seal: str | None, as_json: bool, short: bool = False) -> int:
+    """Print the content of a state folder; return 5 if a file is damaged or can't be opened.
+
+    ``short`` is for people: a line for each checkpoint and each segment of the journal.
+    """
     if not folder.is_dir():
         raise ResourceError(f"{folder}: isn't a folder that can be read. Check the path.")
     key = None if seal is None else Seal.from_spec(seal)
@@ -49,7 +52,7 @@ def show(folder: Path, *, seal: str | None, as_json: bool) -> int:
     if as_json:
         print_result(json.dumps(report))
     else:
-        for line in _lines(report):
+        for line in _short_lines(report) if short else _lines(report):
             print_result(line)
     return 5 if any(entry["problem"] for entry in [*checkpoints, *journal, *shards]) else 0
 
@@ -185,6 +188,40 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
             yield _row("ends", "closed: another segment follows" if entry["closed"] else "open")
         if entry.get("n_torn"):
             yield _row("torn", f"{entry['n_torn']:,} bytes of a crash; they are ignored")
+
+
+def _short_lines(report: dict[str, Any]) -> Iterator[str]:
+    """Yield the least that tells how far a job has come, and whether it can be resumed."""
+    if not report["checkpoints"] and not report["journal"] and not report["spark"]:
+        yield f"{report['folder']}: no checkpoint, no journal"
+    for entry in report["checkpoints"]:
+        yield f"checkpoint {entry['number']}: {', '.join(_short(entry))}"
+        yield from _problem(entry)
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for entry in report["spark"]:
+        by_kind.setdefault(entry["kind"], []).append(entry)
+    for kind, entries in by_kind.items():
+        last = entries[-1]
+        words = [f"{len(entries):,} files" if len(entries) > 1 else "1 file"]
+        words += [f"the last is {last['number']}", *_short(last)]
+        yield f"{kind}: {', '.join(words)}"
+        for entry in entries:
+            yield from _problem(entry)
+    for entry in report["journal"]:
+        n = sum(entry["entries"].values()) if "entries" in entry else entry.get("n_records", 0)
+        words = [f"{n:,} {'entries' if 'entries' in entry else 'records'}"]
+        words += ["closed"] if entry.get("closed") else []
+        yield f"journal {entry['number']}: {', '.join(words)}"
+        yield from _problem(entry)
+
+
+def _short(entry: dict[str, Any]) -> Iterator[str]:
+    if "time" in entry:
+        yield f"{when(entry['time'])} ({entry['age_s']:,.0f} s ago)"
+    rows = entry.get("facts", {}).get("rows", {})
+    yield from (f"{n:,} {name}" for name, n in rows.items() if n or name in ("in", "held"))
+    if "key" in entry and entry["key"] is not None and "facts" not in entry:
+        yield "sealed"
 
 
 def _about(entry: dict[str, Any]) -> Iterator[str]:

@@ -40,7 +40,7 @@ class Folder:
         self.job.write_text(EVENTS)
 
     def run(self, *words: object) -> int:
-        ends = ("-i", self.input, "-o", self.output)
+        ends = ("-i", self.input, "-o", self.output, "--force")
         return shoal(self._monkeypatch, "run", self.job, *ends, *words)
 
     def audit(self, *, alone: bool = False) -> int:

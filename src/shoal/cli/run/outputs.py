@@ -76,7 +76,7 @@ class Overwriting:
 
 def _is_device(path: str) -> bool:
     """Return whether a path is a pipe, a device, or a file that the shell opened."""
-    if path.startswith(("/dev/", "/proc/")):
+    if path in ("/dev/stdout", "/dev/stderr") or path.startswith(("/dev/fd/", "/proc/self/fd/")):
         return True
     try:
         kind = Path(path).stat().st_mode

@@ -59,15 +59,17 @@ def find(name: str) -> Format:
 def file_type(path: str | os.PathLike[str], format: str | None = None) -> FileType:  # noqa: A002
     """Return the type of a file from the ending of its name, or from the name of a format.
 
-    Standard input and output are CSV unless a format is given.
+    Standard input and output, and devices, are CSV unless a format is given.
 
-    >>> file_type("-", "csv.zst").compression, file_type("-").name
-    ('zstd', 'csv')
+    >>> file_type("-", "csv.zst").compression, file_type("-").name, file_type("/dev/null").name
+    ('zstd', 'csv', 'csv')
     """
     given = format is not None
     if format is None:
         text = os.fspath(path)
-        format = "csv" if text == STDIO else PurePath(text).name.partition(".")[2]  # noqa: A001
+        ending = PurePath(text).name.partition(".")[2]
+        no_file = text == STDIO or (text.startswith("/dev/") and not ending)
+        format = "csv" if no_file else ending  # noqa: A001
     endings = format.lower().lstrip(".").split(".")
     compression = COMPRESSIONS.get(endings[-1])
     if compression is not None:
