@@ -74,7 +74,7 @@ def test_lines_of_text_that_cant_be_used_are_set_apart_and_all_others_published(
     assert summary.n_quarantined == 5
     quarantined = [
         json.loads(line)
-        for path in (tmp_path / "quarantine.jsonl").iterdir()
+        for path in (tmp_path / "job.quarantine.jsonl").iterdir()
         for line in path.read_text().splitlines()
     ]
     assert sorted(row["row"] for row in quarantined) == [0, 1, 2, 53, 304]

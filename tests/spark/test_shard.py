@@ -241,7 +241,7 @@ BAD = TABLE.slice(0, 60).set_column(
 
 
 def quarantined(folder: Path, name: str) -> list[dict[str, Any]]:
-    path = folder / "quarantine.jsonl" / name
+    path = folder / "job.quarantine.jsonl" / name
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -258,7 +258,7 @@ def test_bad_rows_are_set_apart_in_a_file_of_the_epoch(tmp_path):
         assert [row["row"] for row in found] == [67, 91]
     life.finish(epoch, 60, first)
     life.take(is_end=True)
-    assert [path.name for path in (tmp_path / "quarantine.jsonl").iterdir()] == [
+    assert [path.name for path in (tmp_path / "job.quarantine.jsonl").iterdir()] == [
         "batch-0000000001-shard-000.jsonl"
     ]
     # The row as it was, without the columns that are ours.
@@ -274,7 +274,7 @@ def test_bad_rows_are_set_apart_in_a_file_of_the_epoch(tmp_path):
 
 def test_what_an_attempt_hasnt_finished_is_forgotten_with_the_epoch(tmp_path):
     life = shard_run_of(tmp_path)
-    epoch, folder = life.next(), tmp_path / "quarantine.jsonl"
+    epoch, folder = life.next(), tmp_path / "job.quarantine.jsonl"
     attempt = life.begin(epoch, BAD, [40])
     next(attempt)
     (left,) = folder.iterdir()
@@ -310,7 +310,7 @@ def test_lines_that_arent_rows_are_set_apart_as_they_are(tmp_path):
 def test_a_column_for_torn_lines_without_any_is_harmless(tmp_path):
     life = shard_run_of(tmp_path)
     life.take(TABLE, corrupt={})
-    assert not (tmp_path / "quarantine.jsonl").exists()
+    assert not (tmp_path / "job.quarantine.jsonl").exists()
 
 
 def test_without_a_trace_rows_are_counted_in_the_epoch(tmp_path):
