@@ -133,6 +133,22 @@ def test_words_for_people(capsys, folder) -> None:
         assert value not in out
 
 
+def test_a_short_form_has_a_line_for_each(capsys, folder) -> None:
+    assert show(folder, seal="env:SHOAL_TEST_KEY", as_json=False, short=True) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert lines[1].startswith("checkpoint 1: 1970-01-02 00:00:00 UTC (")
+    assert lines[1].endswith(", 20,000 in, 12,345 published")
+    assert lines[2:] == ["journal 0: 2 entries, closed", "journal 1: 3 entries"]
+    assert "canary" not in "".join(lines)
+
+
+def test_a_short_form_still_shows_what_is_damaged(capsys, folder) -> None:
+    path(folder, 1).write_bytes(path(folder, 1).read_bytes()[:-5])
+    assert show(folder, seal="env:SHOAL_TEST_KEY", as_json=False, short=True) == 5
+    assert "PROBLEM" in capsys.readouterr().out
+
+
 def test_without_the_key_the_outside_is_shown(capsys, tmp_path) -> None:
     fill(tmp_path, SEAL)
     code, report = shown(capsys, tmp_path, seal=None)

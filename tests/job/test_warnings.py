@@ -13,7 +13,7 @@ from shoal.arrow.release import Publish
 from shoal.job.warnings import warnings_of
 from shoal.spec.hierarchy import Range
 from shoal.spec.ladder import Open
-from shoal.spec.policy import Policy, TCloseness, Window, ZAnonymity
+from shoal.spec.policy import KAnonymity, Policy, TCloseness, Window, ZAnonymity
 from shoal.spec.schema import Quasi, Schema, Sensitive
 
 
@@ -66,6 +66,6 @@ def test_one_thing_one_warning(given, says):
 def test_a_t_that_allows_everything(t, n):
     domain = Range(0, 9, step=1)
     schema = Schema("who", [Quasi("age", domain)], [Sensitive("pay", domain)])
-    policy = Policy(TCloseness(t), window="all")
+    policy = Policy(KAnonymity(2), TCloseness(t), window="all")
     found = list(warnings_of(schema, policy, Mondrian(), Publish(), None))
     assert [warning.startswith("policy.t promises nothing") for warning in found] == [True] * n

@@ -81,7 +81,7 @@ SECONDS = "window = { seconds = 3600 }"
 WRONG_EVENTS = [
     ("z = 20", "z = 0", {"policy.z"}, "at least 1; got 0"),
     ("z = 20", "z = 20\nk = 3", {"policy.z"}, "goes with no other promise"),
-    ("z = 20", "z = '20'", {"policy.z"}, "integer"),
+    ("z = 20", "z = '20'", {"policy.z"}, "must be a whole number"),
     (SECONDS, "", {"policy.window"}, "{ seconds = 3600 }, or { rows = 500000 }"),
     (SECONDS, "window = {}", {"policy.window.rows"}, "for z-anonymity seconds = 3600"),
     (SECONDS, "window = 'all'", {"policy.window"}, "never ends"),

@@ -40,7 +40,9 @@ class Folder:
         self.job.write_text(EVENTS)
 
     def run(self, *words: object) -> int:
-        ends = ("-i", self.input, "-o", self.output, "--force")
+        ends = ["-i", self.input, "-o", self.output]
+        if "checkpoint" not in self.job.read_text():
+            ends.append("--force")
         return shoal(self._monkeypatch, "run", self.job, *ends, *words)
 
     def audit(self, *, alone: bool = False) -> int:
