@@ -42,7 +42,7 @@ def test_version(monkeypatch, capfd):
 def test_help_names_every_command(monkeypatch, capfd):
     assert shoal(monkeypatch, "--help") == 0
     out = capfd.readouterr().out
-    for command in ("run", "audit", "init", "algorithms", "demo"):
+    for command in ("run", "check", "audit", "init", "algorithms", "demo"):
         assert f"\n  {command} " in out
 
 

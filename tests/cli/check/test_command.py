@@ -47,6 +47,9 @@ class Place:
             assert "person-" not in text
         return code, out, err
 
+    def shoal(self, *words: object) -> int:
+        return shoal(self._monkeypatch, *words)
+
     def found(self, *words: object, data: str = "in.csv") -> tuple[int, dict[str, Any]]:
         code, out, err = self.check("--json", *words, data=data)
         assert err == ""
@@ -213,13 +216,15 @@ def test_a_promise_that_can_not_be_met_ends_with_3(place):
 
 
 def test_too_many_bad_rows_end_with_3(place):
-    rows = [row | {"age": 999} for row in people(40).to_pylist()] + people(160).to_pylist()
+    rows = people(200).to_pylist()
+    for row in rows[::5]:
+        row["age"] = 999
     write(pa.Table.from_pylist(rows), place.folder / "in.csv")
     code, out, _ = place.check()
     assert code == 3
     assert (
-        "problem: a run would end, because 20.0 % of the rows can't be used, and "
-        "bad_rows.limit = 0.05 allows 5.0 %."
+        "problem: a run would end at row 95: 20 of the first 96 rows can't be used (20.8 %), "
+        "clearly more than bad_rows.limit = 0.05 allows."
     ) in out
     write_job(place.folder, run="", bad_rows="limit = 0.3")
     assert place.check()[0] == 0
@@ -227,6 +232,16 @@ def test_too_many_bad_rows_end_with_3(place):
     code, out, _ = place.check()
     assert code == 3
     assert 'a run would end at the first of 40 bad rows, because of bad_rows.action = "stop"' in out
+
+
+def test_bad_rows_at_the_beginning_are_too_many_though_few_of_all_are_bad(place):
+    rows = [row | {"age": 999} for row in people(30).to_pylist()] + people(2000).to_pylist()
+    write(pa.Table.from_pylist(rows), place.folder / "in.csv")
+    code, found = place.found()
+    assert (code, found["rows"]["share"] < 0.05) == (3, True)
+    assert "a run would end at row 19" in found["problems"][0]
+    words = ("run", "job.toml", "-i", "in.csv", "-o", "out.csv", "-q")
+    assert place.shoal(*words) == 3
 
 
 def test_a_wrong_job_and_a_column_that_is_not_there_end_with_2(place):

@@ -47,7 +47,7 @@ def check(
         try:
             for chunk in sample:
                 trial.add(chunk)
-                progress.show(trial.summary)
+                progress.note(f"{trial.summary.n_in:,} rows read")
         except pa.ArrowException as error:
             # Arrow's messages quote values.
             kind = type(error).__name__

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.cli.check.trial import ColumnCounts, Trial
-from shoal.cli.unpublished import why_nothing
 from shoal.errors import DataError
 from shoal.job import Job
 from shoal.metrics.bad_rows import listed
 from shoal.metrics.shortfall import promise_of, span_of
+from shoal.metrics.unpublished import why_nothing
 from shoal.metrics.wording import percent
-from shoal.run.bad_row_limit import is_above
+from shoal.run.bad_row_limit import too_many
 
 __all__ = ["Report", "report_of"]
 
@@ -76,7 +76,12 @@ def report_of(job: Job, trial: Trial, *, is_whole: bool) -> Report:
             "share": summary.n_quarantined / summary.n_in if summary.n_in else None,
         },
         "reasons": [
-            {"reason": reason, "column": trial.column_of(reason), "rows": n}
+            {
+                "reason": reason,
+                "column": trial.column_of(reason),
+                "rows": n,
+                "share": n / summary.n_in,
+            }
             for reason, n in summary.bad_rows.as_dict().items()
         ],
         "columns": [_column(counts) for counts in trial.columns.values()],
@@ -130,17 +135,15 @@ def _promise(job: Job, trial: Trial) -> dict[str, Any]:
 
 def _problems(job: Job, trial: Trial) -> Iterator[str]:
     summary, bad_rows = trial.summary, job.bad_rows
-    n_bad, n_rows = summary.n_quarantined, summary.n_in
+    n_bad = summary.n_quarantined
     if bad_rows.action == "stop" and n_bad:
         yield (
             f"a run would end at the first of {n_bad:,} bad rows, because of "
             'bad_rows.action = "stop".'
         )
-    elif n_bad < n_rows and is_above(n_bad, n_rows, bad_rows.limit):
-        yield (
-            f"a run would end, because {percent(n_bad / n_rows)} of the rows can't be used, and "
-            f"bad_rows.limit = {bad_rows.limit:g} allows {percent(bad_rows.limit)}."
-        )
+    elif trial.too_many is not None and n_bad < summary.n_in:
+        what = too_many(*trial.too_many, bad_rows.limit)
+        yield f"a run would end at row {trial.too_many[1] - 1:,}: {what}."
     why = why_nothing(job.policy, summary, trial.shortfall)
     if why is not None:
         yield why.replace("nothing was published", "nothing would be published", 1)

@@ -21,6 +21,7 @@ from shoal.io.base import Chunk, Source
 from shoal.job import Job
 from shoal.metrics.shortfall import Shortfall
 from shoal.metrics.uniqueness import Uniqueness, uniqueness
+from shoal.run.bad_row_limit import passed_at
 from shoal.run.core import RunCore
 from shoal.run.encoder import AHEAD, LATE
 from shoal.run.unique import unique_columns
@@ -120,6 +121,9 @@ class Trial:
         self._compared: list[pa.Table] = []
         self.n_compared = 0
         self.warnings: list[str] = []
+        self._limit = job.bad_rows.limit
+        #: The bad rows and all rows up to where a run would end because of too many bad ones.
+        self.too_many: tuple[int, int] | None = None
 
     @property
     def shortfall(self) -> list[str]:
@@ -131,6 +135,7 @@ class Trial:
         for name, counts in self.columns.items():
             counts.look(chunk.batch.column(name))
         item = self._encoder.encode(chunk, self._now)
+        self.too_many = self.too_many or passed_at(self.summary, item, self._limit)
         codes = item.encoded.codes
         if not self.summary.n_published:
             times = np.full(len(codes.subjects), self._now) if self.by_wall else None

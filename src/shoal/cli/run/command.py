@@ -21,7 +21,6 @@ from shoal.cli.run.monitor import Monitor
 from shoal.cli.run.outputs import Overwriting, check_outputs
 from shoal.cli.signals import stopped_by_signals
 from shoal.cli.terminal import Progress, print_message, print_result
-from shoal.cli.unpublished import why_nothing
 from shoal.engine.cache import is_cold
 from shoal.errors import DataError, JobError, Problem, ReaderGoneError, ShoalError
 from shoal.events import event, sentence
@@ -31,6 +30,7 @@ from shoal.io.files.durable import is_folder
 from shoal.io.registry import resolve_input, resolve_output
 from shoal.io.streams import STDIO
 from shoal.job import Job
+from shoal.metrics.unpublished import why_nothing
 from shoal.run.pipeline import Run
 from shoal.run.recovery import Recovery
 from shoal.run.state.seal import Seal
@@ -122,6 +122,8 @@ def run(job_path: Path, options: RunOptions) -> int:
                 # Before the first row nothing has happened that needs to be told.
                 if not options.quiet and running.n_read and not isinstance(error, ReaderGoneError):
                     print_or_log(logging.WARNING, "run failed", _fate(running))
+                if not options.quiet and isinstance(error, DataError) and bad_rows.is_open:
+                    print_or_log(logging.INFO, "bad rows kept", _where_bad_rows_are(job))
                 if options.as_json and isinstance(error, DataError):
                     seconds = time.perf_counter() - begin
                     _print_json(running, seconds, sink_spec, str(error))
@@ -207,7 +209,7 @@ def _finish(
             print_message(line)
         print_message(f"{seconds:.1f} s, {running.n_read / max(seconds, 1e-9):,.0f} rows/s")
         if summary.n_quarantined:
-            print_message(f"quarantined rows are in {job.bad_rows.file}")
+            print_message(_where_bad_rows_are(job))
     if problem is not None:
         print_or_log(logging.ERROR, "nothing published", f"shoal: {problem}")
         return DataError.exit_code
@@ -218,6 +220,10 @@ def _finish(
     number = caught[0] if caught else signal.SIGINT
     is_clean = running.saved is not None and not (options.drain and running.is_behind)
     return 0 if number == signal.SIGTERM and is_clean else 128 + number
+
+
+def _where_bad_rows_are(job: Job) -> str:
+    return f"quarantined rows are in {job.bad_rows.file}"
 
 
 def _print_json(running: Run, seconds: float, sink: OutputEndpoint, problem: str | None) -> None:

@@ -69,6 +69,11 @@ class QuarantineSink:
         """How much the file has that hasn't been written again."""
         return 0 if self._writer is None else self._writer.n_ahead
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there are bad rows."""
+        return self._writer is not None
+
     def _open(self) -> QuarantineWriter:
         path = self._job.bad_rows.file
         return QuarantineWriter(path) if self._mark is None else QuarantineWriter(path, self._mark)

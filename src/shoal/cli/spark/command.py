@@ -19,13 +19,14 @@ from shoal.cli.run.command import refuse_overwriting, warn_of
 from shoal.cli.run.monitor import Monitor
 from shoal.cli.signals import stopped_by_signals
 from shoal.cli.terminal import Progress, print_message, print_result
-from shoal.cli.unpublished import why_nothing
 from shoal.errors import DataError, JobError, Problem, ResourceError, ShoalError
 from shoal.events import event
 from shoal.io.registry import resolve_input, resolve_output
 from shoal.job import Job
 from shoal.metrics import Summary
-from shoal.run.bad_row_limit import is_above, too_many
+from shoal.metrics.bad_rows import listed
+from shoal.metrics.unpublished import why_nothing
+from shoal.run.bad_row_limit import FIX, is_above, too_many
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,10 +122,8 @@ def spark(job_path: Path, options: SparkOptions) -> int:
                         break
             if not caught and _has_too_many_bad(job, running.summary):
                 summary, where = running.summary, source.path or source.noun
-                raise too_many(
-                    summary.n_quarantined, summary.n_in, job.bad_rows.limit,
-                    summary.bad_rows.reasons, where,
-                )  # fmt: skip
+                what = too_many(summary.n_quarantined, summary.n_in, job.bad_rows.limit)
+                raise DataError(f"{where}: {what}: {listed(summary.bad_rows.reasons)}. {FIX}")
         except ShoalError as error:
             monitor.fail(error)
             raise

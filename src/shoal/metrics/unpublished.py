@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shoal.metrics import Summary
 from shoal.metrics.bad_rows import listed
 from shoal.metrics.shortfall import promise_of, span_of
+from shoal.metrics.summary import Summary
 from shoal.spec.policy import Policy
 
 __all__ = ["why_nothing"]
