@@ -71,16 +71,14 @@ def _check_endpoints(job: Job) -> None:
 
 
 def _input(job: Job, data: str | None, from_format: str | None) -> InputEndpoint:
-    source = job.input if data is None else FileInput(data)
+    source = resolve_input(job.input, data, from_format, follow=False)
     if not isinstance(source, FileInput):
         what = f"is {source.noun}, and a check reads a file"
         fix = "Give a file of such rows with -i, in any format"
         raise JobError(Problem("input", what, None, fix))
-    # A check ends: it doesn't wait for more.
-    source = dataclasses.replace(source, follow=False)
     if source.path == STDIO and (data is None or sys.stdin.isatty()):
         what = "isn't named in the job" if data is None else "is the terminal"
         raise JobError(Problem("input", what, None, "Give the data with -i"))
-    found = resolve_input(source, None, from_format, follow=False)
-    found.check_run("input")
-    return found
+    source.check_run("input")
+    # A check ends: it doesn't wait for more.
+    return dataclasses.replace(source, follow=False)
