@@ -9,9 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from shoal.cli.spark import submit
+from shoal.cli.spark import command, submit
+from shoal.job import Job
+from shoal.metrics import Summary
 from tests.crashes.world import wait_until
 from tests.world import beside, people, shoal, write, write_job
 
@@ -102,6 +105,47 @@ def test_spark_must_be_there(cluster, capfd, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     assert cluster.refused() == 2
     assert "pip install 'shoal[spark]'" in capfd.readouterr().err
+
+
+def test_the_end_of_a_job_that_published_nothing_says_so(cluster, capfd):
+    summary = Summary()
+    summary.n_in = summary.n_quarantined = 7
+    summary.bad_rows.add(["age is missing"] * 7)
+    job = Job.load(cluster.job)
+    assert command._finish(job, summary, 7, 1.0, [], command.SparkOptions(quiet=True)) == 3
+    assert capfd.readouterr().err == (
+        "shoal: nothing was published: 7 of 7 rows can't be used: age is missing (7). Correct the "
+        "rows, or what the job says about these columns.\n"
+    )
+    # A signal ended it: more rows may come.
+    stopped = [signal.SIGTERM]
+    assert command._finish(job, summary, 7, 1.0, stopped, command.SparkOptions(quiet=True)) == 0
+
+
+def test_too_many_bad_rows_are_judged_by_the_committed_batches(cluster):
+    summary, job = Summary(), Job.load(cluster.job)
+    summary.n_in, summary.n_quarantined = 100, 19
+    assert not command._has_too_many_bad(job, summary)
+    summary.n_quarantined = 20
+    assert command._has_too_many_bad(job, summary)
+    stops = write_job(cluster.path, run=STATE, bad_rows='action = "stop"')
+    assert not command._has_too_many_bad(Job.load(stops), summary)
+
+
+@pytest.mark.nightly
+def test_too_many_bad_rows_end_the_job_with_3_and_it_resumes(cluster):
+    cluster.add(1500)
+    rows = people(300).to_pylist()
+    bad = pa.Table.from_pylist([row | {"age": 999} for row in rows])
+    write(bad, cluster.input / "bad.csv")
+    with beside(*cluster.words, *HERE) as process:
+        _, err = process.communicate(timeout=300)
+        assert process.returncode == 3, err
+    assert b"300 of the first 1,800 rows can't be used (16.7 %)" in err
+    cluster.job.write_text(cluster.job.read_text().replace("[bad_rows]", "[bad_rows]\nlimit = 1"))
+    with beside(*cluster.words, *HERE) as process:
+        _, err = process.communicate(timeout=300)
+        assert process.returncode == 0, err
 
 
 @pytest.mark.parametrize("more", ["[input]\ntable = 'people'", "[output]\npath = 's3a://here/'"])
