@@ -69,7 +69,7 @@ def test_an_output_without_rows(ending, tmp_path, monkeypatch, capfd):
     job = write_job(tmp_path)
     source = write(people(10, n_people=1), tmp_path / "in.csv")
     out, trace = tmp_path / f"out.{ending}", tmp_path / "trace.parquet"
-    assert shoal(monkeypatch, "run", job, "-i", source, "-o", out, "--trace", trace, "-q") == 0
+    assert shoal(monkeypatch, "run", job, "-i", source, "-o", out, "--trace", trace, "-q") == 3
     words = ("audit", job, out, "--original", source, "--trace", trace)
     assert shoal(monkeypatch, *words) == 0, capfd.readouterr().out
 
@@ -241,7 +241,7 @@ def test_roots_above_a_single_child_are_roots(
     job = write_job(tmp_path, schema=schema, policy=policy, publish=publish)
     data = write(pa.table({"id": ["a", "b"], "zip": ["53703", "53715"]}), tmp_path / "in.csv")
     trace, out = tmp_path / "trace.parquet", tmp_path / "out.csv"
-    assert shoal(monkeypatch, "run", job, "-i", data, "-o", out, "--trace", trace) == 0
+    assert shoal(monkeypatch, "run", job, "-i", data, "-o", out, "--trace", trace) == 3
     assert shoal(monkeypatch, "audit", job, out, "--trace", trace, "--original", data) == 0
 
 

@@ -150,13 +150,16 @@ def test_other_handlers_get_nothing(capfd):
 
 
 HEADER = "person,age,town,illness,ward\n"
-GOOD = "".join(f"{CANARY}{i},{20 + i},berlin,{CANARY},{CANARY}W\n" for i in range(30))
+GOOD = "".join(f"{CANARY}{i},{20 + i},berlin,{CANARY}{i % 2},{CANARY}W\n" for i in range(30))
+ALIKE = "".join(f"{CANARY}{i},{20 + i},berlin,{CANARY},{CANARY}W\n" for i in range(30))
 BAD = f"{CANARY},{CANARY},berlin,{CANARY},A\n"
 JOBS = {
     "done": (HEADER + GOOD, "", 0),
     "quarantined": (HEADER + GOOD + BAD, "", 0),
     "stopped at a bad row": (HEADER + GOOD + BAD, 'action = "stop"', 3),
-    "without a header": (GOOD, "", 2),
+    "nothing published": (HEADER + ALIKE, "", 3),
+    "too many bad rows": (HEADER + 30 * BAD, "", 3),
+    "without a header": (ALIKE, "", 2),
 }
 
 
@@ -171,9 +174,9 @@ def test_real_jobs_log_no_value(name, tmp_path):
     assert done.returncode == code, done.stderr
     assert CANARY not in done.stderr
     lines = [json.loads(line) for line in done.stderr.splitlines()]
-    assert {"warning", "run ended" if code == 0 else "command failed"} <= {
-        line["event"] for line in lines
-    }
+    end = {0: "run ended"}.get(code, "command failed")
+    end = name if name == "nothing published" else end
+    assert {"warning", end} <= {line["event"] for line in lines}
 
 
 # -- who listens -----------------------------------------------------------------------------------
