@@ -226,6 +226,8 @@ def _write_job(case: Case, folder: Path) -> Path:
     if case.checkpoints:
         # Seldom, so that where files end doesn't depend on how fast the machine is.
         lines.append('checkpoint = { folder = "state", every = 3600 }')
+    # Many rows of some cases come too late on purpose.
+    lines += ["[bad_rows]", "limit = 1"]
     path = folder / "job.toml"
     path.write_text("\n".join(lines) + "\n")
     return path
