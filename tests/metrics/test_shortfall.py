@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from shoal.engine.space import Codes
 from shoal.metrics.shortfall import Shortfall, promise_of, span_of
+from shoal.spec.criteria import Criterion
 from shoal.spec.hierarchy import Range
 from shoal.spec.policy import (
     Delay,
@@ -137,3 +140,14 @@ def test_what_is_not_known_is_not_claimed() -> None:
 )
 def test_words_of_a_promise(policy: Policy, promise: str, span: str) -> None:
     assert (promise_of(policy), span_of(policy)) == (promise, span)
+
+
+@dataclass(frozen=True)
+class Own(Criterion):
+    """A criterion from elsewhere, without a key."""
+
+    name: ClassVar[str] = "own promise"
+
+
+def test_a_criterion_from_elsewhere_has_words_too() -> None:
+    assert promise_of(Policy(KAnonymity(2), Own(), delay=Delay(rows=1))) == "k = 2, own promise"

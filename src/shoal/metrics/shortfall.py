@@ -14,7 +14,7 @@ import numpy as np
 from shoal.engine.kernels.arrays import Floats
 from shoal.engine.space import Codes
 from shoal.spec.criteria import Criterion
-from shoal.spec.policy import Policy, Window
+from shoal.spec.policy import KAnonymity, Policy, Window
 from shoal.spec.schema import Schema
 
 __all__ = ["Shortfall", "promise_of", "span_of", "suppression_reason"]
@@ -149,7 +149,7 @@ class Shortfall:
     def _enough(self) -> str:
         if self._policy.per_value:
             return "Enough people came, but no value was exposed by enough of them in one window."
-        others = [c for c in self._policy.criteria if c.key != "k"]
+        others = [c for c in self._policy.criteria if not isinstance(c, KAnonymity)]
         enough = f"Enough different people came for k = {self._least:,}"
         if others:
             rest = ", ".join(map(_words, others))
@@ -209,12 +209,13 @@ def _span(policy: Policy) -> tuple[float, float]:
 
 
 def _words(criterion: Criterion) -> str:
-    # What a criterion is about has a field of its own; the number comes first.
-    fields = [f.name for f in dataclasses.fields(criterion) if f.name != "attribute"]
+    # A criterion from elsewhere may have no key, or no number.
+    key = getattr(criterion, "key", criterion.name)
     attribute = getattr(criterion, "attribute", None)
     kind = f"{criterion.form} " if criterion.form and not criterion.default else ""
-    number = f" = {getattr(criterion, fields[0]):g}" if fields else ""
-    return f"{kind}{criterion.key}{number}" + (f" of {attribute}" if attribute else "")
+    values = [getattr(criterion, field.name) for field in dataclasses.fields(criterion)]
+    number = next((f" = {value:g}" for value in values if isinstance(value, int | float)), "")
+    return f"{kind}{key}{number}" + (f" of {attribute}" if attribute else "")
 
 
 def _people(n: int) -> str:
