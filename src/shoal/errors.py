@@ -35,6 +35,7 @@ __all__ = [
     "ResourceError",
     "ShoalError",
     "UnsupportedError",
+    "check_choice",
     "did_you_mean",
 ]
 
@@ -155,3 +156,16 @@ def did_you_mean(word: str, known: Sequence[str]) -> str | None:
     if near:
         return f"Did you mean '{near[0]}'?"
     return f"Known: {', '.join(known)}" if 0 < len(known) <= 20 else None
+
+
+def check_choice(key: str, value: object, known: Sequence[str]) -> None:
+    """Raise `ParameterError` if a parameter isn't one of the known words.
+
+    >>> check_choice("order", "arival", ["released", "arrival"])
+    Traceback (most recent call last):
+    ...
+    shoal.errors.ParameterError: order: must be one of released, arrival; got 'arival'. ...
+    """
+    if value not in known:
+        what = f"must be one of {', '.join(known)}"
+        raise ParameterError(key, what, got=repr(value), fix=did_you_mean(str(value), known))

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from shoal.engine.base import Anonymizer
     from shoal.spec.policy import Policy
 
-__all__ = ["Entry", "check_support", "entries", "find", "names"]
+__all__ = ["DEFAULT", "Entry", "check_support", "entries", "find", "names"]
+
+#: The anonymizer that is taken where none is named.
+DEFAULT = "castle"
 
 
 class Entry(NamedTuple):

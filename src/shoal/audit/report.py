@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Literal
 
 __all__ = ["Figure", "Judgement", "Report", "Verdict", "decide"]
@@ -50,7 +51,7 @@ class Verdict:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """All verdicts about one output.
 
@@ -92,6 +93,18 @@ class Report:
             "n_rows": self.n_rows,
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
         }
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        head, *_ = str(self).splitlines()
+        rows = "".join(
+            f"<tr><th>{escape(each.name)}</th><td>{each.verdict}</td>"
+            f"<td>{escape(each.detail)}</td></tr>"
+            for each in self.verdicts
+        )
+        return f"<table><caption>{escape(head)}</caption>{rows}</table>"
 
     def __str__(self) -> str:
         n = sum(verdict.verdict == self.verdict for verdict in self.verdicts)

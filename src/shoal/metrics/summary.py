@@ -19,7 +19,7 @@ from shoal.metrics.loss import Loss
 from shoal.metrics.pollution import Pollution
 from shoal.metrics.reuse import Reuse
 from shoal.metrics.suppression import Suppression
-from shoal.metrics.wording import percent
+from shoal.metrics.wording import html_lines, percent
 from shoal.metrics.z.counts import ZCounts
 
 __all__ = ["Summary", "summarize"]
@@ -189,6 +189,12 @@ class Summary:
             "missing": None if self.pollution is None else self.pollution.as_dict(),
             "values": None if self.cells is None else self.cells.as_dict(),
         }
+
+    def __repr__(self) -> str:
+        return f"Summary({self.lines()[0]})"
+
+    def _repr_html_(self) -> str:
+        return html_lines(self.lines())
 
     def lines(self) -> list[str]:
         """Return the figures in words, for a terminal."""

@@ -1,8 +1,11 @@
-"""How figures are written for a terminal."""
+"""How figures are written for a terminal and for a notebook."""
 
 from __future__ import annotations
 
-__all__ = ["percent", "short"]
+import html
+from collections.abc import Sequence
+
+__all__ = ["html_lines", "percent", "short"]
 
 
 def short(number: float | None) -> str:
@@ -23,3 +26,15 @@ def percent(share: float | None) -> str:
     ('33.3 %', 'none')
     """
     return "none" if share is None else f"{100 * share:.1f} %"
+
+
+def html_lines(lines: Sequence[str]) -> str:
+    """Write lines as a table for a notebook: the first as its caption, then ``name: text``.
+
+    >>> html_lines(["2 rows in", "loss: 0.1 < 0.2"])
+    '<table><caption>2 rows in</caption><tr><th>loss</th><td>0.1 &lt; 0.2</td></tr></table>'
+    """
+    caption, *others = (html.escape(line) for line in lines)
+    cells = (line.partition(": ") for line in others)
+    rows = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, _, text in cells)
+    return f"<table><caption>{caption}</caption>{rows}</table>"
