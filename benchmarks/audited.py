@@ -164,12 +164,10 @@ def judge(case: Case, sizes: Sizes) -> Verdicts:
     n_groups, kept = 0, 0
     suppressed, others = [], []
     for policy in case.policies:
-        published, trace = shoal.anonymize(
-            original, schema, policy, case.algorithm, seed=SEED, trace=True
-        )
-        report = audit(schema, policy, published, trace=trace, original=original)
-        n_groups += pc.count_distinct(trace.column("group")).as_py()
-        suppressed.append(1 - published.num_rows / original.num_rows)
+        result = shoal.anonymize(original, schema, policy, case.algorithm, seed=SEED, trace=True)
+        report = audit(schema, policy, result.frame, trace=result.trace, original=original)
+        n_groups += pc.count_distinct(result.trace.column("group")).as_py()
+        suppressed.append(1 - len(result) / original.num_rows)
         kept += sum(verdict.verdict == "kept" for verdict in report.verdicts)
         others += [
             f"{case.algorithm}, {policy.measured[0]}: {verdict.line()}"

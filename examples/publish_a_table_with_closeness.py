@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pandas as pd
 import pyarrow as pa
 
+import shoal
 from shoal import (
     DistinctLDiversity,
     EnhancedLikeness,
@@ -26,7 +27,6 @@ from shoal import (
     TCloseness,
     anonymize,
 )
-from shoal.audit import audit
 from shoal.metrics import exposure
 
 SCHEMA = Schema(
@@ -83,13 +83,13 @@ def as_arrow(frame: pd.DataFrame) -> pa.Table:
 
 
 def publish(frame: pd.DataFrame, policy: Policy, algorithm: str) -> Found:
-    public, report, trace = anonymize(frame, SCHEMA, policy, algorithm, report=True, trace=True)
-    original, shown = as_arrow(frame), as_arrow(public)
-    found = exposure(SCHEMA, original, trace)["salary"]
-    judged = audit(SCHEMA, policy, shown, trace=trace, original=original)
-    assert report.loss.published is not None
+    result = anonymize(frame, SCHEMA, policy, algorithm, trace=True)
+    found = exposure(SCHEMA, as_arrow(frame), result.trace)["salary"]
+    judged = shoal.audit(SCHEMA, policy, result, original=frame)
+    loss = result.summary.loss.published
+    assert loss is not None
     assert found.closeness is not None
-    return Found(report.loss.published, found.closeness, found.likeness, judged.verdict)
+    return Found(loss, found.closeness, found.likeness, judged.verdict)
 
 
 def main(rows: int = 1000) -> dict[tuple[str, str], Found]:

@@ -140,8 +140,8 @@ def main(rows: int = 400) -> dict[str, Report]:
     less = Policy(KAnonymity(3), delay=Delay(rows=50))
     reports = {}
     for anonymizer, policy in ((FairShare(), promised), (FirstCome(), less)):
-        published, trace = anonymize(patients, schema, policy, anonymizer, trace=True)
-        report = audit(schema, promised, published, trace=trace, original=patients)
+        result = anonymize(patients, schema, policy, anonymizer, trace=True)
+        report = audit(schema, promised, result.frame, trace=result.trace, original=patients)
         print(f"{anonymizer.name}: {report['alpha-share of illness'].line()}")
         reports[anonymizer.name] = report
     return reports

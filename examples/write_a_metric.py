@@ -1,7 +1,7 @@
 """A metric of your own: how many published rows are still sharp.
 
 A metric counts batches of decisions in bounded memory. Registered, it is part of every summary: of
-what `shoal.anonymize(..., report=True)` and `Pipeline.run` return, of its JSON and of its lines in
+what `shoal.anonymize` and `Pipeline.run` return, of its JSON and of its lines in
 words; it is merged over shards and is in every checkpoint.
 
 Run it with `python examples/write_a_metric.py`.
@@ -55,7 +55,7 @@ def main(rows: int = 500) -> Summary:
     people = pa.table({"person": np.arange(rows), "age": random.integers(0, 100, rows)})
     schema = Schema("person", [Quasi("age", Range(0, 100, step=1))])
     policy = Policy(KAnonymity(5), delay=Delay(rows=100))
-    _, summary = anonymize(people, schema, policy, Castle(), report=True)
+    summary = anonymize(people, schema, policy, Castle()).summary
     print("\n".join(summary.lines()))
     return summary
 

@@ -50,7 +50,7 @@ from shoal.spec.schema import Sensitive as Sensitive
 
 if TYPE_CHECKING:
     from shoal.arrow.pseudonyms import Pseudonym as Pseudonym
-    from shoal.job.audited import audit as audit
+    from shoal.job.auditing import audit as audit
     from shoal.job.file import Job as Job
     from shoal.job.running import run as run
     from shoal.run.async_stream import AsyncStream as AsyncStream
@@ -72,7 +72,7 @@ _LAZY = {
     "anonymize": "shoal.run.frame",
 }
 #: Packages that can be called, and where the functions of their names are.
-_CALLABLE = {"audit": "shoal.job.audited", "run": "shoal.job.running"}
+_CALLABLE = {"audit": "shoal.job.auditing", "run": "shoal.job.running"}
 
 
 class _CallablePackage(ModuleType):

@@ -81,9 +81,9 @@ def test_spellings_of_a_value_tell_nothing(criterion: BasicLikeness) -> None:
     )  # fmt: skip
     schema = Schema(None, [Quasi("age", Range(0, 99))], [Sensitive("s")])
     policy = Policy(KAnonymity(2), criterion, window="all")
-    shown, trace = anonymize(table, schema, policy, "burel", seed=1, trace=True)
-    assert set(shown["s"].to_pylist()) == {"1.5"}
-    report = audit(schema, policy, shown, trace=trace, original=table)
+    result = anonymize(table, schema, policy, "burel", seed=1, trace=True)
+    assert set(result.frame["s"].to_pylist()) == {"1.5"}
+    report = audit(schema, policy, result.frame, trace=result.trace, original=table)
     assert {v.verdict for v in report.verdicts} == {"kept"}
 
 
@@ -91,9 +91,10 @@ def test_another_value_is_not_another_spelling() -> None:
     table = pa.table({"age": [20, 21, 22, 23], "s": ["1", "2", "1", "2"]})
     schema = Schema(None, [Quasi("age", Range(0, 99))], [Sensitive("s", Range(0, 9))])
     policy = Policy(KAnonymity(2), TCloseness(0.5), window="all")
-    shown, trace = anonymize(table, schema, policy, "sabre-ak", seed=1, trace=True)
-    forged = shown.set_column(1, "s", pa.array(["1"] * 4))
-    assert audit(schema, policy, forged, trace=trace, original=table)["cover"].verdict == "broken"
+    result = anonymize(table, schema, policy, "sabre-ak", seed=1, trace=True)
+    forged = result.frame.set_column(1, "s", pa.array(["1"] * 4))
+    report = audit(schema, policy, forged, trace=result.trace, original=table)
+    assert report["cover"].verdict == "broken"
 
 
 def test_what_cannot_be_seen_goes_before_letters_and_accents_come_together():

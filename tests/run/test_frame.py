@@ -33,6 +33,7 @@ from shoal import (
     anonymize,
 )
 from shoal.algorithms import Castle
+from shoal.algorithms.registry import DEFAULT
 from shoal.audit import audit
 from shoal.errors import (
     DataError,
@@ -43,7 +44,7 @@ from shoal.errors import (
     UnsupportedError,
 )
 from shoal.job import Job
-from shoal.run import frame
+from shoal.run import frame_kinds
 from shoal.spec.policy import Measured
 from tests.world import TOWNS, Rows, people
 
@@ -53,6 +54,10 @@ QUASI = [Quasi("age", Range(0, 120, step=1)), Quasi("town", TOWN)]
 SCHEMA = Schema("person", QUASI, [Sensitive("illness", ILLNESS)], ["ward"])
 POLICY = Policy(KAnonymity(3), DistinctLDiversity(2), delay=Delay(rows=20))
 COLUMNS = ["age", "town", "illness", "ward"]
+
+
+def published(given: Any, *parts: Any, **options: Any) -> Any:
+    return anonymize(given, *parts, **options).frame
 
 
 def to_batch(table: pa.Table) -> pa.RecordBatch:
@@ -80,18 +85,18 @@ def test_the_same_kind_comes_out_with_public_columns_only(kind: Any) -> None:
     of_kind, make, to_table = kind
     original = people(60)
     given = make(original)
-    result = anonymize(given, SCHEMA, POLICY, "castle", seed=1)
+    result = published(given, SCHEMA, POLICY, "castle", seed=1)
     assert type(result) is of_kind
-    published = to_table(result)
-    assert published.column_names == COLUMNS
-    assert 0 < published.num_rows <= 60
+    shown = to_table(result)
+    assert shown.column_names == COLUMNS
+    assert 0 < shown.num_rows <= 60
     assert to_table(given).to_pylist() == original.to_pylist(), "the input was changed"
 
 
 def test_all_kinds_decide_alike() -> None:
     original = people(60)
     results = [
-        to_table(anonymize(make(original), SCHEMA, POLICY, Castle(), seed=1)).to_pylist()
+        to_table(published(make(original), SCHEMA, POLICY, Castle(), seed=1)).to_pylist()
         for _, make, to_table in KINDS.values()
     ]
     assert results[0]
@@ -133,7 +138,7 @@ def test_a_job_decides_like_the_function(tmp_path: Any) -> None:
     source = Rows(table, job.schema.columns, [60])
     job.pipeline.run(source, lambda schema: Sink(), on_bad=lambda bad: None).execute()
     by_job = [row for batch in batches for row in batch.to_pylist()]
-    result = anonymize(table, job.schema, job.policy, job.anonymizer, seed=-5)
+    result = published(table, job.schema, job.policy, job.anonymizer, seed=-5)
     assert result.to_pylist() == by_job
 
 
@@ -141,19 +146,19 @@ def test_an_empty_frame_keeps_its_types(kind: Any) -> None:
     of_kind, make, to_table = kind
     rows = people(3)
     rows = rows.set_column(4, "ward", pa.array([1, 2, 3])).slice(0, 0)
-    result = anonymize(make(rows), SCHEMA, POLICY, "castle")
+    result = published(make(rows), SCHEMA, POLICY, "castle")
     assert type(result) is of_kind
-    published = to_table(result)
-    assert (published.num_rows, published.column_names) == (0, COLUMNS)
-    assert published.schema.field("ward").type == pa.int64()
+    shown = to_table(result)
+    assert (shown.num_rows, shown.column_names) == (0, COLUMNS)
+    assert shown.schema.field("ward").type == pa.int64()
 
 
 def test_a_table_in_pieces_is_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
     table = people(60)
-    whole = anonymize(table, SCHEMA, POLICY, "castle", seed=1)
+    whole = published(table, SCHEMA, POLICY, "castle", seed=1)
     pieces = pa.concat_tables([table.slice(0, 25), table.slice(25)])
-    monkeypatch.setattr(frame, "BATCH_ROWS", 10)
-    assert anonymize(pieces, SCHEMA, POLICY, "castle", seed=1).to_pylist() == whole.to_pylist()
+    monkeypatch.setattr(frame_kinds, "BATCH_ROWS", 10)
+    assert published(pieces, SCHEMA, POLICY, "castle", seed=1).to_pylist() == whole.to_pylist()
 
 
 def test_pandas_drops_the_index_and_keeps_the_types_of_what_is_published_as_it_is() -> None:
@@ -175,7 +180,7 @@ def test_pandas_drops_the_index_and_keeps_the_types_of_what_is_published_as_it_i
     keep = [*given.columns[2:]]
     schema = Schema("person", QUASI[:1], keep=keep)
     policy = Policy(KAnonymity(3), delay=Delay(rows=n))
-    result = anonymize(given, schema, policy, Castle(), numeric="bounds")
+    result = published(given, schema, policy, Castle(), numeric="bounds")
     assert [*result.columns] == ["age_min", "age_max", *keep]
     assert isinstance(result.index, pd.RangeIndex)
     assert result.index.name is None
@@ -196,7 +201,7 @@ def test_suppressed_rows_leave_nothing_behind_not_even_a_category() -> None:
     lonely = Policy(KAnonymity(3), delay=Delay(rows=1))
     schema = Schema("person", QUASI, keep=["ward"])
     for given in (towns[39:], alone[39:]):
-        result = anonymize(given, schema, lonely, "castle")
+        result = published(given, schema, lonely, "castle")
         arrow = result.to_arrow() if isinstance(result, pl.DataFrame) else pa.table(result)
         assert arrow.num_rows == 0
         assert "CANARY" not in str(result["ward"].dtype)
@@ -210,7 +215,7 @@ def test_polars_keeps_the_types_of_what_is_published_as_it_is() -> None:
         schema_overrides={"number": pl.Int16},
     )
     schema = Schema("person", QUASI[:1], keep=["number", "word"])
-    result = anonymize(given, schema, Policy(KAnonymity(3), delay=Delay(rows=n)), "castle")
+    result = published(given, schema, Policy(KAnonymity(3), delay=Delay(rows=n)), "castle")
     assert dict(result.schema) == {"age": pl.String, "number": pl.Int16, "word": pl.String}
 
 
@@ -218,7 +223,7 @@ def test_columns_that_the_schema_does_not_name_may_hold_anything() -> None:
     given = people(40).to_pandas()
     given["odd"] = [object() for _ in range(40)]
     given[7] = 1
-    assert len(anonymize(given, SCHEMA, POLICY, "castle"))
+    assert len(published(given, SCHEMA, POLICY, "castle"))
 
 
 def test_metadata_of_a_table_is_not_published() -> None:
@@ -226,17 +231,17 @@ def test_metadata_of_a_table_is_not_published() -> None:
     fields = [field.with_metadata({"note": "CANARY"}) for field in given.schema]
     given = given.cast(pa.schema(fields, metadata=given.schema.metadata))
     assert (
-        b"CANARY" not in anonymize(given, SCHEMA, POLICY, "castle").schema.serialize().to_pybytes()
+        b"CANARY" not in published(given, SCHEMA, POLICY, "castle").schema.serialize().to_pybytes()
     )
 
 
 def test_frames_that_are_none() -> None:
-    what = r"must be a DataFrame of pandas or polars, or a Table or RecordBatch of Arrow; got "
-    with pytest.raises(ParameterError, match=what + r"builtins\.list\.$"):
-        anonymize([{"age": 3}], SCHEMA, POLICY, "castle")
+    what = r"or polars, or a Table or RecordBatch of Arrow; got "
+    with pytest.raises(ParameterError, match=what + r"builtins\.int\.$"):
+        published(7, SCHEMA, POLICY, "castle")
     lazy = pl.from_arrow(people(3)).lazy()
     with pytest.raises(ParameterError, match=what + r".*LazyFrame\. Call collect\(\) first"):
-        anonymize(lazy, SCHEMA, POLICY, "castle")
+        published(lazy, SCHEMA, POLICY, "castle")
 
 
 def test_neither_pandas_nor_polars_is_needed() -> None:
@@ -244,7 +249,7 @@ def test_neither_pandas_nor_polars_is_needed() -> None:
 import sys
 sys.modules["pandas"] = sys.modules["polars"] = None
 import pyarrow as pa
-from shoal import *
+from shoal import Delay, KAnonymity, Policy, Quasi, Range, Schema, anonymize
 people = pa.table({"person": [1, 2, 3], "age": [31, 32, 33]})
 schema = Schema("person", [Quasi("age", Range(0, 99, step=1))])
 policy = Policy(KAnonymity(3), delay=Delay(rows=9))
@@ -264,30 +269,30 @@ assert anonymize(people, schema, policy, "castle")["age"].to_pylist() == ["[31, 
 def test_a_missing_column_is_named(kind: Any) -> None:
     given = kind[1](people(9).rename_columns(["person", "age", "twon", "illness", "ward", "at"]))
     with pytest.raises(JobError, match=r"^frame: column town: .*Did you mean 'twon'\?"):
-        anonymize(given, SCHEMA, POLICY, "castle")
+        published(given, SCHEMA, POLICY, "castle")
 
 
 def test_a_column_in_the_index_is_found_there() -> None:
     given = people(40).to_pandas().set_index(["person", "town"])
     with pytest.raises(JobError, match=r"frame") as raised:
-        anonymize(given, SCHEMA, POLICY, "castle")
+        published(given, SCHEMA, POLICY, "castle")
     assert [problem.key for problem in raised.value.problems] == ["column person", "column town"]
     assert "reset_index()" in str(raised.value)
-    assert len(anonymize(given.reset_index(), SCHEMA, POLICY, "castle"))
+    assert len(published(given.reset_index(), SCHEMA, POLICY, "castle"))
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
     given = people(9).to_pandas()
     given.columns = ["person", "age", "town", "illness", "ward", "age"]
     with pytest.raises(ResourceError, match="columns 2 and 6 have the same name"):
-        anonymize(given, SCHEMA, POLICY, "castle")
+        published(given, SCHEMA, POLICY, "castle")
 
 
 @pytest.mark.parametrize("values", [[1, "CANARY"], [2**70, 1], [{"CANARY"}, 1]])
 def test_a_column_of_several_types_is_named_without_its_values(values: list[Any]) -> None:
     given = pd.DataFrame({"person": pd.Series(values, dtype=object), "age": [1, 2]})
     with pytest.raises(DataError, match=r"column person .*astype\(str\)") as raised:
-        anonymize(given, Schema("person", QUASI[:1]), POLICY, "castle")
+        published(given, Schema("person", QUASI[:1]), POLICY, "castle")
     assert "CANARY" not in str(raised.value)
     assert raised.value.__suppress_context__
 
@@ -305,9 +310,9 @@ def broken(n_rows: int = 60) -> pa.Table:
 def test_bad_rows_are_counted_and_refused(
     kind: Any, batch_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frame, "BATCH_ROWS", batch_rows)
+    monkeypatch.setattr(frame_kinds, "BATCH_ROWS", batch_rows)
     with pytest.raises(DataError) as raised:
-        anonymize(kind[1](broken()), SCHEMA, POLICY, "castle")
+        published(kind[1](broken()), SCHEMA, POLICY, "castle")
     assert str(raised.value) == (
         "frame: 4 of 60 rows can't be used: age is missing (3), town has a category that its "
         "hierarchy lacks (1). The first is row 7, counted from 0. Fix them, or leave them out "
@@ -316,19 +321,18 @@ def test_bad_rows_are_counted_and_refused(
 
 
 def test_bad_rows_can_be_left_out() -> None:
-    published, summary, trace = anonymize(
-        broken(), SCHEMA, POLICY, "castle", bad_rows="drop", report=True, trace=True
-    )
+    result = anonymize(broken(), SCHEMA, POLICY, "castle", bad_rows="drop", trace=True)
+    summary = result.summary
     assert (summary.n_in, summary.n_quarantined) == (60, 4)
-    assert published.num_rows == summary.n_published > 0
-    outcomes = trace.sort_by("row")["outcome"].to_pylist()
+    assert result.frame.num_rows == len(result) == summary.n_published > 0
+    outcomes = result.trace.sort_by("row")["outcome"].to_pylist()
     assert [i for i, word in enumerate(outcomes) if word == "quarantined"] == [7, 21, 33, 50]
 
 
 def test_only_bad_rows_are_no_rows() -> None:
     rows = people(9).set_column(1, "age", pa.nulls(9, pa.int64()))
-    published = anonymize(rows, SCHEMA, POLICY, "castle", bad_rows="drop")
-    assert (published.num_rows, published.column_names) == (0, COLUMNS)
+    result = published(rows, SCHEMA, POLICY, "castle", bad_rows="drop")
+    assert (result.num_rows, result.column_names) == (0, COLUMNS)
 
 
 def test_what_is_measured_by_place_may_not_be_missing() -> None:
@@ -339,8 +343,8 @@ def test_what_is_measured_by_place_may_not_be_missing() -> None:
     schema = Schema("person", QUASI, [Sensitive("pay", Range(0, 100))])
     closely = Policy(TCloseness(1), delay=Delay(rows=20), window=Window(rows=40))
     with pytest.raises(DataError, match=r"1 of 40 rows can't be used: pay is missing \(1\)"):
-        anonymize(rows, schema, closely, Able())
-    assert anonymize(rows, schema, Policy(KAnonymity(2), delay=Delay(rows=20)), "castle").num_rows
+        published(rows, schema, closely, Able())
+    assert published(rows, schema, Policy(KAnonymity(2), delay=Delay(rows=20)), "castle").num_rows
 
 
 # -- what is promised, and what is given -----------------------------------------------------------
@@ -376,48 +380,55 @@ def test_every_algorithm_keeps_its_promise_on_a_frame(name: str) -> None:
     if policy.z:
         quasi = [Quasi("town", Open()), Quasi("age", Range(0, 120, step=10))]
         schema = Schema(SCHEMA.subject, quasi)
-    published, trace = anonymize(table, schema, policy, name, seed=1, trace=True)
-    report = audit(schema, policy, published, trace=trace, original=table)
+    result = anonymize(table, schema, policy, name, seed=1, trace=True)
+    report = audit(schema, policy, result.frame, trace=result.trace, original=table)
     assert report.exit_code == 0, str(report)
-    assert trace.num_rows == 150 * (len(schema.quasi) if policy.z else 1)
-    assert 0 < published.num_rows <= 150
+    assert result.trace.num_rows == 150 * (len(schema.quasi) if policy.z else 1)
+    assert 0 < len(result) <= 150
 
 
-def test_what_is_asked_for_is_given_beside_the_frame() -> None:
+def test_the_trace_is_given_where_it_is_asked_for() -> None:
     table = people(60)
+    alone = anonymize(table, SCHEMA, POLICY, "castle", seed=1)
+    traced = anonymize(table, SCHEMA, POLICY, "castle", seed=1, trace=True)
+    assert alone.trace is None
+    assert traced.trace.num_rows == 60
+    assert alone.frame == traced.frame
+    assert alone.summary.as_dict() == traced.summary.as_dict()
 
-    def ask(**extras: Any) -> Any:
-        return anonymize(table, SCHEMA, POLICY, "castle", seed=1, **extras)
 
-    alone = ask()
-    frame_and_report = ask(report=True)
-    frame_and_trace = ask(trace=True)
-    everything = ask(report=True, trace=True)
-    assert all(each[0] == alone for each in (frame_and_report, frame_and_trace, everything))
-    assert frame_and_report[1].n_published == everything[1].n_published == alone.num_rows
-    assert frame_and_trace[1] == everything[2]
-    assert [len(each) for each in (frame_and_report, frame_and_trace, everything)] == [2, 2, 3]
+def test_without_a_name_the_default_algorithm_is_taken() -> None:
+    table = people(60)
+    assert published(table, SCHEMA, POLICY, seed=1) == published(
+        table, SCHEMA, POLICY, DEFAULT, seed=1
+    )
+
+
+def test_dicts_decide_like_a_table() -> None:
+    table = people(60)
+    by_dicts = published(table.to_pylist(), SCHEMA, POLICY, "castle", seed=1)
+    assert by_dicts == published(table, SCHEMA, POLICY, "castle", seed=1).to_pylist()
 
 
 def test_the_trace_shows_where_each_row_went() -> None:
     table = people(60)
-    published, trace = anonymize(table, SCHEMA, POLICY, "castle", trace=True)
-    for line in trace.to_pylist():
+    result = anonymize(table, SCHEMA, POLICY, "castle", trace=True)
+    for line in result.trace.to_pylist():
         if line["seq"] is not None:
-            row, shown = table.slice(line["row"], 1), published.slice(line["seq"], 1)
+            row, shown = table.slice(line["row"], 1), result.frame.slice(line["seq"], 1)
             assert row["person"].to_pylist() == [line["subject"]]
             assert row["illness"].to_pylist() == shown["illness"].to_pylist()
 
 
 def test_the_trace_of_a_pandas_frame_is_arrow() -> None:
-    _, trace = anonymize(people(40).to_pandas(), SCHEMA, POLICY, "castle", trace=True)
-    assert isinstance(trace, pa.Table)
+    result = anonymize(people(40).to_pandas(), SCHEMA, POLICY, "castle", trace=True)
+    assert isinstance(result.trace, pa.Table)
 
 
 def test_seeds() -> None:
     table = people(80)
     one, again, other = (
-        anonymize(table, SCHEMA, POLICY, "castle", seed=seed) for seed in (1, 1, 2)
+        published(table, SCHEMA, POLICY, "castle", seed=seed) for seed in (1, 1, 2)
     )
     assert one == again
     assert one != other
@@ -426,7 +437,7 @@ def test_seeds() -> None:
 def test_numbers_and_suppressed_rows_as_asked() -> None:
     rows = people(2)
     schema = Schema("person", QUASI, [Sensitive("illness")])
-    result = anonymize(
+    result = published(
         rows, schema, Policy(KAnonymity(9), delay=Delay(rows=5)), "castle",
         numeric="midpoint", suppressed="root",
     )  # fmt: skip
@@ -437,7 +448,7 @@ def test_a_column_that_identifies_people_is_warned_about() -> None:
     rows = people(120)
     rows = rows.set_column(4, "ward", pa.array([f"CANARY-{i}" for i in range(120)]))
     with pytest.warns(UserWarning, match="column ward has 120 different values") as caught:
-        anonymize(rows, SCHEMA, POLICY, "castle")
+        published(rows, SCHEMA, POLICY, "castle")
     assert caught[0].filename == __file__
     assert "CANARY" not in str(caught[0].message)
 
@@ -468,14 +479,14 @@ class Unable(Castle):
 def test_wrong_arguments(changes: dict[str, Any], said: str) -> None:
     arguments = {"schema": SCHEMA, "policy": POLICY, "algorithm": "castle"} | changes
     with pytest.raises(JobError, match=said):
-        anonymize(people(9), **arguments)
+        published(people(9), **arguments)
 
 
 def test_a_delay_in_seconds_goes_by_the_times_of_the_rows() -> None:
     schema = Schema("person", QUASI, keep=["ward"], time="at")
     policy = Policy(KAnonymity(3), delay=Delay(seconds=15))
-    published, summary = anonymize(people(60), schema, policy, "castle", report=True)
-    assert published.num_rows == summary.n_published > 0
+    result = anonymize(people(60), schema, policy, "castle")
+    assert len(result) == result.summary.n_published > 0
 
 
 def test_the_name_is_public() -> None:

@@ -132,8 +132,11 @@ PAID = Schema(
             lambda: Policy(KAnonymity(2), window=Window(4)),
             r"Policy\.window: isn't used: no promise is measured against it",
         ),
-        (lambda: Policy(TCloseness(0.2), window="rows"), r'must be a Window or "all"; got str'),
-        (lambda: Policy(TCloseness(0.2), window=20_000), r'must be a Window or "all"; got int'),
+        (
+            lambda: Policy(TCloseness(0.2), window="rows"),
+            r"got 'rows'\. Write Window\(rows=\.\.\.\)",
+        ),
+        (lambda: Policy(TCloseness(0.2), window=20_000), r"got 20000\. Write Window\(rows=20000\)"),
         (
             lambda: Policy(TCloseness(0.2), window="all", delay=Delay(rows=5)),
             r"Policy\.delay: can't be kept for a table that is published at once",
@@ -331,3 +334,26 @@ def test_what_has_no_sides_is_for_z_alone(domain: Any) -> None:
     with pytest.raises(JobError, match=r"schema\.quasi\.x: has values that can't be grouped"):
         Policy(KAnonymity(2)).check(schema)
     Policy(ZAnonymity(2), window=Window(rows=9)).check(schema)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Policy(KAnonymity(5), delay=2000), "Policy.delay: must be a Delay; got 2000. "
+         "Write Delay(rows=2000) or Delay(seconds=2000)."),
+        (lambda: Policy(5), "Policy: takes criteria; got int. Write KAnonymity(5)."),
+        (lambda: Policy(KAnonymity), "Policy: takes criteria; got a class. "
+         "Call it: KAnonymity(...)."),
+        (lambda: Policy(), "Policy: promises nothing. Give a criterion, such as KAnonymity(10)."),
+    ],
+)  # fmt: skip
+def test_a_parameter_of_a_wrong_type_says_what_to_write(make: Any, says: str) -> None:
+    with pytest.raises(ParameterError) as raised:
+        make()
+    assert str(raised.value) == says
+
+
+def test_all_wrong_parameters_of_a_policy_are_told_at_once() -> None:
+    with pytest.raises(JobError) as raised:
+        Policy(delay=2000)
+    assert [problem.key for problem in raised.value.problems] == ["Policy", "Policy.delay"]

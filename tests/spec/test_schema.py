@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+from typing import Any
 
 import pytest
 
@@ -83,3 +85,36 @@ def test_a_grid_is_read_from_two_columns() -> None:
     assert schema.payload == ()
     assert [quasi.has_sides for quasi in schema.quasi] == [False, True]
     assert Schema("p", [Quasi("x", Open()), Quasi("y", Path("/"))]).columns == ("p", "x", "y")
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Quasi("age", (0, 100)), "Quasi.domain: .*; got a tuple. Write Range(0, 100)."),
+        (lambda: Quasi("age", range(0, 100, 5)), "got a range. Write Range(0, 100, step=5)."),
+        (lambda: Quasi("sex", ["F", "M"]), "got a list. Write Hierarchy.flat([...])."),
+        (lambda: Quasi("sex", {"any": ["F"]}), "got a dict. Write Hierarchy.from_dict({...})."),
+        (lambda: Quasi("age", Range), "got the class Range. Call it: Range()."),
+        (lambda: Quasi("age", None), "got None. For example Range(0, 120)"),
+        (lambda: Quasi(7, Range(0, 120)), "Quasi.name: must be the name of a column; got 7."),
+        (lambda: Sensitive("pay", (0, 9)), "Sensitive.domain: .*; got a tuple. Write Range(0, 9)."),
+        (lambda: Schema("p", ["age"]), "schema.quasi: must be a list of Quasi; got 'age'. "
+         "Write [Quasi('age', Range(0, 120))]."),
+        (lambda: Schema("p", AGE), "schema.quasi: .*; got a Quasi. Put it in a list."),
+        (lambda: Schema("p", [AGE], ["ill"]), "got 'ill'. Write [Sensitive('ill')]."),
+        (lambda: Schema("p", [AGE], keep="ward"), "schema.keep: .*; got 'ward'. Write ['ward']."),
+        (lambda: Schema(["p"], [AGE]), "schema.subject: must be the name of a column, or None"),
+        (lambda: Schema("p", [AGE], time=3), "schema.time: must be the name of a column, or None"),
+        (lambda: Schema("p", [Quasi("a", Range(0, 1), "x")]), "weight: must be a finite number"),
+    ],
+)  # fmt: skip
+def test_a_parameter_of_a_wrong_type_says_what_to_write(make: Any, says: str) -> None:
+    with pytest.raises(JobError, match=re.escape(says).replace(r"\.\*", ".*")):
+        make()
+
+
+def test_all_wrong_parameters_of_a_schema_are_told_at_once() -> None:
+    with pytest.raises(JobError) as raised:
+        Schema(3, ["age"], keep="ward")
+    keys = [problem.key for problem in raised.value.problems]
+    assert keys == ["schema.subject", "schema.quasi", "schema.keep"]

@@ -4,6 +4,9 @@ The audit reads the output of a run, and the private trace and the original if t
 judges every promise. It imports no engine, no kernel and no algorithm: a bug there can't repeat
 itself here. Each verdict is *kept*, *broken* or *unverifiable*; what the audit can't see is never
 called kept.
+
+The package can be called: ``shoal.audit(...)`` is `shoal.job.auditing.audit`, which takes files and
+frames of any kind.
 """
 
 from shoal.audit.report import Report, Verdict

@@ -17,7 +17,7 @@ from shoal.audit.labels import Numeric
 from shoal.audit.report import Report, Verdict
 from shoal.audit.trace import read_trace
 from shoal.audit.z import Count, ZEvidence, judge, read_cell_trace
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, check_choice
 from shoal.spec.policy import Policy, ZAnonymity
 from shoal.spec.schema import Schema
 
@@ -93,10 +93,8 @@ def audit(
     >>> report["k-anonymity"].verdict
     'broken'
     """
-    if numeric not in get_args(Numeric):
-        raise ParameterError("numeric", f"must be one of {', '.join(get_args(Numeric))}")
-    if suppressed not in get_args(Suppressed):
-        raise ParameterError("suppressed", f"must be one of {', '.join(get_args(Suppressed))}")
+    check_choice("numeric", numeric, get_args(Numeric))
+    check_choice("suppressed", suppressed, get_args(Suppressed))
     policy.check(schema)
     if original is not None:
         _check_original(schema, original, original_rows)
@@ -152,8 +150,7 @@ def _check_cells(
     policy: Policy, count: Count, pseudonym: bool, rotate: float | None, time: float | None
 ) -> None:
     """Refuse parameters that contradict each other, or a policy without z."""
-    if count not in get_args(Count):
-        raise ParameterError("count", f"must be one of {', '.join(get_args(Count))}")
+    check_choice("count", count, get_args(Count))
     if not policy.per_value and (pseudonym or time is not None):
         raise ParameterError(
             "pseudonym" if pseudonym else "time",
@@ -161,9 +158,11 @@ def _check_cells(
             fix="Leave it out, or give a policy that promises z",
         )
     if rotate is not None and not (pseudonym and math.isfinite(rotate) and rotate > 0):
-        raise ParameterError("rotate", "must be above 0, for pseudonyms that are published")
+        what = "must be above 0, for pseudonyms that are published"
+        raise ParameterError("rotate", what, got=repr(rotate))
     if time is not None and not (math.isfinite(time) and time >= 0):
-        raise ParameterError("time", "must be a finite number of seconds, of at least 0")
+        what = "must be a finite number of seconds, of at least 0"
+        raise ParameterError("time", what, got=repr(time))
 
 
 def _check_original(

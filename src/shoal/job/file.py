@@ -110,7 +110,23 @@ class Job:
 
     @classmethod
     def load(cls, path: str | Path) -> Job:
-        """Read a job file; paths in it are relative to it."""
+        """Read a job file; paths in it are relative to it.
+
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "job.toml"
+        >>> _ = path.write_text('''
+        ... schema = { subject = "person", quasi = { age = { range = [0, 120] } } }
+        ... policy = { k = 10, delay = { rows = 1000 } }
+        ... algorithm = { name = "castle" }
+        ... ''')
+        >>> Job.load(path).policy
+        Policy(KAnonymity(k=10), delay=Delay(rows=1000, seconds=None, clock=None))
+
+        Raises
+        ------
+        JobError
+            With all problems of the file.
+        """
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
@@ -129,7 +145,23 @@ class Job:
             raw = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise JobError(Problem("job", f"isn't TOML: {error}"), where=where) from None
-        reader = _Reader(raw, folder or Path(), where)
+        return cls.from_dict(raw, folder=folder, where=where)
+
+    @classmethod
+    def from_dict(
+        cls, sections: Mapping[str, Any], *, folder: Path | None = None, where: str | None = None
+    ) -> Job:
+        """Return the job with these sections, which are those of a job file.
+
+        >>> job = Job.from_dict({
+        ...     "schema": {"subject": "person", "quasi": {"age": {"range": [0, 120]}}},
+        ...     "policy": {"k": 10, "delay": {"rows": 1000}},
+        ...     "algorithm": {"name": "castle"},
+        ... })
+        >>> job.policy.k
+        10
+        """
+        reader = _Reader(copy.deepcopy(dict(sections)), folder or Path(), where)
         job = reader.job()
         if job is None:
             raise JobError(reader.problems, where=where)

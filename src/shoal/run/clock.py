@@ -6,7 +6,11 @@ import threading
 import time
 from collections.abc import Callable
 
-__all__ = ["Clock", "steady"]
+__all__ = ["Clock", "lead", "steady"]
+
+#: How long before a deadline a tick comes, so that due rows leave in time: a share of the delay,
+#: and at most this many seconds.
+LEAD_SHARE, LEAD_MOST = 0.1, 0.2
 
 #: On Linux this clock keeps running while the machine sleeps, as deadlines do.
 _COUNTER = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -19,6 +23,15 @@ def steady() -> float:
     So a wall clock that is set meanwhile neither delays rows nor releases them early.
     """
     return _BEGIN + time.clock_gettime(_COUNTER)
+
+
+def lead(seconds: float | None) -> float:
+    """Return how many seconds before a deadline a tick comes, given the delay.
+
+    >>> lead(30), lead(1), lead(None)
+    (0.2, 0.1, 0.0)
+    """
+    return min(LEAD_MOST, LEAD_SHARE * (seconds or 0.0))
 
 
 class Clock:

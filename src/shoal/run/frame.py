@@ -31,6 +31,7 @@ __all__ = [
     "Gathered",
     "anonymize",
     "anonymizer_of",
+    "check_parts",
     "refuse_wall_clock",
     "seed_bytes",
 ]
@@ -51,7 +52,7 @@ class _Options(TypedDict, total=False):
 
 # fmt: off
 @overload
-def anonymize(  # type: ignore[overload-overlap]
+def anonymize(
     frame: Sequence[Mapping[str, Any]], schema: Schema, policy: Policy,
     algorithm: Anonymizer | str = DEFAULT, **options: Unpack[_Options],
 ) -> Result[list[dict[str, Any]]]: ...
@@ -120,6 +121,7 @@ def anonymize(
     >>> anonymize(people, schema, policy, "castle")["age"].to_pylist()
     ['[31, 33]', '[31, 33]', '[64, 68]', '[64, 68]']
     """
+    check_parts(schema, policy)
     anonymizer = anonymizer_of(algorithm)
     check_support(anonymizer, policy)
     check_choice("bad_rows", bad_rows, get_args(BadRows))
@@ -142,6 +144,18 @@ def anonymize(
         warnings.warn(text, UserWarning, stacklevel=2)
     result = kind.from_arrow(published.table())
     return Result(result, summary, lines.table() if trace else None)
+
+
+def check_parts(schema: object, policy: object) -> None:
+    """Raise if a schema or a policy is something else."""
+    for key, given, kind in (("schema", schema, Schema), ("policy", policy, Policy)):
+        if not isinstance(given, kind):
+            raise ParameterError(
+                key,
+                f"must be a {kind.__name__}",
+                got=type(given).__name__,
+                fix="The order is schema, policy, algorithm",
+            )
 
 
 def anonymizer_of(algorithm: object) -> Anonymizer:

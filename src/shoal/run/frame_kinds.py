@@ -208,7 +208,8 @@ def _fits(value: Any) -> bool:
 def _data_frames() -> Any:
     """Return the classes of the data frames that can have been made in this process."""
     libraries = (sys.modules.get(name) for name in ("pandas", "polars"))
-    return tuple(library.DataFrame for library in libraries if hasattr(library, "DataFrame"))
+    found = (getattr(library, "DataFrame", None) for library in libraries)
+    return tuple(kind for kind in found if kind is not None)
 
 
 def _chosen(frame: Any, columns: Sequence[str] | None, key: str) -> Any:

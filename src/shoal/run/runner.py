@@ -23,7 +23,7 @@ from shoal.io.base import BadRow, CommitMark, Position, ReplayableSource, Source
 from shoal.metrics import Summary
 from shoal.metrics.shortfall import Shortfall
 from shoal.run.bad_row_limit import check_limit
-from shoal.run.clock import Clock
+from shoal.run.clock import Clock, lead
 from shoal.run.core import CoreState, RunCore
 from shoal.run.decision_code import decision_digest
 from shoal.run.encoder import EncodedChunk
@@ -41,9 +41,6 @@ __all__ = ["Quarantine", "Run"]
 
 log = logging.getLogger("shoal.run")
 
-#: How long before a deadline a tick comes, so that due rows leave in time: a share of the delay,
-#: and at most this many seconds.
-LEAD_SHARE, LEAD_MOST = 0.1, 0.2
 #: The seconds that a stopped run waits for a sink that waits for its broker.
 GRACE = 10.0
 
@@ -95,7 +92,7 @@ class Run:
         delay = policy.delay
         seconds = None if delay is None else delay.seconds
         self._ticks = delay is not None and delay.by_wall(schema)
-        self._lead = min(LEAD_MOST, LEAD_SHARE * (seconds or 0.0))
+        self._lead = lead(seconds)
         self._schema = schema
         self._core = RunCore(
             schema,

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args, overload
 
 import pyarrow as pa
 
@@ -32,14 +32,14 @@ from shoal.run.clock import Clock, steady
 from shoal.run.core import CoreState, RunCore
 from shoal.run.decision_code import decision_digest
 from shoal.run.encoder import EncodedChunk
-from shoal.run.frame import anonymizer_of, seed_bytes
+from shoal.run.frame import anonymizer_of, check_parts, seed_bytes
 from shoal.run.frame_kinds import DICTS, chunks_of, plain_table
 from shoal.run.pipeline import Pipeline
 from shoal.run.snapshot import read_snapshot, snapshot_bytes
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
-__all__ = ["BadRows", "Stream"]
+__all__ = ["BadRows", "Stream", "StreamOptions"]
 
 F = TypeVar("F")
 #: What happens to rows that can't be used.
@@ -48,6 +48,19 @@ BadRows: TypeAlias = Literal["quarantine", "stop"]
 MOST_QUARANTINED = 10_000
 #: How a stream has ended.
 FLUSHED, CLOSED, FAILED = "was flushed", "was closed", "failed"
+
+
+class StreamOptions(TypedDict, total=False):
+    """The options of a stream; see `Stream`."""
+
+    seed: int | None
+    numeric: Numeric
+    order: Order
+    suppressed: Suppressed
+    time: float | None
+    pseudonym: Pseudonym | None
+    bad_rows: BadRows
+    clock: Callable[[], float]
 
 
 class Stream:
@@ -108,6 +121,7 @@ class Stream:
         bad_rows: BadRows = "quarantine",
         clock: Callable[[], float] = steady,
     ) -> None:
+        check_parts(schema, policy)
         publish = Publish(numeric, order, suppressed, time, pseudonym)
         anonymizer = anonymizer_of(algorithm)
         self._start(
@@ -174,6 +188,17 @@ class Stream:
         """The time, by the stream's clock, at which `advance` has something to decide."""
         return self._core.next_deadline
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether a call has failed in such a way that nothing more can be decided."""
+        return self._end == FAILED
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The seconds until the next deadline by the wall clock; None if there is none."""
+        deadline = self._core.next_deadline if self._by_wall else None
+        return None if deadline is None else deadline - self._clock()
+
     def __repr__(self) -> str:
         counts = self.summary.lines()[0]
         return f"Stream({self._pipeline.anonymizer.name!r}: {counts})"
@@ -184,7 +209,7 @@ class Stream:
     # -- the verbs -------------------------------------------------------------------------------
 
     @overload
-    def push(  # type: ignore[overload-overlap]
+    def push(
         self, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     ) -> list[dict[str, Any]]: ...
     @overload
@@ -227,6 +252,12 @@ class Stream:
         with self._lock:
             self._check_open()
             return self._tick(self._until(until))
+
+    def fire(self, early: float) -> list[Any]:
+        """Return the releases whose deadline by the wall clock comes within so many seconds."""
+        with self._lock:
+            self._check_open()
+            return self._tick(self._clock() + early)
 
     def flush(self) -> list[Any]:
         """End the stream: decide all held rows, under the policy; return the last releases."""

@@ -217,6 +217,9 @@ class Hierarchy:
         >>> Hierarchy.flat(["Female", "Male"]).label(0, 1)
         '*'
         """
+        if isinstance(values, str):
+            fix = "Write Hierarchy.flat([...])"
+            raise ParameterError(where, "must be a list of values", got="a text", fix=fix)
         return cls.from_rows([(str(value), ROOT) for value in values], where=where)
 
     @classmethod

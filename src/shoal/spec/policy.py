@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from shoal.errors import JobError, ParameterError, Problem, did_you_mean
+from shoal.errors import JobError, ParameterError, Problem, check_choice
 from shoal.spec.criteria import (
     BasicLikeness,
     BetaLikeness,
@@ -123,10 +123,8 @@ class Delay:
             whole("Delay.rows", self.rows, 1)
         if self.seconds is not None:
             number("Delay.seconds", self.seconds, above=0.0)
-        if self.clock not in (None, *CLOCKS):
-            raise ParameterError(
-                "Delay.clock", f"must be one of {', '.join(CLOCKS)}", got=repr(self.clock)
-            )
+        if self.clock is not None:
+            check_choice("Delay.clock", self.clock, CLOCKS)
         if self.clock is not None and self.seconds is None:
             raise ParameterError(
                 "Delay.clock", "tells whose seconds", got="no seconds", fix="Set seconds too"
@@ -185,13 +183,11 @@ class Policy:
         missing: Missing = "quarantine",
         window: Window | Literal["all"] | None = None,
     ) -> None:
-        if not criteria:
-            raise ParameterError(
-                "Policy", "promises nothing", fix="Give a criterion, such as KAnonymity(10)"
-            )
-        for criterion in criteria:
-            if not isinstance(criterion, Criterion):
-                raise ParameterError("Policy", "takes criteria", got=type(criterion).__name__)
+        problems = _wrong_types(criteria, delay, window)
+        if len(problems) > 1:
+            raise JobError(problems)
+        for problem in problems:
+            raise ParameterError(problem.key, problem.what, got=problem.got, fix=problem.fix)
         if sum(isinstance(criterion, KAnonymity) for criterion in criteria) > 1:
             raise ParameterError("Policy", "has two values of k", fix="Keep the larger one")
         if len(criteria) > 1 and any(isinstance(c, ZAnonymity) for c in criteria):
@@ -204,13 +200,7 @@ class Policy:
             number("Policy.lateness", lateness)
         if ahead is not None:
             number("Policy.ahead", ahead)
-        if missing not in get_args(Missing):
-            raise ParameterError(
-                "Policy.missing",
-                f"must be one of {', '.join(get_args(Missing))}",
-                got=repr(missing),
-                fix=did_you_mean(str(missing), get_args(Missing)),
-            )
+        check_choice("Policy.missing", missing, get_args(Missing))
         self.criteria = tuple(criteria)
         self.delay = delay
         self.lateness = lateness
@@ -221,10 +211,6 @@ class Policy:
 
     def _check_window(self) -> None:
         """Refuse measured criteria without a window, and a window without such criteria."""
-        if self.window not in (None, "all") and not isinstance(self.window, Window):
-            raise ParameterError(
-                "Policy.window", 'must be a Window or "all"', got=type(self.window).__name__
-            )
         if self.measured and self.window is None:
             raise ParameterError(
                 "Policy.window",
@@ -407,6 +393,34 @@ class Policy:
             for key, is_asked in asked.items()
             if is_asked
         ]
+
+
+def _wrong_types(criteria: tuple[object, ...], delay: object, window: object) -> list[Problem]:
+    """Return the problems of parameters of a wrong type, with what to write instead."""
+    problems = []
+    if not criteria:
+        fix = "Give a criterion, such as KAnonymity(10)"
+        problems.append(Problem("Policy", "promises nothing", None, fix))
+    for criterion in criteria:
+        if not isinstance(criterion, Criterion):
+            number = criterion if type(criterion) is int else 10
+            called = isinstance(criterion, type) and issubclass(criterion, Criterion)
+            fix = f"Call it: {criterion.__name__}(...)" if called else f"Write KAnonymity({number})"
+            got = "a class" if called else type(criterion).__name__
+            problems.append(Problem("Policy", "takes criteria", got, fix))
+    if not isinstance(delay, Delay | None):
+        given = f"={delay!r}" if isinstance(delay, int | float) else "=..."
+        fix = f"Write Delay(rows{given}) or Delay(seconds{given})"
+        problems.append(Problem("Policy.delay", "must be a Delay", _shown(delay), fix))
+    if not isinstance(window, Window | None) and window != "all":
+        rows = repr(window) if isinstance(window, int) else "..."
+        fix = f'Write Window(rows={rows}), or "all" for a table'
+        problems.append(Problem("Policy.window", 'must be a Window or "all"', _shown(window), fix))
+    return problems
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, str | int | float) else type(value).__name__
 
 
 def _misfits_of_groups(schema: Schema) -> list[Problem]:

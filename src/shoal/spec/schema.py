@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
-from shoal.errors import JobError, Problem
+from shoal.errors import JobError, ParameterError, Problem
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from shoal.spec.ladder import AnyDomain, Grid
 
@@ -33,6 +34,16 @@ class Quasi:
     name: str
     domain: AnyDomain
     weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_name("Quasi.name", self.name)
+        if not isinstance(self.domain, get_args(AnyDomain)):
+            raise ParameterError(
+                "Quasi.domain",
+                "must be a Range or a Hierarchy; or Open, Path or Grid for z-anonymity",
+                got=_kind(self.domain),
+                fix=_domain_for(self.domain),
+            )
 
     @property
     def has_sides(self) -> bool:
@@ -61,6 +72,16 @@ class Sensitive:
 
     name: str
     domain: Domain | None = None
+
+    def __post_init__(self) -> None:
+        _check_name("Sensitive.name", self.name)
+        if not isinstance(self.domain, Hierarchy | Range | None):
+            raise ParameterError(
+                "Sensitive.domain",
+                "must be a Range, a Hierarchy, or None for any values",
+                got=_kind(self.domain),
+                fix=_domain_for(self.domain),
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +119,38 @@ class Schema:
     time: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("quasi", "sensitive", "keep"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        problems = list(self._problems())
+        problems = self._wrong_types()
+        if not problems:
+            for name in ("quasi", "sensitive", "keep"):
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+            problems = self._problems()
         if problems:
             raise JobError(problems)
+
+    def _wrong_types(self) -> list[Problem]:
+        """Return the problems of parameters of a wrong type, with what to write instead."""
+        problems = [
+            Problem(f"schema.{name}", "must be the name of a column, or None", _kind(value))
+            for name, value in (("subject", self.subject), ("time", self.time))
+            if not isinstance(value, str | None)
+        ]
+        asked: tuple[tuple[str, type, str, str], ...] = (
+            ("quasi", Quasi, "a list of Quasi", "Quasi({0}, Range(0, 120))"),
+            ("sensitive", Sensitive, "a list of Sensitive", "Sensitive({0})"),
+            ("keep", str, "a list of names of columns", "{0}"),
+        )
+        for name, kind, what, example in asked:
+            given = getattr(self, name)
+            single = isinstance(given, str | kind) or not isinstance(given, Iterable)
+            wrong = [given] if single else [each for each in given if not isinstance(each, kind)]
+            if wrong:
+                first = wrong[0]
+                shown = repr(first) if isinstance(first, str) else '"age"'
+                fix = f"Write [{example.format(shown)}]"
+                if isinstance(first, kind) and kind is not str:
+                    fix = "Put it in a list"
+                problems.append(Problem(f"schema.{name}", f"must be {what}", _kind(first), fix))
+        return problems
 
     def _problems(self) -> list[Problem]:
         problems: list[Problem] = []
@@ -155,7 +203,7 @@ class Schema:
                 f"schema.quasi.{a.name}.weight", "must be a finite number above 0", str(a.weight)
             )
             for a in self.quasi
-            if not (math.isfinite(a.weight) and a.weight > 0)
+            if not (_is_number(a.weight) and math.isfinite(a.weight) and a.weight > 0)
         )
         return problems
 
@@ -175,3 +223,37 @@ class Schema:
     def each_row(self) -> bool:
         """Whether each row is taken for a different subject."""
         return self.subject is None
+
+
+def _check_name(key: str, name: object) -> None:
+    if not isinstance(name, str):
+        raise ParameterError(key, "must be the name of a column", got=_kind(name))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _kind(value: object) -> str:
+    """Return what a wrong parameter is, in words."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, str | int | float | None):
+        return repr(value)
+    return f"a {type(value).__name__}"
+
+
+def _domain_for(given: object) -> str:
+    """Return what to write for a domain that is given as something else."""
+    match given:
+        case type():
+            return f"Call it: {given.__name__}()"
+        case (int() | float() as lo, int() | float() as hi):
+            return f"Write Range({lo!r}, {hi!r})"
+        case range():
+            return f"Write Range({given.start}, {given.stop}, step={given.step})"
+        case Mapping():
+            return "Write Hierarchy.from_dict({...})"
+        case list() | tuple() | set() | frozenset():
+            return "Write Hierarchy.flat([...])"
+    return "For example Range(0, 120), or Hierarchy.flat([...])"

@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import signal
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-
 from shoal.cli.logs import configure_logs, is_logging, print_or_log
-from shoal.cli.run.endpoints import QuarantineSink, trace_factory
 from shoal.cli.run.monitor import Monitor
-from shoal.cli.run.outputs import Overwriting, check_outputs
 from shoal.cli.signals import stopped_by_signals
 from shoal.cli.terminal import Progress, print_message, print_result
 from shoal.engine.cache import is_cold
 from shoal.errors import DataError, JobError, Problem, ReaderGoneError, ShoalError
 from shoal.events import event, sentence
-from shoal.io.base import Sink, SinkFactory
-from shoal.io.connector import InputEndpoint, OutputEndpoint
-from shoal.io.files.durable import is_folder
+from shoal.io.connector import OutputEndpoint
 from shoal.io.registry import resolve_input, resolve_output
 from shoal.io.streams import STDIO
 from shoal.job import Job
+from shoal.job.ends import check_ends, recovery_of
+from shoal.job.outputs import check_outputs, output_of, trace_of
+from shoal.job.private_outputs import QuarantineSink
 from shoal.metrics.unpublished import why_nothing
 from shoal.run.pipeline import Run
-from shoal.run.recovery import Recovery
-from shoal.run.state.seal import Seal
 
-__all__ = [
-    "RunOptions",
-    "refuse_endless_tables",
-    "refuse_overwriting",
-    "refuse_unrecoverable",
-    "run",
-    "warn_of",
-]
+__all__ = ["RunOptions", "run", "warn_of"]
 
 log = logging.getLogger("shoal.run")
 
@@ -75,20 +61,20 @@ def run(job_path: Path, options: RunOptions) -> int:
         job.input, options.source, options.from_format, follow=options.follow
     )
     sink_spec = resolve_output(job.output, options.sink, options.to_format)
-    refuse_overwriting(job, job_path, source_spec, sink_spec, options.trace)
+    check_ends(
+        job, job_path, source_spec, sink_spec, options.trace,
+        drain=options.drain, undo_pseudonyms=options.undo_pseudonyms,
+    )  # fmt: skip
     check_outputs(job, sink_spec.path, options.trace, force=options.force)
-    source_spec.check_run("input")
-    sink_spec.check_run("output")
-    refuse_unrecoverable(job, source_spec, sink_spec)
-    refuse_endless_tables(job, source_spec, drain=options.drain)
-    if options.trace is not None:
-        job.publish.check_trace(undo_pseudonyms=options.undo_pseudonyms)
     if source_spec.path == STDIO and sys.stdin.isatty():
         raise JobError(Problem("input", "is the terminal", None, "Give a file with -i, or a pipe"))
     if not options.quiet:
         for warning in job.warnings:
             warn_of(warning)
-    recovery = _recovery(job, source_spec, sink_spec, options)
+    recovery = recovery_of(
+        job, source_spec, sink_spec,
+        traced=options.trace is not None, fall_back=options.fall_back,
+    )  # fmt: skip
     with contextlib.ExitStack() as stack:
         source = source_spec.open(job.schema.columns, replay=job.checkpoints is not None)
         stack.callback(source.close)
@@ -101,9 +87,9 @@ def run(job_path: Path, options: RunOptions) -> int:
             progress.note("compiling, once for this version …")
         running = job.pipeline.run(
             source,
-            _sink_factory(job, sink_spec, options),
+            output_of(job, sink_spec, force=options.force),
             on_bad=bad_rows,
-            open_trace=_open_trace(job, options),
+            open_trace=trace_of(job, options.trace, force=options.force),
             watch=monitor.show,
             warn=None if options.quiet else lambda text: warn_of(text, progress),
             recovery=recovery,
@@ -130,50 +116,6 @@ def run(job_path: Path, options: RunOptions) -> int:
                 raise
         seconds = time.perf_counter() - begin
     return _finish(job, running, caught, seconds, sink_spec, options)
-
-
-def _sink_factory(job: Job, sink: OutputEndpoint, options: RunOptions) -> SinkFactory:
-    factory = sink.sink_factory(job.name, durable=job.checkpoints is not None)
-    if options.force and sink.path is not None and sink.path != STDIO and is_folder(sink.path):
-        return Overwriting(sink.path, factory)
-    return factory
-
-
-def _open_trace(job: Job, options: RunOptions) -> SinkFactory | Callable[[pa.Schema], Sink] | None:
-    if options.trace is None:
-        return None
-    opener = trace_factory(job, options.trace)
-    if options.force and isinstance(opener, SinkFactory):
-        return Overwriting(options.trace, opener)
-    return opener
-
-
-def _recovery(
-    job: Job, source: InputEndpoint, sink: OutputEndpoint, options: RunOptions
-) -> Recovery | None:
-    if job.checkpoints is None:
-        if options.fall_back:
-            what = "resumes from a checkpoint, and the job has none"
-            raise JobError(Problem("--fall-back", what, None, "Set run.checkpoint in the job"))
-        return None
-    seal = job.checkpoints.seal
-    return Recovery(
-        job.checkpoints.folder,
-        {
-            **job.digests,
-            "input": _digest(*source.identity),
-            "output": _digest(*sink.identity),
-            "trace": _digest(options.trace is not None),
-            **({"run.name": _digest(job.name)} if sink.stores_job_name else {}),
-        },
-        every=job.checkpoints.every,
-        seal=None if seal is None else Seal.from_spec(seal),
-        fall_back=options.fall_back,
-    )
-
-
-def _digest(*parts: object) -> str:
-    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
 def warn_of(text: str, progress: Progress | None = None) -> None:
@@ -248,67 +190,3 @@ def _fate(running: Run) -> str:
     return (
         f"{running.n_written:,} rows were published; {held} are still held and were not published"
     )
-
-
-def refuse_unrecoverable(job: Job, source: InputEndpoint, sink: OutputEndpoint) -> None:
-    """Raise if a restart would publish rows twice."""
-    if job.checkpoints is not None:
-        if not source.is_replayable:
-            what = f"is {source.noun}, which can't be read again after a crash"
-            fix = "Read a file or a topic, or leave run.checkpoint out"
-            raise JobError(Problem("input", what, None, fix))
-        return
-    for name, end in (("input", source), ("output", sink)):
-        if end.needs_checkpoints:
-            what = f"is {end.noun}, and without checkpoints a restart would publish rows twice"
-            fix = 'Set run.checkpoint, for example { folder = "state", every = 10 }'
-            raise JobError(Problem(name, what, None, fix))
-
-
-def refuse_endless_tables(job: Job, source: InputEndpoint, *, drain: bool) -> None:
-    """Raise for a table algorithm on a stream: it needs all rows before it publishes."""
-    if job.anonymizer.publishes != "table":
-        return
-    endless = source.is_endless
-    if not endless and not drain:
-        return
-    why = "this input has no end" if endless else "a part of it can't be published"
-    raise JobError(
-        Problem(
-            "input" if endless else "--drain",
-            f"'{job.anonymizer.name}' publishes a whole table at once, and {why}",
-            None,
-            "Read a file that is complete, or choose an algorithm for streams",
-        )
-    )
-
-
-def refuse_overwriting(
-    job: Job, job_path: Path, source: InputEndpoint, sink: OutputEndpoint, trace: str | None
-) -> None:
-    """Raise if an output would overwrite an input or another output."""
-    read = {job_path.resolve(): "the job"}
-    if source.path not in (None, STDIO) and "://" not in source.path:
-        read[Path(source.path).resolve()] = "the input"
-    written: dict[Path, str] = {}
-    folders = {path: what for path, what in read.items() if path.is_dir()}
-    wanted = [("output", sink.path), ("trace", trace), ("bad_rows.file", str(job.bad_rows.file))]
-    if job.checkpoints is not None:
-        wanted.append(("run.checkpoint.folder", str(job.checkpoints.folder)))
-    for name, path in wanted:
-        if name != "output" and path is not None and Path(path).name == "-":
-            what = "would go to standard output, and holds personal data"
-            raise JobError(Problem(name, what, None, "Name a file"))
-        if path is None or path in ("-", "/dev/null") or "://" in path:
-            continue
-        full = Path(path).resolve()
-        clash = read.get(full) or written.get(full)
-        if clash is not None:
-            raise JobError(Problem(name, f"is the same file as {clash}", None, "Choose another"))
-        written[full] = f"the {name}"
-        inside = next((what for r, what in folders.items() if r in full.parents), None)
-        if inside is not None:
-            raise JobError(Problem(name, f"lies in the folder of {inside}", None, "Choose another"))
-        if name == "output" and is_folder(path):
-            # Private files must not be in the folder of published ones.
-            folders[full] = "the output"

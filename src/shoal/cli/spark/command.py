@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli.logs import configure_logs, is_logging, print_or_log
-from shoal.cli.run.command import refuse_overwriting, warn_of
+from shoal.cli.run.command import warn_of
 from shoal.cli.run.monitor import Monitor
 from shoal.cli.signals import stopped_by_signals
 from shoal.cli.terminal import Progress, print_message, print_result
@@ -23,6 +23,7 @@ from shoal.errors import DataError, JobError, Problem, ResourceError, ShoalError
 from shoal.events import event
 from shoal.io.registry import resolve_input, resolve_output
 from shoal.job import Job
+from shoal.job.ends import refuse_overwriting
 from shoal.metrics import Summary
 from shoal.metrics.bad_rows import listed
 from shoal.metrics.unpublished import why_nothing

@@ -14,7 +14,7 @@ from shoal.io.files.durable import check_new, has_bytes, is_folder
 from shoal.io.files.open import make_sink
 from shoal.io.files.private import open_private
 from shoal.io.formats import file_type
-from shoal.job import Job
+from shoal.job.file import Job
 
 __all__ = ["QuarantineSink", "trace_factory"]
 

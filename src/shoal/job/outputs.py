@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +12,14 @@ import pyarrow as pa
 
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.io.base import CommitMark, Sink, SinkFactory
+from shoal.io.connector import OutputEndpoint
 from shoal.io.files.durable import has_bytes, is_folder
 from shoal.io.files.part_files import remove_parts
 from shoal.io.streams import STDIO
-from shoal.job import Job
+from shoal.job.file import Job
+from shoal.job.private_outputs import trace_factory
 
-__all__ = ["Overwriting", "check_outputs"]
+__all__ = ["check_outputs", "output_of", "trace_of"]
 
 
 def check_outputs(job: Job, sink: str | None, trace: str | None, *, force: bool) -> None:
@@ -54,8 +57,28 @@ def check_outputs(job: Job, sink: str | None, trace: str | None, *, force: bool)
         raise JobError(Problem("--force", what, None, fix))
 
 
+def output_of(job: Job, sink: OutputEndpoint, *, force: bool) -> SinkFactory:
+    """Return what opens the output of a job."""
+    factory = sink.sink_factory(job.name, durable=job.checkpoints is not None)
+    if force and sink.path is not None and sink.path != STDIO and is_folder(sink.path):
+        return _Overwriting(sink.path, factory)
+    return factory
+
+
+def trace_of(
+    job: Job, trace: str | None, *, force: bool
+) -> SinkFactory | Callable[[pa.Schema], Sink] | None:
+    """Return what opens the trace of a job, if it has one."""
+    if trace is None:
+        return None
+    opener = trace_factory(job, trace)
+    if force and isinstance(opener, SinkFactory):
+        return _Overwriting(trace, opener)
+    return opener
+
+
 @dataclass(frozen=True, slots=True)
-class Overwriting:
+class _Overwriting:
     """A `SinkFactory` of a folder that first removes the files which an earlier run wrote there."""
 
     path: str

@@ -1,0 +1,237 @@
+"""Audit frames and files from Python: ``shoal.audit``. ``shoal audit`` calls it, too."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.audit import Report
+from shoal.audit import audit as judge
+from shoal.audit.evidence import Suppressed
+from shoal.audit.labels import Numeric, public_columns
+from shoal.audit.z import Count
+from shoal.engine.kernels.arrays import Ints
+from shoal.errors import ParameterError, ResourceError
+from shoal.io import Source, open_source
+from shoal.io.files.folder import FolderSource, has_only_folders
+from shoal.io.formats.jsonl import NoLinesError
+from shoal.job.file import Job
+from shoal.job.running import AnyJob, job_of
+from shoal.run.frame_kinds import FRAMES, chunks_of, is_frame, kind_of
+from shoal.run.result import Result
+from shoal.spec.policy import Policy
+from shoal.spec.schema import Schema
+
+__all__ = ["audit"]
+
+#: Rows in memory or in a file.
+Data: TypeAlias = Any
+
+
+# fmt: off
+@overload
+def audit(
+    job: AnyJob, published: Data, /, *,
+    original: Data = None, trace: Data = None, format: str | None = None,
+) -> Report: ...
+@overload
+def audit(
+    schema: Schema, policy: Policy, published: Data, /, *,
+    original: Data = None, trace: Data = None, format: str | None = None,
+    numeric: Numeric = "range", suppressed: Suppressed = "drop",
+    n_quarantined: int | None = None, count: Count = "residual", pseudonym: bool = False,
+    rotate: float | None = None, time: float | None = None,
+) -> Report: ...
+# fmt: on
+def audit(
+    *what: Any,
+    original: Data = None,
+    trace: Data = None,
+    format: str | None = None,  # noqa: A002
+    **options: Any,
+) -> Report:
+    """Judge whether an output keeps what was promised.
+
+    Call it with a job and the published rows, or with a schema, a policy and the published rows.
+
+    Parameters
+    ----------
+    job
+        A `Job`, the path of a job file, or its sections as a dictionary.
+    schema, policy
+        Instead of a job: what the columns are, and what was promised.
+    published
+        The output: a file or folder, a DataFrame of pandas or polars, a Table or RecordBatch of
+        Arrow, a list of dicts; or a `Result`, which brings its trace.
+    original, trace
+        The input of the run and its private trace, as frames or files. Without them much can't be
+        verified.
+    format
+        The format of a published file; None: by its name.
+    options
+        With a schema and a policy: how the output looks; see `shoal.audit.audit`.
+
+    Returns
+    -------
+    Report
+        One verdict for each promise; ``print`` it, or ask ``report.verdict``.
+
+    >>> from shoal import KAnonymity, Quasi, Range
+    >>> schema = Schema(subject=None, quasi=[Quasi("age", Range(17, 90, step=1))])
+    >>> rows = [{"age": "[20, 30]"}, {"age": "[20, 30]"}, {"age": "[31, 40]"}]
+    >>> audit(schema, Policy(KAnonymity(2)), rows)["k-anonymity"].verdict
+    'broken'
+    """
+    if len(what) == 3 and isinstance(what[0], Schema):
+        schema, policy, published = what
+        names = schema.columns
+    elif len(what) == 2 and not isinstance(what[0], Schema):
+        job, _ = job_of(what[0])
+        if options:
+            raise ParameterError(
+                next(iter(options)), "is said by the job", fix="Leave it out, or change the job"
+            )
+        schema, policy, published = job.schema, job.policy, what[1]
+        names, options = _public(job), _options(job)
+    else:
+        raise ParameterError(
+            "audit",
+            "takes a job and the published rows, or a schema, a policy and the published rows",
+            got=", ".join(type(part).__name__ for part in what) or "nothing",
+            fix='For example shoal.audit("job.toml", "published.csv")',
+        )
+    if isinstance(published, Result):
+        trace = published.trace if trace is None else trace
+        published = published.output if published.frame is None else published.frame
+    try:
+        output, _ = _table("published", published, None, format, otherwise=names)
+    except NoLinesError:
+        output = _no_rows(names)
+    given, rows = None, None
+    if original is not None:
+        given, rows = _table("original", original, schema.columns, None)
+    lines = None if trace is None else _table("trace", trace, None, None)[0]
+    return judge(schema, policy, output, trace=lines, original=given, original_rows=rows, **options)
+
+
+def _options(job: Job) -> dict[str, Any]:
+    """Return what the audit must know of how a job publishes."""
+    publish, pseudonym = job.publish, job.publish.pseudonym
+    options: dict[str, Any] = {"numeric": publish.numeric, "suppressed": publish.suppressed}
+    if not job.policy.per_value:
+        return options
+    return options | {
+        "count": getattr(job.anonymizer, "count", "residual"),
+        "pseudonym": pseudonym is not None,
+        "rotate": None if pseudonym is None else pseudonym.rotate,
+        "time": publish.time,
+    }
+
+
+def _public(job: Job) -> tuple[str, ...]:
+    """Return the columns that a job publishes."""
+    if job.policy.per_value:
+        options = _options(job)
+        first = ["pseudonym"] if options["pseudonym"] else []
+        last = [job.schema.time] if options["time"] is not None and job.schema.time else []
+        quasi = [attribute.name for attribute in job.schema.quasi]
+        return (*first, *quasi, *job.schema.payload, *last)
+    sides = (public_columns(attribute, job.publish.numeric) for attribute in job.schema.quasi)
+    return (*itertools.chain.from_iterable(sides), *job.schema.payload)
+
+
+def _no_rows(names: tuple[str, ...]) -> pa.Table:
+    return pa.table({name: pa.array([], pa.string()) for name in names})
+
+
+# -- frames and files ------------------------------------------------------------------------------
+
+
+def _table(
+    key: str,
+    data: Data,
+    columns: tuple[str, ...] | None,
+    form: str | None,
+    *,
+    otherwise: tuple[str, ...] = (),
+) -> tuple[pa.Table, Ints]:
+    """Return all rows of a frame or file that can be used, and their positions in it.
+
+    ``otherwise`` are the columns if there are no rows and no other names of columns.
+    """
+    if isinstance(data, str | Path):
+        return _file(str(data), columns, form, otherwise)
+    if is_frame(data):
+        table = kind_of(data, columns, key=key)[1]
+        return table, np.arange(table.num_rows)
+    if isinstance(data, list | tuple):
+        rows = [row for row in data if isinstance(row, Mapping)]
+        named = columns or tuple(dict.fromkeys(name for row in rows for name in row)) or otherwise
+        chunks = chunks_of(data, named, key=key)[1]
+        found = [chunk for chunk in chunks if len(chunk.rows)]
+        if not found:
+            return _no_rows(named), np.empty(0, np.int64)
+        numbers = np.concatenate([chunk.rows for chunk in found])
+        return _joined(key, [chunk.batch for chunk in found]), numbers
+    raise ParameterError(
+        key,
+        f"must be a file, {FRAMES}, or a list of dicts",
+        got=f"{type(data).__module__}.{type(data).__qualname__}",
+        fix="Call collect() first" if hasattr(data, "collect") else None,
+    )
+
+
+def _file(
+    path: str, columns: tuple[str, ...] | None, form: str | None, otherwise: tuple[str, ...]
+) -> tuple[pa.Table, Ints]:
+    source = _open(path, columns, form)
+    try:
+        batches, rows = [], []
+        for chunk in source:
+            batches.append(chunk.batch)
+            rows.append(chunk.rows)
+        if not batches:
+            names = columns or source.schema_names or otherwise
+            return _no_rows(names), np.empty(0, np.int64)
+        return _joined(path, batches), np.concatenate(rows)
+    finally:
+        source.close()
+
+
+def _open(path: str, columns: tuple[str, ...] | None, form: str | None) -> Source:
+    """Open a file or folder; one that has only folders, one for each batch, with all of them."""
+    folder = Path(path)
+    if folder.is_dir() and has_only_folders(folder):
+        return FolderSource(folder, columns, format=form, nested=True)
+    return open_source(path, columns, format=form)
+
+
+def _joined(where: str, batches: list[pa.RecordBatch]) -> pa.Table:
+    tables = [pa.Table.from_batches([batch]) for batch in _alike(batches)]
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException:
+        raise ResourceError(f"{where}: the type of a column changes between batches") from None
+
+
+def _alike(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Decode dictionaries if a column is one in some batches only, since files may differ."""
+    kinds = [
+        {batch.schema.field(name).type for batch in batches} for name in batches[0].schema.names
+    ]
+    if all(len(found) == 1 for found in kinds):
+        return batches
+    return [
+        pa.record_batch(
+            {
+                name: column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            }
+        )
+        for batch in batches
+    ]

@@ -1,0 +1,145 @@
+"""Check that the input and the outputs of a job fit together, and that it can resume."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from shoal.errors import JobError, Problem
+from shoal.io.connector import InputEndpoint, OutputEndpoint
+from shoal.io.files.durable import is_folder
+from shoal.io.streams import STDIO
+from shoal.job.file import Job
+from shoal.run.recovery import Recovery
+from shoal.run.state.seal import Seal
+
+__all__ = ["check_ends", "recovery_of", "refuse_overwriting"]
+
+
+def check_ends(
+    job: Job,
+    job_path: Path | None,
+    source: InputEndpoint,
+    sink: OutputEndpoint,
+    trace: str | None,
+    *,
+    drain: bool = False,
+    undo_pseudonyms: bool = False,
+) -> None:
+    """Raise `JobError` if a job can't be run from this input to this output.
+
+    Parameters
+    ----------
+    job, job_path
+        The job, and its file if it has one.
+    source, sink, trace
+        Where rows come from, where they go to, and the file of the trace.
+    drain
+        Whether a stopped run publishes the held rows.
+    undo_pseudonyms
+        Whether a trace may be written although it links pseudonyms to subjects.
+    """
+    refuse_overwriting(job, job_path, source, sink, trace)
+    source.check_run("input")
+    sink.check_run("output")
+    _refuse_unrecoverable(job, source, sink)
+    _refuse_endless_tables(job, source, drain=drain)
+    if trace is not None:
+        job.publish.check_trace(undo_pseudonyms=undo_pseudonyms)
+
+
+def recovery_of(
+    job: Job, source: InputEndpoint, sink: OutputEndpoint, *, traced: bool, fall_back: bool = False
+) -> Recovery | None:
+    """Return where a run of the job keeps its state; None if it keeps none."""
+    if job.checkpoints is None:
+        if fall_back:
+            what = "resumes from a checkpoint, and the job has none"
+            raise JobError(Problem("--fall-back", what, None, "Set run.checkpoint in the job"))
+        return None
+    seal = job.checkpoints.seal
+    return Recovery(
+        job.checkpoints.folder,
+        {
+            **job.digests,
+            "input": _digest(*source.identity),
+            "output": _digest(*sink.identity),
+            "trace": _digest(traced),
+            **({"run.name": _digest(job.name)} if sink.stores_job_name else {}),
+        },
+        every=job.checkpoints.every,
+        seal=None if seal is None else Seal.from_spec(seal),
+        fall_back=fall_back,
+    )
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+def _refuse_unrecoverable(job: Job, source: InputEndpoint, sink: OutputEndpoint) -> None:
+    """Raise if a restart would publish rows twice."""
+    if job.checkpoints is not None:
+        if not source.is_replayable:
+            what = f"is {source.noun}, which can't be read again after a crash"
+            fix = "Read a file or a topic, or leave run.checkpoint out"
+            raise JobError(Problem("input", what, None, fix))
+        return
+    for name, end in (("input", source), ("output", sink)):
+        if end.needs_checkpoints:
+            what = f"is {end.noun}, and without checkpoints a restart would publish rows twice"
+            fix = 'Set run.checkpoint, for example { folder = "state", every = 10 }'
+            raise JobError(Problem(name, what, None, fix))
+
+
+def _refuse_endless_tables(job: Job, source: InputEndpoint, *, drain: bool) -> None:
+    """Raise for a table algorithm on a stream: it needs all rows before it publishes."""
+    if job.anonymizer.publishes != "table":
+        return
+    endless = source.is_endless
+    if not endless and not drain:
+        return
+    why = "this input has no end" if endless else "a part of it can't be published"
+    raise JobError(
+        Problem(
+            "input" if endless else "--drain",
+            f"'{job.anonymizer.name}' publishes a whole table at once, and {why}",
+            None,
+            "Read a file that is complete, or choose an algorithm for streams",
+        )
+    )
+
+
+def refuse_overwriting(
+    job: Job,
+    job_path: Path | None,
+    source: InputEndpoint,
+    sink: OutputEndpoint,
+    trace: str | None,
+) -> None:
+    """Raise if an output would overwrite an input or another output."""
+    read = {} if job_path is None else {job_path.resolve(): "the job"}
+    if source.path not in (None, STDIO) and "://" not in source.path:
+        read[Path(source.path).resolve()] = "the input"
+    written: dict[Path, str] = {}
+    folders = {path: what for path, what in read.items() if path.is_dir()}
+    wanted = [("output", sink.path), ("trace", trace), ("bad_rows.file", str(job.bad_rows.file))]
+    if job.checkpoints is not None:
+        wanted.append(("run.checkpoint.folder", str(job.checkpoints.folder)))
+    for name, path in wanted:
+        if name != "output" and path is not None and Path(path).name == "-":
+            what = "would go to standard output, and holds personal data"
+            raise JobError(Problem(name, what, None, "Name a file"))
+        if path is None or path in ("-", "/dev/null") or "://" in path:
+            continue
+        full = Path(path).resolve()
+        clash = read.get(full) or written.get(full)
+        if clash is not None:
+            raise JobError(Problem(name, f"is the same file as {clash}", None, "Choose another"))
+        written[full] = f"the {name}"
+        inside = next((what for r, what in folders.items() if r in full.parents), None)
+        if inside is not None:
+            raise JobError(Problem(name, f"lies in the folder of {inside}", None, "Choose another"))
+        if name == "output" and is_folder(path):
+            # Private files must not be in the folder of published ones.
+            folders[full] = "the output"
