@@ -6,25 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import shoal
 from shoal.engine import cache
 from shoal.engine.jit import inlined, kernel
 from tests.engine.test_cache import python
-
-
-def test_importing_the_package_loads_neither_numba_nor_arrow() -> None:
-    code = (
-        "import sys, shoal; print([m for m in ('numba', 'numpy', 'pyarrow') if m in sys.modules])"
-    )
-    assert python(code) == "[]"
-
-
-def test_public_names_are_found_when_they_are_used() -> None:
-    for name in shoal.__all__:
-        assert getattr(shoal, name) is not None
-    assert dir(shoal) == sorted(shoal.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = shoal.nothing
 
 
 @pytest.mark.parametrize("decorator", [kernel, inlined])

@@ -1,0 +1,97 @@
+"""``shoal.audit``: frames of any kind and files, with a job or with schema and policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal import anonymize
+from shoal.errors import JobError, ParameterError
+from shoal.job import Job
+from tests.run.test_stream import POLICY, SCHEMA
+from tests.world import people, write, write_job
+
+pytestmark = pytest.mark.filterwarnings("ignore:run.seed:UserWarning")
+
+KINDS: dict[str, Any] = {
+    "table": lambda table: table,
+    "batch": lambda table: table.combine_chunks().to_batches()[0],
+    "pandas": lambda table: table.to_pandas(),
+    "polars": pl.from_arrow,
+    "dicts": lambda table: table.to_pylist(),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_frames_of_any_kind_are_judged_alike(name: str) -> None:
+    make, table = KINDS[name], people(60)
+    result = anonymize(table, SCHEMA, POLICY, "castle", seed=1, trace=True)
+    report = shoal.audit(
+        SCHEMA, POLICY, make(result.frame), trace=make(result.trace), original=make(table)
+    )
+    assert report.verdict == "kept", report
+    forged = result.trace.set_column(1, "subject", pa.array(["one"] * result.trace.num_rows))
+    broken = shoal.audit(SCHEMA, POLICY, make(result.frame), trace=make(forged))
+    assert broken["k-anonymity"].verdict == "broken"
+
+
+def test_a_result_brings_its_trace() -> None:
+    table = people(60)
+    result = anonymize(table.to_pandas(), SCHEMA, POLICY, "castle", trace=True)
+    assert shoal.audit(SCHEMA, POLICY, result, original=table).verdict == "kept"
+    without = anonymize(table.to_pandas(), SCHEMA, POLICY, "castle")
+    assert shoal.audit(SCHEMA, POLICY, without).verdict == "unverifiable"
+
+
+def test_a_job_is_judged_by_files_and_by_frames(tmp_path: Path) -> None:
+    path = write_job(tmp_path, publish="numeric = 'bounds'")
+    source, trace = write(people(60), tmp_path / "people.csv"), tmp_path / "trace.parquet"
+    done = shoal.run(path, input=source, output=tmp_path / "out.csv", trace=trace)
+    for job in (path, str(path), Job.load(path)):
+        report = shoal.audit(job, tmp_path / "out.csv", original=source, trace=trace)
+        assert report.verdict == "kept", report
+    assert shoal.audit(path, done, original=people(60), trace=trace).verdict == "kept"
+
+
+def test_nothing_was_published() -> None:
+    assert shoal.audit(SCHEMA, POLICY, []).n_rows == 0
+
+
+def test_the_report_is_readable_in_a_notebook() -> None:
+    result = anonymize(people(60), SCHEMA, POLICY, "castle", trace=True)
+    report = shoal.audit(SCHEMA, POLICY, result, original=people(60))
+    assert repr(report) == str(report)
+    page = report._repr_html_()
+    assert page.startswith(f"<table><caption>{str(report).splitlines()[0]}</caption>")
+    assert page.count("<tr>") == len(report.verdicts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "says"),
+    [
+        ((), {}, "audit: takes a job and the published rows, .*; got nothing"),
+        ((SCHEMA, POLICY), {}, "got Schema, Policy"),
+        ((SCHEMA, POLICY, 7), {}, "published: must be a file, a DataFrame of .*got builtins.int"),
+        ((SCHEMA, POLICY, []), {"original": 7}, "original: must be a file"),
+        ((SCHEMA, POLICY, []), {"numeric": "x"}, "numeric: must be one of range, .*; got 'x'"),
+        ((7, []), {}, "job: must be a Job, the path of a job file, or a dictionary"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: Any, options: Any, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        shoal.audit(*arguments, **options)
+
+
+def test_what_a_job_says_is_not_said_again(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="numeric: is said by the job"):
+        shoal.audit(write_job(tmp_path), [], numeric="bounds")  # type: ignore[call-overload]
+
+
+def test_an_original_that_lacks_a_column_is_refused() -> None:
+    with pytest.raises(JobError, match="original: column town: isn't in the input"):
+        shoal.audit(SCHEMA, POLICY, [], original=people(3).drop_columns(["town"]))
