@@ -127,7 +127,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._answer(404)
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Log nothing: who asked when tells who came."""
 
     def _answer(self, status: int, body: object = None) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from shoal.run.clock import LEAD_MOST
 from shoal.run.reader import POLL
-from shoal.run.runner import LEAD_MOST
 from tests.world import beside, people, read, write, write_job
 
 DELAY = 2.0

@@ -6,6 +6,7 @@ import itertools
 import json
 import threading
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shoal
 from shoal import (
     Delay,
     DistinctLDiversity,
@@ -35,10 +37,11 @@ from shoal import (
 )
 from shoal.algorithms import Castle
 from shoal.errors import DataError, JobError, ParameterError, PromiseError, UnsupportedError
+from shoal.job import Job
 from shoal.run import stream as stream_module
 from shoal.run.core import RunCore
 from shoal.testing.clocks import ManualClock
-from tests.world import TOWNS, people
+from tests.world import TOWNS, people, read, write, write_job
 
 TOWN = Hierarchy.from_rows([line.split(";") for line in TOWNS.splitlines()])
 QUASI = [Quasi("age", Range(0, 120, step=1)), Quasi("town", TOWN)]
@@ -96,6 +99,15 @@ def test_how_rows_are_cut_into_pushes_decides_nothing(cuts: list[int], seed: int
     for begin, end in itertools.pairwise(borders):
         released += stream.push(table.slice(begin, end - begin).to_pylist())
     assert released + stream.flush() == whole.frame.to_pylist()
+
+
+def test_rows_of_a_job_pushed_one_by_one_are_published_as_by_its_run(tmp_path: Path) -> None:
+    job = Job.load(write_job(tmp_path))
+    source = write(people(60), tmp_path / "people.parquet")
+    with pytest.warns(UserWarning, match="seed"):
+        shoal.run(job, input=source, output=tmp_path / "out.parquet")
+    stream = Stream.of(job.pipeline)
+    assert fed(stream, people(60).to_pylist()) == read(tmp_path / "out.parquet").to_pylist()
 
 
 @pytest.mark.parametrize("options", [{"numeric": "bounds"}, {"suppressed": "root"}])

@@ -403,10 +403,10 @@ def _wrong_types(criteria: tuple[object, ...], delay: object, window: object) ->
         problems.append(Problem("Policy", "promises nothing", None, fix))
     for criterion in criteria:
         if not isinstance(criterion, Criterion):
-            number = criterion if type(criterion) is int else 10
-            called = isinstance(criterion, type) and issubclass(criterion, Criterion)
-            fix = f"Call it: {criterion.__name__}(...)" if called else f"Write KAnonymity({number})"
-            got = "a class" if called else type(criterion).__name__
+            got, k = type(criterion).__name__, criterion if type(criterion) is int else 10
+            fix = f"Write KAnonymity({k})"
+            if isinstance(criterion, type) and issubclass(criterion, Criterion):
+                got, fix = "a class", f"Call it: {criterion.__name__}(...)"
             problems.append(Problem("Policy", "takes criteria", got, fix))
     if not isinstance(delay, Delay | None):
         given = f"={delay!r}" if isinstance(delay, int | float) else "=..."

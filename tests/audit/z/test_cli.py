@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.cli import audit as command
+from shoal.job import auditing
 from shoal.spec.policy import Policy, Window, ZAnonymity
 from tests.audit.z.world import CellWorld, stream
 
@@ -33,7 +34,7 @@ def judged(
         publish=publish,
         anonymizer=SimpleNamespace(count=count),
     )
-    monkeypatch.setattr(command, "Job", SimpleNamespace(load=lambda path: job))
+    monkeypatch.setattr(auditing, "job_of", lambda path: (job, path))
     pq.write_table(world.input(), folder / "in.parquet")
     pq.write_table(world.lines(), folder / "trace.parquet")
     out = folder / "out.jsonl"

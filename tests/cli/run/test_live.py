@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from shoal.cli.run.command import RunOptions, _recovery
 from shoal.job import Job
+from shoal.job.ends import recovery_of
 from shoal.run.state.folder import CHECKPOINT, numbers_of, path_of
 from tests.crashes.world import started, wait_until
 from tests.world import people, read, shoal, write, write_job
@@ -335,7 +335,7 @@ def test_a_topic_under_another_name_of_the_job_is_another_job(tmp_path):
         with path.open("a") as file:
             file.write(f"[output]\n{output}\n")
         job = Job.load(path)
-        found = _recovery(job, job.input, job.output, RunOptions())
+        found = recovery_of(job, job.input, job.output, traced=False)
         assert found is not None
         return dict(found.job)
 
