@@ -6,34 +6,28 @@ with its last guard, and a publisher. There is no thread and no file here.
 
 from __future__ import annotations
 
-import hashlib
 import math
-import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args, overload
 
-import pyarrow as pa
-
 from shoal.algorithms.registry import DEFAULT, check_support
-from shoal.arrow.labels import Labels, Numeric
+from shoal.arrow.labels import Numeric
 from shoal.arrow.order import Departures
 from shoal.arrow.pseudonyms import Pseudonym
-from shoal.arrow.publishing import make_publisher
-from shoal.arrow.release import Order, Publish, Publisher, Suppressed
-from shoal.arrow.z.release import ZPublisher
+from shoal.arrow.release import Order, Publish, Suppressed
 from shoal.engine.base import Anonymizer
-from shoal.errors import DataError, ParameterError, ShoalError, UnsupportedError, check_choice
+from shoal.errors import DataError, ParameterError, UnsupportedError, check_choice
 from shoal.io.base import BadRow, Chunk
 from shoal.metrics import Summary
-from shoal.run.clock import Clock, steady
-from shoal.run.core import CoreState, RunCore
+from shoal.run.clock import steady
 from shoal.run.decision_code import decision_digest
 from shoal.run.encoder import EncodedChunk
 from shoal.run.frame import anonymizer_of, check_parts, seed_bytes
-from shoal.run.frame_kinds import DICTS, chunks_of, plain_table
+from shoal.run.frame_kinds import DICTS, chunks_of
+from shoal.run.inline import InlineRun
 from shoal.run.pipeline import Pipeline
 from shoal.run.snapshot import read_snapshot, snapshot_bytes
 from shoal.spec.policy import Policy
@@ -137,32 +131,16 @@ class Stream:
 
     def _start(self, pipeline: Pipeline, bad_rows: BadRows) -> None:
         check_choice("bad_rows", bad_rows, get_args(BadRows))
-        schema, policy, publish = pipeline.schema, pipeline.policy, pipeline.publish
         anonymizer = pipeline.anonymizer
-        check_support(anonymizer, policy)
+        check_support(anonymizer, pipeline.policy)
         if anonymizer.publishes == "table":
             raise UnsupportedError(
                 f"'{anonymizer.name}' publishes a whole table at once, and a stream has no end",
                 fix="Use shoal.anonymize, or choose an algorithm for streams",
             )
-        policy.check(schema)
-        publish.check(policy, schema)
-        if not policy.per_value:
-            # Refused now, and not when the first rows leave.
-            Labels(schema, publish.numeric)
         self._pipeline, self._stops = pipeline, bad_rows == "stop"
-        self._by_wall = policy.delay is not None and policy.delay.by_wall(schema)
-        seed = secrets.token_bytes(32) if pipeline.seed is None else pipeline.seed
-        self._core = RunCore(
-            schema, policy, anonymizer, publish, seed, by_clock=self._by_wall, with_subject=False
-        )
-        self._encoder = self._core.encoder()
-        self._clock = Clock(pipeline.clock)
-        self._publisher: Publisher | ZPublisher | None = None
-        self._seq = 0
+        self._run = InlineRun(pipeline)
         self._kind = DICTS
-        # Not from the seed: anyone who knows that could undo the pseudonyms.
-        self._ratchet = secrets.token_bytes(32)
         self._lock = threading.RLock()
         self._end: str | None = None
         #: The rows that can't be used, with the reason; take them out of the list, it has a bound.
@@ -176,17 +154,17 @@ class Stream:
     @property
     def summary(self) -> Summary:
         """The figures so far: rows in, published, suppressed, quarantined, held; loss and delay."""
-        return self._core.summary
+        return self._run.core.summary
 
     @property
     def n_held(self) -> int:
         """The number of rows that haven't left."""
-        return self._core.summary.n_held
+        return self._run.core.summary.n_held
 
     @property
     def next_deadline(self) -> float | None:
         """The time, by the stream's clock, at which `advance` has something to decide."""
-        return self._core.next_deadline
+        return self._run.core.next_deadline
 
     @property
     def has_failed(self) -> bool:
@@ -196,8 +174,8 @@ class Stream:
     @property
     def seconds_left(self) -> float | None:
         """The seconds until the next deadline by the wall clock; None if there is none."""
-        deadline = self._core.next_deadline if self._by_wall else None
-        return None if deadline is None else deadline - self._clock()
+        deadline = self._run.core.next_deadline if self._run.by_wall else None
+        return None if deadline is None else deadline - self._run.clock()
 
     def __repr__(self) -> str:
         counts = self.summary.lines()[0]
@@ -237,7 +215,7 @@ class Stream:
             kind, chunks = chunks_of(rows, schema.columns, schema.payload, first=first, key="rows")
             encoded = self._encode(chunks)
             self._kind = kind
-            return self._attempt(lambda: [self._take_in(chunk) for chunk in encoded])
+            return self._attempt(lambda: self._run.take_in(encoded))
 
     def advance(self, until: float | datetime | None = None) -> list[Any]:
         """Let time pass without a row: return the releases whose deadline has come.
@@ -257,7 +235,7 @@ class Stream:
         """Return the releases whose deadline by the wall clock comes within so many seconds."""
         with self._lock:
             self._check_open()
-            return self._tick(self._clock() + early)
+            return self._tick(self._run.clock() + early)
 
     def flush(self) -> list[Any]:
         """End the stream: decide all held rows, under the policy; return the last releases."""
@@ -265,7 +243,7 @@ class Stream:
             if self._end == FLUSHED:
                 return []
             self._check_open()
-            released = self._attempt(lambda: [self._core.flush(self._clock())])
+            released = self._attempt(lambda: [self._run.core.flush(self._run.clock())])
             self._end = FLUSHED
             return released
 
@@ -273,7 +251,7 @@ class Stream:
         """End the stream without publishing the held rows; do nothing if it has ended."""
         with self._lock:
             if self._end is None:
-                self._core.held()
+                self._run.core.held()
                 self._end = CLOSED
 
     def __enter__(self) -> Stream:
@@ -308,14 +286,7 @@ class Stream:
         """
         with self._lock:
             self._check_open()
-            facts, arrays, batches = self._core.snapshot()
-            facts |= {
-                "seq": self._seq if self._publisher is None else self._publisher.upcoming,
-                "clock": self._clock() if self._by_wall else None,
-                "ratchet": self._ratchet.hex(),
-            }
-            state = CoreState(facts, arrays, batches)
-            return snapshot_bytes(self._pipeline, self._code(), state, seal)
+            return snapshot_bytes(self._pipeline, self._code(), self._run.snapshot(), seal)
 
     def restore(self, snapshot: bytes, *, seal: str | None = None) -> None:
         """Continue from a snapshot, before the first row is pushed.
@@ -338,13 +309,7 @@ class Stream:
                     got=f"{self.summary.n_in:,} rows",
                     fix="Restore into a new Stream",
                 )
-            state = read_snapshot(self._pipeline, self._code(), snapshot, seal)
-            self._core.restore(state)
-            self._encoder = self._core.encoder()
-            self._seq, self._publisher = int(state.facts["seq"]), None
-            self._ratchet = bytes.fromhex(state.facts["ratchet"])
-            if state.facts["clock"] is not None:
-                self._clock.resume(state.facts["clock"])
+            self._run.restore(read_snapshot(self._pipeline, self._code(), snapshot, seal))
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -358,17 +323,10 @@ class Stream:
     def _encode(self, chunks: list[Chunk]) -> list[EncodedChunk]:
         """Encode rows; if that fails, it is as if they had never come."""
         try:
-            at = self._clock()
-            # A chunk without rows mustn't set the types of the columns.
-            encoded = [self._encoder.encode(c, at) for c in chunks if c.batch.num_rows]
-            unread = [row for c in chunks if not c.batch.num_rows for row in c.bad]
+            encoded, unread = self._run.encode(chunks)
             self._set_apart([*unread, *(row for chunk in encoded for row in chunk.bad)])
-        except BaseException as error:
-            self._encoder = self._core.encoder()
-            if isinstance(error, pa.ArrowException):
-                # Arrow's messages quote values.
-                kind = type(error).__name__
-                raise ShoalError(f"rows: a batch can't be used ({kind})") from None
+        except BaseException:
+            self._run.forget()
             raise
         self.summary.n_in += len(unread)
         self.summary.n_quarantined += len(unread)
@@ -391,21 +349,17 @@ class Stream:
             )
         self.quarantined += bad
 
-    def _take_in(self, chunk: EncodedChunk) -> Departures | None:
-        secret = self._new_secret() if self._core.needs_secret(chunk) else b""
-        return self._core.take_in(chunk, self._clock(), secret)
-
     def _until(self, until: float | datetime | None) -> float | None:
         """Return the time up to which deadlines fire; None if there are none in seconds."""
         delay = self._pipeline.policy.delay
-        if self._by_wall:
+        if self._run.by_wall:
             if until is not None:
                 raise ParameterError(
                     "until",
                     "isn't used: this delay is measured by the wall clock",
                     fix="Leave it out",
                 )
-            return self._clock()
+            return self._run.clock()
         if until is None:
             if delay is None or delay.seconds is None:
                 return None
@@ -417,15 +371,13 @@ class Stream:
         seconds = _seconds(until)
         if self._pipeline.schema.time is None:
             return None
-        if seconds > self._core.latest:
-            self._core.latest = seconds
-            self._encoder = self._core.encoder()
+        self._run.move_to(seconds)
         return seconds
 
     def _tick(self, until: float | None) -> list[Any]:
         if until is None:
             return []
-        return self._attempt(lambda: [self._core.tick(until, self._clock())])
+        return self._attempt(lambda: [self._run.core.tick(until, self._run.clock())])
 
     def _attempt(self, decide: Callable[[], list[Departures | None]]) -> list[Any]:
         """Return what leaves; after a failure the stream has ended, and nothing more does."""
@@ -436,39 +388,11 @@ class Stream:
             raise
 
     def _released(self, departures: list[Departures | None]) -> list[Any]:
-        batches = []
-        for leaving in departures:
-            if leaving is not None:
-                release, _ = self._published(leaving)
-                if release.n_rows:
-                    batches.append(release.batch)
-        if not batches:
+        table = self._run.table(departures)
+        if table is None:
             return []
-        assert self._publisher is not None
-        frame = self._kind.from_arrow(plain_table(batches, self._publisher.schema))
+        frame = self._kind.from_arrow(table)
         return list(frame) if self._kind is DICTS else [frame]
-
-    def _published(self, departures: Departures) -> Any:
-        if self._publisher is None:
-            assert self._core.types is not None
-            policy = self._pipeline.policy
-            self._publisher = make_publisher(
-                self._pipeline.schema, self._pipeline.publish, self._core.types, first=self._seq,
-                with_gaps=policy.missing == "maybe", per_value=policy.per_value,
-            )  # fmt: skip
-        return self._publisher.release(departures)
-
-    def _new_secret(self) -> bytes:
-        """Return the next secret of pseudonyms.
-
-        They are drawn from a chain, so that a replay after a restore draws the same ones. Each step
-        forgets the former: who reads a snapshot can't derive the pseudonyms of earlier periods.
-        """
-        secret, self._ratchet = (
-            hashlib.blake2b(purpose, key=self._ratchet, digest_size=32).digest()
-            for purpose in (b"secret", b"next")
-        )
-        return secret
 
 
 def _seconds(until: object) -> float:
