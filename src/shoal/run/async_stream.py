@@ -69,6 +69,7 @@ class AsyncStream:
         **options: Unpack[StreamOptions],
     ) -> None:
         self._stream = Stream(schema, policy, algorithm, **options)
+        self._by_wall = policy.delay is not None and policy.delay.by_wall(schema)
         self._early = lead(None if policy.delay is None else policy.delay.seconds)
         # One call after the other, in the order in which they were made.
         self._turn = asyncio.Lock()
@@ -222,7 +223,7 @@ class AsyncStream:
             self._ticker.cancel()
 
     def _start(self) -> None:
-        if self._ticker is None and not self._is_over:
+        if self._by_wall and self._ticker is None and not self._is_over:
             self._ticker = asyncio.create_task(self._tick())
 
     async def _tick(self) -> None:
