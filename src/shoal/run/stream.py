@@ -309,7 +309,13 @@ class Stream:
                     got=f"{self.summary.n_in:,} rows",
                     fix="Restore into a new Stream",
                 )
-            self._run.restore(read_snapshot(self._pipeline, self._code(), snapshot, seal))
+            state = read_snapshot(self._pipeline, self._code(), snapshot, seal)
+            try:
+                self._run.restore(state)
+            except BaseException:
+                # Half of it may be restored.
+                self._end = FAILED
+                raise
 
     # -- inside ----------------------------------------------------------------------------------
 
