@@ -13,7 +13,13 @@ from shoal.job.file import Job
 from shoal.run.recovery import Recovery
 from shoal.run.state.seal import Seal
 
-__all__ = ["check_ends", "recovery_of", "refuse_overwriting"]
+__all__ = [
+    "check_ends",
+    "recovery_of",
+    "refuse_endless_tables",
+    "refuse_overwriting",
+    "refuse_unrecoverable",
+]
 
 
 def check_ends(
@@ -42,8 +48,8 @@ def check_ends(
     refuse_overwriting(job, job_path, source, sink, trace)
     source.check_run("input")
     sink.check_run("output")
-    _refuse_unrecoverable(job, source, sink)
-    _refuse_endless_tables(job, source, drain=drain)
+    refuse_unrecoverable(job, source, sink)
+    refuse_endless_tables(job, source, drain=drain)
     if trace is not None:
         job.publish.check_trace(undo_pseudonyms=undo_pseudonyms)
 
@@ -77,7 +83,7 @@ def _digest(*parts: object) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
-def _refuse_unrecoverable(job: Job, source: InputEndpoint, sink: OutputEndpoint) -> None:
+def refuse_unrecoverable(job: Job, source: InputEndpoint, sink: OutputEndpoint) -> None:
     """Raise if a restart would publish rows twice."""
     if job.checkpoints is not None:
         if not source.is_replayable:
@@ -92,7 +98,7 @@ def _refuse_unrecoverable(job: Job, source: InputEndpoint, sink: OutputEndpoint)
             raise JobError(Problem(name, what, None, fix))
 
 
-def _refuse_endless_tables(job: Job, source: InputEndpoint, *, drain: bool) -> None:
+def refuse_endless_tables(job: Job, source: InputEndpoint, *, drain: bool) -> None:
     """Raise for a table algorithm on a stream: it needs all rows before it publishes."""
     if job.anonymizer.publishes != "table":
         return

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from shoal.cli.check.report import report_of
 from shoal.cli.check.trial import Sample, Trial
-from shoal.cli.run.command import refuse_endless_tables, refuse_unrecoverable
 from shoal.cli.terminal import Progress, print_result
 from shoal.engine.cache import is_cold
 from shoal.errors import DataError, JobError, Problem
@@ -21,6 +20,7 @@ from shoal.io.files.connector import FileInput
 from shoal.io.registry import resolve_input
 from shoal.io.streams import STDIO
 from shoal.job import Job
+from shoal.job.ends import refuse_endless_tables, refuse_unrecoverable
 
 __all__ = ["check"]
 
