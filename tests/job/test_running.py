@@ -76,7 +76,7 @@ def test_bad_rows_go_where_the_job_says(tmp_path: Path) -> None:
     rows = people(60).to_pylist()
     rows[3]["age"] = "CANARY"
     done = shoal.run(write_job(tmp_path), input=rows)
-    assert done.quarantine == tmp_path / "quarantine.jsonl"
+    assert done.quarantine == tmp_path / "job.quarantine.jsonl"
     assert "CANARY" in done.quarantine.read_text()
     assert "CANARY" not in repr(done) + done._repr_html_()
     with pytest.raises(DataError, match="frame: row 3: age isn't a number"):
