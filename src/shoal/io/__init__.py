@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Source,
         Span,
     )
+    from shoal.io.files.detect import detect_dialect
     from shoal.io.files.durable import open_durable
     from shoal.io.files.open import open_sink, open_source
     from shoal.io.files.private import QuarantineWriter, open_private
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from shoal.io.formats.csv import CsvSink, CsvSource
     from shoal.io.formats.jsonl import JsonSink, JsonSource
     from shoal.io.formats.parquet import ParquetSink, ParquetSource
+    from shoal.io.text.dialect import Dialect
 
 __all__ = [
     "ArrowSink",
@@ -44,6 +46,7 @@ __all__ = [
     "CommitMark",
     "CsvSink",
     "CsvSource",
+    "Dialect",
     "DurableSink",
     "Format",
     "JsonSink",
@@ -56,6 +59,7 @@ __all__ = [
     "Sink",
     "Source",
     "Span",
+    "detect_dialect",
     "open_durable",
     "open_private",
     "open_replayable",
@@ -68,6 +72,7 @@ _HOMES = {
     "base": (
         "BadRow",
         "Chunk",
+        "CommitMark",
         "DurableSink",
         "Position",
         "ReplayableSource",
@@ -76,12 +81,14 @@ _HOMES = {
         "Span",
     ),
     "formats.csv": ("CsvSink", "CsvSource"),
+    "files.detect": ("detect_dialect",),
     "files.durable": ("open_durable",),
     "files.open": ("open_sink", "open_source"),
     "format": ("Format",),
     "formats.arrow": ("ArrowSink", "ArrowSource"),
     "formats.jsonl": ("JsonSink", "JsonSource"),
     "formats.parquet": ("ParquetSink", "ParquetSource"),
+    "text.dialect": ("Dialect",),
     "files.private": ("QuarantineWriter", "open_private"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -268,10 +268,16 @@ def choose_columns(have: Sequence[str], asked: Sequence[str] | None, where: str)
     if missing:
         # Where no column fits, the "header" may be a person's row: then it isn't shown.
         is_header = len(missing) < len(asked)
+        near = {name: difflib.get_close_matches(name, have, n=1) for name in missing}
         lost = f"None of the requested columns is among its {len(have)}: does it have a header?"
+        if not is_header and len(missing) > 1 and not any(near.values()):
+            what = f"none of the {len(missing)} columns of the job is in the input, "
+            what += f"which has {len(have)} column{'s' * (len(have) != 1)}"
+            how = "Check the file and input.delimiter: does it have a header?"
+            raise JobError(Problem("columns", what, None, how), where=where)
         problems = []
         for name in missing:
-            known = have if is_header else difflib.get_close_matches(name, have, n=1)
+            known = have if is_header else near[name]
             fix = did_you_mean(name, known) if known else lost
             problems.append(Problem(f"column {name}", "isn't in the input", None, fix))
         raise JobError(problems, where=where)

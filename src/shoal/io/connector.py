@@ -94,6 +94,10 @@ class InputEndpoint(_Endpoint):
     def with_options(self, format: str | None, *, follow: bool) -> InputEndpoint:  # noqa: A002
         """Apply ``--from`` and ``--follow``; raise `JobError` if they don't fit."""
 
+    def with_numbers(self, columns: Sequence[str]) -> InputEndpoint:
+        """Tell which columns the job reads as numbers, where they are texts in a dialect."""
+        return self
+
     @abstractmethod
     def open(self, columns: Sequence[str], *, replay: bool) -> Source:
         """Open it; with ``replay`` as a `ReplayableSource`."""

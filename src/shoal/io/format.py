@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.io.base import Sink, Source
+from shoal.io.text.dialect import Dialect
 from shoal.io.text.source import TextFormat
 
 __all__ = ["Format"]
@@ -35,6 +36,8 @@ class Format:
     spark, spark_options
         Spark's name of the format, and the options with which Spark reads it as we do; None: Spark
         doesn't read it.
+    in_dialect
+        Returns the format as a file in a dialect is read; None: there are no dialects.
     """
 
     name: str
@@ -44,3 +47,4 @@ class Format:
     text: TextFormat | None = None
     spark: str | None = None
     spark_options: Mapping[str, Any] = field(default_factory=dict)
+    in_dialect: Callable[[Dialect], Format] | None = None

@@ -15,6 +15,7 @@ from shoal.errors import JobError, Problem
 from shoal.io.connector import Connector, InputEndpoint, OutputEndpoint
 from shoal.io.files.connector import CONNECTOR as FILES
 from shoal.io.files.connector import FileInput, FileOutput
+from shoal.io.text.dialect import PLAIN
 
 __all__ = ["connectors", "endpoint", "keys_of", "resolve_input", "resolve_output"]
 
@@ -86,8 +87,14 @@ def endpoint(
 def resolve_input(
     job: InputEndpoint, path: str | None, form: str | None, *, follow: bool
 ) -> InputEndpoint:
-    """Return the input of a job, or what the command line asks for instead."""
-    source = job if path is None else FileInput(path)
+    """Return the input of a job, or what the command line asks for instead.
+
+    Another file is expected to be written as the job says.
+    """
+    source = job
+    if path is not None:
+        dialect = job.dialect if isinstance(job, FileInput) else PLAIN
+        source = FileInput(path, dialect=dialect)
     return source.with_options(form, follow=follow)
 
 

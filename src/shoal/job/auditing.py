@@ -18,8 +18,10 @@ from shoal.audit.z import Count
 from shoal.engine.kernels.arrays import Ints
 from shoal.errors import ParameterError, ResourceError
 from shoal.io import Source, open_source
+from shoal.io.files.connector import FileInput
 from shoal.io.files.folder import FolderSource, has_only_folders
 from shoal.io.formats.jsonl import NoLinesError
+from shoal.io.text.dialect import Dialect
 from shoal.job.file import Job
 from shoal.job.running import AnyJob, job_of
 from shoal.run.frame_kinds import FRAMES, chunks_of, is_frame, kind_of
@@ -89,7 +91,7 @@ def audit(
     """
     if len(what) == 3 and isinstance(what[0], Schema):
         schema, policy, published = what
-        names = schema.columns
+        names, dialect = schema.columns, None
     elif len(what) == 2 and not isinstance(what[0], Schema):
         job, _ = job_of(what[0])
         if options:
@@ -98,6 +100,7 @@ def audit(
             )
         schema, policy, published = job.schema, job.policy, what[1]
         names, options = _public(job), _options(job)
+        dialect = job.input.dialect if isinstance(job.input, FileInput) else None
     else:
         raise ParameterError(
             "audit",
@@ -114,7 +117,7 @@ def audit(
         output = _no_rows(names)
     given, rows = None, None
     if original is not None:
-        given, rows = _table("original", original, schema.columns, None)
+        given, rows = _table("original", original, schema.columns, None, dialect=dialect)
     lines = None if trace is None else _table("trace", trace, None, None)[0]
     return judge(schema, policy, output, trace=lines, original=given, original_rows=rows, **options)
 
@@ -159,13 +162,15 @@ def _table(
     form: str | None,
     *,
     otherwise: tuple[str, ...] = (),
+    dialect: Dialect | None = None,
 ) -> tuple[pa.Table, Ints]:
     """Return all rows of a frame or file that can be used, and their positions in it.
 
-    ``otherwise`` are the columns if there are no rows and no other names of columns.
+    ``otherwise`` are the columns if there are no rows and no other names of columns. Published
+    data and traces have no dialect.
     """
     if isinstance(data, str | Path):
-        return _file(str(data), columns, form, otherwise)
+        return _file(str(data), columns, form, otherwise, dialect)
     if is_frame(data):
         table = kind_of(data, columns, key=key)[1]
         return table, np.arange(table.num_rows)
@@ -187,9 +192,13 @@ def _table(
 
 
 def _file(
-    path: str, columns: tuple[str, ...] | None, form: str | None, otherwise: tuple[str, ...]
+    path: str,
+    columns: tuple[str, ...] | None,
+    form: str | None,
+    otherwise: tuple[str, ...],
+    dialect: Dialect | None,
 ) -> tuple[pa.Table, Ints]:
-    source = _open(path, columns, form)
+    source = _open(path, columns, form, dialect)
     try:
         batches, rows = [], []
         for chunk in source:
@@ -203,12 +212,14 @@ def _file(
         source.close()
 
 
-def _open(path: str, columns: tuple[str, ...] | None, form: str | None) -> Source:
+def _open(
+    path: str, columns: tuple[str, ...] | None, form: str | None, dialect: Dialect | None
+) -> Source:
     """Open a file or folder; one that has only folders, one for each batch, with all of them."""
     folder = Path(path)
     if folder.is_dir() and has_only_folders(folder):
-        return FolderSource(folder, columns, format=form, nested=True)
-    return open_source(path, columns, format=form)
+        return FolderSource(folder, columns, format=form, dialect=dialect, nested=True)
+    return open_source(path, columns, format=form, dialect=dialect)
 
 
 def _joined(where: str, batches: list[pa.RecordBatch]) -> pa.Table:

@@ -227,6 +227,7 @@ class _Reader:
         assert bad_rows is not None
         assert cluster is not None
         seed, name, checkpoints = run
+        source = source.with_numbers(schema.numbers)
         return Job(
             schema, policy, anonymizer, publish, source, sink, bad_rows, seed, name, checkpoints,
             cluster, digests(self._raw, self._files.read),

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from shoal.io.connector import InputEndpoint, SparkInput
 from shoal.io.files.connector import FileInput
 from shoal.io.files.spark import read_sample as read_files
+from shoal.io.text.dialect import PLAIN
 from shoal.job import Job
 from shoal.run.state.folder import make_folder
 from shoal.spark.columns import CORRUPT
@@ -27,4 +28,6 @@ def read_stream(session: SparkSession, job: Job, source: InputEndpoint) -> DataF
 
 def read_sample(session: SparkSession, source: InputEndpoint, path: str) -> DataFrame:
     """Read a file or folder, in the format of the input unless its name has an ending."""
-    return read_files(session, path, source.format if isinstance(source, FileInput) else None)
+    if isinstance(source, FileInput):
+        return read_files(session, path, source.format, source.dialect)
+    return read_files(session, path, None, PLAIN)

@@ -215,6 +215,13 @@ class Schema:
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns that hold numbers: those of ranges and grids."""
+        quasi = [a for a in self.quasi if isinstance(a.domain, Range | Grid)]
+        sensitive = [a.name for a in self.sensitive if isinstance(a.domain, Range)]
+        return tuple(dict.fromkeys([*(n for a in quasi for n in a.columns), *sensitive]))
+
+    @property
     def payload(self) -> tuple[str, ...]:
         """The columns that are published as they are: sensitive ones, then kept ones."""
         return (*(a.name for a in self.sensitive), *self.keep)

@@ -275,7 +275,7 @@ def test_what_can_be_read_only_once_is_refused(tmp_path):
     for path in ("-", tmp_path / "pipe.csv"):
         with pytest.raises(JobError, match=r"can be read only once.*Give a file or a folder"):
             open_replayable(path)
-    with pytest.raises(JobError, match="only uncompressed text files can be followed"):
+    with pytest.raises(JobError, match="only uncompressed text files in UTF-8 can be followed"):
         open_replayable(tmp_path / "x.csv.gz", follow=True)
     with pytest.raises(JobError, match="no known format"):
         open_replayable(tmp_path / "x.doc")

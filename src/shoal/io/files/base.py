@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from abc import ABC, abstractmethod
@@ -10,7 +11,7 @@ from typing import Any
 
 from shoal.errors import CheckpointError, ShoalError
 from shoal.io.base import Chunk, Position, Span
-from shoal.io.files.random_access import CompressedFile, PlainFile, RandomAccess
+from shoal.io.files.random_access import DecodedFile, PlainFile, RandomAccess
 from shoal.io.files.row_blocks import FileRows, RowBlock, chunk_of, join_blocks
 from shoal.io.files.text_rows import TextRows
 from shoal.io.files.typed_rows import TypedRows
@@ -163,11 +164,13 @@ def open_rows(
     kinds: Mapping[str, Sequence[str]] | None = None,
 ) -> FileRows:
     """Open a complete file; ``known`` and ``kinds`` are those of the files before it."""
-    form, compression = kind.format.text, kind.compression
+    form = kind.format.text
     if form is None:
         return TypedRows(path, kind, known if asked is None else asked)
     file: RandomAccess = (
-        PlainFile(path) if compression is None else CompressedFile(path, compression)
+        PlainFile(path)
+        if kind.is_plain_text
+        else DecodedFile(path, functools.partial(kind.open, path))
     )
     rows = TextRows(file, form, asked, known=known, kinds=kinds)
     try:

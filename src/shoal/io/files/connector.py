@@ -10,6 +10,7 @@ from typing import Any
 from shoal.errors import JobError, Problem
 from shoal.io.base import SinkFactory, Source
 from shoal.io.connector import Connector, InputEndpoint, Opener, OutputEndpoint, SparkInput
+from shoal.io.text.dialect import DIALECT_KEYS, PLAIN, Dialect
 
 __all__ = ["CONNECTOR", "FileInput", "FileOutput", "durable_factory"]
 
@@ -20,11 +21,15 @@ PART_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class FileInput(InputEndpoint):
-    """A file, a folder, or standard input for ``-``; with ``follow`` it may grow."""
+    """A file, a folder, or standard input for ``-``; with ``follow`` it may grow.
+
+    ``dialect`` says how it is written if it is CSV.
+    """
 
     path: str = STDIO
     format: str | None = None
     follow: bool = False
+    dialect: Dialect = PLAIN
 
     @property
     def noun(self) -> str:
@@ -43,8 +48,9 @@ class FileInput(InputEndpoint):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """The absolute path, and the format."""
-        return _identity(self.path, self.format)
+        """The absolute path, the format, and the dialect if it isn't that of plain CSV."""
+        dialect = () if self.dialect == PLAIN else (self.dialect,)
+        return *_identity(self.path, self.format), *dialect
 
     def check_run(self, section: str) -> None:
         """Raise `JobError` if it is on a file system that only Spark reads."""
@@ -54,6 +60,10 @@ class FileInput(InputEndpoint):
         """Set the format, and follow if asked to."""
         return replace(self, format=format or self.format, follow=follow or self.follow)
 
+    def with_numbers(self, columns: Sequence[str]) -> FileInput:
+        """Read these columns as numbers of the dialect."""
+        return replace(self, dialect=self.dialect.with_numbers(columns))
+
     def open(self, columns: Sequence[str], *, replay: bool) -> Source:
         """Open it. A folder, and what is followed, is always replayable."""
         from shoal.io.files.open import open_source
@@ -61,14 +71,16 @@ class FileInput(InputEndpoint):
 
         reads_folder = self.path != STDIO and Path(self.path).is_dir()
         if replay or self.follow or reads_folder:
-            return open_replayable(self.path, columns, format=self.format, follow=self.follow)
-        return open_source(self.path, columns, format=self.format)
+            return open_replayable(
+                self.path, columns, format=self.format, dialect=self.dialect, follow=self.follow
+            )
+        return open_source(self.path, columns, format=self.format, dialect=self.dialect)
 
     def spark_stream(self, session: Any, asked: SparkInput) -> Any:
         """Return the files of the folder as a streaming DataFrame."""
         from shoal.io.files.spark import read_stream
 
-        return read_stream(session, self.path, self.format, asked)
+        return read_stream(session, self.path, self.format, self.dialect, asked)
 
 
 @dataclass(frozen=True)
@@ -152,7 +164,26 @@ def _path(given: Mapping[str, Any], folder: Path) -> str:
 
 
 def _input(given: Mapping[str, Any], folder: Path) -> FileInput:
-    return FileInput(_path(given, folder), given.get("format"), given.get("follow", False))
+    path, form = _path(given, folder), given.get("format")
+    dialect = Dialect.of_keys(given)
+    if dialect != PLAIN:
+        _check_is_csv(path, form, given)
+    return FileInput(path, form, given.get("follow", False), dialect)
+
+
+def _check_is_csv(path: str, form: str | None, given: Mapping[str, Any]) -> None:
+    """Raise `JobError` for a dialect of a format that has none."""
+    from shoal.io.formats import file_type
+
+    if form is None and not Path(path).suffix:
+        return
+    kind = file_type(path, form)
+    if kind.format.in_dialect is None:
+        keys = [key for key in DIALECT_KEYS if key in given]
+        raise JobError(
+            Problem(key, f"goes with CSV only, and the input is {kind.name}", None, "Leave it out")
+            for key in keys
+        )
 
 
 def _output(given: Mapping[str, Any], folder: Path) -> FileOutput:
@@ -171,7 +202,7 @@ def _output(given: Mapping[str, Any], folder: Path) -> FileOutput:
 _SHARED = {"path": (str | None, None), "format": (str | None, None)}
 CONNECTOR = Connector(
     "path",
-    _SHARED | {"follow": (bool, False)},
+    _SHARED | {"follow": (bool, False)} | DIALECT_KEYS,
     _SHARED | {"rows": (int | None, None), "seconds": (int | float | None, None)},
     _input,
     _output,

@@ -18,6 +18,7 @@ from shoal.io.files.random_access import PlainFile, file_fingerprint
 from shoal.io.files.row_blocks import FileRows, RowBlock
 from shoal.io.formats import FileType, file_type
 from shoal.io.streams import read_errors
+from shoal.io.text.dialect import Dialect
 
 __all__ = ["FolderSource", "files_in", "has_only_folders"]
 
@@ -88,6 +89,8 @@ class FolderSource(FileSource):
         The columns to read; None for those of the first file.
     format
         The format of all files; None if the ending of each name decides.
+    dialect
+        How CSV files are written; None for commas, quotes and UTF-8.
     nested
         Whether to read the files of subfolders, too (see `files_in`). There need be none where a
         folder has a file ``_SUCCESS``, which marks it as complete.
@@ -103,13 +106,14 @@ class FolderSource(FileSource):
         columns: Sequence[str] | None = None,
         *,
         format: str | None = None,  # noqa: A002 - the word users know
+        dialect: Dialect | None = None,
         nested: bool = False,
         follow: bool = False,
         poll: float = POLL_SECONDS,
     ) -> None:
         super().__init__(path, columns, poll)
         self._folder = Path(path)
-        self._format = format
+        self._format, self._dialect = format, dialect
         self._nested = nested
         self._follow = follow
         self._first: FileType | None = None
@@ -208,7 +212,7 @@ class FolderSource(FileSource):
         """Return the type of a file, whose format must be that of the files before it."""
         path = self._folder / name
         try:
-            kind = file_type(name, self._format)
+            kind = file_type(name, self._format, self._dialect)
         except ParameterError:
             if self._format is not None:
                 raise
@@ -310,7 +314,7 @@ class FolderSource(FileSource):
         for name, now in files_in(self._folder, nested=self._nested).items():
             if name in done or (rows is not None and name == file):
                 continue
-            if left is None or not file_type(name, self._format).is_plain_text:
+            if left is None or not file_type(name, self._format, self._dialect).is_plain_text:
                 return None
             left += now.st_size
         return left

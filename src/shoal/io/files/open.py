@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from shoal.io.base import BATCH_ROWS, Sink, Source
 from shoal.io.files.folder import FolderSource
 from shoal.io.formats import FileType, file_type
-from shoal.io.streams import Output, compressed, open_input, open_output
+from shoal.io.streams import Output, compressed, open_output
+from shoal.io.text.dialect import Dialect
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,6 +24,7 @@ def open_source(
     columns: Sequence[str] | None = None,
     *,
     format: str | None = None,  # noqa: A002 - the word users know
+    dialect: Dialect | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Source:
     """Open an input for reading.
@@ -36,6 +38,8 @@ def open_source(
     format
         The name of a format, maybe with a compression, as in ``csv.gz``. Without it the ending of
         the name decides; standard input is then CSV.
+    dialect
+        How a CSV file is written; None for commas, quotes and UTF-8.
     batch_rows
         The maximum number of rows in a chunk; not for a folder, whose chunks are some megabytes.
 
@@ -47,9 +51,9 @@ def open_source(
         If the input can't be read.
     """
     if Path(path).is_dir():
-        return FolderSource(path, columns, format=format)
-    kind = file_type(path, format)
-    source = open_input(path, kind.compression)
+        return FolderSource(path, columns, format=format, dialect=dialect)
+    kind = file_type(path, format, dialect)
+    source = kind.open(path)
     try:
         return kind.format.source(source, columns, batch_rows=batch_rows)
     except BaseException:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import stat
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from shoal.errors import JobError, Problem
-from shoal.io.streams import Input, open_input, read_errors
+from shoal.io.streams import Input, read_errors
 
 __all__ = [
-    "CompressedFile",
+    "DecodedFile",
     "FileTruncated",
     "GrowingFile",
     "PlainFile",
@@ -117,20 +118,30 @@ class GrowingFile(PlainFile):
         self._known, self._known_to = b"", 0
 
 
-class CompressedFile:
-    """The content of a compressed file. Seeking backward reads from the beginning again."""
+class DecodedFile:
+    """The content of a file that is compressed, or in another encoding than UTF-8.
 
-    def __init__(self, path: str | os.PathLike[str], compression: str) -> None:
+    Seeking backward reads from the beginning again.
+
+    Parameters
+    ----------
+    path
+        The file.
+    open
+        Opens its content.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], open: Callable[[], Input]) -> None:  # noqa: A002
         self.name = os.fspath(path)
-        self._path, self._compression = path, compression
-        self._input: Input = open_input(path, compression)
+        self._open = open
+        self._input = open()
         self._at = 0
 
     def read_at(self, offset: int, n_bytes: int) -> bytes:
         """Read ``n_bytes`` from an offset on; fewer only at the end."""
         if offset < self._at:
             self._input.close()
-            self._input, self._at = open_input(self._path, self._compression), 0
+            self._input, self._at = self._open(), 0
         while self._at < offset and self._take(min(_SKIP_BYTES, offset - self._at)):
             pass
         if self._at < offset:

@@ -23,6 +23,7 @@ from shoal.io.files.random_access import (
 from shoal.io.files.row_blocks import FileRows, RowBlock
 from shoal.io.formats import FileType, file_type
 from shoal.io.streams import STDIO
+from shoal.io.text.dialect import Dialect
 
 __all__ = ["ReplayableFile", "open_replayable"]
 
@@ -32,6 +33,7 @@ def open_replayable(
     columns: Sequence[str] | None = None,
     *,
     format: str | None = None,  # noqa: A002 - the word users know
+    dialect: Dialect | None = None,
     follow: bool = False,
     poll: float = POLL_SECONDS,
 ) -> ReplayableSource:
@@ -45,6 +47,8 @@ def open_replayable(
         The columns to read, in this order; None for all.
     format
         The name of a format, maybe with a compression. Without it the ending of each name decides.
+    dialect
+        How a CSV file is written; None for commas, quotes and UTF-8.
     follow
         Whether to wait for more at the end: for lines in a text file, which may be rotated, or
         for files in a folder. Then only `ReplayableSource.stop` ends the iteration.
@@ -71,15 +75,15 @@ def open_replayable(
     if os.fspath(path) == STDIO:
         raise not_replayable("standard input")
     if Path(path).is_dir():
-        return FolderSource(path, columns, format=format, follow=follow, poll=poll)
-    kind = file_type(path, format)
+        return FolderSource(path, columns, format=format, dialect=dialect, follow=follow, poll=poll)
+    kind = file_type(path, format, dialect)
     if not follow:
         return ReplayableFile(path, columns, kind)
     if not kind.is_plain_text:
         raise JobError(
             Problem(
                 "follow",
-                "only uncompressed text files can be followed, such as CSV or JSON lines",
+                "only uncompressed text files in UTF-8 can be followed, such as CSV or JSON lines",
                 os.fspath(path),
                 "Follow a folder to which whole files are added",
             )
@@ -90,9 +94,9 @@ def open_replayable(
 class ReplayableFile(FileSource):
     """One file of any format, read up to its end at that time.
 
-    Positions are bytes in text formats (uncompressed ones, where the file is compressed), and rows
-    in typed formats. A span names the file with a checksum of its beginning; a file that can't
-    grow with its length and a checksum of both ends.
+    Positions are bytes in text formats (of the content as UTF-8, where the file is compressed or in
+    another encoding), and rows in typed formats. A span names the file with a checksum of its
+    beginning; a file that can't grow with its length and a checksum of both ends.
     """
 
     def __init__(

@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 from shoal.errors import CheckpointError
-from shoal.io.base import choose_columns
 from shoal.io.files.random_access import RandomAccess
 from shoal.io.files.row_blocks import RowBlock, join_blocks, too_short
 from shoal.io.text.source import RowParser, TextFormat
@@ -85,7 +84,7 @@ class TextRows:
                 raise self._form.no_columns(self._file.name, is_empty=False)
             self.names = header.names
             wanted = self._known if self._asked is None else self._asked
-            self.columns = choose_columns(self.names, wanted, self._file.name)
+            self.columns = self._form.choose_columns(header, wanted, self._file.name)
             self._start += header.n_bytes
         # Types are learned from rows that were returned, not from rows that were only looked at:
         # a replay looks at a file that has grown since.
@@ -195,4 +194,4 @@ class TextRows:
         return RowBlock(*self._parser.parse_block(block, first_row), begin, self.at)
 
     def _splitter(self) -> RowSplitter:
-        return RowSplitter(self._form.delimiter, max_row_bytes=MAX_ROW_BYTES)
+        return RowSplitter(self._form.delimiter, self._form.quote, max_row_bytes=MAX_ROW_BYTES)

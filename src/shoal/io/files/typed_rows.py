@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from shoal.io.base import BadRow, Chunk
 from shoal.io.files.row_blocks import RowBlock, join_blocks, too_short
 from shoal.io.formats import FileType
-from shoal.io.streams import open_input
 from shoal.io.typed import TypedSource
 
 __all__ = ["TypedRows"]
@@ -40,7 +39,7 @@ class TypedRows:
         self.columns = self._source.columns
 
     def _open(self) -> None:
-        source = open_input(self._path, self._kind.compression)
+        source = self._kind.open(self._path)
         try:
             opened = self._kind.format.source(source, self._asked)
             assert isinstance(opened, TypedSource), "a format without text is typed"

@@ -19,16 +19,22 @@ from typing import NamedTuple
 
 from shoal.errors import ParameterError, did_you_mean
 from shoal.io.format import Format
-from shoal.io.streams import COMPRESSIONS, STDIO
+from shoal.io.streams import COMPRESSIONS, STDIO, Input, open_input
+from shoal.io.text.dialect import Dialect
+from shoal.io.text.encoding import DecodedInput
 
 __all__ = ["FileType", "Format", "file_type", "find", "names"]
 
 
 class FileType(NamedTuple):
-    """The format of a file, and how it is compressed (None: not at all)."""
+    """The format of a file, how it is compressed (None: not at all), and how text is encoded.
+
+    The encoding is None where the bytes of the file are those that are parsed.
+    """
 
     format: Format
     compression: str | None = None
+    encoding: str | None = None
 
     @property
     def name(self) -> str:
@@ -42,8 +48,13 @@ class FileType(NamedTuple):
 
     @property
     def is_plain_text(self) -> bool:
-        """Whether the file has uncompressed lines, so that it can be followed and appended to."""
-        return self.is_text and self.compression is None
+        """Whether the file has the lines that are parsed, so that it can be followed."""
+        return self.is_text and self.compression is None and self.encoding is None
+
+    def open(self, path: str | os.PathLike[str]) -> Input:
+        """Open a file of this type: its bytes without compression, its text as UTF-8."""
+        source = open_input(path, self.compression)
+        return source if self.encoding is None else DecodedInput(source, self.encoding)
 
 
 def names() -> tuple[str, ...]:
@@ -56,10 +67,15 @@ def find(name: str) -> Format:
     return file_type("", name).format
 
 
-def file_type(path: str | os.PathLike[str], format: str | None = None) -> FileType:  # noqa: A002
+def file_type(
+    path: str | os.PathLike[str],
+    format: str | None = None,  # noqa: A002
+    dialect: Dialect | None = None,
+) -> FileType:
     """Return the type of a file from the ending of its name, or from the name of a format.
 
-    Standard input and output, and devices, are CSV unless a format is given.
+    Standard input and output, and devices, are CSV unless a format is given. The dialect is that of
+    the file if it is CSV; other formats have none.
 
     >>> file_type("-", "csv.zst").compression, file_type("-").name, file_type("/dev/null").name
     ('zstd', 'csv', 'csv')
@@ -83,7 +99,10 @@ def file_type(path: str | os.PathLike[str], format: str | None = None) -> FileTy
             got=repr(format) if given else None,
             fix=did_you_mean(endings[-1] if endings and given else "", list(known)),
         )
-    return FileType(found, compression)
+    if dialect is None or found.in_dialect is None:
+        return FileType(found, compression)
+    encoding = None if dialect.is_utf8 else dialect.encoding
+    return FileType(found.in_dialect(dialect), compression, encoding)
 
 
 @functools.cache

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import csv
 import functools
-import io
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
-from shoal.errors import ResourceError
+from shoal.errors import JobError, Problem, ResourceError
 from shoal.io.base import BadRow
 from shoal.io.format import Format
 from shoal.io.streams import Input, read_errors
+from shoal.io.text.detect import DELIMITERS, likely_encoding, rows_of
+from shoal.io.text.dialect import PLAIN, UTF8, Dialect
 from shoal.io.text.sink import TextSink
 from shoal.io.text.source import LOOK_ROWS, Header, RowParser, TextFormat, TextSource
 from shoal.io.text.splitter import BOM, TextBlock, lines_of_rows
@@ -32,23 +36,27 @@ class CsvParser(RowParser):
         The columns that each row has.
     columns
         The columns to read.
-    delimiter
-        The delimiter between two fields.
+    dialect
+        How the rows are written; their text is UTF-8 already.
     where
         The name of the input, for messages.
 
-    >>> parser = CsvParser(["age", "sex"], ["age"], ",", "people.csv")
+    >>> parser = CsvParser(["age", "sex"], ["age"], Dialect(), "people.csv")
     >>> batch, bad = parser.parse(b"39,M\n50\n,F\n", first_row=7)
     >>> batch["age"].to_pylist(), bad
     (['39', None], [BadRow(row=8, reason='1 field where 2 are expected')])
     """
 
     def __init__(
-        self, names: Sequence[str], columns: Sequence[str], delimiter: str, where: str
+        self, names: Sequence[str], columns: Sequence[str], dialect: Dialect, where: str
     ) -> None:
         self._names = tuple(names)
         self._columns = tuple(columns)
-        self._delimiter = delimiter
+        self._delimiter, self._quote = _structure(dialect)
+        self._null = pa.array(dialect.null, pa.string())
+        self._broken = f"broken {'UTF-8' if dialect.is_utf8 else 'text'} in column "
+        is_plain = dialect.decimal == "."
+        self._numbers = () if is_plain else [n for n in dialect.numbers if n in self._columns]
         self._where = where
         self._schema = pa.schema([(name, pa.string()) for name in columns])
 
@@ -59,16 +67,20 @@ class CsvParser(RowParser):
 
     def parse(self, data: bytes, first_row: int) -> tuple[pa.RecordBatch, list[BadRow]]:
         """Return the good rows, and the bad ones in order, numbered from ``first_row``."""
+        broken: dict[int, str] = {}
         if is_utf8(data):
             batch, bad = self._parse_text(data)
-            return batch, [BadRow(first_row + b.row, b.reason, b.raw) for b in bad]
-        # Arrow can't tell which row is broken. Decoded as Latin-1 every byte is a character, and
-        # delimiters, quotes and newlines stay what they are.
-        batch, bad = self._parse_text(data.decode("latin-1").encode())
-        bad = [BadRow(b.row, b.reason, b.raw and b.raw.decode().encode("latin-1")) for b in bad]
-        batch, broken = self._restore(batch)
+        else:
+            # Arrow can't tell which row is broken. Decoded as Latin-1 every byte is a character,
+            # and delimiters, quotes and newlines stay what they are.
+            batch, bad = self._parse_text(data.decode("latin-1").encode())
+            bad = [BadRow(b.row, b.reason, b.raw and b.raw.decode().encode("latin-1")) for b in bad]
+            batch, broken = self._restore(batch)
+        batch = self._in_plain_numbers(self._with_nulls(batch), broken)
         if broken:
-            bad = self._merge(data, batch.num_rows + len(broken) + len(bad), bad, broken)
+            bad = self._merge(data, batch.num_rows + len(bad), bad, broken)
+            keep = [place not in broken for place in range(batch.num_rows)]
+            batch = batch.filter(pa.array(keep, pa.bool_()))
         return batch, [BadRow(first_row + b.row, b.reason, b.raw) for b in bad]
 
     def _parse_text(self, data: bytes) -> tuple[pa.RecordBatch, list[BadRow]]:
@@ -93,8 +105,9 @@ class CsvParser(RowParser):
                     column_names=list(self._names),
                 ),
                 parse_options=pa.csv.ParseOptions(
-                    delimiter=self._delimiter,
-                    newlines_in_values=b'"' in data,
+                    delimiter=self._delimiter.decode(),
+                    quote_char=False if self._quote is None else self._quote.decode(),
+                    newlines_in_values=self._quote is not None and self._quote in data,
                     invalid_row_handler=note,
                 ),
                 convert_options=pa.csv.ConvertOptions(
@@ -121,13 +134,34 @@ class CsvParser(RowParser):
                     values[place] = value.encode("latin-1").decode()
                 except UnicodeDecodeError:
                     values[place] = None
-                    broken.setdefault(place, f"broken UTF-8 in column {name}")
+                    broken.setdefault(place, self._broken + name)
             arrays.append(pa.array(values, pa.string()))
-        batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-        if broken:
-            keep = [place not in broken for place in range(batch.num_rows)]
-            batch = batch.filter(pa.array(keep, pa.bool_()))
-        return batch, broken
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema), broken
+
+    def _with_nulls(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Turn the texts that stand for a missing value into null, quoted or not."""
+        if not len(self._null):
+            return batch
+        nothing = pa.scalar(None, pa.string())
+        arrays = [
+            pc.if_else(pc.is_in(column, value_set=self._null), nothing, column)
+            for column in batch.columns
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _in_plain_numbers(self, batch: pa.RecordBatch, broken: dict[int, str]) -> pa.RecordBatch:
+        """Write numbers with a point for the comma; note the rows where a point has no meaning.
+
+        With a decimal comma "1.234" is most likely a thousand and something: nobody knows.
+        """
+        for name in self._numbers:
+            column = batch.column(name)
+            pointed = pc.fill_null(pc.match_substring(column, "."), False)
+            for place in np.flatnonzero(np.asarray(pointed)).tolist():
+                broken.setdefault(place, f"{name} has a point, and the decimal sign is a comma")
+            column = pc.replace_substring(column, ",", ".")
+            batch = batch.set_column(self._columns.index(name), name, column)
+        return batch
 
     def _merge(
         self, data: bytes, n_rows: int, bad: list[BadRow], broken: dict[int, str]
@@ -135,17 +169,22 @@ class CsvParser(RowParser):
         """Number the rows with broken text among all rows, and find their bytes."""
         invalid = {row.row for row in bad}
         parsed = [row for row in range(n_rows) if row not in invalid]
-        lines = [line for line, _ in lines_of_rows(data, self._delimiter.encode())]
+        lines = [line for line, _ in lines_of_rows(data, self._delimiter, self._quote)]
         found = [BadRow(parsed[place], why, lines[parsed[place]]) for place, why in broken.items()]
         return sorted([*bad, *found], key=lambda row: row.row)
 
 
-def parse_names(line: bytes, delimiter: str) -> tuple[str, ...] | None:
+def parse_names(line: bytes, dialect: Dialect) -> tuple[str, ...] | None:
     """Return the column names in a header line, or None if it isn't one in UTF-8."""
     try:
-        return tuple(next(csv.reader(io.StringIO(line.decode(), newline=""), delimiter=delimiter)))
+        return tuple(next(rows_of(line.decode(), dialect)))
     except (UnicodeDecodeError, csv.Error):
         return None
+
+
+def _structure(dialect: Dialect) -> tuple[bytes, bytes | None]:
+    """Return the bytes of the delimiter and the quote."""
+    return (dialect.delimiter or ",").encode(), dialect.quote.encode() or None
 
 
 class CsvFormat(TextFormat):
@@ -154,28 +193,71 @@ class CsvFormat(TextFormat):
     label = "CSV"
     has_header = True
 
-    def __init__(self, delimiter: str = ",") -> None:
-        self._delimiter = delimiter
-        self.delimiter = delimiter.encode()
+    def __init__(self, dialect: Dialect = PLAIN) -> None:
+        self._dialect = dialect.with_default(",")
+        self.delimiter, self.quote = _structure(dialect)
 
     def find_columns(
         self, blocks: Iterable[TextBlock], where: str, n_rows: int = LOOK_ROWS
     ) -> Header | None:
         """Read the header, or return None if it hasn't arrived."""
         n_before = 0
+        delimiter, quote = _structure(self._dialect)
         for block in blocks:
             if block.reason is not None:
                 raise self.no_columns(where, is_empty=False)
-            for line, end in lines_of_rows(block.data, self._delimiter.encode()):
-                names = parse_names(line, self._delimiter)
-                if names is None:
-                    raise ResourceError(
-                        f"{where}: can't be read: its first line isn't a header in UTF-8. "
-                        "Check that it is a CSV file, not compressed."
-                    )
+            for line, end in lines_of_rows(block.data, delimiter, quote):
+                names = parse_names(line, self._dialect)
+                if names is None or "\0" in names[0]:
+                    raise self._no_header(line, where)
                 return Header(names, n_before + end)
             n_before += block.n_bytes
         return None
+
+    def _no_header(self, line: bytes, where: str) -> ResourceError:
+        likely = likely_encoding(line) if self._dialect.is_utf8 else UTF8
+        # Control characters: not a text in whatever encoding.
+        is_binary = not likely.startswith("utf-16") and any(byte < 8 for byte in line)
+        fix = "Check that it is a CSV file, not compressed."
+        if likely != UTF8 and not is_binary:
+            fix = (
+                f'If it is text in {likely}, set encoding = "{likely}" in [input]; else check that '
+                "it is a CSV file, not compressed."
+            )
+        return ResourceError(
+            f"{where}: can't be read: its first line isn't a header in "
+            f"{self._dialect.encoding.upper()}. {fix}"
+        )
+
+    def choose_columns(
+        self, header: Header, asked: Sequence[str] | None, where: str
+    ) -> tuple[str, ...]:
+        """Check that the requested columns exist; if none does, name the likely delimiter."""
+        if asked and not set(asked) & set(header.names):
+            likely = self._likely_delimiter(header.names, asked)
+            if likely is not None:
+                shown = json.dumps(likely)
+                raise JobError(
+                    Problem(
+                        "input.delimiter",
+                        f"isn't {json.dumps(self._dialect.delimiter)}: with it none of the "
+                        f"{len(asked)} columns of the job is in the header",
+                        None,
+                        f"The header has them with {shown}: set delimiter = {shown} in [input]",
+                    ),
+                    where=where,
+                )
+        return super().choose_columns(header, asked, where)
+
+    def _likely_delimiter(self, names: Sequence[str], asked: Sequence[str]) -> str | None:
+        """Return the delimiter with which most of the requested columns are there, if any."""
+        text = (self._dialect.delimiter or "").join(names)
+        found = {
+            delimiter: len(set(asked) & set(next(rows_of(text, Dialect(delimiter)), ())))
+            for delimiter in DELIMITERS
+        }
+        best = max(found, key=lambda delimiter: found[delimiter])
+        return best if found[best] else None
 
     def no_columns(self, where: str, *, is_empty: bool) -> ResourceError:
         """Return the error for a text without a header."""
@@ -186,14 +268,15 @@ class CsvFormat(TextFormat):
 
     def parser(self, names: Sequence[str], columns: Sequence[str], where: str) -> CsvParser:
         """Return a parser of the rows after the header."""
-        return CsvParser(names, columns, self._delimiter, where)
+        return CsvParser(names, columns, self._dialect, where)
 
 
 class CsvSource(TextSource):
     r"""Rows of a CSV file, as columns of text.
 
-    The first line that isn't empty is the header. Nothing is converted: a value is the text
-    between two delimiters, an empty field without quotes is null, a quoted one the empty text.
+    The first line that isn't empty is the header. Nothing is converted but what the dialect says: a
+    value is the text between two delimiters, an empty field without quotes is null, a quoted one
+    the empty text.
     Empty lines are no rows. A row with too many or too few fields, with broken UTF-8 in a column
     that is read, or with a quote that stays open, is a bad row; the rows around it are read.
 
@@ -209,10 +292,10 @@ class CsvSource(TextSource):
         source: Input,
         columns: Sequence[str] | None = None,
         *,
-        delimiter: str = ",",
+        dialect: Dialect = PLAIN,
         **limits: int,
     ) -> None:
-        super().__init__(source, columns, CsvFormat(delimiter), **limits)
+        super().__init__(source, columns, CsvFormat(dialect), **limits)
 
 
 class CsvSink(TextSink):
@@ -253,15 +336,20 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
 # for another, and publish a column that the job doesn't name.
 _SPARK = {"header": True, "escape": '"', "enforceSchema": False}
 
-FORMATS = (
-    Format("csv", ("csv",), CsvSource, CsvSink, CsvFormat(), "csv", _SPARK),
-    Format(
-        "tsv",
-        ("tsv",),
-        functools.partial(CsvSource, delimiter="\t"),
-        functools.partial(CsvSink, delimiter="\t"),
-        CsvFormat("\t"),
+
+def _format(name: str, delimiter: str, dialect: Dialect = PLAIN) -> Format:
+    """Return the format as a file in a dialect is read. What is written has no dialect."""
+    read = dialect.with_default(delimiter)
+    return Format(
+        name,
+        (name,),
+        functools.partial(CsvSource, dialect=read),
+        functools.partial(CsvSink, delimiter=delimiter),
+        CsvFormat(read),
         "csv",
-        _SPARK | {"sep": "\t"},
-    ),
-)
+        _SPARK | ({} if delimiter == "," else {"sep": delimiter}),
+        functools.partial(_format, name, delimiter),
+    )
+
+
+FORMATS = (_format("csv", ","), _format("tsv", "\t"))

@@ -24,6 +24,7 @@ from shoal.io.formats.csv import CsvParser, parse_names
 from shoal.io.formats.jsonl import JsonParser, lines_of, load_object
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.io.streams import Input
+from shoal.io.text.dialect import PLAIN
 from shoal.io.text.source import LOOK_ROWS
 from shoal.io.text.splitter import lines_of_rows, read_blocks, structural_quotes
 from shoal.io.typed import broken_text, plain_array
@@ -196,7 +197,7 @@ class CsvValues(Values):
         if fields is not None:
             choose_columns(fields, columns, where)
         self._names: tuple[str, ...] = self.names
-        self._parser = CsvParser(self._names, columns, _DELIMITER.decode(), where)
+        self._parser = CsvParser(self._names, columns, PLAIN, where)
         self._head: bytes | None = None
 
     def read(self, values: Sequence[bytes | None], first_row: int) -> ParsedRows:
@@ -241,7 +242,7 @@ class CsvValues(Values):
         if self._head is not None and value.startswith(self._head):
             return value[len(self._head) :]
         line, end = next(lines_of_rows(value, _DELIMITER))
-        names = parse_names(line, _DELIMITER.decode())
+        names = parse_names(line, PLAIN)
         if names is None:
             return "its first line isn't a header in UTF-8"
         if missing := [name for name in self._columns if name not in names]:
@@ -250,7 +251,7 @@ class CsvValues(Values):
             return "two columns of its header have the same name"
         if names != self._names:
             self._names = names
-            self._parser = CsvParser(names, self._columns, _DELIMITER.decode(), self._where)
+            self._parser = CsvParser(names, self._columns, PLAIN, self._where)
         # Only with its newline is the header known to be complete.
         self._head = value[:end] if value[end - 1 : end] == b"\n" else None
         return value[end:]

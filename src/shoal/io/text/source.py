@@ -68,6 +68,8 @@ class TextFormat(ABC):
     label: str
     #: The delimiter between fields, where a quoted field may hold newlines; None: no quoting.
     delimiter: bytes | None = None
+    #: The quote character; None: no quoting.
+    quote: bytes | None = b'"'
     #: Whether each file begins with the names of its columns.
     has_header: bool
 
@@ -84,6 +86,12 @@ class TextFormat(ABC):
         ResourceError
             If the text isn't of this format.
         """
+
+    def choose_columns(
+        self, header: Header, asked: Sequence[str] | None, where: str
+    ) -> tuple[str, ...]:
+        """Check that the requested columns exist, as `shoal.io.base.choose_columns`."""
+        return choose_columns(header.names, asked, where)
 
     @abstractmethod
     def no_columns(self, where: str, *, is_empty: bool) -> ResourceError:
@@ -128,7 +136,7 @@ class TextSource:
         self._source, self._form = source, form
         self._batch_rows = batch_rows
         self._blocks = read_blocks(
-            source, form.delimiter, chunk_bytes=chunk_bytes, max_row_bytes=max_row_bytes
+            source, form.delimiter, form.quote, chunk_bytes=chunk_bytes, max_row_bytes=max_row_bytes
         )
         self._seen: list[TextBlock] = []
         # Who writes to a pipe may wait for an answer to its first row.
@@ -137,7 +145,7 @@ class TextSource:
             raise form.no_columns(source.name, is_empty=not self._seen)
         self._drop(header.n_bytes)
         self.schema_names = header.names
-        chosen = choose_columns(header.names, columns, source.name)
+        chosen = form.choose_columns(header, columns, source.name)
         self._parser = form.parser(header.names, chosen, source.name)
         form.learn(self._parser, header.rows)
 

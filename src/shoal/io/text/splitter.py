@@ -37,7 +37,8 @@ MAX_ROW_BYTES = 1 << 20
 OPEN_QUOTE = "a quote is opened and never closed"
 #: The byte order mark that some programs put before UTF-8 text.
 BOM = b"\xef\xbb\xbf"
-_QUOTE, _NEWLINE, _RETURN = b'"\n\r'
+_QUOTE = b'"'
+_NEWLINE, _RETURN = b"\n\r"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,37 +62,44 @@ class TextBlock:
         return f"TextBlock(n_bytes={self.n_bytes}, reason={self.reason!r})"
 
 
-def structural_quotes(data: bytes, delimiter: bytes) -> NDArray[np.int64]:
+def structural_quotes(
+    data: bytes, delimiter: bytes, quote: bytes | None = _QUOTE
+) -> NDArray[np.int64]:
     """Return the positions of the quotes that open and close fields, alternating.
 
     Quotes within unquoted fields are left out. The data must begin at the beginning of a row.
+    ``quote`` is the quote character; None if there is no quoting.
 
     >>> structural_quotes(b'5" pipe,"a ""b"" c"', b",").tolist()
     [8, 11, 12, 14, 15, 18]
     """
+    if quote is None:
+        return np.empty(0, np.int64)
     as_array = np.frombuffer(data, np.uint8)
-    quotes = np.flatnonzero(as_array == _QUOTE)
+    quotes = np.flatnonzero(as_array == ord(quote))
     opening = quotes[::2]
     before = as_array[np.maximum(opening, 1) - 1]
     # A quote right after a closing one is the second of a pair inside a field: it reopens it.
     starts = (before == ord(delimiter)) | (before == _NEWLINE) | (before == _RETURN)
-    if bool(np.all((opening == 0) | starts | (before == _QUOTE))):
+    if bool(np.all((opening == 0) | starts | (before == ord(quote)))):
         return quotes
     kept: list[int] = []
     inside, closed = False, -2
     field_starts = delimiter + b"\n\r"
-    for quote in quotes.tolist():
+    for place in quotes.tolist():
         if inside:
-            inside, closed = False, quote
-        elif quote in (0, closed + 1) or data[quote - 1] in field_starts:
+            inside, closed = False, place
+        elif place in (0, closed + 1) or data[place - 1] in field_starts:
             inside = True
         else:
             continue
-        kept.append(quote)
+        kept.append(place)
     return np.array(kept, dtype=np.int64)
 
 
-def row_ends(data: bytes, delimiter: bytes | None = None) -> NDArray[np.int64]:
+def row_ends(
+    data: bytes, delimiter: bytes | None = None, quote: bytes | None = _QUOTE
+) -> NDArray[np.int64]:
     r"""Return the position after each line end that isn't within quotes.
 
     A carriage return ends a line too, as it does for Arrow. Without a delimiter there are no
@@ -107,20 +115,22 @@ def row_ends(data: bytes, delimiter: bytes | None = None) -> NDArray[np.int64]:
         lone[:-1] &= as_array[1:] != _NEWLINE
         is_end |= lone
     ends = np.flatnonzero(is_end)
-    if delimiter is not None and b'"' in data:
-        ends = ends[np.searchsorted(structural_quotes(data, delimiter), ends) % 2 == 0]
+    if delimiter is not None and quote is not None and quote in data:
+        ends = ends[np.searchsorted(structural_quotes(data, delimiter, quote), ends) % 2 == 0]
     ends = ends + 1
     return ends if len(ends) and ends[-1] == len(data) else np.append(ends, len(data))
 
 
-def lines_of_rows(data: bytes, delimiter: bytes) -> Iterator[tuple[bytes, int]]:
+def lines_of_rows(
+    data: bytes, delimiter: bytes, quote: bytes | None = _QUOTE
+) -> Iterator[tuple[bytes, int]]:
     r"""Yield the rows that aren't empty, without their line end, and the position after each.
 
     >>> list(lines_of_rows(b'a,b\r\n\n"1\n",2', b","))
     [(b'a,b', 5), (b'"1\n",2', 12)]
     """
     start = 0
-    for end in row_ends(data, delimiter).tolist():
+    for end in row_ends(data, delimiter, quote).tolist():
         if line := data[start:end].rstrip(b"\r\n"):
             yield line, end
         start = end
@@ -129,6 +139,7 @@ def lines_of_rows(data: bytes, delimiter: bytes) -> Iterator[tuple[bytes, int]]:
 def read_blocks(
     source: Input,
     delimiter: bytes | None = None,
+    quote: bytes | None = _QUOTE,
     *,
     chunk_bytes: int = CHUNK_BYTES,
     max_row_bytes: int = MAX_ROW_BYTES,
@@ -141,12 +152,12 @@ def read_blocks(
     ----------
     source
         Where the bytes come from.
-    delimiter, max_row_bytes
+    delimiter, quote, max_row_bytes
         As for `RowSplitter`.
     chunk_bytes
         The maximum number of bytes to read at once.
     """
-    splitter = RowSplitter(delimiter, max_row_bytes=max_row_bytes)
+    splitter = RowSplitter(delimiter, quote, max_row_bytes=max_row_bytes)
     new = _first_bytes(source, chunk_bytes)
     while new:
         yield from splitter.feed(new)
@@ -177,7 +188,9 @@ class RowSplitter:
     Parameters
     ----------
     delimiter
-        The delimiter between fields, where fields can be quoted; None if there is no quoting.
+        The delimiter between fields; None if there are no fields, and no quoting.
+    quote
+        The quote character; None if there is no quoting.
     max_row_bytes
         The maximum length of a row.
 
@@ -189,9 +202,14 @@ class RowSplitter:
     """
 
     def __init__(
-        self, delimiter: bytes | None = None, *, max_row_bytes: int = MAX_ROW_BYTES
+        self,
+        delimiter: bytes | None = None,
+        quote: bytes | None = _QUOTE,
+        *,
+        max_row_bytes: int = MAX_ROW_BYTES,
     ) -> None:
         self._delimiter = delimiter
+        self._quote = quote if delimiter is not None else None
         self._max = max_row_bytes
         self._rest = b""
         # The beginning of a line that is too long, and how many more bytes of it there were.
@@ -219,7 +237,7 @@ class RowSplitter:
         blocks = self._skipped()
         data, self._rest = self._rest, b""
         while data:
-            if self._delimiter is None or len(structural_quotes(data, self._delimiter)) % 2 == 0:
+            if len(self._quotes(data)) % 2 == 0:
                 blocks.append(TextBlock(data))
                 break
             cut, _ = self._scan(data)
@@ -265,19 +283,24 @@ class RowSplitter:
 
     def _scan(self, data: bytes) -> tuple[int, int | None]:
         """Return where the last whole row ends, and where the first row that is too long begins."""
-        if self._delimiter is None or b'"' not in data:
+        if self._quote is None or self._quote not in data:
             cut = data.rfind(b"\n") + 1
             if len(data) - cut <= self._max and not self._may_have_long_line(data):
                 return cut, None
             ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE) + 1
         else:
             newlines = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
-            quotes = structural_quotes(data, self._delimiter)
+            quotes = self._quotes(data)
             ends = newlines[np.searchsorted(quotes, newlines) % 2 == 0] + 1
             cut = int(ends[-1]) if len(ends) else 0
         borders = np.concatenate(([0], ends, [len(data)]))
         long = np.flatnonzero(np.diff(borders) > self._max)
         return cut, int(borders[long[0]]) if len(long) else None
+
+    def _quotes(self, data: bytes) -> NDArray[np.int64]:
+        if self._delimiter is None:
+            return np.empty(0, np.int64)
+        return structural_quotes(data, self._delimiter, self._quote)
 
     def _may_have_long_line(self, data: bytes) -> bool:
         # A line that is too long covers one of these stretches; mostly each has a newline near its

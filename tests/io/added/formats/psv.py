@@ -6,13 +6,14 @@ import functools
 
 from shoal.io.format import Format
 from shoal.io.formats.csv import CsvFormat, CsvSink, CsvSource
+from shoal.io.text.dialect import Dialect
 
 FORMATS = (
     Format(
         "psv",
         ("psv",),
-        functools.partial(CsvSource, delimiter="|"),
+        functools.partial(CsvSource, dialect=Dialect("|")),
         functools.partial(CsvSink, delimiter="|"),
-        CsvFormat("|"),
+        CsvFormat(Dialect("|")),
     ),
 )
