@@ -45,6 +45,8 @@ _REASONS = {
     errno.EROFS: "the file system is read-only. Choose another place",
     errno.ENOSPC: "the disk is full. Make room, or choose another place",
     errno.EDQUOT: "the quota is used up. Make room, or choose another place",
+    errno.ELOOP: "its symbolic links lead in a circle. Check the links",
+    errno.ENAMETOOLONG: "its name is too long. Choose a shorter one",
     errno.EMFILE: "too many files are open. Raise the limit of open files",
 }
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from shoal.errors import JobError, Problem
 from shoal.io.connector import InputEndpoint, OutputEndpoint
-from shoal.io.files.durable import is_folder
-from shoal.io.streams import STDIO
 from shoal.job.file import Job
+from shoal.job.same_files import refuse_overwriting
 from shoal.run.recovery import Recovery
 from shoal.run.state.seal import Seal
 
@@ -17,7 +16,6 @@ __all__ = [
     "check_ends",
     "recovery_of",
     "refuse_endless_tables",
-    "refuse_overwriting",
     "refuse_unrecoverable",
 ]
 
@@ -114,38 +112,3 @@ def refuse_endless_tables(job: Job, source: InputEndpoint, *, drain: bool) -> No
             "Read a file that is complete, or choose an algorithm for streams",
         )
     )
-
-
-def refuse_overwriting(
-    job: Job,
-    job_path: Path | None,
-    source: InputEndpoint,
-    sink: OutputEndpoint,
-    trace: str | None,
-) -> None:
-    """Raise if an output would overwrite an input or another output."""
-    read = {} if job_path is None else {job_path.resolve(): "the job"}
-    if source.path not in (None, STDIO) and "://" not in source.path:
-        read[Path(source.path).resolve()] = "the input"
-    written: dict[Path, str] = {}
-    folders = {path: what for path, what in read.items() if path.is_dir()}
-    wanted = [("output", sink.path), ("trace", trace), ("bad_rows.file", str(job.bad_rows.file))]
-    if job.checkpoints is not None:
-        wanted.append(("run.checkpoint.folder", str(job.checkpoints.folder)))
-    for name, path in wanted:
-        if name != "output" and path is not None and Path(path).name == "-":
-            what = "would go to standard output, and holds personal data"
-            raise JobError(Problem(name, what, None, "Name a file"))
-        if path is None or path in ("-", "/dev/null") or "://" in path:
-            continue
-        full = Path(path).resolve()
-        clash = read.get(full) or written.get(full)
-        if clash is not None:
-            raise JobError(Problem(name, f"is the same file as {clash}", None, "Choose another"))
-        written[full] = f"the {name}"
-        inside = next((what for r, what in folders.items() if r in full.parents), None)
-        if inside is not None:
-            raise JobError(Problem(name, f"lies in the folder of {inside}", None, "Choose another"))
-        if name == "output" and is_folder(path):
-            # Private files must not be in the folder of published ones.
-            folders[full] = "the output"

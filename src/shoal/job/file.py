@@ -91,7 +91,7 @@ class Job:
     """A checked job file.
 
     ``digests`` identify the sections that a checkpoint depends on; ``warnings`` are sentences about
-    choices that are allowed but weaken something.
+    choices that are allowed but weaken something; ``files`` are the hierarchies that it names.
     """
 
     schema: Schema
@@ -107,6 +107,7 @@ class Job:
     spark: Cluster
     digests: Mapping[str, str] = dataclasses.field(repr=False)
     warnings: tuple[str, ...]
+    files: tuple[Path, ...] = ()
 
     @classmethod
     def load(cls, path: str | Path) -> Job:
@@ -232,6 +233,7 @@ class _Reader:
             schema, policy, anonymizer, publish, source, sink, bad_rows, seed, name, checkpoints,
             cluster, digests(self._raw, self._files.read),
             tuple(warnings_of(schema, policy, anonymizer, publish, seed)),
+            tuple(self._folder / name for name in self._files.read),
         )  # fmt: skip
 
     def _publish(self, raw: PublishForm) -> Publish:

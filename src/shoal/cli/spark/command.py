@@ -23,7 +23,7 @@ from shoal.errors import DataError, JobError, Problem, ResourceError, ShoalError
 from shoal.events import event
 from shoal.io.registry import resolve_input, resolve_output
 from shoal.job import Job
-from shoal.job.ends import refuse_overwriting
+from shoal.job.same_files import refuse_overwriting
 from shoal.metrics import Summary
 from shoal.metrics.bad_rows import listed
 from shoal.metrics.unpublished import why_nothing
