@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.io.base import BadRow, Chunk, choose_columns, chunks
+from shoal.io.readable import broken_text, is_readable, readable_batch
 from shoal.io.streams import Input, read_errors
-from shoal.io.utf8 import is_utf8
 
 __all__ = [
     "TypedSink",
     "TypedSource",
-    "broken_text",
     "choose_plain_columns",
     "plain_array",
     "plain_batch",
@@ -56,65 +55,20 @@ def choose_plain_columns(
     If none are requested, return all columns that hold plain values.
     """
     columns = choose_columns(schema.names, asked, where)
-    nested = [name for name in columns if pa.types.is_nested(schema.field(name).type)]
-    if nested and asked is not None:
-        raise JobError(
-            [
-                Problem(
-                    f"column {name}",
-                    "holds nested values",
-                    str(schema.field(name).type),
-                    "Flatten it to columns of plain values first",
-                )
-                for name in nested
-            ],
-            where=where,
-        )
-    return tuple(name for name in columns if name not in nested)
+    unreadable = [name for name in columns if not is_readable(schema.field(name).type)]
+    if unreadable and asked is not None:
+        raise JobError([_unreadable(schema.field(name)) for name in unreadable], where=where)
+    return tuple(name for name in columns if name not in unreadable)
 
 
-def broken_text(batch: pa.RecordBatch) -> dict[int, str]:
-    """Return the rows whose text isn't UTF-8, each with the reason.
-
-    A file may declare its bytes to be what they aren't, and later code trusts the declaration, so
-    every array is validated here.
-
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        If an array is broken in any other way.
-    """
-    broken: dict[int, str] = {}
-    for name, array in zip(batch.schema.names, batch.columns, strict=True):
-        for row in _broken_values(array):
-            broken.setdefault(row, f"broken UTF-8 in column {name}")
-    return broken
-
-
-def _broken_values(array: pa.Array) -> Iterable[int]:
-    """Return the indices of the values that aren't UTF-8, in a plain or dictionary array."""
-    try:
-        array.validate(full=True)
-        if pa.types.is_dictionary(array.type):
-            array.dictionary.validate(full=True)
-    except pa.ArrowInvalid:
-        array.validate()
-        values = array.dictionary if pa.types.is_dictionary(array.type) else array
-        if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
-            raise
-        plain = pa.binary() if pa.types.is_string(values.type) else pa.large_binary()
-        as_bytes = values.view(plain)
-        as_bytes.validate(full=True)
-        broken = {
-            place
-            for place, value in enumerate(as_bytes)
-            if value.is_valid and not is_utf8(value.as_py())
-        }
-        if not pa.types.is_dictionary(array.type):
-            return sorted(broken)
-        array.indices.validate(full=True)
-        return [place for place, code in enumerate(array.indices.to_pylist()) if code in broken]
-    return ()
+def _unreadable(field: pa.Field) -> Problem:
+    name, kind = f"column {field.name}", str(field.type)
+    if pa.types.is_interval(field.type):
+        return Problem(name, "holds intervals", kind, "Write them as numbers first")
+    shown = kind if len(kind) <= 60 else f"{kind[:57]}..."
+    return Problem(
+        name, "holds nested values", shown, "Flatten it to columns of plain values first"
+    )
 
 
 def typed_chunks(
@@ -122,6 +76,7 @@ def typed_chunks(
 ) -> Iterator[Chunk]:
     """Yield a batch from outside as chunks; rows with text that isn't UTF-8 are bad rows."""
     with read_errors(where, "its data is damaged"):
+        batch = readable_batch(batch)
         broken = broken_text(batch)
     if broken:
         batch = batch.filter(pa.array([r not in broken for r in range(batch.num_rows)]))

@@ -16,6 +16,8 @@ import pyarrow as pa
 
 from shoal.errors import DataError, JobError, ParameterError, Problem
 from shoal.io.base import BATCH_ROWS, BadRow, Chunk, choose_columns
+from shoal.io.readable import readable_table
+from shoal.io.typed import choose_plain_columns
 
 __all__ = ["DICTS", "FRAMES", "Kind", "chunks_of", "is_frame", "kind_of", "plain_table"]
 
@@ -86,7 +88,8 @@ def kind_of(
     else:
         table = frame.select(choose_columns(frame.columns, columns, key)).to_arrow()
         kind = Kind("polars.DataFrame", sys.modules["polars"].from_arrow)
-    return kind, table.replace_schema_metadata(None)
+    plain = choose_plain_columns(table.schema, columns, key)
+    return kind, readable_table(table.select(plain).replace_schema_metadata(None))
 
 
 def chunks_of(

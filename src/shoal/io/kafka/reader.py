@@ -21,6 +21,8 @@ WAIT = 0.05
 STASH = 10_000
 #: How messages are prefetched: enough that parsing never waits, few enough that memory stays small.
 FETCHING = {"queued.max.messages.kbytes": 32768, "fetch.queue.backoff.ms": 5}
+#: How often, in seconds, the ends of partitions are noted, from which the lag is computed.
+ENDS_SECONDS = 0.2
 #: How long, in seconds, a partition may end before messages that it had, before they count as lost.
 GONE_SECONDS = 10.0
 #: The number of messages of one fetch in a replay.
@@ -84,6 +86,10 @@ class PartitionReader:
         self.next: dict[int, int] = {}
         #: The offset up to which each partition is known to have no more messages.
         self._seen: dict[int, int] = {}
+        # The offset after the last one of each partition, as far as the client knows. Replaced,
+        # never changed: any thread may read it.
+        self._ends: dict[int, int] = {}
+        self._ends_at = 0.0
 
     def partitions(self, seconds: float = OPEN_SECONDS) -> list[int]:
         """Return the partitions of the topic."""
@@ -109,19 +115,32 @@ class PartitionReader:
         return self._connection.away
 
     def lag(self) -> int | None:
-        """Return the total lag over all partitions, or None if the broker hasn't reported it."""
-        n_waiting = 0
+        """Return the total lag over all partitions, or None if the broker hasn't reported it.
+
+        Any thread may call this: the client isn't asked. It makes one call at a time, and a thread
+        that asked it while another one waits for messages would stop both.
+        """
+        ends, n_waiting = self._ends, 0
         for partition, offset in list(self.next.items()):
-            place = self._library.TopicPartition(self._settings.topic, partition)
-            try:
-                _, high = self._consumer.get_watermark_offsets(place, cached=True)
-            except (RuntimeError, self._library.KafkaException):
-                return None
-            if high < 0:
+            if ends.get(partition, -1) < 0:
                 return None
             # The last offsets may be transaction markers, which are never returned.
-            n_waiting += max(0, high - max(offset, self._seen.get(partition, 0)))
+            n_waiting += max(0, ends[partition] - max(offset, self._seen.get(partition, 0)))
         return n_waiting
+
+    def _note_ends(self) -> None:
+        """Ask the client for what it knows of the ends of partitions, now and then."""
+        if time.monotonic() < self._ends_at + ENDS_SECONDS:
+            return
+        self._ends_at = time.monotonic()
+        ends = {}
+        for partition in self.next:
+            place = self._library.TopicPartition(self._settings.topic, partition)
+            try:
+                _, ends[partition] = self._consumer.get_watermark_offsets(place, cached=True)
+            except self._library.KafkaException:
+                ends[partition] = -1
+        self._ends = ends
 
     def take(self, n_messages: int) -> list[Any]:
         """Return at most ``n_messages`` that have arrived, by partition and offset."""
@@ -196,6 +215,7 @@ class PartitionReader:
 
     def close(self) -> None:
         """Close the connection."""
+        self._ends = {}
         self._consumer.close()
 
     def _assign(self) -> None:
@@ -224,6 +244,7 @@ class PartitionReader:
     def _fetch(self, n_messages: int) -> int:
         """Fetch messages into the buffers; return the number of messages and events."""
         got = self._consumer.consume(n_messages, WAIT)
+        self._note_ends()
         self._connection.check()
         if got:
             self._connection.answered()

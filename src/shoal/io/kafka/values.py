@@ -23,11 +23,12 @@ from shoal.io.base import BadRow, choose_columns
 from shoal.io.formats.csv import CsvParser, parse_names
 from shoal.io.formats.jsonl import JsonParser, lines_of, load_object
 from shoal.io.kafka.settings import KafkaSettings
+from shoal.io.readable import broken_text, is_readable, readable_batch
 from shoal.io.streams import Input
 from shoal.io.text.dialect import PLAIN
 from shoal.io.text.source import LOOK_ROWS
 from shoal.io.text.splitter import lines_of_rows, read_blocks, structural_quotes
-from shoal.io.typed import broken_text, plain_array
+from shoal.io.typed import plain_array
 
 __all__ = ["ParsedRows", "Values", "values_for"]
 
@@ -302,19 +303,22 @@ class ArrowValues(Values):
                 if len(set(names)) < len(names):
                     return "two of its columns have the same name"
                 for name in self.names:
-                    if pa.types.is_nested(reader.schema.field(name).type):
-                        return f"column {name} holds nested values"
+                    if not is_readable(reader.schema.field(name).type):
+                        return f"column {name} holds nested values or intervals"
+                kinds = [(name, reader.schema.field(name).type) for name in self.names]
+                nothing = pa.RecordBatch.from_pylist([], schema=pa.schema(kinds))
                 batches = [batch.select(list(self.names)) for batch in reader]
-                schema = reader.schema
             for batch in batches:
                 batch.validate()
+            batches = [readable_batch(batch) for batch in batches]
+            schema = readable_batch(nothing).schema
+            for batch in batches:
                 if careful:
                     broken_text(batch)
             if any(pa.types.is_dictionary(schema.field(name).type) for name in self.names):
                 batches = [_decoded(batch) for batch in batches]
             if not batches:
-                kinds = [(name, schema.field(name).type) for name in self.names]
-                return _decoded(pa.RecordBatch.from_pylist([], schema=pa.schema(kinds)))
+                return _decoded(readable_batch(nothing))
             return _joined(batches)
         except (pa.ArrowException, OSError):
             return "not a whole Arrow stream"
