@@ -60,12 +60,17 @@ class Problem:
     fix: str | None = None
 
     def __str__(self) -> str:
-        text = f"{self.key}: {self.what}"
+        text = f"{_short(self.key, 300)}: {_short(self.what, 600)}"
         if self.got is not None:
-            text += f"; got {self.got}"
+            text += f"; got {_short(self.got, 300)}"
         if self.fix is not None:
             text += f". {self.fix}"
         return text if text.endswith((".", "?", "!")) else text + "."
+
+
+def _short(text: str, n_characters: int) -> str:
+    """Return a text, or its beginning if it is very long: a key can have a million characters."""
+    return text if len(text) <= n_characters else f"{text[:n_characters]}…"
 
 
 class JobError(ShoalError):

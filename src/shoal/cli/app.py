@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn, Optional
 
 import typer
 
-from shoal.errors import ReaderGoneError, ShoalError
+from shoal.errors import ReaderGoneError, ResourceError, ShoalError
 
 __all__ = ["app", "main"]
 
@@ -441,6 +441,9 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         _print_error("shoal: interrupted")
         sys.exit(130)
+    except MemoryError:
+        _print_error("shoal: the memory of this machine isn't enough. Read smaller files.")
+        sys.exit(ResourceError.exit_code)
     except Exception as error:
         _report_bug(error)
         sys.exit(ShoalError.exit_code)

@@ -137,5 +137,9 @@ def _broken_values(array: pa.Array) -> Iterable[int]:
         if not pa.types.is_dictionary(array.type):
             return sorted(broken)
         array.indices.validate(full=True)
+        # Text that isn't UTF-8 hides this from the check above; later code would read anywhere.
+        ends = pc.min_max(array.indices).as_py()
+        if ends["min"] is not None and not 0 <= ends["min"] <= ends["max"] < len(values):
+            raise pa.ArrowInvalid("an index lies outside of its dictionary")
         return [place for place, code in enumerate(array.indices.to_pylist()) if code in broken]
     return ()

@@ -24,6 +24,7 @@ __all__ = [
     "Input",
     "Output",
     "compressed",
+    "is_directory",
     "open_input",
     "open_output",
     "os_reason",
@@ -72,6 +73,9 @@ def read_errors(name: str, otherwise: str) -> Iterator[None]:
         reason = otherwise if error.errno is None else os_reason(error)
         raise ResourceError(f"{name}: can't be read: {reason}.") from None
     except (pa.ArrowException, UnicodeError):
+        raise ResourceError(f"{name}: can't be read: {otherwise}.") from None
+    except (ValueError, IndexError, KeyError, OverflowError):
+        # Of Python where it wraps Arrow, for damaged data; or of a path with a zero byte.
         raise ResourceError(f"{name}: can't be read: {otherwise}.") from None
 
 
@@ -271,9 +275,32 @@ def open_input(path: str | os.PathLike[str], compression: str | None = None) -> 
     if os.fspath(path) == STDIO:
         source = Input(_stdio(sys.stdin, "rb"), "standard input", owned=False)
     else:
-        with read_errors(os.fspath(path), "the file is damaged"):
+        with read_errors(os.fspath(path), "it isn't a file"):
+            _refuse_devices(path)
             source = Input(io.FileIO(path, "rb"), os.fspath(path))
     return source if compression is None else _DecompressedInput(source, compression)
+
+
+def _refuse_devices(path: str | os.PathLike[str]) -> None:
+    """Raise `ResourceError` for a device: unlike a terminal it may have no end, and no rows."""
+    found = Path(path).stat()
+    is_device = stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)
+    # What is read as nothing, and terminals, which have major numbers 4, 5 and 136 to 143.
+    is_harmless = stat.S_ISCHR(found.st_mode) and (
+        found.st_rdev == os.makedev(1, 3) or os.major(found.st_rdev) in (4, 5, *range(136, 144))
+    )
+    if is_device and not is_harmless:
+        raise ResourceError(
+            f"{os.fspath(path)}: can't be read: it is a device, not a file. Check the path."
+        )
+
+
+def is_directory(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is a folder; one that can't be looked at isn't."""
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False
 
 
 def open_output(path: str | os.PathLike[str], *, private: bool = False) -> Output:
@@ -300,6 +327,8 @@ def open_output(path: str | os.PathLike[str], *, private: bool = False) -> Outpu
         elif error.errno in (errno.ENOENT, errno.EACCES, errno.EPERM) and _is_new(path):
             reason = f"the folder {folder} can't be written to. Check its rights"
         raise ResourceError(f"{name}: can't be written: {reason}.") from None
+    except ValueError:
+        raise ResourceError(f"{name!r}: can't be written: it isn't a path.") from None
 
 
 def _is_new(path: str | os.PathLike[str]) -> bool:

@@ -21,6 +21,7 @@ from shoal.io import Source, open_source
 from shoal.io.files.connector import FileInput
 from shoal.io.files.folder import FolderSource, has_only_folders
 from shoal.io.formats.jsonl import NoLinesError
+from shoal.io.streams import is_directory
 from shoal.io.text.dialect import Dialect
 from shoal.job.file import Job
 from shoal.job.running import AnyJob, job_of
@@ -217,7 +218,7 @@ def _open(
 ) -> Source:
     """Open a file or folder; one that has only folders, one for each batch, with all of them."""
     folder = Path(path)
-    if folder.is_dir() and has_only_folders(folder):
+    if is_directory(folder) and has_only_folders(folder):
         return FolderSource(folder, columns, format=form, dialect=dialect, nested=True)
     return open_source(path, columns, format=form, dialect=dialect)
 

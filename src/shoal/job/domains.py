@@ -7,7 +7,7 @@ from pathlib import Path as File
 
 from shoal.errors import JobError, ParameterError, Problem
 from shoal.job.form import WAYS, DomainForm, QuasiForm
-from shoal.spec.hierarchy import Domain, Hierarchy, Range
+from shoal.spec.hierarchy import Domain, Hierarchy, Range, read_hierarchy
 from shoal.spec.ladder import AnyDomain, Grid, Open, Path
 
 __all__ = ["Files", "quasi_domain", "sensitive_domain"]
@@ -24,8 +24,10 @@ class Files:
     def hierarchy(self, name: str) -> Hierarchy:
         """Read the file of a hierarchy."""
         path = self._folder / name
-        hierarchy = Hierarchy.from_csv(path)
-        self.read[name] = path.read_bytes()
+        # Read once: what is digested is what was parsed.
+        data = read_hierarchy(path)
+        hierarchy = Hierarchy.from_bytes(data, where=str(path))
+        self.read[name] = data
         return hierarchy
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,8 +64,10 @@ from shoal.job.form import (
     shown,
 )
 from shoal.job.policy import check_policy, parts_of, policy_of
+from shoal.job.toml import MAX_BYTES, parse_toml
 from shoal.job.warnings import warnings_of
 from shoal.run.pipeline import Pipeline
+from shoal.spec.files import UnreadableError, read_whole
 from shoal.spec.hierarchy import Domain
 from shoal.spec.ladder import AnyDomain
 from shoal.spec.policy import Policy
@@ -130,11 +131,12 @@ class Job:
         """
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8-sig")
-        except OSError as error:
-            fix = "`shoal init DATA -o job.toml` drafts one" if not path.exists() else None
-            what = f"can't be read: {error.strerror}"
+            text = read_whole(path, MAX_BYTES).decode("utf-8-sig")
+        except FileNotFoundError:
+            what, fix = "doesn't exist", "`shoal init DATA -o job.toml` drafts one"
             raise JobError(Problem("job", what, None, fix), where=str(path)) from None
+        except UnreadableError as error:
+            raise JobError(Problem("job", f"can't be read: {error}"), where=str(path)) from None
         except UnicodeDecodeError:
             raise JobError(Problem("job", "isn't UTF-8 text"), where=str(path)) from None
         return cls.parse(text, folder=path.parent, where=str(path))
@@ -142,11 +144,7 @@ class Job:
     @classmethod
     def parse(cls, text: str, *, folder: Path | None = None, where: str | None = None) -> Job:
         """Read a job from text."""
-        try:
-            raw = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise JobError(Problem("job", f"isn't TOML: {error}"), where=where) from None
-        return cls.from_dict(raw, folder=folder, where=where)
+        return cls.from_dict(parse_toml(text, where), folder=folder, where=where)
 
     @classmethod
     def from_dict(

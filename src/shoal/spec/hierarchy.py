@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Union
 
 from shoal.errors import HierarchyError, ParameterError
+from shoal.spec.files import UnreadableError, read_whole
 
-__all__ = ["Domain", "Hierarchy", "Range"]
+__all__ = ["Domain", "Hierarchy", "Range", "read_hierarchy"]
 
 #: A nested dictionary: inner nodes map to their children, leaves to ``None`` or an empty mapping.
 Nested = Mapping[str, Union["Nested", Sequence[str], None]]
@@ -25,8 +26,26 @@ ROOT = "*"
 MAX_DIGITS = 6
 #: Whole numbers up to this one are exact in floating point.
 EXACT = 2**53
+#: The maximum size of a file, the maximum length of a label, and the maximum number of levels.
+MAX_BYTES = 256 << 20
+MAX_LABEL = 10_000
+MAX_LEVELS = 1_000
 #: Beyond this, sums and lengths of ranges would overflow.
 LARGEST = 1e300
+
+
+def read_hierarchy(path: str | Path) -> bytes:
+    """Return the content of the file of a hierarchy; raise `HierarchyError` if that fails."""
+    try:
+        return read_whole(path, MAX_BYTES)
+    except FileNotFoundError:
+        raise HierarchyError(
+            "the file doesn't exist",
+            where=str(path),
+            fix="Paths in a job are relative to the job file",
+        ) from None
+    except UnreadableError as error:
+        raise HierarchyError(f"can't be read: {error}", where=str(path)) from None
 
 
 class Hierarchy:
@@ -106,6 +125,16 @@ class Hierarchy:
             at = f"{where}, line {line}"
             if not path or any(label == "" for label in path):
                 raise HierarchyError("has an empty label", where=at, fix="Give every node a name")
+            if len(path) > MAX_LEVELS:
+                raise HierarchyError(
+                    f"has {len(path):,} levels, and a hierarchy has at most {MAX_LEVELS}", where=at
+                )
+            if any(len(label) > MAX_LABEL for label in path):
+                raise HierarchyError(
+                    f"has a label of more than {MAX_LABEL:,} characters",
+                    where=at,
+                    fix="Is it the right file, and is a quote never closed?",
+                )
             if len(set(path)) != len(path):
                 twice = next(label for label in path if path.count(label) > 1)
                 raise HierarchyError(
@@ -163,25 +192,30 @@ class Hierarchy:
 
         The separator is ``;`` where the first line has one, else ``,``.
         """
-        path = Path(path)
+        return cls.from_bytes(read_hierarchy(path), where=str(path), separator=separator)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, where: str, separator: str | None = None) -> Hierarchy:
+        """Read the content of a file, as `from_csv` does; ``where`` is its name, for messages."""
         try:
-            text = path.read_text(encoding="utf-8-sig")
-        except FileNotFoundError:
-            raise HierarchyError(
-                "the file doesn't exist",
-                where=str(path),
-                fix="Paths in a job are relative to the job file",
-            ) from None
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it isn't UTF-8"
-            raise HierarchyError(f"can't be read: {reason}", where=str(path)) from None
-        lines = text.splitlines()
+            lines = data.decode("utf-8-sig").splitlines()
+        except UnicodeDecodeError:
+            raise HierarchyError("can't be read: it isn't UTF-8", where=where) from None
         if separator is None:
             separator = ";" if lines and ";" in lines[0] else ","
-        rows = [row for row in csv.reader(lines, delimiter=separator) if any(row)]
+        reader = csv.reader(lines, delimiter=separator)
+        try:
+            rows = [row for row in reader if any(row)]
+        except csv.Error:
+            # What the module says isn't for users: a field of more than 131,072 characters.
+            raise HierarchyError(
+                f"has a label of more than {MAX_LABEL:,} characters",
+                where=f"{where}, line {reader.line_num}",
+                fix="Is it the right file, and is a quote never closed?",
+            ) from None
         if not rows:
-            raise HierarchyError("the file is empty", where=str(path))
-        return cls.from_rows(rows, where=str(path))
+            raise HierarchyError("the file is empty", where=where)
+        return cls.from_rows(rows, where=where)
 
     @classmethod
     def from_dict(cls, tree: Nested, *, where: str = "hierarchy") -> Hierarchy:
@@ -356,13 +390,12 @@ class Range:
         for name, number in (("lo", lo), ("hi", hi)):
             if isinstance(number, bool) or not isinstance(number, int | float):
                 raise ParameterError(f"Range.{name}", "must be a number", got=repr(number))
+            # Compared as it is: a whole number may be too large for a float.
+            if abs(number) > LARGEST and abs(number) != math.inf:
+                what, fix = "must lie between -1e300 and 1e300", "Choose another unit"
+                raise ParameterError("Range", what, got=_number(number), fix=fix)
             if not math.isfinite(number):
                 raise ParameterError(f"Range.{name}", "must be finite", got=number)
-        if max(abs(lo), abs(hi)) > LARGEST:
-            raise ParameterError(
-                "Range", "must lie between -1e300 and 1e300", got=f"[{lo}, {hi}]",
-                fix="Choose another unit",
-            )  # fmt: skip
         if not lo < hi:
             raise ParameterError(
                 "Range", "the lower bound must be below the upper one", got=f"[{lo}, {hi}]"
@@ -370,10 +403,9 @@ class Range:
         if step is not None:
             if isinstance(step, bool) or not isinstance(step, int | float):
                 raise ParameterError("Range.step", "must be a number", got=repr(step))
-            if not (math.isfinite(step) and 0 < step <= hi - lo):
-                raise ParameterError(
-                    "Range.step", "must be above 0 and at most the length of the range", got=step
-                )
+            if not 0 < step <= hi - lo:
+                what = "must be above 0 and at most the length of the range"
+                raise ParameterError("Range.step", what, got=_number(step))
             if max(abs(lo), abs(hi)) / step >= EXACT:
                 raise ParameterError(
                     "Range.step",
@@ -428,6 +460,12 @@ class Range:
                 math.ceil(hi / self.step) * self.step,
             )
         return max(self.lo, min(low, lo)), min(self.hi, max(high, hi))
+
+
+def _number(number: float) -> str:
+    """Return a number for a message; a whole one may be too long to be shown, or to be a float."""
+    is_long = isinstance(number, int) and number.bit_length() > 64
+    return "a number of more than 64 bits" if is_long else str(number)
 
 
 Domain = Hierarchy | Range

@@ -203,7 +203,7 @@ class Schema:
                 f"schema.quasi.{a.name}.weight", "must be a finite number above 0", str(a.weight)
             )
             for a in self.quasi
-            if not (_is_number(a.weight) and math.isfinite(a.weight) and a.weight > 0)
+            if not (_is_number(a.weight) and 0 < a.weight < math.inf)
         )
         return problems
 

@@ -68,8 +68,9 @@ class FileInput(InputEndpoint):
         """Open it. A folder, and what is followed, is always replayable."""
         from shoal.io.files.open import open_source
         from shoal.io.files.replayable import open_replayable
+        from shoal.io.streams import is_directory
 
-        reads_folder = self.path != STDIO and Path(self.path).is_dir()
+        reads_folder = self.path != STDIO and is_directory(self.path)
         if replay or self.follow or reads_folder:
             return open_replayable(
                 self.path, columns, format=self.format, dialect=self.dialect, follow=self.follow

@@ -12,7 +12,7 @@ from shoal.io.files.append import AppendSink, has_rows_already
 from shoal.io.files.folder import files_in
 from shoal.io.files.part_files import PartFilesSink
 from shoal.io.formats import FileType, file_type
-from shoal.io.streams import STDIO
+from shoal.io.streams import STDIO, is_directory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -136,4 +136,4 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
     >>> is_folder("out/"), is_folder("out.csv")
     (True, False)
     """
-    return os.fspath(path).endswith("/") or Path(path).is_dir()
+    return os.fspath(path).endswith("/") or is_directory(path)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.io.base import BATCH_ROWS, Sink, Source
 from shoal.io.files.folder import FolderSource
 from shoal.io.formats import FileType, file_type
-from shoal.io.streams import Output, compressed, open_output
+from shoal.io.streams import Output, compressed, is_directory, open_output
 from shoal.io.text.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def open_source(
     ResourceError
         If the input can't be read.
     """
-    if Path(path).is_dir():
+    if is_directory(path):
         return FolderSource(path, columns, format=format, dialect=dialect)
     kind = file_type(path, format, dialect)
     source = kind.open(path)

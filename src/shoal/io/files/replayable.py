@@ -22,7 +22,7 @@ from shoal.io.files.random_access import (
 )
 from shoal.io.files.row_blocks import FileRows, RowBlock
 from shoal.io.formats import FileType, file_type
-from shoal.io.streams import STDIO
+from shoal.io.streams import STDIO, is_directory
 from shoal.io.text.dialect import Dialect
 
 __all__ = ["ReplayableFile", "open_replayable"]
@@ -74,7 +74,7 @@ def open_replayable(
     """
     if os.fspath(path) == STDIO:
         raise not_replayable("standard input")
-    if Path(path).is_dir():
+    if is_directory(path):
         return FolderSource(path, columns, format=format, dialect=dialect, follow=follow, poll=poll)
     kind = file_type(path, format, dialect)
     if not follow:

@@ -1,0 +1,71 @@
+"""Parse the text of a job file, within bounds that no job needs to pass."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+from shoal.errors import JobError, Problem
+
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "parse_toml"]
+
+#: The maximum size of a job file, which may list the values of an attribute.
+MAX_BYTES = 16 << 20
+#: The maximum depth of tables and lists in each other.
+MAX_DEPTH = 32
+#: The maximum number of bits of a whole number: more can't become a float.
+MAX_BITS = 1000
+#: A dotted key of more parts than are allowed, which the parser would take hours to read.
+_LONG_KEY = re.compile(
+    r"""(?<![\w.'"-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}"""
+)
+
+
+def parse_toml(text: str, where: str | None) -> dict[str, Any]:
+    """Return the tables of a TOML text.
+
+    Raises
+    ------
+    JobError
+        If it isn't TOML, is nested too deeply, or has a number that is too large.
+    """
+    try:
+        if _LONG_KEY.search(text):
+            raise RecursionError
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise JobError(Problem("job", f"isn't TOML: {error}"), where=where) from None
+    except RecursionError:
+        raise JobError(_too_deep("job"), where=where) from None
+    except ValueError:
+        # Python's own bound of digits.
+        raise JobError(_too_large("job"), where=where) from None
+    problem = _beyond_bounds(raw)
+    if problem is not None:
+        raise JobError(problem, where=where)
+    return raw
+
+
+def _beyond_bounds(raw: dict[str, Any]) -> Problem | None:
+    """Return the first value that is nested too deeply or too large, if there is one."""
+    waiting: list[tuple[str, Any, int]] = [("", raw, 0)]
+    while waiting:
+        key, value, depth = waiting.pop()
+        if isinstance(value, int) and value.bit_length() > MAX_BITS:
+            return _too_large(key)
+        if isinstance(value, dict | list) and depth > MAX_DEPTH:
+            return _too_deep(key)
+        if isinstance(value, dict):
+            waiting += [(f"{key}.{k}".lstrip("."), v, depth + 1) for k, v in value.items()]
+        elif isinstance(value, list):
+            waiting += [(key, v, depth + 1) for v in value]
+    return None
+
+
+def _too_deep(key: str) -> Problem:
+    return Problem(key, f"is nested too deeply: at most {MAX_DEPTH} tables and lists in each other")
+
+
+def _too_large(key: str) -> Problem:
+    return Problem(key, "has a whole number of more than 300 digits")
