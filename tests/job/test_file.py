@@ -336,7 +336,7 @@ def test_different_seeds_stay_different(seed):
 
 def test_files_that_are_no_jobs(tmp_path):
     path = tmp_path / "job.toml"
-    with pytest.raises(JobError, match=r"No such file.*`shoal init DATA -o job.toml` drafts one"):
+    with pytest.raises(JobError, match=r"doesn't exist.*`shoal init DATA -o job.toml` drafts one"):
         Job.load(path)
     with pytest.raises(JobError, match="can't be read: Is a directory"):
         Job.load(tmp_path)

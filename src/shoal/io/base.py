@@ -60,6 +60,9 @@ class BadRow:
     raw
         The row as it was, for the quarantine file; None where the format has no raw rows.
         It is personal data, so the repr doesn't show it.
+    line
+        The line in which it begins, from 1, where that helps and is known: of a quote that is
+        never closed.
 
     >>> BadRow(7, "3 fields where 15 are expected", b"39,State-gov,77516")
     BadRow(row=7, reason='3 fields where 15 are expected')
@@ -68,6 +71,12 @@ class BadRow:
     row: int
     reason: str
     raw: bytes | None = field(default=None, repr=False)
+    line: int | None = field(default=None, repr=False)
+
+    @property
+    def text(self) -> str:
+        """The reason and the line, for a message."""
+        return self.reason if self.line is None else f"{self.reason}; it begins in line {self.line}"
 
 
 #: Where a source resumes: plain values that JSON can carry, defined by the source. It holds no
@@ -257,7 +266,7 @@ def choose_columns(have: Sequence[str], asked: Sequence[str] | None, where: str)
     twice = [name for name, count in Counter(have).items() if count > 1]
     if twice:
         # Without a header these are values of a person, so the columns are named by number.
-        places = [str(place) for place, name in enumerate(have, 1) if name == twice[0]]
+        places = [str(place) for place, name in enumerate(have, 1) if name == twice[0]][:2]
         raise ResourceError(
             f"{where}: columns {' and '.join(places)} have the same name. "
             "Give each column its own name, in a header line."

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from shoal.io.utf8 import is_utf8
 
-__all__ = ["broken_text", "is_readable", "readable_batch", "readable_table"]
+__all__ = ["broken_text", "is_lost_time", "is_readable", "readable_batch", "readable_table"]
 
 
 def is_readable(kind: Any) -> bool:
@@ -23,7 +23,18 @@ def is_readable(kind: Any) -> bool:
         return is_readable(kind.storage_type)
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return is_readable(kind.value_type)
-    return not (pa.types.is_nested(kind) or pa.types.is_interval(kind))
+    return not (pa.types.is_nested(kind) or pa.types.is_interval(kind) or is_lost_time(kind))
+
+
+def is_lost_time(kind: Any) -> bool:
+    """Return whether a type is a timestamp in a time zone that nobody knows."""
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        return False
+    try:
+        pa.array([0]).view(kind).cast(pa.string())
+    except pa.ArrowException:
+        return True
+    return False
 
 
 def readable_array(array: Any) -> Any:
@@ -140,6 +151,6 @@ def _broken_values(array: pa.Array) -> Iterable[int]:
         # Text that isn't UTF-8 hides this from the check above; later code would read anywhere.
         ends = pc.min_max(array.indices).as_py()
         if ends["min"] is not None and not 0 <= ends["min"] <= ends["max"] < len(values):
-            raise pa.ArrowInvalid("an index lies outside of its dictionary")
+            raise pa.ArrowInvalid("an index lies outside of its dictionary") from None
         return [place for place, code in enumerate(array.indices.to_pylist()) if code in broken]
     return ()

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.io.base import BadRow, Chunk, choose_columns, chunks
-from shoal.io.readable import broken_text, is_readable, readable_batch
+from shoal.io.readable import broken_text, is_lost_time, is_readable, readable_batch
 from shoal.io.streams import Input, read_errors
 
 __all__ = [
@@ -65,6 +65,8 @@ def _unreadable(field: pa.Field) -> Problem:
     name, kind = f"column {field.name}", str(field.type)
     if pa.types.is_interval(field.type):
         return Problem(name, "holds intervals", kind, "Write them as numbers first")
+    if is_lost_time(field.type):
+        return Problem(name, "holds times of an unknown time zone", kind, "Write them in UTC first")
     shown = kind if len(kind) <= 60 else f"{kind[:57]}..."
     return Problem(
         name, "holds nested values", shown, "Flatten it to columns of plain values first"

@@ -40,7 +40,7 @@ class QuarantineSink:
         if self._job.bad_rows.action == "stop":
             first = bad[0]
             raise DataError(
-                f"{self._source.describe()}: row {first.row}: {first.reason}. The job says to "
+                f"{self._source.describe()}: row {first.row}: {first.text}. The job says to "
                 'stop at a bad row; bad_rows.action = "quarantine" sets them apart and continues.'
             )
         if self._writer is None:

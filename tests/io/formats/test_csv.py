@@ -147,3 +147,16 @@ def test_positions_and_rows_dont_depend_on_chunks(table, chunk_bytes, batch_rows
     assert cut == whole
     places = sorted([row for row, _ in whole[0]] + [bad.row for bad in whole[1]])
     assert places == list(range(len(places)))
+
+
+def test_a_quote_that_is_never_closed_says_in_which_line_it_opens():
+    _, bad = read(b'a,b\n1,2\n\n3,"4\n5,6\n7,8\n')
+    assert [(row.row, row.text) for row in bad] == [
+        (1, "a quote is opened and never closed; it begins in line 4")
+    ]
+
+
+def test_a_quote_that_swallows_lines_says_so_and_where():
+    _, bad = read(b'a,b\n1,2\n"3,4\n5,6\n7",8,9\n1,2\n"5\n",6,7\n')
+    reason = "3 fields where 2 are expected, in a row of several lines: is a quote never closed?"
+    assert [(row.row, row.reason, row.line) for row in bad] == [(1, reason, 3), (3, reason, 7)]

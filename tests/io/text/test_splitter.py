@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.io.streams import Input
-from shoal.io.text.splitter import read_blocks, row_ends, structural_quotes
+from shoal.io.text import splitter as splitter_module
+from shoal.io.text.splitter import RowSplitter, read_blocks, row_ends, structural_quotes
 
 
 class Pieces(Input):
@@ -123,3 +124,12 @@ def test_nothing_gives_nothing(pieces):
 def test_a_block_doesnt_show_its_rows():
     [block] = read_blocks(Pieces([b"secret\n"]))
     assert "secret" not in repr(block)
+
+
+def test_blocks_of_very_short_rows_are_cut_where_rows_end(monkeypatch):
+    monkeypatch.setattr(splitter_module, "MAX_BLOCK_LINES", 3)
+    data = b'1\n2\n"3\n\n"\n4\n5\n6\n7\n'
+    splitter = RowSplitter(b",")
+    blocks = splitter.feed(data) + splitter.finish()
+    assert [block.data for block in blocks] == [b'1\n2\n"3\n\n"\n', b"4\n5\n6\n", b"7\n"]
+    assert b"".join(block.data for block in blocks) == data

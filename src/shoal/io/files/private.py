@@ -78,7 +78,7 @@ class QuarantineWriter:
                 None if row.raw is None else row.raw.decode(errors="backslashreplace")
                 for row in bad
             ]
-        columns = [[row.row for row in bad], [row.reason for row in bad], raw]
+        columns = [[row.row for row in bad], [row.text for row in bad], raw]
         arrays = [pa.array(c, f.type) for c, f in zip(columns, self._schema, strict=True)]
         self._sink.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
         self._sink.flush()

@@ -40,7 +40,16 @@ class ParquetSource(TypedSource):
         *,
         batch_rows: int = BATCH_ROWS,
     ) -> None:
-        self._raw = raw = source.seekable_file or _spooled(source)
+        self._raw = source.seekable_file or _spooled(source)
+        try:
+            self._open(source, columns, batch_rows)
+        except BaseException:
+            if self._raw is not source.seekable_file:
+                self._raw.close()
+            raise
+
+    def _open(self, source: Input, columns: Sequence[str] | None, batch_rows: int) -> None:
+        raw = self._raw
         with read_errors(source.name, self.broken):
             file = pa.parquet.ParquetFile(raw, pre_buffer=False)
             schema = file.schema_arrow

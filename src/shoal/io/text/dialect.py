@@ -20,6 +20,8 @@ DIALECT_KEYS: dict[str, tuple[Any, Any]] = {
     "decimal": (str | None, None),
     "null": (str | list[str] | None, None),
 }
+#: Encodings that Python has for host names and for its own source.
+_NOT_FOR_FILES = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ class Dialect:
             what = "can't be the comma, which is the delimiter"
             problems.append(Problem("decimal", what, None, "Set input.delimiter"))
         try:
-            is_text = codecs.lookup(self.encoding)._is_text_encoding
+            found = codecs.lookup(self.encoding)
+            is_text = found._is_text_encoding and found.name not in _NOT_FOR_FILES
         except (LookupError, ValueError):
             is_text = False
         if not is_text:

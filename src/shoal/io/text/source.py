@@ -16,6 +16,8 @@ from shoal.io.text.splitter import CHUNK_BYTES, MAX_ROW_BYTES, TextBlock, read_b
 
 __all__ = ["LOOK_ROWS", "Header", "RowParser", "TextFormat", "TextSource"]
 
+#: What is added to the reason of a bad row of several lines.
+SEVERAL_LINES = ", in a row of several lines: is a quote never closed?"
 #: The number of rows from which columns are learned, where a format has no header.
 LOOK_ROWS = 1000
 
@@ -50,11 +52,34 @@ class RowParser(ABC):
     def parse(self, data: bytes, first_row: int) -> tuple[pa.RecordBatch, list[BadRow]]:
         """Return the good rows, and the bad ones in order, numbered from ``first_row``."""
 
-    def parse_block(self, block: TextBlock, first_row: int) -> tuple[pa.RecordBatch, list[BadRow]]:
-        """Parse a block, which may be one row that can't be read."""
+    def parse_block(
+        self, block: TextBlock, first_row: int, first_line: int | None = None
+    ) -> tuple[pa.RecordBatch, list[BadRow]]:
+        """Parse a block, which may be one row that can't be read.
+
+        ``first_line`` is the number of its first line, from 1, if it is known.
+        """
         if block.reason is None:
-            return self.parse(block.data, first_row)
-        return self.nothing, [BadRow(first_row, block.reason, block.data.rstrip(b"\r\n"))]
+            batch, bad = self.parse(block.data, first_row)
+            return batch, self._with_lines(block, bad, first_line)
+        raw = block.data.rstrip(b"\r\n")
+        return self.nothing, [BadRow(first_row, block.reason, raw, first_line)]
+
+    @staticmethod
+    def _with_lines(block: TextBlock, bad: list[BadRow], first_line: int | None) -> list[BadRow]:
+        """Say of bad rows of several lines where they begin: most likely a quote isn't closed."""
+        found, at, line = [], 0, first_line
+        for row in bad:
+            if not row.raw or b"\n" not in row.raw:
+                found.append(row)
+                continue
+            begin = block.data.find(row.raw, at)
+            if line is not None and begin >= 0:
+                line, at = line + block.data.count(b"\n", at, begin), begin
+            found.append(
+                BadRow(row.row, row.reason + SEVERAL_LINES, row.raw, line if begin >= 0 else None)
+            )
+        return found
 
 
 class TextFormat(ABC):
@@ -158,13 +183,14 @@ class TextSource:
         self._source.close()
 
     def __iter__(self) -> Iterator[Chunk]:
-        n_rows = 0
+        n_rows, line = 0, self._first_line
         # Popped, so that the blocks looked at aren't kept in memory while the rest is read.
         waiting = (self._seen.pop(0) for _ in range(len(self._seen)))
         for block in itertools.chain(waiting, self._blocks):
-            batch, bad = self._parser.parse_block(block, n_rows)
+            batch, bad = self._parser.parse_block(block, n_rows, line)
             yield from chunks(batch, n_rows, bad, self._batch_rows)
             n_rows += batch.num_rows + len(bad)
+            line += block.n_lines
 
     def _looked(self) -> Iterator[TextBlock]:
         for block in self._blocks:
@@ -173,8 +199,12 @@ class TextSource:
 
     def _drop(self, n_bytes: int) -> None:
         """Drop the header from the blocks looked at: it ends in the last one."""
+        #: The line with which the rows begin.
+        self._first_line = 1
         if n_bytes:
+            self._first_line += sum(block.n_lines for block in self._seen[:-1])
             last = self._seen[-1]
             n_before = sum(block.n_bytes for block in self._seen[:-1])
             rest = last.data[n_bytes - n_before :]
+            self._first_line += last.data.count(b"\n", 0, n_bytes - n_before)
             self._seen = [TextBlock(rest)] if rest else []

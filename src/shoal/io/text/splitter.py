@@ -7,6 +7,7 @@ quotes would go wrong at the first ``5" pipe``.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -29,6 +30,8 @@ __all__ = [
 
 #: The maximum number of bytes read at once.
 CHUNK_BYTES = 4 << 20
+#: The maximum number of lines in a block.
+MAX_BLOCK_LINES = 1 << 18
 #: The maximum length of a row; a longer one counts as broken.
 MAX_ROW_BYTES = 1 << 20
 
@@ -52,6 +55,11 @@ class TextBlock:
     data: bytes
     reason: str | None = None
     n_skipped: int = 0
+
+    @property
+    def n_lines(self) -> int:
+        """The number of lines that end in the block."""
+        return self.data.count(b"\n") if not self.n_skipped else 1
 
     @property
     def n_bytes(self) -> int:
@@ -218,6 +226,24 @@ class RowSplitter:
 
     def feed(self, new: bytes) -> list[TextBlock]:
         """Take the next bytes; return the rows that are now whole."""
+        return [piece for block in self._feed(new) for piece in self._pieces(block)]
+
+    def finish(self) -> list[TextBlock]:
+        """Return the rows at the end of the input, where the last needs no newline."""
+        return [piece for block in self._finish() for piece in self._pieces(block)]
+
+    def _pieces(self, block: TextBlock) -> list[TextBlock]:
+        """Cut a block of very short rows: each may be a bad one, which takes far more memory."""
+        if block.reason is not None or block.data.count(b"\n") <= MAX_BLOCK_LINES:
+            return [block]
+        data = block.data
+        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
+        if self._quote is not None and self._quote in data:
+            ends = ends[np.searchsorted(self._quotes(data), ends) % 2 == 0]
+        cuts = [0, *(ends[MAX_BLOCK_LINES - 1 :: MAX_BLOCK_LINES] + 1).tolist(), len(data)]
+        return [TextBlock(data[a:b]) for a, b in itertools.pairwise(cuts) if a < b]
+
+    def _feed(self, new: bytes) -> list[TextBlock]:
         blocks: list[TextBlock] = []
         if self._long is not None:
             end = new.find(b"\n") + 1
@@ -232,8 +258,7 @@ class RowSplitter:
             self._cut(blocks)
         return blocks
 
-    def finish(self) -> list[TextBlock]:
-        """Return the rows at the end of the input, where the last needs no newline."""
+    def _finish(self) -> list[TextBlock]:
         blocks = self._skipped()
         data, self._rest = self._rest, b""
         while data:
