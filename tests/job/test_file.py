@@ -338,7 +338,7 @@ def test_files_that_are_no_jobs(tmp_path):
     path = tmp_path / "job.toml"
     with pytest.raises(JobError, match=r"doesn't exist.*`shoal init DATA -o job.toml` drafts one"):
         Job.load(path)
-    with pytest.raises(JobError, match="can't be read: Is a directory"):
+    with pytest.raises(JobError, match="can't be read: it is a folder, not a file"):
         Job.load(tmp_path)
     path.write_bytes(b"k = '\xff'")
     with pytest.raises(JobError, match="isn't UTF-8 text"):
