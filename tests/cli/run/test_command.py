@@ -393,3 +393,14 @@ def test_private_files_never_go_to_stdout(
     words = ["--trace", "-"] if private == "trace" else []
     assert shoal(monkeypatch, "run", job, "-i", data, "-o", tmp_path / "out.csv", *words) == 2
     assert "holds personal data" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.binary_view(), pa.string_view()])
+def test_people_known_by_bytes_or_by_views_of_text_are_counted_and_audited(folder, kind, capfd):
+    folder.input = folder.path / "in.parquet"
+    table = people(120)
+    names = [name.encode() for name in table["person"].to_pylist()]
+    column = pa.array(names, pa.binary()).cast(kind)
+    table = table.set_column(table.schema.names.index("person"), "person", column)
+    assert folder.run("-q", table=table) == 0
+    assert folder.audit() == 0, capfd.readouterr()
