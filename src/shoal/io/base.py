@@ -286,8 +286,9 @@ def choose_columns(have: Sequence[str], asked: Sequence[str] | None, where: str)
             raise JobError(Problem("columns", what, None, how), where=where)
         problems = []
         for name in missing:
-            known = have if is_header else near[name]
-            fix = did_you_mean(name, known) if known else lost
+            # Only a name like it is shown: in a damaged header the others may be values.
+            other = f"None of its {len(have)} columns has a name like it" if is_header else lost
+            fix = did_you_mean(name, near[name]) if near[name] else other
             problems.append(Problem(f"column {name}", "isn't in the input", None, fix))
         raise JobError(problems, where=where)
     return tuple(dict.fromkeys(asked))

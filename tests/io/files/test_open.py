@@ -462,7 +462,7 @@ def test_nested_columns_are_refused_where_asked_for(tmp_path, name):
             writer.write_table(table)
     with pytest.raises(JobError, match="column b: holds nested values"):
         open_source(path, ["a", "b"])
-    with pytest.raises(JobError, match=r"column c: isn't in the input\. Known: a, b"):
+    with pytest.raises(JobError, match=r"column c: isn't in the input\. None of its 2 columns"):
         open_source(path, ["a", "c"])
     assert read(path) == [{"a": 1}]
 

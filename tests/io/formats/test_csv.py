@@ -160,3 +160,9 @@ def test_a_quote_that_swallows_lines_says_so_and_where():
     _, bad = read(b'a,b\n1,2\n"3,4\n5,6\n7",8,9\n1,2\n"5\n",6,7\n')
     reason = "3 fields where 2 are expected, in a row of several lines: is a quote never closed?"
     assert [(row.row, row.reason, row.line) for row in bad] == [(1, reason, 3), (3, reason, 7)]
+
+
+def test_a_header_that_has_swallowed_a_row_isnt_shown():
+    with pytest.raises(JobError, match="column sex: isn't in the input") as caught:
+        read(b"age,se39,secret\n50,F\n", ["age", "sex"])
+    assert "secret" not in str(caught.value)
