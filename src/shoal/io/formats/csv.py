@@ -21,10 +21,13 @@ from shoal.io.text.detect import DELIMITERS, likely_encoding, rows_of
 from shoal.io.text.dialect import PLAIN, UTF8, Dialect
 from shoal.io.text.sink import TextSink
 from shoal.io.text.source import LOOK_ROWS, Header, RowParser, TextFormat, TextSource
-from shoal.io.text.splitter import BOM, TextBlock, lines_of_rows
+from shoal.io.text.splitter import BOM, TextBlock, lines_of_rows, row_ends
 from shoal.io.utf8 import is_utf8
 
 __all__ = ["CsvFormat", "CsvParser", "CsvSink", "CsvSource", "parse_names"]
+
+#: What is added to the reason of a bad row of several lines.
+SEVERAL_LINES = ", in a row of several lines: is a quote never closed?"
 
 
 class CsvParser(RowParser):
@@ -120,6 +123,30 @@ class CsvParser(RowParser):
                 ),
             )
         return _one_batch(table), bad
+
+    def _with_lines(
+        self, data: bytes, bad: list[BadRow], first_row: int, first_line: int | None
+    ) -> list[BadRow]:
+        """Say of bad rows of several lines where they begin: most likely a quote isn't closed."""
+        places = {row.row - first_row for row in bad if row.raw and b"\n" in row.raw}
+        if not places:
+            return bad
+        lines: dict[int, int | None] = {}
+        start, at, line = 0, 0, first_line
+        place = -1
+        for end in row_ends(data, self._delimiter, self._quote).tolist():
+            place += bool(data[start:end].rstrip(b"\r\n"))
+            if place in places and place not in lines:
+                if line is not None:
+                    line, at = line + data.count(b"\n", at, start), start
+                lines[place] = line
+            start = end
+        return [
+            BadRow(row.row, row.reason + SEVERAL_LINES, row.raw, lines.get(row.row - first_row))
+            if row.row - first_row in places
+            else row
+            for row in bad
+        ]
 
     def _restore(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, str]]:
         """Turn Latin-1 back into the original bytes; return also the rows that aren't UTF-8."""

@@ -16,8 +16,6 @@ from shoal.io.text.splitter import CHUNK_BYTES, MAX_ROW_BYTES, TextBlock, read_b
 
 __all__ = ["LOOK_ROWS", "Header", "RowParser", "TextFormat", "TextSource"]
 
-#: What is added to the reason of a bad row of several lines.
-SEVERAL_LINES = ", in a row of several lines: is a quote never closed?"
 #: The number of rows from which columns are learned, where a format has no header.
 LOOK_ROWS = 1000
 
@@ -61,25 +59,15 @@ class RowParser(ABC):
         """
         if block.reason is None:
             batch, bad = self.parse(block.data, first_row)
-            return batch, self._with_lines(block, bad, first_line)
+            return batch, self._with_lines(block.data, bad, first_row, first_line)
         raw = block.data.rstrip(b"\r\n")
         return self.nothing, [BadRow(first_row, block.reason, raw, first_line)]
 
-    @staticmethod
-    def _with_lines(block: TextBlock, bad: list[BadRow], first_line: int | None) -> list[BadRow]:
-        """Say of bad rows of several lines where they begin: most likely a quote isn't closed."""
-        found, at, line = [], 0, first_line
-        for row in bad:
-            if not row.raw or b"\n" not in row.raw:
-                found.append(row)
-                continue
-            begin = block.data.find(row.raw, at)
-            if line is not None and begin >= 0:
-                line, at = line + block.data.count(b"\n", at, begin), begin
-            found.append(
-                BadRow(row.row, row.reason + SEVERAL_LINES, row.raw, line if begin >= 0 else None)
-            )
-        return found
+    def _with_lines(
+        self, data: bytes, bad: list[BadRow], first_row: int, first_line: int | None
+    ) -> list[BadRow]:
+        """Say of bad rows of several lines in which one they begin, where a format has such."""
+        return bad
 
 
 class TextFormat(ABC):
