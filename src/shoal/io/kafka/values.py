@@ -304,7 +304,7 @@ class ArrowValues(Values):
                     return "two of its columns have the same name"
                 for name in self.names:
                     if not is_readable(reader.schema.field(name).type):
-                        return f"column {name} holds nested values or intervals"
+                        return f"column {name} holds nested values"
                 kinds = [(name, reader.schema.field(name).type) for name in self.names]
                 nothing = pa.RecordBatch.from_pylist([], schema=pa.schema(kinds))
                 batches = [batch.select(list(self.names)) for batch in reader]
