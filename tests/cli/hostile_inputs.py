@@ -80,7 +80,7 @@ class Hostility:
 
     def _run(self, name: str, job: Path | str, data: object, *more: object) -> Attempt:
         words = ("run", job, "-i", data, "-o", self._folder / "out.csv", "--trace")
-        return Attempt(name, (*words, self._folder / "trace.parquet", *more))
+        return Attempt(name, (*words, self._folder / "trace.parquet", "--force", *more))
 
     # -- columns of every type ------------------------------------------------------------------
 

@@ -75,7 +75,7 @@ def test_an_output_under_another_name_is_refused(
     name = as_name(data / target, place / "links" / "x.csv")
     before = contents(place)
     words = {"-o": place / "out.csv", option: name}
-    given = [word for pair in words.items() for word in pair]
+    given = ["--force", *(word for pair in words.items() for word in pair)]
     assert shoal(monkeypatch, "run", data / "job.toml", "-i", data / "in.csv", *given) == 2
     assert called in capfd.readouterr().err
     assert contents(place) == before

@@ -98,7 +98,7 @@ def test_a_dialect_goes_with_csv_only(tmp_path, monkeypatch):
     with pytest.raises(JobError, match=r"input\.delimiter: goes with CSV only"):
         Job.load(job)
     # Another file of the command line may be of another format.
-    job = job_of(tmp_path, KEYS.format("cp1252"))
+    job = job_of(tmp_path, KEYS.format("cp1252"), bad_rows="limit = 1")
     table = people(60).rename_columns(["person", "size", "town", "illness", "ward", "at"])
     write(table, tmp_path / "in.jsonl")
     words = ("-i", tmp_path / "in.jsonl", "-o", tmp_path / "out.csv", "-q")
