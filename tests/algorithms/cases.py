@@ -62,6 +62,7 @@ class Case:
     n_rows: int
     kept: int
     reuse: str
+    joins: str
     loss: str
     step: float | None
     spread: int
@@ -159,6 +160,7 @@ class Case:
             "delay_seconds": self.delay[1],
             "kept": self.kept,
             "reuse": self.reuse,
+            "joins": self.joins,
             "loss": self.loss,
             "seed": SEED,
         }

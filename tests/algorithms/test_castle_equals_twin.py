@@ -40,6 +40,7 @@ class Case(cases.Case):
             recent=self.recent,
             kept=self.kept,
             reuse=self.reuse,  # type: ignore[arg-type]
+            joins=self.joins,  # type: ignore[arg-type]
             loss=self.loss,  # type: ignore[arg-type]
         )
         return anonymizer.start(self.schema(), self.policy(), seed=cases.SEED)
@@ -108,6 +109,7 @@ KNOBS = {
     "recent": st.sampled_from([1, 3, 10]),
     "kept": st.sampled_from([0, 1, 4, 100]),
     "reuse": st.sampled_from(["random", "random", "best"]),
+    "joins": st.sampled_from(["together", "together", "alone"]),
     "loss": st.sampled_from(["glm", "lm", "uncertainty"]),
     "step": st.sampled_from([None, 1.0, 5.0, 0.3]),
     "spread": st.sampled_from([0, 3, 40]),
@@ -135,7 +137,7 @@ def test_kernel_and_twin_decide_alike_against_a_window(case: Case, batch: int, t
 def test_on_a_longer_stream(seed: int) -> None:
     case = Case(
         seed=seed, k=5, l=[1, 3][seed % 2], entropy=0.0, recursive=(0.0, 0), delay=(150, None),
-        n_subjects=200, n_rows=700, clusters=8, recent=20, kept=30, reuse="random", loss="glm",
-        step=5.0, spread=20,
+        n_subjects=200, n_rows=700, clusters=8, recent=20, kept=30, reuse="random",
+        joins=["alone", "together"][seed // 2], loss="glm", step=5.0, spread=20,
     )  # fmt: skip
     compare(case, 256, ticks=False)

@@ -70,6 +70,7 @@ CASES = st.builds(
     kept=st.sampled_from([0, 1, 4, 100]),
     # The best of kept groups is that of least loss over the sides which it has: not weighed here.
     reuse=st.just("random"),
+    joins=st.sampled_from(["together", "alone"]),
     loss=st.sampled_from(["glm", "lm", "uncertainty"]),
     step=st.sampled_from([None, 1.0, 5.0]),
     spread=st.sampled_from([0, 3, 40]),

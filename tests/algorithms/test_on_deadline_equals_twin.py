@@ -40,6 +40,7 @@ class Case(cases.Case):
         anonymizer = find(name)(
             kept=self.kept,  # type: ignore[call-arg]
             reuse=self.reuse,
+            joins=self.joins,
             loss=self.loss,  # type: ignore[arg-type]
             **self.knobs,
         )
@@ -83,7 +84,7 @@ def as_tuples(decisions: Decisions) -> list[DecidedRow]:
                 None if box < 0 or decisions.windows[box] < 0 else int(decisions.windows[box]),
             )
         )
-    return in_groups(rows)
+    return in_order(rows, decisions.instants.tolist())
 
 
 def sides(lo: Sequence[Any], hi: Sequence[Any]) -> tuple[tuple[float, float] | None, ...]:
@@ -95,7 +96,7 @@ def sides(lo: Sequence[Any], hi: Sequence[Any]) -> tuple[tuple[float, float] | N
 
 def naively(decisions: Sequence[Decision]) -> list[DecidedRow]:
     """What a twin decided."""
-    return in_groups(
+    return in_order(
         [
             DecidedRow(
                 d.row,
@@ -110,18 +111,24 @@ def naively(decisions: Sequence[Decision]) -> list[DecidedRow]:
                 d.window,
             )
             for d in decisions
-        ]
+        ],
+        [d.instant for d in decisions],
     )
 
 
-def in_groups(rows: Sequence[DecidedRow]) -> list[DecidedRow]:
-    """In the order in which they were decided, but for the rows of a group: these are shuffled."""
-    parts = groupby(rows, lambda row: (row.outcome, row.group))
-    return [
-        row
-        for (outcome, _), part in parts
-        for row in (sorted(part, key=lambda t: t.row) if outcome == "group" else part)
-    ]
+def in_order(rows: Sequence[DecidedRow], instants: Sequence[int]) -> list[DecidedRow]:
+    """In the order in which they were decided, but for rows that are shuffled.
+
+    Those are the rows of a group, and the rows that join kept groups at one instant.
+    """
+    found: list[DecidedRow] = []
+    for _, instant in groupby(zip(instants, rows, strict=True), lambda pair: pair[0]):
+        decided = [row for _, row in instant]
+        others = [row for row in decided if row.outcome != "reuse"]
+        for (outcome, _), part in groupby(others, lambda row: (row.outcome, row.group)):
+            found += sorted(part, key=lambda t: t.row) if outcome == "group" else part
+        found += sorted((row for row in decided if row.outcome == "reuse"), key=lambda t: t.row)
+    return found
 
 
 def compare(name: str, case: Case, batch: int, ticks: bool) -> None:
@@ -188,6 +195,7 @@ def drawn(name: str, measured: st.SearchStrategy[Any]) -> st.SearchStrategy[Case
         n_rows=st.integers(1, 100),
         kept=st.sampled_from([0, 1, 4, 100]),
         reuse=st.sampled_from(["random", "random", "best"]),
+        joins=st.sampled_from(["together", "together", "alone"]),
         loss=st.sampled_from(["glm", "lm", "uncertainty"]),
         step=st.sampled_from([None, 1.0, 5.0, 0.3]),
         spread=st.sampled_from([0, 3, 40]),
@@ -238,7 +246,8 @@ LONG: dict[str, dict[str, Any]] = {
 def test_on_a_longer_stream(name: str, seed: int) -> None:
     case = Case(
         seed=seed, k=5, l=[1, 3][seed % 2], entropy=0.0, recursive=(0.0, 0), delay=(150, None),
-        timed=False, n_subjects=200, n_rows=600, kept=30, reuse="random", loss="glm", step=5.0,
+        timed=False, n_subjects=200, n_rows=600, kept=30, reuse="random",
+        joins=["together", "alone", "together", "together"][seed], loss="glm", step=5.0,
         spread=20, weights=(1.0, 0.5, 2.0), missing=["maybe", "quarantine"][seed // 2], gaps=0.2,
         knobs=LONG[name],
     )  # fmt: skip

@@ -26,6 +26,7 @@ class Case(cases.Case):
 
     kept: int = 0
     reuse: str = "random"
+    joins: str = "together"
     capacity: int = 0
     #: Whether all rows have the same values.
     equal: bool = False
@@ -72,7 +73,7 @@ class Case(cases.Case):
 
     def naively(self) -> dict[str, Any]:
         options = super().naively()
-        for measured_or_kept in ("measures", "window", "kept", "reuse"):
+        for measured_or_kept in ("measures", "window", "kept", "reuse", "joins"):
             del options[measured_or_kept]
         return {**options, "missing": self.missing, "capacity": self.capacity}
 

@@ -84,6 +84,7 @@ class NaiveCastle:
         recent: int = 100,
         kept: int = 1000,
         reuse: str = "random",
+        joins: str = "together",
         loss: str = "glm",
         seed: bytes = b"",
         deviations: Deviations | None = None,
@@ -93,7 +94,7 @@ class NaiveCastle:
         self.latest = RecentRows(measures, window)
         self.delay_rows, self.delay_seconds = delay_rows, delay_seconds
         self.max_clusters, self.n_recent, self.max_kept = clusters, recent, kept
-        self.reuse = reuse
+        self.reuse, self.joins = reuse, joins
         self.deviations = deviations or Deviations()
         self.random = rng.seeded(seed, "decide")
         self.split = Split(self.space, self.promise, self.deviations, self.draw)
@@ -223,10 +224,14 @@ class NaiveCastle:
         if self.meets(cluster.rows):  # 2
             merged = [cluster]
         else:
-            reused = self._reuse(x, when)  # 5-9
+            reused = self._reuse(x, when, alone=self.joins == "alone")  # 5-9
             if reused:
                 return reused
             found = self.merge_clusters(cluster) if self._may_merge() else None  # 10, 13
+            if found is None and self.joins == "together":
+                reused = self._reuse(x, when, alone=True)
+            if reused:
+                return reused
             if found is None:
                 self._decided(x)
                 published, published_s = when
@@ -240,26 +245,52 @@ class NaiveCastle:
             merged = self._with_the_rest(merged)
         return self.output_cluster(merged, when)  # 3, 14
 
-    def _reuse(self, x: Row, when: When) -> list[Decision]:
-        """Publish x in a kept group that covers it, if there is one."""
-        covering = [group for group in self.kept if self._can_join(x, group)]
-        if not covering:
-            return []
-        if self.reuse == "best":
-            group = min(covering, key=lambda g: g.loss)
-        else:
-            group = covering[self.draw(len(covering))]
-        if group.members:
-            group.members.append(x)
-        self._decided(x)
-        return [self._published(x, "reuse", group, when)]
+    def _reuse(self, x: Row, when: When, *, alone: bool = True) -> list[Decision]:
+        """Publish x in a kept group that covers it, with others unless ``alone``, if it can be."""
+        found: list[tuple[Row, Group]] = []
+        enough = 1 if alone else self.promise.people
+        small = [cluster for cluster in self.open if not self.meets(cluster.rows)]
+        candidates = [x] if alone else by_arrival(row for cluster in small for row in cluster.rows)
+        for row in candidates:
+            if any(row.subject == other.subject for other, _ in found):
+                continue
+            group = self._kept_group_of(row, found)
+            if group is None and not found:
+                return []
+            if group is None:
+                continue
+            found.append((row, group))
+            if len(found) == enough:
+                if alone or self.meets([row for row, _ in found]):
+                    return self._join(found, when)
+                enough += max(1, len(found) // 8)
+        return []
 
-    def _can_join(self, x: Row, group: Group) -> bool:
+    def _join(self, found: Sequence[tuple[Row, Group]], when: When) -> list[Decision]:
+        for row, group in found:
+            if group.members:
+                group.members.append(row)
+            self._decided(row)
+        return [self._published(row, "reuse", group, when) for row, group in found]
+
+    def _kept_group_of(self, x: Row, found: Sequence[tuple[Row, Group]]) -> Group | None:
+        """The kept group that x joins, after those that were found before."""
+        covering = [
+            group
+            for group in self.kept
+            if self._can_join(x, group, [row for row, joined in found if joined is group])
+        ]
+        if self.reuse == "best":
+            return min(covering, key=lambda g: g.loss, default=None)
+        return covering[self.draw(len(covering))] if covering else None
+
+    def _can_join(self, x: Row, group: Group, others: Sequence[Row]) -> bool:
         if not covers(group.box, x.box):
             return False
         if not (self.can_break and self.deviations.reuse_is_checked):
             return True
-        return len(group.members) < self._room and self.meets([*group.members, x])
+        members = [*group.members, *others]
+        return len(members) < self._room and self.meets([*members, x])
 
     @property
     def _room(self) -> int:

@@ -121,7 +121,7 @@ TABLE_2_END = Example(
     domains=UNIVERSITY,
     k=2,
     delay_rows=4,
-    knobs={"workers": 1, "block": 3, "loss": "lm"},
+    knobs={"workers": 1, "block": 3, "loss": "lm", "kept": 50, "joins": "alone"},
     rows=[
         ("id1", (22, "Bachelor")), ("id2", (24, "Master")), ("a", (31, "Academic")),
         ("b", (39, "Non-Academic")), ("c", (80, "PhD")), ("d", (80, "PhD")),

@@ -151,7 +151,10 @@ class NaiveFast(NaiveFads):
         for t in danger:
             if t not in mine:
                 continue
-            placed = self.place(t, groups, self._among(t, mine), when, self._draw_of(worker))
+            placed = self.place(
+                t, groups, self._among(t, mine), when, self._draw_of(worker),
+                is_due=False, no_joins=True,
+            )  # fmt: skip
             if placed is not None:
                 found.append(placed)
                 mine = [row for row in mine if row not in placed.rows]
@@ -177,12 +180,13 @@ class NaiveFast(NaiveFads):
         served = self.deviations.all_in_danger_are_served
         if not (served and self.deviations.left_over_rows_meet_everybody):
             return self.suppress(t, when)
+        can_wait = not at_end and not self._is_due(t, when[1])
         placed = self.place(
-            t, self.kept, lambda: self.rest(at_end) or self.form(t), when, self.draw
-        )
+            t, self.kept, lambda: self.rest(at_end) or self.form(t), when, self.draw,
+            is_due=not can_wait,
+        )  # fmt: skip
         if placed is not None:
             return self.publish(placed, when)
-        can_wait = not at_end and not self._is_due(t, when[1])
         return [] if can_wait and self.deviations.who_can_wait_waits else self.suppress(t, when)
 
     def _is_due(self, t: Row, now: float | None) -> bool:

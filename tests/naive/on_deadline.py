@@ -74,11 +74,15 @@ class Group:
 
 @dataclass(frozen=True)
 class Placed:
-    """What was found for a row: a kept group to join alone, or a new one with its rows."""
+    """What was found for a row: a kept group to join, or a new one with its rows.
+
+    ``company`` are other rows that join kept groups at the same instant.
+    """
 
     outcome: str
     group: Group
     rows: list[Row]
+    company: list[Placed] = field(default_factory=list)
 
 
 #: When a decision falls: the number of the row that caused it, and the second.
@@ -109,6 +113,7 @@ class NaiveOnDeadline:
         kept: int = 1000,
         age: int | None = None,
         reuse: str = "random",
+        joins: str = "together",
         loss: str = "glm",
         missing: str = "quarantine",
         seed: bytes = b"",
@@ -118,7 +123,7 @@ class NaiveOnDeadline:
         self.promise = Promise(k, l_needed, entropy, recursive)
         self.latest = RecentRows(measures, window)
         self.delay_rows, self.delay_seconds = delay_rows, delay_seconds
-        self.max_kept, self.age, self.reuse = kept, age, reuse
+        self.max_kept, self.age, self.reuse, self.joins = kept, age, reuse, joins
         self.deviations = deviations or self.all_deviations()
         self.random = rng.seeded(seed, "decide")
         self.held: dict[int, Row] = {}
@@ -233,28 +238,96 @@ class NaiveOnDeadline:
         form: Callable[[], list[Row] | None],
         when: When,
         draw: Callable[[int], int],
+        *,
+        is_due: bool = True,
+        no_joins: bool = False,
     ) -> Placed | None:
-        """Find a group for t: a kept one, or one that is formed; None if there is neither."""
+        """Find a group for t: a kept one, or one that is formed; None if there is neither.
+
+        With ``no_joins`` also None if t is to join a kept group in company.
+        """
+        together = self.joins == "together"
         covering = [group for group in kept if self.can_join(t, group, when)]
         if covering and self.reuse == "random":
-            return Placed("reuse", covering[draw(len(covering))], [t])
+            if no_joins and together:
+                return None
+            joined = self.joined(t, kept, when, draw, alone=not together)
+            if joined is not None:
+                return joined
         rows = form()
         new = None if rows is None else self.new_group(rows, when)
-        if covering:
-            best = min(covering, key=lambda group: group.loss)  # the oldest of equals
-            if new is None or best.loss < new.loss:
-                return Placed("reuse", best, [t])
-        return None if new is None or rows is None else Placed("group", new, by_arrival(rows))
+        loss = math.inf if new is None else new.loss
+        if self.reuse == "best" and any(group.loss < loss for group in covering):
+            if together and (no_joins or (new is None and not is_due)):
+                return None
+            joined = self.joined(t, kept, when, draw, alone=not together, loss=loss)
+            if joined is not None:
+                return joined
+        if new is not None and rows is not None:
+            return Placed("group", new, by_arrival(rows))
+        if together and is_due and not no_joins:
+            return self.joined(t, kept, when, draw, alone=True)
+        return None
 
-    def can_join(self, t: Row, group: Group, when: When) -> bool:
-        """Whether a kept group covers t, and keeps the promise with it."""
+    def joined(
+        self,
+        t: Row,
+        kept: Sequence[Group],
+        when: When,
+        draw: Callable[[int], int],
+        *,
+        alone: bool,
+        loss: float = math.inf,
+    ) -> Placed | None:
+        """Find a kept group for t, and others who join at the same instant unless ``alone``."""
+        found: list[Placed] = []
+        enough = 1 if alone else self.promise.people
+        others = [] if alone else [row for row in self.held.values() if row is not t]
+        for row in [t, *others]:
+            if any(row.subject == placed.rows[0].subject for placed in found):
+                continue
+            group = self._kept_group_of(row, kept, found, when, draw, math.inf if found else loss)
+            if group is None and row is t:
+                return None
+            if group is None:
+                continue
+            found.append(Placed("reuse", group, [row]))
+            if len(found) == enough:
+                if alone or self.meets([placed.rows[0] for placed in found]):
+                    return Placed("reuse", found[0].group, [t], found[1:])
+                enough += max(1, len(found) // 8)
+        return None
+
+    def _kept_group_of(
+        self,
+        row: Row,
+        kept: Sequence[Group],
+        found: Sequence[Placed],
+        when: When,
+        draw: Callable[[int], int],
+        loss: float,
+    ) -> Group | None:
+        """The kept group that a row joins, after those that were found before."""
+        covering = [
+            group
+            for group in kept
+            if self.can_join(row, group, when, [p.rows[0] for p in found if p.group is group])
+        ]
+        if self.reuse == "random":
+            return covering[draw(len(covering))] if covering else None
+        better = [group for group in covering if group.loss < loss]
+        return min(better, key=lambda group: group.loss, default=None)  # the oldest of equals
+
+    def can_join(self, t: Row, group: Group, when: When, others: Sequence[Row] = ()) -> bool:
+        """Whether a kept group covers t, and keeps the promise with it and with others."""
         if self.age is not None and when[0] - group.since > self.age:
             return False
         if not covers(group.box, t.box):
             return False
         if not (self.can_break and self.deviations.reuse_is_checked):
             return True
-        return len(group.members) < self._room and self.meets([*group.members, t])
+        members = [*group.members, *others]
+        return len(members) < self._room and self.meets([*members, t])
 
     @property
     def _room(self) -> int:
@@ -344,7 +417,8 @@ class NaiveOnDeadline:
             group.members += placed.rows
         for row in placed.rows:
             del self.held[row.number]
-        return [self._published(row, placed.outcome, group, when) for row in placed.rows]
+        decisions = [self._published(row, placed.outcome, group, when) for row in placed.rows]
+        return decisions + [d for other in placed.company for d in self.publish(other, when)]
 
     def is_good(self, group: Group) -> bool:
         """Whether a group is worth being kept."""

@@ -42,7 +42,8 @@ from shoal.engine.kernels.boxes import (
     set_box,
 )
 from shoal.engine.kernels.held import Held, forget, gather, put, window_of
-from shoal.engine.kernels.kept_groups import KeptGroups, best, keep, reusable, reuse, used_again
+from shoal.engine.kernels.joins import find_joins
+from shoal.engine.kernels.kept_groups import KeptGroups, keep, used_again
 from shoal.engine.kernels.predicate import (
     Limits,
     any_diversity,
@@ -72,11 +73,16 @@ class Castle(HoldingAnonymizer):
     recent
         The number of latest groups that the threshold for new clusters averages over (mu).
     kept
-        The number of latest good groups that are kept for reuse (N_ks); 0 for no reuse.
+        The number of latest good groups that are kept for reuse (N_ks); 0 for no reuse. A row that
+        leaves alone into a kept group shows who it is to anyone who knows when it came.
     reuse
         ``"random"``: any group that covers the row, each equally likely. ``"best"``: the one that
         loses least, which tells an observer that the row lies outside of all better ones
         (Example 5.5); for comparison only.
+    joins
+        How rows join kept groups: ``"together"``, at least as many people at one instant as a group
+        needs, and alone only if there is no group for them otherwise; or ``"alone"``, each at its
+        deadline, as in the paper, for comparison only.
     loss
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
@@ -101,13 +107,15 @@ class Castle(HoldingAnonymizer):
 
     clusters: int = 50
     recent: int = 100
-    kept: int = 1000
+    kept: int = 0
     reuse: Literal["random", "best"] = "random"
+    joins: Literal["together", "alone"] = "together"
 
     def __post_init__(self) -> None:
         self._at_least(1, "clusters", "recent")
         self._at_least(0, "kept")
         self._one_of("reuse", ("random", "best"))
+        self._one_of("joins", ("together", "alone"))
 
     def _start(self, space: Space, seed: bytes) -> Engine:
         return CastleEngine(self, space, seed)
@@ -160,6 +168,7 @@ class CastleState(NamedTuple):
 class CastleRules(NamedTuple):
     """What doesn't change in a run of CASTLE: space, policy and knobs.
 
+    ``best`` and ``together`` say how kept groups are reused: the one of least loss, and in company.
     ``hopeless`` says that diversity is required, and that rows which aren't diverse all together
     have no diverse part (not so with entropy, recursive diversity and measured criteria).
     """
@@ -169,6 +178,7 @@ class CastleRules(NamedTuple):
     limits: Limits
     deadlines: Deadlines
     best: bool
+    together: bool
     hopeless: bool
 
 
@@ -179,11 +189,12 @@ class CastleEngine(HoldingEngine):
 
     def __init__(self, anonymizer: Castle, space: Space, seed: bytes) -> None:
         d = space.n_quasi
-        best = anonymizer.reuse == "best"
+        best, together = anonymizer.reuse == "best", anonymizer.joins == "together"
         hopeless = bool(any_diversity(space.limits) and not breakable(space.limits))
         self._rules = CastleRules(
-            space.sides, space.shown, space.limits, space.deadlines, best, hopeless
+            space.sides, space.shown, space.limits, space.deadlines, best, together, hopeless
         )
+        self._joins_last = anonymizer.kept > 0 and together
         slots = np.zeros(anonymizer.clusters, SLOT)
         slots["birth"] = slots["first"] = slots["last"] = -1
         state = CastleState(
@@ -330,11 +341,19 @@ def _set_box(rules: CastleRules, state: CastleState, slot: int, lo: Floats, hi: 
 
 @kernel
 def _leave_cluster(rules: CastleRules, state: CastleState, position: int) -> None:
-    """Remove the oldest row of a cluster, and shrink the cluster's box to the others."""
+    """Remove a row from its cluster, and shrink the cluster's box to the others."""
     clusters, rows = state.open, state.held
     at = wrap(position, len(rows.rows))
     slot = rows.rows["cluster"][at]
-    clusters.slots["first"][slot] = state.held.rows["following"][at]
+    before, member = -1, clusters.slots["first"][slot]
+    while member != position:
+        before, member = member, rows.rows["following"][wrap(member, len(rows.rows))]
+    if before < 0:
+        clusters.slots["first"][slot] = rows.rows["following"][at]
+    else:
+        state.held.rows["following"][wrap(before, len(rows.rows))] = rows.rows["following"][at]
+    if clusters.slots["last"][slot] == position:
+        clusters.slots["last"][slot] = before
     if counter.remove(state.counter, slot, rows.rows["subject"][at]):
         clusters.slots["n_subjects"][slot] -= 1
     if counter.remove(state.counter, counter.EVERYWHERE, rows.rows["subject"][at]):
@@ -405,42 +424,49 @@ def _expire(rules: CastleRules, state: CastleState, position: int, at_end: bool,
     slots = np.array([slot])
     enough = state.open.slots["n_subjects"][slot] >= rules.limits.k
     if not (enough and may_be_group(rules.limits, state.held, _members(state, slots))):
-        if _reuse(rules, state, position, out):
+        if _reuse(rules, state, position, not rules.together, out):
             return
         slots = _merge(rules, state, slot)
         if len(slots) == 0:
-            gaps = rows.rows["gaps"][wrap(position, len(rows.rows))]
-            decide(out, position, SUPPRESSED, -1, state.marks["instants"][0], gaps)
-            _leave_cluster(rules, state, position)
+            # The last resort is a kept group without company.
+            if not (rules.together and _reuse(rules, state, position, True, out)):
+                gaps = rows.rows["gaps"][wrap(position, len(rows.rows))]
+                decide(out, position, SUPPRESSED, -1, state.marks["instants"][0], gaps)
+                _leave_cluster(rules, state, position)
             return
     _output(rules, state, _take_out(rules, state, slots, at_end), out)
 
 
 @kernel
-def _reuse(rules: CastleRules, state: CastleState, position: int, out: Out) -> bool:
-    rows = state.held
-    at = wrap(position, len(rows.rows))
-    covering = reusable(
-        state.kept,
-        rules.limits,
-        rows.lo[at],
-        rows.hi[at],
-        rows.rows["subject"][at],
-        rows.sensitive[at],
-        0,
+def _reuse(rules: CastleRules, state: CastleState, due: int, alone: bool, out: Out) -> bool:
+    """Let a row join a kept group, with others as its company; return whether it could."""
+    rows, candidates = state.held, np.full(1, due)
+    if not alone and state.kept.marks["n_kept"][0] > 0:
+        candidates = _members(state, _small_slots(rules, state))
+    positions, groups = find_joins(
+        state.kept, rules.limits, rows, candidates, 0, rules.best, np.inf, alone, state.rng
     )
-    if len(covering) == 0:
-        return False
-    if rules.best:
-        chosen = best(state.kept, covering, np.inf)
-    else:
-        chosen = covering[rng.below(state.rng, len(covering))]
-    reuse(state.kept, chosen, rows.rows["subject"][at], rows.sensitive[at])
-    shown, lo, hi = used_again(state.kept, chosen, window_of(rows))
-    box = write_box(out, lo, hi, shown)
-    decide(out, position, REUSE, box, state.marks["instants"][0], rows.rows["gaps"][at])
-    _leave_cluster(rules, state, position)
-    return True
+    for i in range(len(positions)):
+        shown, lo, hi = used_again(state.kept, groups[i], window_of(rows))
+        box = write_box(out, lo, hi, shown)
+        gaps = rows.rows["gaps"][wrap(positions[i], len(rows.rows))]
+        decide(out, positions[i], REUSE, box, state.marks["instants"][0], gaps)
+        _leave_cluster(rules, state, positions[i])
+    return len(positions) > 0
+
+
+@kernel
+def _small_slots(rules: CastleRules, state: CastleState) -> Ints:
+    """Return the clusters that can't be a group: their rows would join kept groups if due."""
+    slots, n = _open_slots(state), 0
+    for slot in slots:
+        enough = state.open.slots["n_subjects"][slot] >= rules.limits.k
+        if not (
+            enough and may_be_group(rules.limits, state.held, _members(state, np.full(1, slot)))
+        ):
+            slots[n] = slot
+            n += 1
+    return slots[:n]
 
 
 @kernel

@@ -37,13 +37,18 @@ class Fads(HoldingAnonymizer):
     Parameters
     ----------
     kept
-        The number of latest groups that are kept for reuse; 0 for no reuse.
+        The number of latest groups that are kept for reuse; 0 for no reuse. A row that leaves alone
+        into a kept group shows who it is to anyone who knows when it came.
     age
         The number of further rows for which a group is kept (the paper's T_kc).
     reuse
         ``"random"``: any kept group that covers the row, each equally likely, whatever it loses.
         ``"best"``: as in the paper, the one that loses least, if it loses less than a new group
         would; both comparisons tell an observer where the row isn't.
+    joins
+        How rows join kept groups: ``"together"``, at least as many people at one instant as a group
+        needs, and alone only if there is no group for them otherwise; or ``"alone"``, each at its
+        deadline, as in the paper, for comparison only.
     loss
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
@@ -52,7 +57,7 @@ class Fads(HoldingAnonymizer):
     >>> people = pa.table({"name": ["Ann", "Bob", "Cem", "Dan"], "age": [20, 70, 22, 71]})
     >>> schema = Schema("name", [Quasi("age", Range(0, 100))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=3))
-    >>> anonymize(people, schema, policy, Fads(kept=0))["age"].to_pylist()
+    >>> anonymize(people, schema, policy, Fads())["age"].to_pylist()
     ['[20, 22]', '[20, 22]', '[70, 71]', '[70, 71]']
 
     References
@@ -64,24 +69,30 @@ class Fads(HoldingAnonymizer):
     name: ClassVar[str] = "fads"
     reference: ClassVar[str] = "Guo, Zhang: FADS (Knowledge-Based Systems 2013)"
 
-    kept: int = 50
+    kept: int = 0
     age: int = 2_000
     reuse: Literal["random", "best"] = "random"
+    joins: Literal["together", "alone"] = "together"
 
     def __post_init__(self) -> None:
         self._at_least(0, "kept")
         self._at_least(1, "age")
         self._one_of("reuse", ("random", "best"))
+        self._one_of("joins", ("together", "alone"))
 
     def _start(self, space: Space, seed: bytes) -> Engine:
-        return FadsEngine(space, seed, n_kept=self.kept, reuse=self.reuse, age=self.age)
+        return FadsEngine(
+            space, seed, n_kept=self.kept, reuse=self.reuse, joins=self.joins, age=self.age
+        )
 
 
 class FadsEngine(OnDeadlineEngine):
     """One run of `Fads`."""
 
-    def __init__(self, space: Space, seed: bytes, *, n_kept: int, reuse: str, age: int) -> None:
-        super().__init__(space, seed, n_kept=n_kept, reuse=reuse, age=age)
+    def __init__(
+        self, space: Space, seed: bytes, *, n_kept: int, reuse: str, joins: str, age: int
+    ) -> None:
+        super().__init__(space, seed, n_kept=n_kept, reuse=reuse, joins=joins, age=age)
         self._begin_index()
 
     def _begin_index(self) -> None:

@@ -70,12 +70,16 @@ class Fast(Anonymizer):
         The number of rows that a worker is given at a time (delta). A round comes after a block for
         each. None: half of the delay in rows, shared by the workers.
     kept
-        The number of latest groups that are kept for reuse; 0 for no reuse.
+        The number of latest groups that are kept for reuse; 0 for no reuse. A row that leaves alone
+        into a kept group shows who it is to anyone who knows when it came.
     age
         The number of further rows for which a group is kept (T_kc); with ``reuse="best"``, after
         its last use.
     reuse
         ``"random"`` or ``"best"``; see `shoal.algorithms.Fads`.
+    joins
+        ``"together"`` or ``"alone"``; see `shoal.algorithms.Fads`. Together, rows join kept groups
+        when all workers are done, among the rows of all.
     loss
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
@@ -99,9 +103,10 @@ class Fast(Anonymizer):
 
     workers: int = 2
     block: int | None = None
-    kept: int = 50
+    kept: int = 0
     age: int = 2_000
     reuse: Literal["random", "best"] = "random"
+    joins: Literal["together", "alone"] = "together"
 
     def __post_init__(self) -> None:
         self._at_least(1, "workers", "age")
@@ -110,6 +115,7 @@ class Fast(Anonymizer):
             self._at_least(1, "block")
         self._at_least(0, "kept")
         self._one_of("reuse", ("random", "best"))
+        self._one_of("joins", ("together", "alone"))
 
     def _start(self, space: Space, seed: bytes) -> Engine:
         return FastEngine(self, space, seed)
@@ -149,7 +155,7 @@ class Round(NamedTuple):
 
 class Worker(NamedTuple):
     """One worker in a round: its number, its rows, its copy of the kept groups, its random state;
-    then its decisions, the place of the kept group of each box, and the rows it found no group for.
+    then its decisions, the place of the kept group of each box, and the rows it left to all.
     """
 
     number: int
@@ -176,10 +182,12 @@ class FastEngine(HoldingEngine):
             space.limits,
             space.deadlines,
             anonymizer.reuse == "best",
+            anonymizer.joins == "together",
             np.inf,
             anonymizer.age,
             anonymizer.reuse == "best",
         )
+        self._joins_last = anonymizer.kept > 0 and anonymizer.joins == "together"
         self._threads: ThreadPoolExecutor | None = None
         clock = np.zeros(1, CLOCK)
         clock["last_round"] = clock["estimate"] = np.nan
@@ -401,12 +409,18 @@ def _work(rules: OnDeadlineRules, rows: Held, ask: Round, worker: Worker) -> Non
 def _decide_own(
     rules: OnDeadlineRules, rows: Held, ask: Round, worker: Worker, position: int
 ) -> None:
-    """Decide a row of a worker among its own rows, if there are enough."""
+    """Decide a row of a worker among its own rows, if there are enough.
+
+    A row that is to join a kept group in company is left to `_decide_left`.
+    """
     at = wrap(position, len(rows.rows))
     lo, hi, subject = rows.lo[at], rows.hi[at], rows.rows["subject"][at]
     since = ask.published - rules.age
     groups = reusable(worker.kept, rules.limits, lo, hi, subject, rows.sensitive[at], since)
     if len(groups) > 0 and not rules.best:
+        if rules.together:
+            _leave_to_all(worker, position)
+            return
         _join(rules, rows, ask, worker, position, groups[rng.below(worker.draws, len(groups))])
         return
     held_columns.close_holes(worker.columns, rows, held_columns.DENSE)
@@ -414,12 +428,11 @@ def _decide_own(
     members = neighbours_of(rules, rows, worker.columns, slot)
     shown, box_lo, box_hi = shape(rules.sides, rules.shown, rows, members)
     known = best(worker.kept, groups, shown.loss)
-    if known >= 0:
+    if known >= 0 and not rules.together:
         _join(rules, rows, ask, worker, position, known)
         return
-    if len(members) == 0:
-        worker.left[worker.n_left[0]] = position
-        worker.n_left[0] += 1
+    if known >= 0 or len(members) == 0:
+        _leave_to_all(worker, position)
         return
     # Its number until the groups of all workers are merged: made of that of its box.
     box = worker.out.progress["n_boxes"][0]
@@ -431,6 +444,13 @@ def _decide_own(
         gaps = rows.rows["gaps"][wrap(member, len(rows.rows))]
         decide(worker.out, member, GROUP, box, 0, gaps)
         held_columns.remove(worker.columns, rows, member)
+
+
+@kernel
+def _leave_to_all(worker: Worker, position: int) -> None:
+    """Leave a row to be decided among the rows of all workers."""
+    worker.left[worker.n_left[0]] = position
+    worker.n_left[0] += 1
 
 
 @kernel
@@ -491,7 +511,8 @@ def _decide_left(
 ) -> None:
     """Decide the rows that their workers found no group for, among the rows of all.
 
-    A row that finds none there either is suppressed when its time is up, and waits till then.
+    A row that finds none there either is suppressed when its time is up, and waits till then. So
+    does a row that finds no company: only then it joins a kept group alone.
     """
     rows = state.held
     rows.marks["n_subjects"][0] = 0
@@ -509,7 +530,9 @@ def _decide_left(
         if (
             len(members) > 0
             or _is_due(rules, rows, position, ask)
-            or (rules.best and len(covering(rules, whole, position, out)) > 0)
+            or (
+                rules.best and not rules.together and len(covering(rules, whole, position, out)) > 0
+            )
         ):
             settle(rules, whole, position, members, out)
     # Write the slots of all rows with their workers to the ring again.

@@ -31,7 +31,8 @@ class Idea(ByPartition):
     Parameters
     ----------
     kept
-        The number of latest good groups that are kept for reuse (beta); 0 for no reuse.
+        The number of latest good groups that are kept for reuse (beta); 0 for no reuse. A row that
+        leaves alone into a kept group shows who it is to anyone who knows when it came.
     threshold
         A group is kept if it loses less than this (tau).
     age
@@ -39,6 +40,8 @@ class Idea(ByPartition):
         there is room. One that covers every row would then never be replaced by better ones.
     reuse
         ``"random"`` or ``"best"``; see `shoal.algorithms.Fads`.
+    joins
+        ``"together"`` or ``"alone"``; see `shoal.algorithms.Fads`.
     loss
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 

@@ -19,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.engine.decisions import (
+    PER_ROW,
     Decisions,
     Out,
     Outcome,
     decide,
     shuffle_groups,
+    shuffle_with_joins,
     widen_boxes,
     write_box,
     write_losses,
@@ -126,8 +128,11 @@ class BoxEngine(Engine):
     """An engine that publishes rows in boxes; a subclass implements the verbs.
 
     This class shuffles the rows of each group and computes the loss of each row. Boxes that were
-    formed in another space than the one they are published in are widened here.
+    formed in another space than the one they are published in are widened here. If rows join kept
+    groups in company, a subclass sets ``_joins_last``, and they are shuffled as well.
     """
+
+    _joins_last = False
 
     def push(self, codes: Codes) -> Decisions:
         """Take in a batch and return what it decides, deadlines between its rows included."""
@@ -167,10 +172,13 @@ class BoxEngine(Engine):
         write_losses(shown, out)
         decisions = out.decisions()
         order = np.arange(len(decisions.rows))
-        shuffle_groups(self._shuffling, order, decisions.boxes)
-        return decisions._replace(
-            rows=decisions.rows[order], gaps=decisions.gaps[order], losses=decisions.losses[order]
-        )
+        if self._joins_last:
+            shuffle_with_joins(
+                self._shuffling, order, decisions.boxes, decisions.outcomes, decisions.instants
+            )
+        else:
+            shuffle_groups(self._shuffling, order, decisions.boxes)
+        return decisions._replace(**{n: getattr(decisions, n)[order] for n in PER_ROW})
 
     # -- for subclasses ------------------------------------------------------------------------
 

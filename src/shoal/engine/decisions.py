@@ -19,6 +19,7 @@ __all__ = [
     "GROUP",
     "HIDDEN",
     "MISSING",
+    "PER_ROW",
     "REUSE",
     "SUPPRESSED",
     "Decisions",
@@ -26,6 +27,7 @@ __all__ = [
     "Outcome",
     "decide",
     "shuffle_groups",
+    "shuffle_with_joins",
     "widen_boxes",
     "write_box",
     "write_losses",
@@ -57,6 +59,10 @@ class Outcome(enum.IntEnum):
     suppressed = 2
 
 
+#: The arrays of `Decisions` with one entry for each decided row.
+PER_ROW = (
+    "rows", "outcomes", "boxes", "published", "published_s", "instants", "gaps", "losses",
+)  # fmt: skip
 #: The outcomes as plain numbers, for kernels.
 GROUP, REUSE, SUPPRESSED = (outcome.value for outcome in Outcome)
 
@@ -72,7 +78,8 @@ class Decisions(NamedTuple):
     infinity), its loss over the sides that it has, the number of its group, how many rows and
     subjects formed the group (0 for a box that is reused), which values any of them lacks, and the
     window that the group was measured against, as the number of rows up to its end (-1: none).
-    The rows of one group are adjacent, in random order.
+    The rows of one group are adjacent, in random order. Where rows that join kept groups leave in
+    company, they are the last of their instant, in random order.
 
     Where each value is decided on its own there are no boxes. Then ``levels``, ``n_behind`` and
     ``z`` have one entry for each decided row: for each attribute the level at which it is published
@@ -245,4 +252,33 @@ def shuffle_groups(state: Ints, rows: Ints, boxes: Ints) -> None:
         if i == len(rows) or boxes[i] != boxes[begin] or boxes[begin] < 0:
             if boxes[begin] >= 0:
                 shuffle(state, rows[begin:i])
+            begin = i
+
+
+@kernel
+def shuffle_with_joins(
+    state: Ints, rows: Ints, boxes: Ints, outcomes: Ints, instants: Ints
+) -> None:
+    """Shuffle the rows of each box, and move those that join kept groups to the end of an instant.
+
+    These are shuffled among each other: their order must not reveal who came first, nor between
+    which groups they were decided.
+    """
+    begin = 0
+    for i in range(1, len(rows) + 1):
+        if i == len(rows) or instants[i] != instants[begin]:
+            # Instant by instant, so that the draws don't depend on how the stream is cut.
+            shuffle_groups(state, rows[begin:i], boxes[begin:i])
+            joins = np.empty(i - begin, np.int64)
+            n, at = 0, begin
+            for j in range(begin, i):
+                if outcomes[j] == REUSE:
+                    joins[n] = rows[j]
+                    n += 1
+                else:
+                    rows[at] = rows[j]
+                    at += 1
+            shuffle(state, joins[:n])
+            for j in range(n):
+                rows[at + j] = joins[j]
             begin = i

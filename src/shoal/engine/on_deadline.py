@@ -17,9 +17,10 @@ from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter, held, held_columns, kept_groups, rng, spatial_index
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import Box, Sides, box_of, distances_from
-from shoal.engine.kernels.held import Held, forget, is_held, people, put, window_of
+from shoal.engine.kernels.held import Held, forget, people, positions_of, put, window_of
 from shoal.engine.kernels.held_columns import HeldColumns
-from shoal.engine.kernels.kept_groups import KeptGroups, best, keep, reusable, reuse, used_again
+from shoal.engine.kernels.joins import find_joins
+from shoal.engine.kernels.kept_groups import KeptGroups, keep, reusable, used_again
 from shoal.engine.kernels.neighbours import group_around, none
 from shoal.engine.kernels.predicate import Limits, count_subjects, meets, needed
 from shoal.engine.kernels.ring import wrap
@@ -66,8 +67,8 @@ class OnDeadlineRules(NamedTuple):
 
     Groups that lose less than ``threshold`` are kept and reused for ``age`` rows, counted from the
     last reuse where it ``renews``. (With reuse at random, groups must expire: otherwise one wide
-    group covers all rows, and no better one is ever formed.) ``shown`` is how boxes are published
-    and kept.
+    group covers all rows, and no better one is ever formed.) ``together``: rows that join kept
+    groups leave in company. ``shown`` is how boxes are published and kept.
     """
 
     sides: Sides
@@ -75,6 +76,7 @@ class OnDeadlineRules(NamedTuple):
     limits: Limits
     deadlines: Deadlines
     best: bool
+    together: bool
     threshold: float
     age: int
     renews: bool
@@ -86,13 +88,14 @@ class OnDeadlineEngine(HoldingEngine):
     state: OnDeadlineState
 
     def __init__(
-        self, space: Space, seed: bytes, *, n_kept: int, reuse: str,
+        self, space: Space, seed: bytes, *, n_kept: int, reuse: str, joins: str,
         threshold: float = np.inf, age: int = NEVER,
     ) -> None:  # fmt: skip
         self._rules = OnDeadlineRules(
             space.sides, space.shown, space.limits, space.deadlines,
-            reuse == "best", threshold, age, False,
+            reuse == "best", joins == "together", threshold, age, False,
         )  # fmt: skip
+        self._joins_last = n_kept > 0 and joins == "together"
         state = OnDeadlineState(
             held=held.empty(space.n_quasi, space.n_sensitive, window=space.window.rows),
             columns=held_columns.empty(space.n_quasi, 2 * held.SMALLEST),
@@ -214,13 +217,7 @@ def everybody(rules: OnDeadlineRules, state: OnDeadlineState) -> Ints:
     """
     if state.held.marks["n_subjects"][0] >= 2 * needed(rules.limits):
         return none()
-    marks = state.held.marks
-    positions = np.empty(marks["n_rows"][0], np.int64)
-    n = 0
-    for position in range(marks["oldest"][0], marks["upcoming"][0]):
-        if is_held(state.held, position):
-            positions[n] = position
-            n += 1
+    positions = positions_of(state.held)
     subjects, sensitive = people(state.held, positions)
     return positions if meets(rules.limits, subjects, sensitive) else none()
 
@@ -244,17 +241,37 @@ def covering(rules: OnDeadlineRules, state: OnDeadlineState, position: int, out:
 
 
 @kernel
-def _join(
-    rules: OnDeadlineRules, state: OnDeadlineState, position: int, group: int, out: Out
-) -> None:
-    at, groups = wrap(position, len(state.held.rows)), state.kept.groups
-    reuse(state.kept, group, state.held.rows["subject"][at], state.held.sensitive[at])
-    shown, lo, hi = used_again(state.kept, group, window_of(state.held))
-    box = write_box(out, lo, hi, shown)
-    decide(out, position, REUSE, box, state.marks["instants"][0], state.held.rows["gaps"][at])
-    if rules.renews:
-        groups["since"][group] = out.progress["published"][0]
-    leave(state, position)
+def _reuse(
+    rules: OnDeadlineRules, state: OnDeadlineState, due: int, loss: float, alone: bool, out: Out
+) -> bool:
+    """Let a row join a kept group, with others as its company; return whether it could."""
+    candidates = np.full(1, due)
+    if not alone and state.kept.marks["n_kept"][0] > 0:
+        # The row that is due comes first, then the others, oldest first.
+        others = positions_of(state.held)
+        candidates = np.concatenate((candidates, others[others != due]))
+    since = out.progress["published"][0] - rules.age
+    positions, groups = find_joins(
+        state.kept,
+        rules.limits,
+        state.held,
+        candidates,
+        since,
+        rules.best,
+        loss,
+        alone,
+        state.rng,
+    )
+    for i in range(len(positions)):
+        at = wrap(positions[i], len(state.held.rows))
+        shown, lo, hi = used_again(state.kept, groups[i], window_of(state.held))
+        box = write_box(out, lo, hi, shown)
+        gaps = state.held.rows["gaps"][at]
+        decide(out, positions[i], REUSE, box, state.marks["instants"][0], gaps)
+        if rules.renews:
+            state.kept.groups["since"][groups[i]] = out.progress["published"][0]
+        leave(state, positions[i])
+    return len(positions) > 0
 
 
 # -- decisions ------------------------------------------------------------------------------------
@@ -285,15 +302,13 @@ def find_place(
 ) -> bool:
     """Try to decide a row without a new group around it; return whether it was decided.
 
-    If kept groups cover the row, it joins one of them, chosen at random. The choice doesn't depend
-    on the loss: a row that left in one group and not in a better one would reveal where it isn't.
-    (With reuse of the best group, `settle` chooses.) At the end, the last rows leave together.
+    If kept groups cover the row and enough others, it joins one of them, chosen at random. The
+    choice doesn't depend on the loss: a row that left in one group and not in a better one would
+    reveal where it isn't. (With reuse of the best group, `settle` chooses.) At the end, the last
+    rows leave together.
     """
-    if not rules.best:
-        groups = covering(rules, state, position, out)
-        if len(groups) > 0:
-            _join(rules, state, position, groups[rng.below(state.rng, len(groups))], out)
-            return True
+    if not rules.best and _reuse(rules, state, position, np.inf, not rules.together, out):
+        return True
     rest = everybody(rules, state) if at_end else none()
     if len(rest) > 0:
         settle(rules, state, position, rest, out)
@@ -307,16 +322,15 @@ def settle(
     """Decide a row, given the members of a new group around it.
 
     With reuse of the best group, the row joins a kept group if that loses less than the new one.
-    Without any group the row is suppressed.
+    Without a new group it joins a kept one even without company, as the last resort. Without any
+    group it is suppressed.
     """
-    groups = covering(rules, state, position, out) if rules.best else none()
     shown, lo, hi = shape(rules.sides, rules.shown, state.held, members)
-    known = best(state.kept, groups, shown.loss)
-    if known >= 0:
-        _join(rules, state, position, known, out)
-    elif len(members) > 0:
+    if rules.best and _reuse(rules, state, position, shown.loss, not rules.together, out):
+        return
+    if len(members) > 0:
         _publish(rules, state, members, shown, lo, hi, out)
-    else:
+    elif not (rules.together and _reuse(rules, state, position, np.inf, True, out)):
         at = wrap(position, len(state.held.rows))
         gaps = state.held.rows["gaps"][at]
         decide(out, position, SUPPRESSED, -1, state.marks["instants"][0], gaps)

@@ -39,19 +39,23 @@ class ByPartition(HoldingAnonymizer):
     Parameters
     ----------
     kept
-        The number of latest good groups that are kept for reuse; 0 for no reuse.
+        The number of latest good groups that are kept for reuse; 0 for no reuse. A row that leaves
+        alone into a kept group shows who it is to anyone who knows when it came.
     threshold
         A group is kept if it loses less than this.
     age
         The number of further rows for which a group is kept; None: as long as there is room.
     reuse
         Which of the kept groups that cover it a row joins.
+    joins
+        How rows join kept groups: together with enough others, or each alone.
     """
 
-    kept: int = 200
+    kept: int = 0
     threshold: float = 0.5
     age: int | None = 2_000
     reuse: Literal["random", "best"] = "random"
+    joins: Literal["together", "alone"] = "together"
 
     def __post_init__(self) -> None:
         self._at_least(0, "kept")
@@ -59,6 +63,7 @@ class ByPartition(HoldingAnonymizer):
         if self.age is not None:
             self._at_least(1, "age")
         self._one_of("reuse", ("random", "best"))
+        self._one_of("joins", ("together", "alone"))
 
 
 class PartitionEngine(OnDeadlineEngine):
@@ -66,7 +71,7 @@ class PartitionEngine(OnDeadlineEngine):
 
     def __init__(self, anonymizer: ByPartition, space: Space, seed: bytes) -> None:
         super().__init__(
-            space, seed, n_kept=anonymizer.kept, reuse=anonymizer.reuse,
+            space, seed, n_kept=anonymizer.kept, reuse=anonymizer.reuse, joins=anonymizer.joins,
             threshold=anonymizer.threshold, age=NEVER if anonymizer.age is None else anonymizer.age,
         )  # fmt: skip
 

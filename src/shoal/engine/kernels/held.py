@@ -27,6 +27,7 @@ __all__ = [
     "grown",
     "is_held",
     "people",
+    "positions_of",
     "put",
     "window_of",
 ]
@@ -145,6 +146,18 @@ def is_held(held: Held, position: int) -> bool:
     if position < held.marks["oldest"][0]:
         return False
     return held.rows["cluster"][wrap(position, len(held.rows))] >= 0
+
+
+@kernel
+def positions_of(held: Held) -> Ints:
+    """Return the positions of all held rows, oldest first."""
+    positions = np.empty(held.marks["n_rows"][0], np.int64)
+    n = 0
+    for position in range(held.marks["oldest"][0], held.marks["upcoming"][0]):
+        if is_held(held, position):
+            positions[n] = position
+            n += 1
+    return positions
 
 
 @kernel
