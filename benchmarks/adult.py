@@ -37,7 +37,7 @@ def audit_adult(file: Path, folder: Path, *, rows: int, k: int, delay: int) -> A
     pq.write_table(original, source)
     policy = Policy(KAnonymity(k), delay=Delay(rows=delay))
     workload = Workload("adult", source, data.schema, original.num_rows)
-    summary = run(workload, Castle(), policy, output, trace=trace)
+    summary = run(workload, Castle(kept=1_000, joins="alone"), policy, output, trace=trace)
     report = audit(
         data.schema,
         policy,

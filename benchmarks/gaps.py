@@ -32,8 +32,8 @@ from shoal.spec.schema import Quasi, Schema
 
 __all__ = ["Sizes", "main", "told_apart"]
 
-#: Whose loss is measured, with reuse and without it.
-REUSE = ("idea", "fads", "fast", "castle", "k-varp", "iot")
+#: Whose loss is measured, with so many groups kept for reuse and without it.
+REUSE = {"idea": 200, "fads": 50, "fast": 50, "castle": 1_000, "k-varp": 200, "iot": 200}
 NO_REUSE = ("idea", "fads", "castle")
 #: Who is asked how well it hides.
 HIDING = ("idea", "fads", "fast", "castle")
@@ -194,7 +194,7 @@ def measure(sizes: Sizes) -> dict[str, Any]:
     say("gaps: what is lost")
     losses = {
         most: {
-            **{name: loss(sizes, most, name) for name in REUSE},
+            **{name: loss(sizes, most, name, kept=n, joins="alone") for name, n in REUSE.items()},
             **{f"{name}, kept = 0": loss(sizes, most, name, kept=0) for name in NO_REUSE},
         }
         for most in sizes.gaps

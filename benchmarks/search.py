@@ -81,9 +81,13 @@ def timed(
     kind: type[FadsEngine], schema: Schema, codes: Codes, k: int, delay: int, rows: int
 ) -> tuple[float, Decisions]:
     """Hold as many rows as the delay allows; time and return the decisions about the next ones."""
-    anonymizer, policy = Fads(), Policy(KAnonymity(k), delay=Delay(rows=delay))
+    policy = Policy(KAnonymity(k), delay=Delay(rows=delay))
+    anonymizer = Fads(kept=50, joins="alone")
     space = Space(schema, policy, anonymizer.loss)
-    engine = kind(space, SEED, n_kept=anonymizer.kept, reuse=anonymizer.reuse, age=anonymizer.age)
+    engine = kind(
+        space, SEED, n_kept=anonymizer.kept, reuse=anonymizer.reuse, joins=anonymizer.joins,
+        age=anonymizer.age,
+    )  # fmt: skip
     engine.push(part(codes, 0, delay))
     coming = part(codes, delay, delay + rows)
     gc.collect()

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.figures.model import Claim, Curve, Figure, Panel, Reading, Verdict, below
 from benchmarks.figures.streams import Stream, encoded
-from benchmarks.figures.sweep import Cell, Lost
+from benchmarks.figures.sweep import KEPT, Cell, Lost
 from benchmarks.workloads import SHARED, acs_income
 from shoal.algorithms.castle import Castle
 from shoal.datasets import Dataset
@@ -129,7 +129,7 @@ def _decided(
     # A row a second comes, over all shards.
     in_rows = Delay(rows=task.delay * n_times)
     delay = in_rows if task.unit == "rows" else Delay(seconds=task.delay)
-    anonymizer = Castle(clusters=task.clusters * n_times)
+    anonymizer = Castle(clusters=task.clusters * n_times, kept=KEPT, joins="alone")
     policy = Policy(KAnonymity(task.k), delay=delay)
     engine = anonymizer.start(schema, policy, seed=f"figure {task.seed} {shard}".encode())
     part = Codes(*(array[mine] for array in codes[:4]))

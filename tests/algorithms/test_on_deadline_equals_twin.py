@@ -125,7 +125,8 @@ def in_order(rows: Sequence[DecidedRow], instants: Sequence[int]) -> list[Decide
     for _, instant in groupby(zip(instants, rows, strict=True), lambda pair: pair[0]):
         decided = [row for _, row in instant]
         others = [row for row in decided if row.outcome != "reuse"]
-        for (outcome, _), part in groupby(others, lambda row: (row.outcome, row.group)):
+        for (outcome, _), group in groupby(others, lambda row: (row.outcome, row.group)):
+            part = list(group)
             found += sorted(part, key=lambda t: t.row) if outcome == "group" else part
         found += sorted((row for row in decided if row.outcome == "reuse"), key=lambda t: t.row)
     return found

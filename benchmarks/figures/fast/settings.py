@@ -94,7 +94,7 @@ def run(sizes: FastSizes, setting: Setting, rival: str) -> Found:
     """Run one of the rivals as the paper does: with the best reuse, and the loss of Equation 7."""
     times = 1 if rival == "fads" else setting.workers
     knobs: dict[str, object] = {
-        "loss": "lm", "reuse": "best", "kept": KEPT, "age": times * setting.age,
+        "loss": "lm", "reuse": "best", "joins": "alone", "kept": KEPT, "age": times * setting.age,
     }  # fmt: skip
     algorithm = rival.partition("-")[0]
     if algorithm == "fast":

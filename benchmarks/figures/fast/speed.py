@@ -68,7 +68,10 @@ def _times(sizes: FastSizes, k: int, delay: int, age: int) -> tuple[Reading, ...
     walls: dict[int, list[float]] = {workers: [] for workers in sizes.all_workers}
 
     def one(workers: int) -> None:
-        knobs = {"age": age, "kept": KEPT, "loss": "lm", "reuse": "best", "workers": workers}
+        knobs = {
+            "age": age, "kept": KEPT, "loss": "lm", "reuse": "best", "joins": "alone",
+            "workers": workers,
+        }  # fmt: skip
         walls[workers].append(ran(Trial(stream, "fast", k, delay, tuple(knobs.items()))).wall)
 
     actions: list[Callable[[], None]] = [partial(one, workers) for workers in sizes.all_workers]

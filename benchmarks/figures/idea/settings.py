@@ -91,6 +91,7 @@ def run(
     knobs: dict[str, object] = {
         "loss": "lm",
         "reuse": "best",
+        "joins": "alone",
         "kept": sizes.kept,
         "threshold": sizes.threshold,
         "age": None,

@@ -62,6 +62,9 @@ def _fads(sizes: IdeaSizes, setting: Setting) -> Cell:
     warm("fads", "maybe", Incomplete)
     stream = Incomplete(setting.data, setting.rows, setting.gaps)
     # No group becomes too old: only their number is bounded, as in IDEA.
-    knobs = {"age": 10 * setting.rows, "kept": sizes.kept, "loss": "lm", "reuse": "best"}
+    knobs = {
+        "age": 10 * setting.rows, "kept": sizes.kept, "loss": "lm", "reuse": "best",
+        "joins": "alone",
+    }  # fmt: skip
     trial = Trial(stream, "fads", setting.k, setting.delay, tuple(knobs.items()), "maybe")
     return found(trial, sizes.seeds).loss

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Figure, Verdict, decide
-from shoal.audit.trace import GROUP, REUSE
+from shoal.audit.trace import GROUP, REUSE, Trace
 
 __all__ = ["check"]
 
@@ -73,14 +73,37 @@ def check(evidence: Evidence) -> Verdict:
         flaws.append(f"{n:,} reuses have a label where the group they join has none")
 
     figures: dict[str, Figure] = {"n_groups": len(number), "n_reuses": len(reuse)}
+    cost = ""
+    if len(reuse):
+        n_few = _n_with_few(evidence, trace, reuse)
+        figures["n_reuses_with_few"] = n_few
+        if n_few:
+            cost = (
+                f". {n_few:,} of them left with fewer than {evidence.policy.k} people at their "
+                "moment: an attacker who knows when somebody came reads off which published row is "
+                "theirs, or nearly so"
+            )
     return decide(
         "grouping",
         flaws,
         kept=f"each of {len(number):,} groups has one box and was released at once; "
-        f"{len(reuse):,} reuses join such a group",
+        f"{len(reuse):,} reuses join such a group{cost}",
         doubt=None if evidence.fits else "the trace doesn't fit the output row by row",
         figures=figures,
     )
+
+
+def _n_with_few(evidence: Evidence, trace: Trace, reuse: NDArray[np.int64]) -> int:
+    """Count the reuses at whose moment fewer than k different people were published in all."""
+    out = np.flatnonzero(trace.has(GROUP, REUSE) & (trace.seq >= 0) & (trace.seq < evidence.n_rows))
+    seconds = np.nan_to_num(trace.published_s[out], nan=-1.0)
+    keys = np.stack([trace.shard[out].astype(np.float64), trace.published[out], seconds])
+    _, moment = np.unique(keys, axis=1, return_inverse=True)
+    moment = moment.ravel()
+    pairs = np.unique(np.stack([moment, evidence.subjects[trace.seq[out]]]), axis=1)
+    n_people = np.bincount(pairs[0], minlength=1)
+    few = n_people[moment] < evidence.policy.k
+    return int(np.count_nonzero(few[np.isin(out, reuse)]))
 
 
 def _agreed(

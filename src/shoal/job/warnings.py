@@ -52,6 +52,27 @@ def warnings_of(
             'publish.order = "arrival" lets an attacker who knows when a person came find their '
             "row, and a group leaves row by row: before its last row it shows fewer than k people"
         )
+    if getattr(anonymizer, "kept", 0):
+        yield from _of_reuse(anonymizer)
+
+
+def _of_reuse(anonymizer: Anonymizer) -> Iterator[str]:
+    """Warn about rows that join groups which were published before."""
+    cost = (
+        "an attacker who knows when somebody came reads off which published row is theirs, for "
+        "every row that leaves alone into a kept group"
+    )
+    if getattr(anonymizer, "joins", "together") == "alone":
+        yield (
+            f'algorithm.joins = "alone" lets every row that reuses a group leave alone: {cost}; '
+            "kept = 0 prevents it"
+        )
+    else:
+        yield (
+            f"algorithm.kept lets rows join groups that were published before: {cost}. They wait "
+            "for company, and those that find none are counted; but anyone who also knows a "
+            "person's values may find the row among its company. kept = 0 prevents both"
+        )
     if getattr(anonymizer, "reuse", "random") == "best":
         yield 'algorithm.reuse = "best" reveals more about reused rows; "random" doesn\'t'
 

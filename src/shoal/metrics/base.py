@@ -41,6 +41,8 @@ class Batch(NamedTuple):
         The rows and subjects of each new group.
     reasons
         How many rows were suppressed for which reason.
+    n_alone
+        How many rows joined an earlier group, and were the only ones to leave at their instant.
     """
 
     outcome: NDArray[np.int8]
@@ -50,6 +52,7 @@ class Batch(NamedTuple):
     group_rows: NDArray[np.int64]
     group_subjects: NDArray[np.int64]
     reasons: Mapping[str, int] | None = None
+    n_alone: int = 0
 
     @property
     def is_published(self) -> NDArray[np.bool_]:

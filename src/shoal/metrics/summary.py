@@ -104,9 +104,12 @@ class Summary:
         group_rows: NDArray[np.int64],
         group_subjects: NDArray[np.int64],
         reasons: Mapping[str, int] | None = None,
+        n_alone: int = 0,
     ) -> None:
         """Count a batch of decisions; the parameters are those of `shoal.metrics.base.Batch`."""
-        batch = Batch(outcome, loss, waited_rows, waited_s, group_rows, group_subjects, reasons)
+        batch = Batch(
+            outcome, loss, waited_rows, waited_s, group_rows, group_subjects, reasons, n_alone
+        )
         for metric in self.metrics.values():
             metric.add_batch(batch)
 
@@ -260,8 +263,22 @@ def summarize(trace: pa.Table) -> Summary:
         None if np.all(np.isnan(waited_s)) else waited_s[decided],
         group_rows,
         group_subjects,
+        n_alone=_n_alone(trace, outcome),
     )
     return summary
+
+
+def _n_alone(trace: pa.Table, outcome: NDArray[np.int8]) -> int:
+    """Return how many rows joined an earlier group, and were the only ones to leave then.
+
+    A trace tells instants apart by row count and time; two at the same moment count as one.
+    """
+    out = (outcome == GROUP) | (outcome == REUSE)
+    moments = np.stack([_floats(trace, "published")[out], _floats(trace, "published_s")[out]])
+    _, at, n = np.unique(
+        np.nan_to_num(moments, nan=-1.0), axis=1, return_inverse=True, return_counts=True
+    )
+    return int(np.count_nonzero((outcome[out] == REUSE) & (n[at.ravel()] == 1)))
 
 
 def _groups(

@@ -266,7 +266,7 @@ class RunCore:
                 decisions = decisions._replace(published_s=np.full(len(decisions.rows), now))
             payload = self._hold.take(decisions.rows)
             departures = self._ordering.arrange(decisions, payload, self._hold.oldest)
-            self._count(departures)
+            self._count(departures, n_alone(decisions))
             new = decisions.n_rows > 0
             self.summary.groups.add(decisions.n_rows[new], decisions.n_subjects[new])
             self._count_missing(decisions)
@@ -308,7 +308,7 @@ class RunCore:
                 "released; nothing of it was published. This is a bug: please report it."
             )
 
-    def _count(self, departures: Departures) -> None:
+    def _count(self, departures: Departures, n_alone: int = 0) -> None:
         """Count departing rows; groups are counted when they are formed."""
         waited_s = departures.left_s - np.asarray(departures.payload.column(ARRIVED_S))
         self.summary.add(
@@ -318,8 +318,19 @@ class RunCore:
             None if np.isnan(waited_s).any() else waited_s,
             NO_GROUPS,
             NO_GROUPS,
+            n_alone=n_alone,
         )
         self.summary.n_late += int(np.count_nonzero(waited_s > self.patience))
+
+
+def n_alone(decisions: Decisions) -> int:
+    """Return how many rows join a kept group, and are the only ones to leave at their instant."""
+    out = decisions.boxes >= 0
+    joins = decisions.outcomes[out] == Outcome.reuse
+    if not joins.any():
+        return 0
+    _, at, n = np.unique(decisions.instants[out], return_inverse=True, return_counts=True)
+    return int(np.count_nonzero(joins & (n[at] == 1)))
 
 
 def summary_of(schema: Schema, policy: Policy) -> Summary:

@@ -160,8 +160,11 @@ TAIL = """\
 name = "castle"
 # clusters = 50                        # open at once
 # recent = 100                         # groups the threshold averages over
-# kept = 1000                          # groups kept for reuse
+# kept = 0                             # groups kept for reuse; with any, an attacker who knows when
+                                       # somebody came reads off which published row is theirs, for
+                                       # every row that leaves alone into a kept group
 # reuse = "random"                     # random | best (leaks)
+# joins = "together"                   # together | alone (leaks)
 # loss = "glm"                         # glm | lm | uncertainty
 
 [publish]

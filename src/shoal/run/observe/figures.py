@@ -37,8 +37,9 @@ class Figures:
     ----------
     algorithm, k
         The name of the algorithm, and the least number of subjects in a group.
-    n_in, n_published, n_suppressed, n_quarantined, n_late, n_reused
-        Rows so far. Published ones include late and reused ones.
+    n_in, n_published, n_suppressed, n_quarantined, n_late, n_reused, n_alone
+        Rows so far. Published ones include late and reused ones, and these include those that left
+        alone.
     n_held
         Rows that are held now.
     loss
@@ -64,6 +65,7 @@ class Figures:
     n_quarantined: int
     n_late: int
     n_reused: int
+    n_alone: int
     n_held: int
     loss: float | None
     lag: int | None
@@ -105,6 +107,7 @@ class Figures:
             n_quarantined=summary.n_quarantined,
             n_late=summary.n_late,
             n_reused=summary.reuse.count,
+            n_alone=summary.reuse.n_alone,
             n_held=summary.n_held,
             loss=None if loss is None else round(loss, _PLACES),
             lag=lag,
