@@ -224,12 +224,13 @@ class NaiveCastle:
         if self.meets(cluster.rows):  # 2
             merged = [cluster]
         else:
-            reused = self._reuse(x, when, alone=self.joins == "alone")  # 5-9
+            together = self.joins == "together"
+            reused = self._reuse(x, when, "enough" if together else "alone")  # 5-9
             if reused:
                 return reused
             found = self.merge_clusters(cluster) if self._may_merge() else None  # 10, 13
-            if found is None and self.joins == "together":
-                reused = self._reuse(x, when, alone=True)
+            if found is None and together:
+                reused = self._reuse(x, when, "any")
             if reused:
                 return reused
             if found is None:
@@ -245,9 +246,13 @@ class NaiveCastle:
             merged = self._with_the_rest(merged)
         return self.output_cluster(merged, when)  # 3, 14
 
-    def _reuse(self, x: Row, when: When, *, alone: bool = True) -> list[Decision]:
-        """Publish x in a kept group that covers it, with others unless ``alone``, if it can be."""
+    def _reuse(self, x: Row, when: When, least: str = "alone") -> list[Decision]:
+        """Publish x in a kept group that covers it, and others with it: ``least`` says how many.
+
+        Nobody ("alone"), enough to be a group ("enough"), or as many as there are ("any").
+        """
         found: list[tuple[Row, Group]] = []
+        alone = least == "alone"
         enough = 1 if alone else self.promise.people
         small = [cluster for cluster in self.open if not self.meets(cluster.rows)]
         candidates = [x] if alone else by_arrival(row for cluster in small for row in cluster.rows)
@@ -264,7 +269,7 @@ class NaiveCastle:
                 if alone or self.meets([row for row, _ in found]):
                     return self._join(found, when)
                 enough += max(1, len(found) // 8)
-        return []
+        return self._join(found, when) if least == "any" else []
 
     def _join(self, found: Sequence[tuple[Row, Group]], when: When) -> list[Decision]:
         for row, group in found:

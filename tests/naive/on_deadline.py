@@ -251,7 +251,7 @@ class NaiveOnDeadline:
         if covering and self.reuse == "random":
             if no_joins and together:
                 return None
-            joined = self.joined(t, kept, when, draw, alone=not together)
+            joined = self.joined(t, kept, when, draw, "enough" if together else "alone")
             if joined is not None:
                 return joined
         rows = form()
@@ -260,13 +260,13 @@ class NaiveOnDeadline:
         if self.reuse == "best" and any(group.loss < loss for group in covering):
             if together and (no_joins or (new is None and not is_due)):
                 return None
-            joined = self.joined(t, kept, when, draw, alone=not together, loss=loss)
+            joined = self.joined(t, kept, when, draw, "enough" if together else "alone", loss)
             if joined is not None:
                 return joined
         if new is not None and rows is not None:
             return Placed("group", new, by_arrival(rows))
         if together and is_due and not no_joins:
-            return self.joined(t, kept, when, draw, alone=True)
+            return self.joined(t, kept, when, draw, "any")
         return None
 
     def joined(
@@ -275,12 +275,15 @@ class NaiveOnDeadline:
         kept: Sequence[Group],
         when: When,
         draw: Callable[[int], int],
-        *,
-        alone: bool,
+        least: str,
         loss: float = math.inf,
     ) -> Placed | None:
-        """Find a kept group for t, and others who join at the same instant unless ``alone``."""
+        """Find a kept group for t, and others who join at the same instant, by ``least``.
+
+        Nobody ("alone"), enough to be a group ("enough"), or as many as there are ("any").
+        """
         found: list[Placed] = []
+        alone = least == "alone"
         enough = 1 if alone else self.promise.people
         others = [] if alone else [row for row in self.held.values() if row is not t]
         for row in [t, *others]:
@@ -296,7 +299,7 @@ class NaiveOnDeadline:
                 if alone or self.meets([placed.rows[0] for placed in found]):
                     return Placed("reuse", found[0].group, [t], found[1:])
                 enough += max(1, len(found) // 8)
-        return None
+        return Placed("reuse", found[0].group, [t], found[1:]) if least == "any" else None
 
     def _kept_group_of(
         self,

@@ -42,7 +42,7 @@ from shoal.engine.kernels.boxes import (
     set_box,
 )
 from shoal.engine.kernels.held import Held, forget, gather, put, window_of
-from shoal.engine.kernels.joins import find_joins
+from shoal.engine.kernels.joins import ALONE, ANY, ENOUGH, find_joins
 from shoal.engine.kernels.kept_groups import KeptGroups, keep, used_again
 from shoal.engine.kernels.predicate import (
     Limits,
@@ -81,7 +81,7 @@ class Castle(HoldingAnonymizer):
         (Example 5.5); for comparison only.
     joins
         How rows join kept groups: ``"together"``, at least as many people at one instant as a group
-        needs, and alone only if there is no group for them otherwise; or ``"alone"``, each at its
+        needs, and fewer only if no new group can be formed either; or ``"alone"``, each at its
         deadline, as in the paper, for comparison only.
     loss
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
@@ -424,12 +424,12 @@ def _expire(rules: CastleRules, state: CastleState, position: int, at_end: bool,
     slots = np.array([slot])
     enough = state.open.slots["n_subjects"][slot] >= rules.limits.k
     if not (enough and may_be_group(rules.limits, state.held, _members(state, slots))):
-        if _reuse(rules, state, position, not rules.together, out):
+        if _reuse(rules, state, position, ENOUGH if rules.together else ALONE, out):
             return
         slots = _merge(rules, state, slot)
         if len(slots) == 0:
-            # The last resort is a kept group without company.
-            if not (rules.together and _reuse(rules, state, position, True, out)):
+            # The last resort is a kept group, with whatever company there is.
+            if not (rules.together and _reuse(rules, state, position, ANY, out)):
                 gaps = rows.rows["gaps"][wrap(position, len(rows.rows))]
                 decide(out, position, SUPPRESSED, -1, state.marks["instants"][0], gaps)
                 _leave_cluster(rules, state, position)
@@ -438,13 +438,13 @@ def _expire(rules: CastleRules, state: CastleState, position: int, at_end: bool,
 
 
 @kernel
-def _reuse(rules: CastleRules, state: CastleState, due: int, alone: bool, out: Out) -> bool:
+def _reuse(rules: CastleRules, state: CastleState, due: int, least: int, out: Out) -> bool:
     """Let a row join a kept group, with others as its company; return whether it could."""
     rows, candidates = state.held, np.full(1, due)
-    if not alone and state.kept.marks["n_kept"][0] > 0:
+    if least != ALONE and state.kept.marks["n_kept"][0] > 0:
         candidates = _members(state, _small_slots(rules, state))
     positions, groups = find_joins(
-        state.kept, rules.limits, rows, candidates, 0, rules.best, np.inf, alone, state.rng
+        state.kept, rules.limits, rows, candidates, 0, rules.best, np.inf, least, state.rng
     )
     for i in range(len(positions)):
         shown, lo, hi = used_again(state.kept, groups[i], window_of(rows))

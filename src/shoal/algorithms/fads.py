@@ -47,7 +47,7 @@ class Fads(HoldingAnonymizer):
         would; both comparisons tell an observer where the row isn't.
     joins
         How rows join kept groups: ``"together"``, at least as many people at one instant as a group
-        needs, and alone only if there is no group for them otherwise; or ``"alone"``, each at its
+        needs, and fewer only if no new group can be formed either; or ``"alone"``, each at its
         deadline, as in the paper, for comparison only.
     loss
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.

@@ -512,7 +512,7 @@ def _decide_left(
     """Decide the rows that their workers found no group for, among the rows of all.
 
     A row that finds none there either is suppressed when its time is up, and waits till then. So
-    does a row that finds no company: only then it joins a kept group alone.
+    does a row that finds no company: only then it joins a kept group with fewer others.
     """
     rows = state.held
     rows.marks["n_subjects"][0] = 0

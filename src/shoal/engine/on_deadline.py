@@ -19,7 +19,7 @@ from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import Box, Sides, box_of, distances_from
 from shoal.engine.kernels.held import Held, forget, people, positions_of, put, window_of
 from shoal.engine.kernels.held_columns import HeldColumns
-from shoal.engine.kernels.joins import find_joins
+from shoal.engine.kernels.joins import ALONE, ANY, ENOUGH, find_joins
 from shoal.engine.kernels.kept_groups import KeptGroups, keep, reusable, used_again
 from shoal.engine.kernels.neighbours import group_around, none
 from shoal.engine.kernels.predicate import Limits, count_subjects, meets, needed
@@ -242,11 +242,11 @@ def covering(rules: OnDeadlineRules, state: OnDeadlineState, position: int, out:
 
 @kernel
 def _reuse(
-    rules: OnDeadlineRules, state: OnDeadlineState, due: int, loss: float, alone: bool, out: Out
+    rules: OnDeadlineRules, state: OnDeadlineState, due: int, loss: float, least: int, out: Out
 ) -> bool:
     """Let a row join a kept group, with others as its company; return whether it could."""
     candidates = np.full(1, due)
-    if not alone and state.kept.marks["n_kept"][0] > 0:
+    if least != ALONE and state.kept.marks["n_kept"][0] > 0:
         # The row that is due comes first, then the others, oldest first.
         others = positions_of(state.held)
         candidates = np.concatenate((candidates, others[others != due]))
@@ -259,7 +259,7 @@ def _reuse(
         since,
         rules.best,
         loss,
-        alone,
+        least,
         state.rng,
     )
     for i in range(len(positions)):
@@ -307,7 +307,8 @@ def find_place(
     reveal where it isn't. (With reuse of the best group, `settle` chooses.) At the end, the last
     rows leave together.
     """
-    if not rules.best and _reuse(rules, state, position, np.inf, not rules.together, out):
+    least = ENOUGH if rules.together else ALONE
+    if not rules.best and _reuse(rules, state, position, np.inf, least, out):
         return True
     rest = everybody(rules, state) if at_end else none()
     if len(rest) > 0:
@@ -322,15 +323,16 @@ def settle(
     """Decide a row, given the members of a new group around it.
 
     With reuse of the best group, the row joins a kept group if that loses less than the new one.
-    Without a new group it joins a kept one even without company, as the last resort. Without any
-    group it is suppressed.
+    Without a new group it joins a kept one with whatever company there is, as the last resort.
+    Without any group it is suppressed.
     """
     shown, lo, hi = shape(rules.sides, rules.shown, state.held, members)
-    if rules.best and _reuse(rules, state, position, shown.loss, not rules.together, out):
+    least = ENOUGH if rules.together else ALONE
+    if rules.best and _reuse(rules, state, position, shown.loss, least, out):
         return
     if len(members) > 0:
         _publish(rules, state, members, shown, lo, hi, out)
-    elif not (rules.together and _reuse(rules, state, position, np.inf, True, out)):
+    elif not (rules.together and _reuse(rules, state, position, np.inf, ANY, out)):
         at = wrap(position, len(state.held.rows))
         gaps = state.held.rows["gaps"][at]
         decide(out, position, SUPPRESSED, -1, state.marks["instants"][0], gaps)

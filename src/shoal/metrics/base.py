@@ -42,7 +42,8 @@ class Batch(NamedTuple):
     reasons
         How many rows were suppressed for which reason.
     n_alone
-        How many rows joined an earlier group, and were the only ones to leave at their instant.
+        How many rows joined an earlier group at an instant at which fewer rows left than a group
+        needs.
     """
 
     outcome: NDArray[np.int8]

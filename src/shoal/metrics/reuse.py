@@ -14,9 +14,10 @@ __all__ = ["Reuse"]
 
 @in_summary
 class Reuse(Metric):
-    """The share of published rows that joined an earlier group, and how many left alone.
+    """The share of published rows that joined an earlier group, and how many left without company.
 
-    Anyone who knows when somebody came reads off which published row is theirs, if it left alone.
+    ``alone`` counts rows that joined at an instant at which fewer rows left than a group needs.
+    Anyone who knows when somebody came reads off which of these few is theirs.
 
     >>> reuse = Reuse()
     >>> reuse.add(n_published=8, n_reused=2)
@@ -63,7 +64,7 @@ class Reuse(Metric):
         line = f"reuse: {self.count:,} rows, {percent(self.share)} of those published"
         if self.n_alone:
             line += (
-                f"; {self.n_alone:,} left alone: anyone who knows when these people came reads off "
-                "which row is theirs"
+                f"; {self.n_alone:,} left without enough company: anyone who knows when these "
+                "people came reads off which row is theirs, or nearly so"
             )
         return [line]

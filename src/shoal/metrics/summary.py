@@ -232,10 +232,11 @@ _NEEDED = (
 )
 
 
-def summarize(trace: pa.Table) -> Summary:
+def summarize(trace: pa.Table, k: int = 2) -> Summary:
     """Count the metrics of a run from its trace.
 
-    Where the trace has no subjects, each row counts as a subject of its own.
+    Where the trace has no subjects, each row counts as a subject of its own. ``k`` is how many rows
+    must leave at one moment, if those that join earlier groups aren't to count as alone.
     """
     missing = [name for name in _NEEDED if name not in trace.schema.names]
     if missing:
@@ -263,22 +264,21 @@ def summarize(trace: pa.Table) -> Summary:
         None if np.all(np.isnan(waited_s)) else waited_s[decided],
         group_rows,
         group_subjects,
-        n_alone=_n_alone(trace, outcome),
+        n_alone=_n_alone(trace, outcome, k),
     )
     return summary
 
 
-def _n_alone(trace: pa.Table, outcome: NDArray[np.int8]) -> int:
-    """Return how many rows joined an earlier group, and were the only ones to leave then.
+def _n_alone(trace: pa.Table, outcome: NDArray[np.int8], k: int) -> int:
+    """Return how many rows joined an earlier group when fewer than k rows left.
 
     A trace tells instants apart by row count and time; two at the same moment count as one.
     """
     out = (outcome == GROUP) | (outcome == REUSE)
     moments = np.stack([_floats(trace, "published")[out], _floats(trace, "published_s")[out]])
-    _, at, n = np.unique(
-        np.nan_to_num(moments, nan=-1.0), axis=1, return_inverse=True, return_counts=True
-    )
-    return int(np.count_nonzero((outcome[out] == REUSE) & (n[at.ravel()] == 1)))
+    known = np.nan_to_num(moments, nan=-1.0)
+    _, at, n = np.unique(known, axis=1, return_inverse=True, return_counts=True)
+    return int(np.count_nonzero((outcome[out] == REUSE) & (n[at.ravel()] < k)))
 
 
 def _groups(

@@ -266,7 +266,7 @@ class RunCore:
                 decisions = decisions._replace(published_s=np.full(len(decisions.rows), now))
             payload = self._hold.take(decisions.rows)
             departures = self._ordering.arrange(decisions, payload, self._hold.oldest)
-            self._count(departures, n_alone(decisions))
+            self._count(departures, n_alone(decisions, self._policy.k))
             new = decisions.n_rows > 0
             self.summary.groups.add(decisions.n_rows[new], decisions.n_subjects[new])
             self._count_missing(decisions)
@@ -323,14 +323,14 @@ class RunCore:
         self.summary.n_late += int(np.count_nonzero(waited_s > self.patience))
 
 
-def n_alone(decisions: Decisions) -> int:
-    """Return how many rows join a kept group, and are the only ones to leave at their instant."""
+def n_alone(decisions: Decisions, k: int) -> int:
+    """Return how many rows join a kept group at an instant at which fewer than k rows leave."""
     out = decisions.boxes >= 0
     joins = decisions.outcomes[out] == Outcome.reuse
     if not joins.any():
         return 0
     _, at, n = np.unique(decisions.instants[out], return_inverse=True, return_counts=True)
-    return int(np.count_nonzero(joins & (n[at] == 1)))
+    return int(np.count_nonzero(joins & (n[at] < k)))
 
 
 def summary_of(schema: Schema, policy: Policy) -> Summary:

@@ -1,7 +1,8 @@
 """Rows that join kept groups, alone or in company.
 
 A row that leaves alone shows who it is to anyone who knows when it came. In company, the rows that
-join kept groups at one instant could be a group themselves: enough people, and diverse enough.
+join kept groups at one instant could be a group themselves: enough people, and diverse enough. As
+the last resort a row takes along whoever can join as well, however few they are.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from shoal.engine.kernels.predicate import Limits, meets, needed
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.kernels.rng import below
 
-__all__ = ["find_joins"]
+__all__ = ["ALONE", "ANY", "ENOUGH", "find_joins"]
+
+#: How much company a row needs: none is looked for, enough to be a group, or as much as there is.
+ALONE, ENOUGH, ANY = 0, 1, 2
 
 
 @kernel
@@ -28,14 +32,15 @@ def find_joins(
     since: int,
     least_loss: bool,
     loss: float,
-    alone: bool,
+    least: int,
     random: Ints,
 ) -> tuple[Ints, Ints]:
-    """Add the first candidate to a kept group and, unless ``alone``, others as its company.
+    """Add the first candidate to a kept group, and others as its company.
 
     The company is one row of each further subject, in the order of the candidates, until all of
-    them together meet the limits. Return the positions and the kept groups of these rows. If there
-    are none, or too few for company, return nothing, and leave the kept groups as they were.
+    them together meet the limits. Return the positions and the kept groups of these rows. ``least``
+    says what is enough: `ALONE` looks for no company, `ENOUGH` returns nothing if there isn't
+    enough of it, and leaves the kept groups as they were; `ANY` takes what there is.
 
     A row joins any group that it can, each equally likely; with ``least_loss`` the one that loses
     least, and the first candidate only one that loses less than ``loss``.
@@ -43,7 +48,7 @@ def find_joins(
     before = kept.groups["n_members"].copy()
     positions = np.empty(len(candidates), np.int64)
     groups = np.empty(len(candidates), np.int64)
-    n, enough = 0, 1 if alone else needed(limits)
+    n, enough = 0, 1 if least == ALONE else needed(limits)
     for position in candidates:
         at = wrap(position, len(rows.rows))
         subject, sensitive = rows.rows["subject"][at], rows.sensitive[at]
@@ -61,11 +66,13 @@ def find_joins(
             n += 1
             if n == enough:
                 subjects, values = people(rows, positions[:n])
-                if alone or meets(limits, subjects, values):
+                if least == ALONE or meets(limits, subjects, values):
                     return positions[:n], groups[:n]
                 enough += max(1, n // 8)
         elif n == 0:
             break
+    if least == ANY:
+        return positions[:n], groups[:n]
     # Members beyond the number of them are free entries: the number takes the joins back.
     for i in range(len(before)):
         kept.groups["n_members"][i] = before[i]

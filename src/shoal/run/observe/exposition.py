@@ -73,7 +73,7 @@ def _of(figures: Figures) -> Iterator[Metric]:
         ("quarantined", "Rows that could not be used.", figures.n_quarantined),
         ("late", "Published rows that were held longer than promised.", figures.n_late),
         ("reused", "Published rows that joined an earlier group.", figures.n_reused),
-        ("alone", "Reused rows that left alone.", figures.n_alone),
+        ("alone", "Reused rows that left without enough company.", figures.n_alone),
     ):
         yield CounterMetricFamily(f"shoal_rows_{what}", meaning, count)
     for name, meaning, value in (

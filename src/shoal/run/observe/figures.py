@@ -39,7 +39,7 @@ class Figures:
         The name of the algorithm, and the least number of subjects in a group.
     n_in, n_published, n_suppressed, n_quarantined, n_late, n_reused, n_alone
         Rows so far. Published ones include late and reused ones, and these include those that left
-        alone.
+        without enough company.
     n_held
         Rows that are held now.
     loss
