@@ -153,7 +153,7 @@ class NaiveFast(NaiveFads):
                 continue
             placed = self.place(
                 t, groups, self._among(t, mine), when, self._draw_of(worker),
-                is_due=False, no_joins=True,
+                no_joins=True,
             )  # fmt: skip
             if placed is not None:
                 found.append(placed)
@@ -180,13 +180,12 @@ class NaiveFast(NaiveFads):
         served = self.deviations.all_in_danger_are_served
         if not (served and self.deviations.left_over_rows_meet_everybody):
             return self.suppress(t, when)
-        can_wait = not at_end and not self._is_due(t, when[1])
         placed = self.place(
-            t, self.kept, lambda: self.rest(at_end) or self.form(t), when, self.draw,
-            is_due=not can_wait,
-        )  # fmt: skip
+            t, self.kept, lambda: self.rest(at_end) or self.form(t), when, self.draw
+        )
         if placed is not None:
             return self.publish(placed, when)
+        can_wait = not at_end and not self._is_due(t, when[1])
         return [] if can_wait and self.deviations.who_can_wait_waits else self.suppress(t, when)
 
     def _is_due(self, t: Row, now: float | None) -> bool:

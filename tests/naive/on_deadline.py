@@ -239,7 +239,6 @@ class NaiveOnDeadline:
         when: When,
         draw: Callable[[int], int],
         *,
-        is_due: bool = True,
         no_joins: bool = False,
     ) -> Placed | None:
         """Find a group for t: a kept one, or one that is formed; None if there is neither.
@@ -258,14 +257,14 @@ class NaiveOnDeadline:
         new = None if rows is None else self.new_group(rows, when)
         loss = math.inf if new is None else new.loss
         if self.reuse == "best" and any(group.loss < loss for group in covering):
-            if together and (no_joins or (new is None and not is_due)):
+            if together and no_joins:
                 return None
             joined = self.joined(t, kept, when, draw, "enough" if together else "alone", loss)
             if joined is not None:
                 return joined
         if new is not None and rows is not None:
             return Placed("group", new, by_arrival(rows))
-        if together and is_due and not no_joins:
+        if together and not no_joins:
             return self.joined(t, kept, when, draw, "any")
         return None
 

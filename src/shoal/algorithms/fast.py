@@ -511,8 +511,9 @@ def _decide_left(
 ) -> None:
     """Decide the rows that their workers found no group for, among the rows of all.
 
-    A row that finds none there either is suppressed when its time is up, and waits till then. So
-    does a row that finds no company: only then it joins a kept group with fewer others.
+    A row that finds none there either is suppressed when its time is up, and waits till then. One
+    that finds too little company joins a kept group all the same: a round hides when it came better
+    than its deadline would.
     """
     rows = state.held
     rows.marks["n_subjects"][0] = 0
@@ -530,9 +531,7 @@ def _decide_left(
         if (
             len(members) > 0
             or _is_due(rules, rows, position, ask)
-            or (
-                rules.best and not rules.together and len(covering(rules, whole, position, out)) > 0
-            )
+            or len(covering(rules, whole, position, out)) > 0
         ):
             settle(rules, whole, position, members, out)
     # Write the slots of all rows with their workers to the ring again.
