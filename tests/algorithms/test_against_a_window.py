@@ -164,7 +164,7 @@ ONE_SIDED = [
 @pytest.mark.parametrize("name", MEASURING)
 def test_a_kept_group_is_measured_with_the_row_against_the_window_of_the_moment(name: str) -> None:
     policy = like(0.6, Delay(rows=1), window=4)
-    decided = play(one(name), stream(ONE_SIDED, policy))
+    decided = play(one(name, kept=200, joins="alone"), stream(ONE_SIDED, policy))
     assert [row for row in range(7) if outcomes(decided)[row] == "reuse"] == [2]
     assert groups(decided) == [{0, 1}, {3, 4}, {5, 6}]
     assert [windows(decided)[row] for row in range(7)] == [2, 2, 4, 5, 5, 7, 7]
@@ -174,7 +174,13 @@ def test_a_kept_group_is_measured_with_the_row_against_the_window_of_the_moment(
 @pytest.mark.parametrize("name", ["castle", "fads"])
 def test_unmeasured_it_would_break_the_promise(name: str, checked: bool) -> None:
     measures = [Measure(BasicLikeness(0.6), 0, None)]
-    options: dict[str, Any] = {"k": 2, "measures": measures, "window": 4, "delay_rows": 1}
+    options: dict[str, Any] = {
+        "k": 2,
+        "measures": measures,
+        "window": 4,
+        "delay_rows": 1,
+        "joins": "alone",
+    }
     flags = {"reuse_is_checked": checked}
     twin: NaiveCastle | NaiveFads
     if name == "castle":

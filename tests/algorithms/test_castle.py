@@ -166,7 +166,7 @@ def test_reuse_is_by_chance_unless_asked_for_the_best(
     policy = Policy(KAnonymity(2), delay=Delay(rows=1))
     values = [100.0, 300, 190, 210, *([200.0, 900.0] * 10)]
     lonely = stream(values, [1, 2, 3, 4, *([9] * 20)], policy)
-    decided = play(Castle(clusters=1, reuse=reuse), lonely)
+    decided = play(Castle(clusters=1, kept=1000, joins="alone", reuse=reuse), lonely)
     reused = decided.boxes[decided.outcomes == Outcome.reuse]
     assert len(reused) == 10
     assert len(set(decided.groups[reused].tolist())) == n_boxes
@@ -247,6 +247,7 @@ def test_a_gap_is_covered_by_any_group_unless_it_may_be_any_value(
 ) -> None:
     policy = Policy(KAnonymity(2), delay=Delay(rows=1), missing=missing)
     # The first two are a group; then rows that lack it come, always of one person.
-    decided = play(Castle(), stream([40.0, 60.0, NOTHING, NOTHING], [1, 2, 3, 3], policy))
+    kept = Castle(kept=10)
+    decided = play(kept, stream([40.0, 60.0, NOTHING, NOTHING], [1, 2, 3, 3], policy))
     fate = dict(zip(decided.rows.tolist(), decided.outcomes.tolist(), strict=True))
     assert {Outcome(fate[row]).name for row in (2, 3)} == {outcome}

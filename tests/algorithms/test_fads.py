@@ -22,9 +22,9 @@ def decided(
     missing: Missing = "quarantine",
     **knobs: Any,
 ) -> Decisions:
-    """What is decided while rows come."""
+    """What is decided while rows come; rows join kept groups one by one."""
     played = stream(rows, Policy(KAnonymity(k), delay=Delay(rows=delay), missing=missing))
-    return played.start(Fads(**knobs)).push(played.codes)
+    return played.start(Fads(**{"kept": 50, "joins": "alone"} | knobs)).push(played.codes)
 
 
 def test_the_group_is_the_row_and_its_nearest_neighbours() -> None:

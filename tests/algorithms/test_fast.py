@@ -76,14 +76,16 @@ class OneByOne(FastBy):
     engine = Alone
 
 
-@pytest.mark.parametrize("reuse", ["random", "best"])
+@pytest.mark.parametrize(
+    ("reuse", "joins"), [("random", "together"), ("random", "alone"), ("best", "alone")]
+)
 @pytest.mark.parametrize("workers", [2, 3])
 def test_the_result_is_the_same_for_any_timing_of_the_threads(
-    workers: int, reuse: str, monkeypatch: pytest.MonkeyPatch
+    workers: int, reuse: str, joins: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fast, "WORTH_A_THREAD", 0)
     stream = crowd(600, Policy(KAnonymity(4), delay=Delay(rows=90)), n_subjects=200)
-    knobs = {"workers": workers, "block": 12, "reuse": reuse, "kept": 6}
+    knobs = {"workers": workers, "block": 12, "reuse": reuse, "kept": 6, "joins": joins}
     decided = [play(anonymizer(**knobs), stream) for anonymizer in (Fast, InDisorder, OneByOne)]
     assert len(set(decided[0].groups.tolist())) > 20
     assert (decided[0].outcomes == Outcome.reuse).any()
@@ -182,7 +184,9 @@ def test_one_wide_group_doesnt_take_in_everybody_for_ever() -> None:
     times = np.r_[np.arange(5.0), 3600 + np.arange(n - 5) * 0.1]
     codes = Codes(values, np.arange(n), np.zeros((n, 1), np.int64), times)
     policy = Policy(KAnonymity(5), delay=Delay(seconds=20))
-    decided = play(Fast(workers=1, block=50, age=400), Stream(SCHEMA, policy, codes))
+    decided = play(
+        Fast(workers=1, block=50, kept=50, joins="alone", age=400), Stream(SCHEMA, policy, codes)
+    )
     by_row = decided.losses[np.argsort(decided.rows)]
     assert by_row[50:300].mean() > 0.9
     assert by_row[1500:].mean() < 0.3
@@ -194,7 +198,9 @@ def test_only_the_best_group_is_renewed_by_reuse(reuse: str, is_renewed: bool) -
     policy = Policy(KAnonymity(2), delay=Delay(rows=1))
     values, people = np.full((12, 2), 500.0), np.array([0, 1, *[2] * 10])
     codes = Codes(values, people, np.zeros((12, 1), np.int64), np.full(12, np.nan))
-    anonymizer = Fast(workers=1, block=1, age=3, reuse=reuse)  # type: ignore[arg-type]
+    anonymizer = Fast(
+        workers=1, block=1, kept=50, joins="alone", age=3, reuse=reuse,  # type: ignore[arg-type]
+    )  # fmt: skip
     decided = play(anonymizer, Stream(SCHEMA, policy, codes))
     reused = set(decided.rows[decided.outcomes == Outcome.reuse].tolist())
     assert 3 in reused

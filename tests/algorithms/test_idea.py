@@ -24,7 +24,7 @@ def decided(
 ) -> Decisions:
     """What is decided while rows come."""
     played = stream(rows, Policy(KAnonymity(k), *more, delay=Delay(rows=delay), missing=missing))
-    return played.start(Idea(**knobs)).push(played.codes)
+    return played.start(Idea(**{"kept": 200, "joins": "alone"} | knobs)).push(played.codes)
 
 
 def test_who_lacks_the_same_comes_first_though_others_are_nearer() -> None:
@@ -126,4 +126,4 @@ def test_a_kept_group_doesnt_grow_too_old() -> None:
 )
 def test_knobs_that_make_no_sense_are_refused(knobs: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        Idea(**knobs)
+        Idea(**{"kept": 200, "joins": "alone"} | knobs)

@@ -19,7 +19,7 @@ def decided(
 ) -> Decisions:
     """What is decided while rows come."""
     played = stream(rows, Policy(KAnonymity(k), *more, delay=Delay(rows=delay), missing="maybe"))
-    return played.start(KVarp(**knobs)).push(played.codes)
+    return played.start(KVarp(**{"kept": 200, "joins": "alone"} | knobs)).push(played.codes)
 
 
 FIRST = ((50, 50, 50), "a")
@@ -103,4 +103,4 @@ def test_merged_groups_are_kept_if_they_lose_little() -> None:
 )
 def test_knobs_that_make_no_sense_are_refused(knobs: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        KVarp(**knobs)
+        KVarp(**{"kept": 200, "joins": "alone"} | knobs)

@@ -34,7 +34,7 @@ def test_a_node_hides_which_leaves_are_behind_it(name: str, loss: Any) -> None:
     """
     found = {}
     for pet in range(4):
-        engine = find(name)(loss=loss).start(SCHEMA, POLICY, seed=b"1")
+        engine = find(name)(loss=loss, kept=50).start(SCHEMA, POLICY, seed=b"1")
         engine.push(rows([1.0, 2.0], [1, 2]))
         first = engine.flush()
         assert (first.lo.tolist(), first.hi.tolist()) == ([[0.0]], [[3.0]])

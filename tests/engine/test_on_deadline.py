@@ -17,6 +17,8 @@ from shoal.spec.policy import Missing
 from shoal.testing.streams import Stream, play, steps
 from tests.algorithms.rows import GAP, groups, outcomes, sides, stream
 
+#: Rows join kept groups one by one.
+ALONE: dict[str, Any] = {"kept": 50, "joins": "alone"}
 WINDOW = pytest.mark.parametrize("kind", [Fads, Idea, KVarp, Iot])
 
 
@@ -127,7 +129,7 @@ NESTED = [(45, "a"), (55, "b"), (40, "c"), (60, "d"), (35, "e"), (65, "f")]
 @WINDOW
 def test_each_covering_group_is_equally_likely(kind: Any) -> None:
     lonely = stream(NESTED + [(50, "g")] * 601, policy(2, 1))
-    decided = before_the_end(kind(), lonely)
+    decided = before_the_end(kind(**ALONE), lonely)
     reused = decided.groups[decided.boxes[decided.outcomes == Outcome.reuse]]
     counts = np.bincount(reused, minlength=3)
     assert counts.sum() == 600
@@ -138,7 +140,7 @@ def test_each_covering_group_is_equally_likely(kind: Any) -> None:
 @WINDOW
 def test_the_best_covering_group_is_always_the_same_one(kind: Any) -> None:
     lonely = stream(NESTED + [(50, "g")] * 20, policy(2, 1))
-    decided = before_the_end(kind(reuse="best"), lonely)
+    decided = before_the_end(kind(**ALONE, reuse="best"), lonely)
     reused = decided.boxes[decided.outcomes == Outcome.reuse]
     assert len(reused) == 19
     assert set(decided.lo[reused, 0].tolist()) == {45.0}
@@ -148,17 +150,17 @@ def test_the_best_covering_group_is_always_the_same_one(kind: Any) -> None:
 def test_a_covered_row_never_forms_a_group_unless_losses_are_compared(kind: Any) -> None:
     """Somebody of the very same age is about, and yet the row leaves alone."""
     rows = stream([(20, "a"), (40, "b"), (30, "t"), (30, "n"), (30, "m")], policy(2, 1))
-    assert outcomes(before_the_end(kind(), rows)) == {
+    assert outcomes(before_the_end(kind(**ALONE), rows)) == {
         0: "group", 1: "group", 2: "reuse", 3: "reuse",
     }  # fmt: skip
-    compared = before_the_end(kind(reuse="best"), rows)
+    compared = before_the_end(kind(**ALONE, reuse="best"), rows)
     assert groups(compared) == [{0, 1}, {2, 3}]
 
 
 @WINDOW
 def test_a_kept_group_that_is_no_better_isnt_reused_under_best(kind: Any) -> None:
     rows = stream([(20, "a"), (20, "b"), (20, "c"), (20, "d")], policy(2, 1))
-    assert groups(before_the_end(kind(reuse="best"), rows)) == [{0, 1}, {2, 3}]
+    assert groups(before_the_end(kind(**ALONE, reuse="best"), rows)) == [{0, 1}, {2, 3}]
 
 
 @WINDOW
@@ -166,16 +168,16 @@ def test_a_kept_group_that_is_no_better_isnt_reused_under_best(kind: Any) -> Non
 def test_only_the_latest_groups_are_kept(kind: Any, kept: int, outcome: str) -> None:
     places = [(10, "a"), (10, "b"), (50, "c"), (50, "d"), (90, "e"), (90, "f")]
     rows = stream([*places, (10, "g"), (10, "g")], policy(2, 1))
-    assert outcomes(before_the_end(kind(kept=kept), rows))[6] == outcome
+    assert outcomes(before_the_end(kind(kept=kept, joins="alone"), rows))[6] == outcome
 
 
 @WINDOW
 def test_evenness_is_asked_again_before_a_row_joins(kind: Any) -> None:
     promise = policy(2, 1, EntropyLDiversity(2))
     rows = [(20, "a", 0), (20, "b", 1), (20, "c", 0), (20, "c", 0)]
-    assert outcomes(before_the_end(kind(), stream(rows, promise)))[2] == "suppressed"
+    assert outcomes(before_the_end(kind(**ALONE), stream(rows, promise)))[2] == "suppressed"
     plain = stream(rows, policy(2, 1, DistinctLDiversity(2)))
-    assert outcomes(before_the_end(kind(), plain))[2] == "reuse"
+    assert outcomes(before_the_end(kind(**ALONE), plain))[2] == "reuse"
 
 
 # -- gaps ------------------------------------------------------------------------------------------
@@ -184,7 +186,7 @@ def test_evenness_is_asked_again_before_a_row_joins(kind: Any) -> None:
 @WINDOW
 def test_a_gap_widens_no_box_and_loses_nothing(kind: Any) -> None:
     rows = stream([((20, GAP), "a"), ((30, 50), "b")], policy(2, 1, missing="maybe"))
-    decided = before_the_end(kind(), rows)
+    decided = before_the_end(kind(**ALONE), rows)
     assert groups(decided) == [{0, 1}]
     assert sides(decided, 0) == [(20.0, 30.0), (50.0, 50.0)]
     assert dict(zip(decided.rows.tolist(), decided.gaps.tolist(), strict=True)) == {0: 2, 1: 0}
@@ -195,7 +197,7 @@ def test_a_gap_widens_no_box_and_loses_nothing(kind: Any) -> None:
 @WINDOW
 def test_extended_a_gap_is_everything(kind: Any) -> None:
     rows = stream([((20, GAP), "a"), ((30, 50), "b")], policy(2, 1, missing="extended"))
-    decided = before_the_end(kind(), rows)
+    decided = before_the_end(kind(**ALONE), rows)
     assert sides(decided, 1) == [(20.0, 30.0), (0.0, 100.0)]
 
 
@@ -203,13 +205,13 @@ def test_extended_a_gap_is_everything(kind: Any) -> None:
 def test_a_row_without_any_value(kind: Any) -> None:
     nothing = (GAP, GAP)
     alone = stream([(nothing, "a"), (nothing, "b")], policy(2, 1, missing="maybe"))
-    decided = before_the_end(kind(), alone)
+    decided = before_the_end(kind(**ALONE), alone)
     assert groups(decided) == [{0, 1}]
     assert sides(decided, 0) == [(np.inf, -np.inf)] * 2
     assert decided.losses.tolist() == [0.0, 0.0]
     # With somebody else it takes their box, and goes with any group there is.
     rows = [(nothing, "a"), ((20, 50), "b"), (nothing, "c"), (nothing, "c")]
-    decided = before_the_end(kind(), stream(rows, policy(2, 1, missing="maybe")))
+    decided = before_the_end(kind(**ALONE), stream(rows, policy(2, 1, missing="maybe")))
     assert outcomes(decided) == {0: "group", 1: "group", 2: "reuse"}
     assert sides(decided, 2) == [(20.0, 20.0), (50.0, 50.0)]
 
@@ -219,5 +221,5 @@ def test_a_side_that_a_whole_group_lacks_covers_only_a_gap(kind: Any) -> None:
     base = [((20, GAP), "a"), ((30, GAP), "b")]
     for value, outcome in ((GAP, "reuse"), (50.0, "suppressed")):
         rows = [*base, ((25, value), "c"), ((25, value), "c")]
-        decided = before_the_end(kind(), stream(rows, policy(2, 1, missing="maybe")))
+        decided = before_the_end(kind(**ALONE), stream(rows, policy(2, 1, missing="maybe")))
         assert outcomes(decided)[2] == outcome

@@ -28,6 +28,7 @@ def a_summary() -> Summary:
         waited_s=np.array([0.2, 0.1, 0.0, 0.4]),
         group_rows=np.array([3]),
         group_subjects=np.array([2]),
+        n_alone=1,
     )
     summary.add(
         outcome=np.array([2, 0, 2, 0], dtype=np.int8),
@@ -63,7 +64,7 @@ def test_all_figures() -> None:
         "rows": {"min": 2, "median": 2, "mean": 2.5, "max": 3},
         "subjects": {"min": 2, "median": 2, "mean": 2, "max": 2},
     }
-    assert found["reuse"] == {"count": 1, "share": 1 / 6}
+    assert found["reuse"] == {"count": 1, "share": 1 / 6, "alone": 1}
     assert found["suppression"] == {"count": 2, "share": 0.25, "reasons": {"too few subjects": 2}}
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
@@ -220,6 +221,25 @@ def test_a_trace_gives_the_figures_of_its_run() -> None:
     assert found["loss"] == pytest.approx(expected["loss"])
     assert found["delay"]["rows"] == pytest.approx({"mean": 11 / 6, "p50": 1, "p99": 4, "max": 4})
     assert found["suppression"]["share"] == 0.25
+
+
+@pytest.mark.parametrize(("k", "alone"), [(1, 0), (2, 0), (3, 2)])
+def test_rows_that_join_earlier_groups_count_as_alone_if_fewer_than_k_left(
+    k: int, alone: int
+) -> None:
+    """The last two rows join groups at one moment."""
+    outcomes = ["group"] * 3 + ["suppressed"] * 5 + ["reuse"] * 2
+    published = [2, 2, 2, 7, 8, 8, 8, 8, 9, 9]
+    trace = a_trace(outcome=outcomes, arrived=list(range(10)), published=published)
+    assert summarize(trace, k).as_dict()["reuse"]["alone"] == alone
+
+
+def test_rows_that_leave_without_company_are_said_to_do_so() -> None:
+    (line,) = [line for line in a_summary().lines() if line.startswith("reuse")]
+    assert line.endswith(
+        "1 left without enough company: anyone who knows when these people came reads off which "
+        "row is theirs, or nearly so"
+    )
 
 
 def test_a_trace_without_times_or_subjects() -> None:

@@ -224,7 +224,7 @@ class NaiveCastle:
         if self.meets(cluster.rows):  # 2
             merged = [cluster]
         else:
-            together = self.joins == "together"
+            together = self.joins == "together" and self.deviations.joins_have_company
             reused = self._reuse(x, when, "enough" if together else "alone")  # 5-9
             if reused:
                 return reused

@@ -15,7 +15,7 @@ from tests.naive.space import Box, Row, Space, by_arrival
 
 @dataclass(frozen=True)
 class Deviations:
-    """Where Shoal leaves the paper: castle-1 to castle-13, in this order."""
+    """Where Shoal leaves the paper: castle-1 to castle-14, in this order."""
 
     every_row_expires: bool = True
     merge_counts_people: bool = True
@@ -30,6 +30,7 @@ class Deviations:
     end_keeps_the_promise: bool = True
     merges_reach_diversity: bool = True
     decided_rows_leave: bool = True
+    joins_have_company: bool = True
 
 
 @dataclass(frozen=True)

@@ -154,9 +154,11 @@ def line(k: int, **options: Any) -> NaiveCastle:
     return NaiveCastle([Range(0, 100)], [1.0], k=k, **options)
 
 
-@pytest.mark.parametrize(("kept", "alone"), [(10, True), (0, False)])
-def test_open_reuse_publishes_a_row_alone(kept: int, alone: bool) -> None:
-    castle = line(2, delay_rows=1, kept=kept)
+@pytest.mark.parametrize(
+    ("kept", "joins", "alone"), [(10, "alone", True), (10, "together", False), (0, "alone", False)]
+)
+def test_open_reuse_publishes_a_row_alone(kept: int, joins: str, alone: bool) -> None:
+    castle = line(2, delay_rows=1, kept=kept, joins=joins)
     instants = [
         castle.push([at], subject)
         for at, subject in [(20, "a"), (22, "b"), (21, "c"), (70, "d"), (70, "e")]
@@ -167,7 +169,7 @@ def test_open_reuse_publishes_a_row_alone(kept: int, alone: bool) -> None:
 
 @pytest.mark.parametrize(("kept", "n_suppressed"), [(10, 1), (0, 0)])
 def test_open_reuse_leaves_others_behind(kept: int, n_suppressed: int) -> None:
-    castle = line(2, delay_rows=1, kept=kept)
+    castle = line(2, delay_rows=1, kept=kept, joins="alone")
     rows = [(20, "a"), (22, "b"), (21, "c"), (70, "d")]
     decisions = [d for at, subject in rows for d in castle.push([at], subject)] + castle.flush()
     assert [d.outcome for d in decisions].count("suppressed") == n_suppressed

@@ -110,7 +110,9 @@ def test_fast_5_only_the_best_is_renewed() -> None:
     rows = [(0, "a"), (90, "b"), *[(40, f"s{n}") for n in range(20)]]
     paper, shoal = (
         feed(
-            line("fast", 2, delay_rows=1, age=4, workers=1, block=1, deviations=d), rows, end=False
+            line("fast", 2, delay_rows=1, age=4, workers=1, block=1, joins="alone", deviations=d),
+            rows,
+            end=False,
         )
         for d in both("fast", "only_the_best_is_renewed")
     )

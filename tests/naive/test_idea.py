@@ -113,13 +113,19 @@ def test_idea_2_partitions_are_restored() -> None:
         ((12, GAP), "v"), ((14, 14), "w"),  # u should go with w, who has what u has
     ]  # fmt: skip
     paper, shoal = (
-        groups(feed(square(2, delay_rows=1, reuse="best", deviations=d), rows[:4], end=False))
+        groups(
+            feed(
+                square(2, delay_rows=1, reuse="best", joins="alone", deviations=d),
+                rows[:4],
+                end=False,
+            )
+        )
         for d in both("idea", "partitions_are_restored")
     )
     assert paper == shoal == {0: {0, 1, 2}}
 
     def partner(deviations: Deviations) -> set[int]:
-        twin = square(2, delay_rows=1, reuse="best", deviations=deviations)
+        twin = square(2, delay_rows=1, reuse="best", joins="alone", deviations=deviations)
         feed(twin, rows[:4], end=False)
         twin.delay_rows = 2
         decisions = feed(twin, rows[4:], end=False)
@@ -169,11 +175,11 @@ def test_rows_that_share_no_attribute_are_as_far_as_can_be() -> None:
 
 def test_an_empty_side_covers_only_a_gap() -> None:
     rows = [((50, GAP), "a"), ((51, GAP), "b"), ((50, 10), "c"), ((GAP, GAP), "d"), ((0, 0), "d")]
-    outcomes = [d.outcome for d in feed(square(2, delay_rows=1), rows, end=False)]
+    outcomes = [d.outcome for d in feed(square(2, delay_rows=1, joins="alone"), rows, end=False)]
     # c could only have been published with d: nothing covers it, but d is at hand.
     assert outcomes == ["group", "group", "group", "group"]
     rows[2], rows[3] = rows[3], rows[2]
-    assert [d.outcome for d in feed(square(2, delay_rows=1), rows, end=False)][:3] == [
+    assert [d.outcome for d in feed(square(2, delay_rows=1, joins="alone"), rows, end=False)][:3] == [
         "group", "group", "reuse",
     ]  # fmt: skip
 

@@ -138,7 +138,7 @@ def test_on_deadline_4_reuse_is_checked(name: str, shape: dict[str, Any], n_reus
 
 @pytest.mark.parametrize("name", ON_DEADLINE)
 def test_on_deadline_4_what_is_remembered_is_bounded(name: str) -> None:
-    twin = line(name, 2, l_needed=[2], recursive=[(9.0, 2)], delay_rows=1)
+    twin = line(name, 2, l_needed=[2], recursive=[(9.0, 2)], delay_rows=1, joins="alone")
     rows = [(20, f"s{n}", "xy"[n % 2]) for n in range(12)]
     decisions = feed(twin, rows, end=False)
     # Room for 4 times 2 members: then a new group is formed.
@@ -202,7 +202,7 @@ def test_on_deadline_6_comparing_with_the_new_group_discloses_neighbours(
     outcomes = {}
     for neighbour in (31, 90):
         rows = [(20, "a"), (40, "b"), (30, "t"), (neighbour, "n")]
-        twin = line(name, 2, delay_rows=1, reuse=reuse)
+        twin = line(name, 2, delay_rows=1, reuse=reuse, joins="alone")
         (outcomes[neighbour],) = {d.outcome for d in feed(twin, rows, end=False) if d.row == 2}
     if reuse == "best":
         # t comes alone: nobody within 20 of t is about to come out.
@@ -225,7 +225,9 @@ def test_on_deadline_7_kept_groups_get_old(name: str) -> None:
 
 
 def test_every_shared_deviation_is_described_and_tested() -> None:
-    check_section("The on-deadline family", "on-deadline", [*flags_of(Deviations), "reuse", "age"])
+    check_section(
+        "The on-deadline family", "on-deadline", [*flags_of(Deviations), "reuse", "age", "joins"]
+    )
 
 
 # -- worked examples -------------------------------------------------------------------------------
@@ -388,9 +390,21 @@ def test_a_row_without_a_time_has_none_when_it_decides(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ON_DEADLINE)
-@pytest.mark.parametrize(("kept", "alone"), [(10, True), (0, False)])
-def test_open_a_reused_row_leaves_alone(name: str, kept: int, alone: bool) -> None:
+@pytest.mark.parametrize(("kept", "is_alone"), [(10, True), (0, False)])
+def test_open_without_anybody_about_a_reused_row_leaves_alone(
+    name: str, kept: int, is_alone: bool
+) -> None:
+    """The last resort: c comes again and again, and nobody else."""
     twin = line(name, 2, delay_rows=1, kept=kept)
+    rows = [(20, "a"), (22, "b"), (21, "c"), (21, "c"), (21, "c")]
+    instants = Counter(d.instant for d in feed(twin, rows, end=False) if d.outcome != "suppressed")
+    assert (1 in instants.values()) == is_alone
+
+
+@pytest.mark.parametrize("name", ON_DEADLINE)
+@pytest.mark.parametrize(("joins", "alone"), [("alone", True), ("together", False)])
+def test_on_deadline_8_rows_join_in_company(name: str, joins: str, alone: bool) -> None:
+    twin = line(name, 2, delay_rows=1, joins=joins)
     rows = [(20, "a"), (22, "b"), (21, "c"), (70, "d"), (70, "e")]
     instants = Counter(d.instant for d in feed(twin, rows, end=False) if d.outcome != "suppressed")
     assert (1 in instants.values()) == alone

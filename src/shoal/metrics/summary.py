@@ -275,7 +275,8 @@ def _n_alone(trace: pa.Table, outcome: NDArray[np.int8], k: int) -> int:
     A trace tells instants apart by row count and time; two at the same moment count as one.
     """
     out = (outcome == GROUP) | (outcome == REUSE)
-    moments = np.stack([_floats(trace, "published")[out], _floats(trace, "published_s")[out]])
+    names = ("published", "published_s", "shard")
+    moments = np.stack([_floats(trace, n)[out] for n in names if n in trace.schema.names])
     known = np.nan_to_num(moments, nan=-1.0)
     _, at, n = np.unique(known, axis=1, return_inverse=True, return_counts=True)
     return int(np.count_nonzero((outcome[out] == REUSE) & (n[at.ravel()] < k)))

@@ -308,13 +308,24 @@ def test_castle_12_merges_reach_diversity() -> None:
 def test_castle_13_decided_rows_leave() -> None:
     rows = [(20, "a"), (22, "b"), (21, "c"), (30, "d"), (30, "d")]
     paper, shoal = (
-        feed(line(2, delay_rows=1, deviations=d), rows, end=False)
+        feed(line(2, delay_rows=1, joins="alone", deviations=d), rows, end=False)
         for d in both("decided_rows_leave")
     )
     boxes = [(d.lo, d.hi) for d in paper if d.row == 2]
     assert boxes == [((20,), (22,)), ((21,), (30,))]  # c twice: between 21 and 22, that is
     assert [d.row for d in shoal].count(2) == 1
     assert [d.outcome for d in shoal if d.row == 3] == ["suppressed"]
+
+
+def test_castle_14_joins_have_company() -> None:
+    """With [20, 22] kept, c joins it alone; d can't, so that c and d leave as a group instead."""
+    rows = [(20, "a"), (22, "b"), (21, "c"), (70, "d")]
+    paper, shoal = (
+        feed(line(2, delay_rows=1, deviations=d), rows, end=False)
+        for d in both("joins_have_company")
+    )
+    assert [d.row for d in paper if d.published == 3] == [2]
+    assert [d.row for d in shoal if d.published == 3] == [2, 3]
 
 
 def test_every_deviation_is_described_and_tested() -> None:
