@@ -179,9 +179,8 @@ def test_an_empty_side_covers_only_a_gap() -> None:
     # c could only have been published with d: nothing covers it, but d is at hand.
     assert outcomes == ["group", "group", "group", "group"]
     rows[2], rows[3] = rows[3], rows[2]
-    assert [d.outcome for d in feed(square(2, delay_rows=1, joins="alone"), rows, end=False)][:3] == [
-        "group", "group", "reuse",
-    ]  # fmt: skip
+    outcomes = [d.outcome for d in feed(square(2, delay_rows=1, joins="alone"), rows, end=False)]
+    assert outcomes[:3] == ["group", "group", "reuse"]
 
 
 def test_with_extended_match_there_is_one_partition() -> None:

@@ -45,7 +45,7 @@ def test_under_best_partitions_are_drawn_though_a_group_is_reused() -> None:
     rows = [FIRST, ((12, 12, 12), "b"), FIRST, ((10, 10, GAP), "c"), ((GAP, 60, 60), "d")]
     states = []
     for reuse in ("best", "random"):
-        twin = cube(2, delay_rows=2, reuse=reuse)
+        twin = cube(2, delay_rows=2, reuse=reuse, joins="alone")
         assert groups(feed(twin, rows, end=False)) == {0: {0, 1, 2}}
         states.append(twin.random.copy())
     # One draw each: among two partitions, and among one kept group.

@@ -36,6 +36,8 @@ __all__ = [
 def check_promise(anonymizer: Anonymizer, stream: Stream) -> None:
     """Check that every group keeps the policy when it is released, and after every reuse.
 
+    An anonymizer that has a knob ``kept`` reuses no group if that is 0.
+
     Measured criteria are judged against the window that a decision names, which must be one that
     the anonymizer may use. Where cells are published, z subjects must have exposed each.
     """
@@ -81,6 +83,7 @@ def judge_groups(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> 
             )
         else:
             require(group in members, f"a row reuses group {group} before there is one")
+            require(getattr(anonymizer, "kept", 1) > 0, "a row reuses a group, and none is kept")
             members[group] += rows
             judge(box, group, "after a reuse")
 
@@ -145,7 +148,8 @@ def check_conservation(anonymizer: Anonymizer, stream: Stream) -> None:
         require(
             engine.n_held == n_held, f"{n_held} rows are undecided and {engine.n_held} are held"
         )
-        used = [box for box, _, _ in by_box(decided)]
+        # Rows that join kept groups come last in their instant, and so do their boxes.
+        used = sorted(box for box, _, _ in by_box(decided))
         require(used == list(range(len(decided.lo))), "a box has no rows, or its rows lie apart")
     require(len(fate) == len(stream), f"{len(stream) - len(fate)} rows are lost at the end")
     require(len(engine.flush().rows) == 0, "a second flush decides something")
