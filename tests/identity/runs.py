@@ -30,6 +30,11 @@ RECORD = Path(__file__).with_name("digests.json")
 N_ROWS = 260
 
 DEADLINE = ("castle", "fads", "fast", "idea", "k-varp", "iot")
+#: Most runs reuse groups, one row at a time; those called ``company`` and ``default`` don't.
+REUSE: dict[str, dict[str, Any]] = {
+    name: {"kept": kept, "joins": "alone"}
+    for name, kept in zip(DEADLINE, (1000, 50, 50, 200, 200, 200), strict=True)
+}
 TREES = ("min-delay", "tree-basic", "tree-density", "tree-full")
 TABLES = (
     "sabre-ak", "sabre-knn", "burel", "mondrian", "t-mondrian", "l-mondrian", "d-mondrian",
@@ -61,34 +66,42 @@ def _cases() -> Iterator[Case]:
     formats += [("csv", "jsonl"), ("parquet", "csv")]
     for number, name in enumerate((*DEADLINE, *TREES)):
         shape = formats[number % len(formats)]
-        yield Case(f"{name} k", name, {"k": 4, "delay": rows}, sensitive=False, formats=shape)
-        yield Case(f"{name} k l", name, {"k": 4, "l": 2, "delay": rows})
+        reuse = REUSE.get(name, {})
+        plain = {"k": 4, "delay": rows}
+        yield Case(f"{name} k", name, plain, reuse, sensitive=False, formats=shape)
+        yield Case(f"{name} k l", name, {"k": 4, "l": 2, "delay": rows}, reuse)
         seconds = {"k": 3, "delay": {"seconds": 25.0}}
-        yield Case(f"{name} seconds", name, seconds, timed=True, checkpoints=number % 2 == 0)
+        yield Case(f"{name} seconds", name, seconds, reuse, timed=True, checkpoints=number % 2 == 0)
         yield Case(
-            f"{name} uncertainty", name, {"k": 4, "delay": rows}, {"loss": "uncertainty"},
+            f"{name} uncertainty", name, plain, {"loss": "uncertainty"} | reuse,
             quasi="weighted", publish={"numeric": "bounds"},
         )  # fmt: skip
     for name in ("castle", "fads", "idea", "k-varp", "iot", *TREES):
+        reuse = REUSE.get(name, {})
         entropy = {"k": 3, "l": {"entropy": 2.0}, "delay": rows}
-        yield Case(f"{name} entropy", name, entropy)
+        yield Case(f"{name} entropy", name, entropy, reuse)
         recursive = {"k": 3, "l": {"recursive": 2, "c": 3.0}, "delay": rows}
-        yield Case(f"{name} recursive", name, recursive, knobs={"loss": "lm"})
+        yield Case(f"{name} recursive", name, recursive, knobs={"loss": "lm"} | reuse)
     for name in ("castle", "fads", "idea", "k-varp", "iot"):
         window = {"rows": 120, "advance": 60}
         close = {"k": 3, "t": 0.5, "window": window, "delay": rows}
-        yield Case(f"{name} t", name, close, publish={"order": "shuffled"})
+        yield Case(f"{name} t", name, close, REUSE[name], publish={"order": "shuffled"})
         alike = {"k": 3, "beta": {"enhanced": 4}, "window": window, "delay": rows}
-        yield Case(f"{name} beta", name, alike, publish={"suppressed": "root"})
+        yield Case(f"{name} beta", name, alike, REUSE[name], publish={"suppressed": "root"})
         given = {"disclosure": 3.0, "window": window, "delay": rows}
-        yield Case(f"{name} disclosure", name, given)
+        yield Case(f"{name} disclosure", name, given, REUSE[name])
     for name in (*DEADLINE, *TREES):
         for missing in ("extended", "maybe"):
             gaps = {"k": 3, "delay": rows, "missing": missing}
-            yield Case(f"{name} {missing}", name, gaps, gaps=True)
+            yield Case(f"{name} {missing}", name, gaps, REUSE.get(name, {}), gaps=True)
+    for name in DEADLINE:
+        diverse = {"k": 4, "l": 2, "delay": rows}
+        yield Case(f"{name} default", name, diverse, checkpoints=True)
+        yield Case(f"{name} company", name, diverse, {"kept": 20}, checkpoints=True)
     yield Case(
         "castle reuse", "castle", {"k": 3, "delay": rows},
-        {"kept": 20, "clusters": 5, "recent": 10}, checkpoints=True, publish={"order": "arrival"},
+        {"kept": 20, "joins": "alone", "clusters": 5, "recent": 10}, checkpoints=True,
+        publish={"order": "arrival"},
     )  # fmt: skip
     for name in TABLES:
         yield Case(f"{name} k", name, {"k": 3, "window": "all"})
