@@ -324,3 +324,17 @@ def test_a_check_without_a_result_keeps_nothing(
     monkeypatch.setitem(registry._CHECKERS, Silent, lambda evidence, criterion: [])
     report = world.report()
     assert report["silence"].verdict == report.verdict == "unverifiable"
+
+
+def test_reuses_that_left_with_few_people_are_counted_and_said_to_be_found(world: World) -> None:
+    """Row 5 joins a group alone, under k = 2; with another row at its moment it doesn't."""
+    found = world.report()["grouping"]
+    assert (found.verdict, found.figures["n_reuses_with_few"]) == ("kept", 1)
+    assert "reads off which published row is theirs" in found.detail
+    (reused,) = [line for line in world.trace if line["outcome"] == "reuse"]
+    for line in world.trace:
+        if line["row"] in (9, 10):
+            line |= {name: reused[name] for name in ("published", "published_s")}
+    found = world.report()["grouping"]
+    assert found.figures["n_reuses_with_few"] == 0
+    assert "reads off" not in found.detail

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shoal.algorithms import find
 from shoal.algorithms.mondrian import Mondrian
 from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.arrow.pseudonyms import Pseudonym
@@ -13,7 +14,7 @@ from shoal.arrow.release import Publish
 from shoal.job.warnings import warnings_of
 from shoal.spec.hierarchy import Range
 from shoal.spec.ladder import Open
-from shoal.spec.policy import KAnonymity, Policy, TCloseness, Window, ZAnonymity
+from shoal.spec.policy import Delay, KAnonymity, Policy, TCloseness, Window, ZAnonymity
 from shoal.spec.schema import Quasi, Schema, Sensitive
 
 
@@ -69,3 +70,28 @@ def test_a_t_that_allows_everything(t, n):
     policy = Policy(KAnonymity(2), TCloseness(t), window="all")
     found = list(warnings_of(schema, policy, Mondrian(), Publish(), None))
     assert [warning.startswith("policy.t promises nothing") for warning in found] == [True] * n
+
+
+@pytest.mark.parametrize(
+    ("knobs", "says"),
+    [
+        ({}, []),
+        ({"reuse": "best", "joins": "alone"}, []),
+        ({"kept": 9}, ["algorithm.kept lets rows join groups that were published before"]),
+        ({"kept": 9, "joins": "alone"}, ['algorithm.joins = "alone" lets every row']),
+        (
+            {"kept": 9, "reuse": "best"},
+            ["algorithm.kept lets rows", 'algorithm.reuse = "best" reveals more'],
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["castle", "fads", "fast", "idea", "k-varp", "iot"])
+def test_reuse_is_warned_about_with_what_it_costs(name, knobs, says):
+    schema = Schema("who", [Quasi("age", Range(0, 9, step=1))])
+    policy = Policy(KAnonymity(2), delay=Delay(rows=9))
+    found = list(warnings_of(schema, policy, find(name)(**knobs), Publish(), None))
+    assert len(found) == len(says)
+    for warning, begin in zip(found, says, strict=True):
+        assert warning.startswith(begin)
+    if says:
+        assert "when somebody came reads off which published row is theirs" in found[0]
