@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.arrow.columns import is_missing, one_text
-from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.arrays import Bools, Ints
 from shoal.errors import ParameterError, did_you_mean
 
-__all__ = ["Uniqueness", "uniqueness"]
+__all__ = ["Uniqueness", "codes_of", "uniqueness"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -87,15 +87,16 @@ def uniqueness(table: pa.Table, quasi: Sequence[str], subject: str | None = None
     if subject is None:
         people = rows
     else:
-        people, missing = _codes(table[subject])
+        people, missing = codes_of(table[subject])
         rows = np.flatnonzero(~missing)
         people = np.unique(people[rows], return_inverse=True)[1]
-    columns = [_codes(table[name])[0][rows] for name in quasi]
+    columns = [codes_of(table[name])[0][rows] for name in quasi]
     combined = reduce(_together, columns, np.zeros(len(rows), dtype=np.int64))
-    pairs = np.unique(np.stack((combined, people)), axis=1)
-    n_people = np.bincount(pairs[0], minlength=int(combined.max(initial=-1)) + 1)
-    n_sharing = np.full(int(people.max(initial=-1)) + 1, len(rows) + 1, dtype=np.int64)
-    np.minimum.at(n_sharing, pairs[1], n_people[pairs[0]])
+    width = int(people.max(initial=-1)) + 1
+    combination, person = np.divmod(np.unique(combined * width + people), max(width, 1))
+    n_people = np.bincount(combination, minlength=int(combined.max(initial=-1)) + 1)
+    n_sharing = np.full(width, len(rows) + 1, dtype=np.int64)
+    np.minimum.at(n_sharing, person, n_people[combination])
     return Uniqueness(n_sharing)
 
 
@@ -106,8 +107,8 @@ def _together(one: Ints, other: Ints) -> Ints:
     return codes
 
 
-def _codes(column: Any) -> tuple[Ints, Any]:
-    """Return a code for each value of a column, and which values are missing."""
+def codes_of(column: Any) -> tuple[Ints, Bools]:
+    """Return a code for each value of a column, 0 where it is missing; and where that is."""
     plain = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(plain, pa.ChunkedArray):
         plain = pa.concat_arrays(plain.chunks)
