@@ -22,6 +22,16 @@ def test_the_worst_verdict_decides(found: list[Judgement], verdict: str, exit_co
     assert report.as_dict()["verdict"] == verdict
 
 
+def test_subjects_that_are_rows_are_said() -> None:
+    verdicts = [Verdict("k-anonymity", "kept", "all fine")]
+    by_rows = Report(verdicts, n_rows=3, each_row=True)
+    assert by_rows.as_dict()["each_row"] is True
+    assert "note: subjects are counted by rows (schema.subject = { each_row" in str(by_rows)
+    named = Report(verdicts, n_rows=3)
+    assert "each_row" not in named.as_dict()
+    assert "note" not in str(named)
+
+
 def test_for_programs_and_for_people() -> None:
     report = Report([Verdict("delay", "kept", "no row was late", {"longest_rows": 3.0})], n_rows=3)
     assert json.loads(json.dumps(report.as_dict()))["verdicts"] == [

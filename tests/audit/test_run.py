@@ -55,6 +55,15 @@ def test_where_each_row_is_a_subject_boxes_are_enough(world: World) -> None:
     assert verdicts(world)[K] == "kept"
 
 
+def test_where_each_row_is_a_subject_the_report_says_so(world: World) -> None:
+    assert "counted by rows" not in str(world.report())
+    world.schema = EACH_ROW
+    report = world.report()
+    assert "subjects are counted by rows" in str(report)
+    assert "rows, each counted as a subject" in report[K].detail
+    assert "different subjects" not in report[K].detail
+
+
 def test_where_each_row_is_a_subject_the_trace_need_not_name_any(world: World) -> None:
     world.schema = EACH_ROW
     for line in world.trace:

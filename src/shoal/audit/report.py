@@ -7,10 +7,16 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Literal
 
-__all__ = ["Figure", "Judgement", "Report", "Verdict", "decide"]
+__all__ = ["BY_ROWS", "Figure", "Judgement", "Report", "Verdict", "decide"]
 
 Judgement = Literal["kept", "broken", "unverifiable"]
 Figure = int | float | None
+
+#: What a verdict about subjects is worth where the job names none.
+BY_ROWS = (
+    "subjects are counted by rows (schema.subject = { each_row = true }): if people have several "
+    "rows, groups have fewer people than that"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,8 @@ class Report:
 
     verdicts: Sequence[Verdict]
     n_rows: int
+    each_row: bool = False
+    """Whether each row was counted as a subject of its own."""
 
     @property
     def verdict(self) -> Judgement:
@@ -91,6 +99,7 @@ class Report:
             "verdict": self.verdict,
             "exit_code": self.exit_code,
             "n_rows": self.n_rows,
+            **({"each_row": True, "note": BY_ROWS} if self.each_row else {}),
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
         }
 
@@ -112,7 +121,8 @@ class Report:
             f"{self.verdict}: {n} of {len(self.verdicts)} promises, "
             f"over {self.n_rows:,} published rows"
         )
-        return "\n".join([head, *(f"  {verdict.line()}" for verdict in self.verdicts)])
+        notes = [f"  note: {BY_ROWS}"] if self.each_row else []
+        return "\n".join([head, *notes, *(f"  {verdict.line()}" for verdict in self.verdicts)])
 
 
 def decide(

@@ -143,7 +143,7 @@ def audit(
             verdicts.extend(checker(evidence, criterion) or [nothing])
     found = (check(evidence) for check in _AFTER)
     verdicts.extend(verdict for verdict in found if verdict is not None)
-    return Report(tuple(verdicts), evidence.n_rows)
+    return Report(tuple(verdicts), evidence.n_rows, each_row=schema.each_row)
 
 
 def _check_cells(

@@ -238,6 +238,23 @@ def test_the_audit_finds_every_promise_kept(options, folder, capfd):
     assert folder.audit() == 0, capfd.readouterr().out
 
 
+def test_a_run_and_its_audit_say_that_subjects_are_rows(folder, capfd):
+    schema = SCHEMA.replace('subject = "person"', "subject = { each_row = true }")
+    folder.job = write_job(folder.path, schema=schema)
+    assert folder.run() == 0
+    err = capfd.readouterr().err
+    assert "warning: each row is taken for another person" in err
+    assert "subjects are counted by rows" in err
+    folder.output.unlink()
+    folder.trace.unlink()
+    assert folder.run("--json") == 0
+    assert json.loads(capfd.readouterr().out)["each_row"] is True
+    assert folder.audit() == 0
+    assert "note: subjects are counted by rows" in capfd.readouterr().out
+    assert folder.audit("--json") == 0
+    assert json.loads(capfd.readouterr().out)["each_row"] is True
+
+
 def test_an_input_without_rows(folder, capfd):
     assert folder.run(table=people(1).slice(0, 0)) == 0
     assert "0 rows in" in capfd.readouterr().err

@@ -41,7 +41,8 @@ def check(evidence: Evidence, criterion: KAnonymity) -> list[Verdict]:
         )
         kept.append(plural(len(n_subjects), classes.kind))
         if n_small:
-            unit = "rows" if evidence.trace is None else "subjects"
+            by_rows = evidence.trace is None or evidence.schema.each_row
+            unit = "rows" if by_rows else "subjects"
             flaws.append(
                 f"{below(classes, classes.number[real][small].tolist(), len(n_subjects))} "
                 f"fewer than {criterion.k:,} {unit}, the smallest {smallest:,}"
@@ -55,7 +56,10 @@ def check(evidence: Evidence, criterion: KAnonymity) -> list[Verdict]:
         doubt = f"every row matches at least {criterion.k:,} rows, but {doubt}"
     elif doubt is not None and evidence.trace is None:
         doubt = f"every box has at least {criterion.k:,} rows, but {doubt}"
-    held = f"rows of at least {criterion.k:,} different subjects in each of {' and '.join(kept)}"
+    least = f"rows of at least {criterion.k:,} different subjects"
+    if evidence.schema.each_row:
+        least = f"at least {criterion.k:,} rows, each counted as a subject,"
+    held = f"{least} in each of {' and '.join(kept)}"
     return [decide(criterion.name, flaws, kept=held, doubt=doubt, figures=figures)]
 
 

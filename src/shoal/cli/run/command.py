@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from shoal.audit.report import BY_ROWS
 from shoal.cli.logs import configure_logs, is_logging, print_or_log
 from shoal.cli.run.monitor import Monitor
 from shoal.cli.signals import stopped_by_signals
@@ -112,7 +113,7 @@ def run(job_path: Path, options: RunOptions) -> int:
                     print_or_log(logging.INFO, "bad rows kept", _where_bad_rows_are(job))
                 if options.as_json and isinstance(error, DataError):
                     seconds = time.perf_counter() - begin
-                    _print_json(running, seconds, sink_spec, str(error))
+                    _print_json(job, running, seconds, sink_spec, str(error))
                 raise
         seconds = time.perf_counter() - begin
     return _finish(job, running, caught, seconds, sink_spec, options)
@@ -138,7 +139,7 @@ def _finish(
     problem = why_nothing(job.policy, summary, running.shortfall)
     problem = None if running.interrupted else problem
     if options.as_json:
-        _print_json(running, seconds, sink, problem)
+        _print_json(job, running, seconds, sink, problem)
     elif is_logging():
         event(
             log, logging.INFO, "run ended", interrupted=running.interrupted,
@@ -150,6 +151,8 @@ def _finish(
         for line in summary.lines():
             print_message(line)
         print_message(f"{seconds:.1f} s, {running.n_read / max(seconds, 1e-9):,.0f} rows/s")
+        if job.schema.each_row:
+            print_message(BY_ROWS)
         if summary.n_quarantined:
             print_message(_where_bad_rows_are(job))
     if problem is not None:
@@ -168,11 +171,14 @@ def _where_bad_rows_are(job: Job) -> str:
     return f"quarantined rows are in {job.bad_rows.file}"
 
 
-def _print_json(running: Run, seconds: float, sink: OutputEndpoint, problem: str | None) -> None:
+def _print_json(
+    job: Job, running: Run, seconds: float, sink: OutputEndpoint, problem: str | None
+) -> None:
     """Print the figures, and why the run failed or published nothing."""
     figures = running.summary.as_dict() | {
         "seconds": round(seconds, 3),
         "interrupted": running.interrupted,
+        "each_row": job.schema.each_row,
         "problem": problem,
     }
     put = print_message if sink.path == STDIO else print_result
