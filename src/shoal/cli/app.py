@@ -31,6 +31,7 @@ Text = Optional[str]  # noqa: UP045
 File = Optional[Path]  # noqa: UP045
 Whole = Optional[int]  # noqa: UP045
 Number = Optional[float]  # noqa: UP045
+Names = Optional[list[str]]  # noqa: UP045
 From = Annotated[
     Text, typer.Option("--from", help="Format of the input, such as csv; else its ending decides.")
 ]
@@ -277,14 +278,32 @@ def init(
     output: Annotated[Path, typer.Option("--output", "-o", help="The job file to write.")] = Path(
         "job.toml"
     ),
+    subject: Annotated[Text, typer.Option(help="The column that identifies people.")] = None,
+    time: Annotated[Text, typer.Option(help="The column of the arrival time.")] = None,
+    quasi: Annotated[Names, typer.Option(help="The quasi attributes; repeatable.")] = None,
+    sensitive: Annotated[Names, typer.Option(help="The sensitive columns; repeatable.")] = None,
+    keep: Annotated[Names, typer.Option(help="Columns to publish as they are; repeatable.")] = None,
+    drop: Annotated[Names, typer.Option(help="Columns to leave out; repeatable.")] = None,
+    k: Annotated[int, typer.Option(help="The least number of people in a group.", min=1)] = 10,
     rows: Annotated[int, typer.Option(help="The most rows to read.", min=1)] = 100_000,
+    measure: Annotated[
+        int, typer.Option(metavar="ROWS", help="Measure loss on so many rows; 0: don't.", min=0)
+    ] = 3000,
     from_format: Annotated[Text, typer.Option("--from", help="Format of the data.")] = None,
     force: Annotated[bool, typer.Option(help="Overwrite existing files.")] = False,
 ) -> None:
     """Draft a job file from a data file. Review the draft before use."""
+    from shoal.cli.init.command import InitOptions
     from shoal.cli.init.command import init as command
+    from shoal.cli.init.roles import Asked
 
-    raise typer.Exit(command(data, output, rows=rows, from_format=from_format, force=force))
+    asked = Asked.parse(
+        subject=subject, time=time, quasi=quasi, sensitive=sensitive, keep=keep, drop=drop
+    )
+    options = InitOptions(
+        rows=rows, from_format=from_format, asked=asked, k=k, measured_rows=measure, force=force
+    )
+    raise typer.Exit(command(data, output, options))
 
 
 @app.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pyarrow as pa
 import pytest
 
@@ -57,3 +59,72 @@ def test_data_that_can_not_be_drafted_from(tmp_path, monkeypatch, capfd):
     assert shoal(monkeypatch, "init", data, "-o", tmp_path / "no" / "job.toml") == 4
     assert "can't be written" in capfd.readouterr().err
     assert not job.exists()
+
+
+# -- what is asked for --------------------------------------------------------------------------
+
+
+def drafted(monkeypatch, tmp_path, *options, n_rows=200):
+    data, job = write(sample(n_rows), tmp_path / "data.csv"), tmp_path / "job.toml"
+    assert shoal(monkeypatch, "init", data, "-o", job, "--measure", 0, "--force", *options) == 0
+    return Job.load(job)
+
+
+def test_roles_are_those_that_are_asked_for(tmp_path, monkeypatch):
+    job = drafted(
+        monkeypatch, tmp_path, "--subject", "patient_id", "--time", "admitted_at", "--quasi",
+        "age, city", "--sensitive", "diagnosis", "--keep", "ward", "--k", 4,
+    )  # fmt: skip
+    assert (job.schema.subject, job.schema.time) == ("patient_id", "admitted_at")
+    assert [quasi.name for quasi in job.schema.quasi] == ["age", "city"]
+    assert [sensitive.name for sensitive in job.schema.sensitive] == ["diagnosis"]
+    assert job.schema.keep == ("ward",)
+    assert job.policy.k == 4
+
+
+def test_options_may_be_repeated_and_nothing_else_is_proposed_for_their_role(tmp_path, monkeypatch):
+    job = drafted(monkeypatch, tmp_path, "--quasi", "age", "--quasi", "ward", "--drop", "diagnosis")
+    assert [quasi.name for quasi in job.schema.quasi] == ["age", "ward"]
+    assert job.schema.sensitive == ()
+    text = (tmp_path / "job.toml").read_text()
+    assert "# city = {" in text
+    assert '# left out: "diagnosis": as asked by --drop' in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--quasi", "agee"), "--quasi: agee isn't a column of the data. Did you mean 'age'?"),
+        (("--subject", "patient"), "Did you mean 'patient_id'?"),
+        (("--quasi", "age", "--keep", "age"), "--quasi and --keep: age can't have two roles"),
+        (("--drop", "age", "--time", "age"), "age can't have two roles. Decide on one"),
+        (("--time", "city"), "--time: city has values that can't be read as times"),
+    ],
+)
+def test_wrong_names_and_two_roles_are_refused(options, message, tmp_path, monkeypatch, capfd):
+    data, job = write(sample(100), tmp_path / "data.csv"), tmp_path / "job.toml"
+    assert shoal(monkeypatch, "init", data, "-o", job, *options) == 2
+    assert message in capfd.readouterr().err
+    assert not job.exists()
+
+
+def test_an_id_that_is_asked_for_is_warned_about(tmp_path, monkeypatch, capfd):
+    options = ("--keep", "patient_id")
+    job = drafted(monkeypatch, tmp_path, *options)
+    assert job.schema.keep == ("patient_id",)
+    assert '"patient_id" is published as asked, but its name is that of an id' in (
+        capfd.readouterr().err
+    )
+
+
+def test_a_dialect_is_found_and_written_into_the_job(tmp_path, monkeypatch):
+    data, job = tmp_path / "data.csv", tmp_path / "job.toml"
+    rows = [f"{n};{20 + n % 50},5;Köln;?" for n in range(100)]
+    data.write_bytes("\n".join(["kunde;alter;ort;grund", *rows, ""]).encode("latin-1"))
+    assert shoal(monkeypatch, "init", data, "-o", job, "--measure", 0) == 0
+    assert tomllib.loads(job.read_text())["input"]["delimiter"] == ";"
+    read = Job.load(job)
+    assert read.schema.subject == "kunde"
+    assert [quasi.name for quasi in read.schema.quasi] == ["alter"]
+    words = ("run", job, "-i", data, "-o", tmp_path / "out.csv", "--json")
+    assert shoal(monkeypatch, *words) == 0

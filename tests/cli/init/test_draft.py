@@ -6,12 +6,13 @@ from pathlib import Path
 import hypothesis.strategies as st
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
 from shoal.cli.init.columns import MARKS, describe
 from shoal.cli.init.draft import draft
-from shoal.cli.init.roles import guess
+from shoal.cli.init.roles import Asked, assign
 from shoal.datasets import census
 from shoal.errors import JobError, ParameterError
 from shoal.spec.hierarchy import Hierarchy, Range
@@ -20,6 +21,7 @@ SHARED = Path(__file__).parents[4] / "shared" / "data"
 
 KEYS = {
     "schema": {"subject", "time", "quasi", "sensitive", "keep"},
+    "input": {"delimiter", "quote", "encoding", "decimal", "null"},
     "policy": {"k", "l", "delay", "missing"},
     "algorithm": {"name", "clusters", "recent", "kept", "reuse", "loss"},
     "publish": {"numeric", "order", "suppressed"},
@@ -32,9 +34,9 @@ def job_of(columns, **options):
     table = pa.table(columns)
     result = draft(table, name="data.csv", **options)
     job = tomllib.loads(result.job)
-    assert set(job) == set(KEYS)
+    assert set(KEYS) - {"input"} <= set(job) <= set(KEYS)
     for section, keys in KEYS.items():
-        assert set(job[section]) <= keys
+        assert set(job.get(section, {})) <= keys
     return job, result
 
 
@@ -61,7 +63,8 @@ def test_a_census_is_understood(tmp_path):
     job, result = job_of(stream.table().to_pydict(), total_rows=5000)
     assert job["schema"]["subject"] == "person_id"
     assert job["schema"]["time"] == "arrived_at"
-    assert set(job["schema"]["sensitive"]) == {"diagnosis", "income"}
+    assert set(job["schema"]["sensitive"]) == {"diagnosis"}
+    assert '# left out: "income": it looks sensitive, but nearly everybody' in result.job
     assert job["schema"]["keep"] == {"columns": []}
     assert job["schema"]["quasi"]["postcode"] == {"mask": 4}
     assert job["schema"]["quasi"]["age"] == {"range": [10, 100], "step": 1}
@@ -71,8 +74,8 @@ def test_a_census_is_understood(tmp_path):
         if isinstance(domain, Hierarchy):
             assert set(stream.table()[name].unique().to_pylist()) <= set(domain.leaves)
     assert job["policy"] == {"k": 10, "l": 3, "delay": {"rows": 500}}
-    assert job["algorithm"] == {"name": "castle"}
-    assert job["bad_rows"] == {"action": "quarantine", "file": "quarantine.jsonl"}
+    assert job["algorithm"] == {"name": "castle", "kept": 0}
+    assert job["bad_rows"] == {"action": "quarantine", "file": "job.quarantine.jsonl"}
 
 
 def test_algorithm_knobs_are_there_as_comments():
@@ -99,8 +102,13 @@ def test_l_only_where_there_are_enough_values():
     assert "sensitive" not in job["schema"]
 
 
-def test_a_nearly_unique_sensitive_value_is_warned_about():
-    _, result = job_of({"age": [n % 7 for n in range(99)], "salary": [n * 1.5 for n in range(99)]})
+def test_a_nearly_unique_sensitive_value_is_left_out_unless_it_is_asked_for():
+    table = {"age": [n % 7 for n in range(99)], "salary": [n * 1.5 for n in range(99)]}
+    job, result = job_of(table)
+    assert "sensitive" not in job["schema"]
+    assert any("anyone who knows one finds the row" in text for text in result.warnings)
+    job, result = job_of(table, asked=Asked(sensitive=("salary",)))
+    assert list(job["schema"]["sensitive"]) == ["salary"]
     assert any("make it coarser" in text for text in result.warnings)
 
 
@@ -237,8 +245,12 @@ def test_postcodes_are_masked():
 
 def test_codes_of_one_length_are_masked(tmp_path):
     codes = [f"K{n:03d}" for n in range(150)] * 2
-    job, result = job_of({"x": codes, "y": [f"{n % 40:03d}" for n in range(300)]})
+    table = {"x": codes, "y": [f"{n % 40:03d}" for n in range(300)]}
+    job, _ = job_of(table)
+    assert job["schema"]["subject"] == "x"
     assert job["schema"]["quasi"]["y"] == {"mask": 3}
+    job, result = job_of(table, asked=Asked(quasi=("x",)))
+    assert any('"x" is published as asked, but values recur' in text for text in result.warnings)
     tree = domain_of(job["schema"]["quasi"]["x"], result.files, tmp_path)
     assert (len(tree), tree.depth, tree.label(0, 9)) == (150, 5, "K00*")
 
@@ -326,18 +338,25 @@ def test_hierarchy_files_are_quoted_where_needed():
     assert 'a;"b"' in {row[0] for row in rows}
 
 
-@pytest.mark.parametrize("file", ["adult.csv", "informs_demographics_2005.csv"])
+@pytest.mark.parametrize(
+    "file", ["adult.csv", "informs_demographics_2005.csv", "online_retail.parquet"]
+)
 def test_real_files(file, tmp_path):
     path = SHARED / file
     if not path.exists():
         pytest.skip(f"../shared/data/{file} isn't there")
-    table = pyarrow.csv.read_csv(path)
+    is_csv = file.endswith("csv")
+    table = pyarrow.csv.read_csv(path) if is_csv else pq.read_table(path).slice(0, 50_000)
     job, result = job_of({name: table[name] for name in table.column_names})
     for spec in job["schema"]["quasi"].values():
         domain_of(spec, result.files, tmp_path)
-    roles = guess([describe(name, table[name]) for name in table.column_names])
+    roles = assign([describe(name, table[name]) for name in table.column_names], table)
     expected = {
-        "adult.csv": (["salary_class"], []),
-        "informs_demographics_2005.csv": (["income"], ["duid", "dupersid"]),
+        "adult.csv": (["salary_class"], None),
+        "informs_demographics_2005.csv": (["income"], "dupersid"),
+        "online_retail.parquet": ([], "customer_id"),
     }[file]
-    assert ([c.name for c in roles.sensitive], [c.name for c in roles.candidates]) == expected
+    subject = None if roles.subject is None else roles.subject.name
+    assert ([c.name for c in roles.sensitive], subject) == expected
+    assert {"duid", "pid", "invoice_no", "stock_code"}.isdisjoint(job["schema"]["quasi"])
+    assert len(job["schema"]["quasi"]) <= 10

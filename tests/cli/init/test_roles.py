@@ -48,12 +48,12 @@ def test_these_are_no_subjects(name):
 
 
 def test_an_unclear_subject_is_said_aloud():
-    job, result = job_of({"age": [n % 9 for n in range(99)], "dupersid": list(range(99))})
+    job, result = job_of({"age": [n % 9 for n in range(99)], "docid": list(range(99))})
     assert job["schema"]["subject"] == {"each_row": True}
-    assert '# subject = "dupersid"' in result.job
+    assert '# subject = "docid"' in result.job
     assert list(job["schema"]["quasi"]) == ["age"]
     assert any("each row is taken for another person" in text for text in result.warnings)
-    assert any('May be the subject: "dupersid"' in text for text in result.warnings)
+    assert any('May be the subject: "docid"' in text for text in result.warnings)
 
 
 def test_a_number_within_the_household_is_no_subject():
@@ -99,7 +99,8 @@ def test_the_better_name_wins():
 def test_a_time_that_goes_back_is_left_out():
     job, result = job_of({"age": list(range(30)), "time": instants(30, step=-1)})
     assert "time" not in job["schema"]
-    assert 'Left out: "time": exact times' in "\n".join(result.warnings)
+    assert '# time = "time"' in result.job
+    assert 'Left out: "time": time stamps: exact times' in "\n".join(result.warnings)
 
 
 def test_a_birthday_is_no_time():

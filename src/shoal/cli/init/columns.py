@@ -1,14 +1,20 @@
-"""Describe one column of a sample: its kind, its range, its different values."""
+"""Describe one column of a sample: its type, its values, how often they recur, its range."""
 
 from __future__ import annotations
 
+import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from shoal.arrow.columns import as_times
+from shoal.cli.init.patterns import OTHER_STAMP, STAMP, date_format
+from shoal.cli.init.spread import Spread
 
 __all__ = ["Column", "Kind", "describe"]
 
@@ -20,15 +26,16 @@ Cells = Any
 MARKS = frozenset({"?", "-", "--", "na", "n/a", "nan", "nil", "none", "null"})
 #: From here on a number is no measurement, and sums of two could overflow.
 HUGE = 1e300
+#: Whole numbers up to this one are exact as floats.
+EXACT = 2.0**53
 NEARLY_UNIQUE = 0.9
 FEW = 20
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 LEADING_ZERO = re.compile(r"[+-]?0\d")
-DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Column:
     """The description of one column. Its repr shows no value of a person."""
 
@@ -40,14 +47,18 @@ class Column:
     n_marks: int = 0
     """The number of values that stand for missing, such as ``?``."""
     whole: bool = False
-    lo: float = 0
-    hi: float = 0
-    rising: bool = False
-    """Whether numbers or times never decrease."""
+    spread: Spread = field(default_factory=Spread)
+    """How the numbers are spread, and how often values recur."""
+    ordered: float = 0
+    """The share of numbers or times that aren't below the one before."""
     padded: bool = False
     """Whether some values have spaces at their ends."""
     values: tuple[str, ...] = ()
     """The different values as text, sorted; none for fractions and times."""
+    form: str | None = None
+    """The form of dates, such as ``%d.%m.%Y``."""
+    readable: bool = True
+    """Whether Shoal can read these times."""
 
     def __repr__(self) -> str:
         return f"Column({self.name!r}, {self.kind}, {self.n_distinct} of {self.n_rows} different)"
@@ -58,14 +69,49 @@ class Column:
         return self.n_rows - self.n_missing
 
     @property
+    def n_gaps(self) -> int:
+        """The number of empty values, without those that stand for missing."""
+        return self.n_missing - (self.n_marks if self.kind == "number" else 0)
+
+    @property
     def few(self) -> bool:
         """Whether there are few enough values to list them."""
         return self.n_distinct <= FEW
 
     @property
+    def rising(self) -> bool:
+        """Whether numbers or times never decrease."""
+        return self.ordered == 1
+
+    @property
     def nearly_unique(self) -> bool:
         """Whether nearly every row has a different value."""
         return not self.few and self.n_distinct >= NEARLY_UNIQUE * self.n_present
+
+    @property
+    def rows_each(self) -> float:
+        """How many rows a value is in, on average."""
+        return self.n_present / max(self.n_distinct, 1)
+
+    @property
+    def lo(self) -> float:
+        """The lowest number."""
+        return self.spread.least
+
+    @property
+    def hi(self) -> float:
+        """The highest number."""
+        return self.spread.most
+
+    @property
+    def n_real(self) -> int:
+        """The number of different values without those that stand for missing."""
+        return len(self.real_values) if self.values else self.n_distinct
+
+    @cached_property
+    def real_values(self) -> tuple[str, ...]:
+        """The different values without those that stand for missing."""
+        return tuple(value for value in self.values if value.lower() not in MARKS)
 
 
 def describe(name: str, column: Cells) -> Column:
@@ -93,7 +139,7 @@ def describe(name: str, column: Cells) -> Column:
             len(column),
             n_missing=column.null_count,
             n_distinct=pc.count_distinct(present).as_py(),
-            rising=_rising(present.cast(pa.int64()).to_numpy()),
+            ordered=_ordered(present.cast(pa.int64()).to_numpy()),
         )
     return Column(name, "other", len(column), n_missing=column.null_count)
 
@@ -105,6 +151,7 @@ def _is_text(kind: Any) -> bool:
 
 def _number(name: str, column: Cells, n_marks: int = 0, n_rows: int = 0) -> Column:
     """Describe numbers; the two counts include values that were removed before."""
+    values: tuple[str, ...] = ()
     if pa.types.is_integer(column.type):
         present = column.drop_null()
         numbers = present.to_numpy()
@@ -112,21 +159,23 @@ def _number(name: str, column: Cells, n_marks: int = 0, n_rows: int = 0) -> Colu
     else:
         numbers = column.drop_null().cast(pa.float64()).to_numpy()
         numbers = numbers[np.isfinite(numbers) & (np.abs(numbers) < HUGE)]
-        values = ()
     n_rows = n_rows or len(column)
     if not len(numbers):
         return Column(name, "number", n_rows, n_missing=n_rows, n_marks=n_marks)
+    whole = bool((numbers == np.floor(numbers)).all())
+    distinct, counts = np.unique(numbers, return_counts=True)
+    if whole and not values and np.abs(numbers).max() <= EXACT:
+        values = tuple(str(int(number)) for number in distinct)
     return Column(
         name,
         "number",
         n_rows,
         n_missing=n_rows - len(numbers),
-        n_distinct=len(np.unique(numbers)),
+        n_distinct=len(distinct),
         n_marks=n_marks,
-        whole=bool((numbers == np.floor(numbers)).all()),
-        lo=numbers.min().item(),
-        hi=numbers.max().item(),
-        rising=_rising(numbers),
+        whole=whole,
+        spread=Spread.of_numbers(distinct, counts),
+        ordered=_ordered(numbers),
         values=values,
     )
 
@@ -140,16 +189,45 @@ def _text(name: str, column: Cells) -> Column:
         return _numeric_text(name, column, n_marks)
     n_blank = sum(n for value, n in counts.items() if not value.strip())
     values = {value.strip() for value in counts} - {""}
-    return Column(
+    described = Column(
         name,
-        "date" if real and all(map(DAY.fullmatch, real)) else "text",
+        "text",
         len(column),
         n_missing=column.null_count + n_blank,
         n_distinct=len(values),
         n_marks=n_marks,
+        spread=Spread.of_counts([counts[value] for value in counts if value.strip() in set(real)]),
         padded=any(value != value.strip() for value in counts if value.strip()),
         values=tuple(sorted(values)),
     )
+    if real and all(map(STAMP.fullmatch, real)):
+        return _stamps(described, column)
+    if real and all(map(OTHER_STAMP.fullmatch, real)):
+        return replace(described, kind="time", readable=False, values=())
+    form = date_format(real)
+    if form is None:
+        return described
+    # Dates of other forms don't sort as text does.
+    ordered = _ordered_text(column) if form == "%Y-%m-%d" else 0
+    return replace(described, kind="date", form=form, ordered=ordered)
+
+
+def _stamps(described: Column, column: Cells) -> Column:
+    """Describe time stamps as text; those that aren't in the calendar can't be read."""
+    wrong = np.zeros(len(column), np.bool_)
+    seconds = as_times(column.combine_chunks(), described.name, lambda rows, why: None)
+    wrong |= np.isnan(seconds)
+    readable = int(wrong.sum()) <= described.n_missing + described.n_marks
+    return replace(
+        described, kind="time", ordered=_ordered(seconds[~wrong]), readable=readable, values=()
+    )
+
+
+def _ordered_text(column: Cells) -> float:
+    cells = [cell.strip() for cell in column.drop_null().to_pylist()]
+    present = [cell for cell in cells if cell and cell.lower() not in MARKS]
+    n_ordered = sum(a <= b for a, b in itertools.pairwise(present))
+    return float(n_ordered) / max(len(present) - 1, 1)
 
 
 def _numeric_text(name: str, column: Cells, n_marks: int) -> Column:
@@ -163,5 +241,5 @@ def _numeric_text(name: str, column: Cells, n_marks: int) -> Column:
     return _number(name, parsed, n_marks, len(column))
 
 
-def _rising(numbers: Any) -> bool:
-    return bool((numbers[1:] >= numbers[:-1]).all())
+def _ordered(numbers: Any) -> float:
+    return float((numbers[1:] >= numbers[:-1]).mean()) if len(numbers) > 1 else 1.0

@@ -2,26 +2,57 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.cli.init.draft import draft
-from shoal.cli.terminal import print_message, print_result
+from shoal.cli.init.roles import Asked
+from shoal.cli.terminal import Progress, print_message, print_result
 from shoal.errors import JobError, Problem, ResourceError
-from shoal.io import open_source
+from shoal.io import Dialect, detect_dialect, open_source
+from shoal.io.streams import STDIO
 
-__all__ = ["init"]
+__all__ = ["InitOptions", "init"]
 
 
-def init(data: str, output: Path, *, rows: int, from_format: str | None, force: bool) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitOptions:
+    """The options of the command line."""
+
+    rows: int
+    from_format: str | None
+    asked: Asked
+    k: int
+    measured_rows: int
+    force: bool
+
+
+def init(data: str, output: Path, options: InitOptions) -> int:
     """Write a job and its hierarchies; return the exit code."""
-    sample, is_whole = _sample(data, rows, from_format)
-    drafted = draft(sample, name=Path(data).name, total_rows=sample.num_rows if is_whole else None)
+    dialect = None if data == STDIO else detect_dialect(data, format=options.from_format)
+    sample, is_whole = _sample(data, options, dialect)
+    with Progress(quiet=False) as progress:
+        drafted = draft(
+            sample,
+            name=Path(data).name,
+            job_name=output.stem,
+            total_rows=sample.num_rows if is_whole else None,
+            asked=options.asked,
+            k=options.k,
+            measured_rows=options.measured_rows,
+            dialect=dialect,
+            note=progress.note,
+        )
     files = {output: drafted.job}
     files |= {output.parent / name: text for name, text in drafted.files.items()}
     there = [str(path) for path in files if path.exists()]
-    if there and not force:
+    if there and not options.force:
         raise JobError(
             Problem("output", f"{', '.join(there)} would be overwritten", None, "Use --force")
         )
@@ -32,25 +63,44 @@ def init(data: str, output: Path, *, rows: int, from_format: str | None, force: 
         raise ResourceError(f"{output.parent}: can't be written: {error.strerror}") from None
     for warning in drafted.warnings:
         print_message(f"warning: {warning}")
+    for remark in drafted.remarks:
+        print_message(remark)
     names = ", ".join(str(path) for path in files)
     print_message(f"wrote {names} from {sample.num_rows:,} rows; review them, then:")
-    print_result(f"shoal run {output} -i {data} -o published.csv")
+    print_result(shlex.join(["shoal", "run", str(output), "-i", data, "-o", "published.csv"]))
     return 0
 
 
-def _sample(data: str, rows: int, from_format: str | None) -> tuple[pa.Table, bool]:
+def _sample(data: str, options: InitOptions, dialect: Dialect | None) -> tuple[pa.Table, bool]:
     """Read the first rows of a file; return them, and whether there are no more."""
-    source = open_source(data, format=from_format)
+    source = open_source(data, format=options.from_format, dialect=dialect)
     try:
         tables, n = [], 0
         for chunk in source:
             tables.append(pa.Table.from_batches([chunk.batch]))
             n += chunk.batch.num_rows
-            if n >= rows:
+            if n >= options.rows:
                 break
         if n == 0:
             raise ResourceError(f"{data}: has no rows")
         table = pa.concat_tables(tables, promote_options="permissive")
-        return table.slice(0, rows), n < rows
+        if dialect is not None and dialect.decimal == ",":
+            table = _with_points(table)
+        return table.slice(0, options.rows), n < options.rows
     finally:
         source.close()
+
+
+def _with_points(table: pa.Table) -> pa.Table:
+    """Return numbers that have a comma before their decimals with a point instead.
+
+    Which columns are numbers isn't known before they are read.
+    """
+    for i, name in enumerate(table.column_names):
+        column: Any = table[name]
+        if not pa.types.is_string(column.type):
+            continue
+        values = [value.strip() for value in column.unique().to_pylist() if value]
+        if values and all(re.fullmatch(r"[+-]?\d+(,\d+)?", value) for value in values):
+            table = table.set_column(i, name, pc.replace_substring(column, ",", "."))
+    return table

@@ -6,17 +6,25 @@ import csv
 import datetime
 import io
 import itertools
-import json
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from pathlib import Path
 
+from shoal.cli.init import words as w
+from shoal.cli.init.bands import band_rows, read_bands
 from shoal.cli.init.columns import FEW, MARKS, Column
-from shoal.cli.init.roles import is_category, is_postcode
+from shoal.cli.init.meaning import Meaning
+from shoal.cli.init.toml import quote
+from shoal.job.domains import Files, quasi_domain
+from shoal.job.form import QuasiForm
+from shoal.spec.hierarchy import Hierarchy
+from shoal.spec.ladder import AnyDomain
 
-__all__ = ["DomainDraft", "draft_domain", "quote", "quote_key"]
+__all__ = ["DomainDraft", "draft_domain"]
 
 ROOT = "*"
 MOST_DIGITS = 5
@@ -38,6 +46,8 @@ class DomainDraft:
     rows: Sequence[Sequence[str]] = ()
     """The paths of the hierarchy file, from leaf to root."""
     remark: str = ""
+    n_outliers: int = 0
+    """The number of rows of the sample with a number outside of the range."""
     lists_values: bool = False
     """Whether the table lists values of the sample."""
 
@@ -48,44 +58,38 @@ class DomainDraft:
         csv.writer(out, delimiter=";", lineterminator="\n").writerows(self.rows)
         return out.getvalue()
 
-
-def quote(text: str) -> str:
-    r"""Write a string of TOML.
-
-    >>> print(quote('say "hi"'))
-    "say \"hi\""
-    """
-    # JSON escapes what TOML does, save the delete character.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    @property
+    def domain(self) -> AnyDomain:
+        """The domain itself, as the job's reader would make it."""
+        if self.rows:
+            return Hierarchy.from_rows(self.rows)
+        form = QuasiForm.model_validate(tomllib.loads(f"domain = {self.table}")["domain"])
+        return quasi_domain("domain", form, Files(Path()))
 
 
-def quote_key(text: str) -> str:
-    """Write a key of TOML, with quotes if it needs them.
-
-    >>> print(quote_key("age"), quote_key("date of birth"))
-    age "date of birth"
-    """
-    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else quote(text)
-
-
-def draft_domain(column: Column, *, partial: bool) -> DomainDraft:
+def draft_domain(column: Column, meaning: Meaning, *, partial: bool) -> DomainDraft:
     """Draft the domain of a quasi attribute.
 
     Parameters
     ----------
     column
         The column of the sample.
+    meaning
+        What its values mean.
     partial
         Whether there are more rows than the sample, so that a range needs a margin.
     """
     if column.kind == "date":
         return _calendar(column)
-    labels = column.kind == "text" or (is_category(column) and column.few)
-    if column.values and (is_postcode(column) or (labels and not column.few)):
+    if meaning.sense == "band":
+        return _bands(column)
+    is_postcode = w.POSTCODE.match(column.name)
+    labels = column.kind == "text" or meaning.sense == "code"
+    if column.values and (is_postcode or (labels and not column.few)):
         masked = _mask(column)
         if masked is not None:
             return masked
-    if column.values and (labels or is_postcode(column)):
+    if column.values and (labels or is_postcode):
         return _flat(column) if column.n_distinct <= FEW else _alphabet(column)
     return _range(column, partial=partial)
 
@@ -94,7 +98,11 @@ def draft_domain(column: Column, *, partial: bool) -> DomainDraft:
 
 
 def _range(column: Column, *, partial: bool) -> DomainDraft:
-    lo, hi = Decimal(str(column.lo)), Decimal(str(column.hi))
+    """Draft a round range of the numbers that are no outliers."""
+    spread = column.spread
+    lo, hi = Decimal(str(spread.low)), Decimal(str(spread.high))
+    if lo == hi:
+        lo, hi = Decimal(str(column.lo)), Decimal(str(column.hi))
     step, unit = _round(hi - lo, 100), _round(hi - lo, 10)
     if column.whole:
         step, unit = max(step, Decimal(1)), max(unit, Decimal(1))
@@ -104,8 +112,13 @@ def _range(column: Column, *, partial: bool) -> DomainDraft:
         # Other rows may lie outside the sample's range, but amounts don't become negative.
         low = low - unit if low == lo and lo != 0 else low
         high = high + unit if high == hi and hi != 0 else high
-    bounds = f"[{_number(min(low, lo))}, {_number(max(high, hi))}]"
-    return DomainDraft(f"{{ range = {bounds}, step = {_number(step)} }}")
+    low, high = min(low, lo), max(high, hi)
+    outside = spread.n_outside(float(low), float(high))
+    sides = zip(outside, ("below", "above"), strict=True)
+    out = " and ".join(f"{n:,} {side}" for n, side in sides if n)
+    remark = f"without outliers: of {column.n_rows:,} rows {out}, to quarantine" if out else ""
+    table = f"{{ range = [{_number(low)}, {_number(high)}], step = {_number(step)} }}"
+    return DomainDraft(table, remark=remark, n_outliers=sum(outside))
 
 
 def _round(span: Decimal, parts: int) -> Decimal:
@@ -157,24 +170,37 @@ def _mask(column: Column) -> DomainDraft | None:
     return DomainDraft(rows=rows, remark="places masked from the right")
 
 
+def _bands(column: Column) -> DomainDraft:
+    """Make a tree in which neighbouring bands are joined two by two."""
+    bands = read_bands(column.real_values) or []
+    known = {band.text for band in bands}
+    others = [value for value in column.values if value not in known]
+    rows = band_rows(bands, others, _root(column.values))
+    return DomainDraft(rows=rows, remark="neighbours joined two by two")
+
+
 def _calendar(column: Column) -> DomainDraft:
     """Make a hierarchy of day, month, year and decade, for all days of the sample's years."""
-    days = {day for day in map(_day, column.values) if day is not None}
-    strange = [value for value in column.values if _day(value) is None]
+    form = column.form or "%Y-%m-%d"
+    written = {value: _day(value, form) for value in column.values}
+    days = {day for day in written.values() if day is not None}
     if days and max(days).year - min(days).year < MOST_YEARS:
         first = datetime.date(min(days).year, 1, 1).toordinal()
         last = datetime.date(max(days).year, 12, 31).toordinal()
-        days = {datetime.date.fromordinal(day) for day in range(first, last + 1)}
+        for day in map(datetime.date.fromordinal, range(first, last + 1)):
+            written.setdefault(day.strftime(form), day)
+    dated = sorted((day, text) for text, day in written.items() if day is not None)
     rows: Rows = [
-        (f"{day}", f"{day}"[:7], f"{day}"[:4], f"{day}"[:3] + "0s", ROOT) for day in sorted(days)
+        (text, f"{day:%Y-%m}", f"{day:%Y}", f"{day:%Y}"[:3] + "0s", ROOT) for day, text in dated
     ]
+    strange = [text for text, day in written.items() if day is None]
     rows += [(value, "no date", "no date", "no date", ROOT) for value in strange]
     return DomainDraft(rows=rows, remark="day, month, year, decade")
 
 
-def _day(text: str) -> datetime.date | None:
+def _day(text: str, form: str) -> datetime.date | None:
     try:
-        return datetime.date.fromisoformat(text)
+        return datetime.datetime.strptime(text, form).date()
     except ValueError:
         return None
 

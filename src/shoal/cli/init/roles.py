@@ -1,260 +1,289 @@
-"""Guess the role of each column from its name, in several languages, and from its values.
+"""Give each column a role: by what its values mean, or as the caller asks.
 
-The guesses are cautious: columns that may identify a person are left out, those an outsider may
-know are generalized, and only columns with a sensitive name are published as they are.
+The proposals are cautious. What may identify a person is left out, at most ten columns that an
+outsider plausibly knows are generalized, and only columns that look sensitive are published as they
+are. Columns without a role aren't published.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 
+import pyarrow as pa
+
+from shoal.cli.init import words as w
 from shoal.cli.init.columns import Column
+from shoal.cli.init.meaning import Meaning, meaning_of
+from shoal.cli.init.subjects import choose_subject, is_personal, known_by_attributes
+from shoal.errors import JobError, Problem, did_you_mean
 
-__all__ = ["Roles", "best_subject", "best_time", "guess", "is_category", "is_postcode"]
+__all__ = ["Asked", "Roles", "assign"]
 
-
-class Words:
-    """Words that indicate a role: whole words of a name, and stems anywhere in it."""
-
-    def __init__(self, words: str, stems: str = "") -> None:
-        self.words = frozenset(words.split())
-        self.stems = tuple(stems.split())
-
-    def match(self, name: str) -> bool:
-        """Return whether a column's name has one of the words or stems."""
-        tokens = split(name)
-        return not self.words.isdisjoint(tokens) or self.stem(name)
-
-    def stem(self, name: str) -> bool:
-        """Return whether a column's name has one of the stems."""
-        squashed = "".join(split(name))
-        return any(stem in squashed for stem in self.stems)
+#: The most quasi attributes that are proposed, and up to how many those without a telling name are.
+MOST_QUASI, MOST_UNKNOWN = 10, 4
+MOST_SENSITIVE = 5
+#: Without a subject, a number that fewer than so many rows share may be one person's.
+FINE = 20
+#: From here on times are in order, so that they may be those of arrival.
+IN_ORDER = 0.75
 
 
-WHO = Words(
-    "person persons people patient customer client user subject member employee student pupil "
-    "citizen resident respondent participant passenger subscriber account card device household "
-    "kunde kundin benutzer nutzer mitarbeiter versicherter klient konto karte personne usager "
-    "utilisateur cliente paciente usuario persona empleado utente paziente dipendente pessoa "
-    "klant gebruiker patiente asiakas kund bruger klijent",
-    "patient customer kunden benutzer mitarbeiter versicherten subscriber respondent participant "
-    "passenger paciente usuario paziente utilisateur gebruiker",
-)
-ID = Words("id ids nr no num number nummer numero numer key code hash uid pid uuid guid ref index")
-ID_ENDS = ("id", "nr", "num", "number", "nummer", "numero", "key", "hash")
-BARE_ID = Words("id pid uid uuid guid").words
-FIRST_ID = Words("id numero code").words
-ENDING_ID = Words("id ids no nr number nummer key uuid guid hash").words
-STRONG_ID = Words(
-    "ssn sin nin nino nhs mrn dni nie nif cpf bsn pesel ahv avs svnr cnp curp aadhaar msisdn imsi "
-    "imei iccid nir matricule codicefiscale steuerid",
-    "msisdn socialsecurity sozialversicherung codicefiscale personnummer securitesociale",
-)
-GENERIC_NAME = Words("name names nom nombre nome naam navn namn").words
-OF_PERSON = Words(
-    "first last full family given middle maiden user father mother legal nick sur vor nach"
-).words
-IDENTIFIER = Words(
-    "surname forename firstname lastname fullname email mail phone tel telephone mobile fax "
-    "address street iban passport username login nickname ip ipaddress mac url plate vin "
-    "prenom apellido apellidos cognome sobrenome achternaam voornaam nachname vorname adresse "
-    "strasse telefon handy telefono correo direccion indirizzo endereco adres rue calle signature",
-    "firstname lastname fullname surname nachname vorname email telephone telefon passport "
-    "username licenseplate kennzeichen creditcard kreditkarte",
-)
-BIRTH = Words(
-    "birth birthday birthdate born dob yob dobyy dobmm geburt naissance nacimiento nascita "
-    "nascimento geboorte",
-    "birth geburt naissance nacimiento nascita nascimento geboorte",
-)
-INSTANT = Words(
-    "time timestamp ts epoch unixtime arrived arrival zeit zeitstempel tijd tijdstip momento "
-    "horodatage received recorded logged",
-    "timestamp zeitstempel horodatage",
-)
-CALENDAR = Words("date datetime created event datum uhrzeit fecha hora heure orario data")
-POSTCODE = Words(
-    "zip zipcode postcode postal postalcode plz postleitzahl npa cap cep cp codigopostal",
-    "zipcode postcode postalcode postleitzahl codepostal codigopostal",
-)
-CATEGORY = Words(
-    "sex gender geschlecht sexe genre sexo sesso geslacht kon race racex ethnicity ethnie marital "
-    "marry married familienstand civil etatcivil region state province country nationality "
-    "citizenship language religion employment workclass relationship",
-    "marital gender geschlecht ethnic nationalit familienstand",
-)
-QUASI = Words(
-    "age alter edad eta idade leeftijd alder lat lon lng latitude longitude city town municipality "
-    "village stadt ort gemeinde ville commune ciudad citta cidade stad county district canton "
-    "kanton bundesland land departement pays pais paese land lugar location place schooling "
-    "bildung ausbildung educacion istruzione escolaridad opleiding degree school occupation job "
-    "profession beruf metier profesion professione beroep employer department industry household "
-    "children kids height hours year jahr annee origin veteran weight",
-    "education occupation profession household birthplace latitude longitude citizen",
-)
-SENSITIVE = Words(
-    "diagnosis diagnoses diagnose diagnostic diagnostico diagnosi disease illness sickness icd "
-    "icd10 condition symptom symptoms hiv cancer krankheit maladie enfermedad malattia doenca "
-    "ziekte medication drug drugs prescription treatment therapy procedure surgery disability "
-    "salary wage wages income earnings gehalt einkommen lohn salaire revenu salario ingreso "
-    "ingresos stipendio reddito renda salaris inkomen religion religione confession konfession "
-    "faith geloof party politics political vote orientation crime offence offense conviction debt "
-    "credit score balance item purchase union pregnancy pregnant smoker alcohol",
-    "diagnos disease krankheit maladie enfermedad salary income einkommen religio medicat",
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The roles that the caller asks for, by the options of the command line."""
 
+    subject: str | None = None
+    time: str | None = None
+    quasi: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
 
-def split(name: str) -> list[str]:
-    """Split a column's name into lower-case words without accents.
+    @classmethod
+    def parse(
+        cls, *, subject: str | None, time: str | None, **names: Sequence[str] | None
+    ) -> Asked:
+        """Read options, in which names may have commas between them.
 
-    >>> split("DateOfBirth"), split("código_postal"), split("ZIP code 5")
-    (['date', 'of', 'birth'], ['codigo', 'postal'], ['zip', 'code', '5'])
-    """
-    plain = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
-    plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", plain)
-    return re.findall(r"[^\W_]+", parts.lower())
+        >>> Asked.parse(subject=None, time=None, quasi=["age,sex", "zip"]).quasi
+        ('age', 'sex', 'zip')
+        """
+        split = {
+            role: tuple(name.strip() for text in given or () for name in text.split(","))
+            for role, given in names.items()
+        }
+        return cls(subject=subject, time=time, **split)
 
+    def check(self, known: Sequence[str]) -> None:
+        """Raise if a name isn't a column, or has two roles."""
+        problems = [
+            Problem(f"--{role}", f"{name} isn't a column of the data", None,
+                    did_you_mean(name, known))
+            for role, names in self._named()
+            for name in names
+            if name not in known
+        ]  # fmt: skip
+        for name in dict.fromkeys(name for _, names in self._named() for name in names):
+            roles = [role for role, names in self._named() if name in names]
+            # A time may be a quasi attribute too, but then its range has to be written by hand.
+            if len(roles) > 1:
+                given = " and ".join(f"--{role}" for role in roles)
+                problems.append(
+                    Problem(given, f"{name} can't have two roles", None, "Decide on one")
+                )
+        if problems:
+            raise JobError(problems)
 
-def is_postcode(column: Column) -> bool:
-    """Return whether a column holds postcodes, by its name."""
-    return POSTCODE.match(column.name)
+    def _named(self) -> list[tuple[str, tuple[str, ...]]]:
+        found = []
+        for role in fields(self):
+            value = getattr(self, role.name)
+            found.append((role.name, (value,) if isinstance(value, str) else tuple(value or ())))
+        return found
 
-
-def is_category(column: Column) -> bool:
-    """Return whether numbers in this column are labels and not amounts, by its name."""
-    return CATEGORY.match(column.name)
+    def role_of(self, name: str) -> str | None:
+        """Return the role that is asked for a column, or None."""
+        return next((role for role, names in self._named() if name in names), None)
 
 
 @dataclass(slots=True)
 class Roles:
-    """A guess for every column. A column in no list is left out of the job."""
+    """The role of every column. A column in no list is left out of the job."""
 
+    meanings: Mapping[str, Meaning]
     subject: Column | None = None
+    subject_reason: str = ""
     time: Column | None = None
     candidates: list[Column] = field(default_factory=list)
-    """Columns that may be the subject, although their name doesn't say so."""
+    """Columns that may be the subject instead."""
+    times: list[Column] = field(default_factory=list)
+    """Time stamps that may be the time, but aren't in order or are missing somewhere."""
     quasi: list[Column] = field(default_factory=list)
     unknown: list[Column] = field(default_factory=list)
     """The quasi attributes whose name says nothing."""
+    rest: list[Column] = field(default_factory=list)
+    """Columns that could be quasi attributes, too."""
     sensitive: list[Column] = field(default_factory=list)
+    keep: list[Column] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     """Columns that aren't published, and why."""
+    forced: list[Column] = field(default_factory=list)
+    """Columns that identify people, and are published because the caller asks for it."""
 
 
-def guess(columns: Sequence[Column]) -> Roles:
-    """Guess the role of each column."""
-    roles = Roles(subject=best_subject(columns))
-    roles.time = best_time([column for column in columns if column is not roles.subject])
+def assign(columns: Sequence[Column], sample: pa.Table, asked: Asked | None = None) -> Roles:
+    """Assign a role to each column."""
+    asked = asked or Asked()
+    asked.check([column.name for column in columns])
+    by_name = {column.name: column for column in columns}
+    meanings = {column.name: meaning_of(column) for column in columns}
+    roles = Roles(meanings | known_by_attributes(columns, meanings, sample))
+    free = [column for column in columns if asked.role_of(column.name) is None]
+    _choose_subject(roles, free, by_name, sample, asked)
+    _choose_time(roles, free, by_name, asked)
+    placed = {column.name for column in (roles.subject, roles.time) if column is not None}
+    proposed: list[Column] = []
     for column in columns:
-        if column is not roles.subject and column is not roles.time:
-            _place(column, roles)
+        role = asked.role_of(column.name)
+        if column.name in placed:
+            continue
+        if role in ("quasi", "sensitive", "keep"):
+            _force(column, role, roles)
+        elif role == "drop":
+            roles.left_out[column.name] = "as asked by --drop"
+        else:
+            _place(column, roles, sample, proposed, asked)
+    proposed.sort(key=lambda column: _rank(column, roles.meanings[column.name]))
+    n_known = sum(_rank(column, roles.meanings[column.name]) < 3 for column in proposed)
+    n_quasi = 0 if asked.quasi else min(MOST_QUASI, max(n_known, min(MOST_UNKNOWN, len(proposed))))
+    roles.rest = proposed[n_quasi:]
+    chosen = proposed[:n_quasi]
+    roles.quasi += chosen
+    order = {column.name: i for i, column in enumerate(columns)}
+    roles.quasi.sort(key=lambda column: order[column.name])
+    roles.unknown = [c for c in chosen if _rank(c, roles.meanings[c.name]) >= 3]
     return roles
 
 
-def _place(column: Column, roles: Roles) -> None:
-    """Assign a role to a column that is neither subject nor time."""
-    reason = _reason_to_leave_out(column)
-    if reason is not None:
-        roles.left_out[column.name] = reason
-    elif SENSITIVE.match(column.name) and column.kind != "date":
-        roles.sensitive.append(column)
-    elif _known_quasi(column.name):
-        roles.quasi.append(column)
-    elif _is_serial(column):
-        roles.candidates.append(column)
-        roles.left_out[column.name] = "it looks like a serial number or an identifier"
-    elif column.nearly_unique and column.kind == "text":
-        roles.left_out[column.name] = "nearly every row has a different value, like an identifier"
+def _choose_subject(
+    roles: Roles,
+    free: Sequence[Column],
+    by_name: Mapping[str, Column],
+    sample: pa.Table,
+    asked: Asked,
+) -> None:
+    if asked.subject is not None:
+        roles.subject, roles.subject_reason = by_name[asked.subject], "as asked by --subject"
     else:
-        roles.quasi.append(column)
-        roles.unknown.append(column)
+        roles.subject, roles.subject_reason = choose_subject(free, roles.meanings, sample)
+    roles.candidates = [
+        column
+        for column in free
+        if roles.meanings[column.name].sense in ("person id", "record id")
+        and column is not roles.subject
+        and not column.few
+    ]
 
 
-def _reason_to_leave_out(column: Column) -> str | None:
-    if column.kind == "other":
-        return "values of this type can't be generalized"
-    if column.n_distinct == 0:
-        return "it has no value in the sample"
-    if _is_identifier(column.name) or _subject_score(column) > 0:
-        return "by its name it identifies people directly"
-    if column.kind == "time":
-        return "exact times identify people; give a date or a number to generalize"
-    if column.n_distinct == 1:
-        return "it has only one value in the sample"
-    if any(len(value.splitlines()) > 1 for value in column.values):
-        return "it has values with line breaks"
-    return None
+def _choose_time(
+    roles: Roles, free: Sequence[Column], by_name: Mapping[str, Column], asked: Asked
+) -> None:
+    """Choose the arrival time: times, dates or seconds that are in order, without gaps."""
+    if asked.time is not None:
+        roles.time = by_name[asked.time]
+        if roles.time.kind not in ("time", "date", "number") or not roles.time.readable:
+            what = f"{asked.time} has values that can't be read as times"
+            fix = "Give seconds, or times such as 2026-03-01 06:24:00"
+            raise JobError(Problem("--time", what, None, fix))
+        return
+    scores = {
+        column.name: _time_score(column, roles.meanings[column.name])
+        for column in free
+        if column is not roles.subject
+    }
+    named = {name: score for name, score in scores.items() if score > 0}
+    for name in sorted(named, key=lambda name: -named[name]):
+        column = by_name[name]
+        usable = column.ordered >= IN_ORDER and not (column.n_missing or column.n_marks)
+        if usable and roles.time is None:
+            roles.time = column
+        elif roles.meanings[name].sense == "time":
+            roles.times.append(column)
 
 
-def _known_quasi(name: str) -> bool:
-    return any(words.match(name) for words in (BIRTH, POSTCODE, CATEGORY, QUASI))
-
-
-def _is_identifier(name: str) -> bool:
-    tokens = split(name)
-    if IDENTIFIER.match(name):
-        return True
-    if GENERIC_NAME.isdisjoint(tokens):
-        return False
-    return len(tokens) == 1 or not (OF_PERSON | WHO.words).isdisjoint(tokens)
-
-
-def _is_serial(column: Column) -> bool:
-    """Return whether a column without a known role looks like a serial number."""
-    tokens = split(column.name)
-    if column.few or not tokens or column.kind not in ("number", "text"):
-        return False
-    if tokens[-1] in ENDING_ID:
-        return True
-    whole = column.kind == "number" and column.whole
-    return whole and (column.nearly_unique or tokens[-1].endswith("id"))
-
-
-def _subject_score(column: Column) -> int:
-    """Return how surely the name of a column means the subject; 0: not at all."""
-    tokens = split(column.name)
-    if not tokens or column.kind not in ("number", "text"):
+def _time_score(column: Column, meaning: Meaning) -> int:
+    if w.BIRTH.match(column.name) or column.n_distinct < 2 or not column.readable:
         return 0
-    if STRONG_ID.match(column.name):
-        return 4
-    who = not WHO.words.isdisjoint(tokens)
-    # "Customer number" identifies people, "number of customers" is a count.
-    if who and (not ID.words.isdisjoint(tokens[1:]) or tokens[0] in FIRST_ID):
-        return 3
-    if (who or WHO.stem(column.name)) and tokens[-1].endswith(ID_ENDS):
-        return 3
-    if WHO.words.issuperset(tokens):
+    by_name = w.INSTANT.match(column.name)
+    if meaning.sense == "time":
+        return 4 if by_name else 3 if w.CALENDAR.match(column.name) else 2
+    if column.kind == "date":
+        return 1 if column.rising and column.form == "%Y-%m-%d" else 0
+    return 4 if column.kind == "number" and by_name and column.rising and not column.few else 0
+
+
+def _force(column: Column, role: str, roles: Roles) -> None:
+    """Give a column the role that is asked for; say so if it identifies people."""
+    meaning = roles.meanings[column.name]
+    if role == "quasi" and meaning.sense in ("nothing", "time"):
+        what = f"{column.name} can't be generalized: {meaning.reason}"
+        raise JobError(Problem("--quasi", what, None, "Leave it out"))
+    if meaning.identifies:
+        roles.forced.append(column)
+    {"quasi": roles.quasi, "sensitive": roles.sensitive, "keep": roles.keep}[role].append(column)
+
+
+def _place(
+    column: Column, roles: Roles, sample: pa.Table, proposed: list[Column], asked: Asked
+) -> None:
+    """Assign a role to a column that is neither subject nor time."""
+    meaning = roles.meanings[column.name]
+    if meaning.identifies or meaning.sense == "nothing":
+        roles.left_out[column.name] = meaning.reason
+    elif meaning.sense == "time":
+        form = "" if column.readable else " in a form that Shoal can't read (2026-03-01 06:24:00)"
+        roles.left_out[column.name] = f"time stamps{form}: exact times identify people"
+    elif _identifies_people(column, meaning, roles, sample):
+        roles.left_out[column.name] = (
+            f"{column.n_distinct:,} values, nearly each of which belongs to one person only"
+        )
+    elif _looks_sensitive(column, meaning):
+        if asked.sensitive:
+            roles.left_out[column.name] = "it looks sensitive, and --sensitive doesn't name it"
+        else:
+            _place_sensitive(column, roles)
+    else:
+        proposed.append(column)
+
+
+def _identifies_people(column: Column, meaning: Meaning, roles: Roles, sample: pa.Table) -> bool:
+    """Return whether a column whose name says nothing tells people apart as their ids do."""
+    if roles.subject is None or _rank(column, meaning) < 3 or meaning.sense in ("date", "place"):
+        return False
+    if _looks_sensitive(column, meaning):
+        return False
+    return is_personal(column, sample[column.name], sample[roles.subject.name])
+
+
+def _looks_sensitive(column: Column, meaning: Meaning) -> bool:
+    if meaning.sense == "diagnosis":
+        return True
+    # "Number of medications" is a count, and no medication.
+    named = w.SENSITIVE.match(column.name) and not w.WELL_KNOWN.match(column.name)
+    return named and meaning.sense not in ("count", "date", "band")
+
+
+def _place_sensitive(column: Column, roles: Roles) -> None:
+    """Propose a column as sensitive, unless its values find people or there are too many such."""
+    most = (column.n_present if roles.subject is None else roles.subject.n_distinct) / 2
+    if roles.subject is None and column.kind == "number":
+        # An exact amount that a person has in several rows would link them.
+        most = column.n_present / FINE
+    if not column.few and column.n_distinct >= most:
+        roles.left_out[column.name] = (
+            "it looks sensitive, but nearly everybody has a value of their own, and sensitive "
+            "values are published as they are: anyone who knows one finds the row. Make it "
+            "coarser, then name it under [schema.sensitive]"
+        )
+    elif len(roles.sensitive) >= MOST_SENSITIVE:
+        roles.left_out[column.name] = (
+            f"it looks sensitive as well as {MOST_SENSITIVE} others do; to publish it, name it "
+            "under [schema.sensitive]"
+        )
+    else:
+        roles.sensitive.append(column)
+
+
+def _rank(column: Column, meaning: Meaning) -> int:
+    """Return how plausibly an outsider knows a column: 0 most, from 3 on its name says nothing."""
+    name = column.name
+    if w.WELL_KNOWN.match(name) or w.BIRTH.match(name) or w.POSTCODE.match(name):
+        return 0
+    if w.PLACE.match(name) or w.CATEGORY.match(name):
+        return 1
+    if w.QUASI.match(name):
         return 2
-    return 1 if BARE_ID.issuperset(tokens) else 0
-
-
-def best_subject(columns: Sequence[Column]) -> Column | None:
-    """Return the column of the subject by its name, if there is one."""
-
-    def score(column: Column) -> int:
-        named = _subject_score(column)
-        # "User type" has few values; a bare "id" may be a number within a household.
-        many = column.n_distinct > column.n_rows / 10
-        return named if many or (named > 1 and not column.few) else 0
-
-    best = max(columns, key=score, default=None)
-    return best if best is not None and score(best) > 0 else None
-
-
-def best_time(columns: Sequence[Column]) -> Column | None:
-    """Return the column of the arrival time: a time or seconds that never decrease."""
-
-    def score(column: Column) -> int:
-        if BIRTH.match(column.name) or not column.rising or column.n_distinct < 2:
-            return 0
-        by_name = INSTANT.match(column.name)
-        if column.kind == "time":
-            return 3 if by_name else 2 if CALENDAR.match(column.name) else 1
-        return 3 if column.kind == "number" and by_name and not column.few else 0
-
-    best = max(columns, key=score, default=None)
-    return best if best is not None and score(best) > 0 else None
+    return {"band": 3, "place": 3, "date": 3, "category": 4, "code": 5, "count": 6}.get(
+        meaning.sense, 7
+    )

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from shoal.arrow.columns import as_times, is_bytes_kind, is_missing, one_text, plain, words
 from shoal.arrow.ladders import Ladders, level_column
 from shoal.cli.init.columns import describe
-from shoal.cli.init.roles import best_subject, best_time
+from shoal.cli.init.roles import assign
 from shoal.cli.terminal import print_message
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.errors import JobError, Problem, ResourceError
@@ -114,10 +114,10 @@ def _guessed(
         columns = [describe(name, batch.column(name)) for name in batch.schema.names]
     finally:
         source.close()
-    who = best_subject(columns)
-    if time is None and (when := best_time(columns)) is not None:
-        time = when.name
-    subject = None if who is None else who.name
+    roles = assign(columns, pa.Table.from_batches([batch]))
+    if time is None and roles.time is not None:
+        time = roles.time.name
+    subject = None if roles.subject is None else roles.subject.name
     others = [column.name for column in columns if column.name not in (subject, time)]
     if subject is not None and len(others) == 1:
         timed = "" if time is None else f", the time is {time}"
