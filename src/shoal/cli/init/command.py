@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ class InitOptions:
 
 def init(data: str, output: Path, options: InitOptions) -> int:
     """Write a job and its hierarchies; return the exit code."""
+    # Before anything is measured, and again for all files.
+    _refuse_overwriting([output], options)
     dialect = None if data == STDIO else detect_dialect(data, format=options.from_format)
     sample, is_whole = _sample(data, options, dialect)
     with Progress(quiet=False) as progress:
@@ -51,11 +54,7 @@ def init(data: str, output: Path, options: InitOptions) -> int:
         )
     files = {output: drafted.job}
     files |= {output.parent / name: text for name, text in drafted.files.items()}
-    there = [str(path) for path in files if path.exists()]
-    if there and not options.force:
-        raise JobError(
-            Problem("output", f"{', '.join(there)} would be overwritten", None, "Use --force")
-        )
+    _refuse_overwriting([*files], options)
     try:
         for path, text in files.items():
             path.write_text(text, encoding="utf-8")
@@ -69,6 +68,14 @@ def init(data: str, output: Path, options: InitOptions) -> int:
     print_message(f"wrote {names} from {sample.num_rows:,} rows; review them, then:")
     print_result(shlex.join(["shoal", "run", str(output), "-i", data, "-o", "published.csv"]))
     return 0
+
+
+def _refuse_overwriting(paths: Sequence[Path], options: InitOptions) -> None:
+    there = [str(path) for path in paths if path.exists()]
+    if there and not options.force:
+        raise JobError(
+            Problem("output", f"{', '.join(there)} would be overwritten", None, "Use --force")
+        )
 
 
 def _sample(data: str, options: InitOptions, dialect: Dialect | None) -> tuple[pa.Table, bool]:
