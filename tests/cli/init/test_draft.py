@@ -246,10 +246,10 @@ def test_postcodes_are_masked():
 def test_codes_of_one_length_are_masked(tmp_path):
     codes = [f"K{n:03d}" for n in range(150)] * 2
     table = {"x": codes, "y": [f"{n % 40:03d}" for n in range(300)]}
-    job, _ = job_of(table)
-    assert job["schema"]["subject"] == "x"
+    with pytest.raises(JobError, match="Name some with --quasi"):
+        job_of(table)
+    job, result = job_of(table, asked=Asked(quasi=("x", "y")))
     assert job["schema"]["quasi"]["y"] == {"mask": 3}
-    job, result = job_of(table, asked=Asked(quasi=("x",)))
     assert any('"x" is published as asked, but values recur' in text for text in result.warnings)
     tree = domain_of(job["schema"]["quasi"]["x"], result.files, tmp_path)
     assert (len(tree), tree.depth, tree.label(0, 9)) == (150, 5, "K00*")

@@ -126,3 +126,44 @@ def test_a_guest_account_is_no_reason_to_publish_the_others() -> None:
     roles = roles_of({"x": chosen, "age": [draw.randrange(18, 80) for _ in chosen]})
     assert roles.subject is not None
     assert roles.subject.name == "x"
+
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+STYLES = {
+    "serial numbers": lambda draw, n: list(range(1, n + 1)),
+    "large numbers": lambda draw, n: draw.sample(range(10**8, 10**9), n),
+    "numbers with gaps": lambda draw, n: [float(i) for i in draw.sample(range(10**4, 10**5), n)],
+    "padded": lambda draw, n: [f"{i:06d}" for i in draw.sample(range(10**6), n)],
+    "hexadecimal": lambda draw, n: [f"{draw.getrandbits(32):08x}" for _ in range(n)],
+    "tokens": lambda draw, n: ["".join(draw.choices(ALPHABET, k=11)) for _ in range(n)],
+    "nicknames": lambda draw, n: [
+        "".join(draw.choices(ALPHABET[:26], k=draw.randrange(4, 9))) for _ in range(n)
+    ],
+    "names": lambda draw, n: [
+        f"{draw.choice(['Ann', 'Bob'])} {''.join(draw.choices(ALPHABET[:26], k=6)).title()}"
+        for _ in range(n)
+    ],
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("skew", [0, 0.7])
+@pytest.mark.parametrize(("n_people", "n_rows"), [(30, 150), (60, 3000), (600, 3000)])
+def test_no_id_is_proposed_however_it_is_written(
+    style: str, skew: float, n_people: int, n_rows: int
+) -> None:
+    draw = random.Random(n_people + n_rows)
+    ids = STYLES[style](draw, n_people)
+    weights = [1 / (i + 1) ** skew for i in range(n_people)]
+    chosen = draw.choices(range(n_people), weights, k=n_rows)
+    people = [(draw.choice("fm"), draw.randrange(1940, 2010)) for _ in ids]
+    events = {
+        "x": [ids[i] for i in chosen],
+        "page": [draw.choice("abc") for _ in chosen],
+        "amount": [round(draw.lognormvariate(3, 1), 2) for _ in chosen],
+    }
+    attributes = {"sex": [people[i][0] for i in chosen], "yob": [people[i][1] for i in chosen]}
+    for columns in (events, events | attributes):
+        roles = roles_of(columns)
+        published = (*roles.quasi, *roles.sensitive, *roles.keep)
+        assert "x" not in {column.name for column in published}, roles.meanings["x"]

@@ -31,7 +31,7 @@ LEAST_IDS, MOST_OF_ONE = 50, 0.1
 LEAST_OF_FEW, MOST_OF_GUEST = 12, 0.4
 #: The share of the values that have one shape, where they are ids or codes.
 ONE_SHAPE = 0.9
-#: From here on an id would be in too many rows to tell it from a code.
+#: From here on a number would be in too many rows to tell ids from codes.
 MOST_ROWS_EACH = 200
 #: Up to here a value recurs a few times.
 FEW_ROWS_EACH = 5.0
@@ -175,7 +175,8 @@ def _is_epoch(column: Column) -> bool:
 
 def _ids(column: Column) -> Meaning | None:
     """Know ids by how their values recur, unless the name means something that does so too."""
-    if column.n_distinct < _least_ids(column) or column.rows_each > MOST_ROWS_EACH:
+    too_often = column.kind == "number" and column.rows_each > MOST_ROWS_EACH
+    if column.n_distinct < _least_ids(column) or too_often:
         return _few_ids(column)
     if column.spread.top_share > MOST_OF_ONE and not _has_guest(column):
         return _few_ids(column)
@@ -258,8 +259,8 @@ def _text_ids(column: Column) -> bool:
         return True
     if shape_share(values) >= ONE_SHAPE:
         return not known
-    quasi = known or w.WELL_KNOWN.match(column.name) or w.QUASI.match(column.name)
-    return column.rows_each <= FEW_ROWS_EACH and not quasi
+    # Many texts, none of them frequent: names, nicknames, tokens. Categories are fewer.
+    return not (known or w.WELL_KNOWN.match(column.name) or w.QUASI.match(column.name))
 
 
 # -- numbers and texts that are no ids ------------------------------------------------------------

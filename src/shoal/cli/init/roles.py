@@ -22,6 +22,8 @@ __all__ = ["Asked", "Roles", "assign"]
 
 #: The most quasi attributes that are proposed, and up to how many those without a telling name are.
 MOST_QUASI, MOST_UNKNOWN = 10, 4
+#: Ranks of columns whose names say nothing, and of those that aren't proposed at all.
+UNKNOWN, NEVER = 3, 8
 MOST_SENSITIVE = 5
 #: Without a subject, a number that fewer than so many rows share may be one person's.
 FINE = 20
@@ -135,14 +137,16 @@ def assign(columns: Sequence[Column], sample: pa.Table, asked: Asked | None = No
         else:
             _place(column, roles, sample, proposed, asked)
     proposed.sort(key=lambda column: _rank(column, roles.meanings[column.name]))
-    n_known = sum(_rank(column, roles.meanings[column.name]) < 3 for column in proposed)
-    n_quasi = 0 if asked.quasi else min(MOST_QUASI, max(n_known, min(MOST_UNKNOWN, len(proposed))))
+    ranks = [_rank(column, roles.meanings[column.name]) for column in proposed]
+    n_known = sum(rank < UNKNOWN for rank in ranks)
+    n_unknown = min(MOST_UNKNOWN, sum(rank < NEVER for rank in ranks))
+    n_quasi = 0 if asked.quasi else min(MOST_QUASI, max(n_known, n_unknown))
     roles.rest = proposed[n_quasi:]
     chosen = proposed[:n_quasi]
     roles.quasi += chosen
     order = {column.name: i for i, column in enumerate(columns)}
     roles.quasi.sort(key=lambda column: order[column.name])
-    roles.unknown = [c for c in chosen if _rank(c, roles.meanings[c.name]) >= 3]
+    roles.unknown = [c for c in chosen if _rank(c, roles.meanings[c.name]) >= UNKNOWN]
     return roles
 
 
@@ -239,7 +243,11 @@ def _place(
 
 def _identifies_people(column: Column, meaning: Meaning, roles: Roles, sample: pa.Table) -> bool:
     """Return whether a column whose name says nothing tells people apart as their ids do."""
-    if roles.subject is None or _rank(column, meaning) < 3 or meaning.sense in ("date", "place"):
+    if (
+        roles.subject is None
+        or _rank(column, meaning) < UNKNOWN
+        or meaning.sense in ("date", "place")
+    ):
         return False
     if _looks_sensitive(column, meaning):
         return False
@@ -276,7 +284,11 @@ def _place_sensitive(column: Column, roles: Roles) -> None:
 
 
 def _rank(column: Column, meaning: Meaning) -> int:
-    """Return how plausibly an outsider knows a column: 0 most, from 3 on its name says nothing."""
+    """Return how plausibly an outsider knows a column, 0 most; from `UNKNOWN` on by its values.
+
+    Many texts or whole numbers whose name says nothing may be ids after all: they are never
+    proposed.
+    """
     name = column.name
     if w.WELL_KNOWN.match(name) or w.BIRTH.match(name) or w.POSTCODE.match(name):
         return 0
@@ -284,6 +296,8 @@ def _rank(column: Column, meaning: Meaning) -> int:
         return 1
     if w.QUASI.match(name):
         return 2
-    return {"band": 3, "place": 3, "date": 3, "category": 4, "code": 5, "count": 6}.get(
-        meaning.sense, 7
-    )
+    if meaning.sense in ("band", "date", "place"):
+        return UNKNOWN
+    if not column.few and (column.kind == "text" or column.whole) and not meaning.by_name:
+        return NEVER
+    return {"category": 4, "code": 5, "count": 6}.get(meaning.sense, 7)

@@ -73,7 +73,8 @@ def known_by_attributes(
         is_code = meanings[column.name].sense in ("code", "category", "count", "measurement")
         if not is_code or column in stable or column.n_distinct < LEAST_CODES:
             continue
-        if column.rows_each < ROWS_OF_CODE or w.AMOUNT.match(column.name):
+        is_amount = w.AMOUNT.match(column.name) or (column.kind == "number" and not column.whole)
+        if column.rows_each < ROWS_OF_CODE or is_amount:
             continue
         shares = [constant_share(sample[column.name], sample[other.name]) for other in stable]
         if all(share is not None and share >= CONSTANT for share in shares):

@@ -137,7 +137,8 @@ CATEGORY = Words(
 )
 #: What doesn't change, or hardly, from one row of a person to the next.
 STABLE = Words(
-    "sex gender geschlecht sexe sexo sesso geslacht race racex ethnicity ethnie",
+    "dob yob birthday birthdate born sex gender geschlecht sexe sexo sesso geslacht race racex "
+    "ethnicity ethnie",
     "birth geburt naissance nacimiento nascita geboorte gender geschlecht ethnic",
 )
 #: What nearly everybody may know of a neighbour or a colleague.
