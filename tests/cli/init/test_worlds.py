@@ -58,6 +58,7 @@ def test_a_draft_is_safe_by_the_true_subject(
     assert job.schema.subject == world.subject
     assert job.schema.time == world.time
     assert len(job.schema.quasi) <= 10
+    assert shoal(monkeypatch, "check", job_path, "-i", data) == 0, capfd.readouterr().out
     words = ("run", job_path, "-i", data, "-o", output, "--trace", trace)
     assert shoal(monkeypatch, *words) == 0, capfd.readouterr().err
     words = ("audit", job_path, output, "--original", data, "--trace", trace)
