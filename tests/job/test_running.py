@@ -93,7 +93,7 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
     job = write_job(tmp_path)
     with pytest.raises(JobError, match="input: is missing: the job names none"):
         shoal.run(job)
-    with pytest.raises(JobError, match="can't be read"):
+    with pytest.raises(JobError, match="doesn't exist"):
         shoal.run(tmp_path / "nothing.toml")
     with pytest.raises(ParameterError, match=r"^input: must be a dict, a list of dicts"):
         shoal.run(job, input=7)

@@ -182,9 +182,7 @@ def _loss(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         try:
-            _, summary = anonymize(
-                part, schema, policy, anonymizer_of(name), seed=0, bad_rows="drop", report=True
-            )
+            done = anonymize(part, schema, policy, anonymizer_of(name), seed=0, bad_rows="drop")
         except UnsupportedError:
             return None
-    return summary.loss.with_suppressed
+    return done.summary.loss.with_suppressed

@@ -196,7 +196,9 @@ def _knobs(anonymizer: Anonymizer) -> Iterator[str]:
     for knob in dataclasses.fields(anonymizer):
         value = getattr(anonymizer, knob.name)
         if knob.name == "kept":
-            yield line("kept = 0", "no reuse: no row leaves alone into a kept group")
+            yield line("kept = 0", "no reuse. With kept groups, an attacker who knows when")
+            yield line("", "somebody came reads off which published row is theirs,")
+            yield line("", "for every row that leaves alone into a kept group")
         elif value is not None:
             choices = " | ".join(map(str, get_args(kinds[knob.name])))
             remark = choices if isinstance(value, str) else texts.get(knob.name, "")
