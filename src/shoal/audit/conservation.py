@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.audit.evidence import Evidence
+from shoal.audit.quarantine import unexplained
 from shoal.audit.report import Figure, Verdict, decide
 from shoal.audit.trace import GROUP, HELD, OUTCOMES, QUARANTINED, REUSE, Trace
 
@@ -16,20 +17,26 @@ def check(evidence: Evidence) -> Verdict:
     """Count the rows of the input, of the trace and of the output against each other."""
     trace = evidence.trace
     if trace is None:
-        doubt = "what became of the rows can't be told without a trace"
-        return decide("conservation", [], kept="", doubt=doubt)
+        needs = "what became of the rows can't be told without a trace"
+        return decide("conservation", [], kept="", doubt=needs)
     flaws = [
         *_lines(trace),
         *_arrivals(trace),
         *_output(evidence, trace),
         *_input(evidence, trace),
     ]
+    found = unexplained(evidence, trace)
+    if found.n_good:
+        flaws.append(f"{found.n_good:,} rows are called quarantined and nothing is wrong with them")
+    unsure = f"why {found.n_doubtful:,} rows are called quarantined can't be told"
     figures: dict[str, Figure] = {"n_in": len(trace), "n_out": evidence.n_rows}
     for code, name in enumerate(OUTCOMES):
         figures[f"n_{name}"] = int(np.count_nonzero(trace.outcome == code))
+    figures["n_unexplained"] = found.n_good + found.n_doubtful
     counts = ", ".join(f"{figures[f'n_{name}']:,} {name}" for name in OUTCOMES)
     kept = f"each of {len(trace):,} rows is accounted for once: {counts}"
-    return decide("conservation", flaws, kept=kept, figures=figures)
+    doubt = unsure if found.n_doubtful else None
+    return decide("conservation", flaws, kept=kept, doubt=doubt, figures=figures)
 
 
 def _lines(trace: Trace) -> list[str]:

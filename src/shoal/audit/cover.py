@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.audit.columns import (
-    Array,
-    column,
-    encoded,
-    is_missing,
-    numbers,
-    same,
-    shared_codes,
-    take,
-)
+from shoal.audit.columns import column, is_missing, numbers, same, shared_codes, take
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Figure, Verdict, decide
-from shoal.audit.times import seconds
 from shoal.audit.trace import Trace
-from shoal.spec.hierarchy import Domain, Range
+from shoal.spec.hierarchy import Range
 
 __all__ = ["check"]
 
@@ -44,14 +32,12 @@ def check(evidence: Evidence) -> Verdict:
         flaws.append(f"{unread:,} published rows are of no row of the input")
     lines, positions = lines[positions >= 0], positions[positions >= 0]
     seqs = trace.seq[lines]
-    domains = {attribute.name: attribute.sided for attribute in evidence.schema.quasi}
     for side in evidence.sides:
-        array = take(column(original, side.name), positions)
-        values = _coordinates(array, domains[side.name], side.name == evidence.schema.time)
+        values = evidence.published_values[side.name]
         inside = (side.lo[seqs] <= values) & (values <= side.hi[seqs])
         if evidence.policy.missing != "quarantine":
             # Missing values have a check of their own.
-            inside |= is_missing(array) | side.gap[seqs]
+            inside |= is_missing(take(column(original, side.name), positions)) | side.gap[seqs]
         if n := int(np.count_nonzero(~inside)):
             flaws.append(f"in {n:,} rows column {side.name} doesn't cover the original")
     compared = evidence.policy.compared(evidence.schema)
@@ -95,17 +81,6 @@ def _written_alike(
         one, other = shared_codes(shown, given)
         alike = one == other
     return alike
-
-
-def _coordinates(array: Array, domain: Domain, is_time: bool) -> NDArray[np.float64]:
-    """Return the original values as numbers or codes of leaves; NaN where there is none."""
-    if isinstance(domain, Range):
-        return seconds(array) if is_time else numbers(array)
-    texts = pc.utf8_trim_whitespace(array.cast(pa.large_string()))
-    indices, labels = encoded(texts)
-    found = [None if label is None else domain.code(label) for label in labels]
-    code = np.array([np.nan if leaf is None else leaf for leaf in found], dtype=np.float64)
-    return code[indices]
 
 
 def _two_boxes(evidence: Evidence, trace: Trace) -> list[str]:

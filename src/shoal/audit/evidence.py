@@ -7,24 +7,31 @@ holds is unverifiable (see `Evidence.doubt`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit.columns import column, combined_codes, distinct_codes, mask, numbers
+from shoal.audit.columns import column, combined_codes, distinct_codes, mask, numbers, take
+from shoal.audit.coordinates import coordinates
 from shoal.audit.labels import Numeric, Side, public_columns, read_side
 from shoal.audit.trace import GROUP, REUSE, SUPPRESSED, Trace
 from shoal.spec.hierarchy import Range
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
-__all__ = ["EquivalenceClasses", "Evidence", "Suppressed"]
+__all__ = ["EquivalenceClasses", "Evidence", "Loss", "Order", "Suppressed"]
 
 Suppressed = Literal["drop", "root"]
+#: In which order rows leave; see `shoal.audit.order`.
+Order = Literal["released", "shuffled", "arrival"]
+#: How a box loses; see `shoal.audit.loss`.
+Loss = Literal["glm", "lm", "uncertainty"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -87,6 +94,9 @@ class Evidence:
         original: pa.Table | None,
         original_rows: NDArray[np.int64] | None,
         n_quarantined: int | None,
+        order: Order | None = None,
+        loss: Loss | None = None,
+        files: Sequence[Path] = (),
     ) -> None:
         self.schema = schema
         self.policy = policy
@@ -97,6 +107,9 @@ class Evidence:
         self.original = original
         self.original_rows = original_rows
         self.n_quarantined = n_quarantined
+        self.order: Order | None = order
+        self.loss: Loss | None = loss
+        self.files = files
 
     @property
     def n_rows(self) -> int:
@@ -228,6 +241,18 @@ class Evidence:
         inside = (trace.seq >= 0) & (trace.seq < self.n_rows)
         lines = np.flatnonzero(trace.has(GROUP, REUSE) & inside)
         return lines, self.located(trace.row[lines])
+
+    @cached_property
+    def published_values(self) -> dict[str, NDArray[np.float64]]:
+        """The original values of `originals` that the original has, by quasi attribute."""
+        _, positions = self.originals
+        positions = positions[positions >= 0]
+        found = {}
+        for attribute in self.schema.quasi:
+            array = take(column(self.original, attribute.name), positions)
+            is_time = attribute.name == self.schema.time
+            found[attribute.name] = coordinates(array, attribute.sided, is_time=is_time)
+        return found
 
     def located(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return where rows of the input are in the original, which must be given; -1: nowhere."""

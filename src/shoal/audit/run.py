@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit import conservation, cover, delay, grouping, missing, secrecy, shape, suppression
+from shoal.audit import (
+    arrival,
+    conservation,
+    cover,
+    delay,
+    grouping,
+    missing,
+    secrecy,
+    shape,
+    suppression,
+)
+from shoal.audit import (
+    loss as losses,
+)
+from shoal.audit import (
+    order as orders,
+)
 from shoal.audit.criteria import checker_of
-from shoal.audit.evidence import Evidence, Suppressed
+from shoal.audit.evidence import Evidence, Loss, Order, Suppressed
 from shoal.audit.labels import Numeric
 from shoal.audit.report import Report, Verdict
 from shoal.audit.trace import read_trace
@@ -26,11 +43,14 @@ __all__ = ["audit"]
 _BEFORE: tuple[Callable[[Evidence], Verdict], ...] = (shape.check, secrecy.check)
 _AFTER: tuple[Callable[[Evidence], Verdict | None], ...] = (
     grouping.check,
+    orders.check,
     suppression.check,
+    arrival.check,
     delay.check,
     conservation.check,
     cover.check,
     missing.check,
+    losses.check,
 )
 
 #: Why the verdict about a criterion is open.
@@ -44,10 +64,13 @@ def audit(
     *,
     numeric: Numeric = "range",
     suppressed: Suppressed = "drop",
+    order: Order | None = None,
+    loss: Loss | None = None,
     trace: pa.Table | None = None,
     original: pa.Table | None = None,
     original_rows: NDArray[np.int64] | None = None,
     n_quarantined: int | None = None,
+    files: Sequence[Path] = (),
     count: Count = "residual",
     pseudonym: bool = False,
     rotate: float | None = None,
@@ -65,6 +88,10 @@ def audit(
         How numbers are published: ``range``, ``bounds`` or ``midpoint``.
     suppressed
         What became of suppressed rows: ``drop`` or ``root``.
+    order
+        In which order rows leave: ``released``, ``shuffled`` or ``arrival``. None: any of them.
+    loss
+        How boxes lose: ``glm``, ``lm`` or ``uncertainty``. None: any of them.
     trace
         The private trace of the run. Without it much can't be verified.
     original
@@ -74,6 +101,8 @@ def audit(
         missing from it; None if it has them all.
     n_quarantined
         How many rows there are in the quarantine, if that is known.
+    files
+        The files that ``published`` was read from. They may hold what a table doesn't show.
     count
         Under z-anonymity, which subjects count for a parent: ``residual``, those whose finer value
         is neither public nor one subject short of it, or ``plain``, all who exposed one under it.
@@ -95,6 +124,10 @@ def audit(
     """
     check_choice("numeric", numeric, get_args(Numeric))
     check_choice("suppressed", suppressed, get_args(Suppressed))
+    if order is not None:
+        check_choice("order", order, get_args(Order))
+    if loss is not None:
+        check_choice("loss", loss, get_args(Loss))
     policy.check(schema)
     if original is not None:
         _check_original(schema, original, original_rows)
@@ -111,6 +144,7 @@ def audit(
                 original=original,
                 original_rows=original_rows,
                 n_quarantined=n_quarantined,
+                files=files,
                 count=count,
                 pseudonym=pseudonym,
                 rotate=rotate,
@@ -131,6 +165,9 @@ def audit(
         original=original,
         original_rows=original_rows,
         n_quarantined=n_quarantined,
+        order=order,
+        loss=loss,
+        files=files,
     )
     verdicts = [check(evidence) for check in _BEFORE]
     for criterion in policy.criteria:

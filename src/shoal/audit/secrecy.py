@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from shoal.audit.columns import column, same, take
 from shoal.audit.evidence import Evidence
-from shoal.audit.metadata import has_extra_metadata
+from shoal.audit.hidden import hidden_in
 from shoal.audit.report import Verdict, decide
 from shoal.audit.shape import expected_columns
 from shoal.spec.schema import Schema
@@ -20,17 +21,25 @@ __all__ = ["check", "judge_secrecy"]
 def check(evidence: Evidence) -> Verdict:
     """Look for columns that the schema doesn't publish, and for the subject under another name."""
     expected = expected_columns(evidence)
-    return judge_secrecy(evidence.published, evidence.schema, expected, _disguised(evidence))
+    disguised = _disguised(evidence)
+    return judge_secrecy(evidence.published, evidence.schema, expected, disguised, evidence.files)
 
 
 def judge_secrecy(
-    published: pa.Table, schema: Schema, expected: Sequence[str], disguised: Sequence[str]
+    published: pa.Table,
+    schema: Schema,
+    expected: Sequence[str],
+    disguised: Sequence[str],
+    files: Sequence[Path] = (),
 ) -> Verdict:
-    """Judge the columns of an output beyond the expected ones.
+    """Judge the columns of an output beyond the expected ones, and what it holds beside rows.
 
-    ``disguised`` are columns that repeat the subject.
+    ``disguised`` are columns that repeat the subject; ``files`` are those the output was read from.
     """
-    names = published.schema.names
+    labels = [name for name in expected if name not in schema.payload]
+    found = hidden_in(published, files, labels=labels)
+    # A column that no table shows, such as one of lists, is in the files nevertheless.
+    names = [*published.schema.names, *found.columns]
     private = {schema.subject, schema.time} - set(expected)
     exposed = [name for name in names if name in private]
     others = [name for name in names if name not in expected and name not in private]
@@ -39,15 +48,23 @@ def judge_secrecy(
         flaws.append(f"private columns are in the output: {', '.join(exposed)}")
     if others:
         flaws.append(f"columns that the schema doesn't publish: {', '.join(others)}")
-    if has_extra_metadata(published.schema.metadata, names):
+    if found.has_metadata:
         flaws.append("the file carries metadata of its own, which may hold anything")
+    if found.described:
+        flaws.append(f"columns with metadata of their own: {', '.join(found.described)}")
+    if found.unused:
+        flaws.append(f"columns with values that no row has: {', '.join(found.unused)}")
     if disguised:
         flaws.append(f"columns that repeat the subject in every row: {', '.join(disguised)}")
     return decide(
         "secrecy",
         flaws,
         kept="no column but the public ones",
-        figures={"n_extra": len(exposed) + len(others)},
+        figures={
+            "n_extra": len(exposed) + len(others),
+            "n_described": len(found.described),
+            "n_with_unused": len(found.unused),
+        },
     )
 
 

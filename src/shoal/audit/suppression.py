@@ -1,9 +1,10 @@
-"""Suppression: a suppressed row isn't in the output, or is a row without information."""
+"""Suppression: a suppressed row had to be, and isn't in the output, or is a row of roots."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from shoal.audit.company import company
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict, decide
 from shoal.audit.trace import SUPPRESSED
@@ -12,7 +13,7 @@ __all__ = ["check"]
 
 
 def check(evidence: Evidence) -> Verdict:
-    """Check how the rows that the trace calls suppressed appear in the output."""
+    """Check how suppressed rows appear in the output, and whether they had to be suppressed."""
     trace = evidence.trace
     if trace is None:
         doubt = "which rows were suppressed can't be told without a trace"
@@ -30,10 +31,20 @@ def check(evidence: Evidence) -> Verdict:
             flaws.append(f"{n:,} suppressed rows aren't in the output, where they should be roots")
         if n := int(np.count_nonzero(~evidence.is_empty[shown])):
             flaws.append(f"{n:,} suppressed rows in the output hold more than roots and nulls")
+    found = company(evidence, trace)
+    if found.n_needless:
+        flaws.append(
+            f"{found.n_needless:,} rows are called suppressed, though enough others were held to "
+            "be a group with them"
+        )
     what = "is a row of roots and nulls" if evidence.suppressed == "root" else "is absent"
     return decide(
         "suppression",
         flaws,
         kept=f"each of {n_suppressed:,} suppressed rows {what}",
-        figures={"n_suppressed": n_suppressed},
+        figures={
+            "n_suppressed": n_suppressed,
+            "n_judged": found.n_judged,
+            "n_needless": found.n_needless,
+        },
     )

@@ -48,6 +48,10 @@ class Trace:
     seq: NDArray[np.int64]
     shard: NDArray[np.int64]
     """Which of several shards decided the row; 0 where the trace has no shards."""
+    loss: NDArray[np.float64]
+    """The loss of the published row; NaN where the trace has none."""
+    is_sharded: bool
+    """Whether the trace has a column for shards."""
 
     @property
     def has_shards(self) -> bool:
@@ -92,6 +96,10 @@ def read_trace(table: pa.Table) -> Trace:
         window=_optional(table, "window", -1),
         seq=integers(found["seq"]),
         shard=_optional(table, "shard", 0),
+        loss=np.full(table.num_rows, np.nan)
+        if (loss := column(table, "loss")) is None
+        else numbers(loss),
+        is_sharded="shard" in table.schema.names,
     )
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from shoal.audit import Report
 from shoal.audit import audit as judge
-from shoal.audit.evidence import Suppressed
+from shoal.audit.evidence import Loss, Order, Suppressed
 from shoal.audit.labels import Numeric, public_columns
 from shoal.audit.z import Count
 from shoal.engine.kernels.arrays import Ints
@@ -21,7 +21,7 @@ from shoal.io import Source, open_source
 from shoal.io.files.connector import FileInput
 from shoal.io.files.folder import FolderSource, has_only_folders
 from shoal.io.formats.jsonl import NoLinesError
-from shoal.io.streams import is_directory
+from shoal.io.streams import STDIO, is_directory
 from shoal.io.text.dialect import Dialect
 from shoal.job.file import Job
 from shoal.job.running import AnyJob, job_of
@@ -47,6 +47,7 @@ def audit(
     schema: Schema, policy: Policy, published: Data, /, *,
     original: Data = None, trace: Data = None, format: str | None = None,
     numeric: Numeric = "range", suppressed: Suppressed = "drop",
+    order: Order | None = None, loss: Loss | None = None,
     n_quarantined: int | None = None, count: Count = "residual", pseudonym: bool = False,
     rotate: float | None = None, time: float | None = None,
 ) -> Report: ...
@@ -120,7 +121,10 @@ def audit(
     if original is not None:
         given, rows = _table("original", original, schema.columns, None, dialect=dialect)
     lines = None if trace is None else _table("trace", trace, None, None)[0]
-    return judge(schema, policy, output, trace=lines, original=given, original_rows=rows, **options)
+    return judge(
+        schema, policy, output, trace=lines, original=given, original_rows=rows,
+        files=_files(published), **options,
+    )  # fmt: skip
 
 
 def _options(job: Job) -> dict[str, Any]:
@@ -128,13 +132,32 @@ def _options(job: Job) -> dict[str, Any]:
     publish, pseudonym = job.publish, job.publish.pseudonym
     options: dict[str, Any] = {"numeric": publish.numeric, "suppressed": publish.suppressed}
     if not job.policy.per_value:
-        return options
+        return options | {"order": publish.order, "loss": getattr(job.anonymizer, "loss", None)}
     return options | {
         "count": getattr(job.anonymizer, "count", "residual"),
         "pseudonym": pseudonym is not None,
         "rotate": None if pseudonym is None else pseudonym.rotate,
         "time": publish.time,
     }
+
+
+def _files(published: Data) -> list[Path]:
+    """Return the files that published data are read from; none for frames and stdin."""
+    if not isinstance(published, str | Path):
+        return []
+    place = Path(published)
+    if is_directory(place):
+        return sorted(
+            file for file in place.rglob("*") if file.is_file() and not file.name.startswith(".")
+        )
+    return [place] if str(place) != STDIO and _is_file(place) else []
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _public(job: Job) -> tuple[str, ...]:

@@ -7,8 +7,10 @@ is called kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -76,6 +78,7 @@ class ZEvidence:
         original: pa.Table | None,
         original_rows: NDArray[np.int64] | None,
         n_quarantined: int | None,
+        files: Sequence[Path] = (),
         count: Count,
         pseudonym: bool,
         rotate: float | None,
@@ -89,6 +92,7 @@ class ZEvidence:
         self.original = original
         self.original_rows = original_rows
         self.n_quarantined = n_quarantined
+        self.files = files
         self.count: Count = count
         self.pseudonym = pseudonym
         self.rotate = rotate

@@ -6,15 +6,14 @@ each such row a reason is looked for. Where parsers may differ, the row is doubt
 
 from __future__ import annotations
 
-import math
-import re
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit.columns import Array, column, encoded, is_number, is_text, numbers, take
+from shoal.audit.columns import column, is_number, is_text, numbers, take
+from shoal.audit.readings import EXACT, MOMENT, NUMBER, is_unclear, of_another_type
 from shoal.audit.times import seconds
 from shoal.audit.z.evidence import ZEvidence
 from shoal.audit.z.trace import QUARANTINED, CellTrace
@@ -25,18 +24,6 @@ from shoal.spec.ladder import Grid, Open, Path
 __all__ = ["Unexplained", "unexplained"]
 
 Mask = NDArray[np.bool_]
-
-#: Numbers and times that every parser reads in the same way.
-_WHOLE = re.compile(r"-?[0-9]{1,15}")
-_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
-_MOMENT = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    r"([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
-)
-#: Text that every reader takes for text: it begins with a letter, and is no boolean or null.
-_TEXT = re.compile(r"(?!(?i:true|false|nan|null|none|na|inf|infinity)$)[^\W\d_].*", re.DOTALL)
-#: Floats above it can't distinguish people.
-_EXACT = 2.0**53
 #: The seconds between which moments have a year of four digits.
 _CALENDAR = (-62_135_596_800.0, 253_402_300_800.0)
 
@@ -71,7 +58,7 @@ def unexplained(cells: ZEvidence, trace: CellTrace) -> Unexplained:
         explained |= bad
         doubtful |= doubt
     for name in cells.schema.payload:
-        doubtful |= _of_another_type(column(cells.original, name), places)
+        doubtful |= of_another_type(column(cells.original, name), places)
     return Unexplained(
         n_good=int(np.count_nonzero(~explained & ~doubtful)),
         n_doubtful=int(np.count_nonzero(~explained & doubtful)),
@@ -83,7 +70,7 @@ def _subject(cells: ZEvidence, places: NDArray[np.int64]) -> tuple[Mask, Mask]:
     bad = cells.subject_of_input[places] < 0
     array = take(column(cells.original, cells.schema.subject), places)
     if pa.types.is_floating(array.type):
-        bad |= np.abs(numbers(array)) > _EXACT
+        bad |= np.abs(numbers(array)) > EXACT
     return bad, np.zeros(len(places), dtype=np.bool_)
 
 
@@ -106,7 +93,7 @@ def _time(
         bad |= time < before - cells.policy.lateness
     # No file says how far a row was ahead of the machine's clock.
     has_limit = getattr(cells.policy, "ahead", None) is not None
-    return bad, _is_unclear(array, _MOMENT, _NUMBER) | has_limit
+    return bad, is_unclear(array, MOMENT, NUMBER) | has_limit
 
 
 def _quasi(cells: ZEvidence, places: NDArray[np.int64]) -> list[tuple[Mask, Mask]]:
@@ -127,43 +114,8 @@ def _quasi(cells: ZEvidence, places: NDArray[np.int64]) -> list[tuple[Mask, Mask
                 # One coordinate may be wrong where the other is missing.
                 bad |= np.abs(numbers(array)) > MAX_DEGREES[i]
             if isinstance(domain, Grid | Range):
-                doubt |= _is_unclear(array, _NUMBER)
+                doubt |= is_unclear(array, NUMBER)
             elif isinstance(domain, Hierarchy) and not is_text(array.type):
                 doubt |= not pa.types.is_integer(array.type)
         found.append((bad, doubt))
     return found
-
-
-def _is_unclear(array: Array, *plain: re.Pattern[str]) -> Mask:
-    """Return which texts parsers may read differently."""
-    if not is_text(array.type):
-        return np.zeros(len(array), dtype=np.bool_)
-    indices, values = encoded(array)
-    unclear = [
-        value is not None and not any(one.fullmatch(value.strip()) for one in plain)
-        for value in values
-    ]
-    return np.array(unclear, dtype=np.bool_)[indices]
-
-
-def _of_another_type(array: Array, places: NDArray[np.int64]) -> Mask:
-    """Return which values may not have fitted the type that a column had at first.
-
-    Readers infer types part by part, so a column of numbers may become text later. A column of text
-    that begins with letters takes everything.
-    """
-    nothing = np.zeros(len(places), dtype=np.bool_)
-    given, shown = array.drop_null(), take(array, places)
-    if not len(given) or pa.types.is_integer(array.type) or pa.types.is_boolean(array.type):
-        return nothing
-    first = given[0].as_py()
-    if is_text(array.type):
-        if _TEXT.fullmatch(first):
-            return nothing
-        for number in (_WHOLE, _NUMBER):
-            if number.fullmatch(first):
-                return _is_unclear(shown, number)
-    if pa.types.is_floating(array.type):
-        is_broken = np.modf(numbers(shown))[0] != 0
-        return is_broken if math.isfinite(first) and first.is_integer() else nothing
-    return np.asarray(shown.is_valid())

@@ -62,7 +62,10 @@ def _is_label(domain: AnyDomain, label: str) -> bool:
 
 def secrecy(cells: ZEvidence) -> Verdict:
     """Look for columns that the schema doesn't publish, and for the subject under another name."""
-    return judge_secrecy(cells.published, cells.schema, cells.public_columns, _disguised(cells))
+    disguised = _disguised(cells)
+    return judge_secrecy(
+        cells.published, cells.schema, cells.public_columns, disguised, cells.files
+    )
 
 
 def _disguised(cells: ZEvidence) -> list[str]:
