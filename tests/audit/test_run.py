@@ -23,9 +23,12 @@ L = "distinct l-diversity of disease"
 def test_a_right_run_keeps_every_promise(world: World) -> None:
     report = world.report()
     assert {v.name: v.verdict for v in report.verdicts} == dict.fromkeys(
-        ["shape", "secrecy", K, L, "grouping", "suppression", "delay", "conservation", "cover"],
+        [
+            "shape", "secrecy", K, L, "grouping", "order", "suppression", "arrival", "delay",
+            "conservation", "cover", "loss",
+        ],
         "kept",
-    )
+    )  # fmt: skip
     assert (report.verdict, report.exit_code) == ("kept", 0)
 
 
@@ -74,7 +77,7 @@ def test_where_each_row_is_a_subject_the_trace_need_not_name_any(world: World) -
 def test_without_the_original_the_cover_cannot_be_seen(world: World) -> None:
     report = world.report(original=False)
     unseen = [v.name for v in report.verdicts if v.verdict != "kept"]
-    assert (unseen, report.exit_code) == (["cover"], 6)
+    assert (unseen, report.exit_code) == (["arrival", "cover"], 6)
 
 
 def test_a_trace_that_does_not_fit_proves_nothing(world: World) -> None:
@@ -84,7 +87,9 @@ def test_a_trace_that_does_not_fit_proves_nothing(world: World) -> None:
         K,
         L,
         "grouping",
+        "order",
         "cover",
+        "loss",
     }
 
 
@@ -125,7 +130,7 @@ def test_an_empty_output_breaks_nothing(world: World) -> None:
         line["row"] = row
     world.trace[0]["arrived"], world.trace[2]["arrived"] = 0, 1
     world.trace[0]["published"], world.delay = 1, None
-    world.original = world.original[:3]
+    world.original = world.original[6:9]
     assert set(verdicts(world).values()) == {"kept"}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from shoal.audit.arrival import GROUP_STRIDE
 from shoal.spec.policy import Delay
 from tests.audit.world import World
 
@@ -20,7 +21,7 @@ def shards(world: World) -> World:
     for line in world.trace:
         line["shard"] = 0 if line["row"] in NORTH else 1
         if line["group"] is not None:
-            line["group"] = {0: 0, 1: 1, 2: 3}[line["group"]]
+            line["group"] = {0: 0, 1: 1, 2: GROUP_STRIDE + 1}[line["group"]]
     count_anew(world)
     return world
 
@@ -71,6 +72,8 @@ def test_without_the_column_the_same_trace_is_wrong(shards: World) -> None:
 def test_one_shard_is_a_run_on_its_own(world: World) -> None:
     for line in world.trace:
         line["shard"] = 3
+        if line["group"] is not None:
+            line["group"] = line["group"] * GROUP_STRIDE + 3
     assert world.report().verdict == "kept"
     assert "shard" not in world.report()["delay"].detail
 
@@ -149,6 +152,15 @@ def a_reuse_of_another_shard(w: World) -> None:
     w.trace[-1]["group"] = 0
 
 
+#: What else is wrong with some of them: rows leave in another order, or their values or the numbers
+#: of their groups are those of another shard.
+ALSO = {
+    late_in_its_shard: {"order"},
+    said_to_be_in_another_shard: {"arrival"},
+    a_group_of_two_shards: {"arrival"},
+    groups_numbered_alike: {"arrival"},
+    a_reuse_of_another_shard: {"arrival"},
+}
 BREAKS: list[tuple[Callable[[World], None], str, str]] = [
     (late_in_its_shard, "delay", "1 rows were held for more than 4 rows (the longest for 5"),
     (held_too_long_in_its_shard, "delay", "1 rows were held for more than 4 rows"),
@@ -170,5 +182,5 @@ def test_each_break_is_found_and_nothing_else(
     shards: World, change: Callable[[World], None], promise: str, reported: str
 ) -> None:
     change(shards)
-    assert shards.broken() == {promise}
+    assert shards.broken() == {promise} | ALSO.get(change, set())
     assert reported in shards.report()[promise].detail

@@ -43,8 +43,10 @@ def check(evidence: Evidence) -> Verdict:
     elif evidence.original is None:
         doubt = "when rows arrived needs the original to be seen"
     else:
-        n_mistimed, n_compared = _n_mistimed(evidence, trace)
+        n_mistimed, n_untimed, n_compared = _n_mistimed(evidence, trace)
         figures |= {"n_mistimed": n_mistimed, "n_compared": n_compared}
+        if n_untimed:
+            doubt = f"{n_untimed:,} rows have no time of arrival in the trace"
         if n_mistimed:
             flaws.append(f"{n_mistimed:,} rows have another time of arrival than the original")
         kept.append(f"each of {n_compared:,} rows arrived at the time that the original has")
@@ -60,8 +62,8 @@ def check(evidence: Evidence) -> Verdict:
     return decide("arrival", flaws, kept="; ".join(kept), doubt=doubt, figures=figures)
 
 
-def _n_mistimed(evidence: Evidence, trace: Trace) -> tuple[int, int]:
-    """Return how many rows didn't arrive at the latest time so far, and how many were compared.
+def _n_mistimed(evidence: Evidence, trace: Trace) -> tuple[int, int, int]:
+    """Return how many rows didn't arrive at the latest time so far, have no time, were compared.
 
     Each shard has a latest time of its own, which may have come from other shards' rows when it
     began; so with several of them a time may lie between the latest of the shard and of all.
@@ -80,8 +82,9 @@ def _n_mistimed(evidence: Evidence, trace: Trace) -> tuple[int, int]:
             least[own] = np.fmax.accumulate(time[own])
     told = trace.arrived_s[lines]
     slack = np.maximum(_SLACK, np.spacing(np.abs(latest)))
-    wrong = ~((told >= least - slack) & (told <= latest + slack))
-    return int(np.count_nonzero(wrong)), len(lines)
+    unknown = np.isnan(told)
+    wrong = ~((told >= least - slack) & (told <= latest + slack)) & ~unknown
+    return int(np.count_nonzero(wrong)), int(np.count_nonzero(unknown)), len(lines)
 
 
 def _shard_of(trace: Trace) -> NDArray[np.int64]:

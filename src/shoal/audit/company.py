@@ -33,10 +33,15 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """How many suppressed rows could be judged, and how many of them had enough company."""
+    """How many suppressed rows could be judged, and how many of them had enough company.
+
+    ``is_certain`` says that every algorithm would have published those. Where values are to be
+    diverse, some look for a group among the nearest rows only.
+    """
 
     n_judged: int
     n_needless: int
+    is_certain: bool
 
 
 def company(evidence: Evidence, trace: Trace) -> Company:
@@ -46,10 +51,10 @@ def company(evidence: Evidence, trace: Trace) -> Company:
     """
     criteria = evidence.policy.criteria
     if any(type(one) not in (KAnonymity, DistinctLDiversity) for one in criteria):
-        return Company(0, 0)
+        return Company(0, 0, False)
     values = _sensitive(evidence, trace)
     if values is None:
-        return Company(0, 0)
+        return Company(0, 0, False)
     judged, needless = 0, 0
     arrived = (trace.arrived >= 0) & (trace.outcome != QUARANTINED)
     subjects = np.arange(len(trace)) if evidence.schema.each_row else distinct_codes(trace.subject)
@@ -66,7 +71,7 @@ def company(evidence: Evidence, trace: Trace) -> Company:
         needless += _n_needless(
             evidence, rows, until, suppressed, subjects[lines], [v[lines] for v in values]
         )
-    return Company(judged, needless)
+    return Company(judged, needless, is_certain=not values)
 
 
 def _sensitive(evidence: Evidence, trace: Trace) -> list[NDArray[np.int64]] | None:

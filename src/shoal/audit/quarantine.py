@@ -152,7 +152,8 @@ def _sensitive(evidence: Evidence, places: NDArray[np.int64]) -> list[Judged]:
             bad |= missing
         if attribute.name in compared and isinstance(attribute.domain, Range):
             # Of a value that is finer than numbers are, it isn't known how it was counted.
-            doubt = doubt | ~(is_text(array.type) | pa.types.is_floating(array.type))
+            is_float = is_text(array.type) or pa.types.is_floating(array.type)
+            doubt |= np.full(len(array), not is_float)
         found.append((bad, doubt))
     return found
 

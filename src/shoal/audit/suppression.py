@@ -32,16 +32,15 @@ def check(evidence: Evidence) -> Verdict:
         if n := int(np.count_nonzero(~evidence.is_empty[shown])):
             flaws.append(f"{n:,} suppressed rows in the output hold more than roots and nulls")
     found = company(evidence, trace)
-    if found.n_needless:
-        flaws.append(
-            f"{found.n_needless:,} rows are called suppressed, though enough others were held to "
-            "be a group with them"
-        )
+    needless = f"{found.n_needless:,} of them, though enough others were held for a group"
+    if found.n_needless and found.is_certain:
+        flaws.append(f"{n_suppressed:,} rows are called suppressed, {needless}")
     what = "is a row of roots and nulls" if evidence.suppressed == "root" else "is absent"
     return decide(
         "suppression",
         flaws,
-        kept=f"each of {n_suppressed:,} suppressed rows {what}",
+        kept=f"each of {n_suppressed:,} suppressed rows {what}"
+        + (f"; {needless}" if found.n_needless else ""),
         figures={
             "n_suppressed": n_suppressed,
             "n_judged": found.n_judged,

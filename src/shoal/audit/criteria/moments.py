@@ -17,7 +17,7 @@ from shoal.audit.columns import Array, column, take
 from shoal.audit.criteria.phrases import some
 from shoal.audit.evidence import EquivalenceClasses, Evidence
 from shoal.audit.trace import GROUP, REUSE, Trace
-from shoal.spec.policy import Window
+from shoal.spec.policy import Policy, Window
 
 __all__ = [
     "Moments",
@@ -171,11 +171,13 @@ def moments_of_stream(
     else:
         astray = named & (end != n_arrived)
         what = "isn't the whole table"
+    off_grid = named & ~_on_grid(evidence.policy, end, trace.published[lines], n_arrived)
     wrong = {
         "no window is named": end < 0,
         "several windows are named at one moment": (end >= 0) & ~named,
         "the window wasn't there yet": early,
         f"the window {what}": astray & ~early,
+        "the window isn't one of those that the advance leads to": off_grid & ~astray & ~early,
     }
     flaws, n_classes = [], len(np.unique(class_of))
     for text, found in wrong.items():
@@ -184,3 +186,20 @@ def moments_of_stream(
             flaws.append(f"{text}: {some(classes, numbers, n_classes)}")
             high[moment[found]] = -1
     return Moments(classes, class_of[ends], high, rows, moment, flaws)
+
+
+def _on_grid(
+    policy: Policy, end: NDArray[np.int64], published: NDArray[np.int64], n_arrived: int
+) -> NDArray[np.bool_]:
+    """Return which windows can be: they advance in steps from the first, or end with the stream.
+
+    Algorithms that publish row by row don't use the advance: their windows have the latest rows.
+    Where a clock lets windows advance early, they may end anywhere.
+    """
+    window, delay = policy.window, policy.delay
+    if not isinstance(window, Window) or window.advance is None:
+        return np.ones(len(end), dtype=np.bool_)
+    if delay is not None and delay.seconds is not None:
+        return np.ones(len(end), dtype=np.bool_)
+    stepped = end % window.advance == 0
+    return np.asarray(stepped | (end >= published) | (end == n_arrived), dtype=np.bool_)
