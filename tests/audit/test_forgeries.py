@@ -85,7 +85,12 @@ def groups_of_two_instants_interleaved(run: Run) -> None:
 def groups_of_one_instant_interleaved(run: Run) -> None:
     """Said to have left together, as two groups: the job lets groups leave one after the other."""
     lines, groups = run.in_order(), list(run.groups().values())
-    one, other = groups[0], groups[1]
+    one, other = next(
+        (a, b)
+        for a, b in pairwise(groups)
+        if b[0]["published"] <= min(line["arrived"] for line in a) + 60
+        and a[-1]["seq"] + 1 == b[0]["seq"]
+    )
     for line in one:
         line.update(published=other[0]["published"], published_s=other[0]["published_s"])
     first = one[0]["seq"]
@@ -96,7 +101,7 @@ def groups_of_one_instant_interleaved(run: Run) -> None:
 def groups_in_another_order(run: Run) -> None:
     lines, groups = run.in_order(), list(run.groups().values())
     one, other = groups[2], groups[7]
-    rest = [line for line in lines if line["group"] not in (one[0]["group"], other[0]["group"])]
+    rest = [line for line in lines if line not in one and line not in other]
     run.reorder([*other, *rest, *one])
 
 

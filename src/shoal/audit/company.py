@@ -52,12 +52,12 @@ def company(evidence: Evidence, trace: Trace) -> Company:
     criteria = evidence.policy.criteria
     if any(type(one) not in (KAnonymity, DistinctLDiversity) for one in criteria):
         return Company(0, 0, False)
-    values = _sensitive(evidence, trace)
+    values = _sensitive(evidence, trace) if trace.has(SUPPRESSED).any() else None
     if values is None:
         return Company(0, 0, False)
     judged, needless = 0, 0
     arrived = (trace.arrived >= 0) & (trace.outcome != QUARANTINED)
-    subjects = np.arange(len(trace)) if evidence.schema.each_row else distinct_codes(trace.subject)
+    subjects = np.arange(len(trace)) if evidence.schema.each_row else evidence.people
     for shard in np.unique(trace.shard[arrived & trace.has(SUPPRESSED)]):
         lines = np.flatnonzero(arrived & (trace.shard == shard))
         lines = lines[np.argsort(trace.arrived[lines], kind="stable")]

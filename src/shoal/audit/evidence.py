@@ -181,13 +181,19 @@ class Evidence:
         return None if self.fits else "the trace doesn't fit the output row by row"
 
     @cached_property
+    def people(self) -> NDArray[np.int64]:
+        """A number for the subject of each line of the trace, which must be given."""
+        assert self.trace is not None
+        return distinct_codes(self.trace.subject)
+
+    @cached_property
     def subjects(self) -> NDArray[np.int64]:
         """A number for the subject of each published row; of its own where it isn't known."""
         alone = np.arange(self.n_rows, dtype=np.int64)
         if self.trace is None or self.schema.each_row:
             return alone
         known = self.line >= 0
-        people = distinct_codes(self.trace.subject)
+        people = self.people
         n_people = int(people.max(initial=-1)) + 1
         subjects = alone + n_people
         subjects[known] = people[self.line[known]]

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -117,8 +118,8 @@ def _keys(
     if not evidence.schema.each_row:
         subjects = take(trace.subject, lines)
         yield "subject", _places(subjects)
-        as_numbers = numbers(subjects)
-        if not np.isnan(as_numbers).any():
+        as_numbers = _all_numbers(subjects)
+        if as_numbers is not None:
             yield "subject as a number", as_numbers
     if evidence.original is None:
         return
@@ -135,3 +136,12 @@ def _places(texts: Array) -> NDArray[np.int64]:
     place = np.empty(len(found.dictionary), dtype=np.int64)
     place[np.asarray(pc.sort_indices(found.dictionary))] = np.arange(len(place))
     return np.asarray(place[np.asarray(found.indices)], dtype=np.int64)
+
+
+def _all_numbers(array: Array) -> NDArray[np.float64] | None:
+    """Return values as numbers, or None if one of them isn't one."""
+    try:
+        found = numbers(array.cast(pa.float64()))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    return None if np.isnan(found).any() else found

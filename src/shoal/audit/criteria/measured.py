@@ -22,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.audit.columns import Array, column, distinct_codes, take
+from shoal.audit.columns import Array, column, take
 from shoal.audit.criteria.moments import (
     Moments,
     lines_by_arrival,
@@ -139,7 +139,7 @@ def _prepared(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Prepar
         return why
     classes = next(classes for classes in evidence.classes if classes.kind == "group")
     moments = moments_of_stream(evidence, trace, classes, len(lines))
-    return moments, values, distinct_codes(trace.subject)[lines], None
+    return moments, values, evidence.people[lines], None
 
 
 def _table(evidence: Evidence, attribute: Sensitive, shown: Array) -> _Prepared | str:
