@@ -180,7 +180,7 @@ def test_figures(tmp_path):
         assert "dynamicGroup" in section
         assert "| the thesis " in section
         assert axis in (tmp_path / f"castle-{name.replace('.', '-')}.svg").read_text()
-    assert "kept: 8 of 8 promises" in page
+    assert "kept: 11 of 11 promises" in page
 
 
 @needs_all

@@ -55,6 +55,23 @@ def test_each_group_is_measured_against_its_own_window() -> None:
     assert judge(stream(), window=Window(5, advance=1)).verdict == "broken"
 
 
+def measured_against(end: int) -> list[Row]:
+    """Eight rows, of which the first two left when the eighth came, and the others at the end."""
+    rows = [Row(i % 2, 0, 7, end) for i in range(2)]
+    return rows + [Row(i % 2, 1, 8, 8) for i in range(6)]
+
+
+def test_windows_that_advance_end_on_their_grid() -> None:
+    """They go on by two rows; the latest rows are a window as well, whatever their number."""
+    t, window = TCloseness(0.5), Window(6, advance=2)
+    for end, is_on_grid in ((5, False), (6, True), (7, True), (8, True)):
+        verdict = judge(measured_against(end), t, window=Window(8, advance=2))
+        assert (verdict.verdict == "kept") == is_on_grid
+        off = "isn't one of those that the advance leads to: 1 of 2 groups (0)"
+        assert (off in verdict.detail) != is_on_grid
+    assert judge(measured_against(6), t, window=window).verdict == "kept"
+
+
 def no_window(rows: list[Row]) -> None:
     rows[0].window = rows[1].window = None
 

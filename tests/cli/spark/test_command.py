@@ -179,7 +179,7 @@ def test_a_job_that_is_stopped_and_resumed(cluster, capfd):
     assert running.returncode == 0, said.decode()
     assert b"3,000 rows in, 3,000 published, 0 suppressed, 0 quarantined, 0 held" in said
     assert cluster.judge() == 0
-    assert "kept: 9 of 9 promises, over 3,000 published rows" in capfd.readouterr().out
+    assert "kept: 12 of 12 promises, over 3,000 published rows" in capfd.readouterr().out
 
 
 @pytest.mark.nightly
