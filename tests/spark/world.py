@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -171,9 +171,9 @@ class ShardRun:
         data = path.read_bytes()
         return data[len(read_checkpoint_heading(path, data, epoch.number).raw) : -32]
 
-    def judge(self, table: pa.Table) -> Report:
-        """The audit of all of it."""
-        return judge(self.shard_job, self.public, self.lines, table)
+    def judge(self, table: pa.Table, unread: Collection[int] = ()) -> Report:
+        """The audit of all of it; some rows of the table can't be read."""
+        return judge(self.shard_job, self.public, self.lines, table, unread)
 
 
 def rows_of(batches: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
@@ -182,14 +182,19 @@ def rows_of(batches: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
 
 
 def judge(
-    job: Job | ShardJob, public: list[dict[str, Any]], lines: list[dict[str, Any]], table: pa.Table
+    job: Job | ShardJob,
+    public: list[dict[str, Any]],
+    lines: list[dict[str, Any]],
+    table: pa.Table,
+    unread: Collection[int] = (),
 ) -> Report:
-    """What the audit says of a release."""
+    """What the audit says of a release; some rows of the table can't be read."""
+    rows = np.setdiff1d(np.arange(table.num_rows), list(unread)).astype(np.int64)
     columns = [name for name in table.schema.names if name in job.schema.columns]
     return audit(
         job.schema, job.policy, pa.Table.from_pylist(public), numeric=job.publish.numeric,
         suppressed=job.publish.suppressed, trace=pa.Table.from_pylist(lines),
-        original=table.select(columns),
+        original=table.select(columns).take(rows), original_rows=rows,
     )  # fmt: skip
 
 

@@ -104,20 +104,17 @@ def _time(
 def _latest_before(
     evidence: Evidence, trace: Trace, lines: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return the latest time of the decided rows of its shard that came before each line's."""
-    before = np.full(len(lines), -np.inf)
-    for shard in np.unique(trace.shard[lines]):
-        own = np.flatnonzero(
-            (trace.outcome != QUARANTINED) & (trace.shard == shard) & (trace.row >= 0)
-        )
-        own = own[np.argsort(trace.row[own], kind="stable")]
-        at = evidence.located(trace.row[own])
-        own, at = own[at >= 0], at[at >= 0]
-        time = seconds(take(column(evidence.original, str(evidence.schema.time)), at))
-        latest = np.fmax.accumulate(np.append(-np.inf, time))
-        here = trace.shard[lines] == shard
-        before[here] = latest[np.searchsorted(trace.row[own], trace.row[lines[here]])]
-    return before
+    """Return the latest time of the decided rows that came before each line's.
+
+    Shards learn of each other's times, but not at once; by which a row was late isn't known.
+    """
+    decided = np.flatnonzero((trace.outcome != QUARANTINED) & (trace.row >= 0))
+    decided = decided[np.argsort(trace.row[decided], kind="stable")]
+    at = evidence.located(trace.row[decided])
+    decided, at = decided[at >= 0], at[at >= 0]
+    time = seconds(take(column(evidence.original, str(evidence.schema.time)), at))
+    latest = np.fmax.accumulate(np.append(-np.inf, time))
+    return np.asarray(latest[np.searchsorted(trace.row[decided], trace.row[lines])])
 
 
 def _quasi(evidence: Evidence, places: NDArray[np.int64]) -> list[Judged]:
