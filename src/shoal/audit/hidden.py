@@ -74,15 +74,15 @@ def hidden_in(
 
 def _look_into(found: Hidden, path: Path, names: Sequence[str]) -> None:
     """Look into one file; what can't be read is a matter of whoever has read the table."""
-    with path.open("rb") as file:
-        start = file.read(len(_ARROW))
     try:
+        with path.open("rb") as file:
+            start = file.read(len(_ARROW))
         if start.startswith(_PARQUET):
             _look_into_parquet(found, path, names)
         elif start.startswith((_ARROW, _STREAM)):
             _look_into_arrow(found, path, names, is_file=start.startswith(_ARROW))
-    except pa.ArrowException:
-        # Its message may quote a value.
+    except (OSError, pa.ArrowException):
+        # A message of Arrow may quote a value.
         return
 
 

@@ -72,6 +72,7 @@ def side_loss(domain: Domain, lo: Floats, hi: Floats, measure: Loss) -> Floats:
 
     >>> side_loss(Range(0, 100), np.array([20.0]), np.array([45.0]), "glm").tolist()
     [0.25]
+    >>> from shoal.spec.hierarchy import Hierarchy
     >>> pair = np.array([0.0]), np.array([1.0])
     >>> side_loss(Hierarchy.flat("abcd"), *pair, "glm").tolist()
     [0.5]
