@@ -22,12 +22,8 @@ from shoal.audit import (
     shape,
     suppression,
 )
-from shoal.audit import (
-    loss as losses,
-)
-from shoal.audit import (
-    order as orders,
-)
+from shoal.audit import loss as losses
+from shoal.audit import order as orders
 from shoal.audit.criteria import checker_of
 from shoal.audit.evidence import Evidence, Loss, Order, Suppressed
 from shoal.audit.labels import Numeric
