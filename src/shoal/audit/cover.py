@@ -51,7 +51,7 @@ def check(evidence: Evidence) -> Verdict:
         if n := int(np.count_nonzero(~equal)):
             flaws.append(f"in {n:,} rows column {name} isn't as in the original")
     if evidence.schema.subject is not None:
-        subjects = _as_traced(take(column(original, evidence.schema.subject), positions))
+        subjects = take(column(original, evidence.schema.subject), positions)
         if n := int(np.count_nonzero(~same(take(trace.subject, lines), subjects))):
             flaws.append(f"in {n:,} lines the trace names another subject than the original")
     figures: dict[str, Figure] = {"n_compared": len(lines)}
@@ -92,13 +92,3 @@ def _two_boxes(evidence: Evidence, trace: Trace) -> list[str]:
     differs = (rows[1:] == rows[:-1]) & (boxes[1:] != boxes[:-1])
     n = len(np.unique(rows[1:][differs]))
     return [f"{n:,} rows were published with more than one box"] if n else []
-
-
-def _as_traced(subjects: Array) -> Array:
-    """Return subjects as a trace has them: bytes in hexadecimal digits."""
-    kind = subjects.type
-    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    if not is_bytes and not pa.types.is_fixed_size_binary(kind):
-        return subjects
-    texts = [None if value is None else value.hex() for value in subjects.to_pylist()]
-    return pa.array(texts, pa.string())
