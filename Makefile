@@ -1,7 +1,10 @@
-# Everything is run from .venv, which `make setup` makes and the other targets keep up to date.
+# Everything is run from .venv. `make setup` makes it with what a user needs; the targets that only
+# developers need add the rest, and all of them keep it up to date.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 STAMP := .venv/.installed
+DEV := .venv/.installed-dev
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder --durations 25
 
 .PHONY: help setup demo broker test lint types layers compiled plain nightly torture soak bench figures clean
@@ -9,15 +12,21 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorde
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## / - /' | sed 's/^/make /'
 
-setup: $(STAMP)  ## make .venv with everything in it
+setup: $(STAMP)  ## make .venv with what a user needs, and compile what the demo needs
 
 $(STAMP): pyproject.toml
-	@echo "==> setting up .venv (once; again when pyproject.toml changes)"
 	@$(PYTHON) -c 'import sys; sys.exit("shoal needs Python 3.11 or later, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	@echo "==> setting up .venv (once; again when pyproject.toml changes)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@echo "==> installing shoal and what it needs"
+	@$(PIP) --editable '.[live]'
 	@touch $(STAMP)
+	@$(BIN)/shoal warm castle || echo "==> the first run will compile instead"
+
+$(DEV): $(STAMP)
+	@echo "==> installing what only developers need: pytest, Spark, and so on (once; it is large)"
+	@$(PIP) --editable '.[dev]'
+	@touch $(DEV)
 
 demo: $(STAMP)  ## a live stream, anonymized before your eyes
 	@$(BIN)/shoal demo
@@ -27,24 +36,24 @@ broker: $(STAMP)  ## a real Kafka broker on 127.0.0.1:9092, with the topics peop
 
 test: lint types layers compiled plain  ## the tests that the CI runs, in about 15 minutes
 
-lint: $(STAMP)  ## ruff: style, format, docstrings
+lint: $(DEV)  ## ruff: style, format, docstrings
 	@echo "==> lint"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-types: $(STAMP)  ## mypy, strict
+types: $(DEV)  ## mypy, strict
 	@echo "==> types"
 	@$(BIN)/mypy
 
-layers: $(STAMP)  ## import-linter: who may import whom
+layers: $(DEV)  ## import-linter: who may import whom
 	@echo "==> layers"
 	@$(BIN)/lint-imports --no-cache
 
-compiled: $(STAMP)  ## the part of `make test` that runs compiled: engines and algorithms
+compiled: $(DEV)  ## the part of `make test` that runs compiled: engines and algorithms
 	@echo "==> engines and algorithms, compiled (from an empty cache it takes minutes to compile the kernels)"
 	@$(PYTEST) tests -m 'compiled and not nightly'
 
-plain: $(STAMP)  ## the part of `make test` that runs in plain Python: everything else, with coverage
+plain: $(DEV)  ## the part of `make test` that runs in plain Python: everything else, with coverage
 	@echo "==> everything else, in plain Python, with coverage"
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests src --doctest-modules -m 'not compiled and not nightly' \
 		--cov --cov-report=term-missing:skip-covered --cov-fail-under=95
@@ -55,13 +64,13 @@ nightly: lint types layers  ## every test there is, compiled and in plain Python
 	@echo "==> all tests, in plain Python"
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests src --doctest-modules
 
-torture: $(STAMP)  ## jobs on files and on Kafka, killed 500 times each, and at every call to the disk
+torture: $(DEV)  ## jobs on files and on Kafka, killed 500 times each, and at every call to the disk
 	@SHOAL_KILLS=500 SHOAL_CRASH_STEP=1 $(BIN)/python -m pytest -q tests/crashes -n 2
 
-soak: $(STAMP)  ## 30 minutes of Kafka to Kafka at full speed: is everything flat?
+soak: $(DEV)  ## 30 minutes of Kafka to Kafka at full speed: is everything flat?
 	@$(BIN)/python -m benchmarks.live soak --minutes 30
 
-bench: $(STAMP)  ## algorithms against the pass-through and their naive twins, audited, and Kafka to Kafka
+bench: $(DEV)  ## algorithms against the pass-through and their naive twins, audited, and Kafka to Kafka
 	@$(BIN)/python -m benchmarks.throughput
 	@$(BIN)/python -m benchmarks.on_deadline
 	@$(BIN)/python -m benchmarks.tables
@@ -72,7 +81,7 @@ bench: $(STAMP)  ## algorithms against the pass-through and their naive twins, a
 	@$(BIN)/python -m benchmarks.live throughput
 	@$(BIN)/python -m benchmarks.live checkpoints
 
-figures: $(STAMP)  ## the figures of the papers, as tables and SVG
+figures: $(DEV)  ## the figures of the papers, as tables and SVG
 	@$(BIN)/python -m benchmarks.figures
 
 clean:  ## forget .venv and all caches

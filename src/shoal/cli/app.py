@@ -315,6 +315,20 @@ def algorithms(json: Json = False) -> None:
 
 
 @app.command()
+def warm(
+    names: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(metavar="[ALGORITHM]...", help="Algorithms to compile. [default: all]"),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+) -> None:
+    """Compile the kernels of algorithms ahead of the first run."""
+    from shoal.cli.warm import warm as command
+
+    raise typer.Exit(command(names or (), quiet=quiet))
+
+
+@app.command()
 def demo(
     seconds: Annotated[float, typer.Option(help="Duration in seconds.", min=1)] = 20.0,
     k: Annotated[int, typer.Option(help="Least number of people per group.", min=1)] = 20,

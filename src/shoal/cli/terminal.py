@@ -7,15 +7,19 @@ import os
 import sys
 import time
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from shoal.errors import ReaderGoneError, ResourceError
 from shoal.metrics import Summary
 
-__all__ = ["Progress", "print_message", "print_result"]
+if TYPE_CHECKING:
+    from shoal.engine.compile_watch import CompileWatch
+
+__all__ = ["COMPILING", "Progress", "compiling_bar", "print_message", "print_result"]
 
 #: The seconds between two updates of the progress line.
 EVERY = 0.1
+COMPILING = "compiling kernels, once for this machine"
 
 
 def print_message(text: str) -> None:
@@ -57,6 +61,7 @@ class Progress:
         self._on = stderr is not None and stderr.isatty() and not quiet
         self._status: Any = None
         self._begin = time.perf_counter()
+        self._compiled = 0.0
         self._drawn = 0.0
 
     def __enter__(self) -> Self:
@@ -82,10 +87,16 @@ class Progress:
             self._status.stop()
             self._status = None
 
-    def note(self, text: str) -> None:
-        """Show a text in the line until the first figures."""
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is a line."""
+        return self._status is not None
+
+    def compiling(self, watch: CompileWatch) -> None:
+        """Show how many kernels have been compiled; their time isn't time of the run."""
+        self._compiled = watch.seconds
         if self._status is not None:
-            self._status.update(text)
+            self._status.update(compiling_bar(watch.n_done, watch.n_expected))
 
     def print_message(self, text: str) -> None:
         """Print a message above the line."""
@@ -100,10 +111,22 @@ class Progress:
         if self._status is None or now - self._drawn < EVERY:
             return
         self._drawn = now
-        rate = summary.n_in / max(now - self._begin, 1e-9)
+        rate = summary.n_in / max(now - self._begin - self._compiled, 1e-9)
         loss = summary.loss.published
         self._status.update(
             f"{summary.n_in:,} rows in, {summary.n_published:,} published, "
             f"{summary.n_held:,} held, {rate:,.0f} rows/s"
             + ("" if loss is None else f", loss {loss:.3f}")
         )
+
+
+def compiling_bar(n_done: int, n_expected: int, of: str | None = None) -> Any:
+    """Return a line for a terminal that shows how far the compiler is, and of what."""
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+
+    line = Table.grid(padding=(0, 1))
+    bar = ProgressBar(total=max(n_expected, 1), completed=n_done, width=24)
+    head = "" if of is None else f"{of}: "
+    line.add_row(f"{head}{COMPILING} ({n_done} of {n_expected})", bar)
+    return line

@@ -26,10 +26,12 @@ from typing import IO, Any
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.sigutils import normalize_signature
 
+from shoal.engine.linking import Need, compiling, has_wrapper, identify, is_nested
 from shoal.engine.sources import closure, digest_of, imports_of, path_of
 
-__all__ = ["KernelCache", "has_cache", "is_cold", "keep"]
+__all__ = ["KernelCache", "cache_folder", "is_cold", "is_kept", "keep"]
 
 log = logging.getLogger("shoal.engine.cache")
 
@@ -109,7 +111,7 @@ _shared = None if numba.config.DISABLE_JIT else _shared_folder()
 #: The modules with kernels that were imported, and the digests of their sources.
 _digests: dict[str, str] = {}
 #: The kernels that were defined, by module and name; those inside functions are not among them.
-_defined: set[tuple[str, str]] = set()
+_defined: dict[tuple[str, str], Any] = {}
 
 
 def keep(compiled: Any) -> None:
@@ -117,31 +119,37 @@ def keep(compiled: Any) -> None:
     global _own, _shared
     function = compiled.py_func
     module, name = function.__module__, function.__qualname__
-    if (module, name) in _defined:
+    is_loaded_again = (module, name) in _defined
+    if is_loaded_again:
         # A module is loaded again, maybe after an edit, while others still use what it was: from
         # now on sources on disk say nothing about the code in this process.
         _own = _shared = None
     if "<locals>" not in name:
-        _defined.add((module, name))
+        _defined[module, name] = compiled
     if str(path_of(module)) != function.__code__.co_filename:
         # It was typed in, or made by a program: no file says what it does.
+        _compile_alone(compiled, None)
         return
     if module not in _digests:
         _digests[module] = digest_of(closure([module], NOT_COMPILED))
     place = Path(module, _digests[module])
+    if "<locals>" not in name and not is_loaded_again:
+        identify(function, _digests[module])
     kept: KernelCache | None = None
     if _shared is not None:
         kept = KernelCache(function, _shared / place, is_writable=False)
     if _own is not None:
         kept = KernelCache(function, _own / place, is_writable=True, behind=kept)
-        compiled.compile = _one_at_a_time(compiled.compile, f"{place}/{name}", _own)
     if kept is not None:
         compiled._cache = kept
+    _compile_alone(compiled, f"{place}/{name}")
 
 
-def has_cache() -> bool:
-    """Return whether compiled kernels are kept for the next time."""
-    return _own is not None
+def is_kept(module: str, name: str) -> bool:
+    """Return whether a compiled form of a kernel is in the cache."""
+    compiled = _defined.get((module, name))
+    kept = getattr(compiled, "_cache", None)
+    return isinstance(kept, KernelCache) and kept.is_there()
 
 
 def is_cold(module: str) -> bool:
@@ -161,6 +169,11 @@ def is_cold(module: str) -> bool:
         for folder in (_own, _shared)
         if folder is not None
     )
+
+
+def cache_folder() -> Path | None:
+    """Return the folder that newly compiled kernels are kept in; None if there is none."""
+    return _own
 
 
 class _Locator(_CacheLocator):  # type: ignore[misc]
@@ -209,6 +222,30 @@ class _Files(CompileResultCacheImpl):  # type: ignore[misc]
         self._locator = _Locator(function, folder)
         self._filename_base = self.get_filename_base(function.__qualname__, sys.abiflags)
 
+    def reduce(self, cres: Any) -> Any:
+        """Return what is written: Numba's part, and the kernels that are called by name."""
+        library = cres.library
+        return super().reduce(cres), library.own, tuple(library.needs.values()), has_wrapper(cres)
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """Return a kernel as it was compiled, after those that it calls; None if one is gone."""
+        data, own, needs, can_be_called = payload
+        if not (can_be_called or is_nested()) or not all(map(_load, needs)):
+            return None
+        cres = super().rebuild(target_context, data)
+        cres.library.own, cres.library.needs = own, {need.symbol: need for need in needs}
+        return cres
+
+
+def _load(need: Need) -> bool:
+    """Load or compile a kernel that is called by name; return whether it is there."""
+    compiled = _defined.get((need.module, need.name))
+    if compiled is None:
+        return False
+    compiled.compile(need.args)
+    engine = compiled.targetctx.codegen()._engine
+    return bool(engine.is_symbol_defined(need.symbol))
+
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
     """The cached forms of one kernel, one for each signature.
@@ -237,6 +274,11 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         super().__init__(function)
         self._is_writable, self._behind = is_writable, behind
 
+    def is_there(self) -> bool:
+        """Return whether there is a compiled form for any signature."""
+        here = Path(self._cache_path, self._cache_file._index_name)
+        return here.exists() or (self._behind is not None and self._behind.is_there())
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form for a signature, or None."""
         found = super().load_overload(sig, target_context)
@@ -254,16 +296,26 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 # -- one process compiles, others wait for it ----------------------------------------------------
 
 
-def _one_at_a_time(
-    compile_form: Callable[[Any], Any], name: str, folder: Path
-) -> Callable[[Any], Any]:
+def _compile_alone(compiled: Any, name: str | None) -> None:
     """Have other processes wait that need the same kernel, and then load it from the cache."""
+    compile_form, add = compiled.compile, compiled.add_overload
 
     def compile_or_load(signature: Any) -> Any:
-        with _alone(name, folder):
+        with _alone(name, _own), compiling():
+            args = tuple(normalize_signature(signature)[0])
+            known = compiled.overloads.get(args)
+            if known is not None and not is_nested() and not has_wrapper(known):
+                # Only other kernels called it up to now.
+                del compiled.overloads[args]
             return compile_form(signature)
 
-    return compile_or_load
+    def add_overload(cres: Any) -> None:
+        if has_wrapper(cres):
+            add(cres)
+        else:
+            compiled.overloads[tuple(cres.signature.args)] = cres
+
+    compiled.compile, compiled.add_overload = compile_or_load, add_overload
 
 
 _held: set[int] = set()
@@ -275,12 +327,16 @@ def _lock_file(folder: Path) -> IO[bytes]:
 
 
 @contextlib.contextmanager
-def _alone(name: str, folder: Path) -> Iterator[None]:
+def _alone(name: str | None, folder: Path | None) -> Iterator[None]:
     """Hold the lock of a kernel: a byte, far beyond the end of one empty file.
 
     A kernel is compiled with the kernels that it calls, so locks are taken in the order of calls,
     and two processes can't wait for each other. Numba's own lock comes first, for threads.
     """
+    if name is None or folder is None:
+        with global_compiler_lock:
+            yield
+        return
     place = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=7).digest(), "big")
     with global_compiler_lock, contextlib.ExitStack() as stack:
         if place not in _held:

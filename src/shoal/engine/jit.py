@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 from shoal.engine.cache import keep
+from shoal.engine.linking import SeparateCompiler
 
 __all__ = ["inlined", "kernel"]
 
@@ -29,7 +30,8 @@ def inlined(function: F) -> F:
 
 
 def _compiled(function: F, *, inline: bool) -> F:
-    compiled = numba.njit(nogil=True, forceinline=inline)(function)
+    options = {"pipeline_class": SeparateCompiler, "no_cfunc_wrapper": True, "nogil": True}
+    compiled = numba.njit(forceinline=inline, **options)(function)
     if not numba.config.DISABLE_JIT:
         keep(compiled)
     return cast(F, compiled)

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 # Slow imports are made where they are used, so that `shoal --help` is quick.
@@ -130,19 +130,27 @@ def _warm_up(is_plain: bool) -> None:
     """Run a short stream, so that nothing has to be compiled during the demo."""
     import numba
 
+    from shoal.algorithms.castle import Castle
     from shoal.cli.demo.stream import PacedSource, RunCapture, make_pipeline, make_stream
-    from shoal.engine.cache import has_cache, is_cold
+    from shoal.cli.terminal import COMPILING, compiling_bar
+    from shoal.engine.compile_watch import CompileWatch
 
     # Numba makes the attributes of its configuration at run time.
     config: Any = numba.config
     if config.DISABLE_JIT:
         return
-    text = "warming up"
-    if is_cold("shoal.algorithms.castle") and not has_cache():
-        text = "compiling; there is no folder to keep the result in"
-    elif is_cold("shoal.algorithms.castle"):
-        text = "compiling, once for this version; this takes a minute or two"
-    with _waiting(text, is_plain):
+    said: list[str] = []
+    with ExitStack() as stack:
+        update = stack.enter_context(_waiting("warming up", is_plain))
+
+        def show(watch: CompileWatch) -> None:
+            if not is_plain:
+                update(compiling_bar(watch.n_done, watch.n_expected))
+            elif not said:
+                said.append(f"{COMPILING} ({watch.n_expected} of them)")
+                update(said[0])
+
+        stack.enter_context(CompileWatch(Castle, show).watching())
         schema, table = make_stream(1.0, WARM_UP_ROWS, seed=0)
         captured = RunCapture()
         make_pipeline(schema, 2, WARM_UP_ROWS, None).run(
@@ -154,16 +162,20 @@ def _warm_up(is_plain: bool) -> None:
 
 
 @contextmanager
-def _waiting(text: str, is_plain: bool) -> Iterator[None]:
-    """Show what is going on: with a spinner, or in a line."""
+def _waiting(text: str, is_plain: bool) -> Iterator[Callable[[Any], None]]:
+    """Show what is going on, with a spinner or in a line; yield what shows something else."""
     if is_plain:
-        print(f"shoal demo: {text}...", file=sys.stderr, flush=True)
-        yield
+
+        def say(words: str) -> None:
+            print(f"shoal demo: {words}...", file=sys.stderr, flush=True)
+
+        say(text)
+        yield say
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(f"{text}…"):
-        yield
+    with Console(stderr=True).status(f"{text}…") as status:
+        yield status.update
 
 
 def _run_and_draw(run: Run, draw: Callable[[], None], pause: float) -> None:

@@ -8,6 +8,7 @@ import logging
 import signal
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +16,8 @@ from shoal.audit.report import BY_ROWS
 from shoal.cli.logs import configure_logs, is_logging, print_or_log
 from shoal.cli.run.monitor import Monitor
 from shoal.cli.signals import stopped_by_signals
-from shoal.cli.terminal import Progress, print_message, print_result
-from shoal.engine.cache import is_cold
+from shoal.cli.terminal import COMPILING, Progress, print_message, print_result
+from shoal.engine.compile_watch import CompileWatch
 from shoal.errors import DataError, JobError, Problem, ReaderGoneError, ShoalError
 from shoal.events import event, sentence
 from shoal.io.connector import OutputEndpoint
@@ -29,7 +30,7 @@ from shoal.job.private_outputs import QuarantineSink
 from shoal.metrics.unpublished import why_nothing
 from shoal.run.pipeline import Run
 
-__all__ = ["RunOptions", "run", "warn_of"]
+__all__ = ["RunOptions", "run", "show_compiling", "warn_of"]
 
 log = logging.getLogger("shoal.run")
 
@@ -84,8 +85,9 @@ def run(job_path: Path, options: RunOptions) -> int:
         # A log and a progress line don't go together.
         progress = stack.enter_context(Progress(quiet=options.quiet or options.log is not None))
         monitor = Monitor(job, progress, options.metrics, stack, quiet=options.quiet)
-        if is_cold(type(job.anonymizer).__module__):
-            progress.note("compiling, once for this version …")
+        show = show_compiling(progress, quiet=options.quiet)
+        compiled = CompileWatch(type(job.anonymizer), show)
+        stack.enter_context(compiled.watching())
         running = job.pipeline.run(
             source,
             output_of(job, sink_spec, force=options.force),
@@ -112,11 +114,24 @@ def run(job_path: Path, options: RunOptions) -> int:
                 if not options.quiet and isinstance(error, DataError) and bad_rows.is_open:
                     print_or_log(logging.INFO, "bad rows kept", _where_bad_rows_are(job))
                 if options.as_json and isinstance(error, DataError):
-                    seconds = time.perf_counter() - begin
+                    seconds = time.perf_counter() - begin - compiled.seconds
                     _print_json(job, running, seconds, sink_spec, str(error))
                 raise
-        seconds = time.perf_counter() - begin
+        seconds = time.perf_counter() - begin - compiled.seconds
     return _finish(job, running, caught, seconds, sink_spec, options)
+
+
+def show_compiling(progress: Progress, *, quiet: bool) -> Callable[[CompileWatch], None]:
+    """Return what shows that kernels are compiled: the progress line, or else one message."""
+    said: list[str] = []
+
+    def show(watch: CompileWatch) -> None:
+        progress.compiling(watch)
+        if not (quiet or said or progress.is_shown):
+            said.append(f"{COMPILING} ({watch.n_expected} of them)")
+            print_or_log(logging.INFO, "compiling kernels", said[0])
+
+    return show
 
 
 def warn_of(text: str, progress: Progress | None = None) -> None:

@@ -1,0 +1,155 @@
+"""Compile each kernel once, as an object of its own, and link kernels by their names.
+
+Numba copies a compiled callee into every caller, which optimizes and emits it again: in a chain
+of calls the last function is compiled once for each function above it. Here a caller refers to a
+large callee by its name, as in a language with separate compilation; a small one is still copied,
+so that it can be inlined. A function that only other kernels call gets no wrapper for Python,
+which would unpack each array of its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.lowering import Lower
+from numba.core.typed_passes import NativeLowering
+
+__all__ = ["Need", "SeparateCompiler", "compiling", "has_wrapper", "identify", "is_nested"]
+
+#: A callee of at most as many instructions, not counting those that pass its arguments, is copied
+#: into its callers. LLVM inlines functions of about this size.
+SMALL = 100
+
+
+class Need(NamedTuple):
+    """A kernel that another one calls by name: where it is defined, and its argument types."""
+
+    symbol: str
+    module: str
+    name: str
+    args: tuple[Any, ...]
+
+
+class Identity(NamedTuple):
+    """What tells a kernel from all others, in every process that has the same sources."""
+
+    module: str
+    name: str
+    digest: str
+
+
+#: The kernels that other kernels may call by name, by their functions.
+_identities: dict[Any, Identity] = {}
+_depth = 0
+
+
+def identify(function: Any, digest: str) -> None:
+    """Let a function be called by name; the digest must tell apart all that it depends on."""
+    _identities[function] = Identity(function.__module__, function.__qualname__, digest)
+
+
+def is_nested() -> bool:
+    """Return whether a kernel is compiled for another one, and not for Python."""
+    return _depth > 1
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Enter the compilation of one kernel. Numba's compiler lock must be held."""
+    global _depth
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1
+
+
+def has_wrapper(result: Any) -> bool:
+    """Return whether a compiled kernel can be called from Python."""
+    engine = result.library.codegen._engine
+    return bool(engine.is_symbol_defined(result.fndesc.llvm_cpython_wrapper_name))
+
+
+class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of one kernel, without that of large kernels that it calls."""
+
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        self.needs: dict[str, Need] = {}
+        self.own: Need | None = None
+
+    def add_linking_library(self, library: Any) -> None:
+        """Link a callee: by its name if it is large, else by a copy."""
+        own = getattr(library, "own", None)
+        if own is not None and _is_large(library, own.symbol):
+            self.needs[own.symbol] = own
+            return
+        self.needs.update(getattr(library, "needs", {}))
+        super().add_linking_library(library)
+
+
+def _is_large(library: Any, symbol: str) -> bool:
+    known: bool | None = getattr(library, "is_large", None)
+    if known is None:
+        function = library._get_module_for_linking().get_function(symbol)
+        known = b"alwaysinline" not in b" ".join(function.attributes)
+        if known:
+            room = SMALL + sum(1 for _ in function.arguments)
+            known = any(
+                n >= room for n, _ in enumerate(i for b in function.blocks for i in b.instructions)
+            )
+        library.is_large = known
+    return known
+
+
+class _Lower(Lower):  # type: ignore[misc]
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        """Make a wrapper, but for what only other kernels call."""
+        if not is_nested():
+            super().create_cpython_wrapper(release_gil)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class KernelLowering(NativeLowering):  # type: ignore[misc]
+    """Numba's lowering, into a `KernelLibrary` and under a name that doesn't change."""
+
+    _name = "kernel_lowering"
+
+    @property
+    def lowering_class(self) -> type[Lower]:
+        """The class that makes LLVM's instructions."""
+        return _Lower
+
+    def run_pass(self, state: Any) -> bool:
+        """Lower a function, and remember how others can call it."""
+        function = state.func_id
+        library = KernelLibrary(state.targetctx.codegen(), function.func_qualname)
+        library.enable_object_caching()
+        state.library = library
+        identity = _identities.get(function.func)
+        if identity is not None:
+            function.unique_id = identity.digest
+        super().run_pass(state)
+        if identity is not None:
+            symbol = state["cr"].fndesc.llvm_func_name
+            library.own = Need(symbol, identity.module, identity.name, tuple(state.args))
+        return True
+
+
+class SeparateCompiler(CompilerBase):  # type: ignore[misc]
+    """Numba's compiler, with `KernelLowering`."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        """Return the passes from a function to machine code."""
+        passes = PassManager("kernel")
+        passes.passes = [
+            (KernelLowering if step is NativeLowering else step, text)
+            for step, text in DefaultPassBuilder.define_nopython_pipeline(self.state).passes
+        ]
+        passes.finalize()
+        return [passes]
