@@ -26,7 +26,9 @@ from typing import IO, Any
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.event import trigger_event
 from numba.core.sigutils import normalize_signature
+from numba.core.types import unliteral
 
 from shoal.engine.linking import Need, compiling, has_wrapper, identify, is_nested
 from shoal.engine.sources import closure, digest_of, imports_of, path_of
@@ -298,24 +300,36 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
 def _compile_alone(compiled: Any, name: str | None) -> None:
     """Have other processes wait that need the same kernel, and then load it from the cache."""
-    compile_form, add = compiled.compile, compiled.add_overload
 
     def compile_or_load(signature: Any) -> Any:
-        with _alone(name, _own), compiling():
-            args = tuple(normalize_signature(signature)[0])
+        args, return_type = normalize_signature(signature)
+        # A constant argument is no reason for a form of its own.
+        args = tuple(map(unliteral, args))
+        with global_compiler_lock, compiling(), compiled._compiling_counter:
             known = compiled.overloads.get(args)
-            if known is not None and not is_nested() and not has_wrapper(known):
-                # Only other kernels called it up to now.
-                del compiled.overloads[args]
-            return compile_form(signature)
+            if known is not None and (is_nested() or has_wrapper(known)):
+                return known.entry_point
+            with _alone(name, _own):
+                found = compiled._cache.load_overload(args, compiled.targetctx)
+                if found is not None:
+                    compiled._cache_hits[args] += 1
+                    library = [found.library]
+                    compiled.targetctx.insert_user_function(
+                        found.entry_point, found.fndesc, library
+                    )
+                else:
+                    compiled._cache_misses[args] += 1
+                    with trigger_event("numba:compile", data={"dispatcher": compiled}):
+                        found = compiled._compiler.compile(args, return_type)
+                    compiled._cache.save_overload(args, found)
+            if has_wrapper(found):
+                compiled.add_overload(found)
+            else:
+                # Python calls another form, which is compiled when that happens.
+                compiled.overloads[args] = found
+            return found.entry_point
 
-    def add_overload(cres: Any) -> None:
-        if has_wrapper(cres):
-            add(cres)
-        else:
-            compiled.overloads[tuple(cres.signature.args)] = cres
-
-    compiled.compile, compiled.add_overload = compile_or_load, add_overload
+    compiled.compile = compile_or_load
 
 
 _held: set[int] = set()
@@ -334,11 +348,10 @@ def _alone(name: str | None, folder: Path | None) -> Iterator[None]:
     and two processes can't wait for each other. Numba's own lock comes first, for threads.
     """
     if name is None or folder is None:
-        with global_compiler_lock:
-            yield
+        yield
         return
     place = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=7).digest(), "big")
-    with global_compiler_lock, contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
         if place not in _held:
             # Without a lock kernels are compiled twice, which is a waste and nothing worse.
             with contextlib.suppress(OSError):

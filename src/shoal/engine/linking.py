@@ -9,21 +9,49 @@ which would unpack each array of its arguments.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.ir import Assign
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FindLiterallyCalls,
+    InlineInlinables,
+    LiteralPropagationSubPipelinePass,
+    LiteralUnroll,
+    MakeFunctionToJitFunction,
+    RewriteDynamicRaises,
+    WithLifting,
+)
+
+from shoal.engine.borrowing import borrowed
 
 __all__ = ["Need", "SeparateCompiler", "compiling", "has_wrapper", "identify", "is_nested"]
 
 #: A callee of at most as many instructions, not counting those that pass its arguments, is copied
 #: into its callers. LLVM inlines functions of about this size.
 SMALL = 100
+#: Steps of Numba that find nothing in a kernel: contexts, closures, branches on types, and so on.
+NOT_NEEDED = (
+    DeadBranchPrune,
+    FindLiterallyCalls,
+    InlineInlinables,
+    LiteralPropagationSubPipelinePass,
+    LiteralUnroll,
+    MakeFunctionToJitFunction,
+    RewriteDynamicRaises,
+    WithLifting,
+)
+#: So many new objects before Python looks for garbage: a compiler makes many that stay.
+GARBAGE = 200_000
 
 
 class Need(NamedTuple):
@@ -62,11 +90,16 @@ def is_nested() -> bool:
 def compiling() -> Iterator[None]:
     """Enter the compilation of one kernel. Numba's compiler lock must be held."""
     global _depth
+    before = gc.get_threshold()
+    if _depth == 0:
+        gc.set_threshold(GARBAGE, *before[1:])
     _depth += 1
     try:
         yield
     finally:
         _depth -= 1
+        if _depth == 0:
+            gc.set_threshold(*before)
 
 
 def has_wrapper(result: Any) -> bool:
@@ -92,6 +125,10 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         self.needs.update(getattr(library, "needs", {}))
         super().add_linking_library(library)
 
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Leave it to the passes over the whole module, which do all of it again."""
+        ll_module.data_layout = self._codegen._data_layout
+
 
 def _is_large(library: Any, symbol: str) -> bool:
     known: bool | None = getattr(library, "is_large", None)
@@ -108,6 +145,32 @@ def _is_large(library: Any, symbol: str) -> bool:
 
 
 class _Lower(Lower):  # type: ignore[misc]
+    """Make LLVM's instructions, without those that count what is `borrowed`."""
+
+    def pre_lower(self) -> None:
+        """Look for what is borrowed."""
+        super().pre_lower()
+        self._borrowed = borrowed(self.func_ir, self.fndesc.typemap)
+
+    def lower_inst(self, inst: Any) -> None:
+        """Lower a statement."""
+        with self._counting(not (isinstance(inst, Assign) and inst.target.name in self._borrowed)):
+            super().lower_inst(inst)
+
+    def delvar(self, name: str) -> None:
+        """Lower the end of a variable."""
+        with self._counting(name not in self._borrowed):
+            super().delvar(name)
+
+    @contextmanager
+    def _counting(self, is_counted: bool) -> Iterator[None]:
+        before = self.context.enable_nrt
+        self.context.enable_nrt = before and is_counted
+        try:
+            yield
+        finally:
+            self.context.enable_nrt = before
+
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
         """Make a wrapper, but for what only other kernels call."""
         if not is_nested():
@@ -141,8 +204,41 @@ class KernelLowering(NativeLowering):  # type: ignore[misc]
         return True
 
 
+class _FrozenFlags(Flags):  # type: ignore[misc]
+    """Flags that don't change any more: Numba compares them with each type that it looks up."""
+
+    _known: ClassVar[dict[Flags, _FrozenFlags]] = {}
+
+    @classmethod
+    def of(cls, flags: Flags) -> _FrozenFlags:
+        """Return the one object with these values."""
+        return cls._known.setdefault(Flags(flags), cls(flags))
+
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or super().__eq__(other)
+
+
+class _Flags(Flags):  # type: ignore[misc]
+    def copy(self) -> _FrozenFlags:
+        """Return a copy, which Numba makes to look things up, and never changes."""
+        return _FrozenFlags.of(self)
+
+
 class SeparateCompiler(CompilerBase):  # type: ignore[misc]
     """Numba's compiler, with `KernelLowering`."""
+
+    def __init__(
+        self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any,
+        flags: Any, locals: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(typingctx, targetctx, library, args, return_type, _Flags(flags), locals)
 
     def define_pipelines(self) -> list[PassManager]:
         """Return the passes from a function to machine code."""
@@ -150,6 +246,7 @@ class SeparateCompiler(CompilerBase):  # type: ignore[misc]
         passes.passes = [
             (KernelLowering if step is NativeLowering else step, text)
             for step, text in DefaultPassBuilder.define_nopython_pipeline(self.state).passes
+            if step not in NOT_NEEDED
         ]
         passes.finalize()
         return [passes]

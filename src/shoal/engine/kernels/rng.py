@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.engine.jit import kernel
+from shoal.engine.jit import inlined, kernel
 
 __all__ = ["below", "block", "seeded", "shuffle", "uniform", "word"]
 
@@ -41,7 +41,7 @@ def seeded(seed: bytes, stream: str) -> Ints:
     return state
 
 
-@kernel
+@inlined
 def _quarter(x: Ints, a: int, b: int, c: int, d: int) -> None:
     x[a] = (x[a] + x[b]) & 0xFFFFFFFF
     x[d] ^= x[a]
