@@ -22,8 +22,8 @@ def warm(names: Sequence[str], *, quiet: bool) -> int:
     folder = cache_folder()
     if folder is None:
         raise ResourceError(
-            "there is no folder to keep compiled kernels in, or the kernels aren't compiled at all. "
-            "Name one of your own with SHOAL_CACHE_DIR, and unset NUMBA_DISABLE_JIT."
+            "there is no folder to keep compiled kernels in. Name one of your own with "
+            "SHOAL_CACHE_DIR, and unset NUMBA_DISABLE_JIT, which leaves nothing to compile."
         )
     n_compiled = 0
     for number, anonymizer in enumerate(found, 1):

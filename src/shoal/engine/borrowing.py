@@ -8,18 +8,28 @@ counts, which were most of the code of a kernel.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.core import ir, types
 
-__all__ = ["borrowed"]
+__all__ = ["Borrowed", "borrowed"]
 
 _PLACES = (types.Integer, types.SliceType)
 
 
-def borrowed(function: Any, typemap: Mapping[str, Any]) -> frozenset[str]:
+class Borrowed(NamedTuple):
+    """The variables of a kernel that are parts or views of its arguments.
+
+    Those in ``once`` are defined in one place only.
+    """
+
+    names: frozenset[str]
+    once: frozenset[str]
+
+
+def borrowed(function: Any, typemap: Mapping[str, Any]) -> Borrowed:
     """Return the variables that only ever are an argument, or a part or a view of one.
 
     Parameters
@@ -30,16 +40,19 @@ def borrowed(function: Any, typemap: Mapping[str, Any]) -> frozenset[str]:
         The types of its variables.
     """
     sources: defaultdict[str, set[str | None]] = defaultdict(set)
+    counts: Counter[str] = Counter()
     for block in function.blocks.values():
         for line in block.find_insts(ir.Assign):
             sources[line.target.name] |= _sources(line.value, typemap)
+            counts[line.target.name] += 1
     found = set(sources)
     while True:
         # Each definition of a variable must be borrowed, from something that is.
         owned = {name for name in found if not sources[name] <= found}
         if not owned:
-            return frozenset(found)
+            break
         found -= owned
+    return Borrowed(frozenset(found), frozenset(name for name in found if counts[name] == 1))
 
 
 def _sources(value: Any, typemap: Mapping[str, Any]) -> set[str | None]:

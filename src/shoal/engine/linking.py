@@ -18,8 +18,6 @@ from typing import Any, ClassVar, NamedTuple
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import PassManager, register_pass
-from numba.core.ir import Assign
-from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import (
     DeadBranchPrune,
@@ -32,7 +30,7 @@ from numba.core.untyped_passes import (
     WithLifting,
 )
 
-from shoal.engine.borrowing import borrowed
+from shoal.engine.lowering import BY_REFERENCE, KernelLower, refuse_foreign
 
 __all__ = ["Need", "SeparateCompiler", "compiling", "has_wrapper", "identify", "is_nested"]
 
@@ -144,37 +142,8 @@ def _is_large(library: Any, symbol: str) -> bool:
     return known
 
 
-class _Lower(Lower):  # type: ignore[misc]
-    """Make LLVM's instructions, without those that count what is `borrowed`."""
-
-    def pre_lower(self) -> None:
-        """Look for what is borrowed."""
-        super().pre_lower()
-        self._borrowed = borrowed(self.func_ir, self.fndesc.typemap)
-
-    def lower_inst(self, inst: Any) -> None:
-        """Lower a statement."""
-        with self._counting(not (isinstance(inst, Assign) and inst.target.name in self._borrowed)):
-            super().lower_inst(inst)
-
-    def delvar(self, name: str) -> None:
-        """Lower the end of a variable."""
-        with self._counting(name not in self._borrowed):
-            super().delvar(name)
-
-    @contextmanager
-    def _counting(self, is_counted: bool) -> Iterator[None]:
-        before = self.context.enable_nrt
-        self.context.enable_nrt = before and is_counted
-        try:
-            yield
-        finally:
-            self.context.enable_nrt = before
-
-    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-        """Make a wrapper, but for what only other kernels call."""
-        if not is_nested():
-            super().create_cpython_wrapper(release_gil)
+class _ForPython(KernelLower):
+    has_wrapper = True
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -184,12 +153,13 @@ class KernelLowering(NativeLowering):  # type: ignore[misc]
     _name = "kernel_lowering"
 
     @property
-    def lowering_class(self) -> type[Lower]:
+    def lowering_class(self) -> type[KernelLower]:
         """The class that makes LLVM's instructions."""
-        return _Lower
+        return _ForPython if _depth == 1 else KernelLower
 
     def run_pass(self, state: Any) -> bool:
         """Lower a function, and remember how others can call it."""
+        refuse_foreign(state)
         function = state.func_id
         library = KernelLibrary(state.targetctx.codegen(), function.func_qualname)
         library.enable_object_caching()
@@ -234,11 +204,10 @@ class _Flags(Flags):  # type: ignore[misc]
 class SeparateCompiler(CompilerBase):  # type: ignore[misc]
     """Numba's compiler, with `KernelLowering`."""
 
-    def __init__(
-        self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any,
-        flags: Any, locals: Any,
-    ) -> None:  # fmt: skip
-        super().__init__(typingctx, targetctx, library, args, return_type, _Flags(flags), locals)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.state.flags = _Flags(self.state.flags)
+        self.state.targetctx.data_model_manager = BY_REFERENCE
 
     def define_pipelines(self) -> list[PassManager]:
         """Return the passes from a function to machine code."""
