@@ -30,7 +30,7 @@ __all__ = ["main"]
 MOST, MOST_NEXT = 20.0, 5.0
 #: The algorithm that others are measured after; it itself comes after the other one.
 FIRST, OTHER = "castle", "fads"
-WARM = "import sys; from shoal.run.warm import warm; warm(sys.argv[1])"
+WARM = "import sys; from shoal.cli.warm import run_once; run_once(sys.argv[1])"
 
 
 def main() -> None:

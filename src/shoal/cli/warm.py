@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from shoal import algorithms
 from shoal.cli.terminal import COMPILING, compiling_bar, print_message
+from shoal.datasets import census
+from shoal.engine.base import Anonymizer
 from shoal.engine.cache import cache_folder
 from shoal.engine.compile_watch import CompileWatch
 from shoal.errors import ResourceError
-from shoal.run.warm import warm as warm_one
+from shoal.run.frame import anonymize
+from shoal.spec.ladder import Open
+from shoal.spec.policy import (
+    BasicLikeness,
+    Criterion,
+    Delay,
+    DeltaDisclosure,
+    DistinctLDiversity,
+    KAnonymity,
+    Policy,
+    TCloseness,
+    Window,
+    ZAnonymity,
+)
+from shoal.spec.schema import Quasi, Schema
 
-__all__ = ["warm"]
+__all__ = ["run_once", "warm"]
+
+#: Enough rows for groups, windows and rows that are suppressed.
+N_ROWS = 300
+MEASURED = (TCloseness(0.5), BasicLikeness(3), DeltaDisclosure(3))
 
 
 def warm(names: Sequence[str], *, quiet: bool) -> int:
@@ -30,7 +52,7 @@ def warm(names: Sequence[str], *, quiet: bool) -> int:
         with _Line(f"{anonymizer.name} ({number} of {len(found)})", quiet=quiet) as line:
             watch = CompileWatch(anonymizer, line.show)
             with watch.watching():
-                warm_one(anonymizer.name)
+                run_once(anonymizer.name)
             n_compiled += watch.n_done
     if not quiet:
         print_message(f"compiled {n_compiled} kernels; the cache is {folder}")
@@ -65,3 +87,43 @@ class _Line:
         elif not (self._quiet or self._said):
             self._said = True
             print_message(f"{self._name}: {COMPILING} ({watch.n_expected} of them)")
+
+
+def run_once(algorithm: str) -> None:
+    """Run an algorithm on made-up people, so that its kernels are compiled and kept.
+
+    >>> run_once("castle")
+    """
+    anonymizer = algorithms.find(algorithm)()
+    made = census(N_ROWS, subjects=N_ROWS // 2, seed=0)
+    table = made.table()
+    quasi = [attribute for attribute in made.schema.quasi if attribute.name in ("age", "sex")]
+    if anonymizer.publishes == "values":
+        _warm_values(anonymizer, table, quasi)
+        return
+    schema = Schema(made.schema.subject, quasi, sensitive=made.schema.sensitive)
+    for policy in _policies(anonymizer):
+        anonymize(table, schema, policy, anonymizer, seed=0)
+
+
+def _policies(anonymizer: Anonymizer) -> Iterator[Policy]:
+    """Yield policies that an anonymizer can enforce and that take all of its ways."""
+    basic: list[Criterion] = [KAnonymity(3), DistinctLDiversity(2)]
+    measured = [one for one in MEASURED if isinstance(one, anonymizer.enforces)][:1]
+    if anonymizer.publishes == "table":
+        yield Policy(*basic, *measured, window="all")
+    elif anonymizer.publishes == "windows":
+        window = Window(rows=N_ROWS // 3, advance=N_ROWS // 6)
+        yield Policy(*basic, *measured, window=window)
+    else:
+        delay = Delay(rows=N_ROWS // 6)
+        yield Policy(*basic, delay=delay)
+        if measured:
+            yield Policy(*basic, *measured, delay=delay, window=Window(rows=N_ROWS // 3))
+
+
+def _warm_values(anonymizer: Anonymizer, table: pa.Table, ladders: list[Quasi]) -> None:
+    """Run z-anonymity, whose values with and without levels have kernels of their own."""
+    policy = Policy(ZAnonymity(3), window=Window(rows=N_ROWS // 3))
+    for quasi in ([Quasi("postcode", Open())], ladders):
+        anonymize(table, Schema("person_id", quasi), policy, anonymizer, seed=0)
