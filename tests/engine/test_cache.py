@@ -257,19 +257,19 @@ def test_an_edit_compiles_what_depends_on_it(tmp_path: Path) -> None:
     assert run(code) == "1001 8\n[0, 1]"
 
 
-def test_it_is_cold_until_the_kernels_nearest_to_a_module_are_there(tmp_path: Path) -> None:
+def test_a_kernel_is_kept_once_it_was_compiled(tmp_path: Path) -> None:
     code = (
-        "from shoal.engine.cache import has_cache, is_cold; import shoal.algorithms.castle;"
-        f"{CALL}; names = 'engine.kernels.predicate', 'algorithms.castle', 'errors';"
-        "print([is_cold(f'shoal.{name}') for name in names], has_cache())"
+        "from shoal.engine.cache import cache_folder, is_kept; "
+        "names = [('shoal.engine.kernels.predicate', n) for n in ('count_subjects', 'meets')];"
+        f"{CALL}; print([is_kept(*name) for name in names], cache_folder())"
     )
     printed = python(code, SHOAL_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
-    assert printed == f"{COMPILED}\n[False, True, True] True"
+    assert printed == f"{COMPILED}\n[True, False] {tmp_path / 'shoal' / 'kernels'}"
 
 
-def test_plain_python_is_never_cold() -> None:
-    code = "from shoal.engine.cache import is_cold; print(is_cold('shoal.algorithms.castle'))"
-    assert python(code, NUMBA_DISABLE_JIT="1") == "False"
+def test_plain_python_has_no_cache() -> None:
+    code = "from shoal.engine.cache import cache_folder; print(cache_folder())"
+    assert python(code, NUMBA_DISABLE_JIT="1") == "None"
 
 
 MADE = """
