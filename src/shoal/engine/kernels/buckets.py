@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import kernel
+from shoal.engine.kernels.array_tools import order_of
 from shoal.engine.kernels.arrays import Floats, Ints
 from shoal.engine.kernels.emd import Trees
 from shoal.engine.kernels.likeness import SLACK
@@ -289,11 +290,11 @@ def by_share(counts: Ints, most: Floats, seen: Ints) -> tuple[Buckets, Floats]:
     by_row, shares = np.empty(len(values), np.int64), np.empty(len(values))
     for i in range(len(values)):
         by_row[i] = seen[values[i]]
-    values = values[np.argsort(by_row)]
+    values = values[order_of(by_row)]
     in_order = values.copy()
     for i in range(len(values)):
         shares[i] = most[values[i]]
-    values = values[np.argsort(shares, kind="mergesort")]
+    values = values[order_of(shares)]
     m = len(values)
     fewest, begins = np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64)
     for end in range(1, m + 1):

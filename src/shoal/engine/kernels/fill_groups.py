@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import kernel
-from shoal.engine.kernels.array_tools import picked
+from shoal.engine.kernels.array_tools import order_of, picked
 from shoal.engine.kernels.arrays import Floats, Ints
 from shoal.engine.kernels.nearest_heap import keep_nearest
 from shoal.engine.kernels.parts import in_parts
@@ -31,7 +31,7 @@ class BucketOrder(NamedTuple):
 @kernel
 def bucket_order(bucket: Ints, n_buckets: int, keys: Ints) -> BucketOrder:
     """Sort rows by bucket and by key."""
-    order = np.argsort(keys, kind="mergesort")
+    order = order_of(keys)
     places, starts = in_parts(picked(bucket, order), n_buckets)
     rows = picked(order, places)
     return BucketOrder(rows, starts, picked(keys, rows))

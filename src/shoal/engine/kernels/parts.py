@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import kernel
-from shoal.engine.kernels.array_tools import picked, picked_rows
+from shoal.engine.kernels.array_tools import in_order, picked, picked_rows
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.engine.kernels.boxes import Sides, box_loss, join, set_row
 from shoal.engine.kernels.held import RowArrays
@@ -219,9 +219,7 @@ def _gathered(chain: _Chain, lo: Floats, hi: Floats, fails: Bools) -> tuple[Part
         set_row(kept_lo, n_kept, lo[p])
         set_row(kept_hi, n_kept, hi[p])
         n_kept += 1
-    lost = order[at:].copy()
-    lost.sort()
     return (
         Parts(order[:at], starts[: n_kept + 1], kept_lo[:n_kept], kept_hi[:n_kept]),
-        lost,
+        in_order(order[at:]),
     )
