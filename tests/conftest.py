@@ -83,7 +83,7 @@ def _worker_group(item: pytest.Item) -> str:
     if "spark" in getattr(item, "fixturenames", ()):
         return "spark"
     if "tree" in item.nodeid and item.get_closest_marker("compiled"):
-        # One engine, which takes minutes to compile: another worker would wait for it.
+        # One engine, which takes long to compile: another worker would wait for it.
         return "trees"
     params = getattr(getattr(item, "callspec", None), "params", {})
     return f"{item.path}-{params.get('name', '') if item.path.stem == 'test_contract' else ''}"

@@ -39,6 +39,7 @@ def test_words_go_to_stderr_and_results_to_stdout(capfd):
 
 def test_without_a_terminal_there_is_no_progress(capfd):
     with Progress(quiet=False) as progress:
+        progress.note("starting")
         progress.show(some_figures())
         progress.print_message("warning: something")
     assert capfd.readouterr() == ("", "warning: something\n")
@@ -52,6 +53,7 @@ def test_a_terminal_shows_how_a_run_stands(quiet, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "200")
     with Progress(quiet=quiet) as progress:
+        progress.note("compiling")
         progress.show(some_figures())
         progress.print_message("warning: something [red]")
         if not quiet:

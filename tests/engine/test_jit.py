@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from shoal.engine import cache
-from shoal.engine.jit import inlined, kernel
+from shoal.engine.jit import inlined, kernel, specialized
 from tests.engine.test_cache import python
 
 
-@pytest.mark.parametrize("decorator", [kernel, inlined])
+@pytest.mark.parametrize("decorator", [kernel, inlined, specialized])
 def test_without_a_cache_a_kernel_still_runs(decorator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "_own", None)
     monkeypatch.setattr(cache, "_shared", None)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
-from shoal.engine.jit import inlined, kernel
+from shoal.engine.jit import inlined, kernel, specialized
 from tests.engine.test_cache import python
 
 compiled_only = pytest.mark.skipif(
@@ -139,6 +139,20 @@ def test_a_constant_argument_makes_no_form_of_its_own() -> None:
 
     assert both(np.arange(2.0)) == 3.0
     assert len([args for args in small.overloads if args[0].layout == "C"]) == 1
+
+
+@compiled_only
+def test_but_it_does_where_a_kernel_asks_for_it() -> None:
+    @specialized
+    def shifted(values, offset):
+        return values[offset]
+
+    @kernel
+    def both(values):
+        return shifted(values, 0) + shifted(values, 1)
+
+    assert both(np.arange(2.0)) == 1.0
+    assert len(shifted.overloads) == 2
 
 
 @compiled_only

@@ -87,6 +87,11 @@ class Progress:
             self._status.stop()
             self._status = None
 
+    def note(self, text: str) -> None:
+        """Show a text in the line until the first figures."""
+        if self._status is not None:
+            self._status.update(text)
+
     @property
     def is_shown(self) -> bool:
         """Whether there is a line."""

@@ -116,8 +116,16 @@ _digests: dict[str, str] = {}
 _defined: dict[tuple[str, str], Any] = {}
 
 
-def keep(compiled: Any) -> None:
-    """Have a compiled function kept in the cache, if there is one."""
+def keep(compiled: Any, *, keeps_constants: bool = False) -> None:
+    """Have a compiled function kept in the cache, if there is one.
+
+    Parameters
+    ----------
+    compiled
+        What Numba made of the function.
+    keeps_constants
+        Whether it gets a form of its own for each constant argument.
+    """
     global _own, _shared
     function = compiled.py_func
     module, name = function.__module__, function.__qualname__
@@ -130,7 +138,7 @@ def keep(compiled: Any) -> None:
         _defined[module, name] = compiled
     if str(path_of(module)) != function.__code__.co_filename:
         # It was typed in, or made by a program: no file says what it does.
-        _compile_alone(compiled, None)
+        _compile_alone(compiled, None, keeps_constants)
         return
     if module not in _digests:
         _digests[module] = digest_of(closure([module], NOT_COMPILED))
@@ -144,7 +152,7 @@ def keep(compiled: Any) -> None:
         kept = KernelCache(function, _own / place, is_writable=True, behind=kept)
     if kept is not None:
         compiled._cache = kept
-    _compile_alone(compiled, f"{place}/{name}")
+    _compile_alone(compiled, f"{place}/{name}", keeps_constants)
 
 
 def is_kept(module: str, name: str) -> bool:
@@ -298,13 +306,12 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 # -- one process compiles, others wait for it ----------------------------------------------------
 
 
-def _compile_alone(compiled: Any, name: str | None) -> None:
+def _compile_alone(compiled: Any, name: str | None, keeps_constants: bool) -> None:
     """Have other processes wait that need the same kernel, and then load it from the cache."""
 
     def compile_or_load(signature: Any) -> Any:
         args, return_type = normalize_signature(signature)
-        # A constant argument is no reason for a form of its own.
-        args = tuple(map(unliteral, args))
+        args = tuple(args if keeps_constants else map(unliteral, args))
         with global_compiler_lock, compiling(), compiled._compiling_counter:
             known = compiled.overloads.get(args)
             if known is not None and (is_nested() or has_wrapper(known)):

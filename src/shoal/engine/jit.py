@@ -10,14 +10,23 @@ import numba
 from shoal.engine.cache import keep
 from shoal.engine.linking import SeparateCompiler
 
-__all__ = ["inlined", "kernel"]
+__all__ = ["inlined", "kernel", "specialized"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(function: F) -> F:
     """Compile a function at its first call: no Python objects, no GIL, cached by its sources."""
-    return _compiled(function, inline=False)
+    return _compiled(function)
+
+
+def specialized(function: F) -> F:
+    """Compile a function once for each constant that it is called with, such as an offset of 0.
+
+    What is known about an index lets the compiler vectorize a loop. Other kernels have one form,
+    whether an argument is a constant or not.
+    """
+    return _compiled(function, keeps_constants=True)
 
 
 def inlined(function: F) -> F:
@@ -29,9 +38,9 @@ def inlined(function: F) -> F:
     return _compiled(function, inline=True)
 
 
-def _compiled(function: F, *, inline: bool) -> F:
+def _compiled(function: F, *, inline: bool = False, keeps_constants: bool = False) -> F:
     options = {"pipeline_class": SeparateCompiler, "no_cfunc_wrapper": True, "nogil": True}
     compiled = numba.njit(forceinline=inline, **options)(function)
     if not numba.config.DISABLE_JIT:
-        keep(compiled)
+        keep(compiled, keeps_constants=keeps_constants)
     return cast(F, compiled)

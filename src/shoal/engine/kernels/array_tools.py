@@ -110,7 +110,7 @@ def column(table: Ints, j: int) -> Ints:
 
 
 @kernel
-def order_of(keys: Floats) -> Ints:
+def order_of(keys: Floats | Ints) -> Ints:
     """Return the indices that sort the keys, stably (merge sort)."""
     n = len(keys)
     order, other = np.arange(n), np.empty(n, np.int64)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.jit import inlined, kernel
+from shoal.engine.jit import inlined, kernel, specialized
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 
 __all__ = [
@@ -264,7 +264,7 @@ def _add_lengths(
         out[c] += (length if length > 0.0 else 0.0) * unit
 
 
-@kernel
+@specialized
 def _add_nodes(
     sides: Sides, d: int, los: Floats, his: Floats, first: int, n: int, low: float, high: float,
     out: Floats,
@@ -319,7 +319,7 @@ def joined_losses(
     joined_losses_from(sides, los, his, 0, n, lo, hi, out)
 
 
-@kernel
+@specialized
 def joined_losses_from(
     sides: Sides, los: Floats, his: Floats, first: int, n: int, lo: Floats, hi: Floats, out: Floats
 ) -> None:
