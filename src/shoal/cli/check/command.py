@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from shoal.cli.check.report import report_of
 from shoal.cli.check.trial import Sample, Trial
+from shoal.cli.run.command import show_compiling
 from shoal.cli.terminal import Progress, print_result
-from shoal.engine.cache import is_cold
+from shoal.engine.compile_watch import CompileWatch
 from shoal.errors import DataError, JobError, Problem
 from shoal.io.connector import InputEndpoint
 from shoal.io.files.connector import FileInput
@@ -41,8 +42,8 @@ def check(
         source = spec.open(job.schema.columns, replay=False)
         stack.callback(source.close)
         progress = stack.enter_context(Progress(quiet=as_json))
-        if is_cold(type(job.anonymizer).__module__):
-            progress.note("compiling, once for this version …")
+        show = show_compiling(progress, quiet=as_json)
+        stack.enter_context(CompileWatch(type(job.anonymizer), show).watching())
         trial, sample = Trial(job), Sample(source, rows)
         try:
             for chunk in sample:
