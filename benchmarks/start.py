@@ -3,7 +3,8 @@
 For each algorithm the seconds of processor time of a process that runs it on a few rows: from an
 empty cache of kernels, from a cache in which only CASTLE was compiled, and once more. It counts
 user and system time, which a busy machine hardly changes. ``--before FILE`` puts the figures that
-``--json FILE`` wrote at another commit beside the new ones.
+``--json FILE`` wrote at another commit beside the new ones; ``start_before.json`` has those of
+before kernels were compiled separately.
 """
 
 from __future__ import annotations
@@ -30,20 +31,24 @@ __all__ = ["main"]
 MOST, MOST_NEXT = 20.0, 5.0
 #: The algorithm that others are measured after; it itself comes after the other one.
 FIRST, OTHER = "castle", "fads"
+#: The figures of before kernels were compiled separately.
+BEFORE = Path(__file__).with_name("start_before.json")
 WARM = "import sys; from shoal.cli.warm import run_once; run_once(sys.argv[1])"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="ALGORITHM", help="by default all")
-    parser.add_argument("--before", type=Path, metavar="FILE", help="figures of another commit")
+    parser.add_argument(
+        "--before", type=Path, default=BEFORE, metavar="FILE", help="figures of another commit"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
     options = parser.parse_args()
     unknown = set(options.names) - set(algorithms.names())
     if unknown:
         parser.error(f"no such algorithm: {', '.join(sorted(unknown))}")
-    before = {} if options.before is None else json.loads(options.before.read_text())
+    before = json.loads(options.before.read_text(encoding="utf-8"))
     found = dict(measure(options.names or list(algorithms.names())))
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -272,6 +272,21 @@ def test_plain_python_has_no_cache() -> None:
     assert python(code, NUMBA_DISABLE_JIT="1") == "None"
 
 
+def test_it_is_cold_until_the_kernels_nearest_to_a_module_are_there(tmp_path: Path) -> None:
+    code = (
+        "from shoal.engine.cache import is_cold; import shoal.algorithms.castle;"
+        f"{CALL}; names = 'engine.kernels.predicate', 'algorithms.castle', 'errors';"
+        "print([is_cold(f'shoal.{name}') for name in names])"
+    )
+    printed = python(code, SHOAL_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
+    assert printed == f"{COMPILED}\n[False, True, True]"
+
+
+def test_plain_python_is_never_cold() -> None:
+    code = "from shoal.engine.cache import is_cold; print(is_cold('shoal.algorithms.castle'))"
+    assert python(code, NUMBA_DISABLE_JIT="1") == "False"
+
+
 MADE = """
 import numba
 from shoal.engine.jit import kernel
