@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.audit.columns import column, is_missing, numbers, same, shared_codes, take
+from shoal.audit.columns import (
+    column,
+    is_bytes,
+    is_missing,
+    numbers,
+    same,
+    shared_codes,
+    take,
+    trace_text,
+)
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Figure, Verdict, decide
 from shoal.audit.trace import Trace
@@ -52,6 +61,8 @@ def check(evidence: Evidence) -> Verdict:
             flaws.append(f"in {n:,} rows column {name} isn't as in the original")
     if evidence.schema.subject is not None:
         subjects = take(column(original, evidence.schema.subject), positions)
+        if is_bytes(subjects.type):
+            subjects = trace_text(subjects)
         if n := int(np.count_nonzero(~same(take(trace.subject, lines), subjects))):
             flaws.append(f"in {n:,} lines the trace names another subject than the original")
     figures: dict[str, Figure] = {"n_compared": len(lines)}

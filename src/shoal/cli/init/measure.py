@@ -125,7 +125,7 @@ def measure(
     tried: dict[tuple[str, Promise], float] = {}
     for name in CANDIDATES:
         cold = is_cold(type(anonymizer_of(name)).__module__)
-        first = "compiling it first, up to a minute …" if cold else "…"
+        first = "compiling its kernels first, up to half a minute …" if cold else "…"
         for promise in PROMISES if plan.diverse else PROMISES[:1]:
             note(f"measuring {name} on {part.num_rows:,} rows: {first}")
             loss = _loss(part, plan, domains, name, promise)
