@@ -91,7 +91,17 @@ def _worker_group(item: pytest.Item) -> str:
 
 @pytest.fixture(autouse=True)
 def logs_as_they_were() -> Iterator[None]:
-    """Undo what a command does to the logger of this process."""
+    """Undo what a command of a test does to the logger of this process."""
+    yield from _logs_as_they_were()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def logs_as_they_were_before_the_module() -> Iterator[None]:
+    """Undo what a command of a fixture for a whole module does to the logger."""
+    yield from _logs_as_they_were()
+
+
+def _logs_as_they_were() -> Iterator[None]:
     logger = logging.getLogger("shoal")
     before = logger.handlers[:], logger.level, logger.propagate
     yield

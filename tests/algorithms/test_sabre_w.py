@@ -23,7 +23,7 @@ from tests.naive.papers.test_by_window import EXAMPLE_6_1
 from tests.naive.papers.test_emd import DISEASES, RAGGED
 from tests.tables import SALARY, codes, drifting, naive, schema, spread, start, windowed
 
-AB = Hierarchy.flat("ab")
+AB = Hierarchy.flat([*"ab"])
 SMALL = Window(rows=4, advance=2)
 
 

@@ -109,7 +109,7 @@ def test_a_side_that_nobody_has_stays_empty() -> None:
 
 
 def test_flat_values_and_a_tree_of_one_leaf() -> None:
-    quasi = [Quasi("sex", Hierarchy.flat("fmx")), Quasi("only", Hierarchy.flat("a"))]
+    quasi = [Quasi("sex", Hierarchy.flat([*"fmx"])), Quasi("only", Hierarchy.flat([*"a"]))]
     decided = publish(Schema("p", quasi), [[0, 0], [1, 0]])
     # Two of three values: all of them are shown, and the one that there is loses nothing.
     assert sides(decided) == [[(0.0, 2.0), (0.0, 0.0)]]
@@ -135,7 +135,7 @@ def test_a_row_beside_the_interval_of_a_kept_group_joins_it_if_its_node_covers_i
 def test_a_snapshot_of_another_tree_or_loss_is_refused() -> None:
     """Trees of as many leaves are the same numbers, and aren't published alike."""
     policy = Policy(KAnonymity(2), delay=Delay(rows=5))
-    other = Schema("p", [SCHEMA.quasi[0], Quasi("pet", Hierarchy.flat("abcdefg"), weight=3.0)])
+    other = Schema("p", [SCHEMA.quasi[0], Quasi("pet", Hierarchy.flat([*"abcdefg"]), weight=3.0)])
     snapshot = Castle(loss="uncertainty").start(SCHEMA, policy, seed=b"s").snapshot()
     Castle(loss="uncertainty").start(SCHEMA, policy, seed=b"s").restore(snapshot)
     for anonymizer, schema in ((Castle(loss="uncertainty"), other), (Castle(loss="lm"), SCHEMA)):

@@ -221,7 +221,7 @@ class AtOnce(Slides):
     publishes: ClassVar[Publishes] = "table"
 
 
-ILL = Schema("p", [Quasi("x", Range(0, 100))], [Sensitive("ill", Hierarchy.flat("abc"))])
+ILL = Schema("p", [Quasi("x", Range(0, 100))], [Sensitive("ill", Hierarchy.flat([*"abc"]))])
 CLOSE = TCloseness(0.2)
 
 
@@ -303,7 +303,7 @@ def test_a_snapshot_of_another_tree_is_refused() -> None:
     policy = Policy(CLOSE, window=Window(4, 2))
     one, other = (
         Slides().start(Schema("p", ILL.quasi, [Sensitive("ill", tree)]), policy, seed=b"s")
-        for tree in (Hierarchy.flat("abc"), deeper)
+        for tree in (Hierarchy.flat([*"abc"]), deeper)
     )
     with pytest.raises(CheckpointError, match="another schema"):
         other.restore(one.snapshot())

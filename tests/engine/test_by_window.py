@@ -30,7 +30,7 @@ from tests.tables import codes, drifting, naive, schema, start, windowed
 NAMES = [name for name in ("sabre-w", "burel-w") if name in names()]
 STRICT: dict[str, Criterion] = {"sabre-w": TCloseness(0.1), "burel-w": EnhancedLikeness(0.3)}
 LOOSE: dict[str, Criterion] = {"sabre-w": TCloseness(0.25), "burel-w": EnhancedLikeness(0.9)}
-AB = Hierarchy.flat("ab")
+AB = Hierarchy.flat([*"ab"])
 
 
 # -- when windows advance --------------------------------------------------------------------------

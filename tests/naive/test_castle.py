@@ -13,7 +13,7 @@ import pytest
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from tests.naive.castle import Decision, NaiveCastle
 
-DOMAINS: list[Domain] = [Range(0, 100, step=5), Hierarchy.digits(2), Hierarchy.flat("abc")]
+DOMAINS: list[Domain] = [Range(0, 100, step=5), Hierarchy.digits(2), Hierarchy.flat([*"abc"])]
 
 
 def stream(seed: int, n_rows: int, n_people: int) -> list[tuple[list[float], int, list[str]]]:

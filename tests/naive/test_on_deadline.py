@@ -250,7 +250,7 @@ def test_worked_examples(title: str, name: str, reuse: str) -> None:
 
 # -- streams ---------------------------------------------------------------------------------------
 
-DOMAINS: list[Domain] = [Range(0, 100, step=5), Hierarchy.digits(2), Hierarchy.flat("abc")]
+DOMAINS: list[Domain] = [Range(0, 100, step=5), Hierarchy.digits(2), Hierarchy.flat([*"abc"])]
 
 
 def stream(

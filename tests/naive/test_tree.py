@@ -19,7 +19,7 @@ from tests.naive.rtree import NaiveRTree, halves
 from tests.naive.space import Row, Space, covers, n_subjects
 from tests.naive.tree import NaiveTreeBasic, uniform
 
-DOMAINS: list[Domain] = [Range(0, 100, step=5), Hierarchy.digits(2), Hierarchy.flat("abc")]
+DOMAINS: list[Domain] = [Range(0, 100, step=5), Hierarchy.digits(2), Hierarchy.flat([*"abc"])]
 SAMPLING: dict[str, Any] = {"samples": 6, "sampled": 30}
 EVERY: dict[str, tuple[type[NaiveForcing], dict[str, Any]]] = {
     "min-delay": (NaiveMinDelay, {}),

@@ -74,7 +74,7 @@ def side_loss(domain: Domain, lo: Floats, hi: Floats, measure: Loss) -> Floats:
     [0.25]
     >>> from shoal.spec.hierarchy import Hierarchy
     >>> pair = np.array([0.0]), np.array([1.0])
-    >>> side_loss(Hierarchy.flat("abcd"), *pair, "glm").tolist()
+    >>> side_loss(Hierarchy.flat([*"abcd"]), *pair, "glm").tolist()
     [0.5]
     """
     if isinstance(domain, Range):

@@ -33,6 +33,7 @@ def judged(
         policy=world.policy,
         publish=publish,
         anonymizer=SimpleNamespace(count=count),
+        input=None,
     )
     monkeypatch.setattr(auditing, "job_of", lambda path: (job, path))
     pq.write_table(world.input(), folder / "in.parquet")

@@ -83,5 +83,7 @@ def test_progress_says_what_is_waited_for(table: pa.Table, monkeypatch) -> None:
     monkeypatch.setattr(measuring, "is_cold", lambda module: True)
     notes: list[str] = []
     draft(table, name="x.csv", measured_rows=100, note=notes.append)
-    assert "measuring castle on 100 rows: compiling its kernels first, up to half a minute …" in notes
+    assert (
+        "measuring castle on 100 rows: compiling its kernels first, up to half a minute …" in notes
+    )
     assert any("further columns add" in text for text in notes)

@@ -156,7 +156,7 @@ CRITERIA: list[Criterion] = [
 @st.composite
 def tables(draw: st.DrawFn) -> Table:
     """Draw few values that repeat, people with several rows, gaps, and promises of all kinds."""
-    domain = st.sampled_from([*NUMBERS, RAGGED, Hierarchy.digits(2), Hierarchy.flat("a")])
+    domain = st.sampled_from([*NUMBERS, RAGGED, Hierarchy.digits(2), Hierarchy.flat([*"a"])])
     domains = draw(st.lists(domain, min_size=1, max_size=3))
     missing: Missing = draw(st.sampled_from(["quarantine", "extended"]))
     pools = []

@@ -19,7 +19,7 @@ from tests.engine.kernels.tables import RAGGED, Table, shown, shown_slowly, tabl
 from tests.naive.incognito import NaiveIncognito
 
 EXAMPLES = 20 if numba.config.DISABLE_JIT else 300
-FLAT = Hierarchy.flat("ab")
+FLAT = Hierarchy.flat([*"ab"])
 
 
 def parts(table: Table, levels: int = 4) -> list[Any]:
@@ -131,7 +131,7 @@ def test_groups_are_distinguished_for_any_number_of_intervals(
     draw = np.random.default_rng(1)
     values = draw.integers(0, 4, (40, 3)).astype(float)
     rows = [(tuple(row), n, 0, 1.0) for n, row in enumerate(values.tolist())]
-    table = Table([Hierarchy.flat("abcd")] * 3, [KAnonymity(1)], rows)
+    table = Table([Hierarchy.flat([*"abcd"])] * 3, [KAnonymity(1)], rows)
     plain = parts(table)
     assert len(plain) == len({row[0] for row in rows})
     monkeypatch.setattr(lattice, "LARGEST", 16)

@@ -20,7 +20,7 @@ from tests.naive import rtree as naive
 from tests.naive import space as slow
 
 SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
-DOMAINS: list[Domain] = [Range(0, 20), Hierarchy.digits(2), Hierarchy.flat("abcd")]
+DOMAINS: list[Domain] = [Range(0, 20), Hierarchy.digits(2), Hierarchy.flat([*"abcd"])]
 WEIGHTS = [1.0, 2.0, 0.5]
 QUASI = [Quasi(f"x{d}", DOMAINS[d], WEIGHTS[d]) for d in range(3)]
 GAP = (np.inf, -np.inf)

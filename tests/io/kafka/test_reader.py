@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from confluent_kafka import KafkaException
+
 from shoal.io.kafka import reader as kafka_reader
 from shoal.io.kafka.reader import PartitionReader
 from shoal.io.kafka.settings import KafkaSettings
@@ -23,6 +25,10 @@ class Client:
     def consume(self, n_messages, seconds):
         self.threads.add(threading.get_ident())
         return []
+
+    def list_topics(self, topic, timeout):
+        self.threads.add(threading.get_ident())
+        raise KafkaException
 
     def close(self):
         self.threads.add(threading.get_ident())

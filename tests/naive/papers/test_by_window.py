@@ -23,7 +23,7 @@ from tests.naive.parts import Part
 from tests.naive.sabre import NaiveSabre
 from tests.naive.space import Row
 
-AB = Hierarchy.flat("ab")
+AB = Hierarchy.flat([*"ab"])
 A, B = 0, 1
 
 

@@ -43,7 +43,9 @@ def row(*sides: tuple[float, float] | None) -> Row:
 
 
 def test_points_are_weighted_shares_of_their_domain() -> None:
-    space = Space([Range(10, 20), Hierarchy.flat("abc"), Hierarchy.flat("a")], [2, 1, 1], "glm")
+    space = Space(
+        [Range(10, 20), Hierarchy.flat([*"abc"]), Hierarchy.flat([*"a"])], [2, 1, 1], "glm"
+    )
     centres = Centres(space)
     there = row((12.0, 18.0), (2.0, 2.0), (0.0, 0.0))
     assert [centres.place(d, there) for d in range(3)] == [0.25, 0.25, 0.0]

@@ -31,7 +31,7 @@ from tests.naive.papers.test_emd import RAGGED
 from tests.naive.space import Row, Space, covers
 from tests.naive.whole_table import NaiveWholeTable
 
-FLAT = Hierarchy.flat("abcd")
+FLAT = Hierarchy.flat([*"abcd"])
 
 
 def start(
@@ -167,13 +167,13 @@ def test_all_rows_have_the_same_levels() -> None:
 
 
 def test_of_the_minimal_levels_those_of_least_loss_are_taken() -> None:
-    square: list[Domain] = [Range(0, 80), Hierarchy.flat("ab")]
+    square: list[Domain] = [Range(0, 80), Hierarchy.flat([*"ab"])]
     # Either the number is from 0 to 10, or the letter is any: both are minimal.
     rows = [((1, 0), 0), ((2, 0), 0), ((1, 1), 0), ((2, 1), 0)]
     found = part("t-incognito", square, rows, KAnonymity(2))
     assert {(d.lo, d.hi) for d in found} == {((0, 0), (10, 0)), ((0, 1), (10, 1))}
     # With equal losses the first of the levels in their order counts.
-    letters: list[Domain] = [Hierarchy.flat("ab"), Hierarchy.flat("ab")]
+    letters: list[Domain] = [Hierarchy.flat([*"ab"]), Hierarchy.flat([*"ab"])]
     rows = [((0, 0), 0), ((0, 1), 0), ((1, 0), 0), ((1, 1), 0)]
     found = part("t-incognito", letters, rows, KAnonymity(2))
     assert {(d.lo, d.hi) for d in found} == {((0, 0), (0, 1)), ((1, 0), (1, 1))}

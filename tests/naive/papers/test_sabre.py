@@ -214,7 +214,7 @@ def test_sabre_3_buckets_leave_room() -> None:
 
 
 def test_several_attributes_are_reached_by_merging() -> None:
-    other = Hierarchy.flat("ab")
+    other = Hierarchy.flat([*"ab"])
     policy = Policy(KAnonymity(1), TCloseness(0.3), window="all")
     run = twin("sabre-ak", schema(DISEASES, other), policy)
     for x in range(8):
