@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from shoal.engine.jit import inlined, kernel
 
-__all__ = ["below", "block", "seeded", "shuffle", "uniform", "word"]
+__all__ = ["below", "block", "forked", "seeded", "shuffle", "uniform", "word"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -93,6 +93,16 @@ def word(state: Ints) -> int:
     value = state[12 + state[28]]
     state[28] += 1
     return value
+
+
+@kernel
+def forked(state: Ints) -> Ints:
+    """Return the state of a new generator, whose key is drawn from this one."""
+    fork = np.zeros(29, np.int64)
+    for i in range(8):
+        fork[i] = word(state)
+    fork[28] = 16
+    return fork
 
 
 @kernel

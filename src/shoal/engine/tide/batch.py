@@ -1,0 +1,174 @@
+"""A batch: all rows become groups at once, in three steps that several threads can share.
+
+Rows are cut into cells along the Hilbert curve, and groups are grown in each cell. Groups are
+repaired in chunks along the same curve, and then again in chunks that begin half a chunk later.
+Cells and chunks depend on the rows alone, and each chunk has random numbers of its own: so the
+result is the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+
+from shoal.engine.jit import kernel
+from shoal.engine.kernels import rng
+from shoal.engine.kernels.array_tools import by_first
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.held import RowArrays
+from shoal.engine.kernels.hilbert import centres, hilbert
+from shoal.engine.kernels.parts import Parts, in_parts, parts_of
+from shoal.engine.kernels.predicate import Limits, any_diversity, any_measured, needed
+from shoal.engine.space import Space
+from shoal.engine.tide.grid import Grid, GridRows, begin, boxes_for, grid_of, grid_rows, take
+from shoal.engine.tide.grow import Rules
+from shoal.engine.tide.repair import POOLED, repair
+from shoal.engine.tide.start import insert, start
+
+__all__ = ["CELL", "CHUNK", "NEAR_BY", "Batches", "rules_for"]
+
+#: The most rows in which a group is grown, and the number of groups that are repaired together.
+CELL, CHUNK = 16_384, 256
+#: A further row of a subject joins one of this many groups, before and after that of its first row.
+NEAR_BY = 128
+
+
+def rules_for(limits: Limits) -> Rules:
+    """Return what a group needs. The promise is tested at sizes that are a quarter of k apart."""
+    asks = bool(any_diversity(limits) or any_measured(limits))
+    return Rules(limits, int(needed(limits)), max(1, limits.k // 4), asks)
+
+
+class Batches:
+    """Forms the groups of whole batches, in up to ``workers`` threads."""
+
+    def __init__(self, space: Space, effort: int, workers: int) -> None:
+        self.grid = grid_of(space.sides)
+        self._space, self._effort, self._workers = space, effort, workers
+        self._threads: ThreadPoolExecutor | None = None
+
+    def parts(self, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
+        """Cut rows into parts; those that break the promise must be merged by the caller."""
+        rules, codes = rules_for(limits), grid_rows(self.grid, rows.lo, rows.hi)
+        firsts, others = _first_rows(rows.subjects)
+        part = np.full(len(rows.subjects), -1, np.int64)
+        n_parts = self._start(rules, codes, rows, firsts, part)
+        n_parts = self._repair(rules, codes, rows, firsts, part, n_parts, random)
+        _add_others(self.grid, codes, rows.subjects, firsts, others, part, n_parts)
+        order, starts = in_parts(part, n_parts)
+        return parts_of(self._space.sides, rows, order, starts)
+
+    def _start(
+        self, rules: Rules, codes: GridRows, rows: RowArrays, firsts: Ints, part: Ints
+    ) -> int:
+        """Grow groups in cells, and write them in the order of the curve."""
+        cells = [firsts]
+        if len(firsts) > CELL:
+            sides, one_by_one = self._space.sides, np.arange(len(firsts))
+            keys = hilbert(sides, centres(sides, rows.lo[:, firsts], rows.hi[:, firsts]))
+            along = firsts[np.lexsort((one_by_one, keys))]
+            # The rows of a cell in their order of arrival.
+            cells = [np.sort(cell) for cell in np.array_split(along, -(-len(along) // CELL))]
+        counts = self._each(
+            [partial(start, self.grid, rules, codes, rows.sensitive, cell, part) for cell in cells]
+        )
+        n = 0
+        for cell, count in zip(cells, counts, strict=True):
+            part[cell] += n
+            n += count
+        return n
+
+    def _repair(
+        self, rules: Rules, codes: GridRows, rows: RowArrays, firsts: Ints, part: Ints,
+        n_parts: int, random: Ints,
+    ) -> int:  # fmt: skip
+        """Repair the groups, chunk by chunk; return how many there are then."""
+        rank = self._ranks(rows, firsts, part, n_parts)
+        part[firsts] = rank[part[firsts]]
+        if n_parts == 1 or self._effort == 0:
+            return n_parts
+        shifts = (0,) if n_parts < 2 * CHUNK else (0, CHUNK // 2)
+        for shift in shifts:
+            bounds = _bounds(n_parts, shift)
+            order, starts = in_parts(part[firsts], n_parts)
+            chunks = [firsts[np.sort(order[starts[a] : starts[b]])] for a, b in bounds]
+            tasks, new = [], []
+            for (a, b), chunk in zip(bounds, chunks, strict=True):
+                times = self._effort * len(chunk) // (POOLED * rules.least * len(shifts))
+                new.append(part[chunk] - a)
+                some = GridRows(codes.lo[:, chunk], codes.hi[:, chunk], codes.has_gaps)
+                tasks.append(
+                    partial(
+                        repair, self.grid, rules, some, rows.sensitive[chunk], new[-1], b - a,
+                        times, rng.forked(random),
+                    )  # fmt: skip
+                )
+            n_parts = 0
+            for chunk, found, count in zip(chunks, new, self._each(tasks), strict=True):
+                part[chunk] = found + n_parts
+                n_parts += count
+        return n_parts
+
+    def _ranks(self, rows: RowArrays, firsts: Ints, part: Ints, n_parts: int) -> Ints:
+        """Return the place of each part along the curve."""
+        order, starts = in_parts(part[firsts], n_parts)
+        sides = self._space.sides
+        found = parts_of(sides, rows, firsts[order], starts)
+        lo, hi = np.ascontiguousarray(found.lo.T), np.ascontiguousarray(found.hi.T)
+        keys = hilbert(sides, centres(sides, lo, hi))
+        rank = np.empty(n_parts, np.int64)
+        rank[np.lexsort((np.arange(n_parts), keys))] = np.arange(n_parts)
+        return rank
+
+    def _each(self, tasks: Sequence[Callable[[], int]]) -> list[int]:
+        """Run all tasks, in threads if there are several; return their results in order."""
+        if self._workers == 1 or len(tasks) == 1:
+            return [task() for task in tasks]
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self._workers, "tide")
+        return [other.result() for other in [self._threads.submit(task) for task in tasks]]
+
+
+def _bounds(n_parts: int, shift: int) -> list[tuple[int, int]]:
+    """Return where each chunk of parts begins and ends; none has fewer than half a chunk."""
+    inner = range(shift or CHUNK, n_parts - CHUNK // 2 + 1, CHUNK)
+    cuts = [0, *inner, n_parts]
+    return [(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True) if a < b]
+
+
+@kernel
+def _first_rows(subjects: Ints) -> tuple[Ints, Ints]:
+    """Return the first row of each subject, and all others."""
+    number = by_first(subjects)
+    firsts, others = np.empty(len(number), np.int64), np.empty(len(number), np.int64)
+    n = 0
+    for i in range(len(number)):
+        if number[i] == n:
+            firsts[n] = i
+            n += 1
+        else:
+            others[i - n] = i
+    return firsts[:n], others[: len(number) - n]
+
+
+@kernel
+def _add_others(
+    grid: Grid, rows: GridRows, subjects: Ints, firsts: Ints, others: Ints, part: Ints,
+    n_parts: int,
+) -> None:  # fmt: skip
+    """Put the further rows of subjects into the parts, near those of their first rows."""
+    if len(others) == 0:
+        return
+    boxes = boxes_for(n_parts, len(rows.lo))
+    for g in range(n_parts):
+        begin(boxes, g)
+    for i in firsts:
+        take(grid, boxes, part[i], rows, i)
+    number = by_first(subjects)
+    for i in others:
+        home = part[firsts[number[i]]]
+        first, end = max(0, home - NEAR_BY), min(n_parts, home + NEAR_BY + 1)
+        part[i] = insert(grid, boxes, first, end, rows, i)

@@ -1,0 +1,194 @@
+"""GROW: widen a box from one row, always by the row that it costs least, until it is a group."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.engine.jit import inlined, kernel
+from shoal.engine.kernels.array_tools import picked, picked_rows
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.predicate import Limits, meets
+from shoal.engine.tide.grid import Boxes, Fixed, Grid, GridRows, begin, take
+
+__all__ = ["TAKEN", "Candidates", "Rules", "candidates_for", "distances", "grow"]
+
+#: The cost of a row that is in a group already: more than any other cost.
+TAKEN = 1 << 30
+
+
+class Rules(NamedTuple):
+    """What a group needs: at least ``least`` subjects, and what else is promised, if ``asks``.
+
+    Where it asks, the promise is tested at ``least`` rows and then at every ``step`` further ones.
+    """
+
+    limits: Limits
+    least: int
+    step: int
+    asks: bool
+
+
+class Candidates(NamedTuple):
+    """Rows that a box can grow by.
+
+    ``who`` has their numbers, ``subjects`` numbers for their subjects, ``bias`` what each costs
+    beside the growth of the box. ``cost`` is the sum of its ``parts`` by attribute and the bias;
+    ``part`` is room for one attribute.
+    """
+
+    rows: GridRows
+    who: Ints
+    subjects: Ints
+    bias: Fixed
+    cost: Fixed
+    parts: Fixed
+    part: Fixed
+
+
+@kernel
+def candidates_for(n: int, n_quasi: int, is_wide: bool, has_gaps: bool) -> Candidates:
+    """Return room for n candidates; those that aren't wide have one array for both ends."""
+    lo = np.empty((n_quasi, n), np.int32)
+    rows = GridRows(lo, np.empty((n_quasi, n), np.int32) if is_wide else lo, has_gaps)
+    return Candidates(
+        rows,
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.zeros(n, np.int32),
+        np.empty(n, np.int32),
+        np.empty((n_quasi, n), np.int32),
+        np.empty(n, np.int32),
+    )
+
+
+@inlined
+def _write_lengths(a: int, rows: GridRows, n: int, lo: int, hi: int, part: Fixed) -> None:
+    """Write by how much each row widens an interval."""
+    low, high = np.int32(lo), np.int32(hi)
+    for i in range(n):
+        below = np.int32(low - rows.lo[a, i])
+        above = np.int32(rows.hi[a, i] - high)
+        part[i] = np.int32(max(below, np.int32(0)) + max(above, np.int32(0)))
+
+
+@inlined
+def _write_nodes(grid: Grid, a: int, rows: GridRows, n: int, node: int, part: Fixed) -> None:
+    """Write by how much each row raises a node, climbing the tree level by level."""
+    loss = grid.nodes["loss"][node]
+    for i in range(n):
+        part[i] = 0
+    while grid.nodes["parent"][node] != node:
+        lo, hi = np.int32(grid.nodes["lo"][node]), np.int32(grid.nodes["hi"][node])
+        node = grid.nodes["parent"][node]
+        more = np.int32(grid.nodes["loss"][node] - loss)
+        for i in range(n):
+            part[i] = more if (rows.lo[a, i] < lo) | (rows.hi[a, i] > hi) else part[i]
+
+
+@kernel
+def _write_part(
+    grid: Grid, a: int, rows: GridRows, n: int, boxes: Boxes, g: int, part: Fixed
+) -> None:
+    """Write how much more each row costs one side of a box.
+
+    Rows without a value widen no side, as their ends are; what they cost comes afterwards.
+    """
+    lo, hi, node = boxes.sides["lo"][g, a], boxes.sides["hi"][g, a], boxes.sides["node"][g, a]
+    lacks = boxes.sides["lacks"][g, a]
+    is_number = grid.attributes["first_leaf"][a] < 0
+    is_empty = lo > hi
+    if not is_empty and is_number:
+        _write_lengths(a, rows, n, lo, hi, part)
+    elif not is_empty:
+        _write_nodes(grid, a, rows, n, node, part)
+    if not rows.has_gaps:
+        return
+    mixing = np.int32(grid.attributes["mixing"][a])
+    for i in range(n):
+        has = rows.lo[a, i] <= rows.hi[a, i]
+        if is_empty:
+            own = rows.hi[a, i] - rows.lo[a, i] if is_number else np.int32(0)
+            part[i] = own + mixing if has else np.int32(0)
+        elif not has and not lacks:
+            part[i] = mixing
+
+
+@kernel
+def distances(grid: Grid, rows: GridRows, n: int, boxes: Boxes, g: int, cost: Fixed) -> None:
+    """Add to ``cost`` how much more a box would lose with each of n rows."""
+    part = np.empty(n, np.int32)
+    for a in range(boxes.sides.shape[1]):
+        _write_part(grid, a, rows, n, boxes, g, part)
+        for i in range(n):
+            cost[i] += part[i]
+
+
+@kernel
+def _update(grid: Grid, near: Candidates, n: int, boxes: Boxes, g: int) -> None:
+    """Bring the costs up to date in the sides that the latest row changed."""
+    part = near.part
+    for a in range(boxes.sides.shape[1]):
+        if not boxes.sides["changed"][g, a]:
+            continue
+        _write_part(grid, a, near.rows, n, boxes, g, part)
+        for i in range(n):
+            near.cost[i] += part[i] - near.parts[a, i]
+            near.parts[a, i] = part[i]
+
+
+@inlined
+def _cheapest(cost: Fixed, n: int) -> int:
+    """Return the first row with the least cost. (Two loops: the first one is vectorized.)"""
+    least = np.int32(2147483647)
+    for i in range(n):
+        least = min(least, cost[i])
+    at = 0
+    while cost[at] != least:
+        at += 1
+    return at
+
+
+@kernel
+def grow(
+    grid: Grid, rules: Rules, sensitive: Ints, near: Candidates, n: int, seed: int, boxes: Boxes,
+    g: int, members: Ints,
+) -> int:  # fmt: skip
+    """Grow box g from one of n candidates, and write the members; return how many there are.
+
+    A subject has one row in it. 0 if the promise isn't kept with any number of rows.
+    """
+    for i in range(n):
+        near.cost[i] = near.bias[i]
+        for a in range(boxes.sides.shape[1]):
+            near.parts[a, i] = 0
+    taken = np.zeros(n, np.bool_)
+    begin(boxes, g)
+    n_members, asked, i = 0, rules.least, seed
+    while True:
+        near.cost[i] = TAKEN
+        if not taken[near.subjects[i]]:
+            taken[near.subjects[i]] = True
+            members[n_members] = i
+            n_members += 1
+            take(grid, boxes, g, near.rows, i)
+            if n_members >= asked:
+                if not rules.asks or _may_leave(rules, sensitive, near, members[:n_members]):
+                    return n_members
+                asked = n_members + rules.step
+            _update(grid, near, n, boxes, g)
+        i = _cheapest(near.cost, n)
+        if near.cost[i] >= TAKEN // 2:
+            break
+    # The last few may be fewer than a step.
+    if n_members >= rules.least and _may_leave(rules, sensitive, near, members[:n_members]):
+        return n_members
+    return 0
+
+
+@kernel
+def _may_leave(rules: Rules, sensitive: Ints, near: Candidates, members: Ints) -> bool:
+    """Whether some candidates may be a group."""
+    codes = picked_rows(sensitive, picked(near.who, members))
+    return meets(rules.limits, picked(near.subjects, members), codes)

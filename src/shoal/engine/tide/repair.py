@@ -1,0 +1,248 @@
+"""REPAIR: form three neighbouring groups again from random seeds, and keep what loses less."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.engine.jit import kernel
+from shoal.engine.kernels import rng
+from shoal.engine.kernels.array_tools import picked_rows
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.predicate import meets
+from shoal.engine.tide.grid import Boxes, Grid, GridRows, begin, boxes_for, copy_box, joint_loss, take
+from shoal.engine.tide.grow import Candidates, Rules, candidates_for, grow
+from shoal.engine.tide.start import insert
+
+__all__ = ["POOLED", "repair"]
+
+#: The number of groups that are formed again together.
+POOLED = 3
+#: The neighbours of a group are searched among this many groups beside it in their order, and as
+#: many random ones; among all where there are no more.
+BESIDE = 32
+
+
+class _Chains(NamedTuple):
+    """The rows of each group as a linked list."""
+
+    first: Ints
+    following: Ints
+
+
+@kernel
+def _nearest(grid: Grid, boxes: Boxes, n_groups: int, g: int, draws: Ints, chosen: Ints) -> int:
+    """Choose the groups with which group g would lose least more; return how many there are.
+
+    ``chosen`` begins with g itself.
+    """
+    n = min(2 * BESIDE, n_groups)
+    others, growth = np.empty(n, np.int64), np.empty(n, np.int64)
+    totals = boxes.totals
+    for j in range(n):
+        h = j
+        if n_groups > 2 * BESIDE:
+            h = (g - BESIDE // 2 + j) % n_groups if j < BESIDE else rng.below(draws, n_groups)
+        others[j] = h
+        growth[j] = (
+            joint_loss(grid, boxes, g, h) * (totals["count"][g] + totals["count"][h])
+            - totals["loss"][g] * totals["count"][g]
+            - totals["loss"][h] * totals["count"][h]
+        )
+    chosen[0] = g
+    n_chosen = 1
+    while n_chosen < POOLED:
+        best = -1
+        for j in range(n):
+            is_new = True
+            for c in range(n_chosen):
+                is_new = is_new and others[j] != chosen[c]
+            if is_new and (best < 0 or growth[j] < growth[best]):
+                best = j
+        if best < 0:
+            break
+        chosen[n_chosen] = others[best]
+        n_chosen += 1
+    return n_chosen
+
+
+@kernel
+def _pooled(near: Candidates, rows: GridRows, chains: _Chains, chosen: Ints) -> int:
+    """Make candidates of the rows of some groups; return how many there are."""
+    m = 0
+    for g in chosen:
+        i = chains.first[g]
+        while i >= 0:
+            for a in range(len(rows.lo)):
+                near.rows.lo[a, m] = rows.lo[a, i]
+                near.rows.hi[a, m] = rows.hi[a, i]
+            near.who[m] = i
+            near.subjects[m] = m
+            m += 1
+            i = chains.following[i]
+    return m
+
+
+@kernel
+def _drop(near: Candidates, n: int, part: Ints) -> int:
+    """Move the candidates without a group together, in their order; return how many there are."""
+    m = 0
+    for j in range(n):
+        if part[near.who[j]] >= 0:
+            continue
+        for a in range(len(near.rows.lo)):
+            near.rows.lo[a, m] = near.rows.lo[a, j]
+            near.rows.hi[a, m] = near.rows.hi[a, j]
+        near.who[m] = near.who[j]
+        m += 1
+    return m
+
+
+@kernel
+def _regrow(
+    grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, near: Candidates, m: int,
+    draws: Ints, boxes: Boxes, members: Ints, part: Ints, most: int,
+) -> int:  # fmt: skip
+    """Form groups of m candidates, and write them to ``part``; return how many groups there are.
+
+    0 if all rows together would lose ``most`` or more, or if the promise can't be kept.
+    """
+    for j in range(m):
+        part[near.who[j]] = -1
+    n_groups, sum_of_losses = 0, 0
+    while m >= rules.least:
+        n_members = m
+        if m == rules.least:
+            begin(boxes, n_groups)
+            for j in range(m):
+                members[j] = j
+                take(grid, boxes, n_groups, near.rows, j)
+        else:
+            seed = rng.below(draws, m)
+            n_members = grow(grid, rules, sensitive, near, m, seed, boxes, n_groups, members)
+        if n_members == 0:
+            break
+        for j in range(n_members):
+            part[near.who[members[j]]] = n_groups
+        sum_of_losses += boxes.totals["loss"][n_groups] * boxes.totals["count"][n_groups]
+        n_groups += 1
+        if sum_of_losses >= most:
+            return 0
+        m = _drop(near, m, part)
+    if n_groups == 0:
+        return 0
+    for j in range(m):
+        part[near.who[j]] = insert(grid, boxes, 0, n_groups, rows, near.who[j])
+    sum_of_losses = 0
+    for g in range(n_groups):
+        sum_of_losses += boxes.totals["loss"][g] * boxes.totals["count"][g]
+    return n_groups if sum_of_losses < most else 0
+
+
+@kernel
+def _all_meet(rules: Rules, sensitive: Ints, who: Ints, part: Ints, n_groups: int) -> bool:
+    """Whether every group of some rows, each of another subject, keeps the promise."""
+    for g in range(n_groups):
+        chosen = np.empty(len(who), np.int64)
+        n = 0
+        for i in who:
+            if part[i] == g:
+                chosen[n] = i
+                n += 1
+        if not meets(rules.limits, chosen[:n], picked_rows(sensitive, chosen[:n])):
+            return False
+    return True
+
+
+@kernel
+def repair(
+    grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, part: Ints, n_groups: int,
+    times: int, draws: Ints,
+) -> int:  # fmt: skip
+    """Improve groups of rows, each of another subject, and return how many groups there are.
+
+    ``part`` has the group of each row. Groups that are adjacent by number should be near.
+    """
+    n, d = len(part), len(rows.lo)
+    room = max(n // rules.least, n_groups) + POOLED
+    boxes = boxes_for(room, d)
+    chains = _Chains(np.full(room, -1, np.int64), np.full(n, -1, np.int64))
+    for g in range(n_groups):
+        begin(boxes, g)
+    for i in range(n - 1, -1, -1):
+        _join(grid, boxes, chains, part[i], rows, i)
+    near = candidates_for(n, d, True, rows.has_gaps)
+    formed, members, chosen = boxes_for(room, d), np.empty(n, np.int64), np.empty(room, np.int64)
+    new, who = np.empty(n, np.int64), np.empty(n, np.int64)
+    for _ in range(times):
+        g, h = rng.below(draws, n_groups), rng.below(draws, n_groups)
+        if boxes.totals["loss"][h] > boxes.totals["loss"][g]:
+            g = h
+        n_chosen = _nearest(grid, boxes, n_groups, g, draws, chosen)
+        before = 0
+        for c in range(n_chosen):
+            totals = boxes.totals[chosen[c]]
+            before += totals["loss"] * totals["count"]
+        m = _pooled(near, rows, chains, chosen[:n_chosen])
+        for j in range(m):
+            who[j] = near.who[j]
+        n_formed = _regrow(
+            grid, rules, rows, sensitive, near, m, draws, formed, members, new, before
+        )
+        if n_formed == 0:
+            continue
+        if rules.asks and not _all_meet(rules, sensitive, who[:m], new, n_formed):
+            continue
+        n_groups = _replace(boxes, chains, n_groups, formed, n_formed, chosen, n_chosen, new, who[:m])
+    for g in range(n_groups):
+        i = chains.first[g]
+        while i >= 0:
+            part[i] = g
+            i = chains.following[i]
+    return n_groups
+
+
+@kernel
+def _join(grid: Grid, boxes: Boxes, chains: _Chains, g: int, rows: GridRows, i: int) -> None:
+    """Add a row to a group, before all others."""
+    take(grid, boxes, g, rows, i)
+    chains.following[i] = chains.first[g]
+    chains.first[g] = i
+
+
+@kernel
+def _replace(
+    boxes: Boxes, chains: _Chains, n_groups: int, formed: Boxes, n_formed: int, chosen: Ints,
+    n_chosen: int, new: Ints, who: Ints,
+) -> int:  # fmt: skip
+    """Replace the chosen groups by those that were formed; return how many groups there are.
+
+    Formed groups that are more than the chosen ones come last. If they are fewer, the last groups
+    move into the places that become free.
+    """
+    for c in range(n_chosen, n_formed):
+        chosen[c] = n_groups
+        n_groups += 1
+    for c in range(max(n_chosen, n_formed)):
+        chains.first[chosen[c]] = -1
+    for c in range(n_formed):
+        copy_box(formed, c, boxes, chosen[c])
+    for j in range(len(who) - 1, -1, -1):
+        g = chosen[new[who[j]]]
+        chains.following[who[j]] = chains.first[g]
+        chains.first[g] = who[j]
+    for c in range(n_formed, n_chosen):
+        # The largest free place first, so that no free one is moved.
+        free = -1
+        for f in range(n_formed, n_chosen):
+            free = max(free, chosen[f])
+        for f in range(n_formed, n_chosen):
+            if chosen[f] == free:
+                chosen[f] = -1
+        n_groups -= 1
+        if free < n_groups:
+            copy_box(boxes, n_groups, boxes, free)
+            chains.first[free] = chains.first[n_groups]
+            chains.first[n_groups] = -1
+    return n_groups
