@@ -2,55 +2,52 @@
 
 When the time of the oldest row is up, the rows that are held become groups: each grows from the
 oldest row that is left, by the rows that it costs least. Then neighbouring groups are formed again,
-as long as that loses less. Nothing is reused: no row ever leaves alone.
+and what loses less is kept. Nothing is reused: no row ever leaves alone.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
-
-import numpy as np
+from typing import ClassVar, Literal
 
 from shoal.engine.base import Engine
-from shoal.engine.deadlines import (
-    COMES,
-    DONE,
-    HoldingAnonymizer,
-    HoldingEngine,
-    InputBatch,
-    arrival,
-    next_event,
-)
-from shoal.engine.decisions import Out
-from shoal.engine.jit import kernel
-from shoal.engine.kernels import counter, held, rng
-from shoal.engine.kernels.arrays import Ints, Records
-from shoal.engine.kernels.counter import EVERYWHERE
-from shoal.engine.kernels.held import Held, forget, gather, is_held, put, window_of
-from shoal.engine.kernels.parts import repaired
-from shoal.engine.kernels.predicate import Limits, breakable, meets, needed
-from shoal.engine.kernels.ring import wrap
-from shoal.engine.space import Deadlines, Space
-from shoal.engine.tide.batch import Batches
-from shoal.engine.whole_table import Publication, publish_parts, suppress
+from shoal.engine.deadlines import HoldingAnonymizer
+from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.held import RowArrays
+from shoal.engine.kernels.parts import Parts
+from shoal.engine.kernels.predicate import Limits, needed
+from shoal.engine.space import Space
+from shoal.engine.tide.by_batch import BatchEngine
+from shoal.engine.tide.forming import Forming
+from shoal.engine.tide.rolling import RollingEngine
+from shoal.engine.whole_table import WholeTable
+from shoal.errors import UnsupportedError
+from shoal.spec.policy import Criterion, KAnonymity, LDiversity, Measured, Missing, Policy
 
-__all__ = ["Tide"]
+__all__ = ["Tide", "TideTable"]
+
+#: Where groups need at most this many people, `Tide` rolls if it may choose.
+FEW = 15
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tide(HoldingAnonymizer):
-    """TIDE, for all promises.
+    """TIDE for streams, for all promises.
 
     Parameters
     ----------
+    release
+        ``"batch"``: when the oldest row is due, all held rows leave at once. ``"rolling"``: only a
+        group around that row leaves. ``"auto"``: rolling if groups need at most 15 people, where it
+        loses no more and is faster; else batches.
     effort
-        How often rows are formed into groups again, in the mean. More loses less and takes longer.
+        How often each row is put into another group to see whether that loses less, in the mean.
+        More loses less and takes longer. Only batches need it.
     workers
-        The number of threads. The result is the same for any number.
+        The number of threads that form the groups of a batch. The result is the same for any.
     capacity
-        The maximum number of held rows; 0: the policy's delay is the only bound. A row that arrives
-        when the capacity is reached makes the rows leave.
+        The maximum number of held rows; 0: the policy's delay is the only bound. When one more
+        arrives, the oldest row is due.
     loss
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
 
@@ -64,154 +61,92 @@ class Tide(HoldingAnonymizer):
     """
 
     name: ClassVar[str] = "tide"
-    reference: ClassVar[str] = "Shoal's own method, see docs/algorithms/tide.md"
+    reference: ClassVar[str] = "Shoal's own (docs/algorithms/tide.md)"
+    needs_delay: ClassVar[bool] = False
 
-    effort: int = 10
+    release: Literal["batch", "rolling", "auto"] = "batch"
+    effort: int = 20
     workers: int = 1
     capacity: int = 0
 
     def __post_init__(self) -> None:
+        self._one_of("release", ("batch", "rolling", "auto"))
         self._at_least(0, "effort", "capacity")
-        self._at_least(1, "workers")
         self._at_most(1000, "effort")
+        self._at_least(1, "workers")
         self._at_most(64, "workers")
 
+    def check(self, policy: Policy) -> None:
+        """Refuse a policy that this anonymizer can't keep, or under which rows have no bound."""
+        super().check(policy)
+        if policy.delay is None and not self.capacity:
+            raise UnsupportedError(
+                f"'{self.name}' holds rows, and neither the policy nor a capacity bounds that",
+                fix="Set policy.delay, for example { rows = 10000 }, or algorithm.capacity",
+            )
+        fewest = max(policy.k, *(criterion.needed for criterion in policy.diversity), 1)
+        if self.capacity and self.capacity + 1 < fewest:
+            raise UnsupportedError(
+                f"'{self.name}' with a capacity of {self.capacity:,} rows never has the "
+                f"{fewest:,} people that a group needs",
+                fix=f"Set algorithm.capacity to at least {fewest - 1}, better to many times that",
+            )
+
+    def released(self, n_needed: int) -> tuple[Literal["batch", "rolling"], str]:
+        """Return how rows are released if groups need so many people, and why.
+
+        >>> Tide(release="auto").released(10)
+        ('rolling', 'groups of at most 15 people lose no more one by one, and take less time')
+        >>> Tide(release="auto").released(50)
+        ('batch', 'groups of more than 15 people lose less if they are formed together')
+        """
+        if self.release != "auto":
+            return self.release, "algorithm.release says so"
+        if n_needed <= FEW:
+            return "rolling", (
+                f"groups of at most {FEW} people lose no more one by one, and take less time"
+            )
+        return "batch", f"groups of more than {FEW} people lose less if they are formed together"
+
     def _start(self, space: Space, seed: bytes) -> Engine:
-        return TideEngine(self, space, seed)
+        release, _ = self.released(int(needed(space.limits)))
+        if release == "rolling":
+            return RollingEngine(space, seed, self.capacity)
+        return BatchEngine(space, seed, Forming(space, self.effort, self.workers), self.capacity)
 
 
-#: The number of groups so far, and the number of the instant.
-MARKS = np.dtype([("groups", "i8"), ("instants", "i8")])
+@dataclass(frozen=True, kw_only=True)
+class TideTable(WholeTable):
+    """TIDE for whole tables: all rows are one batch.
 
+    Parameters
+    ----------
+    effort, workers, loss
+        As for `Tide`.
 
-class TideState(NamedTuple):
-    """The whole state of a run of TIDE."""
-
-    held: Held
-    counter: Records
-    marks: Records
-    rng: Ints
-
-
-class TideEngine(HoldingEngine):
-    """One run of `Tide`."""
-
-    state: TideState
-
-    def __init__(self, anonymizer: Tide, space: Space, seed: bytes) -> None:
-        self._batches = Batches(space, anonymizer.effort, anonymizer.workers)
-        self._capacity = anonymizer.capacity
-        self._least = int(needed(space.limits))
-        self._breakable = bool(breakable(space.limits))
-        state = TideState(
-            held=held.empty(space.n_quasi, space.n_sensitive, window=space.window.rows),
-            counter=counter.empty(2 * held.SMALLEST),
-            marks=np.zeros(1, MARKS),
-            rng=rng.seeded(seed, "decide"),
-        )
-        super().__init__(space, state, seed)
-
-    def _run(self, batch: InputBatch, out: Out) -> None:
-        deadlines, state = self.space.deadlines, self.state
-        while _until_due(state, deadlines, self._capacity, batch, out) != DONE:
-            self._decide(batch.at_end, out)
-            state.marks["instants"] += 1
-
-    def _decide(self, at_end: bool, out: Out) -> None:
-        """Decide the oldest row, and with it all that can leave."""
-        limits = self._of_now(self.space.limits)
-        everything = _held_positions(self.state.held)
-        if self.state.held.marks["n_subjects"][0] < self._least:
-            self._suppress(everything if at_end else everything[:1], out)
-            return
-        n, seen = len(everything), counter.empty(self._least)
-        if not at_end:
-            n = _n_leaving(self.state.held, everything, self._least, seen)
-        for positions in (everything[:n], everything) if n < len(everything) else (everything,):
-            rows = gather(self.state.held, positions)
-            if meets(limits, rows.subjects, rows.sensitive):
-                self._publish(limits, positions, out)
-                return
-        # No part of rows that lack people or values has them, but a part may be more even.
-        if at_end and self._breakable:
-            self._publish(limits, everything, out)
-        else:
-            self._suppress(everything if at_end else everything[:1], out)
-
-    def _publish(self, limits: Limits, positions: Ints, out: Out) -> None:
-        """Publish rows in groups. What isn't in any, though merged with others, is suppressed."""
-        state, marks = self.state, self.state.marks
-        rows = gather(state.held, positions)
-        found = self._batches.parts(limits, rows, state.rng)
-        parts, lost = repaired(self.space.sides, limits, rows, found)
-        shown = Publication(
-            positions, int(marks["groups"][0]), int(window_of(state.held)), int(marks["instants"][0])
-        )
-        publish_parts(self.space.sides, rows, parts, shown, out)
-        suppress(rows, lost, shown, out)
-        _leave(state, positions)
-        marks["groups"] += len(parts.starts) - 1
-
-    def _suppress(self, positions: Ints, out: Out) -> None:
-        rows = gather(self.state.held, positions)
-        shown = Publication(positions, 0, -1, int(self.state.marks["instants"][0]))
-        suppress(rows, np.arange(len(positions)), shown, out)
-        _leave(self.state, positions)
-
-
-@kernel
-def _until_due(
-    state: TideState, deadlines: Deadlines, capacity: int, batch: InputBatch, out: Out
-) -> int:
-    """Take in rows until one is due; return its position, or `DONE`."""
-    rows = state.held
-    while True:
-        due = next_event(rows, deadlines, batch, out)
-        if due != COMES:
-            return due
-        row = arrival(rows, batch)
-        position = put(rows, row, 0)
-        if counter.add(state.counter, EVERYWHERE, row.subject):
-            rows.marks["n_subjects"][0] += 1
-        if capacity > 0 and rows.marks["n_rows"][0] > capacity:
-            out.progress["published"][0] = position
-            out.progress["published_s"][0] = np.nan if np.isnan(row.time) else rows.marks["now"][0]
-            return rows.marks["oldest"][0]
-
-
-@kernel
-def _held_positions(rows: Held) -> Ints:
-    """Return the positions of all held rows, in order."""
-    positions = np.empty(rows.marks["n_rows"][0], np.int64)
-    n = 0
-    for position in range(rows.marks["oldest"][0], rows.marks["upcoming"][0]):
-        if is_held(rows, position):
-            positions[n] = position
-            n += 1
-    return positions
-
-
-@kernel
-def _n_leaving(rows: Held, positions: Ints, least: int, seen: Records) -> int:
-    """Return how many rows leave: all but the youngest, of as many people as a group needs.
-
-    So there is a group at the end of the stream, whenever that comes. ``seen`` is an empty counter.
+    >>> import pyarrow as pa
+    >>> from shoal import KAnonymity, Policy, Quasi, Range, Schema, anonymize
+    >>> people = pa.table({"name": ["Ann", "Bob", "Cem", "Dan"], "age": [20, 70, 22, 71]})
+    >>> schema = Schema("name", [Quasi("age", Range(0, 100))])
+    >>> policy = Policy(KAnonymity(2), window="all")
+    >>> anonymize(people, schema, policy, TideTable())["age"].to_pylist()
+    ['[20, 22]', '[20, 22]', '[70, 71]', '[70, 71]']
     """
-    n, found = len(positions), 0
-    while n > 0 and found < least:
-        n -= 1
-        subject = rows.rows["subject"][wrap(positions[n], len(rows.rows))]
-        if counter.add(seen, EVERYWHERE, subject):
-            found += 1
-    return n if n > 0 else len(positions)
 
+    name: ClassVar[str] = "tide-table"
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, Measured)
+    reference: ClassVar[str] = "Shoal's own (docs/algorithms/tide.md)"
+    missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended", "maybe")
 
-@kernel
-def _leave(state: TideState, positions: Ints) -> None:
-    """Remove rows that were decided."""
-    rows = state.held
-    for position in positions:
-        subject = rows.rows["subject"][wrap(position, len(rows.rows))]
-        if counter.remove(state.counter, EVERYWHERE, subject):
-            rows.marks["n_subjects"][0] -= 1
-        forget(rows, position)
+    effort: int = 20
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        self._at_least(0, "effort")
+        self._at_most(1000, "effort")
+        self._at_least(1, "workers")
+        self._at_most(64, "workers")
+
+    def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
+        """Form groups of all rows."""
+        return Forming(space, self.effort, self.workers).parts(limits, rows, random)

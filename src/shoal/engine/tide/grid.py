@@ -40,10 +40,12 @@ SCALE = 1 << 26
 #: An empty side is from EMPTY to -EMPTY.
 EMPTY = 1 << 29
 
-#: An attribute: the lowest number and the loss of a length of 1, or its first leaf (-1: a number);
-#: and what it costs a group that some of its rows have a value here and others lack it. Such rows
-#: hide each other less than it seems.
-ATTRIBUTE = np.dtype([("lowest", "f8"), ("unit", "f8"), ("first_leaf", "i8"), ("mixing", "i8")])
+#: An attribute: the lowest number, the loss of a length of 1 and that of the whole range; or its
+#: first leaf (-1: a number); and what it costs a group that some of its rows have a value here and
+#: others lack it. Such rows hide each other less than it seems.
+ATTRIBUTE = np.dtype(
+    [("lowest", "f8"), ("unit", "f8"), ("span", "i8"), ("first_leaf", "i8"), ("mixing", "i8")]
+)
 #: A node of a tree: the leaves under it, its loss, and its parent (a root is its own).
 NODE = np.dtype([("lo", "i8"), ("hi", "i8"), ("loss", "i8"), ("parent", "i8")])
 #: A side of a box: its ends, the node that covers it, whether some row lacks a value here, and
@@ -81,6 +83,7 @@ def grid_of(sides: Sides) -> Grid:
     attributes, nodes = np.zeros(len(sides.attributes), ATTRIBUTE), np.zeros(len(sides.nodes), NODE)
     attributes["lowest"] = sides.attributes["lowest"]
     attributes["unit"] = sides.attributes["unit"] * SCALE
+    attributes["span"] = np.floor(sides.attributes["weight"] * SCALE)
     attributes["first_leaf"] = sides.attributes["first_leaf"]
     attributes["mixing"] = np.floor(sides.attributes["weight"] * (SCALE // 2))
     for field in ("lo", "hi", "parent"):

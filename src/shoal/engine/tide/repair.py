@@ -11,7 +11,16 @@ from shoal.engine.kernels import rng
 from shoal.engine.kernels.array_tools import picked_rows
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.predicate import meets
-from shoal.engine.tide.grid import Boxes, Grid, GridRows, begin, boxes_for, copy_box, joint_loss, take
+from shoal.engine.tide.grid import (
+    Boxes,
+    Grid,
+    GridRows,
+    begin,
+    boxes_for,
+    copy_box,
+    joint_loss,
+    take,
+)
 from shoal.engine.tide.grow import Candidates, Rules, candidates_for, grow
 from shoal.engine.tide.start import insert
 
@@ -194,7 +203,9 @@ def repair(
             continue
         if rules.asks and not _all_meet(rules, sensitive, who[:m], new, n_formed):
             continue
-        n_groups = _replace(boxes, chains, n_groups, formed, n_formed, chosen, n_chosen, new, who[:m])
+        n_groups = _replace(
+            boxes, chains, n_groups, formed, n_formed, chosen, n_chosen, new, who[:m]
+        )
     for g in range(n_groups):
         i = chains.first[g]
         while i >= 0:
@@ -232,7 +243,7 @@ def _replace(
         g = chosen[new[who[j]]]
         chains.following[who[j]] = chains.first[g]
         chains.first[g] = who[j]
-    for c in range(n_formed, n_chosen):
+    for _ in range(n_formed, n_chosen):
         # The largest free place first, so that no free one is moved.
         free = -1
         for f in range(n_formed, n_chosen):

@@ -5,77 +5,36 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.engine.jit import kernel
+from shoal.engine.kernels.array_tools import picked_rows
 from shoal.engine.kernels.arrays import Ints
-from shoal.engine.tide.grid import Boxes, Fixed, Grid, GridRows, added, begin, boxes_for, take
-from shoal.engine.tide.grow import TAKEN, Candidates, Rules, candidates_for, distances, grow
+from shoal.engine.tide.grid import Boxes, Fixed, Grid, GridRows, added, boxes_for, take
+from shoal.engine.tide.grow import TAKEN, Rules, candidates_for
+from shoal.engine.tide.nearest import group_around
 
-__all__ = ["NEAR", "fill_candidates", "insert", "near_enough", "start"]
+__all__ = ["insert", "start"]
 
-#: A box grows by rows among this many times as many nearest ones as it needs.
-NEAR = 32
-#: With more than this many needed rows, half as many times.
-MANY = 20
-#: The bins of the histogram by which the nearest rows are found: at least half of them are used.
-BINS = 256
 #: Holes are closed when one row in this many is taken.
 HOLES = 8
 
 
 @kernel
-def near_enough(cost: Fixed, n: int, wanted: int) -> int:
-    """Return a cost below which there are at least ``wanted`` of n rows, or `TAKEN` if all are."""
-    if wanted >= n:
-        return TAKEN
-    least, most = TAKEN, -TAKEN
-    for i in range(n):
-        least = min(least, np.int64(cost[i]))
-    for i in range(n):
-        if cost[i] < TAKEN // 2:
-            most = max(most, np.int64(cost[i]))
-    shift = 0
-    while (most - least) >> shift >= BINS:
-        shift += 1
-    counts = np.zeros(BINS, np.int64)
-    for i in range(n):
-        if cost[i] < TAKEN // 2:
-            counts[(cost[i] - least) >> shift] += 1
-    total, b = 0, 0
-    while b < BINS and total < wanted:
-        total += counts[b]
-        b += 1
-    return TAKEN if total < wanted else least + (b << shift)
-
-
-@kernel
-def fill_candidates(
-    near: Candidates, rows: GridRows, who: Ints, cost: Fixed, n: int, below: int
-) -> int:
-    """Make candidates of the rows with a cost below ``below``; return how many there are.
-
-    ``who`` has the numbers of the rows. Each is of a subject of its own.
-    """
-    m = 0
-    for i in range(n):
-        if cost[i] < below:
-            near.who[m] = i
-            m += 1
+def _copied(rows: GridRows, chosen: Ints) -> GridRows:
+    """Return copies of some rows."""
+    some = candidates_for(len(chosen), len(rows.lo), True, rows.has_gaps).rows
     for a in range(len(rows.lo)):
-        for j in range(m):
-            near.rows.lo[a, j] = rows.lo[a, near.who[j]]
-            near.rows.hi[a, j] = rows.hi[a, near.who[j]]
-    for j in range(m):
-        near.who[j] = who[near.who[j]]
-        near.subjects[j] = j
-    return m
+        for i in range(len(chosen)):
+            some.lo[a, i] = rows.lo[a, chosen[i]]
+            some.hi[a, i] = rows.hi[a, chosen[i]]
+    return some
 
 
 @kernel
-def _close_holes(rows: GridRows, who: Ints, part: Ints, n: int) -> int:
+def _close_holes(rows: GridRows, who: Ints, sensitive: Ints, bias: Fixed, n: int) -> int:
     """Move the rows that have no group together, in their order; return how many there are."""
     kept = np.empty(n, np.int64)
     m = 0
     for i in range(n):
-        if part[who[i]] < 0:
+        if bias[i] < TAKEN:
             kept[m] = i
             m += 1
     for a in range(len(rows.lo)):
@@ -84,67 +43,51 @@ def _close_holes(rows: GridRows, who: Ints, part: Ints, n: int) -> int:
             rows.hi[a, j] = rows.hi[a, kept[j]]
     for j in range(m):
         who[j] = who[kept[j]]
+        bias[j] = 0
+        for s in range(sensitive.shape[1]):
+            sensitive[j, s] = sensitive[kept[j], s]
     return m
 
 
 @kernel
 def start(
-    grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, wanted: Ints, part: Ints
+    grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, chosen: Ints, part: Ints
 ) -> int:
-    """Form groups of the wanted rows, each of another subject, in this order.
+    """Form groups of the chosen rows, each of another subject.
 
     Write the number of the group of each to ``part``, and return how many groups there are. Rows
-    that are left, too few for a group of their own, join the groups that they cost least.
+    that are left, too few for a group of their own, join the groups where they cost least.
     """
-    d, n = len(rows.lo), len(wanted)
-    some = candidates_for(n, d, True, rows.has_gaps).rows
-    for a in range(d):
-        for i in range(n):
-            some.lo[a, i] = rows.lo[a, wanted[i]]
-            some.hi[a, i] = rows.hi[a, wanted[i]]
-    for i in wanted:
-        part[i] = -1
+    d, n = len(rows.lo), len(chosen)
+    some, codes, who = _copied(rows, chosen), picked_rows(sensitive, chosen), chosen.copy()
     near = candidates_for(n, d, True, rows.has_gaps)
     boxes = boxes_for(n // rules.least + 2, d)
-    who, cost, members = wanted.copy(), np.empty(n, np.int32), np.empty(n, np.int64)
-    times = NEAR if rules.least <= MANY else NEAR // 2
+    nobody = np.empty(0, np.int64)
+    bias, cost, members = np.zeros(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
+    for i in chosen:
+        part[i] = -1
     n_groups, left, seed = 0, n, 0
     while left >= rules.least:
-        if n - left >= n // HOLES + 1:
-            n, seed = _close_holes(some, who, part, n), 0
-        while part[who[seed]] >= 0:
+        if n - left > n // HOLES:
+            n, seed = _close_holes(some, who, codes, bias, n), 0
+        while bias[seed] >= TAKEN:
             seed += 1
-        begin(boxes, n_groups)
-        take(grid, boxes, n_groups, some, seed)
-        for i in range(n):
-            cost[i] = 0 if part[who[i]] < 0 else TAKEN
-        distances(grid, some, n, boxes, n_groups, cost)
-        cost[seed] = -1
-        below = near_enough(cost, n, times * rules.least)
-        n_members = 0
-        while n_members == 0:
-            m = fill_candidates(near, some, who, cost, n, min(below, TAKEN // 2))
-            first = 0
-            while near.who[first] != who[seed]:
-                first += 1
-            n_members = grow(grid, rules, sensitive, near, m, first, boxes, n_groups, members)
-            if below == TAKEN:
-                break
-            below = TAKEN
+        n_members = group_around(
+            grid, rules, some, n, bias, nobody, codes, seed, near, cost, boxes, n_groups, members
+        )
         if n_members == 0:
             break
         for j in range(n_members):
-            part[near.who[members[j]]] = n_groups
+            bias[members[j]] = TAKEN
+            part[who[members[j]]] = n_groups
         left -= n_members
         n_groups += 1
-    if n_groups == 0:
-        for i in wanted:
+    for i in chosen:
+        if n_groups == 0:
             part[i] = 0
-        return 1
-    for i in wanted:
-        if part[i] < 0:
+        elif part[i] < 0:
             part[i] = insert(grid, boxes, 0, n_groups, rows, i)
-    return n_groups
+    return max(1, n_groups)
 
 
 @kernel

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import rng
-from shoal.engine.kernels.array_tools import by_first
+from shoal.engine.kernels.array_tools import by_first, in_order
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.hilbert import centres, hilbert
@@ -24,11 +25,12 @@ from shoal.engine.kernels.parts import Parts, in_parts, parts_of
 from shoal.engine.kernels.predicate import Limits, any_diversity, any_measured, needed
 from shoal.engine.space import Space
 from shoal.engine.tide.grid import Grid, GridRows, begin, boxes_for, grid_of, grid_rows, take
-from shoal.engine.tide.grow import Rules
+from shoal.engine.tide.grow import Rules, candidates_for
+from shoal.engine.tide.nearest import group_around
 from shoal.engine.tide.repair import POOLED, repair
 from shoal.engine.tide.start import insert, start
 
-__all__ = ["CELL", "CHUNK", "NEAR_BY", "Batches", "rules_for"]
+__all__ = ["CELL", "CHUNK", "NEAR_BY", "Forming", "rules_for"]
 
 #: The most rows in which a group is grown, and the number of groups that are repaired together.
 CELL, CHUNK = 16_384, 256
@@ -42,7 +44,7 @@ def rules_for(limits: Limits) -> Rules:
     return Rules(limits, int(needed(limits)), max(1, limits.k // 4), asks)
 
 
-class Batches:
+class Forming:
     """Forms the groups of whole batches, in up to ``workers`` threads."""
 
     def __init__(self, space: Space, effort: int, workers: int) -> None:
@@ -60,6 +62,11 @@ class Batches:
         _add_others(self.grid, codes, rows.subjects, firsts, others, part, n_parts)
         order, starts = in_parts(part, n_parts)
         return parts_of(self._space.sides, rows, order, starts)
+
+    def around(self, limits: Limits, rows: RowArrays) -> Ints:
+        """Return the members of a group around the first row, in order; none if there isn't any."""
+        codes = grid_rows(self.grid, rows.lo, rows.hi)
+        return _around(self.grid, rules_for(limits), codes, rows.subjects, rows.sensitive)
 
     def _start(
         self, rules: Rules, codes: GridRows, rows: RowArrays, firsts: Ints, part: Ints
@@ -102,8 +109,15 @@ class Batches:
                 some = GridRows(codes.lo[:, chunk], codes.hi[:, chunk], codes.has_gaps)
                 tasks.append(
                     partial(
-                        repair, self.grid, rules, some, rows.sensitive[chunk], new[-1], b - a,
-                        times, rng.forked(random),
+                        repair,
+                        self.grid,
+                        rules,
+                        some,
+                        rows.sensitive[chunk],
+                        new[-1],
+                        b - a,
+                        times,
+                        rng.forked(random),
                     )  # fmt: skip
                 )
             n_parts = 0
@@ -136,7 +150,18 @@ def _bounds(n_parts: int, shift: int) -> list[tuple[int, int]]:
     """Return where each chunk of parts begins and ends; none has fewer than half a chunk."""
     inner = range(shift or CHUNK, n_parts - CHUNK // 2 + 1, CHUNK)
     cuts = [0, *inner, n_parts]
-    return [(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True) if a < b]
+    return [(a, b) for a, b in pairwise(cuts) if a < b]
+
+
+@kernel
+def _around(grid: Grid, rules: Rules, rows: GridRows, subjects: Ints, sensitive: Ints) -> Ints:
+    n, d = len(subjects), len(rows.lo)
+    near, boxes = candidates_for(n, d, True, rows.has_gaps), boxes_for(1, d)
+    bias, cost, members = np.zeros(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
+    m = group_around(
+        grid, rules, rows, n, bias, subjects, sensitive, 0, near, cost, boxes, 0, members
+    )
+    return in_order(members[:m])
 
 
 @kernel

@@ -1,0 +1,135 @@
+"""The release in batches: when the oldest row is due, all held rows leave at once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch
+from shoal.engine.decisions import Out
+from shoal.engine.jit import kernel
+from shoal.engine.kernels import counter, held, rng
+from shoal.engine.kernels.arrays import Ints, Records
+from shoal.engine.kernels.counter import EVERYWHERE
+from shoal.engine.kernels.held import Held, RowArrays, gather, window_of
+from shoal.engine.kernels.parts import repaired
+from shoal.engine.kernels.predicate import Limits, breakable, meets, needed
+from shoal.engine.kernels.ring import wrap
+from shoal.engine.space import Space
+from shoal.engine.tide.forming import Forming
+from shoal.engine.tide.held_rows import MARKS, Bounds, held_positions, leave, next_turn
+from shoal.engine.whole_table import Publication, publish_parts, suppress
+
+__all__ = ["BatchEngine"]
+
+
+class BatchState(NamedTuple):
+    """The whole state of a run."""
+
+    held: Held
+    counter: Records
+    marks: Records
+    rng: Ints
+
+
+class BatchEngine(HoldingEngine):
+    """One run of TIDE, batch by batch."""
+
+    state: BatchState
+
+    def __init__(self, space: Space, seed: bytes, forming: Forming, capacity: int) -> None:
+        self._forming = forming
+        self._bounds = Bounds(space.deadlines, capacity)
+        self._least = int(needed(space.limits))
+        self._breakable = bool(breakable(space.limits))
+        state = BatchState(
+            held=held.empty(space.n_quasi, space.n_sensitive, window=space.window.rows),
+            counter=counter.empty(2 * held.SMALLEST),
+            marks=np.zeros(1, MARKS),
+            rng=rng.seeded(seed, "decide"),
+        )
+        super().__init__(space, state, seed)
+
+    def _run(self, batch: InputBatch, out: Out) -> None:
+        while _until_due(self.state, self._bounds, batch, out) != DONE:
+            self._decide(batch.at_end, out)
+            self.state.marks["instants"] += 1
+
+    def _decide(self, at_end: bool, out: Out) -> None:
+        """Decide the oldest row, and with it all rows that can leave."""
+        rows = self.state.held
+        everything = held_positions(rows)
+        due = everything if at_end else everything[:1]
+        if rows.marks["n_subjects"][0] < self._least:
+            self._leave(due, self._gathered(due), None, out)
+            return
+        limits = self._of_now(self.space.limits)
+        n = len(everything)
+        if not at_end:
+            n = _n_leaving(rows, everything, self._least, counter.empty(self._least))
+        for positions in [everything[:n], everything][: 1 + (n < len(everything))]:
+            found = self._gathered(positions)
+            if meets(limits, found.subjects, found.sensitive):
+                self._leave(positions, found, limits, out)
+                return
+        # No part of rows that lack people or values has more of them, but a part may be more even.
+        if not self._breakable:
+            self._leave(due, self._gathered(due), None, out)
+        elif at_end:
+            self._leave(everything, found, limits, out)
+        else:
+            members = self._forming.around(limits, found)
+            chosen = everything[members] if len(members) else due
+            self._leave(chosen, self._gathered(chosen), limits if len(members) else None, out)
+
+    def _gathered(self, positions: Ints) -> RowArrays:
+        return gather(self.state.held, positions)
+
+    def _leave(self, positions: Ints, rows: RowArrays, limits: Limits | None, out: Out) -> None:
+        """Publish rows in groups; suppress those that are in none, or all if there are no limits.
+
+        The groups are checked here, and merged until they keep the promise.
+        """
+        marks, lost = self.state.marks, np.arange(len(positions))
+        shown = Publication(
+            positions, int(marks["groups"][0]), int(window_of(self.state.held)),
+            int(marks["instants"][0]),
+        )  # fmt: skip
+        if limits is not None:
+            found = self._forming.parts(limits, rows, self.state.rng)
+            parts, lost = repaired(self.space.sides, limits, rows, found)
+            publish_parts(self.space.sides, rows, parts, shown, out)
+            marks["groups"] += len(parts.starts) - 1
+        suppress(rows, lost, shown, out)
+        _leave_all(self.state, positions)
+
+
+@kernel
+def _until_due(state: BatchState, bounds: Bounds, batch: InputBatch, out: Out) -> int:
+    """Take in rows until one is due; return its position, or `DONE`."""
+    turn = COMES
+    while turn == COMES:
+        turn = next_turn(state.held, state.counter, bounds, batch, out)
+    return turn
+
+
+@kernel
+def _n_leaving(rows: Held, positions: Ints, least: int, seen: Records) -> int:
+    """Return how many rows leave: all but the youngest, of as many people as a group needs.
+
+    So there is a group at the end of the stream, whenever that comes. ``seen`` is an empty counter.
+    """
+    n, found = len(positions), 0
+    while n > 0 and found < least:
+        n -= 1
+        subject = rows.rows["subject"][wrap(positions[n], len(rows.rows))]
+        if counter.add(seen, EVERYWHERE, subject):
+            found += 1
+    return n if n > 0 else len(positions)
+
+
+@kernel
+def _leave_all(state: BatchState, positions: Ints) -> None:
+    for position in positions:
+        leave(state.held, state.counter, position)

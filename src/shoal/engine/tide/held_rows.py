@@ -1,0 +1,71 @@
+"""What both kinds of release share: rows arrive, are counted by subject, and leave."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.engine.deadlines import COMES, InputBatch, arrival, next_event
+from shoal.engine.decisions import Out
+from shoal.engine.jit import kernel
+from shoal.engine.kernels import counter
+from shoal.engine.kernels.arrays import Ints, Records
+from shoal.engine.kernels.counter import EVERYWHERE
+from shoal.engine.kernels.held import Held, forget, is_held, put
+from shoal.engine.kernels.ring import wrap
+from shoal.engine.space import Deadlines
+
+__all__ = ["MARKS", "Bounds", "held_positions", "leave", "next_turn"]
+
+#: The number of groups so far, and the number of the instant.
+MARKS = np.dtype([("groups", "i8"), ("instants", "i8")])
+
+
+class Bounds(NamedTuple):
+    """How long rows are held, and how many of them (0: any number)."""
+
+    deadlines: Deadlines
+    capacity: int
+
+
+@kernel
+def next_turn(rows: Held, counts: Records, bounds: Bounds, batch: InputBatch, out: Out) -> int:
+    """Return what happens next: `COMES`, the position of a row that is due, or `DONE`.
+
+    A row that comes has been put. If there is no room for it, the oldest row is due.
+    """
+    marks = rows.marks
+    if bounds.capacity > 0 and marks["n_rows"][0] > bounds.capacity:
+        time = rows.rows["time"][wrap(marks["upcoming"][0] - 1, len(rows.rows))]
+        out.progress["published"][0] = marks["upcoming"][0] - 1
+        out.progress["published_s"][0] = np.nan if np.isnan(time) else marks["now"][0]
+        return marks["oldest"][0]
+    due = next_event(rows, bounds.deadlines, batch, out)
+    if due == COMES:
+        row = arrival(rows, batch)
+        put(rows, row, 0)
+        if counter.add(counts, EVERYWHERE, row.subject):
+            marks["n_subjects"][0] += 1
+    return due
+
+
+@kernel
+def held_positions(rows: Held) -> Ints:
+    """Return the positions of all held rows, in order."""
+    positions = np.empty(rows.marks["n_rows"][0], np.int64)
+    n = 0
+    for position in range(rows.marks["oldest"][0], rows.marks["upcoming"][0]):
+        if is_held(rows, position):
+            positions[n] = position
+            n += 1
+    return positions
+
+
+@kernel
+def leave(rows: Held, counts: Records, position: int) -> None:
+    """Remove a row that was decided."""
+    subject = rows.rows["subject"][wrap(position, len(rows.rows))]
+    if counter.remove(counts, EVERYWHERE, subject):
+        rows.marks["n_subjects"][0] -= 1
+    forget(rows, position)
