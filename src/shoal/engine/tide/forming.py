@@ -107,19 +107,9 @@ class Forming:
                 times = self._effort * len(chunk) // (POOLED * rules.least * len(shifts))
                 new.append(part[chunk] - a)
                 some = GridRows(codes.lo[:, chunk], codes.hi[:, chunk], codes.has_gaps)
-                tasks.append(
-                    partial(
-                        repair,
-                        self.grid,
-                        rules,
-                        some,
-                        rows.sensitive[chunk],
-                        new[-1],
-                        b - a,
-                        times,
-                        rng.forked(random),
-                    )  # fmt: skip
-                )
+                codes_of, draws = rows.sensitive[chunk], rng.forked(random)
+                task = partial(repair, self.grid, rules, some, codes_of, new[-1], b - a)
+                tasks.append(partial(task, times, draws))
             n_parts = 0
             for chunk, found, count in zip(chunks, new, self._each(tasks), strict=True):
                 part[chunk] = found + n_parts

@@ -11,7 +11,7 @@ from shoal.engine.decisions import GROUP, SUPPRESSED, Out, decide, write_box
 from shoal.engine.groups import may_be_group, shape
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter, held, rng
-from shoal.engine.kernels.array_tools import in_order
+from shoal.engine.kernels.array_tools import in_order, picked
 from shoal.engine.kernels.arrays import Ints, Records
 from shoal.engine.kernels.boxes import Box, Sides
 from shoal.engine.kernels.held import Held
@@ -28,8 +28,10 @@ from shoal.engine.tide.prices import Prices, learn, no_prices, price_of
 
 __all__ = ["RollingEngine"]
 
-#: How long a row was held is counted in this many parts of its longest time.
+#: How long a row was held is counted in this many parts of its longest time: 2**20 is its square.
 AGES = 1024
+#: The bits behind the point of such a part.
+PACE = 20
 
 
 class RollingState(NamedTuple):
@@ -98,7 +100,7 @@ class RollingEngine(HoldingEngine):
 @kernel
 def _run(task: _Task, state: RollingState, batch: InputBatch, out: Out) -> None:
     """Take in rows and decide those that are due, between the rows and after them."""
-    n = len(state.columns.slots)
+    n = len(state.columns.positions)
     room = _Room(
         candidates_for(n, len(state.columns.lo), True, True),
         np.empty(n, np.int32),
@@ -128,7 +130,7 @@ def _note(task: _Task, state: RollingState) -> None:
         lo[a, 0] = state.held.lo[at, a]
         hi[a, 0] = state.held.hi[at, a]
     row = grid_rows(task.grid, lo, hi)
-    price = price_of(task.grid, state.prices, row, 0)
+    price = price_of(task.grid, state.prices, row, 0) // task.rules.least
     held_columns.append(state.columns, state.held, row, position, price)
 
 
@@ -158,47 +160,56 @@ def _around(task: _Task, state: RollingState, room: _Room, due: int, out: Out) -
     """Return the positions of a group around a row, in order; none if there isn't any."""
     columns, rows = state.columns, state.held
     held_columns.close_holes(columns, rows, held_columns.HOLES)
-    n, slots = columns.marks["n"][0], columns.slots
-    mean = state.prices.means["loss"][0]
-    sensitive = np.empty((n, rows.sensitive.shape[1]), np.int64)
-    for i in range(n):
-        position = slots["position"][i]
-        if position < 0:
-            room.bias[i] = TAKEN
-            continue
-        at = wrap(position, len(rows.rows))
-        age = _age(task.bounds, rows, position, out)
-        price = slots["price"][i] + (mean * age * age) // (AGES * AGES)
-        room.bias[i] = -(price // task.rules.least)
-        for j in range(rows.sensitive.shape[1]):
-            sensitive[i, j] = rows.sensitive[at, j]
-    seed = rows.rows["following"][wrap(due, len(rows.rows))]
-    found = rows_of(columns)
+    n = columns.marks["n"][0]
+    _write_bias(task, state, out, n, room.bias)
+    found, seed = rows_of(columns), rows.rows["following"][wrap(due, len(rows.rows))]
     n_members = group_around(
-        task.grid, task.rules, found, n, room.bias, slots["subject"][:n].copy(), sensitive, seed,
-        room.near, room.cost, room.boxes, 0, room.members,
+        task.grid, task.rules, found, n, room.bias, columns.subjects, _sensitive(task, state, n),
+        seed, room.near, room.cost, room.boxes, 0, room.members,
     )  # fmt: skip
-    positions = np.empty(n_members, np.int64)
-    for j in range(n_members):
-        positions[j] = slots["position"][room.members[j]]
+    members = room.members[:n_members]
     if n_members > 0:
-        learn(
-            task.grid, state.prices, found, room.members[:n_members],
-            room.boxes.totals["loss"][0],
-        )  # fmt: skip
-    return in_order(positions)
+        learn(task.grid, state.prices, found, members, room.boxes.totals["loss"][0])
+    return in_order(picked(columns.positions, members))
 
 
 @kernel
-def _age(bounds: Bounds, rows: Held, position: int, out: Out) -> int:
-    """Return how long a row was held, in parts of the longest time that it may be: 0 to `AGES`."""
-    age, deadlines = 0, bounds.deadlines
-    if deadlines.rows > 0:
-        age = (out.progress["published"][0] - position) * AGES // deadlines.rows
+def _write_bias(task: _Task, state: RollingState, out: Out, n: int, bias: Fixed) -> None:
+    """Write what rows cost beside the growth of a box: their prices, and less the older they are.
+
+    Age counts in parts of the longest time that a row may be held, from 0 to `AGES`.
+    """
+    positions, prices, deadlines = (
+        state.columns.positions,
+        state.columns.prices,
+        task.bounds.deadlines,
+    )
+    published, seconds = out.progress["published"][0], out.progress["published_s"][0]
+    mean = state.prices.means["loss"][0] // task.rules.least
+    longest = deadlines.rows if deadlines.rows > 0 else task.bounds.capacity
+    pace = (AGES << PACE) // longest if longest > 0 else 0
+    for i in range(n):
+        age = min(((published - positions[i]) * pace) >> PACE, AGES)
+        bias[i] = -(prices[i] + ((mean * age * age) >> 20)) if positions[i] >= 0 else TAKEN
     if deadlines.seconds > 0.0:
-        waited = out.progress["published_s"][0] - rows.rows["time"][wrap(position, len(rows.rows))]
-        age = max(age, int(waited / deadlines.seconds * AGES))
-    return min(max(age, 0), AGES)
+        rows = state.held.rows
+        for i in range(n):
+            if positions[i] >= 0:
+                waited = seconds - rows["time"][wrap(positions[i], len(rows))]
+                age = min(max(int(waited / deadlines.seconds * AGES), 0), AGES)
+                bias[i] = min(bias[i], -(prices[i] + ((mean * age * age) >> 20)))
+
+
+@kernel
+def _sensitive(task: _Task, state: RollingState, n: int) -> Ints:
+    """Return the sensitive codes of the rows in the columns, where a promise needs them."""
+    rows, positions = state.held, state.columns.positions
+    found = np.zeros((n if task.rules.asks else 0, rows.sensitive.shape[1]), np.int64)
+    for i in range(len(found)):
+        for j in range(found.shape[1]):
+            if positions[i] >= 0:
+                found[i, j] = rows.sensitive[wrap(positions[i], len(rows.rows)), j]
+    return found
 
 
 @kernel
