@@ -57,9 +57,9 @@ def grown(columns: Columns, capacity: int) -> Columns:
     """Return the same rows with more room."""
     larger = no_columns(len(columns.lo), capacity)
     n = int(columns.marks["n"][0])
-    for before, after in zip(columns[:-1], larger[:-1], strict=True):
-        after[..., :n] = before[..., :n]
-    larger.marks[:] = columns.marks
+    larger.lo[:, :n], larger.hi[:, :n] = columns.lo[:, :n], columns.hi[:, :n]
+    larger.positions[:n], larger.subjects[:n] = columns.positions[:n], columns.subjects[:n]
+    larger.prices[:n], larger.marks[:] = columns.prices[:n], columns.marks
     return larger
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.engine.jit import kernel
+from shoal.engine.jit import inlined, kernel
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import Sides
 
@@ -27,6 +27,7 @@ __all__ = [
     "begin",
     "boxes_for",
     "copy_box",
+    "ends_of",
     "grid_of",
     "grid_rows",
     "joint_loss",
@@ -120,6 +121,12 @@ def grid_rows(grid: Grid, lo: Floats, hi: Floats) -> GridRows:
     return GridRows(low, low if are_points else high, has_gaps)
 
 
+@inlined
+def ends_of(rows: GridRows, a: int, i: int) -> tuple[int, int]:
+    """Return the ends of a side of a row as 64-bit numbers, as those of boxes are."""
+    return rows.lo[a, i] + 0, rows.hi[a, i] + 0
+
+
 @kernel
 def _joined(
     grid: Grid, a: int, lo: int, hi: int, node: int, low: int, high: int
@@ -177,7 +184,7 @@ def take(grid: Grid, boxes: Boxes, g: int, rows: GridRows, i: int) -> None:
     for a in range(boxes.sides.shape[1]):
         lo, hi, node = boxes.sides["lo"][g, a], boxes.sides["hi"][g, a], boxes.sides["node"][g, a]
         lacks = boxes.sides["lacks"][g, a]
-        low, high = np.int64(rows.lo[a, i]), np.int64(rows.hi[a, i])
+        low, high = ends_of(rows, a, i)
         changed = (not lacks) if low > high else (low < lo or high > hi)
         if changed:
             lo, hi, node = _joined(grid, a, lo, hi, node, low, high)
@@ -197,7 +204,7 @@ def added(grid: Grid, boxes: Boxes, g: int, rows: GridRows, i: int) -> int:
     """Return how much more a box loses with one more row."""
     loss = 0
     for a in range(boxes.sides.shape[1]):
-        low, high = np.int64(rows.lo[a, i]), np.int64(rows.hi[a, i])
+        low, high = ends_of(rows, a, i)
         lo, hi, node = _joined(
             grid, a, boxes.sides["lo"][g, a], boxes.sides["hi"][g, a], boxes.sides["node"][g, a],
             low, high,

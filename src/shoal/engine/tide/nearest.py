@@ -22,11 +22,14 @@ BINS = 256
 @kernel
 def _bound(cost: Fixed, n: int, wanted: int) -> int:
     """Return a cost below which there are at least ``wanted`` of n rows, if there are so many."""
-    least, most = TAKEN, -TAKEN
+    least, most, n_free = TAKEN, -TAKEN, 0
     for i in range(n):
-        least = min(least, np.int64(cost[i]))
-        most = max(most, np.int64(cost[i]) if cost[i] < TAKEN // 2 else -TAKEN)
-    if wanted >= n or most < least:
+        is_free = cost[i] < TAKEN // 2
+        least = min(least, cost[i] + 0)
+        most = max(most, cost[i] if is_free else -TAKEN)
+        n_free += is_free
+    # Holes don't count: how many there are depends on how rows came.
+    if wanted >= n_free:
         return TAKEN // 2
     shift = 0
     while (most - least) >> shift >= BINS:

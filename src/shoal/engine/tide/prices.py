@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Ints, Records
-from shoal.engine.tide.grid import SCALE, Grid, GridRows
+from shoal.engine.tide.grid import SCALE, Grid, GridRows, ends_of
 
 __all__ = ["Prices", "learn", "no_prices", "price_of"]
 
@@ -56,7 +56,7 @@ def _features(grid: Grid, rows: GridRows, i: int, found: Ints) -> None:
     own = len(grid.nodes)
     for a in range(len(rows.lo)):
         first_leaf = grid.attributes["first_leaf"][a]
-        lo, hi = np.int64(rows.lo[a, i]), np.int64(rows.hi[a, i])
+        lo, hi = ends_of(rows, a, i)
         fine = coarse = own + FINE + COARSE
         if lo <= hi and first_leaf < 0:
             span = grid.attributes["span"][a] + 1
