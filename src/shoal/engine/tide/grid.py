@@ -124,7 +124,7 @@ def grid_rows(grid: Grid, lo: Floats, hi: Floats) -> GridRows:
 @inlined
 def ends_of(rows: GridRows, a: int, i: int) -> tuple[int, int]:
     """Return the ends of a side of a row as 64-bit numbers, as those of boxes are."""
-    return rows.lo[a, i] + 0, rows.hi[a, i] + 0
+    return int(rows.lo[a, i]) + 0, int(rows.hi[a, i]) + 0
 
 
 @kernel

@@ -16,17 +16,30 @@ from shoal.engine.kernels.held import Held, forget, is_held, put
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.space import Deadlines
 
-__all__ = ["MARKS", "Bounds", "held_positions", "leave", "next_turn"]
+__all__ = ["MARKS", "Bounds", "deadlines_now", "held_positions", "leave", "next_turn"]
 
 #: The number of groups so far, and the number of the instant.
 MARKS = np.dtype([("groups", "i8"), ("instants", "i8")])
 
 
 class Bounds(NamedTuple):
-    """How long rows are held, and how many of them (0: any number)."""
+    """How long rows are held, how many of them (0: any number), and how early they are decided.
+
+    To decide many rows takes time. Where the delay is in seconds, rows are due ``ahead`` seconds
+    earlier for each row that is held, though never earlier than by a quarter of the delay.
+    """
 
     deadlines: Deadlines
     capacity: int
+    ahead: float
+
+
+@kernel
+def deadlines_now(rows: Held, bounds: Bounds) -> Deadlines:
+    """Return how long rows are held, given how many there are."""
+    seconds = bounds.deadlines.seconds
+    lead = min(seconds / 4.0, rows.marks["n_rows"][0] * bounds.ahead)
+    return Deadlines(bounds.deadlines.rows, seconds - lead)
 
 
 @kernel
@@ -41,7 +54,10 @@ def next_turn(rows: Held, counts: Records, bounds: Bounds, batch: InputBatch, ou
         out.progress["published"][0] = marks["upcoming"][0] - 1
         out.progress["published_s"][0] = np.nan if np.isnan(time) else marks["now"][0]
         return marks["oldest"][0]
-    due = next_event(rows, bounds.deadlines, batch, out)
+    due = next_event(rows, deadlines_now(rows, bounds), batch, out)
+    if due >= 0 and out.progress["published_s"][0] < marks["arrived"][0]:
+        # One more row made the deadline earlier: before that row came.
+        out.progress["published_s"][0] = marks["arrived"][0]
     if due == COMES:
         row = arrival(rows, batch)
         put(rows, row, 0)

@@ -72,7 +72,7 @@ class RollingEngine(HoldingEngine):
     def __init__(self, space: Space, seed: bytes, capacity: int) -> None:
         grid = grid_of(space.sides)
         self._task = _Task(
-            space.sides, grid, rules_for(space.limits), Bounds(space.deadlines, capacity)
+            space.sides, grid, rules_for(space.limits), Bounds(space.deadlines, capacity, 0.0)
         )
         state = RollingState(
             held=held.empty(space.n_quasi, space.n_sensitive, window=space.window.rows),
