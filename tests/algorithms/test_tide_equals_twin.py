@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from shoal.algorithms import Tide
 from shoal.engine import Engine
+from shoal.engine.tide import forming
 from tests.algorithms import cases
 from tests.algorithms.test_on_deadline_equals_twin import compare as compare_decisions
+from tests.naive import tide as naive
 from tests.naive.on_deadline import NaiveOnDeadline
 from tests.naive.tide import NaiveRolling, NaiveTide
 
@@ -98,5 +100,16 @@ def test_on_a_longer_stream(release: str, seed: int) -> None:
         seed=seed, k=3, l=[1, 2][seed], entropy=0.0, recursive=(0.0, 0), delay=(150, None),
         timed=False, n_subjects=200, n_rows=330, kept=0, reuse="random", loss="glm", step=5.0,
         spread=20, missing=["maybe", "quarantine"][seed], gaps=0.2, release=release, effort=4,
+    )  # fmt: skip
+    compare(case, 256, ticks=False)
+
+
+def test_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (forming, naive):
+        monkeypatch.setattr(module, "CHUNK", 8)
+    case = Case(
+        seed=3, k=2, l=1, entropy=0.0, recursive=(0.0, 0), delay=(150, None), timed=False,
+        n_subjects=300, n_rows=160, kept=0, reuse="random", loss="glm", step=None, spread=20,
+        release="batch", effort=4,
     )  # fmt: skip
     compare(case, 256, ticks=False)

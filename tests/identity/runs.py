@@ -123,6 +123,7 @@ def _cases() -> Iterator[Case]:
         yield Case(f"{name} beta", name, {"k": 3, "beta": {"enhanced": 4}, "window": window})
         early = {"k": 3, "t": 0.5, "window": window, "delay": {"seconds": 60.0}}
         yield Case(f"{name} early", name, early, timed=True)
+    yield from _tide_cases()
     z: dict[str, Any] = {"z": 4, "window": {"rows": 80}}
     named = {"pseudonym": {"rotate": 50}}
     for quasi in ("open", "ladders"):
@@ -138,6 +139,33 @@ def _cases() -> Iterator[Case]:
         yield Case(f"z {quasi} adaptive", "z-anonymity", z, follows, **of_z)
         maybe = {**z, "missing": "maybe"}
         yield Case(f"z {quasi} gaps", "z-anonymity", maybe, gaps=True, **of_z)
+
+
+def _tide_cases() -> Iterator[Case]:
+    rows, window = {"rows": 60}, {"rows": 120}
+    for release in ("batch", "rolling"):
+        knobs = {"release": release}
+        asked: dict[str, dict[str, Any]] = {
+            "k": {"k": 4, "delay": rows},
+            "k l": {"k": 4, "l": 2, "delay": rows},
+            "entropy": {"k": 3, "l": {"entropy": 2.0}, "delay": rows},
+            "t": {"k": 3, "t": 0.5, "window": window, "delay": rows},
+            "beta": {"k": 3, "beta": {"enhanced": 4}, "window": window, "delay": rows},
+        }
+        for what, policy in asked.items():
+            yield Case(f"tide {release} {what}", "tide", policy, knobs)
+        seconds = {"k": 3, "delay": {"seconds": 45.0}}
+        yield Case(f"tide {release} seconds", "tide", seconds, knobs, timed=True, checkpoints=True)
+        for missing in ("extended", "maybe"):
+            gaps = {"k": 3, "delay": rows, "missing": missing}
+            yield Case(f"tide {release} {missing}", "tide", gaps, knobs, gaps=True)
+        yield Case(
+            f"tide {release} uncertainty", "tide", {"k": 4, "delay": rows},
+            {**knobs, "loss": "uncertainty"}, quasi="weighted", publish={"numeric": "bounds"},
+        )  # fmt: skip
+    yield Case("tide-table k", "tide-table", {"k": 3, "window": "all"}, {"workers": 2})
+    yield Case("tide-table t", "tide-table", {"k": 3, "t": 0.4, "window": "all"})
+    yield Case("tide-table l", "tide-table", {"k": 3, "l": 2, "window": "all"})
 
 
 CASES = tuple(_cases())

@@ -8,6 +8,7 @@ import pytest
 
 from shoal.algorithms import find
 from shoal.algorithms.mondrian import Mondrian
+from shoal.algorithms.tide import Tide
 from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
@@ -95,3 +96,12 @@ def test_reuse_is_warned_about_with_what_it_costs(name, knobs, says):
         assert warning.startswith(begin)
     if says:
         assert "when somebody came reads off which published row is theirs" in found[0]
+
+
+@pytest.mark.parametrize(("k", "release"), [(10, "rolling"), (50, "batch")])
+def test_a_release_that_is_chosen_by_itself_is_named_with_the_reason(k: int, release: str) -> None:
+    schema = Schema("who", [Quasi("age", Range(0, 100))])
+    policy = Policy(KAnonymity(k), delay=Delay(rows=1000))
+    (said,) = warnings_of(schema, policy, Tide(release="auto"), Publish(), None)
+    assert said.startswith(f'algorithm.release = "auto" chooses "{release}": groups of ')
+    assert list(warnings_of(schema, policy, Tide(), Publish(), None)) == []

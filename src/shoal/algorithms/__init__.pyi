@@ -23,6 +23,8 @@ from shoal.algorithms.registry import names as names
 from shoal.algorithms.sabre import SabreAk as SabreAk
 from shoal.algorithms.sabre import SabreKnn as SabreKnn
 from shoal.algorithms.sabre import SabreW as SabreW
+from shoal.algorithms.tide import Tide as Tide
+from shoal.algorithms.tide import TideTable as TideTable
 from shoal.algorithms.tree import TreeBasic as TreeBasic
 from shoal.algorithms.tree import TreeDensity as TreeDensity
 from shoal.algorithms.tree import TreeFull as TreeFull

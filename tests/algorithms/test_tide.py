@@ -1,0 +1,222 @@
+"""TIDE by its engine: batches, groups around a row, promises, bounds and threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shoal import (
+    Delay,
+    DistinctLDiversity,
+    EntropyLDiversity,
+    KAnonymity,
+    Policy,
+    Range,
+    Schema,
+    Sensitive,
+    TCloseness,
+    Window,
+)
+from shoal.algorithms import Tide, TideTable
+from shoal.engine import Codes, Decisions
+from shoal.engine.tide import forming
+from shoal.errors import ParameterError, UnsupportedError
+from shoal.spec.policy import Criterion
+from shoal.testing.checks.published import judge
+from shoal.testing.streams import Stream, play
+from tests.algorithms.rows import GAP, groups, outcomes, sides, stream
+
+
+def decided(
+    rows: list[tuple[Any, ...]], *more: Criterion, k: int = 2, delay: int = 3, **knobs: Any
+) -> Decisions:
+    """What is decided while rows come."""
+    played = stream(rows, Policy(KAnonymity(k), *more, delay=Delay(rows=delay)))
+    return played.start(Tide(**knobs)).push(played.codes)
+
+
+def many(n: int, k: int, delay: int, *more: Criterion, n_subjects: int = 0) -> Stream:
+    """Rows of two numbers, some of them of the same people."""
+    draw = np.random.default_rng(n)
+    people = draw.integers(0, n_subjects, n) if n_subjects else np.arange(n)
+    rows = [
+        ((float(a), float(b)), int(person), int(value))
+        for a, b, person, value in zip(
+            draw.integers(0, 101, n), draw.normal(50, 15, n).clip(0, 100), people,
+            draw.integers(0, 4, n), strict=True,
+        )
+    ]  # fmt: skip
+    window = Window(rows=2 * delay) if any(isinstance(m, TCloseness) for m in more) else None
+    return stream(rows, Policy(KAnonymity(k), *more, delay=Delay(rows=delay), window=window))
+
+
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def test_all_held_rows_leave_at_once_but_for_the_youngest() -> None:
+    """k people stay, so that the end of the stream finds a group, whenever it comes."""
+    rows = [(value, person) for person, value in enumerate([10, 80, 12, 82, 50, 52])]
+    assert groups(decided(rows, delay=5)) == [{0, 2}, {1, 3}]
+
+
+def test_groups_are_formed_together() -> None:
+    """Around the first row alone, 20 and 30 would leave, and 0 and 60 would be left."""
+    rows = [(30, "a"), (20, "b"), (40, "c"), (0, "d"), (90, "e"), (91, "f")]
+    found = decided(rows, delay=5)
+    assert sorted(map(sorted, groups(found))) == [[0, 2], [1, 3]]
+
+
+def test_further_rows_of_a_person_follow_to_where_they_cost_least() -> None:
+    rows = [(10, "a"), (12, "b"), (80, "c"), (82, "d"), (81, "a"), (50, "e"), (51, "f")]
+    found = decided(rows, delay=6)
+    assert sorted(map(sorted, groups(found))) == [[0, 1], [2, 3, 4]]
+
+
+def test_a_person_alone_is_suppressed_and_others_wait() -> None:
+    rows = [(10, "a"), (11, "a"), (12, "a"), (13, "a"), (14, "b")]
+    assert outcomes(decided(rows, delay=3)) == {
+        0: "suppressed",
+        **dict.fromkeys(range(1, 5), "group"),
+    }
+
+
+def test_more_effort_loses_less() -> None:
+    played = many(600, 5, 200)
+    losses = [float(play(Tide(effort=e), played).losses.mean()) for e in (0, 5, 40)]
+    assert losses[0] > losses[1] > losses[2]
+
+
+def test_a_batch_loses_less_than_group_by_group_without_looking_ahead() -> None:
+    played = many(2000, 20, 400)
+    assert play(Tide(), played).losses.mean() < play(Tide(release="rolling"), played).losses.mean()
+
+
+@pytest.mark.parametrize("release", ["batch", "rolling"])
+def test_nothing_is_reused_and_nobody_leaves_alone(release: Any) -> None:
+    found = play(Tide(release=release), many(400, 4, 60, n_subjects=90))
+    assert set(found.outcomes.tolist()) == {0}
+    assert (found.n_subjects >= 4).all()
+
+
+def test_rows_that_lack_the_same_values_leave_together() -> None:
+    rows = [((50, GAP), "a"), ((50, 50), "b"), ((55, GAP), "c"), ((55, 50), "d")]
+    rows += [((50, 50), "e"), ((50, 50), "f")]
+    policy = Policy(KAnonymity(2), delay=Delay(rows=5), missing="maybe")
+    played = stream(rows, policy)
+    found = played.start(Tide()).push(played.codes)
+    assert sorted(map(sorted, groups(found))) == [[0, 2], [1, 3]]
+    assert sides(found, 0) == [(50.0, 55.0), (np.inf, -np.inf)]
+
+
+# -- promises --------------------------------------------------------------------------------------
+
+
+def test_a_group_grows_until_it_is_diverse() -> None:
+    rows = [(10, "a", 0), (11, "b", 0), (12, "c", 0), (30, "d", 1), (90, "e", 0), (91, "f", 1)]
+    found = decided(rows, DistinctLDiversity(2), delay=5)
+    assert groups(found) == [{0, 1, 2, 3}]
+
+
+@pytest.mark.parametrize("release", ["batch", "rolling"])
+@pytest.mark.parametrize(
+    "criterion", [DistinctLDiversity(3), EntropyLDiversity(2.5), TCloseness(0.25)]
+)
+def test_promises_are_kept_where_people_have_several_rows(release: Any, criterion: Any) -> None:
+    """Further rows of a person change the counts of a group, which is checked after them."""
+    played = many(500, 5, 120, criterion, n_subjects=120)
+    if isinstance(criterion, TCloseness):
+        schema = Schema("person", played.schema.quasi, [Sensitive("s", Range(0, 3))])
+        played = Stream(schema, played.policy, played.codes)
+    anonymizer = Tide(release=release)
+    found = play(anonymizer, played)
+    judge(anonymizer, played, found)
+    assert np.count_nonzero(found.outcomes == 0) > 400
+
+
+def test_a_part_that_fails_is_merged_and_not_suppressed() -> None:
+    """All of one value on the left, all of the other on the right: only together they may leave."""
+    rows = [(float(i), i, 0) for i in range(6)] + [(90.0 + i, 10 + i, 1) for i in range(6)]
+    played = stream(rows, Policy(KAnonymity(2), DistinctLDiversity(2), delay=Delay(rows=50)))
+    found = play(Tide(), played)
+    assert set(found.outcomes.tolist()) == {0}
+
+
+# -- bounds ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("release", ["batch", "rolling"])
+def test_a_capacity_bounds_what_is_held(release: Any) -> None:
+    played = many(300, 3, 10_000)
+    engine = played.start(Tide(release=release, capacity=50))
+    for i in range(300):
+        engine.push(Codes(*(column[i : i + 1] for column in played.codes[:4])))
+        assert engine.n_held <= 50
+
+
+def test_a_capacity_is_bound_enough() -> None:
+    played = many(300, 3, 10_000)
+    free = Stream(played.schema, Policy(KAnonymity(3)), played.codes)
+    assert set(play(Tide(capacity=40), free).outcomes.tolist()) == {0}
+    with pytest.raises(UnsupportedError, match="neither the policy nor a capacity bounds"):
+        free.start(Tide())
+    with pytest.raises(UnsupportedError, match="never has the 3 people"):
+        free.start(Tide(capacity=1))
+
+
+def test_many_held_rows_are_decided_earlier() -> None:
+    """To decide 50,000 rows takes about a second: they are due that much before the delay is up."""
+    played = many(50_000, 3, 10_000)
+    policy = Policy(KAnonymity(3), delay=Delay(seconds=60.0))
+    for n, deadline in ((100, 60.0 - 0.002), (50_000, 59.0)):
+        engine = Stream(played.schema, policy, played.codes).start(Tide())
+        part = Codes(*(column[:n] for column in played.codes[:4]))
+        engine.push(part._replace(times=np.zeros(n)))
+        assert engine.next_deadline == pytest.approx(deadline)
+        assert engine.n_held == n
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Tide, TideTable])
+def test_any_number_of_workers_decides_alike(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forming, "CELL", 100)
+    monkeypatch.setattr(forming, "CHUNK", 8)
+    played = many(900, 3, 450, DistinctLDiversity(2))
+    if kind is TideTable:
+        policy = Policy(KAnonymity(3), DistinctLDiversity(2), window="all")
+        played = Stream(played.schema, policy, played.codes)
+    one, *others = (play(kind(workers=n), played) for n in (1, 2, 5))
+    judge(kind(), played, one)
+    for other in others:
+        for before, after in zip(one, other, strict=True):
+            np.testing.assert_array_equal(before, after)
+
+
+# -- knobs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("k", "release"), [(15, "rolling"), (16, "batch")])
+def test_auto_chooses_by_the_people_that_a_group_needs(k: int, release: str) -> None:
+    assert Tide(release="auto").released(k)[0] == release
+    played = many(200, k, 100)
+    chosen, named = (play(Tide(release=r), played) for r in ("auto", release))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(chosen.lo, named.lo)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "message"),
+    [
+        ({"release": "never"}, r"Tide\.release: must be one of batch, rolling, auto; got 'never'"),
+        ({"effort": -1}, r"Tide\.effort: must be a whole number of at least 0; got -1"),
+        ({"effort": 5000}, r"Tide\.effort: must be at most 1,000; got 5000"),
+        ({"workers": 0}, r"Tide\.workers: must be a whole number of at least 1; got 0"),
+        ({"workers": 65}, r"Tide\.workers: must be at most 64; got 65"),
+        ({"capacity": -1}, r"Tide\.capacity: must be a whole number of at least 0; got -1"),
+    ],
+)
+def test_knobs_that_make_no_sense_are_refused(knobs: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        Tide(**knobs)
