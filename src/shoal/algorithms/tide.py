@@ -84,13 +84,20 @@ class Tide(HoldingAnonymizer):
                 f"'{self.name}' holds rows, and neither the policy nor a capacity bounds that",
                 fix="Set policy.delay, for example { rows = 10000 }, or algorithm.capacity",
             )
-        fewest = max(policy.k, *(criterion.needed for criterion in policy.diversity), 1)
+        fewest = _fewest(policy)
         if self.capacity and self.capacity + 1 < fewest:
             raise UnsupportedError(
                 f"'{self.name}' with a capacity of {self.capacity:,} rows never has the "
                 f"{fewest:,} people that a group needs",
                 fix=f"Set algorithm.capacity to at least {fewest - 1}, better to many times that",
             )
+
+    def notes(self, policy: Policy) -> tuple[str, ...]:
+        """Return which release was chosen, and why, if that is left to this class."""
+        if self.release != "auto":
+            return ()
+        release, why = self.released(_fewest(policy))
+        return (f'algorithm.release = "auto" chooses "{release}": {why}',)
 
     def released(self, n_needed: int) -> tuple[Literal["batch", "rolling"], str]:
         """Return how rows are released if groups need so many people, and why.
@@ -113,6 +120,11 @@ class Tide(HoldingAnonymizer):
         if release == "rolling":
             return RollingEngine(space, seed, self.capacity)
         return BatchEngine(space, seed, Forming(space, self.effort, self.workers), self.capacity)
+
+
+def _fewest(policy: Policy) -> int:
+    """Return the fewest people that a group needs."""
+    return max(policy.k, *(criterion.needed for criterion in policy.diversity), 1)
 
 
 @dataclass(frozen=True, kw_only=True)

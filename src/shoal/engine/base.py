@@ -266,6 +266,10 @@ class Anonymizer(ABC):
                 fix=f"Set policy.missing to one of {', '.join(self.missing)}",
             )
 
+    def notes(self, policy: Policy) -> tuple[str, ...]:
+        """Return what a user should know about how this policy will be kept, as sentences."""
+        return ()
+
     def _check_window(self, policy: Policy) -> None:
         """Refuse a window or a delay that doesn't fit ``publishes``."""
         window, delay = policy.window, policy.delay

@@ -52,10 +52,7 @@ def warnings_of(
             'publish.order = "arrival" lets an attacker who knows when a person came find their '
             "row, and a group leaves row by row: before its last row it shows fewer than k people"
         )
-    if getattr(anonymizer, "release", "batch") == "auto":
-        fewest = max(policy.k, *(criterion.needed for criterion in policy.diversity), 1)
-        release, why = getattr(anonymizer, "released")(fewest)
-        yield f'algorithm.release = "auto" chooses "{release}": {why}'
+    yield from anonymizer.notes(policy)
     if getattr(anonymizer, "kept", 0):
         yield from _of_reuse(anonymizer)
 
