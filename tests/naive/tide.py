@@ -63,6 +63,22 @@ class Losses:
         mixing = math.floor(self.space.weights[d] * (SCALE // 2))
         return loss + (mixing if len(sides) < len(rows) else 0)
 
+    def is_general(self, d: int, rows: Sequence[Row]) -> bool:
+        """Whether rows that are categories have more than one leaf between them."""
+        sides = [row.box[d] for row in rows if row.box[d] is not None]
+        return not self.is_number(d) and len({end for side in sides for end in side or ()}) > 1
+
+    def growth(self, rows: Sequence[Row], row: Row, shares: Sequence[int]) -> int:
+        """What one more row costs, where only a share of what categories lose counts."""
+        cost = 0
+        for d, share in enumerate(shares):
+            more = self.side(d, [*rows, row]) - self.side(d, rows)
+            have = [r.box[d] is not None for r in rows]
+            if not self.is_number(d) and row.box[d] is not None and any(have):
+                more = more * share // 256
+            cost += more
+        return cost
+
     def loss(self, rows: Sequence[Row]) -> int:
         return sum(self.side(d, rows) for d in range(len(self.space.domains)))
 
@@ -138,6 +154,8 @@ class NaiveTide(NaiveOnDeadline):
         super().__init__(domains, weights, **{**options, "kept": 0})
         self.losses = Losses(self.space)
         self.effort, self.capacity = effort, capacity
+        #: How much of the loss of each category counts in growth, in parts of 256.
+        self.shares = [256] * len(self.space.domains)
 
     # -- when rows leave -------------------------------------------------------------------------
 
@@ -220,12 +238,17 @@ class NaiveTide(NaiveOnDeadline):
         """Groups grown from the oldest row that is left; a rest joins them."""
         groups: list[list[Row]] = []
         left = list(rows)
+        general = [0] * len(self.shares)
         while len(left) >= self.promise.people:
             group = self.around(left[0], left, dict.fromkeys(left, 0))
             if not group:
                 break
             groups.append(group)
+            for d in range(len(general)):
+                general[d] += self.losses.is_general(d, group)
+                self.shares[d] = 256 - 102 * general[d] // (len(groups) + 2)
             left = [row for row in left if row not in group]
+        self.shares = [256] * len(general)
         if not groups:
             return [left]
         for row in left:
@@ -256,7 +279,7 @@ class NaiveTide(NaiveOnDeadline):
     def around(self, seed: Row, rows: Sequence[Row], bias: dict[Row, int]) -> list[Row]:
         """A group around a row, among the rows nearest to it or else among all; or none."""
         others = [row for row in rows if row is not seed]
-        cost = {row: bias[row] + self.losses.added([seed], row) for row in others}
+        cost = {row: bias[row] + self.losses.growth([seed], row, self.shares) for row in others}
         people = self.promise.people
         few = self.nearest(cost, (32 if people <= 20 else 16) * people)
         return self.grow(seed, few, bias) or self.grow(seed, others, bias)
@@ -284,8 +307,9 @@ class NaiveTide(NaiveOnDeadline):
             left = [row for row in left if row.subject not in others]
             if not left:
                 break
-            now = self.losses.loss(group)
-            best = min(left, key=lambda row: bias[row] + self.losses.loss([*group, row]) - now)
+            best = min(
+                left, key=lambda row: bias[row] + self.losses.growth(group, row, self.shares)
+            )
             left.remove(best)
             group.append(best)
         return group if len(group) >= self.promise.people and self.meets(group) else []

@@ -19,6 +19,7 @@ from shoal.engine.kernels.boxes import Sides
 __all__ = [
     "EMPTY",
     "SCALE",
+    "WHOLE",
     "Boxes",
     "Fixed",
     "Grid",
@@ -38,14 +39,24 @@ Fixed: TypeAlias = NDArray[np.int32]
 
 #: The loss of a row that lost everything. All sums of losses of one box stay far below 2**30.
 SCALE = 1 << 26
+#: All of a loss, as a share.
+WHOLE = 256
 #: An empty side is from EMPTY to -EMPTY.
 EMPTY = 1 << 29
 
 #: An attribute: the lowest number, the loss of a length of 1 and that of the whole range; or its
-#: first leaf (-1: a number); and what it costs a group that some of its rows have a value here and
-#: others lack it. Such rows hide each other less than it seems.
+#: first leaf (-1: a number); what it costs a group that some of its rows have a value here and
+#: others lack it, since such rows hide each other less than it seems; and how much the loss of a
+#: category counts where a group grows (`WHOLE`: all of it).
 ATTRIBUTE = np.dtype(
-    [("lowest", "f8"), ("unit", "f8"), ("span", "i8"), ("first_leaf", "i8"), ("mixing", "i8")]
+    [
+        ("lowest", "f8"),
+        ("unit", "f8"),
+        ("span", "i8"),
+        ("first_leaf", "i8"),
+        ("mixing", "i8"),
+        ("share", "i8"),
+    ]
 )
 #: A node of a tree: the leaves under it, its loss, and its parent (a root is its own).
 NODE = np.dtype([("lo", "i8"), ("hi", "i8"), ("loss", "i8"), ("parent", "i8")])
@@ -85,6 +96,7 @@ def grid_of(sides: Sides) -> Grid:
     attributes["lowest"] = sides.attributes["lowest"]
     attributes["unit"] = sides.attributes["unit"] * SCALE
     attributes["span"] = np.floor(sides.attributes["weight"] * SCALE)
+    attributes["share"] = WHOLE
     attributes["first_leaf"] = sides.attributes["first_leaf"]
     attributes["mixing"] = np.floor(sides.attributes["weight"] * (SCALE // 2))
     for field in ("lo", "hi", "parent"):

@@ -10,7 +10,7 @@ from shoal.engine.jit import inlined, kernel
 from shoal.engine.kernels.array_tools import picked, picked_rows
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.predicate import Limits, meets
-from shoal.engine.tide.grid import Boxes, Fixed, Grid, GridRows, begin, take
+from shoal.engine.tide.grid import WHOLE, Boxes, Fixed, Grid, GridRows, begin, take
 
 __all__ = ["TAKEN", "Candidates", "Rules", "candidates_for", "distances", "grow"]
 
@@ -76,13 +76,13 @@ def _write_lengths(a: int, rows: GridRows, n: int, lo: int, hi: int, part: Fixed
 @inlined
 def _write_nodes(grid: Grid, a: int, rows: GridRows, n: int, node: int, part: Fixed) -> None:
     """Write by how much each row raises a node, climbing the tree level by level."""
-    loss = grid.nodes["loss"][node]
+    loss, share = grid.nodes["loss"][node], grid.attributes["share"][a]
     for i in range(n):
         part[i] = 0
     while grid.nodes["parent"][node] != node:
         lo, hi = np.int32(grid.nodes["lo"][node]), np.int32(grid.nodes["hi"][node])
         node = grid.nodes["parent"][node]
-        more = np.int32(grid.nodes["loss"][node] - loss)
+        more = np.int32((grid.nodes["loss"][node] - loss) * share // WHOLE)
         for i in range(n):
             part[i] = more if (rows.lo[a, i] < lo) | (rows.hi[a, i] > hi) else part[i]
 

@@ -7,12 +7,14 @@ import numpy as np
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.array_tools import picked_rows
 from shoal.engine.kernels.arrays import Ints
-from shoal.engine.tide.grid import Boxes, Fixed, Grid, GridRows, added, boxes_for, take
+from shoal.engine.tide.grid import WHOLE, Boxes, Fixed, Grid, GridRows, added, boxes_for, take
 from shoal.engine.tide.grow import TAKEN, Rules, candidates_for
 from shoal.engine.tide.nearest import group_around
 
 __all__ = ["insert", "start"]
 
+#: How much less of its loss counts, at most, for a category that all groups generalize.
+DISCOUNT = 4 * WHOLE // 10
 #: Holes are closed when one row in this many is taken.
 HOLES = 8
 
@@ -50,6 +52,20 @@ def _close_holes(rows: GridRows, who: Ints, sensitive: Ints, bias: Fixed, n: int
 
 
 @kernel
+def _discount(grid: Grid, boxes: Boxes, n_groups: int, n_general: Ints) -> None:
+    """Let a category count less, the more groups had to generalize it, after one more group.
+
+    Where it is lost in most groups anyway, it shouldn't decide which rows are together.
+    """
+    for a in range(len(n_general)):
+        if grid.attributes["first_leaf"][a] >= 0:
+            side = boxes.sides[n_groups - 1, a]
+            n_general[a] += side["lo"] < side["hi"]
+            less = DISCOUNT * n_general[a] // (n_groups + 2)
+            grid.attributes["share"][a] = WHOLE - less
+
+
+@kernel
 def start(
     grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, chosen: Ints, part: Ints
 ) -> int:
@@ -59,6 +75,10 @@ def start(
     that are left, too few for a group of their own, join the groups where they cost least.
     """
     d, n = len(rows.lo), len(chosen)
+    discounted, n_general = (
+        Grid(grid.attributes.copy(), grid.leaf_node, grid.nodes),
+        np.zeros(d, np.int64),
+    )
     some, codes, who = _copied(rows, chosen), picked_rows(sensitive, chosen), chosen.copy()
     near = candidates_for(n, d, True, rows.has_gaps)
     boxes = boxes_for(n // rules.least + 2, d)
@@ -73,8 +93,9 @@ def start(
         while bias[seed] >= TAKEN:
             seed += 1
         n_members = group_around(
-            grid, rules, some, n, bias, nobody, codes, seed, near, cost, boxes, n_groups, members
-        )
+            discounted, rules, some, n, bias, nobody, codes, seed, near, cost, boxes, n_groups,
+            members,
+        )  # fmt: skip
         if n_members == 0:
             break
         for j in range(n_members):
@@ -82,6 +103,7 @@ def start(
             part[who[members[j]]] = n_groups
         left -= n_members
         n_groups += 1
+        _discount(discounted, boxes, n_groups, n_general)
     for i in chosen:
         if n_groups == 0:
             part[i] = 0
