@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import rng
-from shoal.engine.kernels.array_tools import by_first, in_order
+from shoal.engine.kernels.array_tools import by_first
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.hilbert import centres, hilbert
@@ -36,6 +37,26 @@ __all__ = ["CELL", "CHUNK", "NEAR_BY", "Forming", "rules_for"]
 CELL, CHUNK = 16_384, 256
 #: A further row of a subject joins one of this many groups, before and after that of its first row.
 NEAR_BY = 128
+
+
+#: The kinds of tasks.
+START, REPAIR, AROUND = range(3)
+NO_DRAWS = np.empty(0, np.int64)
+
+
+class Task(NamedTuple):
+    """What a thread does: start with some rows, repair groups, or grow one around the first row.
+
+    ``chosen`` are the rows to start with, or the subjects of all rows to grow among; ``part`` takes
+    the group of each row, or the members.
+    """
+
+    kind: int
+    chosen: Ints
+    part: Ints
+    n_groups: int
+    times: int
+    draws: Ints
 
 
 def rules_for(limits: Limits) -> Rules:
@@ -65,8 +86,11 @@ class Forming:
 
     def around(self, limits: Limits, rows: RowArrays) -> Ints:
         """Return the members of a group around the first row, in order; none if there isn't any."""
-        codes = grid_rows(self.grid, rows.lo, rows.hi)
-        return _around(self.grid, rules_for(limits), codes, rows.subjects, rows.sensitive)
+        rules, codes = rules_for(limits), grid_rows(self.grid, rows.lo, rows.hi)
+        members = np.empty(len(rows.subjects), np.int64)
+        task = Task(AROUND, rows.subjects, members, 0, 0, NO_DRAWS)
+        n = work(self.grid, rules, codes, rows.sensitive, task)
+        return np.sort(members[:n])
 
     def _start(
         self, rules: Rules, codes: GridRows, rows: RowArrays, firsts: Ints, part: Ints
@@ -75,12 +99,15 @@ class Forming:
         cells = [firsts]
         if len(firsts) > CELL:
             sides, one_by_one = self._space.sides, np.arange(len(firsts))
-            keys = hilbert(sides, centres(sides, rows.lo[:, firsts], rows.hi[:, firsts]))
+            keys = hilbert(
+                sides, centres(sides, rows.lo.take(firsts, axis=1), rows.hi.take(firsts, axis=1))
+            )
             along = firsts[np.lexsort((one_by_one, keys))]
             # The rows of a cell in their order of arrival.
             cells = [np.sort(cell) for cell in np.array_split(along, -(-len(along) // CELL))]
+        tasks = [Task(START, cell, part, 0, 0, NO_DRAWS) for cell in cells]
         counts = self._each(
-            [partial(start, self.grid, rules, codes, rows.sensitive, cell, part) for cell in cells]
+            [partial(work, self.grid, rules, codes, rows.sensitive, task) for task in tasks]
         )
         n = 0
         for cell, count in zip(cells, counts, strict=True):
@@ -106,10 +133,10 @@ class Forming:
             for (a, b), chunk in zip(bounds, chunks, strict=True):
                 times = self._effort * len(chunk) // (POOLED * rules.least * len(shifts))
                 new.append(part[chunk] - a)
-                some = GridRows(codes.lo[:, chunk], codes.hi[:, chunk], codes.has_gaps)
-                codes_of, draws = rows.sensitive[chunk], rng.forked(random)
-                task = partial(repair, self.grid, rules, some, codes_of, new[-1], b - a)
-                tasks.append(partial(task, times, draws))
+                lo, hi = codes.lo.take(chunk, axis=1), codes.hi.take(chunk, axis=1)
+                some = GridRows(lo, hi, codes.has_gaps)
+                task = Task(REPAIR, chunk, new[-1], b - a, times, rng.forked(random))
+                tasks.append(partial(work, self.grid, rules, some, rows.sensitive[chunk], task))
             n_parts = 0
             for chunk, found, count in zip(chunks, new, self._each(tasks), strict=True):
                 part[chunk] = found + n_parts
@@ -144,14 +171,20 @@ def _bounds(n_parts: int, shift: int) -> list[tuple[int, int]]:
 
 
 @kernel
-def _around(grid: Grid, rules: Rules, rows: GridRows, subjects: Ints, sensitive: Ints) -> Ints:
-    n, d = len(subjects), len(rows.lo)
+def work(grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, task: Task) -> int:
+    """Do a task. All of them are one kernel, so that what they share is compiled once."""
+    if task.kind == START:
+        return start(grid, rules, rows, sensitive, task.chosen, task.part)
+    if task.kind == REPAIR:
+        return repair(
+            grid, rules, rows, sensitive, task.part, task.n_groups, task.times, task.draws
+        )
+    n, d = len(task.chosen), len(rows.lo)
     near, boxes = candidates_for(n, d, True, rows.has_gaps), boxes_for(1, d)
-    bias, cost, members = np.zeros(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
-    m = group_around(
-        grid, rules, rows, n, bias, subjects, sensitive, 0, near, cost, boxes, 0, members
+    bias, cost = np.zeros(n, np.int32), np.empty(n, np.int32)
+    return group_around(
+        grid, rules, rows, n, bias, task.chosen, sensitive, 0, near, cost, boxes, 0, task.part
     )
-    return in_order(members[:m])
 
 
 @kernel
