@@ -75,6 +75,7 @@ bench: $(DEV)  ## algorithms against the pass-through and their naive twins, aud
 	@$(BIN)/python -m benchmarks.throughput
 	@$(BIN)/python -m benchmarks.on_deadline
 	@$(BIN)/python -m benchmarks.tables
+	@$(BIN)/python -m benchmarks.tide
 	@$(BIN)/python -m benchmarks.events
 	@$(BIN)/python -m benchmarks.trees
 	@$(BIN)/python -m benchmarks.spark

@@ -21,9 +21,10 @@ from benchmarks.options import add_options, sizes_of, tell
 from benchmarks.tide_data import names, stream, with_gaps
 from benchmarks.tide_text import text
 from shoal.algorithms import find
-from shoal.engine.base import Anonymizer, Outcome
+from shoal.engine.base import Anonymizer, Decisions, Outcome
 from shoal.engine.space import Codes
 from shoal.errors import UnsupportedError
+from shoal.metrics import Compared, cube_divergence, query_error
 from shoal.spec.policy import Delay, DistinctLDiversity, KAnonymity, Policy, TCloseness, Window
 
 __all__ = ["Sizes", "main"]
@@ -62,25 +63,28 @@ class Sizes:
 
 
 class Ran(NamedTuple):
-    """The mean loss of a run, the share of suppressed rows, and its rows per CPU second."""
+    """The mean loss of a run, its share of suppressed rows and rows per CPU second, and all of it."""
 
     loss: float
     suppressed: float
     rate: float
+    decisions: list[Decisions]
 
 
 def ran(anonymizer: Anonymizer, rows: Stream, policy: Policy) -> Ran:
     """Run an engine over a stream, or a table."""
     engine = anonymizer.start(rows.schema, policy, seed=b"tide")
     n, begun = len(rows.codes.subjects), time.process_time()
-    losses, n_suppressed = 0.0, 0
     parts = [
         Codes(*(column[i : i + BATCH] for column in rows.codes[:4])) for i in range(0, n, BATCH)
     ]
-    for decided in (*(engine.push(part) for part in parts), engine.flush()):
-        losses += float(decided.losses.sum())
-        n_suppressed += int(np.count_nonzero(decided.outcomes == Outcome.suppressed))
-    return Ran(losses / n, n_suppressed / n, n / (time.process_time() - begun))
+    decisions = [*(engine.push(part) for part in parts), engine.flush()]
+    seconds = time.process_time() - begun
+    losses = sum(float(decided.losses.sum()) for decided in decisions)
+    n_suppressed = sum(
+        int(np.count_nonzero(decided.outcomes == Outcome.suppressed)) for decided in decisions
+    )
+    return Ran(losses / n, n_suppressed / n, n / seconds, decisions)
 
 
 def others(*, tables: bool) -> dict[str, Anonymizer]:
@@ -171,7 +175,26 @@ def of_tables(sizes: Sizes, name: str) -> list[dict[str, Any]]:
     return found
 
 
-PARTS = {"streams": of_streams, "promises": of_promises, "tables": of_tables}
+def of_utility(sizes: Sizes, name: str) -> list[dict[str, Any]]:
+    """How far COUNT queries and cubes are from the truth, without reuse."""
+    rows = stream(name, sizes.rows, 0)
+    policy = Policy(KAnonymity(sizes.k), delay=Delay(rows=sizes.delay))
+    methods = own(tables=False) | {
+        each: one for each, one in others(tables=False).items() if each.endswith("none")
+    }
+    found = []
+    for method, anonymizer in methods.items():
+        say(f"tide: queries on {name}, {method}")
+        run = ran(anonymizer, rows, policy)
+        both = Compared.from_decisions(rows.schema, rows.codes, run.decisions)
+        median, divergence = query_error(both).median, cube_divergence(both).mean
+        found.append(
+            {"data": name, "method": method, "loss": run.loss, "query": median, "kl": divergence}
+        )
+    return found
+
+
+PARTS = {"streams": of_streams, "promises": of_promises, "tables": of_tables, "utility": of_utility}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -24,7 +24,22 @@ def text(results: Mapping[str, Any]) -> str:
     for part, title in titles.items():
         if part in results:
             parts += [f"### {title}", _part(results[part])]
+    if "utility" in results:
+        parts += ["### Queries", _utility(results["utility"])]
     return "\n\n".join(parts)
+
+
+def _utility(lines: Sequence[Mapping[str, Any]]) -> str:
+    """A line for each data set and method."""
+    rows = [
+        [
+            line["data"], f"`{line['method']}`", f"{line['loss']:.3f}",
+            "–" if line["query"] is None else f"{line['query']:.3f}", f"{line['kl']:.3f}",
+        ]
+        for line in lines
+    ]  # fmt: skip
+    head = ["data", "method", "loss", "median error of COUNT queries", "KL divergence of cubes"]
+    return table(head, rows)
 
 
 def _part(lines: Sequence[Mapping[str, Any]]) -> str:
