@@ -63,7 +63,7 @@ class Sizes:
 
 
 class Ran(NamedTuple):
-    """The mean loss of a run, its share of suppressed rows and rows per CPU second, and all of it."""
+    """The mean loss of a run, the share of suppressed rows, its rows per CPU second, and all."""
 
     loss: float
     suppressed: float
