@@ -10,7 +10,7 @@ from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch
 from shoal.engine.decisions import GROUP, SUPPRESSED, Out, decide, write_box
 from shoal.engine.groups import may_be_group, shape
 from shoal.engine.jit import kernel
-from shoal.engine.kernels import counter, held, rng
+from shoal.engine.kernels import counter, held
 from shoal.engine.kernels.array_tools import in_order, picked
 from shoal.engine.kernels.arrays import Ints, Records
 from shoal.engine.kernels.boxes import Box, Sides
@@ -42,7 +42,6 @@ class RollingState(NamedTuple):
     counter: Records
     prices: Prices
     marks: Records
-    rng: Ints
 
 
 class _Task(NamedTuple):
@@ -80,7 +79,6 @@ class RollingEngine(HoldingEngine):
             counter=counter.empty(2 * held.SMALLEST),
             prices=no_prices(grid),
             marks=np.zeros(1, MARKS),
-            rng=rng.seeded(seed, "decide"),
         )
         super().__init__(space, state, seed)
 
