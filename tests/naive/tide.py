@@ -302,7 +302,7 @@ class NaiveTide(NaiveOnDeadline):
             if len(group) >= asked:
                 if self.meets(group):
                     return group
-                asked = len(group) + step
+                asked = len(group) + max(step, len(group) // 8)
             others = {row.subject for row in group}
             left = [row for row in left if row.subject not in others]
             if not left:
@@ -325,8 +325,7 @@ class NaiveTide(NaiveOnDeadline):
             chunks = [groups[a:b] for a, b in pairwise(ends) if a < b]
             groups = []
             for chunk in chunks:
-                n = sum(len(group) for group in chunk)
-                times = self.effort * n // (POOLED * self.promise.people * len(shifts))
+                times = self.effort * len(chunk) // (POOLED * len(shifts))
                 groups += self.repair(chunk, times, rng.forked(self.random))
         return groups
 

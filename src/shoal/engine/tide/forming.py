@@ -131,7 +131,7 @@ class Forming:
             chunks = [firsts[np.sort(order[starts[a] : starts[b]])] for a, b in bounds]
             tasks, new = [], []
             for (a, b), chunk in zip(bounds, chunks, strict=True):
-                times = self._effort * len(chunk) // (POOLED * rules.least * len(shifts))
+                times = self._effort * (b - a) // (POOLED * len(shifts))
                 new.append(part[chunk] - a)
                 lo, hi = codes.lo.take(chunk, axis=1), codes.hi.take(chunk, axis=1)
                 some = GridRows(lo, hi, codes.has_gaps)

@@ -14,6 +14,9 @@ from shoal.engine.tide.grid import WHOLE, Boxes, Fixed, Grid, GridRows, begin, t
 
 __all__ = ["TAKEN", "Candidates", "Rules", "candidates_for", "distances", "grow"]
 
+#: A group that breaks the promise is tested again with 1 / FURTHER more rows, at least: a promise
+#: that needs many rows would cost the square of their number.
+FURTHER = 8
 #: The cost of a row that is in a group already: more than any other cost.
 TAKEN = 1 << 30
 
@@ -21,7 +24,8 @@ TAKEN = 1 << 30
 class Rules(NamedTuple):
     """What a group needs: at least ``least`` subjects, and what else is promised, if ``asks``.
 
-    Where it asks, the promise is tested at ``least`` rows and then at every ``step`` further ones.
+    Where it asks, the promise is tested at ``least`` rows and then after ``step`` further ones, or
+    an eighth more.
     """
 
     limits: Limits
@@ -176,7 +180,7 @@ def grow(
             if n_members >= asked:
                 if not rules.asks or _may_leave(rules, sensitive, near, members[:n_members]):
                     return n_members
-                asked = n_members + rules.step
+                asked = n_members + max(rules.step, n_members // FURTHER)
             _update(grid, near, n, boxes, g)
         i = _cheapest(near.cost, n)
         if near.cost[i] >= TAKEN // 2:
