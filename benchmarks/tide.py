@@ -34,8 +34,10 @@ BATCH = 8_192
 #: How many groups each of the others keeps for reuse, where it reuses any.
 KEPT = {"castle": 1_000, "fads": 50, "idea": 200, "k-varp": 200}
 REUSE: dict[str, dict[str, Any]] = {
-    "none": {"kept": 0}, "random": {"reuse": "random"}, "best": {"reuse": "best"},
-}  # fmt: skip
+    "none": {"kept": 0},
+    "random": {"reuse": "random", "joins": "alone"},
+    "best": {"reuse": "best", "joins": "alone"},
+}
 TABLES = ("mondrian", "t-mondrian", "sabre-ak", "burel", "t-incognito", "dynamic-group")
 OWN: dict[str, dict[str, Any]] = {"batch": {}, "rolling": {"release": "rolling"}}
 

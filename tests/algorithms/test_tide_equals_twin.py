@@ -64,6 +64,7 @@ def drawn(release: str, measured: st.SearchStrategy[Any]) -> st.SearchStrategy[C
         n_rows=st.integers(1, 100),
         kept=st.just(0),
         reuse=st.just("random"),
+        joins=st.just("alone"),
         loss=st.sampled_from(["glm", "lm", "uncertainty"]),
         step=st.sampled_from([None, 1.0, 5.0, 0.3]),
         spread=st.sampled_from([0, 3, 40]),
@@ -98,8 +99,8 @@ def test_kernel_and_twin_decide_alike(release: str) -> None:
 def test_on_a_longer_stream(release: str, seed: int) -> None:
     case = Case(
         seed=seed, k=3, l=[1, 2][seed], entropy=0.0, recursive=(0.0, 0), delay=(150, None),
-        timed=False, n_subjects=200, n_rows=330, kept=0, reuse="random", loss="glm", step=5.0,
-        spread=20, missing=["maybe", "quarantine"][seed], gaps=0.2, release=release, effort=4,
+        timed=False, n_subjects=200, n_rows=330, kept=0, reuse="random", joins="alone",
+        loss="glm", step=5.0,        spread=20, missing=["maybe", "quarantine"][seed], gaps=0.2, release=release, effort=4,
     )  # fmt: skip
     compare(case, 256, ticks=False)
 
@@ -109,7 +110,7 @@ def test_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "CHUNK", 8)
     case = Case(
         seed=3, k=2, l=1, entropy=0.0, recursive=(0.0, 0), delay=(150, None), timed=False,
-        n_subjects=300, n_rows=160, kept=0, reuse="random", loss="glm", step=None, spread=20,
-        release="batch", effort=4,
+        n_subjects=300, n_rows=160, kept=0, reuse="random", joins="alone",
+        loss="glm", step=None, spread=20,        release="batch", effort=4,
     )  # fmt: skip
     compare(case, 256, ticks=False)
