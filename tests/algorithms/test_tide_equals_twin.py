@@ -100,7 +100,8 @@ def test_on_a_longer_stream(release: str, seed: int) -> None:
     case = Case(
         seed=seed, k=3, l=[1, 2][seed], entropy=0.0, recursive=(0.0, 0), delay=(150, None),
         timed=False, n_subjects=200, n_rows=330, kept=0, reuse="random", joins="alone",
-        loss="glm", step=5.0,        spread=20, missing=["maybe", "quarantine"][seed], gaps=0.2, release=release, effort=4,
+        loss="glm", step=5.0, spread=20, missing=["maybe", "quarantine"][seed], gaps=0.2,
+        release=release, effort=4,
     )  # fmt: skip
     compare(case, 256, ticks=False)
 
@@ -111,6 +112,6 @@ def test_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case(
         seed=3, k=2, l=1, entropy=0.0, recursive=(0.0, 0), delay=(150, None), timed=False,
         n_subjects=300, n_rows=160, kept=0, reuse="random", joins="alone",
-        loss="glm", step=None, spread=20,        release="batch", effort=4,
+        loss="glm", step=None, spread=20, release="batch", effort=4,
     )  # fmt: skip
     compare(case, 256, ticks=False)
