@@ -204,3 +204,42 @@ def test_a_caller_from_the_cache_loads_what_it_calls(tmp_path: Path) -> None:
     # The callee is compiled again, under the same name.
     assert call() == f"{total} [1, 0]"
     assert call() == f"{total} [1, 1]"
+
+
+@kernel
+def doubled(values):
+    """Return a new array; large enough to be called by name."""
+    out = np.empty(len(values))
+    for i in range(len(values)):
+        out[i] = 2.0 * values[i]
+        for j in range(i):
+            if out[j] > out[i]:
+                out[j], out[i] = out[i], out[j]
+            elif out[j] < 0.0:
+                out[j] = -out[j]
+    return out
+
+
+@kernel
+def summed(values):
+    total = 0.0
+    for value in doubled(values):
+        total += value
+    return total
+
+
+def test_a_kernel_may_be_loaded_for_python_after_another_process_compiled_it(tmp_path: Path):
+    """Here it was compiled for another kernel first, there it was called from Python."""
+    there = (
+        "import numpy as np; from tests.engine.test_linking import doubled; doubled(np.arange(4.))"
+    )
+    here = f"""
+import subprocess, sys
+import numpy as np
+from tests.engine.test_linking import doubled, summed
+print(summed(np.arange(4.0)))
+subprocess.run([sys.executable, "-c", {there!r}], check=True)
+print(doubled(np.arange(4.0)).tolist(), summed(np.arange(4.0)))
+"""
+    out = python(here, SHOAL_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
+    assert out.splitlines() == ["12.0", "[0.0, 2.0, 4.0, 6.0] 12.0"]

@@ -166,7 +166,9 @@ class KernelLowering(NativeLowering):  # type: ignore[misc]
         state.library = library
         identity = _identities.get(function.func)
         if identity is not None:
-            function.unique_id = identity.digest
+            # A process may have two forms of a kernel, one with a wrapper. Under one name, the
+            # wrapper of the later form would find the constants of the earlier one.
+            function.unique_id = identity.digest + ("p" if _depth == 1 else "")
         super().run_pass(state)
         if identity is not None:
             symbol = state["cr"].fndesc.llvm_func_name
