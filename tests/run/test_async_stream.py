@@ -206,3 +206,18 @@ def test_time_of_the_stream_is_advanced_by_hand() -> None:
         return first + await taken(stream)
 
     assert len(run(main())) == 2
+
+
+def test_deadlines_of_restored_rows_fire_before_any_row_is_pushed() -> None:
+    policy = Policy(KAnonymity(2), delay=Delay(seconds=0.2))
+    before = Stream(AGES, policy, "castle")
+    before.push(ROWS)
+
+    async def main() -> list[Any]:
+        stream = AsyncStream(AGES, policy, "castle")
+        await stream.restore(before.snapshot())
+        found = [await asyncio.wait_for(anext(stream), 10) for _ in ROWS]
+        await stream.close()
+        return found
+
+    assert len(run(main())) == 2

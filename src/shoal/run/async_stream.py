@@ -178,6 +178,8 @@ class AsyncStream:
 
     async def restore(self, snapshot: bytes, *, seal: str | None = None) -> None:
         """Continue from a snapshot, before the first row is pushed; see `Stream.restore`."""
+        # The rows in it have deadlines, whether others come or not.
+        self._start()
         async with self._turn:
             await asyncio.to_thread(lambda: self._stream.restore(snapshot, seal=seal))
         self._pushed.set()
