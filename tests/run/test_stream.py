@@ -418,3 +418,42 @@ def test_threads_may_share_a_stream() -> None:
     released += stream.flush()
     assert stream.summary.n_in == 200
     assert len(released) + stream.summary.suppression.count == 200
+
+
+def kept_in(rows: list[Any]) -> list[Any]:
+    """The values of a column published as it is, of all that leaves after these pushes."""
+    stream = Stream(Schema("name", AGES.quasi, keep=["kept"]), PAIR, "castle", seed=1)
+    released = [release for part in rows for release in stream.push(part)] + stream.flush()
+    frames = [x if isinstance(x, pd.DataFrame) else pd.DataFrame([x]) for x in released]
+    return sorted(str(value) for frame in frames for value in frame["kept"])
+
+
+@pytest.mark.parametrize(
+    ("first", "dtype"), [("x", "Int64"), (2.5, "Int64"), (7, "boolean"), ("y", "period[D]")]
+)
+def test_a_frame_after_rows_of_another_type_is_published(first: Any, dtype: str) -> None:
+    rows = [{"name": name, "age": 30, "kept": first} for name in "ab"]
+    days = pd.Series([1, 0]) if dtype != "period[D]" else pd.period_range("2020", periods=2)
+    frame = pd.DataFrame({"name": ["c", "d"], "age": [30, 31], "kept": days}).astype(
+        {"kept": dtype}
+    )
+    assert len(kept_in([*rows, frame])) == 4
+
+
+def test_times_beyond_the_calendar_leave_a_stream_of_dicts_as_numbers() -> None:
+    far = pa.array([1 << 40, 1 << 41]).view(pa.timestamp("s"))
+    table = pa.table({"name": ["a", "b"], "age": [30, 31], "kept": far})
+    schema = Schema("name", AGES.quasi, keep=["kept"])
+    stream, again = (Stream(schema, Policy(KAnonymity(2), delay=Delay(rows=9))) for _ in "12")
+    assert stream.push(table) == []
+    again.restore(stream.snapshot())
+    assert sorted(row["kept"] for row in again.flush()) == [1 << 40, 1 << 41]
+
+
+def test_the_reasons_of_rows_that_no_column_can_have_are_counted() -> None:
+    stream = Stream(AGES, PAIR, "castle")
+    stream.push({"name": "a", "age": [1]})
+    stream.push([{"name": "b", "age": {}}, {"name": "c", "age": 500}])
+    reasons = stream.summary.bad_rows.as_dict()
+    assert sum(reasons.values()) == stream.summary.n_quarantined == 3
+    assert reasons["age is no text, number, time or truth value"] == 2

@@ -10,7 +10,14 @@ import pyarrow.compute as pc
 
 from shoal.io.utf8 import is_utf8
 
-__all__ = ["broken_text", "is_lost_time", "is_readable", "readable_batch", "readable_table"]
+__all__ = [
+    "broken_text",
+    "is_lost_time",
+    "is_readable",
+    "python_values",
+    "readable_batch",
+    "readable_table",
+]
 
 
 def is_readable(kind: Any) -> bool:
@@ -154,3 +161,20 @@ def _broken_values(array: pa.Array) -> Iterable[int]:
             raise pa.ArrowInvalid("an index lies outside of its dictionary") from None
         return [place for place, code in enumerate(array.indices.to_pylist()) if code in broken]
     return ()
+
+
+def python_values(column: Any) -> list[Any]:
+    """Return a column as Python's values; times beyond its calendar as the numbers they are.
+
+    >>> python_values(pa.array([1 << 40]).view(pa.timestamp("s")))
+    [1099511627776]
+    """
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        values = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64()).to_pylist()
+    return values

@@ -15,6 +15,7 @@ from shoal.arrow.release import Publish
 from shoal.engine.kernels.arrays import Bools, Ints
 from shoal.engine.space import Codes
 from shoal.io.base import BadRow, Chunk, Position, Span
+from shoal.io.readable import python_values
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
@@ -184,21 +185,10 @@ def _without(encoded: Encoded, wrong: Bools, reason: str) -> Encoded:
 def _bad_rows(batch: pa.RecordBatch, rows: Ints, reasons: dict[int, str]) -> list[BadRow]:
     """Return rows that the codec refused, with their values as JSON for the quarantine file."""
     chosen = batch.take(pa.array(list(reasons)))
-    columns = [_as_values(column) for column in chosen.columns]
+    columns = [python_values(column) for column in chosen.columns]
     names = batch.schema.names
     values = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     return [
         BadRow(int(rows[i]), reason, json.dumps(value, default=str, ensure_ascii=False).encode())
         for (i, reason), value in zip(reasons.items(), values, strict=True)
     ]
-
-
-def _as_values(column: Any) -> list[Any]:
-    """Return a column as Python's values; times beyond its calendar as the numbers they are."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    try:
-        values: list[Any] = column.to_pylist()
-    except (OverflowError, ValueError):
-        values = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64()).to_pylist()
-    return values

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from shoal.errors import DataError, JobError, ParameterError, Problem
 from shoal.io.base import BATCH_ROWS, BadRow, Chunk, choose_columns
-from shoal.io.readable import readable_table
+from shoal.io.readable import python_values, readable_table
 from shoal.io.typed import choose_plain_columns
 
 __all__ = ["DICTS", "FRAMES", "Kind", "chunks_of", "is_frame", "kind_of", "plain_table"]
@@ -35,7 +35,9 @@ class Kind(NamedTuple):
 
 
 def _to_dicts(table: Any) -> Any:
-    return table.to_pylist()
+    names = table.schema.names
+    columns = [python_values(column) for column in table.columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 #: Rows as dictionaries.
@@ -83,13 +85,15 @@ def kind_of(
             fix="Call collect() first" if hasattr(frame, "collect") else None,
         )
     elif isinstance(frame, getattr(sys.modules.get("pandas"), "DataFrame", ())):
-        table = _from_pandas(frame, columns, key)
-        kind = Kind("pandas.DataFrame", _to_pandas(frame, kept))
+        table, kind = _from_pandas(frame, columns, key), Kind("pandas.DataFrame", _unchanged)
     else:
         table = frame.select(choose_columns(frame.columns, columns, key)).to_arrow()
         kind = Kind("polars.DataFrame", sys.modules["polars"].from_arrow)
     plain = choose_plain_columns(table.schema, columns, key)
-    return kind, readable_table(table.select(plain).replace_schema_metadata(None))
+    table = readable_table(table.select(plain).replace_schema_metadata(None))
+    if kind.name == "pandas.DataFrame":
+        kind = Kind(kind.name, _to_pandas(frame, kept, table.schema))
+    return kind, table
 
 
 def chunks_of(
@@ -250,8 +254,12 @@ def _column(series: Any, name: str, key: str) -> Any:
         ) from None
 
 
-def _to_pandas(frame: Any, kept: Sequence[str]) -> Callable[[Any], Any]:
-    """Return a conversion to pandas in which columns published as they are keep their types."""
+def _to_pandas(frame: Any, kept: Sequence[str], read: pa.Schema) -> Callable[[Any], Any]:
+    """Return a conversion to pandas in which columns published as they are keep their types.
+
+    ``read`` has the types that they were read as. In a stream the first rows set the types of these
+    columns, and may have been of another kind: such a column isn't converted.
+    """
     # These pandas types can be made from Arrow. A categorical one can't, and must not: its
     # categories may be values of rows that aren't published.
     dtypes = {str(name): dtype for name, dtype in zip(frame.columns, frame.dtypes, strict=True)}
@@ -260,7 +268,17 @@ def _to_pandas(frame: Any, kept: Sequence[str]) -> Callable[[Any], Any]:
     def convert(table: Any) -> Any:
         result = table.to_pandas()
         for name, dtype in types.items():
-            result[name] = dtype.__from_arrow__(table.column(name))
+            column = table.column(name)
+            if _are_alike(column.type, read.field(name).type):
+                result[name] = dtype.__from_arrow__(column)
         return result
 
     return convert
+
+
+def _are_alike(one: pa.DataType, other: pa.DataType) -> bool:
+    return bool(one == other or (_is_text(one) and _is_text(other)))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

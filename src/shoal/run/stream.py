@@ -336,6 +336,7 @@ class Stream:
             raise
         self.summary.n_in += len(unread)
         self.summary.n_quarantined += len(unread)
+        self.summary.bad_rows.add(row.reason for row in unread)
         return encoded
 
     def _set_apart(self, bad: list[BadRow]) -> None:
