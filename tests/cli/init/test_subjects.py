@@ -68,6 +68,30 @@ def test_visits_of_several_rows_promise_more_than_rows() -> None:
     assert roles.subject.name == "visit_id"
 
 
+@pytest.mark.parametrize("name", ["login", "username", "full_name", "name", "plate", "mobile"])
+def test_people_who_return_under_a_name_are_counted_by_it(name: str) -> None:
+    rows = visits()
+    logins = {person: f"{chr(97 + person % 26)}{person % 911}" for person in rows["b"]}  # type: ignore[operator]
+    shown = {name: [logins[person] for person in rows["b"]]}
+    roles = roles_of(shown | {"sex": rows["sex"], "birth_year": rows["birth_year"]})
+    assert roles.subject is not None
+    assert roles.subject.name == name
+    roles = roles_of(shown | {"patient_id": rows["b"], "sex": rows["sex"]})
+    assert roles.subject is not None
+    assert roles.subject.name == "patient_id"
+    assert name in roles.left_out
+
+
+def test_a_name_that_many_people_share_is_no_subject() -> None:
+    rows, draw = visits(), random.Random(2)
+    names = {sex: [f"{sex}{i}" for i in range(60)] for sex in "fm"}
+    first = [draw.choice(names[str(sex)]) for sex in rows["sex"]]
+    people = {"first_name": first, "sex": rows["sex"], "birth_year": rows["birth_year"]}
+    roles = roles_of(people)
+    assert roles.subject is None
+    assert "first_name" in roles.left_out
+
+
 def test_a_column_that_belongs_to_one_person_each_is_not_published() -> None:
     rows = visits()
     badges = {

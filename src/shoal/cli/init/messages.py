@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from shoal.cli.init.columns import Column
 from shoal.cli.init.domains import DomainDraft
+from shoal.cli.init.meaning import Meaning
 from shoal.cli.init.measure import PROMISES, Measured
 from shoal.cli.init.roles import Roles
 from shoal.cli.init.toml import listed, quote
@@ -50,17 +51,26 @@ def _of_subject(roles: Roles, k: int) -> Iterator[str]:
         )
         if roles.candidates:
             yield f"May be the subject: {listed(c.name for c in roles.candidates)}."
-    elif not roles.meanings[roles.subject.name].by_name and not roles.subject_reason.startswith(
-        "as asked"
-    ):
-        yield (
-            f"{quote(roles.subject.name)} is taken for the subject, although its name doesn't say "
-            f"so: {roles.subject_reason}. Is it the id of a person?"
-        )
+    elif not roles.subject_reason.startswith("as asked"):
+        yield from _of_chosen(roles.subject, roles.meanings[roles.subject.name], roles)
     if roles.subject is not None and roles.subject.n_distinct < k:
         yield (
             f"The subject {quote(roles.subject.name)} has {roles.subject.n_distinct} different "
             f"values in the sample: too few for k = {k}."
+        )
+
+
+def _of_chosen(subject: Column, meaning: Meaning, roles: Roles) -> Iterator[str]:
+    if meaning.by_name and meaning.sense == "contact":
+        yield (
+            f"{quote(subject.name)} is taken for the subject, since no column is the id of a "
+            "person: people who share a value count as one, a person with several counts as "
+            "several. Name a better column if there is one."
+        )
+    elif not meaning.by_name:
+        yield (
+            f"{quote(subject.name)} is taken for the subject, although its name doesn't say "
+            f"so: {roles.subject_reason}. Is it the id of a person?"
         )
 
 

@@ -86,9 +86,12 @@ def known_by_attributes(
 
 def _may_be_subject(column: Column, meaning: Meaning) -> bool:
     if meaning.sense == "contact":
+        if meaning.by_name:
+            # People who return under a name or a login are counted by it, rather than by rows.
+            return column.rows_each > RECURS and not column.few
         recurs = column.rows_each > RECURS or id_score(column.name) > 0
         forms = (*PERSONAL, *ANY_ID) if recurs else PERSONAL
-        return not meaning.by_name and any(form in meaning.reason for form in forms)
+        return any(form in meaning.reason for form in forms)
     if meaning.sense not in ("person id", "record id"):
         return False
     # "User" with a few values is a kind of user; a bare "id" may be a number within a household.
@@ -106,8 +109,9 @@ def _score(
     if w.SHARED.match(column.name):
         score -= 2
     if not w.EVENT.match(column.name) and not w.SHARED.match(column.name):
-        # An id is better than an address, which people change.
-        score = max(score, {"contact": 0.1, "person id": 0.2}.get(meaning.sense, 0))
+        # An id is better than an address, which people change, and that than a name they share.
+        contact = 0.05 if meaning.by_name else 0.1
+        score = max(score, {"contact": contact, "person id": 0.2}.get(meaning.sense, 0))
     if column.rows_each <= RECURS:
         return score, reason
     # A visit of several rows is one person's: it promises more than rows, if there is nothing else.
@@ -118,7 +122,9 @@ def _score(
     known = {name: share for name, share in shares.items() if share is not None}
     if known and min(known.values()) >= CONSTANT:
         return score + 2, f"{reason}, always with the same {listed(known)}"
-    if known and max(known.values()) < VARYING:
+    # A name that several people share comes with one sex, and with several years of birth.
+    is_name = meaning.sense == "contact" and meaning.by_name
+    if known and (min if is_name else max)(known.values()) < VARYING:
         return score - 3, reason
     return score, reason
 
