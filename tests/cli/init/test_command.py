@@ -42,6 +42,28 @@ def test_nothing_is_overwritten_unless_forced(tmp_path, monkeypatch, capfd):
     assert Job.load(job).schema.subject == "patient_id"
 
 
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_a_draft_never_overwrites_the_data(force, tmp_path, monkeypatch, capfd):
+    # The hierarchy of the bands would be written to a file of this name.
+    table = sample(200)
+    bands = [f"[{10 * (i % 7)}-{10 * (i % 7) + 10})" for i in range(200)]
+    data = write(table.set_column(1, "age", pa.array(bands)), tmp_path / "age.csv")
+    (tmp_path / "link.toml").hardlink_to(data)
+    before = data.read_bytes()
+    for job in ("job.toml", "age.csv", "link.toml"):
+        words = ("init", data, "-o", tmp_path / job, "--measure", 0, *force)
+        assert shoal(monkeypatch, *words) == 2
+        assert "is a file of the data" in capfd.readouterr().err
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "age.csv").write_bytes(before)
+    words = ("init", folder, "-o", folder / "job.toml", "--measure", 0, *force)
+    assert shoal(monkeypatch, *words) == 2
+    assert data.read_bytes() == (folder / "age.csv").read_bytes() == before
+    (tmp_path / "other").mkdir()
+    assert shoal(monkeypatch, "init", data, "-o", tmp_path / "other/job.toml", *force) == 0
+
+
 def test_the_given_number_of_rows_is_read(tmp_path, monkeypatch, capfd):
     data = write(sample(200), tmp_path / "data.csv")
     words = ("init", data, "-o", tmp_path / "job.toml", "--rows", 50)

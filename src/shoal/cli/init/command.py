@@ -37,7 +37,7 @@ class InitOptions:
 def init(data: str, output: Path, options: InitOptions) -> int:
     """Write a job and its hierarchies; return the exit code."""
     # Before anything is measured, and again for all files.
-    _refuse_overwriting([output], options)
+    _refuse_overwriting([output], data, options)
     dialect = None if data == STDIO else detect_dialect(data, format=options.from_format)
     sample, is_whole = _sample(data, options, dialect)
     with Progress(quiet=False) as progress:
@@ -54,7 +54,7 @@ def init(data: str, output: Path, options: InitOptions) -> int:
         )
     files = {output: drafted.job}
     files |= {output.parent / name: text for name, text in drafted.files.items()}
-    _refuse_overwriting([*files], options)
+    _refuse_overwriting([*files], data, options)
     try:
         for path, text in files.items():
             path.write_text(text, encoding="utf-8")
@@ -70,7 +70,14 @@ def init(data: str, output: Path, options: InitOptions) -> int:
     return 0
 
 
-def _refuse_overwriting(paths: Sequence[Path], options: InitOptions) -> None:
+def _refuse_overwriting(paths: Sequence[Path], data: str, options: InitOptions) -> None:
+    """Raise if files exist; those of the data aren't overwritten, not even with --force."""
+    read = [] if data == STDIO else [Path(data)]
+    read += [file for folder in read if folder.is_dir() for file in folder.iterdir()]
+    for path in paths:
+        if path.exists() and any(file.exists() and path.samefile(file) for file in read):
+            fix = "Give a path in another folder as the output: hierarchies are written beside it"
+            raise JobError(Problem("output", f"{path} is a file of the data", None, fix))
     there = [str(path) for path in paths if path.exists()]
     if there and not options.force:
         raise JobError(
