@@ -106,10 +106,13 @@ def groups_in_another_order(run: Run) -> None:
 
 
 def a_row_of_a_group_called_a_reuse(run: Run) -> None:
-    large = next(m for m in run.groups().values() if len({x["subject"] for x in m}) > K)
-    subjects = [line["subject"] for line in large]
-    inner = next(x for x in large[1:-1] if subjects.count(x["subject"]) == 1)
-    inner["outcome"] = "reuse"
+    """The last one: where groups are kept, a row could have joined then."""
+    last = next(
+        members[-1]
+        for members in run.groups().values()
+        if len({line["subject"] for line in members[:-1]}) >= K
+    )
+    last["outcome"] = "reuse"
 
 
 def a_group_called_suppressed(run: Run) -> None:
@@ -160,7 +163,7 @@ FORGERIES: list[tuple[Callable[[Run], None], str, str]] = [
     (groups_of_two_instants_interleaved, "order", "left before one that was decided earlier"),
     (groups_of_one_instant_interleaved, "order", "in 1 groups other rows stand between"),
     (groups_in_another_order, "order", "left before one that was decided earlier"),
-    (a_row_of_a_group_called_a_reuse, "order", "in 1 groups other rows stand between"),
+    (a_row_of_a_group_called_a_reuse, "grouping", "1 rows are called reuses, and the job keeps no"),
     (a_group_called_suppressed, "suppression", "though enough others were held"),
     (a_row_called_suppressed, "suppression", "1 of them, though enough others were held"),
     (a_row_called_quarantined, "conservation", "1 rows are called quarantined and nothing is"),

@@ -96,6 +96,7 @@ class Evidence:
         n_quarantined: int | None,
         order: Order | None = None,
         loss: Loss | None = None,
+        reuse: bool | None = None,
         files: Sequence[Path] = (),
     ) -> None:
         self.schema = schema
@@ -109,6 +110,7 @@ class Evidence:
         self.n_quarantined = n_quarantined
         self.order: Order | None = order
         self.loss: Loss | None = loss
+        self.reuse = reuse
         self.files = files
 
     @property

@@ -48,6 +48,8 @@ def check(evidence: Evidence) -> Verdict:
     if n := int(np.count_nonzero(torn)):
         flaws.append(f"{n:,} groups have more than one box ({_named(number[torn])})")
 
+    if evidence.reuse is False and (n := int(np.count_nonzero(trace.has(REUSE)))):
+        flaws.append(f"{n:,} rows are called reuses, and the job keeps no group for reuse")
     reuse = np.flatnonzero(trace.has(REUSE) & numbered)
     at = np.searchsorted(number, trace.group[reuse])
     there = at < len(number)

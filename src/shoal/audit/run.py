@@ -62,6 +62,7 @@ def audit(
     suppressed: Suppressed = "drop",
     order: Order | None = None,
     loss: Loss | None = None,
+    reuse: bool | None = None,
     trace: pa.Table | None = None,
     original: pa.Table | None = None,
     original_rows: NDArray[np.int64] | None = None,
@@ -88,6 +89,8 @@ def audit(
         In which order rows leave: ``released``, ``shuffled`` or ``arrival``. None: any of them.
     loss
         How boxes lose: ``glm``, ``lm`` or ``uncertainty``. None: any of them.
+    reuse
+        Whether rows may join groups that were published before. None: that isn't known.
     trace
         The private trace of the run. Without it much can't be verified.
     original
@@ -163,6 +166,7 @@ def audit(
         n_quarantined=n_quarantined,
         order=order,
         loss=loss,
+        reuse=reuse,
         files=files,
     )
     verdicts = [check(evidence) for check in _BEFORE]

@@ -47,7 +47,7 @@ def audit(
     schema: Schema, policy: Policy, published: Data, /, *,
     original: Data = None, trace: Data = None, format: str | None = None,
     numeric: Numeric = "range", suppressed: Suppressed = "drop",
-    order: Order | None = None, loss: Loss | None = None,
+    order: Order | None = None, loss: Loss | None = None, reuse: bool | None = None,
     n_quarantined: int | None = None, count: Count = "residual", pseudonym: bool = False,
     rotate: float | None = None, time: float | None = None,
 ) -> Report: ...
@@ -132,7 +132,12 @@ def _options(job: Job) -> dict[str, Any]:
     publish, pseudonym = job.publish, job.publish.pseudonym
     options: dict[str, Any] = {"numeric": publish.numeric, "suppressed": publish.suppressed}
     if not job.policy.per_value:
-        return options | {"order": publish.order, "loss": getattr(job.anonymizer, "loss", None)}
+        kept = getattr(job.anonymizer, "kept", None)
+        return options | {
+            "order": publish.order,
+            "loss": getattr(job.anonymizer, "loss", None),
+            "reuse": None if kept is None else kept > 0,
+        }
     return options | {
         "count": getattr(job.anonymizer, "count", "residual"),
         "pseudonym": pseudonym is not None,
