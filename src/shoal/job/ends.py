@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 from pathlib import Path
 
-from shoal.errors import JobError, Problem
+from shoal.errors import JobError, Problem, ResourceError
 from shoal.io.connector import InputEndpoint, OutputEndpoint
+from shoal.io.streams import STDIO, os_reason
 from shoal.job.file import Job
 from shoal.job.same_files import refuse_overwriting
 from shoal.run.recovery import Recovery
@@ -30,7 +32,7 @@ def check_ends(
     drain: bool = False,
     undo_pseudonyms: bool = False,
 ) -> None:
-    """Raise `JobError` if a job can't be run from this input to this output.
+    """Raise if a job can't be run from this input to this output.
 
     Parameters
     ----------
@@ -42,14 +44,38 @@ def check_ends(
         Whether a stopped run publishes the held rows.
     undo_pseudonyms
         Whether a trace may be written although it links pseudonyms to subjects.
+
+    Raises
+    ------
+    JobError
+        If they don't fit together.
+    ResourceError
+        If the input doesn't exist.
     """
     refuse_overwriting(job, job_path, source, sink, trace)
     source.check_run("input")
     sink.check_run("output")
+    if job.checkpoints is None:
+        _refuse_missing(source)
     refuse_unrecoverable(job, source, sink)
     refuse_endless_tables(job, source, drain=drain)
     if trace is not None:
         job.publish.check_trace(undo_pseudonyms=undo_pseudonyms)
+
+
+def _refuse_missing(source: InputEndpoint) -> None:
+    """Raise if a file isn't there: else what is said first is about outputs that are."""
+    if source.path is None or source.path == STDIO or source.is_endless:
+        return
+    try:
+        Path(source.path).stat()
+    except OSError as error:
+        # Whatever else is wrong with it, opening it tells.
+        if error.errno == errno.ENOENT:
+            text = f"{source.path}: can't be read: {os_reason(error)}."
+            raise ResourceError(text) from None
+    except ValueError:
+        return
 
 
 def recovery_of(

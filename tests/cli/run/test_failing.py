@@ -184,6 +184,12 @@ def test_an_existing_quarantine_is_kept_too_and_named_by_its_key(place):
     assert place.shoal("run", "job.toml", "-i", "in.csv", "-o", "other.csv", "--force")[0] == 0
 
 
+def test_an_input_that_is_not_there_comes_before_outputs_that_are(place):
+    assert place.run("-q")[0] == 0
+    code, _, err = place.shoal("run", "job.toml", "-i", "inn.csv", "-o", "out.csv")
+    assert (code, err) == (4, "shoal: inn.csv: can't be read: it doesn't exist. Check the path.\n")
+
+
 def test_two_jobs_of_a_folder_have_two_quarantines(place):
     rows = people(60).to_pylist()
     rows[3]["age"] = 999
