@@ -89,6 +89,20 @@ def test_warnings_of_a_job_are_warnings(tmp_path: Path) -> None:
         shoal.run(job, input=people(9))
 
 
+def test_an_existing_output_is_overwritten_only_by_force(tmp_path: Path) -> None:
+    job, there = write_job(tmp_path), tmp_path / "out.csv"
+    there.write_text("mine")
+    fix = "Choose another with output=, move it away, or overwrite it with force=True"
+    with pytest.raises(JobError, match=fix):
+        shoal.run(job, input=people(60), output=there)
+    assert there.read_text() == "mine"
+    assert len(shoal.run(job, input=people(60), output=there, force=True))
+    resumed = write_job(tmp_path, run="checkpoint = { folder = 'state' }")
+    source = write(people(60), tmp_path / "in.csv")
+    with pytest.raises(JobError, match="^force: doesn't go with run.checkpoint"):
+        shoal.run(resumed, input=source, output=tmp_path / "other.csv", force=True)
+
+
 def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
     job = write_job(tmp_path)
     with pytest.raises(JobError, match="input: is missing: the job names none"):

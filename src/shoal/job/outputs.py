@@ -22,11 +22,14 @@ from shoal.job.private_outputs import trace_factory
 __all__ = ["check_outputs", "output_of", "trace_of"]
 
 
-def check_outputs(job: Job, sink: str | None, trace: str | None, *, force: bool) -> None:
+def check_outputs(
+    job: Job, sink: str | None, trace: str | None, *, force: bool, from_python: bool = False
+) -> None:
     """Raise if an output can't be written, or exists and isn't to be overwritten.
 
     A job with checkpoints may continue what is there, so it looks by itself whether it is its own.
-    Pipes and devices have no content to lose.
+    Pipes and devices have no content to lose. Messages have the options of the command line, or
+    the parameters of `shoal.run`.
 
     Raises
     ------
@@ -35,7 +38,10 @@ def check_outputs(job: Job, sink: str | None, trace: str | None, *, force: bool)
     ResourceError
         If a folder can't be written to.
     """
-    wanted = [("output", "-o", sink), ("--trace", "--trace", trace)]
+    to, tracing, forcing = (
+        ("output=", "trace=", "force=True") if from_python else ("-o", "--trace", "--force")
+    )
+    wanted = [("output", to, sink), (tracing.rstrip("="), tracing, trace)]
     if job.bad_rows.action == "quarantine":
         wanted.append(("bad_rows.file", "bad_rows.file", str(job.bad_rows.file)))
     problems = []
@@ -44,7 +50,7 @@ def check_outputs(job: Job, sink: str | None, trace: str | None, *, force: bool)
             continue
         if job.checkpoints is None and not force and _has_content(path):
             what = f"{path} exists already, and would be overwritten"
-            fix = f"Choose another with {way}, move it away, or overwrite it with --force"
+            fix = f"Choose another with {way}, move it away, or overwrite it with {forcing}"
             problems.append(Problem(key, what, None, fix))
         elif key != "bad_rows.file":
             # A quarantine file is written only if there are bad rows.
@@ -54,7 +60,7 @@ def check_outputs(job: Job, sink: str | None, trace: str | None, *, force: bool)
     if force and job.checkpoints is not None:
         what = "doesn't go with run.checkpoint: such a job resumes, and overwrites nothing"
         fix = "To start again, remove its outputs and its checkpoint folder"
-        raise JobError(Problem("--force", what, None, fix))
+        raise JobError(Problem("force" if from_python else "--force", what, None, fix))
 
 
 def output_of(job: Job, sink: OutputEndpoint, *, force: bool) -> SinkFactory:

@@ -108,7 +108,7 @@ def run(
     lines = None if trace is None else str(trace)
     with contextlib.ExitStack() as stack:
         source, recovery, from_arrow = _opened(job, job_path, input, sink, lines, stack)
-        check_outputs(job, sink.path, lines, force=force)
+        check_outputs(job, sink.path, lines, force=force, from_python=True)
         bad_rows = QuarantineSink(job, source)
         stack.callback(bad_rows.close)
         gathered = Gathered() if target is None and sink.path == STDIO else None
