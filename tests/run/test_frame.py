@@ -201,7 +201,8 @@ def test_suppressed_rows_leave_nothing_behind_not_even_a_category() -> None:
     lonely = Policy(KAnonymity(3), delay=Delay(rows=1))
     schema = Schema("person", QUASI, keep=["ward"])
     for given in (towns[39:], alone[39:]):
-        result = published(given, schema, lonely, "castle")
+        with pytest.warns(UserWarning, match="k can be at most 1"):
+            result = published(given, schema, lonely, "castle")
         arrow = result.to_arrow() if isinstance(result, pl.DataFrame) else pa.table(result)
         assert arrow.num_rows == 0
         assert "CANARY" not in str(result["ward"].dtype)
@@ -331,8 +332,11 @@ def test_bad_rows_can_be_left_out() -> None:
 
 def test_only_bad_rows_are_no_rows() -> None:
     rows = people(9).set_column(1, "age", pa.nulls(9, pa.int64()))
-    result = published(rows, SCHEMA, POLICY, "castle", bad_rows="drop")
+    why = r"nothing was published: 9 of 9 rows can't be used: age is missing \(9\)"
+    with pytest.warns(UserWarning, match=why) as caught:
+        result = published(rows, SCHEMA, POLICY, "castle", bad_rows="drop")
     assert (result.num_rows, result.column_names) == (0, COLUMNS)
+    assert caught[0].filename == __file__
 
 
 def test_what_is_measured_by_place_may_not_be_missing() -> None:
@@ -437,10 +441,9 @@ def test_seeds() -> None:
 def test_numbers_and_suppressed_rows_as_asked() -> None:
     rows = people(2)
     schema = Schema("person", QUASI, [Sensitive("illness")])
-    result = published(
-        rows, schema, Policy(KAnonymity(9), delay=Delay(rows=5)), "castle",
-        numeric="midpoint", suppressed="root",
-    )  # fmt: skip
+    policy = Policy(KAnonymity(9), delay=Delay(rows=5))
+    with pytest.warns(UserWarning, match="nothing was published: 2 of 2 rows were suppressed"):
+        result = published(rows, schema, policy, "castle", numeric="midpoint", suppressed="root")
     assert result.to_pylist() == [{"age": 60.0, "town": "any", "illness": None}] * 2
 
 

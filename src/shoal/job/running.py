@@ -19,6 +19,7 @@ from shoal.job.ends import check_ends, recovery_of
 from shoal.job.file import Job
 from shoal.job.outputs import check_outputs, output_of, trace_of
 from shoal.job.private_outputs import QuarantineSink
+from shoal.metrics.unpublished import why_nothing
 from shoal.run.frame import ChunkSource, Gathered, refuse_wall_clock
 from shoal.run.frame_kinds import chunks_of
 from shoal.run.recovery import Recovery
@@ -83,6 +84,12 @@ def run(
     force
         Whether an output, a trace and a quarantine file that exist are overwritten.
 
+    Warns
+    -----
+    UserWarning
+        What `shoal run` warns of; and if nothing of an input with rows is published: with what
+        couldn't be kept, and what could.
+
     Raises
     ------
     JobError
@@ -101,7 +108,8 @@ def run(
     """
     job, job_path = job_of(job)
     for text in job.warnings:
-        warnings.warn(text, UserWarning, stacklevel=2)
+        # Two levels up, since `shoal.run` is a package that calls this.
+        warnings.warn(text, UserWarning, stacklevel=3)
     # A path that ends with a slash is a folder, which Path would forget.
     target = None if output is None else str(output)
     sink = resolve_output(job.output, target, None)
@@ -125,6 +133,9 @@ def run(
             bad_limit=1.0 if job.bad_rows.action == "stop" else job.bad_rows.limit,
         )
         summary = running.execute()
+        problem = why_nothing(job.policy, summary, running.shortfall)
+        if problem is not None and not running.interrupted:
+            warnings.warn(problem, UserWarning, stacklevel=3)
     return Result(
         None if gathered is None else from_arrow(gathered.table()),
         summary,

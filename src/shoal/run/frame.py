@@ -20,6 +20,7 @@ from shoal.engine.base import Anonymizer
 from shoal.errors import DataError, ParameterError, check_choice
 from shoal.io.base import BadRow, Chunk
 from shoal.metrics import Summary
+from shoal.metrics.unpublished import why_nothing
 from shoal.run.frame_kinds import chunks_of, plain_table
 from shoal.run.pipeline import Pipeline
 from shoal.run.result import Result
@@ -107,6 +108,11 @@ def anonymize(
     Result
         ``.frame``, of the kind that was given; ``.summary``, the figures; and ``.trace``.
 
+    Warns
+    -----
+    UserWarning
+        If nothing of a frame with rows is published: with what couldn't be kept, and what could.
+
     Raises
     ------
     JobError
@@ -132,14 +138,17 @@ def anonymize(
     published, lines = Gathered(), Gathered()
     bad = _BadRowCounter(sum(len(c.rows) + len(c.bad) for c in chunks), bad_rows)
     warned: list[str] = []
-    summary = pipeline.run(
+    running = pipeline.run(
         ChunkSource(chunks, schema.columns),
         published.open,
         on_bad=bad.add,
         open_trace=lines.open if trace else None,
         watch=bad.check,
         warn=warned.append,
-    ).execute()
+    )
+    summary = running.execute()
+    if (problem := why_nothing(policy, summary, running.shortfall)) is not None:
+        warned.append(problem)
     for text in warned:
         warnings.warn(text, UserWarning, stacklevel=2)
     result = kind.from_arrow(published.table())
