@@ -22,7 +22,8 @@ def test_a_draft_can_be_run_and_the_audit_finds_it_kept(ending, tmp_path, monkey
     assert shoal(monkeypatch, "init", data, "-o", job) == 0
     out, err = capfd.readouterr()
     assert out == f"shoal run {job} -i {data} -o published.csv\n"
-    assert "from 400 rows" in err
+    assert f"wrote {job} from 400 rows\n" in err
+    assert err.endswith(f"Review it, try it with `shoal check {job} -i {data}`, then:\n")
     assert "person-" not in out + err
     published, trace = tmp_path / "published.csv", tmp_path / "trace.parquet"
     words = ("run", job, "-i", data, "-o", published, "--trace", trace)
@@ -35,7 +36,10 @@ def test_nothing_is_overwritten_unless_forced(tmp_path, monkeypatch, capfd):
     data, job = write(sample(200), tmp_path / "data.csv"), tmp_path / "job.toml"
     job.write_text("mine")
     assert shoal(monkeypatch, "init", data, "-o", job) == 2
-    assert f"{job} would be overwritten. Use --force" in capfd.readouterr().err
+    err = capfd.readouterr().err
+    assert f"{job} exists already, and would be overwritten. Choose another name with -o, or" in err
+    assert shoal(monkeypatch, "init", tmp_path / "gone.csv", "-o", job) == 4
+    assert "gone.csv: can't be read: it doesn't exist" in capfd.readouterr().err
     assert job.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir() if path not in (data, job)] == []
     assert shoal(monkeypatch, "init", data, "-o", job, "--force") == 0
@@ -75,11 +79,13 @@ def test_data_that_can_not_be_drafted_from(tmp_path, monkeypatch, capfd):
     job = tmp_path / "job.toml"
     empty = write(sample(1).slice(0, 0), tmp_path / "empty.csv")
     assert shoal(monkeypatch, "init", empty, "-o", job) == 4
-    assert "has no rows" in capfd.readouterr().err
+    assert "has no rows to draft a job from" in capfd.readouterr().err
     assert shoal(monkeypatch, "init", tmp_path / "gone.csv", "-o", job) == 4
     data = write(sample(100), tmp_path / "data.csv")
+    monkeypatch.setattr("shoal.cli.init.command.draft", None)
     assert shoal(monkeypatch, "init", data, "-o", tmp_path / "no" / "job.toml") == 4
-    assert "can't be written" in capfd.readouterr().err
+    err = capfd.readouterr().err
+    assert f"can't be written: the folder {tmp_path}/no doesn't exist. Create it first." in err
     assert not job.exists()
 
 

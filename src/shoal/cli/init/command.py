@@ -17,7 +17,7 @@ from shoal.cli.init.roles import Asked
 from shoal.cli.terminal import Progress, print_message, print_result
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.io import Dialect, detect_dialect, open_source
-from shoal.io.streams import STDIO
+from shoal.io.streams import STDIO, os_reason
 
 __all__ = ["InitOptions", "init"]
 
@@ -36,9 +36,12 @@ class InitOptions:
 
 def init(data: str, output: Path, options: InitOptions) -> int:
     """Write a job and its hierarchies; return the exit code."""
+    dialect = None if data == STDIO else detect_dialect(data, format=options.from_format)
     # Before anything is measured, and again for all files.
     _refuse_overwriting([output], data, options)
-    dialect = None if data == STDIO else detect_dialect(data, format=options.from_format)
+    if not output.parent.is_dir():
+        reason = f"the folder {output.parent} doesn't exist. Create it first."
+        raise ResourceError(f"{output}: can't be written: {reason}")
     sample, is_whole = _sample(data, options, dialect)
     with Progress(quiet=False) as progress:
         drafted = draft(
@@ -59,13 +62,15 @@ def init(data: str, output: Path, options: InitOptions) -> int:
         for path, text in files.items():
             path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise ResourceError(f"{output.parent}: can't be written: {error.strerror}") from None
+        raise ResourceError(f"{output.parent}: can't be written: {os_reason(error)}.") from None
     for warning in drafted.warnings:
         print_message(f"warning: {warning}")
     for remark in drafted.remarks:
         print_message(remark)
-    names = ", ".join(str(path) for path in files)
-    print_message(f"wrote {names} from {sample.num_rows:,} rows; review them, then:")
+    names, them = ", ".join(str(path) for path in files), "it" if len(files) == 1 else "them"
+    print_message(f"wrote {names} from {sample.num_rows:,} rows")
+    check = shlex.join(["shoal", "check", str(output), "-i", data])
+    print_message(f"Review {them}, try {them} with `{check}`, then:")
     print_result(shlex.join(["shoal", "run", str(output), "-i", data, "-o", "published.csv"]))
     return 0
 
@@ -80,9 +85,10 @@ def _refuse_overwriting(paths: Sequence[Path], data: str, options: InitOptions) 
             raise JobError(Problem("output", f"{path} is a file of the data", None, fix))
     there = [str(path) for path in paths if path.exists()]
     if there and not options.force:
-        raise JobError(
-            Problem("output", f"{', '.join(there)} would be overwritten", None, "Use --force")
-        )
+        verb = "exists" if len(there) == 1 else "exist"
+        what = f"{', '.join(there)} {verb} already, and would be overwritten"
+        fix = "Choose another name with -o, or another folder, or overwrite with --force"
+        raise JobError(Problem("output", what, None, fix))
 
 
 def _sample(data: str, options: InitOptions, dialect: Dialect | None) -> tuple[pa.Table, bool]:
@@ -96,7 +102,7 @@ def _sample(data: str, options: InitOptions, dialect: Dialect | None) -> tuple[p
             if n >= options.rows:
                 break
         if n == 0:
-            raise ResourceError(f"{data}: has no rows")
+            raise ResourceError(f"{data}: has no rows to draft a job from. Give a file with data.")
         table = pa.concat_tables(tables, promote_options="permissive")
         if dialect is not None and dialect.decimal == ",":
             table = _with_points(table)
