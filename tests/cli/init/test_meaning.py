@@ -111,6 +111,8 @@ def test_what_people_share_is_no_id(name: str, values: list[object]) -> None:
     [
         ("admission_type_id", [1, 1, 1, 2, 3, 5, 8, 8], "code"),
         ("x", [101, 205, 205, 999, 101, 640], "code"),
+        ("Aufnahmeart", [1, 1, 1, 2, 3, 6, 8], "code"),
+        ("x", [80, 82, 84, 84, 86, 86, 86, 88, 90], "count"),
         ("num_medications", [1, 2, 3, 3, 4, 5, 5, 6], "count"),
         ("x", [0, 0, 0, 0, 1, 1, 2, 3], "count"),
         ("x", [0.5, 1.5, 2.25, 7.0], "measurement"),

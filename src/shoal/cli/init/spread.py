@@ -52,7 +52,7 @@ class Spread:
     measurements are.
     """
     n_peaks: int = 0
-    """The number of peaks of the frequencies, in the order of the numbers."""
+    """The number of peaks of the frequencies, in the order of the numbers; gaps are valleys."""
     density: float = 0
     """The share of the whole numbers between the lowest and the highest that occur."""
     round_share: float = 0
@@ -76,7 +76,7 @@ class Spread:
             top_share=float(counts[top]) / n,
             top_is_zero=bool(numbers[top] == 0),
             evenness=_evenness(numbers[inside], counts[inside]),
-            n_peaks=_n_peaks(counts) if len(counts) <= MOST_FREQUENCIES else 0,
+            n_peaks=_n_peaks(_with_gaps(numbers, counts)) if len(counts) <= MOST_FREQUENCIES else 0,
             density=len(numbers) / (float(numbers[-1] - numbers[0]) + 1),
             round_share=float(np.mean(np.mod(numbers, 10) == 0)),
         )
@@ -134,6 +134,29 @@ def _evenness(numbers: Any, counts: Any) -> float:
     by_number = [float(part.mean()) for part in np.array_split(counts, 3)]
     by_range, _ = np.histogram(numbers, bins=3, weights=counts)
     return min(min(part) / max(part) for part in (by_number, by_range.tolist()))
+
+
+def _with_gaps(numbers: Any, counts: Any) -> Any:
+    """Return how often numbers occur, with 0 for those in between that don't.
+
+    Only of whole numbers that are near each other, and by the steps in which they come: of even
+    numbers the odd ones aren't gaps.
+
+    >>> _with_gaps(np.array([1, 2, 3, 6, 8]), np.array([9, 9, 9, 9, 9])).tolist()
+    [9, 9, 9, 0, 0, 9, 0, 9]
+    >>> _with_gaps(np.array([80, 82, 86]), np.array([9, 9, 9])).tolist()
+    [9, 9, 0, 9]
+    """
+    steps = numbers - numbers[0]
+    if len(numbers) < 2 or steps[-1] > MOST_FREQUENCIES**2 or np.any(np.mod(steps, 1)):
+        return counts
+    places = steps.astype(np.int64)
+    places //= np.gcd.reduce(places)
+    if places[-1] >= MOST_FREQUENCIES:
+        return counts
+    filled = np.zeros(places[-1] + 1, counts.dtype)
+    filled[places] = counts
+    return filled
 
 
 def _n_peaks(counts: Any) -> int:
