@@ -91,7 +91,9 @@ def test_warnings_of_a_job_are_warnings(tmp_path: Path) -> None:
 
 def test_a_run_that_publishes_nothing_warns_with_what_could_be_kept(tmp_path: Path) -> None:
     job = write_job(tmp_path, policy="k = 50\ndelay = { rows = 20 }", run="")
-    with pytest.warns(UserWarning, match="nothing was published: 30 of 30 .* k can be at") as warned:
+    with pytest.warns(
+        UserWarning, match="nothing was published: 30 of 30 .* k can be at"
+    ) as warned:
         done = shoal.run(job, input=people(30))
     assert (len(done), done.summary.suppression.count) == (0, 30)
     assert [Path(warning.filename).name for warning in warned] == ["test_running.py"]

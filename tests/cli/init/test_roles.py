@@ -56,6 +56,14 @@ def test_an_unclear_subject_is_said_aloud():
     assert any('May be the subject: "docid"' in text for text in result.warnings)
 
 
+def test_an_id_of_rows_is_no_alternative_to_one_of_people():
+    people = {"patient_id": [f"x{n % 50}" for n in range(200)], "age": [n % 50 for n in range(200)]}
+    job, result = job_of({"stay": list(range(200)), **people})
+    assert job["schema"]["subject"] == "patient_id"
+    assert "# subject" not in result.job
+    assert 'Left out: "stay"' in "\n".join(result.warnings)
+
+
 def test_a_number_within_the_household_is_no_subject():
     job, _ = job_of({"age": list(range(600)), "pid": [n % 30 for n in range(600)]})
     assert job["schema"]["subject"] == {"each_row": True}
@@ -101,6 +109,15 @@ def test_a_time_that_goes_back_is_left_out():
     assert "time" not in job["schema"]
     assert '# time = "time"' in result.job
     assert 'Left out: "time": time stamps: exact times' in "\n".join(result.warnings)
+
+
+def test_times_of_another_form_are_left_out_with_the_form_that_is_read():
+    given = [instant.strftime("%d.%m.%Y %H:%M") for instant in instants(30)]
+    job, result = job_of({"age": list(range(30)), "admitted": given})
+    assert "time" not in job["schema"]
+    wanted = 'For schema.time they must have the form "YYYY-MM-DD hh:mm:ss"'
+    assert wanted in "\n".join(result.warnings)
+    assert wanted in result.job
 
 
 def test_a_birthday_is_no_time():

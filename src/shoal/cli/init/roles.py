@@ -161,10 +161,12 @@ def _choose_subject(
         roles.subject, roles.subject_reason = by_name[asked.subject], "as asked by --subject"
     else:
         roles.subject, roles.subject_reason = choose_subject(free, roles.meanings, sample)
+    # Who takes an id of rows for that of people counts rows: it is named only for want of another.
+    ids = ("person id", "record id") if roles.subject is None else ("person id",)
     roles.candidates = [
         column
         for column in free
-        if roles.meanings[column.name].sense in ("person id", "record id")
+        if roles.meanings[column.name].sense in ids
         and column is not roles.subject
         and not column.few
     ]
@@ -226,8 +228,11 @@ def _place(
     if meaning.identifies or meaning.sense == "nothing":
         roles.left_out[column.name] = meaning.reason
     elif meaning.sense == "time":
-        form = "" if column.readable else " in a form that Shoal can't read (2026-03-01 06:24:00)"
-        roles.left_out[column.name] = f"time stamps{form}: exact times identify people"
+        roles.left_out[column.name] = "time stamps: exact times identify people"
+        if not column.readable:
+            roles.left_out[column.name] += (
+                '. For schema.time they must have the form "YYYY-MM-DD hh:mm:ss"'
+            )
     elif _identifies_people(column, meaning, roles, sample):
         roles.left_out[column.name] = (
             f"{column.n_distinct:,} values, nearly each of which belongs to one person only"
