@@ -68,6 +68,17 @@ def test_a_draft_never_overwrites_the_data(force, tmp_path, monkeypatch, capfd):
     assert shoal(monkeypatch, "init", data, "-o", tmp_path / "other/job.toml", *force) == 0
 
 
+def test_two_drafts_in_a_folder_may_share_a_hierarchy(tmp_path, monkeypatch, capfd):
+    bands = pa.array([("[0-10)", "[10-20)", "[20-30)")[n % 3] for n in range(200)])
+    data = write(sample(200).set_column(1, "age", bands), tmp_path / "data.csv")
+    for name in ("one.toml", "two.toml"):
+        assert shoal(monkeypatch, "init", data, "-o", tmp_path / name, "--measure", 0) == 0
+    (tmp_path / "age.csv").write_text("mine")
+    assert shoal(monkeypatch, "init", data, "-o", tmp_path / "three.toml", "--measure", 0) == 2
+    assert f"{tmp_path}/age.csv exists already, and would be" in capfd.readouterr().err
+    assert (tmp_path / "age.csv").read_text() == "mine"
+
+
 def test_the_given_number_of_rows_is_read(tmp_path, monkeypatch, capfd):
     data = write(sample(200), tmp_path / "data.csv")
     words = ("init", data, "-o", tmp_path / "job.toml", "--rows", 50)

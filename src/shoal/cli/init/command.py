@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def init(data: str, output: Path, options: InitOptions) -> int:
     """Write a job and its hierarchies; return the exit code."""
     dialect = None if data == STDIO else detect_dialect(data, format=options.from_format)
     # Before anything is measured, and again for all files.
-    _refuse_overwriting([output], data, options)
+    _refuse_overwriting({output: ""}, data, options)
     if not output.parent.is_dir():
         reason = f"the folder {output.parent} doesn't exist. Create it first."
         raise ResourceError(f"{output}: can't be written: {reason}")
@@ -57,7 +57,7 @@ def init(data: str, output: Path, options: InitOptions) -> int:
         )
     files = {output: drafted.job}
     files |= {output.parent / name: text for name, text in drafted.files.items()}
-    _refuse_overwriting([*files], data, options)
+    _refuse_overwriting(files, data, options)
     try:
         for path, text in files.items():
             path.write_text(text, encoding="utf-8")
@@ -75,20 +75,30 @@ def init(data: str, output: Path, options: InitOptions) -> int:
     return 0
 
 
-def _refuse_overwriting(paths: Sequence[Path], data: str, options: InitOptions) -> None:
-    """Raise if files exist; those of the data aren't overwritten, not even with --force."""
+def _refuse_overwriting(files: Mapping[Path, str], data: str, options: InitOptions) -> None:
+    """Raise if a file exists; one with the same text, such as a hierarchy of two drafts, may.
+
+    Files of the data aren't overwritten, not even with --force.
+    """
     read = [] if data == STDIO else [Path(data)]
     read += [file for folder in read if folder.is_dir() for file in folder.iterdir()]
-    for path in paths:
+    for path in files:
         if path.exists() and any(file.exists() and path.samefile(file) for file in read):
             fix = "Give a path in another folder as the output: hierarchies are written beside it"
             raise JobError(Problem("output", f"{path} is a file of the data", None, fix))
-    there = [str(path) for path in paths if path.exists()]
+    there = [str(path) for path, text in files.items() if path.exists() and not _has(path, text)]
     if there and not options.force:
         verb = "exists" if len(there) == 1 else "exist"
         what = f"{', '.join(there)} {verb} already, and would be overwritten"
         fix = "Choose another name with -o, or another folder, or overwrite with --force"
         raise JobError(Problem("output", what, None, fix))
+
+
+def _has(path: Path, text: str) -> bool:
+    try:
+        return path.is_file() and path.read_text(encoding="utf-8") == text
+    except (OSError, UnicodeError):
+        return False
 
 
 def _sample(data: str, options: InitOptions, dialect: Dialect | None) -> tuple[pa.Table, bool]:
