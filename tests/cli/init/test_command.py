@@ -98,6 +98,8 @@ def test_data_that_can_not_be_drafted_from(tmp_path, monkeypatch, capfd):
     err = capfd.readouterr().err
     assert f"can't be written: the folder {tmp_path}/no doesn't exist. Create it first." in err
     assert not job.exists()
+    assert shoal(monkeypatch, "init", data, "-o", "-") == 2
+    assert "output: must be a file: " in capfd.readouterr().err
 
 
 # -- what is asked for --------------------------------------------------------------------------

@@ -36,6 +36,9 @@ class InitOptions:
 
 def init(data: str, output: Path, options: InitOptions) -> int:
     """Write a job and its hierarchies; return the exit code."""
+    if str(output) == STDIO:
+        what = "must be a file: hierarchies that the job needs are written beside it"
+        raise JobError(Problem("output", what, "-", "Write -o job.toml"))
     dialect = None if data == STDIO else detect_dialect(data, format=options.from_format)
     # Before anything is measured, and again for all files.
     _refuse_overwriting({output: ""}, data, options)
