@@ -272,6 +272,7 @@ def test_all_warnings_are_in_the_report(place):
     code, out, _ = place.check()
     assert code == 0
     assert "people: each of 200 rows counts as another person" in out
+    assert "fewer than 1" not in out
     for text in (
         "warning: each row is taken for another person",
         "warning: policy.k = 1 promises nothing",

@@ -213,10 +213,12 @@ def _people_lines(people: dict[str, Any]) -> Iterator[str]:
             f"{people['most_rows']:,} at most"
         )
     if people["unique"] is not None:
-        yield (
-            f"uniqueness: {percent(people['unique'])} of them are alone with their quasi values, "
-            f"{percent(people['below_k'])} share them with fewer than {people['k']:,} people"
-        )
+        text = f"uniqueness: {percent(people['unique'])} of them are alone with their quasi values"
+        if people["k"] > 1:
+            text += (
+                f", {percent(people['below_k'])} share them with fewer than {people['k']:,} people"
+            )
+        yield text
 
 
 def _promise_lines(promise: dict[str, Any]) -> Iterator[str]:
