@@ -47,7 +47,8 @@ def job_text(drafted: Drafted) -> str:
             *_policy(drafted),
             *_algorithm(drafted),
             *_input(drafted.dialect),
-            TAIL + line(f"file = {quote(drafted.job_name + '.quarantine.jsonl')}", "personal data"),
+            TAIL
+            + line(f"# file = {quote(drafted.job_name + '.quarantine.jsonl')}", "personal data"),
             "",
         ]
     )
