@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from shoal.metrics.base import Counters
 
-__all__ = ["OTHER", "BadRowCounts", "listed"]
+__all__ = ["OTHER", "BadRowCounts", "hint", "listed"]
 
 #: The most different reasons that are counted; further ones are counted together.
 MOST = 100
@@ -62,3 +62,14 @@ def listed(reasons: Mapping[str, int]) -> str:
     words = [f"{reason} ({n:,})" for reason, n in ranked[:LISTED]]
     more = len(ranked) - LISTED
     return ", ".join(words) + (f", and {more:,} more reasons" if more > 0 else "")
+
+
+def hint(reasons: Iterable[str]) -> str:
+    """Return a sentence about the encoding if reasons suggest that it is another one, else "".
+
+    >>> hint(["age is missing", "broken UTF-8 in column town"])
+    'If the file has another encoding than UTF-8, set input.encoding; `shoal init` finds it.'
+    """
+    if not any(reason.startswith("broken UTF-8") for reason in reasons):
+        return ""
+    return "If the file has another encoding than UTF-8, set input.encoding; `shoal init` finds it."

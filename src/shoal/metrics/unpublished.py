@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shoal.metrics.bad_rows import listed
+from shoal.metrics.bad_rows import hint, listed
 from shoal.metrics.shortfall import promise_of, span_of
 from shoal.metrics.summary import Summary
 from shoal.spec.policy import Policy
@@ -29,7 +29,8 @@ def why_nothing(policy: Policy, summary: Summary, shortfall: Sequence[str] = ())
     bad += f": {why}." if why else "."
     if summary.n_quarantined == summary.n_in:
         fix = "Correct the rows, or what the job says about these columns."
-        return f"nothing was published: {bad} {fix}"
+        encoding = hint(summary.bad_rows.reasons)
+        return " ".join(filter(None, (f"nothing was published: {bad}", encoding, fix)))
     n = f"{summary.suppression.count:,} of {summary.n_in:,} rows were suppressed"
     if policy.per_value:
         promise = f"no value of them had z = {policy.z:,} people within {span_of(policy)}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.errors import DataError
 from shoal.metrics import Summary
-from shoal.metrics.bad_rows import listed
+from shoal.metrics.bad_rows import hint, listed
 from shoal.metrics.wording import percent
 from shoal.run.encoder import EncodedChunk
 
@@ -62,7 +62,8 @@ def check_limit(summary: Summary, chunk: EncodedChunk, limit: float, where: str)
     if passed is not None:
         new = chunk.bad[: passed[0] - summary.n_quarantined]
         reasons = summary.bad_rows.reasons + Counter(row.reason for row in new)
-        raise DataError(f"{where}: {too_many(*passed, limit)}: {listed(reasons)}. {FIX}")
+        text = f"{where}: {too_many(*passed, limit)}: {listed(reasons)}."
+        raise DataError(" ".join(filter(None, (text, hint(reasons), FIX))))
 
 
 def too_many(n_bad: int, n_rows: int, limit: float) -> str:

@@ -117,3 +117,14 @@ def test_what_spark_would_read_differently_is_refused():
         dialect_options(wrong)
     keys = [problem.key for problem in caught.value.problems]
     assert keys == ["input.encoding", "input.decimal", "input.null"]
+
+
+def test_another_encoding_is_suggested_where_text_is_no_utf_8(tmp_path, monkeypatch, capfd):
+    job = write_job(tmp_path, schema=SCHEMA, policy=POLICY)
+    latin = tmp_path / "in.csv"
+    latin.write_bytes(plain().encode("latin-1"))
+    for words in (("run", job, "-i", latin, "-o", tmp_path / "o.csv"), ("check", job, "-i", latin)):
+        assert shoal(monkeypatch, *words) == 3
+        said = "".join(capfd.readouterr())
+        assert "broken UTF-8 in column town" in said
+        assert "set input.encoding; `shoal init` finds it" in said

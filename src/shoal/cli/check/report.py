@@ -9,7 +9,7 @@ from typing import Any
 from shoal.cli.check.trial import ColumnCounts, Trial
 from shoal.errors import DataError
 from shoal.job import Job
-from shoal.metrics.bad_rows import listed
+from shoal.metrics.bad_rows import hint, listed
 from shoal.metrics.shortfall import promise_of, span_of
 from shoal.metrics.unpublished import why_nothing
 from shoal.metrics.wording import percent
@@ -143,7 +143,8 @@ def _problems(job: Job, trial: Trial) -> Iterator[str]:
         )
     elif trial.too_many is not None and n_bad < summary.n_in:
         what = too_many(*trial.too_many, bad_rows.limit)
-        yield f"a run would end at row {trial.too_many[1] - 1:,}: {what}."
+        text = f"a run would end at row {trial.too_many[1] - 1:,}: {what}."
+        yield " ".join(filter(None, (text, hint(summary.bad_rows.reasons))))
     why = why_nothing(job.policy, summary, trial.shortfall)
     if why is not None:
         yield why.replace("nothing was published", "nothing would be published", 1)
