@@ -56,8 +56,15 @@ class HoldingAnonymizer(Anonymizer):
     def _check_window(self, policy: Policy) -> None:
         super()._check_window(policy)
         window, delay = policy.window, policy.delay
-        if not isinstance(window, Window) or delay is None or delay.rows is None:
+        if not isinstance(window, Window):
             return
+        if delay is None or delay.rows is None:
+            raise UnsupportedError(
+                f"'{self.name}' measures a row against the window of the moment at which it "
+                f"leaves: without a delay in rows, more than {window.rows:,} rows may arrive "
+                "before that, and it would be older than the window",
+                fix=f"Set policy.delay.rows as well, to at most {window.rows - 1}",
+            )
         if window.rows <= delay.rows:
             raise UnsupportedError(
                 f"'{self.name}' measures a row against the window of the moment at which it "

@@ -187,6 +187,8 @@ def policies(
         delays.append(st.none())
     delay = draw(st.one_of(delays))
     if is_measured and not by_window:
+        # A row must not be older than the window, so its delay in rows is bounded.
+        assume(delay is not None and delay.rows is not None)
         longest = delay.rows if delay is not None and delay.rows is not None else 0
         window = Window(rows=longest + draw(st.integers(1, 30)))
     return Policy(*criteria, delay=delay, missing=missing, window=window)
