@@ -23,7 +23,7 @@ KEYS = {
     "schema": {"subject", "time", "quasi", "sensitive", "keep"},
     "input": {"delimiter", "quote", "encoding", "decimal", "null"},
     "policy": {"k", "l", "delay", "missing"},
-    "algorithm": {"name", "clusters", "recent", "kept", "reuse", "loss"},
+    "algorithm": {"name", "release", "effort", "workers", "capacity", "loss"},
     "publish": {"numeric", "order", "suppressed"},
     "run": {"seed"},
     "bad_rows": {"action", "file"},
@@ -74,16 +74,16 @@ def test_a_census_is_understood(tmp_path):
         if isinstance(domain, Hierarchy):
             assert set(stream.table()[name].unique().to_pylist()) <= set(domain.leaves)
     assert job["policy"] == {"k": 10, "l": 3, "delay": {"rows": 500}}
-    assert job["algorithm"] == {"name": "castle", "kept": 0}
+    assert job["algorithm"] == {"name": "tide"}
     assert job["bad_rows"] == {"action": "quarantine"}
     assert '# file = "job.quarantine.jsonl"' in result.job
 
 
 def test_algorithm_knobs_are_there_as_comments():
     _, result = job_of({"age": [1, 2, 3]})
-    uncommented = result.job.replace("# clusters", "clusters").replace("# seed", "seed")
+    uncommented = result.job.replace("# effort", "effort").replace("# seed", "seed")
     job = tomllib.loads(uncommented)
-    assert job["algorithm"]["clusters"] == 50
+    assert job["algorithm"]["effort"] == 20
     assert job["run"]["seed"] == 7
 
 

@@ -26,15 +26,15 @@ def test_candidates_and_default_are_algorithms_without_reuse() -> None:
 
 
 def test_the_candidate_that_loses_least_is_drafted(table: pa.Table, monkeypatch) -> None:
-    losses = {"castle": 0.5, "fads": 0.4}
+    losses = {"tide": 0.5, "castle": 0.4}
     monkeypatch.setattr(measuring, "_loss", lambda *given: losses[given[-2]] + 0.01 * given[-1].l)
     result = draft(table, name="x.csv", measured_rows=100)
     job = tomllib.loads(result.job)
-    assert job["algorithm"]["name"] == "fads"
+    assert job["algorithm"]["name"] == "castle"
     assert job["algorithm"]["kept"] == 0
     assert job["policy"]["l"] == {"entropy": 2}
-    assert "#   fads, l = { entropy = 2 }: loss 0.420" in result.job
-    assert "#   castle, l = 3: loss 0.530" in result.job
+    assert "#   castle, l = { entropy = 2 }: loss 0.420" in result.job
+    assert "#   tide, l = 3: loss 0.530" in result.job
 
 
 def test_what_a_column_adds_is_measured(table: pa.Table) -> None:

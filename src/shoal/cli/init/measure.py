@@ -29,9 +29,9 @@ from shoal.spec.schema import Quasi, Schema, Sensitive
 __all__ = ["DEFAULT", "PROMISES", "Measured", "Plan", "Promise", "anonymizer_of", "measure"]
 
 #: The algorithms that are tried on the sample. Each is compiled when it is first used.
-CANDIDATES = ("castle", "fads")
+CANDIDATES = ("tide", "castle")
 #: The algorithm of a draft that isn't measured.
-DEFAULT = "castle"
+DEFAULT = "tide"
 #: How many rows uniqueness is counted in, and for how many columns it is measured what they add.
 UNIQUE_ROWS = 20_000
 MOST_COLUMNS = 40
