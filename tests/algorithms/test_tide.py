@@ -19,7 +19,7 @@ from shoal import (
     TCloseness,
     Window,
 )
-from shoal.algorithms import Tide, TideTable
+from shoal.algorithms import Tide, TideTable, TMondrian
 from shoal.engine import Codes, Decisions
 from shoal.engine.tide import forming
 from shoal.errors import ParameterError, UnsupportedError
@@ -141,6 +141,35 @@ def test_a_part_that_fails_is_merged_and_not_suppressed() -> None:
     played = stream(rows, Policy(KAnonymity(2), DistinctLDiversity(2), delay=Delay(rows=50)))
     found = play(Tide(), played)
     assert set(found.outcomes.tolist()) == {0}
+
+
+def alike_by_place(n: int, policy: Policy) -> Stream:
+    """Rows that have nearly the same sensitive value where they are near each other."""
+    draw = np.random.default_rng(n)
+    places, noise = draw.integers(0, 101, (n, 2)), draw.normal(0, 15, n)
+    values = ((places[:, 0] + noise).clip(0, 99) // 10).astype(int)
+    rows = [((float(a), float(b)), i, int(values[i])) for i, (a, b) in enumerate(places)]
+    played = stream(rows, policy)
+    schema = Schema("person", played.schema.quasi, [Sensitive("s", Range(0, 9))])
+    return Stream(schema, policy, played.codes)
+
+
+def test_under_a_tight_t_less_is_lost_than_by_cuts_at_medians() -> None:
+    """The cuts are the start, and the groups are repaired by shares of the sensitive values."""
+    played = alike_by_place(600, Policy(KAnonymity(4), TCloseness(0.12), window="all"))
+    found, cut = play(TideTable(), played), play(TMondrian(), played)
+    judge(TideTable(), played, found)
+    assert set(found.outcomes.tolist()) == {0}
+    assert found.losses.mean() < 0.9 * cut.losses.mean()
+
+
+def test_under_a_tight_t_a_stream_has_many_groups() -> None:
+    policy = Policy(KAnonymity(4), TCloseness(0.12), delay=Delay(rows=300), window=Window(rows=600))
+    played = alike_by_place(900, policy)
+    found = play(Tide(), played)
+    judge(Tide(), played, found)
+    assert set(found.outcomes.tolist()) == {0}
+    assert len(groups(found)) > 40
 
 
 # -- bounds ----------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from shoal.algorithms import Tide
 from shoal.engine import Engine
 from shoal.engine.tide import forming
+from shoal.spec.policy import EnhancedLikeness, TCloseness
 from tests.algorithms import cases
 from tests.algorithms.test_on_deadline_equals_twin import compare as compare_decisions
 from tests.naive import tide as naive
@@ -113,5 +114,27 @@ def test_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
         seed=3, k=2, l=1, entropy=0.0, recursive=(0.0, 0), delay=(150, None), timed=False,
         n_subjects=300, n_rows=160, kept=0, reuse="random", joins="alone",
         loss="glm", step=None, spread=20, release="batch", effort=4,
+    )  # fmt: skip
+    compare(case, 256, ticks=False)
+
+
+@pytest.mark.parametrize("missing", ["quarantine", "maybe"])
+@pytest.mark.parametrize("two_sensitive", [False, True])
+@pytest.mark.parametrize(
+    "measured",
+    [
+        ("numbers", (TCloseness(0.1, attribute="s0"),)),
+        ("numbers", (TCloseness(0.3, attribute="s0"),)),
+        ("tree", (TCloseness(0.2, attribute="s0"),)),
+        ("tree", (EnhancedLikeness(1.0, attribute="s0"),)),
+    ],
+)
+def test_where_groups_are_measured(measured: Any, two_sensitive: bool, missing: str) -> None:
+    """Rows are cut at medians or grown, and formed again in shares of their sensitive values."""
+    case = Case(
+        seed=5, k=3, l=1, entropy=0.0, recursive=(0.0, 0), delay=(90, None), timed=False,
+        n_subjects=150, n_rows=200, kept=0, reuse="random", joins="alone", loss="glm", step=5.0,
+        spread=20, missing=missing, gaps=0.2, two_sensitive=two_sensitive, measured=measured,
+        window=150, release="batch", effort=12,
     )  # fmt: skip
     compare(case, 256, ticks=False)

@@ -7,6 +7,7 @@ in which equals are looked at, are those of the kernels.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -15,6 +16,8 @@ from typing import Any
 from shoal.engine.kernels import rng
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from tests.naive.centres import Centres
+from tests.naive.measured import Measure, Promises
+from tests.naive.mondrian import NaiveMondrian
 from tests.naive.on_deadline import Decision, NaiveOnDeadline, Placed, When
 from tests.naive.parts import merge
 from tests.naive.space import Row, Space, by_arrival, n_subjects
@@ -25,6 +28,8 @@ SCALE = 2**26
 #: The nearest rows are found by a histogram with this many bins.
 BINS = 256
 POOLED, BESIDE, CHUNK, NEAR_BY = 3, 32, 256, 128
+#: Rows are cut into at most 2**FINEST blocks, for at most MORE further groups.
+FINEST, MORE = 8, 2
 
 
 class Losses:
@@ -222,7 +227,10 @@ class NaiveTide(NaiveOnDeadline):
     def groups_of(self, rows: list[Row]) -> list[list[Row]]:
         firsts = list({row.subject: row for row in reversed(rows)}.values())[::-1]
         firsts = by_arrival(firsts)
-        groups = self.ordered(self.start(firsts))
+        start = self.start(firsts)
+        if self.measures:
+            start = min(start, self.cut(firsts), key=self.lost)
+        groups = self.ordered(start)
         if len(groups) > 1 and self.effort:
             groups = self.repair_all(groups)
         home = {row.subject: g for g, group in enumerate(groups) for row in group}
@@ -254,6 +262,22 @@ class NaiveTide(NaiveOnDeadline):
         for row in left:
             groups[self.cheapest(groups, row)].append(row)
         return groups
+
+    @property
+    def measures(self) -> list[Measure]:
+        return [m for m in self.latest.measures if isinstance(m, Measure)]
+
+    def cut(self, rows: list[Row]) -> list[list[Row]]:
+        """The parts of Mondrian; all rows if they are one part."""
+        mondrian = NaiveMondrian(self.space, Promises(self.promise, self.measures))
+        return [part.rows for part in mondrian(rows, self.latest.rows)] or [rows]
+
+    def lost(self, groups: list[list[Row]]) -> int:
+        """What groups lose; everything, if they break the promise."""
+        return sum(
+            self.losses.total(group) if self.meets(group) else SCALE * len(group)
+            for group in groups
+        )
 
     def cheapest(self, groups: Sequence[list[Row]], row: Row) -> int:
         """The group where a row costs all rows least."""
@@ -336,9 +360,13 @@ class NaiveTide(NaiveOnDeadline):
             if self.losses.loss(groups[h]) > self.losses.loss(groups[g]):
                 g = h
             chosen = self.neighbours(groups, g, draws)
+            in_shares = self.measures and rng.below(draws, 2) == 0
             pool = [row for c in chosen for row in groups[c]]
             before = sum(self.losses.total(groups[c]) for c in chosen)
-            formed = self.regrow(pool, before, draws)
+            if in_shares:
+                formed = self.regrow_in_shares(pool, before, len(chosen), draws)
+            else:
+                formed = self.regrow(pool, before, draws)
             if formed and all(self.meets(group) for group in formed):
                 self.replace(groups, chosen, [[r for r in pool if r in new] for new in formed])
         return groups
@@ -382,6 +410,40 @@ class NaiveTide(NaiveOnDeadline):
         for row in left:
             formed[self.cheapest(formed, row)].append(row)
         return formed if sum(self.losses.total(group) for group in formed) < before else []
+
+    def regrow_in_shares(
+        self, pool: list[Row], before: int, n_before: int, draws: Any
+    ) -> list[list[Row]]:
+        """Other groups that lose less, none of which has more than its share of a block; or none.
+
+        A block is of rows that are beside each other by the value of the first measured attribute.
+        """
+        most = n_before + int(rng.below(draws, MORE + 1))
+        n_groups = min(most, len(pool) // self.promise.people)
+        n_blocks = 2 << int(rng.below(draws, FINEST))
+        j = min(measure.j for measure in self.measures)
+        values: list[Any] = sorted(row.sensitive[j] for row in pool)  # type: ignore[type-var]
+        block = {row: values.index(row.sensitive[j]) * n_blocks // len(pool) for row in pool}
+        left, formed = list(pool), list[list[Row]]()
+        for n_left in range(n_groups, 0, -1):
+            seed = left[int(rng.below(draws, len(left)))]
+            shares = {b: -(-n // n_left) for b, n in Counter(block[r] for r in left).items()}
+            formed.append(self.grow_in_shares(seed, left, block, shares, -(-len(left) // n_left)))
+            if sum(self.losses.total(group) for group in formed) >= before:
+                return []
+            left = [row for row in left if row not in formed[-1]]
+        return formed
+
+    def grow_in_shares(
+        self, seed: Row, rows: list[Row], block: dict[Row, int], shares: dict[int, int], size: int
+    ) -> list[Row]:
+        """The group of a row, by the rows that it costs least among those that it may take."""
+        group = [seed]
+        while len(group) < size:
+            shares[block[group[-1]]] -= 1
+            may = [row for row in rows if row not in group and shares[block[row]] > 0]
+            group.append(min(may, key=lambda row: self.losses.growth(group, row, self.shares)))
+        return group
 
     def replace(self, groups: list[list[Row]], chosen: list[int], formed: list[list[Row]]) -> None:
         """Put groups into the places of others; the last groups move into places that are free."""

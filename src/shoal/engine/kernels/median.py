@@ -26,7 +26,7 @@ def median_parts(sides: Sides, limits: Limits, rows: RowArrays) -> Parts:
     Rows that may not leave even together are one part, unless parts of them may.
     """
     n = len(rows.subjects)
-    order, ranks = np.arange(n), _ranks(rows)
+    order, ranks = np.arange(n), _ranks(sides, rows)
     starts = np.zeros(n + 1, np.int64)
     # Left halves are cut first. So the parts before `begin` are done, and the stack needs only the
     # ends of the others, the leftmost last.
@@ -48,14 +48,18 @@ def median_parts(sides: Sides, limits: Limits, rows: RowArrays) -> Parts:
 
 
 @kernel
-def _ranks(rows: RowArrays) -> Ints:
+def _ranks(sides: Sides, rows: RowArrays) -> Ints:
     """Return the rank of the centre of each row, by attribute; equal centres have equal ranks.
 
     A missing value that stands for any value lies in the middle.
     """
     ranks = np.empty(rows.lo.shape, np.int64)
     for d in range(len(ranks)):
-        centres = (rows.lo[d] + rows.hi[d]) / 2.0
+        middle = (sides.attributes["lowest"][d] + sides.attributes["highest"][d]) / 2.0
+        centres = np.full(len(rows.subjects), middle)
+        for i in range(len(centres)):
+            if rows.lo[d, i] <= rows.hi[d, i]:
+                centres[i] = (rows.lo[d, i] + rows.hi[d, i]) / 2.0
         before, rank = -np.inf, -1
         for i in order_of(centres):
             if centres[i] != before:

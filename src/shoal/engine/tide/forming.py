@@ -22,6 +22,7 @@ from shoal.engine.kernels.array_tools import by_first
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.hilbert import centres, hilbert
+from shoal.engine.kernels.median import median_parts
 from shoal.engine.kernels.parts import Parts, in_parts, parts_of
 from shoal.engine.kernels.predicate import Limits, any_diversity, any_measured, needed
 from shoal.engine.space import Space
@@ -29,7 +30,7 @@ from shoal.engine.tide.grid import Grid, GridRows, begin, boxes_for, grid_of, gr
 from shoal.engine.tide.grow import Rules, candidates_for
 from shoal.engine.tide.nearest import group_around
 from shoal.engine.tide.repair import POOLED, repair
-from shoal.engine.tide.start import insert, start
+from shoal.engine.tide.start import insert, lost, start
 
 __all__ = ["CELL", "CHUNK", "NEAR_BY", "Forming", "rules_for"]
 
@@ -62,7 +63,8 @@ class Task(NamedTuple):
 def rules_for(limits: Limits) -> Rules:
     """Return what a group needs. The promise is tested at sizes that are a quarter of k apart."""
     asks = bool(any_diversity(limits) or any_measured(limits))
-    return Rules(limits, int(needed(limits)), max(1, limits.k // 4), asks)
+    measured = int(limits.measures.asked["attribute"].min()) if any_measured(limits) else -1
+    return Rules(limits, int(needed(limits)), max(1, limits.k // 4), asks, measured)
 
 
 class Forming:
@@ -93,6 +95,35 @@ class Forming:
         return np.sort(members[:n])
 
     def _start(
+        self, rules: Rules, codes: GridRows, rows: RowArrays, firsts: Ints, part: Ints
+    ) -> int:
+        """Grow groups. Where they are measured, cut rows at medians if that loses less."""
+        n = self._grow(rules, codes, rows, firsts, part)
+        if rules.measured < 0:
+            return n
+        cut = part.copy()
+        n_cut = self._cut(rules, rows, firsts, cut)
+        grown_lost, cut_lost = (
+            lost(self.grid, rules, codes, rows.sensitive, firsts, found, count)
+            for found, count in ((part, n), (cut, n_cut))
+        )
+        if cut_lost >= grown_lost:
+            return n
+        part[:] = cut
+        return n_cut
+
+    def _cut(self, rules: Rules, rows: RowArrays, firsts: Ints, part: Ints) -> int:
+        """Cut rows at medians, where both halves keep the promise."""
+        some = RowArrays(
+            rows.lo.take(firsts, axis=1), rows.hi.take(firsts, axis=1),
+            rows.subjects[firsts], rows.sensitive[firsts], rows.gaps[firsts],
+        )  # fmt: skip
+        found = median_parts(self._space.sides, rules.limits, some)
+        n = len(found.starts) - 1
+        part[firsts[found.rows]] = np.repeat(np.arange(n), np.diff(found.starts))
+        return n
+
+    def _grow(
         self, rules: Rules, codes: GridRows, rows: RowArrays, firsts: Ints, part: Ints
     ) -> int:
         """Grow groups in cells, and write them in the order of the curve."""

@@ -12,7 +12,18 @@ from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.predicate import Limits, meets
 from shoal.engine.tide.grid import WHOLE, Boxes, Fixed, Grid, GridRows, begin, take
 
-__all__ = ["TAKEN", "Candidates", "Rules", "candidates_for", "distances", "grow"]
+__all__ = [
+    "TAKEN",
+    "Candidates",
+    "Rules",
+    "candidates_for",
+    "cheapest",
+    "distances",
+    "drop",
+    "grow",
+    "restart",
+    "update",
+]
 
 #: A group that breaks the promise is tested again with 1 / FURTHER more rows, at least: a promise
 #: that needs many rows would cost the square of their number.
@@ -25,13 +36,14 @@ class Rules(NamedTuple):
     """What a group needs: at least ``least`` subjects, and what else is promised, if ``asks``.
 
     Where it asks, the promise is tested at ``least`` rows and then after ``step`` further ones, or
-    an eighth more.
+    an eighth more. ``measured`` is the first sensitive attribute that is measured, or -1.
     """
 
     limits: Limits
     least: int
     step: int
     asks: bool
+    measured: int
 
 
 class Candidates(NamedTuple):
@@ -130,7 +142,7 @@ def distances(grid: Grid, rows: GridRows, n: int, boxes: Boxes, g: int, cost: Fi
 
 
 @kernel
-def _update(grid: Grid, near: Candidates, n: int, boxes: Boxes, g: int) -> None:
+def update(grid: Grid, near: Candidates, n: int, boxes: Boxes, g: int) -> None:
     """Bring the costs up to date in the sides that the latest row changed."""
     part = near.part
     for a in range(boxes.sides.shape[1]):
@@ -143,7 +155,7 @@ def _update(grid: Grid, near: Candidates, n: int, boxes: Boxes, g: int) -> None:
 
 
 @inlined
-def _cheapest(cost: Fixed, n: int) -> int:
+def cheapest(cost: Fixed, n: int) -> int:
     """Return the first row with the least cost. (Two loops: the first one is vectorized.)"""
     least = np.int32(2147483647)
     for i in range(n):
@@ -155,6 +167,30 @@ def _cheapest(cost: Fixed, n: int) -> int:
 
 
 @kernel
+def drop(near: Candidates, n: int, part: Ints) -> int:
+    """Move the candidates without a group together, in their order; return how many there are."""
+    m = 0
+    for j in range(n):
+        if part[near.who[j]] >= 0:
+            continue
+        for a in range(len(near.rows.lo)):
+            near.rows.lo[a, m] = near.rows.lo[a, j]
+            near.rows.hi[a, m] = near.rows.hi[a, j]
+        near.who[m] = near.who[j]
+        m += 1
+    return m
+
+
+@kernel
+def restart(near: Candidates, n: int) -> None:
+    """Make all of n candidates cost what they cost a box without rows."""
+    for i in range(n):
+        near.cost[i] = near.bias[i]
+        for a in range(len(near.parts)):
+            near.parts[a, i] = 0
+
+
+@kernel
 def grow(
     grid: Grid, rules: Rules, sensitive: Ints, near: Candidates, n: int, seed: int, boxes: Boxes,
     g: int, members: Ints,
@@ -163,10 +199,7 @@ def grow(
 
     A subject has one row in it. 0 if the promise isn't kept with any number of rows.
     """
-    for i in range(n):
-        near.cost[i] = near.bias[i]
-        for a in range(boxes.sides.shape[1]):
-            near.parts[a, i] = 0
+    restart(near, n)
     taken = np.zeros(n, np.bool_)
     begin(boxes, g)
     n_members, asked, i = 0, rules.least, seed
@@ -181,8 +214,8 @@ def grow(
                 if not rules.asks or _may_leave(rules, sensitive, near, members[:n_members]):
                     return n_members
                 asked = n_members + max(rules.step, n_members // FURTHER)
-            _update(grid, near, n, boxes, g)
-        i = _cheapest(near.cost, n)
+            update(grid, near, n, boxes, g)
+        i = cheapest(near.cost, n)
         if near.cost[i] >= TAKEN // 2:
             break
     # The last few may be fewer than a step.

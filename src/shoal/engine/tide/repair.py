@@ -1,4 +1,8 @@
-"""REPAIR: form three neighbouring groups again from random seeds, and keep what loses less."""
+"""REPAIR: form three neighbouring groups again from random seeds, and keep what loses less.
+
+Where groups are measured against a window, every other time no group may have more than its share
+of the sensitive values.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import numpy as np
 
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import rng
-from shoal.engine.kernels.array_tools import picked_rows
+from shoal.engine.kernels.array_tools import column, picked_rows
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.predicate import meets
 from shoal.engine.tide.grid import (
@@ -21,7 +25,8 @@ from shoal.engine.tide.grid import (
     joint_loss,
     take,
 )
-from shoal.engine.tide.grow import Candidates, Rules, candidates_for, grow
+from shoal.engine.tide.grow import Candidates, Rules, candidates_for, drop, grow
+from shoal.engine.tide.shares import regrow_in_shares
 from shoal.engine.tide.start import insert
 
 __all__ = ["POOLED", "repair"]
@@ -94,21 +99,6 @@ def _pooled(near: Candidates, rows: GridRows, chains: _Chains, chosen: Ints) -> 
 
 
 @kernel
-def _drop(near: Candidates, n: int, part: Ints) -> int:
-    """Move the candidates without a group together, in their order; return how many there are."""
-    m = 0
-    for j in range(n):
-        if part[near.who[j]] >= 0:
-            continue
-        for a in range(len(near.rows.lo)):
-            near.rows.lo[a, m] = near.rows.lo[a, j]
-            near.rows.hi[a, m] = near.rows.hi[a, j]
-        near.who[m] = near.who[j]
-        m += 1
-    return m
-
-
-@kernel
 def _regrow(
     grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, near: Candidates, m: int,
     draws: Ints, boxes: Boxes, members: Ints, part: Ints, most: int,
@@ -138,7 +128,7 @@ def _regrow(
         n_groups += 1
         if sum_of_losses >= most:
             return 0
-        m = _drop(near, m, part)
+        m = drop(near, m, part)
     if n_groups == 0:
         return 0
     for j in range(m):
@@ -184,11 +174,15 @@ def repair(
     near = candidates_for(n, d, True, rows.has_gaps)
     formed, members, chosen = boxes_for(room, d), np.empty(n, np.int64), np.empty(room, np.int64)
     new, who = np.empty(n, np.int64), np.empty(n, np.int64)
+    block, values = np.empty(n, np.int64), np.empty(0, np.int64)
+    if rules.measured >= 0:
+        values = column(sensitive, rules.measured)
     for _ in range(times):
         g, h = rng.below(draws, n_groups), rng.below(draws, n_groups)
         if boxes.totals["loss"][h] > boxes.totals["loss"][g]:
             g = h
         n_chosen = _nearest(grid, boxes, n_groups, g, draws, chosen)
+        in_shares = rules.measured >= 0 and rng.below(draws, 2) == 0
         before = 0
         for c in range(n_chosen):
             totals = boxes.totals[chosen[c]]
@@ -196,9 +190,14 @@ def repair(
         m = _pooled(near, rows, chains, chosen[:n_chosen])
         for j in range(m):
             who[j] = near.who[j]
-        n_formed = _regrow(
-            grid, rules, rows, sensitive, near, m, draws, formed, members, new, before
-        )
+        if in_shares:
+            n_formed = regrow_in_shares(
+                grid, rules, values, near, m, n_chosen, draws, formed, members, new, block, before
+            )
+        else:
+            n_formed = _regrow(
+                grid, rules, rows, sensitive, near, m, draws, formed, members, new, before
+            )
         if n_formed == 0:
             continue
         if rules.asks and not _all_meet(rules, sensitive, who[:m], new, n_formed):

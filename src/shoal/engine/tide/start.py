@@ -1,17 +1,33 @@
-"""The start of a batch: groups grown one after the other, from the oldest row that is left."""
+"""The start of a batch: groups grown one after the other, from the oldest row that is left.
+
+What groups lose says whether they are a better start than other ones.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from shoal.engine.jit import kernel
-from shoal.engine.kernels.array_tools import picked_rows
+from shoal.engine.kernels.array_tools import picked, picked_rows
 from shoal.engine.kernels.arrays import Ints
-from shoal.engine.tide.grid import WHOLE, Boxes, Fixed, Grid, GridRows, added, boxes_for, take
+from shoal.engine.kernels.parts import in_parts
+from shoal.engine.kernels.predicate import meets
+from shoal.engine.tide.grid import (
+    SCALE,
+    WHOLE,
+    Boxes,
+    Fixed,
+    Grid,
+    GridRows,
+    added,
+    begin,
+    boxes_for,
+    take,
+)
 from shoal.engine.tide.grow import TAKEN, Rules, candidates_for
 from shoal.engine.tide.nearest import group_around
 
-__all__ = ["insert", "start"]
+__all__ = ["insert", "lost", "start"]
 
 #: How much less of its loss counts, at most, for a category that all groups generalize.
 DISCOUNT = 4 * WHOLE // 10
@@ -125,3 +141,26 @@ def insert(grid: Grid, boxes: Boxes, first: int, end: int, rows: GridRows, i: in
             best, least = g, cost
     take(grid, boxes, best, rows, i)
     return best
+
+
+@kernel
+def lost(
+    grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, chosen: Ints, part: Ints,
+    n_groups: int,
+) -> int:  # fmt: skip
+    """Return what groups of the chosen rows, each of another subject, lose together.
+
+    A group that breaks the promise has lost everything.
+    """
+    order, starts = in_parts(picked(part, chosen), n_groups)
+    boxes, total = boxes_for(1, len(rows.lo)), 0
+    for g in range(n_groups):
+        members = picked(chosen, order[starts[g] : starts[g + 1]])
+        loss = SCALE
+        if meets(rules.limits, members, picked_rows(sensitive, members)):
+            begin(boxes, 0)
+            for i in members:
+                take(grid, boxes, 0, rows, i)
+            loss = boxes.totals["loss"][0]
+        total += loss * len(members)
+    return total
