@@ -82,6 +82,10 @@ class Case:
         self.domains = [Range(0, 100, step=self.step), EDUCATION, POSTCODE]
         self.timed = self.timed or self.delay[1] is not None
         self.window = max(self.window, (self.delay[0] or 0) + 1)
+        if self.measured[1] and self.delay[0] is None:
+            # No row may outlive the window that it is measured against.
+            self.window = max(self.window, 2)
+            self.delay = (self.window - 1, self.delay[1])
 
     def policy(self) -> Policy:
         criteria: list[Criterion] = [KAnonymity(self.k)]

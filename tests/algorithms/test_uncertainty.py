@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 import pytest
@@ -26,6 +28,9 @@ TREE = Hierarchy.from_dict(
 CAT, DOG, OWL, JAY, EEL = range(5)
 SCHEMA = Schema("p", [Quasi("age", Range(0, 100)), Quasi("pet", TREE, weight=3.0)])
 
+#: Rows join kept groups, one by one.
+REUSE: dict[str, Any] = {"kept": 1000, "joins": "alone"}
+
 
 def publish(
     schema: Schema,
@@ -34,7 +39,7 @@ def publish(
     rows: int = 50,
     k: int = 2,
     missing: Missing = "quarantine",
-    **knobs: int,
+    **knobs: Any,
 ) -> Decisions:
     """What CASTLE makes of rows, each of another person."""
     policy = Policy(KAnonymity(k), delay=Delay(rows=rows), missing=missing)
@@ -118,7 +123,7 @@ def test_flat_values_and_a_tree_of_one_leaf() -> None:
 
 
 def test_a_reused_group_is_shown_as_it_was() -> None:
-    decided = publish(SCHEMA, [[20.0, DOG], [21.0, JAY], [20.5, OWL]], rows=1)
+    decided = publish(SCHEMA, [[20.0, DOG], [21.0, JAY], [20.5, OWL]], rows=1, **REUSE)
     assert decided.outcomes.tolist() == [Outcome.group, Outcome.group, Outcome.reuse]
     assert decided.groups.tolist() == [0, 0]
     assert sides(decided) == [[(20.0, 21.0), (0.0, 6.0)]] * 2
@@ -128,7 +133,7 @@ def test_a_reused_group_is_shown_as_it_was() -> None:
 
 def test_a_row_beside_the_interval_of_a_kept_group_joins_it_if_its_node_covers_it() -> None:
     # The node that was shown covers a Cat as well; the interval doesn't, but nobody sees it.
-    decided = publish(SCHEMA, [[20.0, DOG], [21.0, JAY], [20.5, CAT]], rows=1)
+    decided = publish(SCHEMA, [[20.0, DOG], [21.0, JAY], [20.5, CAT]], rows=1, **REUSE)
     assert decided.outcomes.tolist() == [Outcome.group, Outcome.group, Outcome.reuse]
 
 

@@ -51,13 +51,23 @@ def judge(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> None:
 
 
 def judge_groups(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> None:
-    """Check that every group in these decisions keeps the policy, and that its counts are right."""
-    members: dict[int, list[int]] = {}
-    seen = dict(zip(decided.boxes.tolist(), decided.published.tolist(), strict=True))
+    """Check that every group in these decisions keeps the policy, and that its counts are right.
 
-    def judge(box: int, group: int, when: str) -> None:
+    Rows that join kept groups at one instant leave together, in no order: a group is judged after
+    all of them.
+    """
+    members: dict[int, list[int]] = {}
+    joined: dict[int, int] = {}
+    seen = dict(zip(decided.boxes.tolist(), decided.published.tolist(), strict=True))
+    instants = dict(zip(decided.boxes.tolist(), decided.instants.tolist(), strict=True))
+
+    def require_window(box: int, group: int) -> list[int]:
         rows, end = members[group], int(decided.windows[box])
         _require_window(anonymizer, stream, group, end, seen[box], rows)
+        return rows
+
+    def judge(box: int, group: int, when: str) -> None:
+        rows, end = require_window(box, group), int(decided.windows[box])
         begin = max(0, end - _n_latest(stream))
         what = broken(
             stream.policy,
@@ -68,7 +78,16 @@ def judge_groups(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> 
         )
         require(what is None, f"group {group} breaks {what} {when}")
 
+    def judge_joined() -> None:
+        for group, box in joined.items():
+            judge(box, group, "after a reuse")
+        joined.clear()
+
+    instant = -1
     for box, rows, outcome in by_box(decided):
+        if instants[box] != instant:
+            judge_joined()
+            instant = instants[box]
         group = int(decided.groups[box])
         if outcome == Outcome.group:
             require(group not in members, f"group {group} is released twice")
@@ -85,7 +104,9 @@ def judge_groups(anonymizer: Anonymizer, stream: Stream, decided: Decisions) -> 
             require(group in members, f"a row reuses group {group} before there is one")
             require(getattr(anonymizer, "kept", 1) > 0, "a row reuses a group, and none is kept")
             members[group] += rows
-            judge(box, group, "after a reuse")
+            require_window(box, group)
+            joined[group] = box
+    judge_joined()
 
 
 def _n_latest(stream: Stream) -> int:
