@@ -76,7 +76,7 @@ class Ran(NamedTuple):
 
 
 def streams(rows: int) -> Iterator[tuple[str, Stream]]:
-    """The data sets that are there, with so many rows of each."""
+    """The data sets that are there, with this many rows of each."""
     if ADULT.exists():
         yield "adult", _first(adult(ADULT), rows)
     if (income := acs_income()) is not None:

@@ -32,7 +32,7 @@ from shoal.spec.schema import Quasi, Schema
 
 __all__ = ["Sizes", "main", "told_apart"]
 
-#: Whose loss is measured, with so many groups kept for reuse and without it.
+#: Whose loss is measured, with this many groups kept for reuse and without it.
 REUSE = {"idea": 200, "fads": 50, "fast": 50, "castle": 1_000, "k-varp": 200, "iot": 200}
 NO_REUSE = ("idea", "fads", "castle")
 #: Who is asked how well it hides.

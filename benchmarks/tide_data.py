@@ -19,7 +19,7 @@ from shoal.spec.schema import Schema
 
 __all__ = ["names", "stream", "with_gaps"]
 
-#: So many rows of the survey are read, at most.
+#: This many rows of the survey are read, at most.
 MOST = 240_000
 
 

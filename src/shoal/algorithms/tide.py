@@ -100,7 +100,7 @@ class Tide(HoldingAnonymizer):
         return (f'algorithm.release = "auto" chooses "{release}": {why}',)
 
     def released(self, n_needed: int) -> tuple[Literal["batch", "rolling"], str]:
-        """Return how rows are released if groups need so many people, and why.
+        """Return how rows are released if groups need this many people, and why.
 
         >>> Tide(release="auto").released(10)
         ('rolling', 'groups of at most 15 people lose no more one by one, and take less time')

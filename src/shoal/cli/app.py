@@ -287,7 +287,7 @@ def init(
     k: Annotated[int, typer.Option(help="The least number of people in a group.", min=1)] = 10,
     rows: Annotated[int, typer.Option(help="The most rows to read.", min=1)] = 100_000,
     measure: Annotated[
-        int, typer.Option(metavar="ROWS", help="Measure loss on so many rows; 0: don't.", min=0)
+        int, typer.Option(metavar="ROWS", help="Measure loss on this many rows; 0: don't.", min=0)
     ] = 3000,
     from_format: Annotated[Text, typer.Option("--from", help="Format of the data.")] = None,
     force: Annotated[bool, typer.Option(help="Overwrite existing files.")] = False,

@@ -48,7 +48,7 @@ NOT_NEEDED = (
     RewriteDynamicRaises,
     WithLifting,
 )
-#: So many new objects before Python looks for garbage: a compiler makes many that stay.
+#: This many new objects before Python looks for garbage: a compiler makes many that stay.
 GARBAGE = 200_000
 
 

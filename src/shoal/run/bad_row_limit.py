@@ -15,7 +15,7 @@ from shoal.run.encoder import EncodedChunk
 
 __all__ = ["FIX", "check_limit", "is_above", "passed_at", "too_many"]
 
-#: A limit isn't passed before there are so many bad rows, unless it is 0.
+#: A limit isn't passed before there are this many bad rows, unless it is 0.
 LEAST = 20
 #: By how many standard deviations bad rows must be more frequent than the limit.
 DEVIATIONS = 3.0

@@ -232,7 +232,7 @@ class Stream:
             return self._tick(self._until(until))
 
     def fire(self, early: float) -> list[Any]:
-        """Return the releases whose deadline by the wall clock comes within so many seconds."""
+        """Return the releases whose deadline by the wall clock comes within this many seconds."""
         with self._lock:
             self._check_open()
             return self._tick(self._run.clock() + early)

@@ -25,7 +25,7 @@ __all__ = ["Draft", "draft"]
 
 K = 10
 DELAY_ROWS = 10_000
-#: A delay has room for at least so many groups of k people.
+#: A delay has room for at least this many groups of k people.
 LEAST_DELAY_GROUPS = 10
 #: How many rows a draft is measured on, unless the caller says otherwise.
 MEASURED_ROWS = 3000

@@ -35,7 +35,7 @@ DEFAULT = "tide"
 #: How many rows uniqueness is counted in, and for how many columns it is measured what they add.
 UNIQUE_ROWS = 20_000
 MOST_COLUMNS = 40
-#: For each k, so many rows are needed for a figure that means something.
+#: For each k, this many rows are needed for a figure that means something.
 ROWS_PER_K = 5
 
 
@@ -155,7 +155,7 @@ def measure(
 
 
 def _spread(sample: pa.Table, n_rows: int) -> pa.Table:
-    """Return at most so many rows, evenly spread and in their order."""
+    """Return at most this many rows, evenly spread and in their order."""
     if sample.num_rows <= n_rows:
         return sample
     return sample.take(np.linspace(0, sample.num_rows - 1, n_rows).astype(np.int64))

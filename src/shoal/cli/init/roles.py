@@ -25,7 +25,7 @@ MOST_QUASI, MOST_UNKNOWN = 10, 4
 #: Ranks of columns whose names say nothing, and of those that aren't proposed at all.
 UNKNOWN, NEVER = 3, 8
 MOST_SENSITIVE = 5
-#: Without a subject, a number that fewer than so many rows share may be one person's.
+#: Without a subject, a number that fewer than this many rows share may be one person's.
 FINE = 20
 #: From here on times are in order, so that they may be those of arrival.
 IN_ORDER = 0.75

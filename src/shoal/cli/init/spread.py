@@ -24,7 +24,7 @@ MOST_OF_ONE = 0.1
 #: The most values whose frequencies are kept, to tell counts from codes.
 MOST_FREQUENCIES = 60
 #: A peak counts if it rises above the valleys beside it by this share of the highest one, and by
-#: so many standard deviations of its count.
+#: this many standard deviations of its count.
 PROMINENCE, DEVIATIONS = 0.1, 3.0
 
 

@@ -22,7 +22,7 @@ ANY_ID = ("UUID", "hash", "MAC")
 #: Attributes of a person are the same in at least this share of the ids, where these are people's.
 CONSTANT, VARYING = 0.95, 0.8
 #: A column identifies people if this share of its values belongs to one person each, and there are
-#: at least so many values for each person.
+#: at least this many values for each person.
 OF_ONE, VALUES_EACH = 0.9, 0.5
 LEAST_VALUES = 50
 #: A code is taken for an id of people only if there are so many, each in so many rows.

@@ -102,7 +102,7 @@ def remove(columns: Columns, rows: Held, position: int) -> None:
 
 @kernel
 def close_holes(columns: Columns, rows: Held, holes: int) -> None:
-    """Move the rows together if at least one slot in so many is a hole."""
+    """Move the rows together if at least one slot in this many is a hole."""
     n = columns.marks["n"][0]
     if columns.marks["n_holes"][0] * holes < n:
         return

@@ -20,7 +20,7 @@ __all__ = ["regrow_in_shares"]
 
 #: Rows are cut into 2, 4, … 2**FINEST blocks: few leave more choice, many are closer to the pool.
 FINEST = 8
-#: At most so many more groups than before are tried.
+#: At most this many more groups than before are tried.
 MORE = 2
 
 
