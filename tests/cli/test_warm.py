@@ -85,6 +85,7 @@ def test_without_a_folder_there_is_nothing_to_warm(monkeypatch: pytest.MonkeyPat
         warm(["castle"], quiet=False)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", algorithms.names())
 def test_every_algorithm_can_be_run_once(name: str) -> None:
     run_once(name)

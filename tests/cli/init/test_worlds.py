@@ -44,6 +44,7 @@ def read(path: Path) -> pa.Table:
         source.close()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", WORLDS)
 def test_a_draft_is_safe_by_the_true_subject(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
