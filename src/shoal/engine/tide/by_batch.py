@@ -12,7 +12,7 @@ from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter, held, rng
 from shoal.engine.kernels.arrays import Ints, Records
 from shoal.engine.kernels.counter import EVERYWHERE
-from shoal.engine.kernels.held import Held, RowArrays, due_at, gather, window_of
+from shoal.engine.kernels.held import Held, RowArrays, due_at, gather, positions_of, window_of
 from shoal.engine.kernels.parts import repaired
 from shoal.engine.kernels.predicate import Limits, breakable, meets, needed
 from shoal.engine.kernels.ring import wrap
@@ -22,7 +22,6 @@ from shoal.engine.tide.held_rows import (
     MARKS,
     Bounds,
     deadlines_now,
-    held_positions,
     leave,
     next_turn,
 )
@@ -77,7 +76,7 @@ class BatchEngine(HoldingEngine):
     def _decide(self, at_end: bool, out: Out) -> None:
         """Decide the oldest row, and with it all rows that can leave."""
         rows = self.state.held
-        everything = held_positions(rows)
+        everything = positions_of(rows)
         due = everything if at_end else everything[:1]
         if rows.marks["n_subjects"][0] < self._least:
             self._leave(due, self._gathered(due), None, out)

@@ -10,13 +10,13 @@ from shoal.engine.deadlines import COMES, InputBatch, arrival, next_event
 from shoal.engine.decisions import Out
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter
-from shoal.engine.kernels.arrays import Ints, Records
+from shoal.engine.kernels.arrays import Records
 from shoal.engine.kernels.counter import EVERYWHERE
-from shoal.engine.kernels.held import Held, forget, is_held, put
+from shoal.engine.kernels.held import Held, forget, put
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.space import Deadlines
 
-__all__ = ["MARKS", "Bounds", "deadlines_now", "held_positions", "leave", "next_turn"]
+__all__ = ["MARKS", "Bounds", "deadlines_now", "leave", "next_turn"]
 
 #: The number of groups so far, and the number of the instant.
 MARKS = np.dtype([("groups", "i8"), ("instants", "i8")])
@@ -64,18 +64,6 @@ def next_turn(rows: Held, counts: Records, bounds: Bounds, batch: InputBatch, ou
         if counter.add(counts, EVERYWHERE, row.subject):
             marks["n_subjects"][0] += 1
     return due
-
-
-@kernel
-def held_positions(rows: Held) -> Ints:
-    """Return the positions of all held rows, in order."""
-    positions = np.empty(rows.marks["n_rows"][0], np.int64)
-    n = 0
-    for position in range(rows.marks["oldest"][0], rows.marks["upcoming"][0]):
-        if is_held(rows, position):
-            positions[n] = position
-            n += 1
-    return positions
 
 
 @kernel

@@ -14,7 +14,7 @@ from shoal.engine.kernels import counter, held
 from shoal.engine.kernels.array_tools import in_order, picked
 from shoal.engine.kernels.arrays import Ints, Records
 from shoal.engine.kernels.boxes import Box, Sides
-from shoal.engine.kernels.held import Held
+from shoal.engine.kernels.held import Held, positions_of
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.space import Space
 from shoal.engine.tide import columns as held_columns
@@ -22,7 +22,7 @@ from shoal.engine.tide.columns import Columns, rows_of
 from shoal.engine.tide.forming import rules_for
 from shoal.engine.tide.grid import Boxes, Fixed, Grid, boxes_for, grid_of, grid_rows
 from shoal.engine.tide.grow import TAKEN, Candidates, Rules, candidates_for
-from shoal.engine.tide.held_rows import MARKS, Bounds, held_positions, leave, next_turn
+from shoal.engine.tide.held_rows import MARKS, Bounds, leave, next_turn
 from shoal.engine.tide.nearest import group_around
 from shoal.engine.tide.prices import Prices, learn, no_prices, price_of
 
@@ -142,7 +142,7 @@ def _decide(
     positions = np.empty(0, np.int64)
     if at_end and least <= n_subjects < 2 * least:
         # The last rows leave together: they are too few for two groups.
-        positions = held_positions(rows)
+        positions = positions_of(rows)
     if not may_be_group(task.rules.limits, rows, positions) and n_subjects >= least:
         positions = _around(task, state, room, due, out)
     if may_be_group(task.rules.limits, rows, positions):
