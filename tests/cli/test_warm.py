@@ -73,6 +73,29 @@ def test_on_a_terminal_there_is_a_bar(ran, monkeypatch: pytest.MonkeyPatch) -> N
     assert "compiled 12 kernels" in screen.getvalue()
 
 
+def test_the_demo_says_what_it_needs(ran, tmp_path, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
+    asked: list[bool] = []
+
+    def warm_up(is_plain: bool) -> int:
+        asked.append(is_plain)
+        print("shoal demo: warming up...", file=sys.stderr)
+        return 7
+
+    monkeypatch.setattr(module, "warm_up", warm_up)
+    assert warm([], for_demo=True, quiet=False) == 0
+    said = f"shoal demo: warming up...\ncompiled 7 kernels; the cache is {tmp_path}\n"
+    assert capfd.readouterr() == ("", said)
+    assert warm([], for_demo=True, quiet=True) == 0
+    assert capfd.readouterr() == ("", "")
+    assert asked == [True, True]
+    assert ran == []
+
+
+def test_the_demo_and_names_of_algorithms_exclude_each_other(ran) -> None:
+    with pytest.raises(ParameterError, match=r"--demo: was given with castle"):
+        warm(["castle"], for_demo=True, quiet=False)
+
+
 def test_an_unknown_algorithm_is_refused_before_any_is_compiled(ran) -> None:
     with pytest.raises(ParameterError, match="isn't the name of an anonymizer"):
         warm(["castle", "cattle"], quiet=False)
@@ -91,7 +114,7 @@ def test_every_algorithm_can_be_run_once(name: str) -> None:
     run_once(name)
     anonymizer = algorithms.find(name)()
     if anonymizer.publishes != "values":
-        for policy in _policies(anonymizer):
+        for policy in _policies(anonymizer, measured=True):
             anonymizer.check(policy)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
+import llvmlite
+import numba
 import pytest
 
 from shoal.engine import cache
-from shoal.engine.sources import closure, digest_of
 
 #: Calls a kernel, and tells how often it was loaded and compiled.
 CALL = (
@@ -194,9 +197,9 @@ def test_a_kernel_is_compiled_once_and_then_loaded(tmp_path: Path) -> None:
     none.mkdir()
     (none / "shoal").write_text("a file is in the way")
     assert call(own) == COMPILED
-    # In a folder that is named by the module and its sources.
+    # In a folder that is named by the module, its sources and the compiler.
     module = "shoal.engine.kernels.predicate"
-    folder = own / "shoal" / "kernels" / module / digest_of(closure([module], cache.NOT_COMPILED))
+    folder = own / "shoal" / "kernels" / module / cache._digest_of(module)
     assert {path.suffix for path in folder.iterdir()} == {".nbi", ".nbc"}
     assert call(own) == LOADED
     # Without a folder of our own: compiled each time, but for what a shared folder has.
@@ -221,6 +224,53 @@ def test_two_processes_compile_a_kernel_once(tmp_path: Path) -> None:
     assert sorted(process.communicate()[0].strip() for process in running) == [
         COMPILED, LOADED, LOADED,
     ]  # fmt: skip
+
+
+def test_a_file_that_holds_another_form_is_not_run(tmp_path: Path) -> None:
+    """Two processes that compile at once, without locks, can write files of the same name."""
+    (tmp_path / "theirs.py").write_text(
+        "from shoal.engine.jit import kernel\n@kernel\ndef f(x):\n    return x + 1\n"
+    )
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from theirs import f\n"
+        "print(f(1), f(1.5), sum(f.stats.cache_hits.values()))"
+    )
+    environment = {"SHOAL_CACHE_DIR": str(tmp_path / "own"), "NUMBA_DISABLE_JIT": "0"}
+    assert python(code, **environment) == "2 2.5 0"
+    first, second = sorted((tmp_path / "own").rglob("*.nbc"))
+    held = first.read_bytes()
+    second.replace(first)
+    second.write_bytes(held)
+    assert python(code, **environment) == "2 2.5 0"
+
+
+def test_a_form_that_cannot_be_written_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    files = cache.KernelCache(files_in, tmp_path, is_writable=True)._cache_file
+    files.save("a form", 1)
+    assert files.load("a form") == 1
+    # Its file stays, without an index.
+    (tmp_path / files._index_name).unlink()
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="space"):
+        patch.setattr(files, "_save_data", fail)
+        files.save("another form", 2)
+    assert not (tmp_path / files._index_name).exists()
+    assert files.load("another form") is None
+    files.save("another form", 2)
+    assert files.load("another form") == 2
+
+
+@pytest.mark.parametrize("compiler", [numba, llvmlite])
+def test_another_compiler_has_other_folders(
+    compiler: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = cache._digest_of("shoal.engine.kernels.predicate")
+    monkeypatch.setattr(compiler, "__version__", "another")
+    assert cache._digest_of("shoal.engine.kernels.predicate") != before
 
 
 def test_an_edit_compiles_what_depends_on_it(tmp_path: Path) -> None:
@@ -255,6 +305,25 @@ def test_an_edit_compiles_what_depends_on_it(tmp_path: Path) -> None:
     )
     assert run(f"{code}\n{again}") == "101 8\n[1, 1]\n1001"
     assert run(code) == "1001 8\n[0, 1]"
+
+
+def test_a_caller_of_what_was_loaded_again_is_not_kept(tmp_path: Path) -> None:
+    """The caller's own module is what it was, and its folder is named by the old callee."""
+    callee = "from shoal.engine.jit import kernel\n@kernel\ndef f(x):\n    return x + 1\n"
+    (tmp_path / "below.py").write_text(callee)
+    (tmp_path / "above.py").write_text(
+        "import below\nfrom shoal.engine.jit import kernel\n"
+        "@kernel\ndef g(x):\n    return below.f(x)\n"
+    )
+    code = (
+        f"import importlib, pathlib, sys; sys.path.insert(0, {str(tmp_path)!r}); import above\n"
+        "path = pathlib.Path(above.below.__file__)\n"
+        "path.write_text(path.read_text().replace('1', '1000'))\n"
+        "importlib.reload(above.below); print(above.g(1))\n"
+    )
+    own = tmp_path / "own"
+    assert python(code, SHOAL_CACHE_DIR=str(own), NUMBA_DISABLE_JIT="0") == "1001"
+    assert not list(own.rglob("*.nb?"))
 
 
 def test_a_kernel_is_kept_once_it_was_compiled(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+import zipfile
 from pathlib import Path
 from types import ModuleType
 
@@ -104,6 +105,27 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_every_form_of_import_is_understood(package, line: str, found: set[str]) -> None:
     package(a="", b="", top=line)
     assert imports_of("theirs.top") == {f"theirs.{n}".rstrip(".") for n in found}
+
+
+def test_a_package_in_an_archive_was_installed(package, tmp_path, monkeypatch) -> None:
+    """Spark's workers import pyspark from an archive, which may lie anywhere."""
+    archive = tmp_path / "packed.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("packed/__init__.py", "")
+    module = ModuleType("packed")
+    module.__file__ = str(archive / "packed" / "__init__.py")
+    monkeypatch.setitem(sys.modules, "packed", module)
+    package(a="import packed\nimport theirs.b", b="")
+    assert set(closure(["theirs.a"])) == {"theirs.a", "theirs.b"}
+    digest_of(closure(["theirs.a"]))
+
+
+def test_a_package_behind_a_link_was_installed(package, tmp_path, monkeypatch) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(Path(pytest.__file__).parents[1])
+    monkeypatch.setattr(pytest, "__file__", str(link / "pytest" / "__init__.py"))
+    package(a="import pytest")
+    assert set(closure(["theirs.a"])) == {"theirs.a"}
 
 
 def test_imports_are_followed_to_the_end_and_in_circles(package) -> None:

@@ -357,10 +357,7 @@ class NaiveCastle:
         self.open = [cluster for cluster in self.open if cluster not in merged]  # 12
         parts = [rows]  # 4
         if n_subjects(rows) >= 2 * self.split.people:  # 1
-            diverse = self.promise.is_diverse
-            parts = self.split.split_l(rows) if diverse else self.split.split_k(rows)  # 2
-            if self.deviations.parts_are_checked:
-                parts = self._checked(parts)
+            parts = self._parts(rows)  # 2
         for row in rows:
             self.held.pop(row.number, None)
         decisions: list[Decision] = []
@@ -374,9 +371,22 @@ class NaiveCastle:
             self._keep(group, part)  # 8-11
         return decisions
 
+    def _parts(self, rows: Sequence[Row]) -> list[list[Row]]:
+        """Split a cluster: plainly, or by values as §5.5.2 does where diversity is promised."""
+        if not self.promise.is_diverse:
+            return self._checked(self.split.split_k(rows, self.promise.k))
+        if not self.deviations.plain_split_first:
+            return self._checked(self.split.split_l(rows))
+        plain = self.split.split_whole_subjects(rows)
+        if all(self.meets(part) for part in plain):
+            return plain
+        mixed = self._checked(self.split.split_l(rows))
+        plain = self._checked(plain)
+        return min(plain, mixed, key=lambda parts: (self.split.loss(parts), -len(parts)))
+
     def _checked(self, parts: list[list[Row]]) -> list[list[Row]]:
         """Merge every part that breaks the promise into the part nearest to it."""
-        while len(parts) > 1:
+        while len(parts) > 1 and self.deviations.parts_are_checked:
             bad = next((part for part in parts if not self.meets(part)), None)
             if bad is None:
                 break

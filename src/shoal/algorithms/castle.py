@@ -25,7 +25,7 @@ from shoal.engine.deadlines import (
 )
 from shoal.engine.decisions import GROUP, REUSE, SUPPRESSED, Out, decide, write_box
 from shoal.engine.groups import may_be_group
-from shoal.engine.jit import kernel
+from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels import counter, held, kept_groups, rng
 from shoal.engine.kernels.array_tools import in_order, order_of, picked, picked_rows
 from shoal.engine.kernels.arrays import Floats, Ints, Records
@@ -41,6 +41,7 @@ from shoal.engine.kernels.boxes import (
     mean_loss,
     set_box,
 )
+from shoal.engine.kernels.diverse_split import diverse_parts
 from shoal.engine.kernels.held import Held, forget, gather, put, window_of
 from shoal.engine.kernels.joins import ALONE, ANY, ENOUGH, find_joins
 from shoal.engine.kernels.kept_groups import KeptGroups, keep, used_again
@@ -52,7 +53,7 @@ from shoal.engine.kernels.predicate import (
     needed,
 )
 from shoal.engine.kernels.ring import wrap
-from shoal.engine.kernels.split import by_subjects, by_values, repair_parts
+from shoal.engine.kernels.split import by_subjects, repair_parts
 from shoal.engine.space import Deadlines, Space
 
 __all__ = ["Castle"]
@@ -424,12 +425,15 @@ def _expire(rules: CastleRules, state: CastleState, position: int, at_end: bool,
     slots = np.array([slot])
     enough = state.open.slots["n_subjects"][slot] >= rules.limits.k
     if not (enough and may_be_group(rules.limits, state.held, _members(state, slots))):
-        if _reuse(rules, state, position, ENOUGH if rules.together else ALONE, out):
+        any_kept = state.kept.marks["n_kept"][0] > 0
+        least = ENOUGH if rules.together else ALONE
+        if any_kept and _reuse(rules, state, position, least, out):
             return
         slots = _merge(rules, state, slot)
         if len(slots) == 0:
             # The last resort is a kept group, with whatever company there is.
-            if not (rules.together and _reuse(rules, state, position, ANY, out)):
+            last = rules.together and any_kept
+            if not (last and _reuse(rules, state, position, ANY, out)):
                 gaps = rows.rows["gaps"][wrap(position, len(rows.rows))]
                 decide(out, position, SUPPRESSED, -1, state.marks["instants"][0], gaps)
                 _leave_cluster(rules, state, position)
@@ -437,11 +441,11 @@ def _expire(rules: CastleRules, state: CastleState, position: int, at_end: bool,
     _output(rules, state, _take_out(rules, state, slots, at_end), out)
 
 
-@kernel
+@on_demand
 def _reuse(rules: CastleRules, state: CastleState, due: int, least: int, out: Out) -> bool:
     """Let a row join a kept group, with others as its company; return whether it could."""
     rows, candidates = state.held, np.full(1, due)
-    if least != ALONE and state.kept.marks["n_kept"][0] > 0:
+    if least != ALONE:
         candidates = _members(state, _small_slots(rules, state))
     positions, groups = find_joins(
         state.kept, rules.limits, rows, candidates, 0, rules.best, np.inf, least, state.rng
@@ -568,10 +572,10 @@ def _output(rules: CastleRules, state: CastleState, positions: Ints, out: Out) -
     n_parts = 1
     if count_subjects(rows.subjects) >= 2 * needed(limits):
         if any_diversity(limits):
-            n_parts = by_values(rules.sides, limits, state.rng, rows, part)
+            n_parts = diverse_parts(rules.sides, limits, state.rng, rows, part)
         else:
             n_parts = by_subjects(rules.sides, limits.k, state.rng, rows, part)
-        n_parts = repair_parts(rules.sides, limits, rows, part, n_parts)
+            n_parts = repair_parts(rules.sides, limits, rows, part, n_parts)
     order = order_of(part.astype(np.float64))
     begin = 0
     for p in range(n_parts):
@@ -598,7 +602,7 @@ def _output(rules: CastleRules, state: CastleState, positions: Ints, out: Out) -
             )
             forget(state.held, positions[member])
         _move_threshold(state, loss)
-        if loss <= state.marks["threshold"][0]:
+        if loss <= state.marks["threshold"][0] and len(state.kept.groups) > 0:
             since = out.progress["published"][0]
             keep(state.kept, lo, hi, shown, since, subjects, sensitive)
         state.marks["groups"][0] += 1

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from shoal.engine.base import Anonymizer
     from shoal.spec.policy import Policy
 
-__all__ = ["DEFAULT", "Entry", "check_support", "entries", "find", "names"]
+__all__ = ["DEFAULT", "Entry", "check_support", "default_for", "entries", "find", "names"]
 
-#: The anonymizer that is taken where none is named.
-DEFAULT = "castle"
+#: The anonymizer that is taken where none is named: for streams, for whole tables, and for values.
+DEFAULT, TABLE_DEFAULT, VALUE_DEFAULT = "tide", "tide-table", "z-anonymity"
 
 
 class Entry(NamedTuple):
@@ -71,6 +71,20 @@ def find(name: str) -> type[Anonymizer]:
         "algorithm.name", "isn't the name of an anonymizer", got=repr(name),
         fix=did_you_mean(name, names()),
     )  # fmt: skip
+
+
+def default_for(policy: Policy) -> str:
+    """Return the name of the anonymizer that is taken where none is named.
+
+    >>> from shoal.spec.policy import Delay, KAnonymity, Policy
+    >>> default_for(Policy(KAnonymity(10), delay=Delay(rows=1000)))
+    'tide'
+    >>> default_for(Policy(KAnonymity(10), window="all"))
+    'tide-table'
+    """
+    if policy.z:
+        return VALUE_DEFAULT
+    return TABLE_DEFAULT if policy.window == "all" else DEFAULT
 
 
 def check_support(anonymizer: Anonymizer, policy: Policy) -> None:

@@ -3,7 +3,8 @@
 Numba's own cache compares the digest of the file that defines a function, and doesn't notice an
 edit in another file: an old privacy predicate could keep running inside a cached caller. Here the
 kernels of a module are in a folder that is named by a digest of the module and of all that it
-imports, so an edit recompiles the modules that depend on it, and no others.
+imports, and of the compiler's versions, so an edit recompiles the modules that depend on it, and no
+others.
 
 A cache is code that will be run, so it is trusted only if nobody else can have written it.
 """
@@ -14,6 +15,7 @@ import contextlib
 import fcntl
 import functools
 import hashlib
+import itertools
 import logging
 import os
 import shutil
@@ -23,14 +25,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import llvmlite
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    _CacheLocator,
+)
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.event import trigger_event
 from numba.core.sigutils import normalize_signature
 from numba.core.types import unliteral
 
-from shoal.engine.linking import Need, compiling, has_wrapper, identify, is_nested
+from shoal.engine.linking import Need, compiling, has_wrapper, identify, is_nested, on_level
+from shoal.engine.on_demand import Demand, declare, kernel_of, promise, returned_by, serve_with
 from shoal.engine.sources import closure, digest_of, imports_of, path_of
 
 __all__ = ["KernelCache", "cache_folder", "is_cold", "is_kept", "keep"]
@@ -110,13 +119,15 @@ def _raise(error: OSError) -> None:
 
 _own = None if numba.config.DISABLE_JIT else _own_folder()
 _shared = None if numba.config.DISABLE_JIT else _shared_folder()
-#: The modules with kernels that were imported, and the digests of their sources.
+#: Whether a module was loaded again, so that code in this process may have other sources.
+_is_reloaded = False
+#: The modules with kernels that were imported, and the digests that name their folders.
 _digests: dict[str, str] = {}
 #: The kernels that were defined, by module and name; those inside functions are not among them.
 _defined: dict[tuple[str, str], Any] = {}
 
 
-def keep(compiled: Any, *, keeps_constants: bool = False) -> None:
+def keep(compiled: Any, *, keeps_constants: bool = False, on_demand: bool = False) -> None:
     """Have a compiled function kept in the cache, if there is one.
 
     Parameters
@@ -125,8 +136,10 @@ def keep(compiled: Any, *, keeps_constants: bool = False) -> None:
         What Numba made of the function.
     keeps_constants
         Whether it gets a form of its own for each constant argument.
+    on_demand
+        Whether it is compiled when a kernel first calls it, and not with its callers.
     """
-    global _own, _shared
+    global _own, _shared, _is_reloaded
     function = compiled.py_func
     module, name = function.__module__, function.__qualname__
     is_loaded_again = (module, name) in _defined
@@ -134,6 +147,7 @@ def keep(compiled: Any, *, keeps_constants: bool = False) -> None:
         # A module is loaded again, maybe after an edit, while others still use what it was: from
         # now on sources on disk say nothing about the code in this process.
         _own = _shared = None
+        _is_reloaded = True
     if "<locals>" not in name:
         _defined[module, name] = compiled
     if str(path_of(module)) != function.__code__.co_filename:
@@ -141,10 +155,12 @@ def keep(compiled: Any, *, keeps_constants: bool = False) -> None:
         _compile_alone(compiled, None, keeps_constants)
         return
     if module not in _digests:
-        _digests[module] = digest_of(closure([module], NOT_COMPILED))
+        _digests[module] = _digest_of(module)
     place = Path(module, _digests[module])
     if "<locals>" not in name and not is_loaded_again:
         identify(function, _digests[module])
+        if on_demand:
+            declare(compiled, _digests[module])
     kept: KernelCache | None = None
     if _shared is not None:
         kept = KernelCache(function, _shared / place, is_writable=False)
@@ -153,6 +169,13 @@ def keep(compiled: Any, *, keeps_constants: bool = False) -> None:
     if kept is not None:
         compiled._cache = kept
     _compile_alone(compiled, f"{place}/{name}", keeps_constants)
+
+
+def _digest_of(module: str) -> str:
+    """Return what the compiled kernels of a module depend on: its sources, and the compiler."""
+    sources = digest_of(closure([module], NOT_COMPILED))
+    made_by = f"{sources} numba {numba.__version__} llvmlite {llvmlite.__version__}"
+    return hashlib.blake2b(made_by.encode(), digest_size=12).hexdigest()
 
 
 def is_kept(module: str, name: str) -> bool:
@@ -220,6 +243,29 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
             shutil.rmtree(path, ignore_errors=True)
 
 
+class _FormFiles(IndexDataCacheFile):  # type: ignore[misc]
+    """Numba's index of the compiled forms, and a file for each, which names the form in it.
+
+    Numba numbers the files by what the index holds. Two processes can take the same number, if the
+    file system has no locks, so the index alone doesn't tell which form a file holds.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write a form, and then the index: a form that couldn't be written isn't in it."""
+        index = self._load_index()
+        names = map(self._data_name, itertools.count(1))
+        taken = set(index.values())
+        name = index.get(key) or next(name for name in names if name not in taken)
+        self._save_data(name, (key, data))
+        if key not in index:
+            self._save_index({**index, key: name})
+
+    def load(self, key: Any) -> Any:
+        """Return a form, or None if there is none, or another one in its place."""
+        held, data = super().load(key) or (None, None)
+        return data if held == key else None
+
+
 class _Files(CompileResultCacheImpl):  # type: ignore[misc]
     """Numba's way to write a compiled function to files, in a folder of our own.
 
@@ -235,15 +281,20 @@ class _Files(CompileResultCacheImpl):  # type: ignore[misc]
     def reduce(self, cres: Any) -> Any:
         """Return what is written: Numba's part, and the kernels that are called by name."""
         library = cres.library
-        return super().reduce(cres), library.own, tuple(library.needs.values()), has_wrapper(cres)
+        calls = tuple(library.needs.values()), tuple(library.demands.values())
+        return super().reduce(cres), library.own, calls
 
     def rebuild(self, target_context: Any, payload: Any) -> Any:
         """Return a kernel as it was compiled, after those that it calls; None if one is gone."""
-        data, own, needs, can_be_called = payload
-        if not (can_be_called or is_nested()) or not all(map(_load, needs)):
+        data, own, (needs, demands) = payload
+        if not all(map(_load, needs)):
             return None
+        if any(kernel_of(demand) is None for demand in demands):
+            return None
+        promise(demands)
         cres = super().rebuild(target_context, data)
         cres.library.own, cres.library.needs = own, {need.symbol: need for need in needs}
+        cres.library.demands = {demand.key: demand for demand in demands}
         return cres
 
 
@@ -252,9 +303,25 @@ def _load(need: Need) -> bool:
     compiled = _defined.get((need.module, need.name))
     if compiled is None:
         return False
-    compiled.compile(need.args)
     engine = compiled.targetctx.codegen()._engine
+    if not engine.is_symbol_defined(need.symbol):
+        with on_level(0 if need.is_for_python else 1):
+            compiled.compile_form(need.args)
     return bool(engine.is_symbol_defined(need.symbol))
+
+
+def _serve(demand: Demand) -> int:
+    """Load or compile a kernel that is called by another one for the first time."""
+    compiled = kernel_of(demand)
+    # It is compiled for a kernel, one level below what Python calls.
+    with global_compiler_lock, compiling():
+        compiled.compile(demand.args)
+        found = compiled.overloads[demand.args]
+    address: int = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+    return address
+
+
+serve_with(_serve)
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
@@ -282,6 +349,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     ) -> None:
         self._impl_class = functools.partial(_Files, folder=folder)
         super().__init__(function)
+        self._cache_file = _FormFiles(self._cache_path, self._impl.filename_base, folder.name)
         self._is_writable, self._behind = is_writable, behind
 
     def is_there(self) -> bool:
@@ -289,8 +357,14 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         here = Path(self._cache_path, self._cache_file._index_name)
         return here.exists() or (self._behind is not None and self._behind.is_there())
 
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        """Return what a compiled form is found by: also, whether only kernels can call it."""
+        return *super()._index_key(sig, codegen), is_nested()
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form for a signature, or None."""
+        if _is_reloaded:
+            return None
         found = super().load_overload(sig, target_context)
         if found is None and self._behind is not None:
             found = self._behind.load_overload(sig, target_context)
@@ -298,7 +372,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Add a compiled form; a disk that can't take it is no reason to fail."""
-        if self._is_writable:
+        if self._is_writable and not _is_reloaded:
             with contextlib.suppress(OSError):
                 super().save_overload(sig, data)
 
@@ -312,10 +386,16 @@ def _compile_alone(compiled: Any, name: str | None, keeps_constants: bool) -> No
     def compile_or_load(signature: Any) -> Any:
         args, return_type = normalize_signature(signature)
         args = tuple(args if keeps_constants else map(unliteral, args))
+        with global_compiler_lock:
+            with compiling():
+                known = compiled.overloads.get(args)
+                if known is not None and (is_nested() or has_wrapper(known)):
+                    return known.entry_point
+            return compile_form(args, return_type)
+
+    def compile_form(args: Any, return_type: Any = None) -> Any:
+        return_type = return_type or returned_by(compiled.py_func)
         with global_compiler_lock, compiling(), compiled._compiling_counter:
-            known = compiled.overloads.get(args)
-            if known is not None and (is_nested() or has_wrapper(known)):
-                return known.entry_point
             with _alone(name, _own):
                 found = compiled._cache.load_overload(args, compiled.targetctx)
                 if found is not None:
@@ -333,9 +413,10 @@ def _compile_alone(compiled: Any, name: str | None, keeps_constants: bool) -> No
                 compiled.add_overload(found)
             else:
                 # Python calls another form, which is compiled when that happens.
-                compiled.overloads[args] = found
+                compiled.overloads.setdefault(args, found)
             return found.entry_point
 
+    compiled.compile_form = compile_form
     compiled.compile = compile_or_load
 
 
@@ -360,7 +441,8 @@ def _alone(name: str | None, folder: Path | None) -> Iterator[None]:
     place = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=7).digest(), "big")
     with contextlib.ExitStack() as stack:
         if place not in _held:
-            # Without a lock kernels are compiled twice, which is a waste and nothing worse.
+            # Without a lock kernels are compiled twice, or again if two processes wrote a file of
+            # one name. It is a waste and nothing worse: each file names the form in it.
             with contextlib.suppress(OSError):
                 file = _lock_file(folder)
                 fcntl.lockf(file, fcntl.LOCK_EX, 1, place)

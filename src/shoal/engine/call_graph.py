@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from shoal.engine.on_demand import is_on_demand
+
 __all__ = ["kernels_of"]
 
 
@@ -13,7 +15,8 @@ def kernels_of(start: type) -> set[tuple[str, str]]:
     """Return the kernels that the methods of a class may call, by module and name.
 
     It follows names: those of functions, classes and kernels that a function mentions, and those
-    of the methods of a class. Some kernels may be among them that no run calls.
+    of the methods of a class. Some kernels may be among them that no run calls; those on demand,
+    and what only they call, aren't.
     """
     found: set[tuple[str, str]] = set()
     seen: set[int] = set()
@@ -28,6 +31,8 @@ def kernels_of(start: type) -> set[tuple[str, str]]:
             continue
         function = getattr(value, "py_func", value)
         if function is not value:
+            if is_on_demand(function):
+                continue
             found.add((function.__module__, function.__qualname__))
         waiting += _mentioned(function)
     return found

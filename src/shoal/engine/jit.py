@@ -10,7 +10,7 @@ import numba
 from shoal.engine.cache import keep
 from shoal.engine.linking import SeparateCompiler
 
-__all__ = ["inlined", "kernel", "specialized"]
+__all__ = ["inlined", "kernel", "on_demand", "specialized"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,9 +38,23 @@ def inlined(function: F) -> F:
     return _compiled(function, inline=True)
 
 
-def _compiled(function: F, *, inline: bool = False, keeps_constants: bool = False) -> F:
+def on_demand(function: F) -> F:
+    """Compile a function when a kernel first calls it, and not with the kernels that mention it.
+
+    It is for what few jobs need, such as rare criteria. It must return a number or nothing.
+    """
+    return _compiled(function, is_on_demand=True)
+
+
+def _compiled(
+    function: F,
+    *,
+    inline: bool = False,
+    keeps_constants: bool = False,
+    is_on_demand: bool = False,
+) -> F:
     options = {"pipeline_class": SeparateCompiler, "no_cfunc_wrapper": True, "nogil": True}
     compiled = numba.njit(forceinline=inline, **options)(function)
     if not numba.config.DISABLE_JIT:
-        keep(compiled, keeps_constants=keeps_constants)
+        keep(compiled, keeps_constants=keeps_constants, on_demand=is_on_demand)
     return cast(F, compiled)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
 from numba.core.codegen import JITCodeLibrary
@@ -30,9 +30,19 @@ from numba.core.untyped_passes import (
     WithLifting,
 )
 
+from shoal.engine.front_end import KernelContext, KernelPasses, quicker
 from shoal.engine.lowering import BY_REFERENCE, KernelLower, refuse_foreign
+from shoal.engine.on_demand import Demand
 
-__all__ = ["Need", "SeparateCompiler", "compiling", "has_wrapper", "identify", "is_nested"]
+__all__ = [
+    "Need",
+    "SeparateCompiler",
+    "compiling",
+    "has_wrapper",
+    "identify",
+    "is_nested",
+    "on_level",
+]
 
 #: A callee of at most as many instructions, not counting those that pass its arguments, is copied
 #: into its callers. LLVM inlines functions of about this size.
@@ -53,12 +63,16 @@ GARBAGE = 200_000
 
 
 class Need(NamedTuple):
-    """A kernel that another one calls by name: where it is defined, and its argument types."""
+    """A kernel that another one calls by name: where it is defined, and its argument types.
+
+    ``is_for_python`` says that the form with a wrapper is called, which Python calls as well.
+    """
 
     symbol: str
     module: str
     name: str
     args: tuple[Any, ...]
+    is_for_python: bool
 
 
 class Identity(NamedTuple):
@@ -98,6 +112,18 @@ def compiling() -> Iterator[None]:
         _depth -= 1
         if _depth == 0:
             gc.set_threshold(*before)
+            KernelContext.signatures.clear()
+
+
+@contextmanager
+def on_level(depth: int) -> Iterator[None]:
+    """Compile as if this many kernels were being compiled: none for what Python calls."""
+    global _depth
+    before, _depth = _depth, depth
+    try:
+        yield
+    finally:
+        _depth = before
 
 
 def has_wrapper(result: Any) -> bool:
@@ -112,6 +138,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
     def __init__(self, codegen: Any, name: str) -> None:
         super().__init__(codegen, name)
         self.needs: dict[str, Need] = {}
+        self.demands: dict[str, Demand] = {}
         self.own: Need | None = None
 
     def add_linking_library(self, library: Any) -> None:
@@ -121,6 +148,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
             self.needs[own.symbol] = own
             return
         self.needs.update(getattr(library, "needs", {}))
+        self.demands.update(getattr(library, "demands", {}))
         super().add_linking_library(library)
 
     def _optimize_functions(self, ll_module: Any) -> None:
@@ -172,7 +200,9 @@ class KernelLowering(NativeLowering):  # type: ignore[misc]
         super().run_pass(state)
         if identity is not None:
             symbol = state["cr"].fndesc.llvm_func_name
-            library.own = Need(symbol, identity.module, identity.name, tuple(state.args))
+            library.own = Need(
+                symbol, identity.module, identity.name, tuple(state.args), _depth == 1
+            )
         return True
 
 
@@ -203,19 +233,29 @@ class _Flags(Flags):  # type: ignore[misc]
         return _FrozenFlags.of(self)
 
 
+def _install_known(target: Any) -> None:
+    """Look into the registries that are known: all have been imported."""
+    for registry in list(target._registries):
+        target.install_registry(registry)
+
+
 class SeparateCompiler(CompilerBase):  # type: ignore[misc]
     """Numba's compiler, with `KernelLowering`."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.state.flags = _Flags(self.state.flags)
-        self.state.targetctx.data_model_manager = BY_REFERENCE
+        context = KernelContext.of(self.state.typingctx)
+        self.state.typingctx = context
+        target = self.state.targetctx
+        target.data_model_manager, target.typing_context = BY_REFERENCE, context
+        target.load_additional_registries = partial(_install_known, target)
 
     def define_pipelines(self) -> list[PassManager]:
         """Return the passes from a function to machine code."""
-        passes = PassManager("kernel")
+        passes = KernelPasses("kernel")
         passes.passes = [
-            (KernelLowering if step is NativeLowering else step, text)
+            (KernelLowering if step is NativeLowering else quicker(step), text)
             for step, text in DefaultPassBuilder.define_nopython_pipeline(self.state).passes
             if step not in NOT_NEEDED
         ]

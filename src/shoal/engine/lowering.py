@@ -19,6 +19,7 @@ from numba.core.errors import UnsupportedError
 from numba.core.lowering import Lower
 
 from shoal.engine.borrowing import borrowed
+from shoal.engine.on_demand import call_on_demand, is_on_demand
 
 __all__ = ["BY_REFERENCE", "KernelLower", "refuse_foreign"]
 
@@ -116,6 +117,16 @@ class KernelLower(Lower):  # type: ignore[misc]
         """Make a wrapper, but for what only other kernels call."""
         if self.has_wrapper:
             super().create_cpython_wrapper(release_gil)
+
+    def _lower_call_normal(self, fnty: Any, expr: Any, signature: Any) -> Any:
+        """Lower a call; a kernel on demand is called by its address."""
+        function = fnty.dispatcher.py_func if isinstance(fnty, types.Dispatcher) else None
+        if function is None or not is_on_demand(function):
+            return super()._lower_call_normal(fnty, expr, signature)
+        args = self.fold_call_args(fnty, signature, expr.args, expr.vararg, expr.kws)
+        demand, value = call_on_demand(self, function, signature, args)
+        self.library.demands[demand.key] = demand
+        return value
 
     def _stays_in_place(self, inst: Any) -> bool:
         """Let a variable stand for a tuple where it is, if it is the same all the time."""

@@ -13,7 +13,7 @@ import numpy as np
 from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_event
 from shoal.engine.decisions import GROUP, REUSE, SUPPRESSED, Out, decide, write_box
 from shoal.engine.groups import shape
-from shoal.engine.jit import kernel
+from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels import counter, held, held_columns, kept_groups, rng, spatial_index
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import Box, Sides, box_of, distances_from
@@ -240,13 +240,13 @@ def covering(rules: OnDeadlineRules, state: OnDeadlineState, position: int, out:
     )
 
 
-@kernel
+@on_demand
 def _reuse(
     rules: OnDeadlineRules, state: OnDeadlineState, due: int, loss: float, least: int, out: Out
 ) -> bool:
     """Let a row join a kept group, with others as its company; return whether it could."""
     candidates = np.full(1, due)
-    if least != ALONE and state.kept.marks["n_kept"][0] > 0:
+    if least != ALONE:
         # The row that is due comes first, then the others, oldest first.
         others = positions_of(state.held)
         candidates = np.concatenate((candidates, others[others != due]))
@@ -308,7 +308,8 @@ def find_place(
     rows leave together.
     """
     least = ENOUGH if rules.together else ALONE
-    if not rules.best and _reuse(rules, state, position, np.inf, least, out):
+    may_join = state.kept.marks["n_kept"][0] > 0 and not rules.best
+    if may_join and _reuse(rules, state, position, np.inf, least, out):
         return True
     rest = everybody(rules, state) if at_end else none()
     if len(rest) > 0:
@@ -328,11 +329,12 @@ def settle(
     """
     shown, lo, hi = shape(rules.sides, rules.shown, state.held, members)
     least = ENOUGH if rules.together else ALONE
-    if rules.best and _reuse(rules, state, position, shown.loss, least, out):
+    any_kept = state.kept.marks["n_kept"][0] > 0
+    if any_kept and rules.best and _reuse(rules, state, position, shown.loss, least, out):
         return
     if len(members) > 0:
         _publish(rules, state, members, shown, lo, hi, out)
-    elif not (rules.together and _reuse(rules, state, position, np.inf, ANY, out)):
+    elif not (any_kept and rules.together and _reuse(rules, state, position, np.inf, ANY, out)):
         at = wrap(position, len(state.held.rows))
         gaps = state.held.rows["gaps"][at]
         decide(out, position, SUPPRESSED, -1, state.marks["instants"][0], gaps)
@@ -359,6 +361,6 @@ def _publish(
         gaps = rows["gaps"][wrap(position, len(rows))]
         decide(out, position, GROUP, box, state.marks["instants"][0], gaps)
         leave(state, position)
-    if known.loss < rules.threshold:
+    if known.loss < rules.threshold and len(state.kept.groups) > 0:
         keep(state.kept, lo, hi, known, out.progress["published"][0], subjects, sensitive)
     state.marks["groups"][0] += 1

@@ -14,7 +14,10 @@ from pathlib import Path
 __all__ = ["closure", "digest_of", "forget", "imports_of", "path_of"]
 
 #: Where Python and its tools put packages.
-_INSTALLED = {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
+_INSTALLED = {
+    Path(sysconfig.get_path(kind)).resolve()
+    for kind in ("stdlib", "platstdlib", "purelib", "platlib")
+}
 _STATEMENT = r"(?:from|import)\b(?:[^\n(\\]*\([^)]*\)|(?:[^\n]*\\\n)*[^\n]*)"
 #: An import at the left margin, up to the end of the line or of the parentheses; or one anywhere.
 _IMPORT = re.compile(rf"^{_STATEMENT}", re.MULTILINE)
@@ -134,9 +137,14 @@ def path_of(name: str) -> Path | None:
 
 @cache
 def _is_installed(top: str) -> bool:
-    """Return whether a package is one of the standard library, or was installed by a tool."""
+    """Return whether a package is one of the standard library, or was installed by a tool.
+
+    So was one inside an archive, as Spark brings its own.
+    """
     path = path_of(top)
-    return path is None or any(path.is_relative_to(folder) for folder in _INSTALLED)
+    if path is None or not path.is_file():
+        return True
+    return any(path.resolve().is_relative_to(folder) for folder in _INSTALLED)
 
 
 def _is_in(name: str, package: str) -> bool:

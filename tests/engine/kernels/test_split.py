@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from shoal import Hierarchy, Policy, Quasi, Range, Schema, Sensitive
 from shoal.engine import Space
+from shoal.engine.kernels.diverse_split import diverse_parts
 from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.rng import seeded
 from shoal.engine.kernels.split import by_subjects, by_values, repair_parts
@@ -94,6 +95,26 @@ def test_by_values_leaves_rows_that_are_not_diverse_in_one_part() -> None:
         cluster.space.sides, cluster.space.limits, cluster.rng, cluster.rows, cluster.part
     )
     assert len(cluster.parts(n_parts)) == 1
+
+
+@SETTINGS
+@given(rows=ROWS, k=st.integers(1, 4), l=st.integers(2, 3), entropy=st.booleans())
+def test_diverse_parts_keep_the_promise_and_leave_subjects_whole(
+    rows: list[tuple[int, ...]],
+    k: int,
+    l: int,  # noqa: E741
+    entropy: bool,
+) -> None:
+    diverse = EntropyLDiversity(l) if entropy else DistinctLDiversity(l)
+    cluster = Cluster(rows, Policy(KAnonymity(k), diverse))
+    if cluster.broken(np.arange(len(rows))):
+        return
+    n_parts = diverse_parts(
+        cluster.space.sides, cluster.space.limits, cluster.rng, cluster.rows, cluster.part
+    )
+    assert all(cluster.broken(members) is None for members in cluster.parts(n_parts))
+    for subject in set(cluster.subjects.tolist()):
+        assert len(set(cluster.part[cluster.subjects == subject].tolist())) == 1
 
 
 @SETTINGS

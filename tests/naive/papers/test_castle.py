@@ -212,7 +212,9 @@ def test_castle_4_whole_shares(k: int, needed: int, values: str, seed: int) -> N
             min(len({values[n] for n in group}) for group in groups(decisions).values()),
         )
 
-    paper, shoal = (fewest(d) for d in both("whole_shares", parts_are_checked=False))
+    paper, shoal = (
+        fewest(d) for d in both("whole_shares", parts_are_checked=False, plain_split_first=False)
+    )
     assert paper[0] < k or paper[1] < needed  # a share of less than one row is none
     assert shoal[0] >= k
     assert shoal[1] >= needed
@@ -222,7 +224,7 @@ def test_castle_5_diverse_representatives() -> None:
     rows = [*((n, f"s{n}", "x") for n in range(4)), *((n, f"s{n}", "y") for n in range(4))]
     paper, shoal = (
         feed(line(2, l_needed=[2], clusters=1, deviations=d), rows)
-        for d in both("diverse_representatives")
+        for d in both("diverse_representatives", plain_split_first=False)
     )
     assert paper == []  # everybody stands for x, no part can be made, all rows are lost
     assert {d.row for d in shoal} == set(range(8))
@@ -243,7 +245,7 @@ def test_castle_7_parts_are_checked() -> None:
     rows = [(20, "a", "x", "p"), (20, "b", "y", "p"), (80, "c", "x", "q"), (80, "d", "y", "q")]
     paper, shoal = (
         groups(feed(line(2, l_needed=[2, 2], clusters=1, deviations=d), rows))
-        for d in both("parts_are_checked")
+        for d in both("parts_are_checked", plain_split_first=False)
     )
     assert sorted(map(sorted, paper.values())) == [[0, 1], [2, 3]]  # one value of p, q each
     assert list(shoal.values()) == [{0, 1, 2, 3}]
@@ -326,6 +328,28 @@ def test_castle_14_joins_have_company() -> None:
     )
     assert [d.row for d in paper if d.published == 3] == [2]
     assert [d.row for d in shoal if d.published == 3] == [2, 3]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_castle_15_plain_split_first(seed: int) -> None:
+    """Both ends have two values; the split by values wants half of each value in every part."""
+    rows = [(20 if n < 4 else 80, f"s{n}", value) for n, value in enumerate("xxxyyyyx")]
+    paper, shoal = (
+        feed(line(4, l_needed=[2], clusters=1, seed=bytes([seed]), deviations=d), rows)
+        for d in both("plain_split_first")
+    )
+    assert {d.loss for d in paper} == {0.6}
+    assert groups(shoal).values() and {d.loss for d in shoal} == {0.0}
+
+
+def test_where_a_plain_part_is_not_diverse_the_better_repair_is_taken() -> None:
+    """Of the plain parts merged and the parts by values, those of less loss; or more of them."""
+    apart = [(at, f"{at}{n}", value) for at, value in ((40, "x"), (50, "y")) for n in range(4)]
+    mixed = feed(line(2, l_needed=[2], clusters=1), apart)
+    assert len(groups(mixed)) == 4  # an x and a y in each; the plain parts end as one
+    ends = [*((0, f"a{n}", "xxxy"[n]) for n in range(4)), *((80, f"b{n}", "xy"[n]) for n in (0, 1))]
+    merged = feed(line(2, l_needed=[2], clusters=1), ends)
+    assert {d.loss for d in merged} == {0.0}
 
 
 def test_every_deviation_is_described_and_tested() -> None:

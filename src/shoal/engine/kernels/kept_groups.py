@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.jit import kernel
+from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import Box, box_of, set_box
 from shoal.engine.kernels.predicate import Limits, any_measured, breakable, meets, needed
@@ -66,7 +66,7 @@ def _put_member(kept: KeptGroups, at: int, i: int, subject: int, sensitive: Ints
         kept.sensitive[at, i, j] = sensitive[j]
 
 
-@kernel
+@on_demand
 def keep(
     kept: KeptGroups, lo: Floats, hi: Floats, box: Box, since: int, subjects: Ints, sensitive: Ints
 ) -> None:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from shoal.engine.jit import kernel
+from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels.arrays import Floats, Ints
 from shoal.engine.kernels.emd import Trees, node_sums
 
@@ -46,7 +46,7 @@ def like(counts: Ints, n: int, of: Ints, n_all: int, beta: float, enhanced: bool
     return True
 
 
-@kernel
+@on_demand
 def like_in_tree(
     trees: Trees, j: int, values: Ints, counts: Ints, n: int, of: Ints, n_all: int,
     beta: float, level: int,

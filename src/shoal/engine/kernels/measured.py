@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.jit import kernel
+from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels.arrays import Ints, Records
 from shoal.engine.kernels.emd import Trees, ordered_emd, tree_emd
 from shoal.engine.kernels.likeness import (
@@ -69,6 +69,23 @@ def emd_of(measures: Measures, window: WindowCounts, i: int, sensitive: Ints) ->
     return moved / whole
 
 
+@on_demand
+def _like_in_ranges(
+    measures: Measures, i: int, values: Ints, counts: Ints, n: int, of: Ints, n_all: int
+) -> bool:
+    asked = measures.asked[i]
+    return like_in_ranges(
+        numbers_of(values),
+        counts,
+        n,
+        of,
+        n_all,
+        asked["bound"],
+        asked["epsilon"],
+        asked["relative"],
+    )
+
+
 @kernel
 def keeps(measures: Measures, window: WindowCounts, i: int, counts: Ints, n: int) -> bool:
     """Whether n rows with these counts of each value of the window meet the i-th measure."""
@@ -84,14 +101,11 @@ def keeps(measures: Measures, window: WindowCounts, i: int, counts: Ints, n: int
     if kind == SEMANTIC:
         return like_in_tree(measures.trees, j, values, counts, n, of, n_all, bound, asked["level"])
     if kind == RANGES:
-        numbers = numbers_of(values)
-        return like_in_ranges(
-            numbers, counts, n, of, n_all, bound, asked["epsilon"], asked["relative"]
-        )
+        return _like_in_ranges(measures, i, values, counts, n, of, n_all)
     return undisclosed(counts, n, of, n_all, bound)
 
 
-@kernel
+@on_demand
 def all_measured(measures: Measures, window: WindowCounts, sensitive: Ints) -> bool:
     """Whether rows with these sensitive codes meet all measures."""
     before, counts = -1, np.empty(0, np.int64)

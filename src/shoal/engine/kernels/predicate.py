@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.jit import kernel
+from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels.array_tools import by_first, column, distinct, tally
 from shoal.engine.kernels.arrays import Ints, Records
 from shoal.engine.kernels.measured import Measures, all_measured
@@ -166,7 +166,7 @@ def match(subject: Ints, value: Ints, enough: int) -> Ints:
     return partner
 
 
-@kernel
+@on_demand
 def _even_enough(counts: Ints, entropy: float, c: float, l: int) -> bool:  # noqa: E741
     """Whether counts of values meet the entropy form and the recursive form, if required."""
     total = 0
@@ -225,7 +225,7 @@ def varied(limits: Limits, subjects: Ints, sensitive: Ints) -> bool:
     return True
 
 
-@kernel
+@on_demand
 def _diverse(limits: Limits, j: int, subject: Ints, value: Ints) -> bool:
     asked = limits.diversity[j]
     if not _varied(limits, j, subject, value):
@@ -250,4 +250,6 @@ def meets(limits: Limits, subjects: Ints, sensitive: Ints) -> bool:
         for j in range(sensitive.shape[1]):
             if not _diverse(limits, j, subject, by_first(column(sensitive, j))):
                 return False
-    return all_measured(limits.measures, limits.window, sensitive)
+    if any_measured(limits):
+        return all_measured(limits.measures, limits.window, sensitive)
+    return True

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.jit import kernel
+from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels.arrays import Ints, power_of_two
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.kernels.window_counts import (
@@ -64,9 +64,13 @@ def with_room_for(recent: RecentRows, upcoming: int, n: int) -> RecentRows:
 @kernel
 def add(recent: RecentRows, position: int, sensitive: Ints) -> None:
     """Add a row to the window; if that is full, its oldest row leaves."""
+    if recent.span[0] > 0:
+        _move(recent, position, sensitive)
+
+
+@on_demand
+def _move(recent: RecentRows, position: int, sensitive: Ints) -> None:
     span = recent.span[0]
-    if span == 0:
-        return
     if position >= span:
         remove_row(recent.window, recent.sensitive[wrap(position - span, len(recent.sensitive))])
     for j in range(len(sensitive)):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.jit import kernel
+from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels.array_tools import (
     by_first,
     column,
@@ -36,7 +36,7 @@ from shoal.engine.kernels.nearest_heap import keep_nearest
 from shoal.engine.kernels.predicate import Limits, match, meets, needed
 from shoal.engine.kernels.rng import below
 
-__all__ = ["by_subjects", "by_values", "repair_parts"]
+__all__ = ["by_subjects", "by_values", "part_boxes", "repair_parts"]
 
 
 class SplitGroups(NamedTuple):
@@ -48,7 +48,8 @@ class SplitGroups(NamedTuple):
 
 
 @kernel
-def _boxes(sides: Sides, rows: RowArrays, part: Ints, n_parts: int) -> SplitGroups:
+def part_boxes(sides: Sides, rows: RowArrays, part: Ints, n_parts: int) -> SplitGroups:
+    """Return the boxes of the parts; a row of part -1 is in none."""
     los, his = rows.lo, rows.hi
     parts = SplitGroups(
         np.full((los.shape[0], n_parts), np.inf),
@@ -70,7 +71,7 @@ def _boxes(sides: Sides, rows: RowArrays, part: Ints, n_parts: int) -> SplitGrou
 @kernel
 def _place(sides: Sides, rows: RowArrays, part: Ints, n_parts: int, chosen: Ints) -> None:
     """Add rows, one after another, to the part that each enlarges least."""
-    parts = _boxes(sides, rows, part, n_parts)
+    parts = part_boxes(sides, rows, part, n_parts)
     joined = np.empty(n_parts)
     for i in chosen:
         lo, hi = box_of(rows.lo, i), box_of(rows.hi, i)
@@ -96,7 +97,7 @@ def repair_parts(sides: Sides, limits: Limits, rows: RowArrays, part: Ints, n_pa
         if meets(limits, picked(rows.subjects, members), sensitive):
             p += 1
             continue
-        parts = _boxes(sides, rows, part, n_parts)
+        parts = part_boxes(sides, rows, part, n_parts)
         lo, hi = box_of(parts.lo, p), box_of(parts.hi, p)
         joined = np.empty(n_parts)
         joined_losses(sides, parts.lo, parts.hi, n_parts, lo, hi, joined)
@@ -164,7 +165,7 @@ def _choose(
     return n_chosen
 
 
-@kernel
+@on_demand
 def by_subjects(sides: Sides, k: int, rng: Ints, rows: RowArrays, part: Ints) -> int:
     """Cut into parts of k different subjects each, around randomly chosen rows.
 
@@ -259,7 +260,7 @@ def _seats(n_in: Ints, total: int, parts: int, first: int, l: int, seats: Ints) 
         seats[poorest] += 1
 
 
-@kernel
+@on_demand
 def by_values(sides: Sides, limits: Limits, rng: Ints, rows: RowArrays, part: Ints) -> int:
     """Cut into parts whose sensitive values are mixed as in the whole.
 

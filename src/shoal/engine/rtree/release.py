@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.engine.base import Out
 from shoal.engine.groups import may_be_group, publish, suppress
-from shoal.engine.jit import kernel
+from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels.array_tools import in_order, order_of, picked, where
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.engine.kernels.boxes import box_loss, box_of, boxes_at, join, joined_losses
@@ -50,7 +50,7 @@ def publish_leaf(rules: TreeRules, state: TreeState, leaf: int, now: float, out:
 # -- rows that are held back ----------------------------------------------------------------------
 
 
-@kernel
+@on_demand
 def _hold_back(
     rules: TreeRules, state: TreeState, leaf: int, positions: Ints, now: float, stays: Bools
 ) -> None:
@@ -124,7 +124,7 @@ def _losses_alone(rules: TreeRules, state: TreeState, leaf: int, positions: Ints
 # -- rows at their deadline -----------------------------------------------------------------------
 
 
-@kernel
+@on_demand
 def force(rules: TreeRules, state: TreeState, position: int, out: Out) -> None:
     """Decide a row: publish it with its leaf, with several leaves, or suppress it."""
     rows = state.held
@@ -136,7 +136,7 @@ def force(rules: TreeRules, state: TreeState, position: int, out: Out) -> None:
         suppress(rows, position, state.marks, out)
 
 
-@kernel
+@on_demand
 def gather_unmature(rules: TreeRules, state: TreeState, out: Out) -> None:
     """At the end of the stream, first publish leaves that can't leave alone, merged with others."""
     leaves = state.tree.leaves
@@ -151,7 +151,7 @@ def gather_unmature(rules: TreeRules, state: TreeState, out: Out) -> None:
             return
 
 
-@kernel
+@on_demand
 def _publish_merged(rules: TreeRules, state: TreeState, leaf: int, out: Out) -> bool:
     """Publish a leaf that isn't mature with its nearest leaves; return whether it was possible."""
     tree = state.tree
