@@ -16,11 +16,11 @@ from typing import Any
 from shoal.engine.kernels import rng
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from tests.naive.centres import Centres
-from tests.naive.measured import Measure, Promises
-from tests.naive.mondrian import NaiveMondrian
+from tests.naive.measured import Measure
 from tests.naive.on_deadline import Decision, NaiveOnDeadline, Placed, When
 from tests.naive.parts import merge
 from tests.naive.space import Row, Space, by_arrival, n_subjects
+from tests.naive.tide_cuts import Cuts
 
 __all__ = ["Losses", "NaiveRolling", "NaiveTide", "Prices"]
 
@@ -30,6 +30,8 @@ BINS = 256
 POOLED, BESIDE, CHUNK, NEAR_BY = 3, 32, 256, 128
 #: Rows are cut into at most 2**FINEST blocks, for at most MORE further groups.
 FINEST, MORE = 8, 2
+#: How groups are formed again.
+WAYS = ("grow", "shares", "cut")
 
 
 class Losses:
@@ -148,9 +150,12 @@ class Prices:
 
 
 class NaiveTide(NaiveOnDeadline):
-    """One run of TIDE that releases batches. ``ahead`` is how many seconds it takes for a row."""
+    """One run of TIDE that releases batches.
 
-    ahead = 2e-5
+    ``ahead`` is how many seconds it takes for a row, and for one of a group that is measured.
+    """
+
+    ahead = 2e-5, 5e-4
 
     def __init__(
         self, domains: Sequence[Domain], weights: Sequence[float], *, effort: int = 20,
@@ -174,7 +179,7 @@ class NaiveTide(NaiveOnDeadline):
         """What is due in seconds: earlier, the more rows are held, by a quarter at most."""
         decisions: list[Decision] = []
         while self.delay_seconds is not None and self.clock is not None and self.held:
-            lead = min(self.delay_seconds / 4, len(self.held) * self.ahead)
+            lead = min(self.delay_seconds / 4, len(self.held) * self.ahead[bool(self.measures)])
             assert self.oldest.time is not None
             assert self.arrived is not None
             deadline = self.oldest.time + (self.delay_seconds - lead)
@@ -229,7 +234,7 @@ class NaiveTide(NaiveOnDeadline):
         firsts = by_arrival(firsts)
         start = self.start(firsts)
         if self.measures:
-            start = min(start, self.cut(firsts), key=self.lost)
+            start = min(start, self.cuts(rows)(firsts), key=self.lost)
         groups = self.ordered(start)
         if len(groups) > 1 and self.effort:
             groups = self.repair_all(groups)
@@ -267,10 +272,9 @@ class NaiveTide(NaiveOnDeadline):
     def measures(self) -> list[Measure]:
         return [m for m in self.latest.measures if isinstance(m, Measure)]
 
-    def cut(self, rows: list[Row]) -> list[list[Row]]:
-        """The parts of Mondrian; all rows if they are one part."""
-        mondrian = NaiveMondrian(self.space, Promises(self.promise, self.measures))
-        return [part.rows for part in mondrian(rows, self.latest.rows)] or [rows]
+    def cuts(self, rows: Sequence[Row]) -> Cuts:
+        """Cuts of some of these rows."""
+        return Cuts(self.losses, self.measures, self.promise.people, self.meets, rows)
 
     def lost(self, groups: list[list[Row]]) -> int:
         """What groups lose; everything, if they break the promise."""
@@ -355,16 +359,22 @@ class NaiveTide(NaiveOnDeadline):
 
     def repair(self, groups: list[list[Row]], times: int, draws: Any) -> list[list[Row]]:
         groups = [by_arrival(group) for group in groups]
+        rows = by_arrival(row for group in groups for row in group)
+        cuts = self.cuts(rows) if self.measures else None
         for _ in range(times):
             g, h = (int(rng.below(draws, len(groups))) for _ in range(2))
             if self.losses.loss(groups[h]) > self.losses.loss(groups[g]):
                 g = h
             chosen = self.neighbours(groups, g, draws)
-            in_shares = self.measures and rng.below(draws, 2) == 0
+            way = WAYS[int(rng.below(draws, 3))] if self.measures else "grow"
             pool = [row for c in chosen for row in groups[c]]
             before = sum(self.losses.total(groups[c]) for c in chosen)
-            if in_shares:
+            if way == "shares":
                 formed = self.regrow_in_shares(pool, before, len(chosen), draws)
+            elif way == "cut":
+                assert cuts
+                formed = cuts(pool)
+                formed = formed if sum(map(self.losses.total, formed)) < before else []
             else:
                 formed = self.regrow(pool, before, draws)
             if formed and all(self.meets(group) for group in formed):
@@ -459,7 +469,7 @@ class NaiveTide(NaiveOnDeadline):
 class NaiveRolling(NaiveTide):
     """One run of TIDE that releases group by group."""
 
-    ahead = 0.0
+    ahead = 0.0, 0.0
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -16,21 +16,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.jit import kernel
+from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels import rng
 from shoal.engine.kernels.array_tools import by_first
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.hilbert import centres, hilbert
-from shoal.engine.kernels.median import median_parts
 from shoal.engine.kernels.parts import Parts, in_parts, parts_of
 from shoal.engine.kernels.predicate import Limits, any_diversity, any_measured, needed
 from shoal.engine.space import Space
 from shoal.engine.tide.grid import Grid, GridRows, begin, boxes_for, grid_of, grid_rows, take
 from shoal.engine.tide.grow import Rules, candidates_for
+from shoal.engine.tide.levels import levels_of
 from shoal.engine.tide.nearest import group_around
 from shoal.engine.tide.repair import POOLED, repair
 from shoal.engine.tide.start import insert, lost, start
+from shoal.engine.tide.top_down import cut_in_shares
 
 __all__ = ["CELL", "CHUNK", "NEAR_BY", "Forming", "rules_for"]
 
@@ -41,7 +42,7 @@ NEAR_BY = 128
 
 
 #: The kinds of tasks.
-START, REPAIR, AROUND = range(3)
+START, CUT, REPAIR, AROUND = range(4)
 NO_DRAWS = np.empty(0, np.int64)
 
 
@@ -97,12 +98,13 @@ class Forming:
     def _start(
         self, rules: Rules, codes: GridRows, rows: RowArrays, firsts: Ints, part: Ints
     ) -> int:
-        """Grow groups. Where they are measured, cut rows at medians if that loses less."""
+        """Grow groups. Where they are measured, cut rows in shares if that loses less."""
         n = self._grow(rules, codes, rows, firsts, part)
         if rules.measured < 0:
             return n
         cut = part.copy()
-        n_cut = self._cut(rules, rows, firsts, cut)
+        task = Task(CUT, firsts, cut, 0, 0, NO_DRAWS)
+        n_cut = work(self.grid, rules, codes, rows.sensitive, task)
         grown_lost, cut_lost = (
             lost(self.grid, rules, codes, rows.sensitive, firsts, found, count)
             for found, count in ((part, n), (cut, n_cut))
@@ -111,17 +113,6 @@ class Forming:
             return n
         part[:] = cut
         return n_cut
-
-    def _cut(self, rules: Rules, rows: RowArrays, firsts: Ints, part: Ints) -> int:
-        """Cut rows at medians, where both halves keep the promise."""
-        some = RowArrays(
-            rows.lo.take(firsts, axis=1), rows.hi.take(firsts, axis=1),
-            rows.subjects[firsts], rows.sensitive[firsts], rows.gaps[firsts],
-        )  # fmt: skip
-        found = median_parts(self._space.sides, rules.limits, some)
-        n = len(found.starts) - 1
-        part[firsts[found.rows]] = np.repeat(np.arange(n), np.diff(found.starts))
-        return n
 
     def _grow(
         self, rules: Rules, codes: GridRows, rows: RowArrays, firsts: Ints, part: Ints
@@ -206,10 +197,18 @@ def work(grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, task: Task) 
     """Do a task. All of them are one kernel, so that what they share is compiled once."""
     if task.kind == START:
         return start(grid, rules, rows, sensitive, task.chosen, task.part)
+    if task.kind == CUT:
+        levels = levels_of(rules, sensitive)
+        return cut_in_shares(grid, rules, rows, sensitive, levels, task.chosen, task.part)
     if task.kind == REPAIR:
         return repair(
             grid, rules, rows, sensitive, task.part, task.n_groups, task.times, task.draws
         )
+    return _around(grid, rules, rows, sensitive, task)
+
+
+@on_demand
+def _around(grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, task: Task) -> int:
     n, d = len(task.chosen), len(rows.lo)
     near, boxes = candidates_for(n, d, True, rows.has_gaps), boxes_for(1, d)
     bias, cost = np.zeros(n, np.int32), np.empty(n, np.int32)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.jit import kernel
+from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels import rng
 from shoal.engine.kernels.array_tools import column, picked_rows
 from shoal.engine.kernels.arrays import Ints
@@ -26,8 +26,10 @@ from shoal.engine.tide.grid import (
     take,
 )
 from shoal.engine.tide.grow import Candidates, Rules, candidates_for, drop, grow
+from shoal.engine.tide.levels import Levels, levels_of
 from shoal.engine.tide.shares import regrow_in_shares
 from shoal.engine.tide.start import insert
+from shoal.engine.tide.top_down import cut_in_shares
 
 __all__ = ["POOLED", "repair"]
 
@@ -36,6 +38,8 @@ POOLED = 3
 #: The neighbours of a group are searched among this many groups beside it in their order, and as
 #: many random ones; among all where there are no more.
 BESIDE = 32
+#: The ways to form groups again, where they are measured: one of them is drawn each time.
+GROW, SHARES, CUT, WAYS = range(4)
 
 
 class _Chains(NamedTuple):
@@ -139,7 +143,27 @@ def _regrow(
     return n_groups if sum_of_losses < most else 0
 
 
-@kernel
+@on_demand
+def _recut(
+    grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, levels: Levels, who: Ints,
+    boxes: Boxes, part: Ints, most: int,
+) -> int:  # fmt: skip
+    """Cut some rows, and write the groups to ``part``; return how many groups there are.
+
+    0 if all rows together would lose ``most`` or more.
+    """
+    n_groups = cut_in_shares(grid, rules, rows, sensitive, levels, who, part)
+    for g in range(n_groups):
+        begin(boxes, g)
+    for i in who:
+        take(grid, boxes, part[i], rows, i)
+    sum_of_losses = 0
+    for g in range(n_groups):
+        sum_of_losses += boxes.totals["loss"][g] * boxes.totals["count"][g]
+    return n_groups if sum_of_losses < most else 0
+
+
+@on_demand
 def _all_meet(rules: Rules, sensitive: Ints, who: Ints, part: Ints, n_groups: int) -> bool:
     """Whether every group of some rows, each of another subject, keeps the promise."""
     for g in range(n_groups):
@@ -174,7 +198,11 @@ def repair(
     near = candidates_for(n, d, True, rows.has_gaps)
     formed, members, chosen = boxes_for(room, d), np.empty(n, np.int64), np.empty(room, np.int64)
     new, who = np.empty(n, np.int64), np.empty(n, np.int64)
-    block, values = np.empty(n, np.int64), np.empty(0, np.int64)
+    block, values, levels = (
+        np.empty(n, np.int64),
+        np.empty(0, np.int64),
+        levels_of(rules, sensitive),
+    )
     if rules.measured >= 0:
         values = column(sensitive, rules.measured)
     for _ in range(times):
@@ -182,7 +210,7 @@ def repair(
         if boxes.totals["loss"][h] > boxes.totals["loss"][g]:
             g = h
         n_chosen = _nearest(grid, boxes, n_groups, g, draws, chosen)
-        in_shares = rules.measured >= 0 and rng.below(draws, 2) == 0
+        way = rng.below(draws, WAYS) if rules.measured >= 0 else GROW
         before = 0
         for c in range(n_chosen):
             totals = boxes.totals[chosen[c]]
@@ -190,10 +218,12 @@ def repair(
         m = _pooled(near, rows, chains, chosen[:n_chosen])
         for j in range(m):
             who[j] = near.who[j]
-        if in_shares:
+        if way == SHARES:
             n_formed = regrow_in_shares(
                 grid, rules, values, near, m, n_chosen, draws, formed, members, new, block, before
             )
+        elif way == CUT:
+            n_formed = _recut(grid, rules, rows, sensitive, levels, who[:m], formed, new, before)
         else:
             n_formed = _regrow(
                 grid, rules, rows, sensitive, near, m, draws, formed, members, new, before

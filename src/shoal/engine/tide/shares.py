@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shoal.engine.jit import kernel
+from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels import rng
 from shoal.engine.kernels.array_tools import order_of
 from shoal.engine.kernels.arrays import Ints
@@ -64,7 +64,7 @@ def _grow_in_shares(
         i = cheapest(near.cost, n)
 
 
-@kernel
+@on_demand
 def regrow_in_shares(
     grid: Grid, rules: Rules, values: Ints, near: Candidates, m: int, n_before: int,
     draws: Ints, boxes: Boxes, members: Ints, part: Ints, block: Ints, most: int,

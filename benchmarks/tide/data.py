@@ -17,10 +17,18 @@ from shoal.engine.space import Codes
 from shoal.metrics.reading import read_codes
 from shoal.spec.schema import Schema
 
-__all__ = ["names", "stream", "with_gaps"]
+__all__ = ["names", "stream", "title_of", "with_gaps"]
 
 #: This many rows of the survey are read, at most.
 MOST = 240_000
+
+
+TITLES = {"adult": "Adult", "acs-income": "ACS income", "gov-employees": "government employees"}
+
+
+def title_of(name: str) -> str:
+    """What a data set is called on a page."""
+    return TITLES.get(name, name)
 
 
 def names() -> list[str]:
@@ -34,6 +42,9 @@ def names() -> list[str]:
 @lru_cache(maxsize=2)
 def _whole(name: str) -> Stream:
     if name == "adult":
+        data = adult(ADULT, quasi=list(TABLE_5_4))
+        schema, table = data.schema, data.table()
+    elif name == "adult, occupation sensitive":
         quasi = [attribute for attribute in TABLE_5_4 if attribute != "occupation"]
         data = adult(ADULT, quasi=quasi, sensitive="occupation")
         schema, table = data.schema, data.table()
@@ -50,11 +61,14 @@ def _whole(name: str) -> Stream:
     return Stream(schema, read_codes(schema, table)[0])
 
 
-def stream(name: str, rows: int, seed: int) -> Stream:
+def stream(name: str, rows: int, seed: int, *, sensitive: bool) -> Stream:
     """Rows of a data set in a random order, again and again if there are too few.
 
-    Each row is a person of their own.
+    Each row is a person of their own. UCI Adult has ten quasi attributes, or nine where one
+    attribute has to be ``sensitive``.
     """
+    if sensitive and name == "adult":
+        name = "adult, occupation sensitive"
     schema, codes = _whole(name).schema, _whole(name).codes
     draw, n = np.random.default_rng(seed), len(codes.subjects)
     order = np.concatenate([draw.permutation(n) for _ in range(-(-rows // n))])[:rows]

@@ -1,0 +1,1 @@
+"""What TIDE reaches beside the others: ``python -m benchmarks.tide``."""
