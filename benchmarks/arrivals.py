@@ -33,7 +33,7 @@ from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.policy import Delay, KAnonymity, Policy
 from shoal.spec.schema import Quasi, Schema
 
-__all__ = ["Ran", "Sizes", "candidates", "main", "ran"]
+__all__ = ["Ran", "Sizes", "candidates", "main", "online_retail", "ran"]
 
 #: The ways in which rows reuse groups, for algorithms that can.
 WAYS: Mapping[str, Mapping[str, object]] = {
@@ -82,7 +82,7 @@ def streams(rows: int) -> Iterator[tuple[str, Stream]]:
     if (income := acs_income()) is not None:
         whole = pq.read_table(income.path)
         yield income.name, _first(Dataset.from_table(whole, income.schema, name=income.name), rows)
-    if (shop := _online_retail()) is not None:
+    if (shop := online_retail()) is not None:
         yield "online-retail", _first(shop, rows)
 
 
@@ -91,7 +91,7 @@ def _first(data: Dataset, rows: int) -> Stream:
 
 
 @lru_cache(maxsize=1)
-def _online_retail() -> Dataset | None:
+def online_retail() -> Dataset | None:
     """Baskets of known customers who come again, in the order of their time."""
     path, trees = SHARED / "online_retail.parquet", SHARED / "hierarchies" / "online_retail"
     if not path.exists() or not trees.exists():

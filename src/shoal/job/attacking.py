@@ -1,0 +1,155 @@
+"""Attack releases from Python: ``shoal.attack``. ``shoal attack`` calls it, too."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from shoal.attacks import AttackReport, Run, Setting
+from shoal.attacks import attack as make_attacks
+from shoal.audit.evidence import Order, Suppressed
+from shoal.audit.labels import Numeric
+from shoal.io.base import BadRow
+from shoal.job.auditing import Data, read_published, read_table
+from shoal.job.file import Job
+from shoal.job.running import AnyJob, job_of
+from shoal.run.frame import ChunkSource, Gathered, refuse_wall_clock, seed_bytes
+from shoal.run.frame_kinds import chunks_of
+from shoal.run.pipeline import Pipeline
+from shoal.run.result import Result
+
+__all__ = ["attack", "rerun_of", "setting_of"]
+
+
+def attack(
+    job: AnyJob,
+    published: Data,
+    /,
+    *,
+    original: Data,
+    trace: Data = None,
+    attacks: Sequence[str] | None = None,
+    known: Sequence[str] | None = None,
+    control: float | None = None,
+    targets: int = 1000,
+    seed: int = 0,
+    format: str | None = None,  # noqa: A002
+    watch: Callable[[str], None] | None = None,
+) -> AttackReport:
+    """Attack a release on purpose, and report what was achieved.
+
+    Parameters
+    ----------
+    job
+        A `Job`, the path of a job file, or its sections as a dictionary.
+    published
+        The output: a file or folder, a DataFrame of pandas or polars, a Table or RecordBatch of
+        Arrow, a list of dicts; or a `Result`, which brings its trace.
+    original, trace
+        The input of the run and its private trace, as frames or files. Without the trace some
+        attacks can't be judged.
+    attacks
+        The names of the attacks; None: all. See `shoal.attacks.names`.
+    known
+        The quasi attributes that the attacker knows, as a further grade of knowledge.
+    control
+        The share of people for the control: the job is run again without them, in memory.
+    targets
+        The most people that each attack is made on.
+    seed
+        For the choice of people, and for the run without the control.
+    format
+        The format of a published file; None: by its name.
+    watch
+        Called with the name of each attack before it begins.
+
+    Returns
+    -------
+    AttackReport
+        One result for each attack and grade of knowledge; ``print`` it.
+
+    >>> job = {
+    ...     "schema": {"subject": "name", "quasi": {"age": {"range": [0, 120], "step": 1}}},
+    ...     "policy": {"k": 2, "delay": {"rows": 100}},
+    ...     "algorithm": {"name": "castle"},
+    ... }
+    >>> people = pa.table({"name": ["Ann", "Bob", "Cem", "Dan"], "age": [31, 33, 64, 68]})
+    >>> rows = rerun_of(Job.from_dict(job))(people, 1)
+    >>> report = attack(
+    ...     job, rows.published, original=people, trace=rows.trace, attacks=["linking"]
+    ... )
+    >>> report.of("linking")[0].success
+    Share(successes=2.0, attempts=4)
+    """
+    setting = setting_of(job, published, original=original, trace=trace, format=format)
+    setting = dataclasses.replace(
+        setting, known=None if known is None else tuple(known), n_targets=targets, seed=seed
+    )
+    return make_attacks(setting, attacks, control=control, watch=watch)
+
+
+def setting_of(
+    job: AnyJob,
+    published: Data,
+    *,
+    original: Data,
+    trace: Data = None,
+    format: str | None = None,  # noqa: A002
+) -> Setting:
+    """Read what an attack needs, from files or frames."""
+    job, _ = job_of(job)
+    if isinstance(published, Result):
+        trace = published.trace if trace is None else trace
+        published = published.output if published.frame is None else published.frame
+    output = read_published(job, published, format)
+    given, rows = read_table("original", original, job.schema.columns, job=job)
+    lines = None if trace is None else read_table("trace", trace, None)[0]
+    numeric: Numeric = job.publish.numeric
+    suppressed: Suppressed = job.publish.suppressed
+    order: Order = job.publish.order
+    return Setting(
+        job.schema,
+        job.policy,
+        output,
+        given,
+        lines,
+        original_rows=rows,
+        numeric=numeric,
+        suppressed=suppressed,
+        order=order,
+        algorithm=job.anonymizer.name,
+        knobs=dataclasses.asdict(job.anonymizer),
+        pseudonym=job.publish.pseudonym is not None,
+        rotate=None if job.publish.pseudonym is None else job.publish.pseudonym.rotate,
+        rerun=rerun_of(job),
+    )
+
+
+def rerun_of(job: Job) -> Callable[[pa.Table, int], Run]:
+    """Return a function that runs a job in memory, over other rows and under a seed.
+
+    Nothing is written: neither the output of the job nor its quarantine file.
+    """
+
+    def rerun(rows: pa.Table, seed: int) -> Run:
+        refuse_wall_clock(job.schema, job.policy)
+        pipeline = Pipeline(job.schema, job.policy, job.anonymizer, job.publish, seed_bytes(seed))
+        columns = job.schema.columns
+        _, chunks = chunks_of(rows, columns, job.schema.payload, key="original")
+        published, lines = Gathered(), Gathered()
+        pipeline.run(
+            ChunkSource(chunks, columns),
+            published.open,
+            on_bad=_ignored,
+            open_trace=lines.open,
+            undo_pseudonyms=True,
+        ).execute()
+        return Run(published.table(), lines.table())
+
+    return rerun
+
+
+def _ignored(bad: list[BadRow]) -> None:
+    """Leave bad rows out: the trace has them."""
