@@ -24,7 +24,8 @@ class TooLongError(BaseException):
 
 
 @pytest.fixture
-def hostility(tmp_path):
+def hostility(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # one of the names for an output is a line feed
     return Hostility(tmp_path, seed=7)
 
 

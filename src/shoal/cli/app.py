@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn, Optional
 
 import typer
 
-from shoal.errors import ReaderGoneError, ResourceError, ShoalError
+from shoal.errors import ParameterError, ReaderGoneError, ResourceError, ShoalError
 
 __all__ = ["app", "main"]
 
@@ -48,6 +48,13 @@ Metrics = Annotated[
 ]
 Log = Annotated[Text, typer.Option(metavar="KIND", help="Log to stderr as text or json.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
+
+
+def _at_least_1(param: typer.CallbackParam, value: float) -> float:
+    """Refuse a smaller value of an option, in the words of all other messages."""
+    if not value >= 1:
+        raise ParameterError(f"--{param.name}", "must be at least 1", got=value)
+    return value
 
 
 @app.callback(invoke_without_command=True)
@@ -101,6 +108,9 @@ def run(
         bool,
         typer.Option("--undo-pseudonyms", help="Allow a trace that links pseudonyms to subjects."),
     ] = False,
+    report: Annotated[
+        File, typer.Option(help="Write a report of the run for the house: one HTML file.")
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite an output, trace or quarantine that exists.")
     ] = False,
@@ -126,6 +136,7 @@ def run(
                 drain=drain,
                 fall_back=fall_back,
                 undo_pseudonyms=undo_pseudonyms,
+                report=report,
                 force=force,
                 metrics=metrics,
                 log=log,
@@ -233,6 +244,8 @@ def audit(
     from_format: Annotated[
         Text, typer.Option("--from", help="Format of the published data.")
     ] = None,
+    html: Annotated[File, typer.Option(help="Also write the verdicts as one HTML file.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     json: Json = False,
 ) -> None:
     """Check published data against the policy. Exit code 1 if a promise is broken."""
@@ -240,9 +253,114 @@ def audit(
 
     raise typer.Exit(
         command(
-            job, published, original=original, trace=trace, from_format=from_format, as_json=json
+            job,
+            published,
+            original=original,
+            trace=trace,
+            from_format=from_format,
+            html=html,
+            force=force,
+            as_json=json,
         )
     )
+
+
+@app.command()
+def attack(
+    job: JobPath,
+    published: Annotated[str, typer.Argument(metavar="PUBLISHED", help="The published data.")],
+    original: Annotated[
+        Text, typer.Option(help="The original input: whom the attacker knows. Required.")
+    ] = None,
+    trace: Annotated[
+        File, typer.Option(help="The trace written by the run: tells which attacks succeeded.")
+    ] = None,
+    attacks: Annotated[
+        Text, typer.Option(metavar="A,B", help="The attacks to make. [default: all]")
+    ] = None,
+    known: Annotated[
+        Text, typer.Option(metavar="A,B", help="Quasi attributes that the attacker knows.")
+    ] = None,
+    control: Annotated[
+        Number,
+        typer.Option(metavar="SHARE", help="Run the job again without this share of people."),
+    ] = None,
+    targets: Annotated[int, typer.Option(help="The most people to attack.", min=1)] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed for the choice of people.")] = 0,
+    from_format: Annotated[
+        Text, typer.Option("--from", help="Format of the published data.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Attack published data on purpose. Exit code 1 if an attack exceeds what is promised."""
+    from shoal.cli.attack import AttackOptions
+    from shoal.cli.attack import attack as command
+
+    options = AttackOptions(
+        original=original,
+        trace=trace,
+        attacks=attacks,
+        known=known,
+        control=control,
+        targets=targets,
+        seed=seed,
+        from_format=from_format,
+        as_json=json,
+    )
+    raise typer.Exit(command(job, published, options))
+
+
+@app.command()
+def report(
+    job: JobPath,
+    published: Annotated[str, typer.Argument(metavar="PUBLISHED", help="The published data.")],
+    original: Annotated[Text, typer.Option(help="The original input.")] = None,
+    trace: Annotated[Text, typer.Option(help="The trace written by the run.")] = None,
+    population: Annotated[
+        Text,
+        typer.Option(metavar="FILE", help="People among whom those in the data are some."),
+    ] = None,
+    audience: Annotated[
+        str,
+        typer.Option(help="house: all figures. public: only what the release gives away itself."),
+    ] = "house",
+    attacks: Annotated[
+        Text,
+        typer.Option(help="Attacks to make, separated by commas, or 'none'. [default: all]"),
+    ] = None,
+    output: Annotated[
+        File,
+        typer.Option(
+            "--output", "-o", help="The HTML file. [default: report.html]", show_default=False
+        ),
+    ] = None,
+    from_format: Annotated[
+        Text, typer.Option("--from", help="Format of the published data.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    json: Json = False,
+) -> None:
+    """Report risk, attacks and utility. One offline HTML file."""
+    from typing import get_args
+
+    from shoal.cli.report import ReportOptions
+    from shoal.cli.report import report as command
+    from shoal.errors import check_choice
+    from shoal.report.release import Audience
+
+    check_choice("--audience", audience, get_args(Audience))
+    options = ReportOptions(
+        original=original,
+        trace=trace,
+        population=population,
+        audience="public" if audience == "public" else "house",
+        attacks=attacks,
+        output=output,
+        from_format=from_format,
+        force=force,
+        as_json=json,
+    )
+    raise typer.Exit(command(job, published, options))
 
 
 @app.command()
@@ -269,6 +387,79 @@ def check(
 
     raise typer.Exit(
         command(job, source, rows=None if whole else rows, from_format=from_format, as_json=json)
+    )
+
+
+@app.command()
+def compare(
+    job: JobPath,
+    source: Annotated[
+        Text,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="DATA",
+            help="Data to compare on: a file, a folder, or '-' for stdin. "
+            "[default: the job's input]",
+            show_default=False,
+        ),
+    ] = None,
+    algorithms: Annotated[
+        str, typer.Option(metavar="A,B,…", help="The algorithms, with commas; or all.")
+    ] = "all",
+    k: Annotated[Text, typer.Option(metavar="K,K,…", help="Values of k to try.")] = None,
+    l: Annotated[Text, typer.Option(metavar="L,L,…", help="Values of l to try.")] = None,  # noqa: E741
+    t: Annotated[Text, typer.Option(metavar="T,T,…", help="Values of t to try.")] = None,
+    delay: Annotated[
+        Text, typer.Option(metavar="D,D,…", help="Delays to try: 1000 rows, or 30s.")
+    ] = None,
+    sample: Annotated[int, typer.Option(help="The most rows to read, from the first.", min=1)] = (
+        100_000
+    ),
+    whole: Annotated[bool, typer.Option("--all", help="Read all rows.")] = False,
+    jobs: Annotated[
+        Whole, typer.Option(help="Number of processes. [default: one per core]", min=1)
+    ] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Run everything again, and keep nothing.")
+    ] = False,
+    output: Annotated[
+        File,
+        typer.Option("--output", "-o", help="Write the runs as .csv, .parquet or .json."),
+    ] = None,
+    report: Annotated[File, typer.Option(metavar="FILE", help="Write an HTML report.")] = None,
+    best: Annotated[
+        File, typer.Option("--write", metavar="JOB", help="Write the recommended job.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    from_format: From = None,
+    json: Json = False,
+) -> None:
+    """Compare algorithms and promises on some data. Nothing is published."""
+    from shoal.cli.compare.command import CompareOptions
+    from shoal.cli.compare.command import compare as command
+
+    raise typer.Exit(
+        command(
+            job,
+            CompareOptions(
+                source=source,
+                from_format=from_format,
+                algorithms=algorithms,
+                k=k,
+                l=l,
+                t=t,
+                delay=delay,
+                sample=None if whole else sample,
+                jobs=jobs,
+                cache=not no_cache,
+                output=output,
+                report=report,
+                best=best,
+                force=force,
+                as_json=json,
+            ),
+        )
     )
 
 
@@ -320,19 +511,26 @@ def warm(
         Optional[list[str]],  # noqa: UP045
         typer.Argument(metavar="[ALGORITHM]...", help="Algorithms to compile. [default: all]"),
     ] = None,
+    for_demo: Annotated[
+        bool, typer.Option("--demo", help="Compile what the demo needs instead.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Compile the kernels of algorithms ahead of the first run."""
     from shoal.cli.warm import warm as command
 
-    raise typer.Exit(command(names or (), quiet=quiet))
+    raise typer.Exit(command(names or (), for_demo=for_demo, quiet=quiet))
 
 
 @app.command()
 def demo(
-    seconds: Annotated[float, typer.Option(help="Duration in seconds.", min=1)] = 20.0,
-    k: Annotated[int, typer.Option(help="Least number of people per group.", min=1)] = 20,
-    rate: Annotated[int, typer.Option(help="Rows per second.", min=1)] = 2000,
+    seconds: Annotated[
+        float, typer.Option(help="Duration in seconds.", callback=_at_least_1)
+    ] = 20.0,
+    k: Annotated[
+        int, typer.Option(help="Least number of people per group.", callback=_at_least_1)
+    ] = 20,
+    rate: Annotated[int, typer.Option(help="Rows per second.", callback=_at_least_1)] = 2000,
     seed: Annotated[Optional[int], typer.Option(help="Seed for a repeatable demo.")] = None,  # noqa: UP045
     plain: Annotated[bool, typer.Option(help="Print plain lines instead of a live view.")] = False,
 ) -> None:
@@ -424,6 +622,12 @@ def z_anonymity(
     simulate: Annotated[
         bool, typer.Option("--simulate", help="Also simulate, with ten seeds.")
     ] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Also sum over all sets of up to 24 attributes.")
+    ] = False,
+    classes: Annotated[
+        Text, typer.Option(help="Two classes of subjects: activity=10 or interest=0.5.")
+    ] = None,
     plot: Annotated[
         File, typer.Option(metavar="FILE", help="Write the chart over z to an SVG file.")
     ] = None,
@@ -453,9 +657,37 @@ def z_anonymity(
                 exponent=exponent,
                 curve=curve,
                 simulate=simulate,
+                exact=exact,
+                classes=classes,
                 plot=plot,
                 as_json=json,
             )
+        )
+    )
+
+
+@models.command("tree")
+def tree(
+    error: Annotated[
+        float, typer.Option(help="The error of a leaf's share of the rows, at most.")
+    ] = 0.025,
+    probability: Annotated[float, typer.Option(help="How probably it is kept.")] = 0.95,
+    samples: Annotated[Whole, typer.Option(help="Also the error of so many.", min=1)] = None,
+    quasi: Annotated[int, typer.Option(help="Number of quasi attributes.", min=1)] = 3,
+    sampled: Annotated[int, typer.Option(help="Rows that are sampled from.", min=1)] = 10_000,
+    json: Json = False,
+) -> None:
+    """Tell how many samples tree-density and tree-full need for an error."""
+    from shoal.cli.model.tree import model_tree
+
+    raise typer.Exit(
+        model_tree(
+            error=error,
+            probability=probability,
+            samples=samples,
+            quasi=quasi,
+            window=sampled,
+            as_json=json,
         )
     )
 

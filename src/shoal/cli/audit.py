@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from shoal.cli.terminal import print_result
+from shoal.job import Job
 from shoal.job.auditing import audit as judge
 
 __all__ = ["audit"]
@@ -18,9 +19,24 @@ def audit(
     original: str | None,
     trace: Path | None,
     from_format: str | None,
+    html: Path | None = None,
+    force: bool = False,
     as_json: bool,
 ) -> int:
     """Audit published data; return the exit code."""
-    report = judge(job_path, published, original=original, trace=trace, format=from_format)
+    job: Job | Path = job_path
+    if html is not None:
+        # An audit without a page doesn't import what makes one.
+        from shoal.cli.report import check_page, files_of
+
+        job = Job.load(job_path)
+        read = files_of(job, job_path, published, original, trace)
+        check_page(html, read, force=force, way="--html")
+    report = judge(job, published, original=original, trace=trace, format=from_format)
+    if html is not None:
+        from shoal.report.page import write_page
+        from shoal.report.parts.promise import audit_page
+
+        write_page(html, audit_page(report), private=True)
     print_result(json.dumps(report.as_dict()) if as_json else str(report))
     return report.exit_code

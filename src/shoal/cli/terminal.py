@@ -15,7 +15,14 @@ from shoal.metrics import Summary
 if TYPE_CHECKING:
     from shoal.engine.compile_watch import CompileWatch
 
-__all__ = ["COMPILING", "Progress", "compiling_bar", "print_message", "print_result"]
+__all__ = [
+    "COMPILING",
+    "Progress",
+    "compiling_bar",
+    "output_failed",
+    "print_message",
+    "print_result",
+]
 
 #: The seconds between two updates of the progress line.
 EVERY = 0.1
@@ -39,11 +46,16 @@ def print_result(text: str) -> None:
     try:
         print(text, flush=True)
     except OSError as error:
-        _silence(sys.stdout)
-        if error.errno == errno.EPIPE:
-            raise ReaderGoneError("standard output: the reader went away.") from None
-        reason = os.strerror(error.errno or 0).lower()
-        raise ResourceError(f"standard output: can't be written: {reason}.") from None
+        raise output_failed(error) from None
+
+
+def output_failed(error: OSError) -> ResourceError:
+    """Silence stdout after a failure; return the exception that tells of it."""
+    _silence(sys.stdout)
+    if error.errno == errno.EPIPE:
+        return ReaderGoneError("standard output: the reader went away.")
+    reason = os.strerror(error.errno or 0).lower()
+    return ResourceError(f"standard output: can't be written: {reason}.")
 
 
 def _silence(stream: TextIO) -> None:

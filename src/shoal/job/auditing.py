@@ -30,7 +30,7 @@ from shoal.run.result import Result
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
-__all__ = ["audit"]
+__all__ = ["Data", "audit", "read_published", "read_table"]
 
 #: Rows in memory or in a file.
 Data: TypeAlias = Any
@@ -182,6 +182,27 @@ def _no_rows(names: tuple[str, ...]) -> pa.Table:
 
 
 # -- frames and files ------------------------------------------------------------------------------
+
+
+def read_published(job: Job, published: Data, form: str | None = None) -> pa.Table:
+    """Return the rows that a job published, from a frame or file."""
+    names = _public(job)
+    try:
+        return _table("published", published, None, form, otherwise=names)[0]
+    except NoLinesError:
+        return _no_rows(names)
+
+
+def read_table(
+    key: str, data: Data, columns: tuple[str, ...] | None, *, job: Job | None = None
+) -> tuple[pa.Table, Ints]:
+    """Return all rows of a frame or file that can be used, and their positions in it.
+
+    ``key`` names it in messages. The input of a ``job`` is read in its dialect.
+    """
+    given = None if job is None else job.input
+    dialect = given.dialect if isinstance(given, FileInput) else None
+    return _table(key, data, columns, None, dialect=dialect)
 
 
 def _table(

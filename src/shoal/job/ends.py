@@ -29,6 +29,7 @@ def check_ends(
     sink: OutputEndpoint,
     trace: str | None,
     *,
+    report: Path | None = None,
     drain: bool = False,
     undo_pseudonyms: bool = False,
 ) -> None:
@@ -40,6 +41,8 @@ def check_ends(
         The job, and its file if it has one.
     source, sink, trace
         Where rows come from, where they go to, and the file of the trace.
+    report
+        The file of the report that is written at the end.
     drain
         Whether a stopped run publishes the held rows.
     undo_pseudonyms
@@ -52,7 +55,7 @@ def check_ends(
     ResourceError
         If the input doesn't exist.
     """
-    refuse_overwriting(job, job_path, source, sink, trace)
+    refuse_overwriting(job, job_path, source, sink, trace, report)
     source.check_run("input")
     sink.check_run("output")
     if job.checkpoints is None:

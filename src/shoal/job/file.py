@@ -9,10 +9,10 @@
 ... k = 10
 ... delay = { rows = 1000 }
 ... [algorithm]
-... name = "castle"
+... name = "tide"
 ... ''')
 >>> job.policy.k, job.anonymizer.name
-(10, 'castle')
+(10, 'tide')
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeVar, get_args
 import pydantic
 
 from shoal import algorithms
-from shoal.algorithms.registry import check_support
+from shoal.algorithms.registry import DEFAULT, check_support
 from shoal.arrow.labels import Labels
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
@@ -119,7 +119,7 @@ class Job:
         >>> _ = path.write_text('''
         ... schema = { subject = "person", quasi = { age = { range = [0, 120] } } }
         ... policy = { k = 10, delay = { rows = 1000 } }
-        ... algorithm = { name = "castle" }
+        ... algorithm = { name = "tide" }
         ... ''')
         >>> Job.load(path).policy
         Policy(KAnonymity(k=10), delay=Delay(rows=1000, seconds=None, clock=None))
@@ -155,7 +155,7 @@ class Job:
         >>> job = Job.from_dict({
         ...     "schema": {"subject": "person", "quasi": {"age": {"range": [0, 120]}}},
         ...     "policy": {"k": 10, "delay": {"rows": 1000}},
-        ...     "algorithm": {"name": "castle"},
+        ...     "algorithm": {"name": "tide"},
         ... })
         >>> job.policy.k
         10
@@ -324,7 +324,10 @@ class _Reader:
     def _anonymizer(self) -> Anonymizer:
         raw = self._raw.get("algorithm")
         if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
-            fix = f"Add [algorithm] with one of: {', '.join(algorithms.names())}"
+            fix = (
+                f'Add [algorithm] with name = "{DEFAULT}", or one of: '
+                f"{', '.join(algorithms.names())}"
+            )
             raise JobError(Problem("algorithm.name", "is missing", None, fix))
         knobs = dict(raw)
         algorithm = algorithms.find(knobs.pop("name"))

@@ -100,7 +100,7 @@ def run(
     >>> job = {
     ...     "schema": {"subject": "name", "quasi": {"age": {"range": [0, 120], "step": 1}}},
     ...     "policy": {"k": 2, "delay": {"rows": 100}},
-    ...     "algorithm": {"name": "castle"},
+    ...     "algorithm": {"name": "tide"},
     ... }
     >>> people = pa.table({"name": ["Ann", "Bob", "Cem", "Dan"], "age": [31, 33, 64, 68]})
     >>> run(job, input=people).frame["age"].to_pylist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,7 +14,7 @@ from shoal.io.connector import InputEndpoint, OutputEndpoint
 from shoal.io.streams import STDIO, os_reason
 from shoal.job.file import Job
 
-__all__ = ["refuse_overwriting"]
+__all__ = ["refuse_overwriting", "refuse_page"]
 
 #: What tells one file from another: its device and inode; of a file that doesn't exist yet those of
 #: the folder where it would be, and the rest of the path.
@@ -29,7 +30,12 @@ class _File(NamedTuple):
 
 
 def refuse_overwriting(
-    job: Job, job_path: Path | None, source: InputEndpoint, sink: OutputEndpoint, trace: str | None
+    job: Job,
+    job_path: Path | None,
+    source: InputEndpoint,
+    sink: OutputEndpoint,
+    trace: str | None,
+    report: Path | None = None,
 ) -> None:
     """Raise `JobError` if an output would overwrite an input or another output.
 
@@ -37,6 +43,24 @@ def refuse_overwriting(
     another spelling of a path is found. Nothing is opened.
     """
     files = _files(job, job_path, source, sink, trace)
+    if report is not None:
+        files.append(_File("report", str(report), True))
+    _refuse_same(files, folders=("input", "output"))
+
+
+def refuse_page(way: str, page: Path, read: Sequence[tuple[str, Path | str | None]]) -> None:
+    """Raise `JobError` if a page would overwrite a file that is read, or lie in its folder.
+
+    ``way`` is the option that names the page; ``read`` are the files, and what messages call them.
+    """
+    given = [(name, str(path)) for name, path in read if path is not None]
+    files = [_File(name, path, False) for name, path in given if "://" not in path]
+    files.append(_File(way, str(page), True))
+    _refuse_same(files, folders=[file.name for file in files])
+
+
+def _refuse_same(files: list[_File], folders: Sequence[str]) -> None:
+    """Raise if a file is another one, or lies in one of some folders."""
     identities = [_identity(file) for file in files]
     for place, (file, identity) in enumerate(zip(files, identities, strict=True)):
         if not file.is_written or identity is None:
@@ -45,7 +69,7 @@ def refuse_overwriting(
         for other, known in zip(files[:place], identities[:place], strict=True):
             if known == identity:
                 _refuse(file, f"is the same file as the {other.name}")
-            if known in above and other.name in ("input", "output"):
+            if known in above and other.name in folders:
                 _refuse(file, f"lies in the folder of the {other.name}")
         for other in files[:place] + files[place + 1 :]:
             # Files in an output folder get new names; those of other folders are in use.

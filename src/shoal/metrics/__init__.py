@@ -6,15 +6,18 @@ part) are counted from a trace, `Pollution` (values that are missing only as pub
 batch. All of these have bounded memory, however long the stream is.
 
 What published data are still good for is measured afterwards, on a `Compared`: by `query_error`,
-`windowed_query_error` and `cube_divergence`; and what they disclose by `exposure`, or under
-z-anonymity by `value_exposure`. `uniqueness` counts in the input who is alone with their quasi
-values.
+`windowed_query_error`, `cube_divergence` and `groups_of`; and what they disclose by `exposure`, or
+under z-anonymity by `value_exposure`. `loss_by_attribute` tells which attribute has lost how much.
+`uniqueness` counts in the input who is alone with their quasi values, `risk` in the output how
+likely people are found.
 """
 
 import importlib
 import pkgutil
 
+from shoal.metrics.attributes import loss_by_attribute
 from shoal.metrics.base import Batch, Metric, in_summary
+from shoal.metrics.boxes import GroupsOf, groups_of
 from shoal.metrics.closeness import Exposure, exposure
 from shoal.metrics.compared import Compared
 from shoal.metrics.cost import Cost
@@ -26,9 +29,11 @@ from shoal.metrics.queries import (
     query_error,
     windowed_query_error,
 )
+from shoal.metrics.risk import Risk, attribute_shares, risk
 from shoal.metrics.rounds import Rounds
 from shoal.metrics.summary import Summary, summarize
 from shoal.metrics.uniqueness import Uniqueness, uniqueness
+from shoal.metrics.workload import for_workload, workload_weights
 from shoal.metrics.z.exposure import ValueExposure, value_exposure
 
 __all__ = [
@@ -37,22 +42,30 @@ __all__ = [
     "Cost",
     "CubeDivergence",
     "Exposure",
+    "GroupsOf",
     "Metric",
     "Pollution",
     "QueryError",
+    "Risk",
     "Rounds",
     "Summary",
     "Uniqueness",
     "ValueExposure",
     "WindowedQueryError",
+    "attribute_shares",
     "cube_divergence",
     "exposure",
+    "for_workload",
+    "groups_of",
     "in_summary",
+    "loss_by_attribute",
     "query_error",
+    "risk",
     "summarize",
     "uniqueness",
     "value_exposure",
     "windowed_query_error",
+    "workload_weights",
 ]
 
 for _module in pkgutil.iter_modules(__path__):

@@ -11,7 +11,7 @@ taken to be spread evenly over it, and a row counts by the share of its box that
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
@@ -128,6 +128,7 @@ def query_error(
     selectivity: float = 0.1,
     n_quasi: int = 3,
     seed: int = 0,
+    asked: Sequence[int] | None = None,
 ) -> QueryError:
     """Measure how far COUNT queries on the output are from the truth.
 
@@ -146,6 +147,8 @@ def query_error(
         How many quasi attributes a query has predicates on (lambda); all, if there are fewer.
     seed
         Of the draw: the same seed and axes give the same queries, whatever the rows are.
+    asked
+        The places of the quasi attributes in the schema that queries ask for; all, by default.
 
     >>> import pyarrow as pa
     >>> from shoal.spec.hierarchy import Range
@@ -160,7 +163,12 @@ def query_error(
     0.8
     """
     queries = draw(
-        compared, n_queries=n_queries, selectivity=selectivity, n_quasi=n_quasi, seed=seed
+        compared,
+        n_queries=n_queries,
+        selectivity=selectivity,
+        n_quasi=n_quasi,
+        seed=seed,
+        asked=asked,
     )
     return QueryError.of(counts(compared, queries), estimates(compared, queries))
 
@@ -209,7 +217,13 @@ def windowed_query_error(
 
 
 def draw(
-    compared: Compared, *, n_queries: int, selectivity: float, n_quasi: int, seed: int
+    compared: Compared,
+    *,
+    n_queries: int,
+    selectivity: float,
+    n_quasi: int,
+    seed: int,
+    asked: Sequence[int] | None = None,
 ) -> Queries:
     """Draw a workload; see `query_error`.
 
@@ -221,15 +235,19 @@ def draw(
     if not 0 < selectivity < 1:
         raise ParameterError("selectivity", "must be between 0 and 1", got=selectivity)
     axes, random = compared.axes, np.random.default_rng(seed)
-    n_asked = min(n_quasi, len(axes))
+    places = list(range(len(axes))) if asked is None else sorted(set(asked))
+    if not places or not 0 <= places[0] <= places[-1] < len(axes):
+        raise ParameterError("asked", "must be places of quasi attributes", got=len(places))
+    n_asked = min(n_quasi, len(places))
     # By the ranks of random numbers, all choices of attributes are equally likely.
-    attributes = random.random((n_queries, len(axes))).argsort(axis=1)[:, :n_asked]
+    ranks = random.random((n_queries, len(axes)))[:, places].argsort(axis=1)[:, :n_asked]
+    attributes = np.array(places)[ranks]
     share = selectivity ** (1 / (n_asked + (compared.sensitive is not None)))
     where = random.random((n_queries, n_asked + 1))
     first, last = np.empty((n_queries, n_asked)), np.empty((n_queries, n_asked))
     for d, axis in enumerate(axes):
-        asked = attributes == d
-        first[asked], last[asked] = _intervals(axis, share, where[:, :n_asked][asked])
+        here = attributes == d
+        first[here], last[here] = _intervals(axis, share, where[:, :n_asked][here])
     secrets = np.zeros((n_queries, 2))
     if compared.sensitive is not None:
         ends = _intervals(compared.sensitive, share, where[:, n_asked])

@@ -113,6 +113,13 @@ class Summary:
         for metric in self.metrics.values():
             metric.add_batch(batch)
 
+    def add_groups(self, n_rows: NDArray[np.int64], n_subjects: NDArray[np.int64]) -> None:
+        """Count new groups, whose rows are counted when they leave."""
+        nothing = np.empty(0)
+        self.add(
+            nothing.astype(np.int8), nothing, nothing.astype(np.int64), None, n_rows, n_subjects
+        )
+
     def merge(self, other: Summary) -> None:
         """Add the metrics of another run of the same anonymizer, such as that of another shard.
 

@@ -13,6 +13,7 @@ from shoal.cli.demo.stream import CHUNKS_PER_SECOND, MOST_AT_ONCE, PacedSource, 
 from shoal.cli.demo.text import print_ending
 from shoal.errors import ParameterError
 from shoal.metrics import Summary
+from tests.world import shoal
 
 SUBJECT = re.compile(r"person-\d")
 
@@ -42,9 +43,10 @@ def test_plain_lines_then_the_verdict():
     assert code == 0, err
     assert "Every promise is kept." in out
     assert re.search(r"kept  k-anonymity: rows of at least 3 different subjects", out)
-    assert "150 rows in, 150 published, 0 suppressed, 0 quarantined, 0 held" in out
+    # A machine that is too slow reads fewer rows in that time.
+    assert re.search(r" (\d+) rows in, \1 published, 0 suppressed, 0 quarantined, 0 held", out)
     assert "at least 3 people" in err
-    assert len(re.findall(r"^ +\d s: \d+ rows in", err, re.MULTILINE)) == 2
+    assert len(re.findall(r"^ +\d s: \d+ rows in", err, re.MULTILINE)) >= 2
     assert "\x1b" not in out + err
 
 
@@ -62,8 +64,7 @@ def test_ctrl_c_ends_it_with_the_verdict_on_what_was_published():
         "sys.exit(demo(seconds=100.0, k=2, rate=40, seed=1))"
     )
     assert beside.stderr is not None
-    # From the third second on, rows that came first have left.
-    while not beside.stderr.readline().startswith("  3 s"):
+    while not re.search(r"rows in, [1-9]\d* published", beside.stderr.readline()):
         assert beside.poll() is None
     beside.send_signal(signal.SIGINT)
     out, err = beside.communicate(timeout=60)
@@ -193,3 +194,34 @@ def test_a_line_has_the_figures():
         "  3 s: 6,000 rows in, 4,500 published in 120 groups, 1,500 held; "
         "loss 21 %, smallest group 20 people"
     )
+
+
+MAIN = "import sys; from shoal.cli import main; sys.argv[1:] = {!r}; main()"
+
+
+def test_a_stream_without_a_group_says_that_nothing_was_published_and_why():
+    words = ["demo", "--k", "1000", "--rate", "60", "--seconds", "1", "--plain", "--seed", "1"]
+    code, out, err = run(MAIN.format(words))
+    assert code == 3, err
+    assert "promise is kept" not in out
+    assert "shoal: nothing was published: " in err
+    assert "since no group of them keeps k = 1000" in err
+    assert err.endswith("Ask for a smaller --k, or more --seconds.\n")
+
+
+def test_a_reader_that_goes_away_is_no_broken_promise():
+    words = ["demo", "--k", "3", "--rate", "60", "--seconds", "1", "--plain", "--seed", "1"]
+    with start(MAIN.format(words)) as beside:
+        assert beside.stdout is not None
+        assert beside.stderr is not None
+        beside.stdout.close()
+        err = beside.stderr.read()
+    assert beside.returncode == 4, err
+    assert "Traceback" not in err
+    assert "Exception" not in err
+
+
+@pytest.mark.parametrize("option", ["--k", "--rate", "--seconds"])
+def test_an_option_that_is_too_small_is_refused_in_the_usual_words(option, monkeypatch, capfd):
+    assert shoal(monkeypatch, "demo", option, 0) == 2
+    assert f"shoal: {option}: must be at least 1; got 0" in capfd.readouterr().err

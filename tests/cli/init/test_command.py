@@ -169,3 +169,45 @@ def test_a_dialect_is_found_and_written_into_the_job(tmp_path, monkeypatch):
     assert [quasi.name for quasi in read.schema.quasi] == ["alter"]
     words = ("run", job, "-i", data, "-o", tmp_path / "out.csv", "--json")
     assert shoal(monkeypatch, *words) == 0
+
+
+@pytest.mark.parametrize(("marker", "n_warnings"), [("k.A.", 0), ("ej", 1)])
+def test_a_few_markers_of_missing_values_change_no_type(
+    marker, n_warnings, tmp_path, monkeypatch, capfd
+):
+    lines = ["Geburtsdatum;PLZ;Größe (cm);Stadt"]
+    for n in range(120):
+        cells = [f"{n % 28 + 1:02}.03.{1950 + n % 50}", f"{1000 + 83 * n:05}", str(150 + n % 45)]
+        cells = [marker if n % 40 == i else cell for i, cell in enumerate(cells)]
+        lines.append(";".join([*cells, marker if n % 50 == 0 else ("Ulm", "Bonn")[n % 2]]))
+    data, job = tmp_path / "leute.csv", tmp_path / "job.toml"
+    data.write_text("\n".join(lines))
+    assert shoal(monkeypatch, "init", data, "-o", job, "--measure", 0) == 0
+    drafted = tomllib.loads(job.read_text())
+    assert drafted["input"]["null"] == marker
+    assert drafted["schema"]["quasi"]["PLZ"] == {"mask": 5}
+    assert drafted["schema"]["quasi"]["Stadt"] == {"values": ["Bonn", "Ulm"]}
+    assert "# date: dates; day, month, year, decade" in job.read_text()
+    err = capfd.readouterr().err
+    assert err.count("Guessed texts for missing values in input.null: 1.") == n_warnings
+    assert "May be the subject" not in err
+
+
+def test_a_hierarchy_of_another_draft_is_found_before_anything_is_measured(
+    tmp_path, monkeypatch, capfd
+):
+    bands = pa.array([("[0-10)", "[10-20)", "[20-30)")[n % 3] for n in range(200)])
+    data = write(sample(200).set_column(1, "age", bands), tmp_path / "data.csv")
+    (tmp_path / "age.csv").write_text("mine")
+
+    def measure(*_: object, **__: object) -> None:
+        raise AssertionError("nothing is measured")
+
+    monkeypatch.setattr("shoal.cli.init.draft.measure", measure)
+    assert shoal(monkeypatch, "init", data, "-o", tmp_path / "two.toml") == 2
+    err = capfd.readouterr().err
+    assert (
+        "age.csv exists already, and would be overwritten. Write the job to another folder" in err
+    )
+    assert (tmp_path / "age.csv").read_text() == "mine"
+    assert not (tmp_path / "two.toml").exists()

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 
 from shoal.algorithms import names
+from shoal.algorithms.registry import DEFAULT
 from shoal.cli.init import measure as measuring
 from shoal.cli.init.draft import draft
-from shoal.cli.init.measure import CANDIDATES, DEFAULT, anonymizer_of
+from shoal.cli.init.measure import CANDIDATES, anonymizer_of
 from shoal.metrics import uniqueness
 from tests.cli.init.worlds import WORLDS
 

@@ -405,3 +405,53 @@ def test_bars_show_what_was_counted():
     assert lines[0].split() == ["z", "model", "counted"]
     assert lines[1].endswith("50.0 % " + 20 * "█")
     assert lines[2] == "   1,000   100.0 %     0.0 %"
+
+
+def test_exact_beside_the_estimate(found, model):
+    scenario = Scenario.power_law(n_attributes=8, z=250)
+    report = found("--attributes", "8", "--z", "250", "--exact")
+    assert report["exact"] == exact(scenario)
+    assert report["classes"] is None
+    assert "exact: " in model("--attributes", "8", "--exact")[1]
+
+
+def test_classes_of_people(found, model):
+    report = found("--attributes", "8", "--z", "50", "--classes", "activity=10")["classes"]
+    idle, busy = report["probabilities"]
+    assert report["n_subjects"] == [500, 500]
+    assert busy < report["overall"] < idle
+    alike = found("--attributes", "8", "--z", "50", "--classes", "interest=0", "--exact")
+    assert alike["classes"]["overall"] != alike["exact"]  # each class exposes half as much
+    code, out, _ = model("--attributes", "8", "--z", "50", "--classes", "interest=0.5")
+    assert code == 0
+    assert "classes (interest=0.5): " in out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--classes", "activity=-1"),
+        ("--classes", "interest=2"),
+        ("--classes", "age=3"),
+        ("--classes", "activity"),
+        ("--classes", "activity=10", "--users", "1", "--z", "1"),
+        ("--classes", "activity=10", "--attributes", "25"),
+        ("--exact", "--attributes", "25"),
+        ("--exact", "--data", "x.csv"),
+    ],
+)
+def test_what_cannot_be_computed_is_refused(model, words):
+    code, out, err = model(*words)
+    assert (code, out) == (2, "")
+    assert words[0] in err
+
+
+def test_samples_of_the_trees(monkeypatch, capfd):
+    assert shoal(monkeypatch, "model", "tree", "--samples", "3000", "--json") == 0
+    report = json.loads(capfd.readouterr().out)
+    assert report["samples_for_one_leaf"] == 2952
+    assert report["error_of_one_leaf"] < 0.025 < report["error_of_all_leaves"]
+    assert shoal(monkeypatch, "model", "tree") == 0
+    assert "samples = 2,952 for any one leaf" in capfd.readouterr().out
+    assert shoal(monkeypatch, "model", "tree", "--error", "0") == 2
+    assert "--error" in capfd.readouterr().err

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shoal.cli.demo.scene import Watcher
     from shoal.run.pipeline import Pipeline, Run
 
-__all__ = ["demo"]
+__all__ = ["demo", "plan_of", "warm_up"]
 
 FRAMES_PER_SECOND = 15
 #: The smallest terminal that a live view fits in.
@@ -60,7 +60,8 @@ def demo(
     Returns
     -------
     int
-        The exit code: that of the audit, or 130 if Ctrl-C came before the stream began.
+        The exit code: that of the audit, 3 if nothing was published, or 130 if Ctrl-C came before
+        the stream began.
     """
     is_plain = plain or not _can_draw()
     try:
@@ -73,7 +74,7 @@ def demo(
             )
             key = None if seed is None else str(seed).encode()
             pipeline = make_pipeline(schema, k, rate, key)
-        _warm_up(is_plain)
+        warm_up(is_plain)
     except KeyboardInterrupt:
         print("shoal demo: stopped before the stream began", file=sys.stderr)
         return INTERRUPTED
@@ -88,7 +89,7 @@ def demo(
         watch=watcher.counted,
         on_release=watcher.released,
     )
-    plan = _plan(pipeline, rate, seconds)
+    plan = plan_of(pipeline, rate, seconds)
     show = _lines if is_plain else _screen
     with show(watcher, plan) as draw:
         _run_and_draw(run, draw, pause=1.0 if is_plain else 1 / FRAMES_PER_SECOND)
@@ -97,10 +98,23 @@ def demo(
         report = captured.judge(pipeline, table.slice(0, run.summary.n_in))
 
     from shoal.cli.demo.text import print_ending
+    from shoal.cli.terminal import print_message
+    from shoal.errors import DataError
+    from shoal.metrics.unpublished import why_nothing
 
+    problem = None
+    if not run.interrupted and report.verdict != "broken":
+        problem = why_nothing(pipeline.policy, run.summary, run.shortfall)
     print_ending(
-        run.summary, watcher.example, report, in_colour=not is_plain and sys.stdout.isatty()
+        run.summary,
+        watcher.example,
+        report,
+        in_colour=not is_plain and sys.stdout.isatty(),
+        problem=problem,
     )
+    if problem is not None:
+        print_message(f"shoal: {problem} Ask for a smaller --k, or more --seconds.")
+        return DataError.exit_code
     return report.exit_code
 
 
@@ -117,7 +131,8 @@ def _can_draw() -> bool:
     )
 
 
-def _plan(pipeline: Pipeline, rate: int, seconds: float) -> Plan:
+def plan_of(pipeline: Pipeline, rate: int, seconds: float) -> Plan:
+    """Return what the view tells about a pipeline."""
     from shoal.cli.demo.live import Plan
 
     policy = pipeline.policy
@@ -126,19 +141,28 @@ def _plan(pipeline: Pipeline, rate: int, seconds: float) -> Plan:
     return Plan(policy.k, policy.diversity[0].needed, policy.delay.rows, rate, seconds)
 
 
-def _warm_up(is_plain: bool) -> None:
-    """Run a short stream, so that nothing has to be compiled during the demo."""
+def warm_up(is_plain: bool) -> int:
+    """Run a short stream, so that nothing has to be compiled during the demo.
+
+    Return the number of kernels that were compiled.
+    """
     import numba
 
-    from shoal.algorithms.castle import Castle
-    from shoal.cli.demo.stream import PacedSource, RunCapture, make_pipeline, make_stream
+    from shoal.algorithms import find
+    from shoal.cli.demo.stream import (
+        ALGORITHM,
+        PacedSource,
+        RunCapture,
+        make_pipeline,
+        make_stream,
+    )
     from shoal.cli.terminal import COMPILING, compiling_bar
     from shoal.engine.compile_watch import CompileWatch
 
     # Numba makes the attributes of its configuration at run time.
     config: Any = numba.config
     if config.DISABLE_JIT:
-        return
+        return 0
     said: list[str] = []
     with ExitStack() as stack:
         update = stack.enter_context(_waiting("warming up", is_plain))
@@ -150,7 +174,8 @@ def _warm_up(is_plain: bool) -> None:
                 said.append(f"{COMPILING} ({watch.n_expected} of them)")
                 update(said[0])
 
-        stack.enter_context(CompileWatch(Castle, show).watching())
+        watch = CompileWatch(find(ALGORITHM), show)
+        stack.enter_context(watch.watching())
         schema, table = make_stream(1.0, WARM_UP_ROWS, seed=0)
         captured = RunCapture()
         make_pipeline(schema, 2, WARM_UP_ROWS, None).run(
@@ -159,15 +184,17 @@ def _warm_up(is_plain: bool) -> None:
             on_bad=captured.bad.extend,
             open_trace=captured.open_trace,
         ).execute()
+    return watch.n_done
 
 
 @contextmanager
 def _waiting(text: str, is_plain: bool) -> Iterator[Callable[[Any], None]]:
     """Show what is going on, with a spinner or in a line; yield what shows something else."""
     if is_plain:
+        from shoal.cli.terminal import print_message
 
         def say(words: str) -> None:
-            print(f"shoal demo: {words}...", file=sys.stderr, flush=True)
+            print_message(f"shoal demo: {words}...")
 
         say(text)
         yield say
@@ -239,13 +266,14 @@ def _screen(watcher: Watcher, plan: Plan) -> Iterator[Callable[[], None]]:
 def _lines(watcher: Watcher, plan: Plan) -> Iterator[Callable[[], None]]:
     """Print a line for each drawing."""
     from shoal.cli.demo.text import progress_line
+    from shoal.cli.terminal import print_message
 
-    print(f"shoal demo: {plan.words}", file=sys.stderr, flush=True)
+    print_message(f"shoal demo: {plan.words}")
 
     def draw() -> None:
         scene = watcher.scene()
         if scene.figures.n_in:
-            print(progress_line(scene), file=sys.stderr, flush=True)
+            print_message(progress_line(scene))
 
     yield draw
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.algorithms.castle import Castle
+from shoal.algorithms import find
 from shoal.audit import Report, audit
 from shoal.datasets import census
 from shoal.errors import ParameterError
@@ -21,20 +21,21 @@ from shoal.run.pipeline import Pipeline
 from shoal.spec.policy import Delay, DistinctLDiversity, KAnonymity, Policy
 from shoal.spec.schema import Schema
 
-__all__ = ["MemorySink", "PacedSource", "RunCapture", "make_pipeline", "make_stream"]
+__all__ = ["ALGORITHM", "MemorySink", "PacedSource", "RunCapture", "make_pipeline", "make_stream"]
 
+#: The algorithm, with its default knobs. `make setup` compiles its kernels.
+ALGORITHM = "tide"
 #: The quasi attributes of the census in the demo: few enough for a narrow terminal.
 QUASI = ("age", "sex", "marital_status", "occupation")
 #: Chunks per second.
 CHUNKS_PER_SECOND = 30
 #: The most chunks that are sent at once after a pause; the rest of the pause is lost time.
 MOST_AT_ONCE = 4
-#: The delay: rows of this many seconds, and at least this many times k.
-DELAY_SECONDS, DELAY_GROUPS = 2, 10
+#: The delay: rows of this many seconds, and at least this many times k. All that are held leave at
+#: once, so it is also the time between two releases. A longer one loses less, but seems stuck.
+DELAY_SECONDS, DELAY_GROUPS = 1.5, 10
 #: The least number of different diagnoses in a group.
 DIAGNOSES = 3
-#: More clusters than by default: the rate of the demo leaves time for finer groups.
-CLUSTERS = 200
 #: The most rows, since all are kept in memory for the audit.
 MOST_ROWS = 2_000_000
 
@@ -74,14 +75,14 @@ def make_pipeline(schema: Schema, k: int, rate: int, seed: bytes | None) -> Pipe
 
     >>> schema, _ = make_stream(1.0, rate=100, seed=7)
     >>> make_pipeline(schema, k=5, rate=100, seed=None).policy.delay
-    Delay(rows=200, seconds=None, clock=None)
+    Delay(rows=150, seconds=None, clock=None)
     """
     policy = Policy(
         KAnonymity(k),
         DistinctLDiversity(min(k, DIAGNOSES)),
-        delay=Delay(rows=max(DELAY_SECONDS * rate, DELAY_GROUPS * k)),
+        delay=Delay(rows=max(round(DELAY_SECONDS * rate), DELAY_GROUPS * k)),
     )
-    return Pipeline(schema, policy, Castle(clusters=CLUSTERS), seed=seed)
+    return Pipeline(schema, policy, find(ALGORITHM)(), seed=seed)
 
 
 class PacedSource:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from rich.text import Text
 from shoal.audit import Report
 from shoal.cli.demo.live import ACCENT, BAD, FAINT, GOOD
 from shoal.cli.demo.scene import Card, Followed, Scene
+from shoal.cli.terminal import output_failed
 from shoal.metrics import Summary
 
 __all__ = ["print_ending", "progress_line"]
@@ -44,17 +46,51 @@ def progress_line(scene: Scene) -> str:
     return text
 
 
+class _Console(Console):
+    """A console that leaves a closed pipe to its caller, instead of exiting with 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise what was caught."""
+        raise BrokenPipeError(errno.EPIPE, "the reader went away")
+
+
 def print_ending(
-    summary: Summary, example: tuple[Followed, Card] | None, report: Report, *, in_colour: bool
+    summary: Summary,
+    example: tuple[Followed, Card] | None,
+    report: Report,
+    *,
+    in_colour: bool,
+    problem: str | None = None,
 ) -> None:
-    """Print the result: the figures, an example of one person, and the audit."""
-    console = Console(
+    """Print the result: the figures, an example of one person, and the audit.
+
+    A problem says why nothing was published; there is no audit to tell about then. If the reader
+    of the output goes away, that ends the command as it does others.
+    """
+    try:
+        _print_ending(summary, example, report, in_colour=in_colour, problem=problem)
+        sys.stdout.flush()
+    except OSError as error:
+        raise output_failed(error) from None
+
+
+def _print_ending(
+    summary: Summary,
+    example: tuple[Followed, Card] | None,
+    report: Report,
+    *,
+    in_colour: bool,
+    problem: str | None,
+) -> None:
+    console = _Console(
         file=sys.stdout, color_system="auto" if in_colour else None, highlight=False, markup=False
     )
     console.width = min(LINE_WIDTH, console.width) if in_colour else LINE_WIDTH
     console.print(Text("what was published", f"bold {ACCENT}"))
     for text in summary.lines():
         console.print(f"  {text}")
+    if problem is not None:
+        return
     if example is not None:
         console.print(Text("\none of the people", f"bold {ACCENT}"))
         console.print(*_example(*example), sep="\n")

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from shoal.arrow.columns import as_times
 from shoal.cli.init.patterns import OTHER_STAMP, STAMP, date_format
 from shoal.cli.init.spread import Spread
+from shoal.io.text.detect import NULLS
 
 __all__ = ["Column", "Kind", "describe"]
 
@@ -23,7 +24,9 @@ Kind = Literal["number", "text", "date", "time", "other"]
 Cells = Any
 
 #: Texts that stand for a missing value.
-MARKS = frozenset({"?", "-", "--", "na", "n/a", "nan", "nil", "none", "null"})
+MARKS = frozenset(
+    {"-", "--", "na", "n/a", "nan", "nil", "none", "null"} | {text.lower() for text in NULLS}
+)
 #: From here on a number is no measurement, and sums of two could overflow.
 HUGE = 1e300
 #: Whole numbers up to this one are exact as floats.

@@ -40,11 +40,16 @@ def init(data: str, output: Path, options: InitOptions) -> int:
         what = "must be a file: hierarchies that the job needs are written beside it"
         raise JobError(Problem("output", what, "-", "Write -o job.toml"))
     dialect = None if data == STDIO else detect_dialect(data, format=options.from_format)
-    # Before anything is measured, and again for all files.
-    _refuse_overwriting({output: ""}, data, options)
+    _refuse_overwriting({output: ""}, data, options, "Choose another name with -o, or another")
     if not output.parent.is_dir():
         reason = f"the folder {output.parent} doesn't exist. Create it first."
         raise ResourceError(f"{output}: can't be written: {reason}")
+
+    def check_files(hierarchies: Mapping[str, str]) -> None:
+        beside = {output.parent / name: text for name, text in hierarchies.items()}
+        # Their names come from the columns: another name of the job doesn't help.
+        _refuse_overwriting(beside, data, options, "Write the job to another")
+
     sample, is_whole = _sample(data, options, dialect)
     with Progress(quiet=False) as progress:
         drafted = draft(
@@ -57,10 +62,10 @@ def init(data: str, output: Path, options: InitOptions) -> int:
             measured_rows=options.measured_rows,
             dialect=dialect,
             note=progress.note,
+            check_files=check_files,
         )
     files = {output: drafted.job}
     files |= {output.parent / name: text for name, text in drafted.files.items()}
-    _refuse_overwriting(files, data, options)
     try:
         for path, text in files.items():
             path.write_text(text, encoding="utf-8")
@@ -78,10 +83,12 @@ def init(data: str, output: Path, options: InitOptions) -> int:
     return 0
 
 
-def _refuse_overwriting(files: Mapping[Path, str], data: str, options: InitOptions) -> None:
+def _refuse_overwriting(
+    files: Mapping[Path, str], data: str, options: InitOptions, advice: str
+) -> None:
     """Raise if a file exists; one with the same text, such as a hierarchy of two drafts, may.
 
-    Files of the data aren't overwritten, not even with --force.
+    Files of the data aren't overwritten, not even with --force. The advice ends before "folder".
     """
     read = [] if data == STDIO else [Path(data)]
     read += [file for folder in read if folder.is_dir() for file in folder.iterdir()]
@@ -93,7 +100,7 @@ def _refuse_overwriting(files: Mapping[Path, str], data: str, options: InitOptio
     if there and not options.force:
         verb = "exists" if len(there) == 1 else "exist"
         what = f"{', '.join(there)} {verb} already, and would be overwritten"
-        fix = "Choose another name with -o, or another folder, or overwrite with --force"
+        fix = f"{advice} folder, or overwrite with --force"
         raise JobError(Problem("output", what, None, fix))
 
 

@@ -6,7 +6,7 @@ A draft is a safe starting point; its comments and warnings say what to check.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow as pa
 from shoal.cli.init.columns import describe
 from shoal.cli.init.domains import draft_domain
 from shoal.cli.init.measure import PROMISES, Plan, measure
-from shoal.cli.init.messages import remarks_of, warnings_of
+from shoal.cli.init.messages import markers_of, remarks_of, warnings_of
 from shoal.cli.init.render import Drafted, job_text
 from shoal.cli.init.roles import Asked, Roles, assign
 from shoal.cli.init.toml import listed
@@ -56,6 +56,7 @@ def draft(
     measured_rows: int = 0,
     dialect: Dialect | None = None,
     note: Callable[[str], None] = lambda text: None,
+    check_files: Callable[[Mapping[str, str]], None] = lambda files: None,
 ) -> Draft:
     """Draft a job from a sample of the data.
 
@@ -79,6 +80,8 @@ def draft(
         How the file is written, if it is CSV.
     note
         Called with a text about what is going on.
+    check_files
+        Called with the hierarchy files before anything is measured; what it raises ends the draft.
 
     >>> sample = pa.table({"customer_id": list(range(50)), "age": [20 + n for n in range(50)]})
     >>> result = draft(sample, name="customers.csv", total_rows=50)
@@ -103,20 +106,21 @@ def draft(
         column.name: draft_domain(column, roles.meanings[column.name], partial=partial)
         for column in (*roles.quasi, *roles.rest)
     }
+    names = _file_names([name for name, domain in domains.items() if domain.rows])
+    files = {names[column]: domains[column].text for column in names}
+    check_files(files)
     plan = _plan(roles, k, _delay(total_rows, k))
     measured = None
     if measured_rows > 0:
         built = {column: domain.domain for column, domain in domains.items()}
         measured = measure(sample, plan, built, n_rows=measured_rows, note=note)
-    names = _file_names([name for name, domain in domains.items() if domain.rows])
     drafted = Drafted(
         name, job_name, sample.num_rows, roles, domains, names, plan, measured, dialect or Dialect()
     )
-    files = {names[column]: domains[column].text for column in names}
     return Draft(
         job_text(drafted),
         files,
-        list(warnings_of(roles, domains, sample.num_rows, k)),
+        [*warnings_of(roles, domains, sample.num_rows, k), *markers_of(drafted.dialect)],
         list(remarks_of(roles, measured, is_measured=measured_rows > 0)),
     )
 

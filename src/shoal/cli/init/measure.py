@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import algorithms
+from shoal.algorithms.registry import DEFAULT
 from shoal.engine.base import Anonymizer
 from shoal.engine.cache import is_cold
 from shoal.errors import UnsupportedError
@@ -26,12 +27,10 @@ from shoal.spec.ladder import AnyDomain
 from shoal.spec.policy import Delay, Policy
 from shoal.spec.schema import Quasi, Schema, Sensitive
 
-__all__ = ["DEFAULT", "PROMISES", "Measured", "Plan", "Promise", "anonymizer_of", "measure"]
+__all__ = ["PROMISES", "Measured", "Plan", "Promise", "anonymizer_of", "measure"]
 
 #: The algorithms that are tried on the sample. Each is compiled when it is first used.
 CANDIDATES = ("tide", "castle")
-#: The algorithm of a draft that isn't measured.
-DEFAULT = "tide"
 #: How many rows uniqueness is counted in, and for how many columns it is measured what they add.
 UNIQUE_ROWS = 20_000
 MOST_COLUMNS = 40

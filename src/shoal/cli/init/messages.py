@@ -10,8 +10,10 @@ from shoal.cli.init.meaning import Meaning
 from shoal.cli.init.measure import PROMISES, Measured
 from shoal.cli.init.roles import Roles
 from shoal.cli.init.toml import listed, quote
+from shoal.io import Dialect
+from shoal.io.text.detect import is_known_null
 
-__all__ = ["remarks_of", "warnings_of"]
+__all__ = ["markers_of", "remarks_of", "warnings_of"]
 
 
 def warnings_of(
@@ -103,6 +105,16 @@ def _gaps(column: Column, n_rows: int, fate: str) -> Iterator[str]:
         )
     if column.padded:
         yield f"{name} has values with spaces at their ends, which the draft has removed."
+
+
+def markers_of(dialect: Dialect) -> Iterator[str]:
+    """Yield which texts are taken for missing values without being known as such."""
+    n_guesses = sum(not is_known_null(text) for text in dialect.null)
+    if n_guesses:
+        yield (
+            f"Guessed texts for missing values in input.null: {n_guesses}. They repeat in columns "
+            "that have only numbers or dates otherwise. Remove from the list what is a value."
+        )
 
 
 def remarks_of(roles: Roles, measured: Measured | None, *, is_measured: bool) -> Iterator[str]:

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import get_args, get_type_hints
 
+from shoal.algorithms.registry import DEFAULT
 from shoal.cli.init.columns import Column
 from shoal.cli.init.domains import DomainDraft
-from shoal.cli.init.measure import DEFAULT, PROMISES, Measured, Plan, anonymizer_of
+from shoal.cli.init.measure import PROMISES, Measured, Plan, anonymizer_of
 from shoal.cli.init.roles import Roles
 from shoal.cli.init.toml import comment, line, listed, quote, quote_key
 from shoal.engine.base import Anonymizer
@@ -227,8 +228,9 @@ def _input(dialect: Dialect) -> Iterator[str]:
         return
     yield line("[input]", "how the file is written")
     for key, value in keys.items():
-        texts = listed(value) if isinstance(value, list) else quote(value)
-        yield f"{key} = [{texts}]" if isinstance(value, list) else f"{key} = {texts}"
+        texts = f"[{listed(value)}]" if isinstance(value, list) else quote(value)
+        remark = "stands for a missing value, in all columns" if key == "null" else ""
+        yield line(f"{key} = {texts}", remark)
     yield ""
 
 

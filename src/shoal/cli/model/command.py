@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from shoal.cli.model.refined import check_classes, refined_json, refined_lines
 from shoal.cli.model.sample import Columns, Sample, columns_of, read_sample
 from shoal.cli.model.svg import svg
 from shoal.cli.model.text import (
@@ -69,6 +70,8 @@ class ModelOptions:
     exponent: float | None
     curve: bool
     simulate: bool
+    exact: bool
+    classes: str | None
     plot: Path | None
     as_json: bool
 
@@ -92,7 +95,9 @@ def _check(options: ModelOptions) -> None:
         problems.append(Problem("--window", "must be a number above 0", f"{options.window:g}"))
     if options.window is not None and options.window_rows is not None:
         problems.append(Problem("--window-rows", "doesn't go with --window", None, "Choose one"))
-    made = ("z", "users", "attributes", "rate", "exponent")
+    if options.classes is not None:
+        check_classes(options.classes)
+    made = ("z", "users", "attributes", "rate", "exponent", "classes")
     given = ("job", "subject", "attribute", "time", "from_format", "window_rows")
     flags = {"from_format": "--from", "window_rows": "--window-rows"}
     if options.data is not None:
@@ -106,10 +111,11 @@ def _check(options: ModelOptions) -> None:
             for name in made
             if getattr(options, name) is not None
         ]
-        if options.simulate:
-            problems.append(
-                Problem("--simulate", "doesn't go with --data", None, "The data is counted")
-            )
+        problems += [
+            Problem(f"--{name}", "doesn't go with --data", None, "The data is counted")
+            for name in ("simulate", "exact")
+            if getattr(options, name)
+        ]
     else:
         problems += [
             Problem(flags.get(name, f"--{name}"), "needs data", None, "Name a file with --data")
@@ -146,9 +152,11 @@ def _of_parameters(options: ModelOptions) -> int:
             "least_z": None if reached is None else as_json(reached),
             "curve": [as_json(point) for point in points] if options.curve else None,
             "simulated": None if simulated is None else simulated.tolist(),
+            **refined_json(scenario, with_exact=options.exact, classes=options.classes),
         }
         print_result(json.dumps(report))
         return 0
+    refined = refined_lines(scenario, with_exact=options.exact, classes=options.classes)
     print_result(
         f"{scenario.n_subjects:,} subjects, {scenario.n_attributes:,} attributes, "
         f"window {scenario.window:g}"
@@ -157,6 +165,8 @@ def _of_parameters(options: ModelOptions) -> int:
         f"z = {scenario.z:,}: {percent(found.middle)} of subjects are {scenario.k}-anonymous in "
         "what they publish in a window"
     )
+    for line in refined:
+        print_result(line)
     if simulated is not None:
         error = float(simulated.std(ddof=1)) / math.sqrt(len(simulated))
         print_result(

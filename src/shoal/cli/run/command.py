@@ -8,7 +8,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from shoal.cli.terminal import COMPILING, Progress, print_message, print_result
 from shoal.engine.compile_watch import CompileWatch
 from shoal.errors import DataError, JobError, Problem, ReaderGoneError, ShoalError
 from shoal.events import event, sentence
-from shoal.io.connector import OutputEndpoint
+from shoal.io.connector import InputEndpoint, OutputEndpoint
 from shoal.io.registry import resolve_input, resolve_output
 from shoal.io.streams import STDIO
 from shoal.job import Job
@@ -29,6 +29,7 @@ from shoal.job.outputs import check_outputs, output_of, trace_of
 from shoal.job.private_outputs import QuarantineSink
 from shoal.metrics.unpublished import why_nothing
 from shoal.run.pipeline import Run
+from shoal.run.recovery import Recovery
 
 __all__ = ["RunOptions", "run", "show_compiling", "warn_of"]
 
@@ -48,6 +49,7 @@ class RunOptions:
     drain: bool = False
     fall_back: bool = False
     undo_pseudonyms: bool = False
+    report: Path | None = None
     force: bool = False
     metrics: str | None = None
     log: str | None = None
@@ -64,7 +66,7 @@ def run(job_path: Path, options: RunOptions) -> int:
     )
     sink_spec = resolve_output(job.output, options.sink, options.to_format)
     check_ends(
-        job, job_path, source_spec, sink_spec, options.trace,
+        job, job_path, source_spec, sink_spec, options.trace, report=options.report,
         drain=options.drain, undo_pseudonyms=options.undo_pseudonyms,
     )  # fmt: skip
     check_outputs(job, sink_spec.path, options.trace, force=options.force)
@@ -77,6 +79,47 @@ def run(job_path: Path, options: RunOptions) -> int:
         job, source_spec, sink_spec,
         traced=options.trace is not None, fall_back=options.fall_back,
     )  # fmt: skip
+    with _reporting(job, source_spec, sink_spec, options) as (trace, write_report):
+        code = _run(job, options, source_spec, sink_spec, recovery, trace)
+        return write_report(code)
+
+
+@contextlib.contextmanager
+def _reporting(
+    job: Job, source: InputEndpoint, sink: OutputEndpoint, options: RunOptions
+) -> Iterator[tuple[str | None, Callable[[int], int]]]:
+    """Yield where the trace is written, and what writes the report of the run, if it has one."""
+    page = options.report
+    if page is None:
+        yield options.trace, lambda code: code
+        return
+    # A run without a report doesn't import what makes one.
+    from shoal.cli.report import check_page, private_trace, report_on_run
+
+    # Files of the run were compared with it by `check_ends`.
+    check_page(page, [], force=options.force, way="--report")
+    with private_trace(
+        job, page, source, sink, options.trace,
+        follow=options.follow, undo_pseudonyms=options.undo_pseudonyms,
+    ) as trace:  # fmt: skip
+
+        def write_report(code: int) -> int:
+            # Of a run that was stopped, or published nothing, there is nothing to hand on.
+            if code or source.path is None or sink.path is None:
+                return code
+            return report_on_run(job, page, source.path, sink.path, trace, quiet=options.quiet)
+
+        yield trace, write_report
+
+
+def _run(
+    job: Job,
+    options: RunOptions,
+    source_spec: InputEndpoint,
+    sink_spec: OutputEndpoint,
+    recovery: Recovery | None,
+    trace: str | None,
+) -> int:
     with contextlib.ExitStack() as stack:
         source = source_spec.open(job.schema.columns, replay=job.checkpoints is not None)
         stack.callback(source.close)
@@ -92,7 +135,7 @@ def run(job_path: Path, options: RunOptions) -> int:
             source,
             output_of(job, sink_spec, force=options.force),
             on_bad=bad_rows,
-            open_trace=trace_of(job, options.trace, force=options.force),
+            open_trace=trace_of(job, trace, force=options.force),
             watch=monitor.show,
             warn=None if options.quiet else lambda text: warn_of(text, progress),
             recovery=recovery,
