@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml
 	@echo "==> installing shoal and what it needs"
 	@$(PIP) --editable '.[live]'
 	@touch $(STAMP)
-	@$(BIN)/shoal warm castle || echo "==> the first run will compile instead"
+	@$(BIN)/shoal warm --demo || echo "==> the first run will compile instead"
 
 $(DEV): $(STAMP)
 	@echo "==> installing what only developers need: pytest, Spark, and so on (once; it is large)"
@@ -58,11 +58,11 @@ plain: $(DEV)  ## the part of `make test` that runs in plain Python: everything 
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests src --doctest-modules -m 'not compiled and not nightly' \
 		--cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
-nightly: lint types layers  ## every test there is, compiled and in plain Python (hours)
-	@echo "==> all tests, compiled"
-	@$(PYTEST) tests src --doctest-modules
-	@echo "==> all tests, in plain Python"
-	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests src --doctest-modules
+nightly: test  ## every test there is; all that decide, compiled and in plain Python (hours)
+	@echo "==> what make test ran in plain Python or not at all, compiled"
+	@$(PYTEST) tests src --doctest-modules -m 'not compiled or nightly'
+	@echo "==> what make test ran compiled, and the twins, in plain Python"
+	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests/algorithms tests/engine tests/identity tests/naive
 
 torture: $(DEV)  ## jobs on files and on Kafka, killed 500 times each, and at every call to the disk
 	@SHOAL_KILLS=500 SHOAL_CRASH_STEP=1 $(BIN)/python -m pytest -q tests/crashes -n 2

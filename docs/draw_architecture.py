@@ -25,8 +25,10 @@ PICTURE = ROOT / "docs" / "architecture.svg"
 PURPOSE = {
     "algorithms": "one mechanism, one file",
     "arrow": "rows to codes and back",
+    "attacks": "one attack, one file",
     "audit": "the independent check",
     "cli": "the commands",
+    "compare": "a grid over own data",
     "datasets": "generators and loaders",
     "engine": "contract, families, kernels",
     "errors": "the exception tree",
@@ -35,6 +37,7 @@ PURPOSE = {
     "job": "the job file",
     "metrics": "loss, delay, queries",
     "models": "from z to k",
+    "report": "charts, pages, reports",
     "run": "one run, its state",
     "spark": "the same job on Spark",
     "spec": "schema, policy, criteria",

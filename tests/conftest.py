@@ -24,7 +24,7 @@ settings.register_profile("shoal", deadline=None)
 settings.load_profile("shoal")
 
 #: How the tests of a folder run in `make test`, the longest prefix first; all others run in plain
-#: Python with coverage. Nightly tests run in `make nightly` only, which runs everything both ways.
+#: Python with coverage. Nightly tests run in `make nightly` only, which runs everything.
 FOLDERS = {
     "algorithms": pytest.mark.compiled,
     "engine": pytest.mark.compiled,

@@ -29,7 +29,7 @@ def test_a_user_gets_what_a_user_needs(target: str, tmp_path: Path) -> None:
     found = steps(target, tmp_path)
     assert FOR_USERS in found
     assert FOR_DEVELOPERS not in found
-    assert found.index(FOR_USERS) < found.index("shoal warm castle")
+    assert found.index(FOR_USERS) < found.index("shoal warm --demo")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from benchmarks.figures.sweep import Cell
 
 __all__ = ["Claim", "Curve", "Figure", "Measured", "Panel", "Reading", "below", "rises"]
 
-Verdict = Literal["holds", "holds in general", "doesn't hold", "inconclusive"]
+Verdict = Literal[
+    "holds", "holds in general", "doesn't hold", "inconclusive", "met", "missed"
+]  # fmt: skip
 
 
 #: From here on a reading has no digits after its point.
@@ -22,7 +24,7 @@ LARGE = 1_000
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, and what the numbers here say to it."""
+    """A sentence of the paper, or a target, and what the numbers here say to it."""
 
     paper: str
     verdict: Verdict

@@ -28,6 +28,7 @@ from benchmarks.figures.sliding.settings import SlidingSizes
 from benchmarks.figures.streams import ADULT
 from benchmarks.figures.trees import page as trees
 from benchmarks.figures.z import page as z
+from benchmarks.tide import page as tide
 
 __all__ = ["PAGES", "BrokenError", "Page", "Section"]
 
@@ -217,5 +218,6 @@ PAGES = (
     Page("burel", burel.HEAD, dict(burel.SECTIONS), needs=SALARIES),
     Page("z", z.HEAD, dict(z.SECTIONS), needs=()),
     Page("shards", shards.HEAD, dict(shards.SECTIONS), needs=shards.NEEDS),
+    Page("tide", tide.HEAD, dict(tide.SECTIONS), needs=tide.NEEDS),
     Page("trees", trees.HEAD, dict(trees.SECTIONS), needs=trees.NEEDS, free=trees.FREE),
 )

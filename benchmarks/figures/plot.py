@@ -15,9 +15,9 @@ __all__ = ["draw"]
 
 #: Colours that the colour-blind tell apart (Okabe and Ito), from dark to light; line and marker
 #: tell the curves apart without any colour.
-COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7")
-LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-MARKERS = ("o", "s", "^", "D", "v")
+COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
+LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1, 1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P")
 
 #: From this share of the largest loss on, the least one makes a picture narrow.
 NARROW = 0.8

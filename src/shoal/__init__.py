@@ -4,10 +4,12 @@
     policy = Policy(KAnonymity(10), delay=Delay(rows=1000))      what is promised
 
     anonymize(frame, schema, policy).frame                       a whole table
-    with Stream(schema, policy) as stream:                       row by row; AsyncStream
-        for release in stream.push(rows): ...
+    Stream(schema, policy).push(rows)                            row by row; AsyncStream
     run("job.toml")                                              a job file; Job.load reads one
     audit(schema, policy, published, trace=…, original=…)        is the promise kept?
+    compare(frame, schema, policies, algorithms)                 which one loses least?
+    attack("job.toml", published, original=…, trace=…)           what does an attacker achieve?
+    report("job.toml", published, trace=…, original=…)           risk, attacks and utility
 
 Domains of attributes: Range, Hierarchy; for z-anonymity also Open, Path, Grid.
 Criteria: KAnonymity, DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity, TCloseness,
@@ -50,8 +52,11 @@ from shoal.spec.schema import Sensitive as Sensitive
 
 if TYPE_CHECKING:
     from shoal.arrow.pseudonyms import Pseudonym as Pseudonym
+    from shoal.compare.comparing import compare as compare
+    from shoal.job.attacking import attack as attack
     from shoal.job.auditing import audit as audit
     from shoal.job.file import Job as Job
+    from shoal.job.reporting import report as report
     from shoal.job.running import run as run
     from shoal.run.async_stream import AsyncStream as AsyncStream
     from shoal.run.frame import anonymize as anonymize
@@ -70,9 +75,15 @@ _LAZY = {
     "Result": "shoal.run.result",
     "Stream": "shoal.run.stream",
     "anonymize": "shoal.run.frame",
+    "attack": "shoal.job.attacking",
 }
 #: Packages that can be called, and where the functions of their names are.
-_CALLABLE = {"audit": "shoal.job.auditing", "run": "shoal.job.running"}
+_CALLABLE = {
+    "audit": "shoal.job.auditing",
+    "compare": "shoal.compare.comparing",
+    "report": "shoal.job.reporting",
+    "run": "shoal.job.running",
+}
 
 
 class _CallablePackage(ModuleType):

@@ -218,3 +218,18 @@ def test_an_unknown_figure_is_refused(tmp_path):
     done = run("benchmarks.figures", "5.99", "--out", tmp_path)
     assert done.returncode == 2
     assert "choose from 5.5" in done.stderr
+
+
+def test_stays():
+    done = run("benchmarks.stays", "--quick")
+    assert done.returncode == 0, done.stderr
+    assert [line.split(" | ")[0].strip("| ") for line in done.stdout.splitlines()[2:]] == [
+        "castle",
+        "idea",
+    ]
+
+
+def test_workload():
+    done = run("benchmarks.workload", "--quick")
+    assert done.returncode == 0, done.stderr
+    assert "| castle |" in done.stdout

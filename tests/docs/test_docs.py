@@ -243,7 +243,8 @@ def test_the_defaults_of_a_command_are_those_of_its_page(command: str) -> None:
             continue
         shown = documented[parameter.opts[0]].strip("`")
         if parameter.default is None:
-            assert shown in ("none", "by the name", "as the job says, or `-")
+            by_job = ("as the job says", "as the job says, or `-")
+            assert shown in ("none", "by the name", *by_job)
         elif isinstance(parameter.default, bool):
             assert shown in ("off", parameter.secondary_opts[0] if parameter.secondary_opts else "")
         elif isinstance(parameter.default, int | float):

@@ -408,6 +408,13 @@ def test_without_a_name_the_default_algorithm_is_taken() -> None:
     )
 
 
+def test_a_table_has_a_default_of_its_own() -> None:
+    table, policy = people(60), Policy(KAnonymity(3), window="all")
+    assert published(table, SCHEMA, policy, seed=1) == published(
+        table, SCHEMA, policy, "tide-table", seed=1
+    )
+
+
 def test_dicts_decide_like_a_table() -> None:
     table = people(60)
     by_dicts = published(table.to_pylist(), SCHEMA, POLICY, "castle", seed=1)
@@ -466,8 +473,8 @@ class Unable(Castle):
     ("changes", "said"),
     [
         ({"algorithm": "castel"}, "Did you mean 'castle'?"),
-        ({"algorithm": Castle}, r"got a class. Call it, for example Castle\(\)"),
-        ({"algorithm": 3}, 'anonymizer or the name of one; got int. For example "castle"'),
+        ({"algorithm": Castle}, r"got a class. Call it, for example Tide\(\)"),
+        ({"algorithm": 3}, 'anonymizer or the name of one; got int. For example "tide"'),
         ({"algorithm": Unable()}, "can't enforce distinct l-diversity. These can: .*castle"),
         ({"policy": Policy(KAnonymity(3))}, "Set policy.delay"),
         ({"policy": Policy(KAnonymity(3), delay=Delay(seconds=3))}, "Give the delay in rows"),

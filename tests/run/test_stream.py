@@ -386,7 +386,7 @@ def test_leaving_the_block_with_an_exception_publishes_nothing() -> None:
         (
             lambda: Stream(SCHEMA, Policy(KAnonymity(3))),
             UnsupportedError,
-            "holds rows and the policy sets no bound on it",
+            "holds rows, and neither the policy nor a capacity bounds that",
         ),
         (
             lambda: Stream(

@@ -68,8 +68,9 @@ TIMED = 'time = "at"\n' + SCHEMA.replace('["ward"]', '["ward", "seen"]')
             {"schema": TIMED, "policy": POLICY.replace("}", ", seconds = 25 }")},
         ),
         ("fads", TABLE, {}),
+        pytest.param("tide", TABLE, {}, marks=pytest.mark.nightly),
     ],
-    ids=["castle", "fads"],
+    ids=["castle", "fads", "tide"],
 )
 def test_one_shard_is_a_run_on_its_own_row_for_row(spark, tmp_path, name, table, options):
     run = on_spark(spark, tmp_path, table, name=name, **options)

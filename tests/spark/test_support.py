@@ -36,9 +36,10 @@ def test_a_job_without_a_folder_for_its_state(tmp_path):
     assert "a folder that all machines reach" in found["run.checkpoint"]
 
 
-def test_a_table_is_published_once(tmp_path):
+@pytest.mark.parametrize("name", ["mondrian", "tide-table"])
+def test_a_table_is_published_once(tmp_path, name):
     schema = "subject = 'person'\n[schema.quasi]\nage = { range = [0, 120], step = 1 }\n"
-    job = job_of(tmp_path, schema=schema, name="mondrian", policy="k = 3\nwindow = 'all'")
+    job = job_of(tmp_path, schema=schema, name=name, policy="k = 3\nwindow = 'all'")
     for n_shards in (1, 2):
         found = problems(job, n_shards)
         assert found.keys() == {"algorithm.name"}

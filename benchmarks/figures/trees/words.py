@@ -30,7 +30,7 @@ def joint(judged: Mapping[str, tuple[Verdict, str]]) -> tuple[Verdict, str]:
     """The verdict on a claim about several methods, and what is to say of each.
 
     >>> joint({"Basic": ("holds", "less"), "Full": ("doesn't hold", "more")})
-    ("inconclusive", "Basic: less; Full (doesn't hold): more")
+    ('inconclusive', "Basic: less; Full (doesn't hold): more")
     """
     if len(judged) == 1:
         return next(iter(judged.values()))
@@ -73,7 +73,7 @@ def stable(cells: Sequence[Measured]) -> tuple[Verdict, str]:
     >>> stable([Reading((1.0,)), Reading((1.05,))])
     ('holds', 'between 1.000 and 1.050')
     >>> stable([Reading((1.0, 2.0)), Reading((1.8, 2.2))])[0]  # within the spreads
-    "inconclusive"
+    'inconclusive'
     """
     least, most = (pick(cells, key=lambda cell: cell.mean) for pick in (min, max))
     evidence = f"between {least.tell(least.mean)} and {most.tell(most.mean)}"

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Unpack
 
-from shoal.algorithms.registry import DEFAULT
 from shoal.engine.base import Anonymizer
 from shoal.errors import ParameterError
 from shoal.io.base import BadRow
@@ -51,7 +50,7 @@ class AsyncStream:
     >>> schema = Schema(subject="name", quasi=[Quasi("age", Range(0, 120, step=1))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(seconds=30))
     >>> async def main() -> None:
-    ...     async with AsyncStream(schema, policy, "castle") as stream:
+    ...     async with AsyncStream(schema, policy) as stream:
     ...         await stream.push({"name": "Ann", "age": 31})
     ...         await stream.push({"name": "Bob", "age": 33})
     ...     async for release in stream:
@@ -65,7 +64,7 @@ class AsyncStream:
         self,
         schema: Schema,
         policy: Policy,
-        algorithm: Anonymizer | str = DEFAULT,
+        algorithm: Anonymizer | str | None = None,
         **options: Unpack[StreamOptions],
     ) -> None:
         self._stream = Stream(schema, policy, algorithm, **options)

@@ -268,7 +268,7 @@ class RunCore:
             departures = self._ordering.arrange(decisions, payload, self._hold.oldest)
             self._count(departures, n_alone(decisions, self._policy.k))
             new = decisions.n_rows > 0
-            self.summary.groups.add(decisions.n_rows[new], decisions.n_subjects[new])
+            self.summary.add_groups(decisions.n_rows[new], decisions.n_subjects[new])
             self._count_missing(decisions)
         if self.summary.cells is not None:
             self.summary.cells.add(decisions.levels)

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args, overload
 import pyarrow as pa
 
 from shoal import algorithms
-from shoal.algorithms.registry import DEFAULT, check_support
+from shoal.algorithms.registry import DEFAULT, check_support, default_for
 from shoal.arrow.labels import Numeric
 from shoal.arrow.release import Publish, Suppressed
 from shoal.engine.base import Anonymizer
@@ -55,19 +55,19 @@ class _Options(TypedDict, total=False):
 @overload
 def anonymize(
     frame: Sequence[Mapping[str, Any]], schema: Schema, policy: Policy,
-    algorithm: Anonymizer | str = DEFAULT, **options: Unpack[_Options],
+    algorithm: Anonymizer | str | None = None, **options: Unpack[_Options],
 ) -> Result[list[dict[str, Any]]]: ...
 @overload
 def anonymize(
     frame: F, schema: Schema, policy: Policy,
-    algorithm: Anonymizer | str = DEFAULT, **options: Unpack[_Options],
+    algorithm: Anonymizer | str | None = None, **options: Unpack[_Options],
 ) -> Result[F]: ...
 # fmt: on
 def anonymize(
     frame: Any,
     schema: Schema,
     policy: Policy,
-    algorithm: Anonymizer | str = DEFAULT,
+    algorithm: Anonymizer | str | None = None,
     *,
     seed: int | None = None,
     numeric: Numeric = "range",
@@ -91,7 +91,8 @@ def anonymize(
     algorithm
         An anonymizer, or the name of one with its default knobs. One for whole tables needs
         ``Policy(..., window="all")``; one for streams takes the rows in their order, and needs a
-        delay.
+        delay. By default that is ``"tide-table"`` or ``"tide"``, as the policy has it, and
+        ``"z-anonymity"`` if z is promised.
     seed
         For repeatable results, in tests only; by default from the operating system.
     numeric, suppressed
@@ -124,11 +125,11 @@ def anonymize(
     >>> people = pa.table({"name": ["Ann", "Bob", "Cem", "Dan"], "age": [31, 33, 64, 68]})
     >>> schema = Schema(subject="name", quasi=[Quasi("age", Range(0, 120, step=1))])
     >>> policy = Policy(KAnonymity(2), delay=Delay(rows=100))
-    >>> anonymize(people, schema, policy, "castle")["age"].to_pylist()
+    >>> anonymize(people, schema, policy)["age"].to_pylist()
     ['[31, 33]', '[31, 33]', '[64, 68]', '[64, 68]']
     """
     check_parts(schema, policy)
-    anonymizer = anonymizer_of(algorithm)
+    anonymizer = anonymizer_of(algorithm, policy)
     check_support(anonymizer, policy)
     check_choice("bad_rows", bad_rows, get_args(BadRows))
     publish = Publish(numeric=numeric, suppressed=suppressed)
@@ -167,8 +168,10 @@ def check_parts(schema: object, policy: object) -> None:
             )
 
 
-def anonymizer_of(algorithm: object) -> Anonymizer:
-    """Return an anonymizer, given one or its name."""
+def anonymizer_of(algorithm: object, policy: Policy | None = None) -> Anonymizer:
+    """Return an anonymizer, given one, its name, or None for the default under a policy."""
+    if algorithm is None and policy is not None:
+        algorithm = default_for(policy)
     if isinstance(algorithm, str):
         return algorithms.find(algorithm)()
     if not isinstance(algorithm, Anonymizer):
@@ -177,7 +180,7 @@ def anonymizer_of(algorithm: object) -> Anonymizer:
             "algorithm",
             "must be an anonymizer or the name of one",
             got="a class" if is_class else type(algorithm).__name__,
-            fix="Call it, for example Castle()" if is_class else 'For example "castle"',
+            fix="Call it, for example Tide()" if is_class else f'For example "{DEFAULT}"',
         )
     return algorithm
 

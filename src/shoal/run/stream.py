@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args, overload
 
-from shoal.algorithms.registry import DEFAULT, check_support
+from shoal.algorithms.registry import check_support
 from shoal.arrow.labels import Numeric
 from shoal.arrow.order import Departures
 from shoal.arrow.pseudonyms import Pseudonym
@@ -75,7 +75,8 @@ class Stream:
     schema, policy
         The columns and their roles, and what is promised.
     algorithm
-        An anonymizer for streams, or the name of one with its default knobs.
+        An anonymizer for streams, or the name of one with its default knobs; by default
+        ``"tide"``, or ``"z-anonymity"`` if z is promised.
     seed
         For repeatable results, in tests only; by default from the operating system.
     numeric, order, suppressed, time, pseudonym
@@ -88,9 +89,9 @@ class Stream:
 
     >>> from shoal import Delay, KAnonymity, Quasi, Range
     >>> schema = Schema(subject="name", quasi=[Quasi("age", Range(0, 120, step=1))])
-    >>> policy = Policy(KAnonymity(2), delay=Delay(rows=2))
+    >>> policy = Policy(KAnonymity(2), delay=Delay(rows=3))
     >>> people = [("Ann", 31), ("Bob", 33), ("Cem", 64), ("Dan", 68)]
-    >>> with Stream(schema, policy, "castle") as stream:
+    >>> with Stream(schema, policy) as stream:
     ...     for name, age in people:
     ...         for release in stream.push({"name": name, "age": age}):
     ...             print(release)
@@ -104,7 +105,7 @@ class Stream:
         self,
         schema: Schema,
         policy: Policy,
-        algorithm: Anonymizer | str = DEFAULT,
+        algorithm: Anonymizer | str | None = None,
         *,
         seed: int | None = None,
         numeric: Numeric = "range",
@@ -117,7 +118,7 @@ class Stream:
     ) -> None:
         check_parts(schema, policy)
         publish = Publish(numeric, order, suppressed, time, pseudonym)
-        anonymizer = anonymizer_of(algorithm)
+        anonymizer = anonymizer_of(algorithm, policy)
         self._start(
             Pipeline(schema, policy, anonymizer, publish, seed_bytes(seed), clock), bad_rows
         )

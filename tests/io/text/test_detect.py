@@ -94,3 +94,46 @@ def test_a_folder_is_judged_by_its_first_file_and_other_formats_have_no_dialect(
 @pytest.mark.parametrize("data", [b"", b"\n", b"\xff\xfe", b"age\n", b'"', b"\0" * 100])
 def test_hardly_any_bytes_are_plain_csv(data):
     assert likely_dialect(data).delimiter == ","
+
+
+def column(name: str, *texts: str, cell: str = "{0}") -> list[str]:
+    return [name, *texts, *(cell.format(n) for n in range(10, 100 - len(texts)))]
+
+
+def table_of(*columns: list[str]) -> bytes:
+    return "\n".join(map(";".join, zip(*columns, strict=True))).encode()
+
+
+def test_markers_of_other_languages_are_known():
+    text = "ort;alter;tag\nk.A.;41;01.02.2020\nUlm;Unbekannt;03.04.2020\nBonn;39;-\n"
+    assert set(likely_dialect(text.encode()).null) == {"k.A.", "Unbekannt", "-"}
+    # Without a column of numbers or dates these may be categories.
+    text = "ort;job\nUnbekannt;brak\nUlm;-\nBonn;inconnu\n"
+    assert likely_dialect(text.encode()).null == ()
+
+
+@pytest.mark.parametrize("cell", ["{0}", "01.02.19{0}", "2020-01-{0} 10:{0}", "010{0}"])
+def test_short_texts_that_repeat_beside_numbers_or_dates_are_markers(cell):
+    marked = column("a", "ej", "ej", "??", "??", "-", cell=cell)
+    names = column("b", "ej", "Ulm", "Ulm", "Bonn", "Bonn", cell="street {0}")
+    assert likely_dialect(table_of(marked, names)).null == ("ej", "??", "-")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("ej",),
+        ("90+", "90+"),
+        ("A", "A", "B", "B", "C", "C"),
+        ("a rather long remark of someone",) * 2,
+        ("never",) * 30,
+    ],
+    ids=["once", "digits", "many", "long", "frequent"],
+)
+def test_other_texts_beside_numbers_are_values(texts):
+    assert likely_dialect(table_of(column("a", *texts), column("b"))).null == ()
+
+
+def test_a_frequent_category_is_no_marker_elsewhere():
+    sexes = ["sex", *["M", "F"] * 45]
+    assert likely_dialect(table_of(column("a", "M", "M"), sexes)).null == ()

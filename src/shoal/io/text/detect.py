@@ -12,17 +12,37 @@ from collections.abc import Iterator, Sequence
 from shoal.io.text.dialect import UTF8, Dialect
 from shoal.io.text.encoding import decode
 
-__all__ = ["DELIMITERS", "LOOK_BYTES", "likely_dialect", "likely_encoding", "rows_of"]
+__all__ = [
+    "DELIMITERS",
+    "LOOK_BYTES",
+    "NULLS",
+    "is_known_null",
+    "likely_dialect",
+    "likely_encoding",
+    "rows_of",
+]
 
 #: The delimiters that are looked for, the most usual ones first.
 DELIMITERS = (",", ";", "\t", "|", ":", "^", "~")
 QUOTES = ('"', "'")
 #: How many bytes are looked at.
 LOOK_BYTES = 1 << 18
-#: Texts that nobody uses for anything but a missing value.
-NULLS = ("?", "NULL", "\\N", "N/A", "#N/A", "NaN", "nan", "<NA>")
-#: Texts that may be a category, a country or a name, unless everything else in a column is numbers.
-NULLS_OF_NUMBERS = ("NA", "null", "None", "none", "-", "--", ".", "n/a", "nil", "missing")
+#: Texts that nobody uses for anything but a missing value, in several languages.
+NULLS = (
+    *("?", "NULL", "\\N", "N/A", "#N/A", "NaN", "nan", "<NA>"),
+    *("k.A.", "k. A.", "k.A", "keine Angabe", "keine Angaben", "o.A.", "o. A."),
+    *("n.d.", "n/d", "s/d", "sin dato", "sin datos", "non renseigné", "brak danych", "нет данных"),
+)
+#: Texts that may be a category, a country or a name, unless everything else in a column is numbers
+#: or dates; there in any case of their letters.
+NULLS_OF_NUMBERS = frozenset(
+    {"na", "null", "none", "-", "--", ".", "n/a", "nil", "missing", "unknown", "unbekannt", "brak"}
+    | {"inconnu", "inconnue", "desconocido", "desconhecido", "sconosciuto", "onbekend", "okänd"}
+    | {text.lower() for text in NULLS}
+)
+#: Unknown texts are taken for missing values beside at least this many numbers or dates, if they
+#: are short, repeat, and fill a small share of every column that has them.
+LEAST_PLAIN, MOST_GUESSES, MOST_LETTERS, MOST_SHARE = 20, 2, 20, 0.2
 
 _MARKS = (
     (codecs.BOM_UTF8, UTF8),
@@ -34,6 +54,7 @@ _MARKS = (
 _NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+")
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
+_DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}(,?[T ]\d{1,2}:\d{2}.{0,14})?")
 
 
 def likely_encoding(data: bytes) -> str:
@@ -136,20 +157,56 @@ def _has_commas(column: Sequence[str]) -> bool:
     texts = [text.strip() for text in column]
     n_commas = sum(_COMMA_NUMBER.fullmatch(text) is not None for text in texts)
     n_numbers = sum(_NUMBER.fullmatch(text) is not None and "." not in text for text in texts)
-    n_others = sum(text not in ("", *NULLS, *NULLS_OF_NUMBERS) for text in texts) - n_numbers
+    n_others = sum(text != "" and not is_known_null(text) for text in texts) - n_numbers
     return n_commas > 0 and n_others * 20 <= n_numbers
+
+
+def is_known_null(text: str) -> bool:
+    """Return whether a text is known to stand for missing values, at least beside numbers.
+
+    >>> is_known_null("k.A."), is_known_null("Unbekannt"), is_known_null("Berlin")
+    (True, True, False)
+    """
+    return text.lower() in NULLS_OF_NUMBERS
 
 
 def _likely_nulls(columns: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield the texts that stand for a missing value, the most frequent one first."""
+    counted = [Counter(map(str.strip, column)) for column in columns]
+    likely = {text for counts in counted for text in NULLS if text in counts}
+    for counts in counted:
+        likely |= _beside_plain(counts)
     found: Counter[str] = Counter()
-    for column in columns:
-        counts = Counter(map(str.strip, column))
-        known = [text for text in (*NULLS, *NULLS_OF_NUMBERS) if text in counts]
-        n_others = sum(counts.values()) - counts[""] - sum(counts[text] for text in known)
-        n_numbers = sum(n for text, n in counts.items() if _NUMBER.fullmatch(text))
-        for text in known:
-            beside_numbers = 0 < n_others == n_numbers
-            if text in NULLS or beside_numbers:
-                found[text] += counts[text]
-    return (text for text, _ in found.most_common())
+    for text in likely:
+        if is_known_null(text) or not any(_is_frequent(text, counts) for counts in counted):
+            found[text] = sum(counts[text] for counts in counted)
+    return (text for text, _ in sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _beside_plain(counts: Counter[str]) -> set[str]:
+    """Return the texts for missing values in a column of numbers or of dates; else none."""
+    n_plain = max(
+        sum(n for text, n in counts.items() if form.fullmatch(text)) for form in (_NUMBER, _DATE)
+    )
+    texts = {text for text in counts if not (_NUMBER.fullmatch(text) or _DATE.fullmatch(text))}
+    known = {text for text in texts if is_known_null(text)}
+    guesses = texts - known - {""}
+    n_others = sum(counts.values()) - sum(counts[text] for text in texts)
+    if not 0 < n_plain == n_others:
+        return set()
+    if guesses and (n_plain < LEAST_PLAIN or len(guesses) > MOST_GUESSES):
+        return set()
+    return known | guesses if all(_may_be_null(text, counts) for text in guesses) else set()
+
+
+def _may_be_null(text: str, counts: Counter[str]) -> bool:
+    """Return whether an unknown text beside numbers or dates looks like a marker.
+
+    One with digits, such as ``90+``, is rather a value.
+    """
+    is_short = len(text) <= MOST_LETTERS and not any(letter.isdigit() for letter in text)
+    return is_short and counts[text] > 1 and not _is_frequent(text, counts)
+
+
+def _is_frequent(text: str, counts: Counter[str]) -> bool:
+    return counts[text] > MOST_SHARE * sum(counts.values())
