@@ -6,6 +6,7 @@ import fcntl
 import itertools
 import logging
 import os
+import signal
 import time
 import uuid
 from collections import Counter
@@ -19,6 +20,9 @@ from hypothesis import settings
 
 from shoal.testing.broker import NoBrokerError, create_topics, find_broker
 
+# A shell ignores interrupts for what it runs in the background; tests send them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # A busy machine is no reason to fail: nothing is judged by the time that it takes.
 settings.register_profile("shoal", deadline=None)
 settings.load_profile("shoal")
