@@ -59,8 +59,10 @@ plain: $(DEV)  ## the part of `make test` that runs in plain Python: everything 
 		--cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 nightly: test  ## every test there is; all that decide, compiled and in plain Python (hours)
-	@echo "==> what make test ran in plain Python or not at all, compiled"
-	@$(PYTEST) tests src --doctest-modules -m 'not compiled or nightly'
+	@echo "==> what make test left out, compiled"
+	@$(PYTEST) tests -m nightly
+	@echo "==> kernels and runs, which make test ran in plain Python, compiled"
+	@$(PYTEST) tests/engine/kernels tests/arrow tests/run -m 'not nightly'
 	@echo "==> what make test ran compiled, and the twins, in plain Python"
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests/algorithms tests/engine tests/identity tests/naive
 
