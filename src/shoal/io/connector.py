@@ -7,6 +7,7 @@ line of its docstring states its guarantee.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ __all__ = [
     "OutputEndpoint",
     "SparkInput",
     "absolute_secret",
+    "place_of",
 ]
 
 
@@ -64,10 +66,13 @@ class _Endpoint(ABC):
     def noun(self) -> str:
         """What it is, for messages: "a topic"."""
 
-    @property
     @abstractmethod
-    def identity(self) -> tuple[object, ...]:
-        """What makes positions or marks mean the same rows: not the server, or its security."""
+    def identity(self, state: Path) -> tuple[object, ...]:
+        """Return what makes positions or marks mean the same rows: not the server, or its security.
+
+        ``state`` is the folder of the checkpoints. A local path is seen from there, so that a job
+        can move with its files (`place_of`).
+        """
 
     def check_run(self, section: str) -> None:
         """Raise `JobError` if `shoal run` can't open it; ``section`` is input or output."""
@@ -163,6 +168,22 @@ class Connector:
     output_keys: Mapping[str, tuple[Any, Any]]
     make_input: Callable[[Mapping[str, Any], Path], InputEndpoint]
     make_output: Callable[[Mapping[str, Any], Path], OutputEndpoint]
+
+
+def place_of(path: str, state: Path) -> str:
+    """Return where a file is, as seen from the folder of the checkpoints.
+
+    A folder with the job, its files and its state may be restored or mounted elsewhere. What has
+    nothing in common with the state but the root is named by its absolute path.
+
+    >>> place_of("/srv/jobs/in.csv", Path("/srv/jobs/state"))
+    '../in.csv'
+    >>> place_of("/data/in.csv", Path("/srv/jobs/state"))
+    '/data/in.csv'
+    """
+    there, here = str(Path(path).resolve()), str(state.resolve())
+    is_apart = os.path.commonpath([there, here]) == os.path.sep
+    return there if is_apart else os.path.relpath(there, here)
 
 
 def absolute_secret(spec: str, folder: Path) -> str:

@@ -27,9 +27,8 @@ class TableInput(InputEndpoint):
         """Whether new rows are waited for."""
         return self.follow
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """The name of the table."""
+    def identity(self, state: Path) -> tuple[object, ...]:
+        """Return the name of the table."""
         return (self.table,)
 
     def check_run(self, section: str) -> None:
@@ -56,9 +55,8 @@ class TableOutput(OutputEndpoint):
     table: str
     noun = "a table"
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """The name of the table."""
+    def identity(self, state: Path) -> tuple[object, ...]:
+        """Return the name of the table."""
         return (self.table,)
 
     def check_run(self, section: str) -> None:

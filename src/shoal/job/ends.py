@@ -90,13 +90,13 @@ def recovery_of(
             what = "resumes from a checkpoint, and the job has none"
             raise JobError(Problem("--fall-back", what, None, "Set run.checkpoint in the job"))
         return None
-    seal = job.checkpoints.seal
+    folder, seal = job.checkpoints.folder, job.checkpoints.seal
     return Recovery(
-        job.checkpoints.folder,
+        folder,
         {
             **job.digests,
-            "input": _digest(*source.identity),
-            "output": _digest(*sink.identity),
+            "input": _digest(*source.identity(folder)),
+            "output": _digest(*sink.identity(folder)),
             "trace": _digest(traced),
             **({"run.name": _digest(job.name)} if sink.stores_job_name else {}),
         },

@@ -76,6 +76,41 @@ def test_a_stop_in_good_order_ends_with_0_and_the_next_run_resumes(live):
     assert len(read(live.output)) > len(live.table) - n_held
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_job_moves_with_its_files_and_its_state(live, tmp_path, is_killed):
+    """Restored from a backup, or mounted elsewhere: the job file is the same, all paths differ."""
+    (tmp_path / "whole").mkdir()
+    whole = Live(tmp_path / "whole", live._monkeypatch)
+    assert whole.run("-q") == 0
+    with started([*live.words, "--follow"]) as process:
+        wait_until(lambda: live.output.exists() and live.output.stat().st_size > 1000)
+        process.send_signal(signal.SIGKILL if is_killed else signal.SIGTERM)
+        process.wait(60)
+    moved = Live.__new__(Live)
+    moved.__dict__ |= live.__dict__
+    moved.path = tmp_path / "elsewhere" / "deeper"
+    moved.path.mkdir(parents=True)
+    for name in ("job.toml", "town.csv", "in.csv", "out.csv", "state"):
+        (live.path / name).rename(moved.path / name)
+    moved.job, moved.input, moved.output = (
+        moved.path / path.name for path in (live.job, live.input, live.output)
+    )
+    assert moved.run("-q") == 0
+    assert moved.output.read_bytes() == whole.output.read_bytes()
+
+
+def test_a_file_of_another_content_is_refused_after_a_move(live, tmp_path, capfd):
+    assert live.run("-q") == 0
+    there = tmp_path / "elsewhere"
+    there.mkdir()
+    for name in ("job.toml", "town.csv", "out.csv", "state"):
+        (live.path / name).rename(there / name)
+    live.job, live.output = there / "job.toml", there / "out.csv"
+    live.input = write(people(200, seed=3), there / "in.csv")
+    assert live.run("-q") == 5
+    assert "isn't the file that was read before the stop" in capfd.readouterr().err
+
+
 def test_a_stop_before_anything_came_is_resumed_from_as_well(live):
     incoming = live.path / "incoming"
     incoming.mkdir()
@@ -136,7 +171,9 @@ def test_another_input_output_or_trace_is_another_job(live, capfd, monkeypatch, 
     assert live.run("-q") == 0
     (live.path / "other.csv").write_bytes(live.input.read_bytes())
     assert live.run(*change) == 5
-    assert section in capfd.readouterr().err
+    err = capfd.readouterr().err
+    assert section in err
+    assert ("compared by format and by their place" in err) == (section != "[trace]")
 
 
 def test_an_output_with_rows_is_not_started_again(live, capfd):

@@ -9,7 +9,14 @@ from typing import Any
 
 from shoal.errors import JobError, Problem
 from shoal.io.base import SinkFactory, Source
-from shoal.io.connector import Connector, InputEndpoint, Opener, OutputEndpoint, SparkInput
+from shoal.io.connector import (
+    Connector,
+    InputEndpoint,
+    Opener,
+    OutputEndpoint,
+    SparkInput,
+    place_of,
+)
 from shoal.io.text.dialect import DIALECT_KEYS, PLAIN, Dialect
 
 __all__ = ["CONNECTOR", "FileInput", "FileOutput", "durable_factory"]
@@ -46,11 +53,10 @@ class FileInput(InputEndpoint):
         """Whether it is followed."""
         return self.follow
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """The absolute path, the format, and the dialect if it isn't that of plain CSV."""
+    def identity(self, state: Path) -> tuple[object, ...]:
+        """Return its place, the format, and the dialect if it isn't that of plain CSV."""
         dialect = () if self.dialect == PLAIN else (self.dialect,)
-        return *_identity(self.path, self.format), *dialect
+        return *_identity(self.path, self.format, state), *dialect
 
     def check_run(self, section: str) -> None:
         """Raise `JobError` if it is on a file system that only Spark reads."""
@@ -98,10 +104,9 @@ class FileOutput(OutputEndpoint):
 
     noun = "a file"
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """The absolute path, and the format."""
-        return _identity(self.path, self.format)
+    def identity(self, state: Path) -> tuple[object, ...]:
+        """Return its place, and the format."""
+        return _identity(self.path, self.format, state)
 
     def check_run(self, section: str) -> None:
         """Raise `JobError` if it is on a file system that only Spark writes."""
@@ -144,8 +149,8 @@ def durable_factory(sink: FileOutput, *, private: bool = False, key: str = "outp
     )  # fmt: skip
 
 
-def _identity(path: str, form: str | None) -> tuple[object, ...]:
-    return path if path == STDIO else str(Path(path).resolve()), form
+def _identity(path: str, form: str | None, state: Path) -> tuple[object, ...]:
+    return path if path == STDIO else place_of(path, state), form
 
 
 def _check_local(section: str, path: str) -> None:

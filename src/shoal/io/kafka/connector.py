@@ -31,9 +31,8 @@ class KafkaInput(InputEndpoint):
     needs_checkpoints = True
     is_endless = True
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """The topic, and how its messages are read."""
+    def identity(self, state: Path) -> tuple[object, ...]:
+        """Return the topic, and how its messages are read."""
         return _identity(self.kafka)
 
     def with_options(self, format: str | None, *, follow: bool) -> KafkaInput:  # noqa: A002
@@ -65,9 +64,8 @@ class KafkaOutput(OutputEndpoint):
     # By its name the broker stores how many rows of a job are committed.
     stores_job_name = True
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """The topic, and how its messages are written."""
+    def identity(self, state: Path) -> tuple[object, ...]:
+        """Return the topic, and how its messages are written."""
         return _identity(self.kafka)
 
     def with_format(self, format: str | None) -> KafkaOutput:  # noqa: A002

@@ -36,6 +36,10 @@ from shoal.run.state.segment import Segment
 
 __all__ = ["Checkpoint", "Store", "read_checkpoint", "read_file", "when"]
 
+_COMPARED = (
+    " Files and folders are compared by format and by their place as seen from the folder of the "
+    "checkpoints, topics by name: job, files and state can move together."
+)
 _RESTART = "Start again with another folder: docs/checkpoints.md says from where."
 
 
@@ -210,11 +214,12 @@ def read_checkpoint(
     ]
     checkpoint = read_body(path, data, heading, seal)
     if changed:
+        compared = _COMPARED if {"[input]", "[output]"} & set(changed) else ""
         what = f"{', '.join(changed[:-1])} and {changed[-1]}" if changed[1:] else changed[0]
         raise CheckpointError(
             f"{path}: was taken under another job: {what} {'are' if changed[1:] else 'is'} not "
-            "as it was then. Restore that job, or drain with it first, or start again with "
-            "another folder."
+            f"as it was then.{compared} Restore that job, or drain with it first, or start again "
+            "with another folder."
         )
     return heading, checkpoint
 

@@ -96,8 +96,7 @@ class MemoryInput(InputEndpoint):
     noun = "memory"
     is_endless = False
 
-    @property
-    def identity(self) -> tuple[object, ...]:
+    def identity(self, state: Path) -> tuple[object, ...]:
         return (self.memory,)
 
     def with_options(self, format: str | None, *, follow: bool) -> MemoryInput:  # noqa: A002
@@ -113,8 +112,7 @@ class MemoryOutput(OutputEndpoint):
     noun = "memory"
     needs_checkpoints = True
 
-    @property
-    def identity(self) -> tuple[object, ...]:
+    def identity(self, state: Path) -> tuple[object, ...]:
         return (self.memory,)
 
     def with_format(self, format: str | None) -> MemoryOutput:  # noqa: A002
