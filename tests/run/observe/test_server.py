@@ -16,7 +16,7 @@ import pytest
 from shoal.errors import JobError, ParameterError, ResourceError
 from shoal.metrics import Summary
 from shoal.run.observe import Figures, Health, MetricsServer
-from shoal.run.observe import server as module
+from shoal.run.observe import listener as module
 from shoal.testing.clocks import ManualClock
 from tests.run.observe.figures import some_figures
 

@@ -1,0 +1,230 @@
+"""Answer HTTP requests in threads, with limits on clients, a check of the host, and no logs."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import socketserver
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, TypeAlias
+
+from shoal.errors import ResourceError
+from shoal.events import event
+from shoal.run.observe.access import Access
+
+__all__ = ["Answer", "Listener"]
+
+#: The most seconds for one request, and the most clients at a time.
+CLIENT_SECONDS = 5.0
+CLIENTS = 32
+
+#: Sent with every answer: nothing is kept, framed, sniffed, or fetched from elsewhere. There are no
+#: headers of CORS, so that no other web page can read an answer.
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+_log = logging.getLogger(__name__)
+
+#: Returns the status, the type and the body of an answer.
+Answer: TypeAlias = Callable[[], tuple[int, str, bytes]]
+
+
+class Listener:
+    """Listen on an address, and answer ``GET`` of some paths until it is closed.
+
+    Parameters
+    ----------
+    key
+        The option that the address was given by, for messages.
+    where
+        Host and port; port 0 is any free one.
+    answers
+        What is answered, by path.
+    access
+        Who may ask.
+    tls
+        Encrypts; None: plain HTTP.
+
+    Raises
+    ------
+    ResourceError
+        If it can't listen there, for example because the port is taken.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        where: tuple[str, int],
+        answers: Mapping[str, Answer],
+        access: Access,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        try:
+            self._server = _Server(where, answers, access, tls)
+        except OSError as error:
+            reason = os.strerror(error.errno).lower() if error.errno else "unknown reason"
+            host = f"[{where[0]}]" if ":" in where[0] else where[0]
+            raise ResourceError(
+                f"{key} {host}:{where[1]}: can't listen there: {reason}. Choose another port; 0 is "
+                "any free one."
+            ) from None
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.1},
+            name=f"shoal-{key.strip('-')}", daemon=True,
+        )  # fmt: skip
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        """The host and the port where it listens."""
+        host, port = self._server.server_address[:2]
+        return f"[{host!s}]:{port}" if ":" in str(host) else f"{host!s}:{port}"
+
+    def close(self) -> None:
+        """Stop listening and disconnect all clients. May be called twice."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+        self._server.disconnect_all()
+
+
+class _Server(ThreadingHTTPServer):
+    """Serve each client in a thread, with limits on their number and their time."""
+
+    daemon_threads = True
+    request_queue_size = 2 * CLIENTS
+
+    def __init__(
+        self,
+        where: tuple[str, int],
+        answers: Mapping[str, Answer],
+        access: Access,
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        self.answers, self.access, self._tls = answers, access, tls
+        self.address_family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
+        self._clients: dict[Any, float] = {}
+        self._lock = threading.Condition()
+        super().__init__(where, _Handler)
+
+    def server_bind(self) -> None:
+        """Bind without looking up the name of the host."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = "localhost", self.server_address[1]
+
+    def get_request(self) -> tuple[Any, Any]:
+        """Accept a client; with TLS its thread shakes hands, so that a slow one stops nobody."""
+        client, address = super().get_request()
+        if self._tls is not None:
+            client = self._tls.wrap_socket(
+                client, server_side=True, do_handshake_on_connect=False
+            )
+        return client, address
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Refuse a client if too many are being served."""
+        with self._lock:
+            if len(self._clients) >= CLIENTS:
+                return False
+            self._clients[request] = time.monotonic()
+            return True
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forget a client that was served or refused."""
+        super().shutdown_request(request)
+        with self._lock:
+            self._clients.pop(request, None)
+            self._lock.notify_all()
+
+    def service_actions(self) -> None:
+        """Disconnect slow clients between requests."""
+        self.disconnect(older_than=CLIENT_SECONDS)
+
+    def disconnect(self, *, older_than: float) -> None:
+        """Disconnect clients that were connected for this many seconds."""
+        now = time.monotonic()
+        with self._lock:
+            slow = [client for client, came in self._clients.items() if now - came >= older_than]
+        for client in slow:
+            # Its thread wakes up, and closes the socket.
+            with contextlib.suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+
+    def disconnect_all(self) -> None:
+        """Disconnect all clients, and wait for their threads."""
+        self.disconnect(older_than=0.0)
+        with self._lock:
+            self._lock.wait_for(lambda: not self._clients, timeout=CLIENT_SECONDS)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log errors other than a client that went away, or that can't speak TLS."""
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            event(_log, logging.WARNING, "metrics request failed", error=error)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answer one request."""
+
+    server: _Server
+    server_version = "shoal"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """Answer with what the path has, or an error."""
+        access, answers = self.server.access, self.server.answers
+        if not access.knows_host(self.headers.get("Host", "localhost")):
+            known = ", ".join(sorted(access.hosts)) or "localhost, 127.0.0.1 or [::1]"
+            self.send_error(403, f"only as {known}")
+            return
+        if not access.allows(self.headers.get("Authorization")):
+            self._ask_for_token()
+            return
+        answer = answers.get(self.path.partition("?")[0])
+        if answer is None:
+            self.send_error(404, f"there are {' and '.join(sorted(answers))}")
+            return
+        self._send(*answer())
+
+    def _ask_for_token(self) -> None:
+        body = b"The token is missing or wrong: give it as the password, with any user.\n"
+        challenge = {"WWW-Authenticate": 'Basic realm="shoal", charset="UTF-8"'}
+        self._send(401, "text/plain; charset=utf-8", body, challenge)
+
+    def _send(
+        self, status: int, kind: str, body: bytes, more: Mapping[str, str] | None = None
+    ) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        for name, value in (more or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def end_headers(self) -> None:
+        """End the headers, after those that every answer has."""
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Don't log requests."""
