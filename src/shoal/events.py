@@ -18,7 +18,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Self, TypeAlias
 
-__all__ = ["WITHHELD", "Plain", "Raised", "event", "is_name", "plain", "plain_fields", "sentence"]
+__all__ = [
+    "WITHHELD",
+    "Plain",
+    "Raised",
+    "event",
+    "facts_of",
+    "is_name",
+    "plain",
+    "plain_fields",
+    "sentence",
+]
 
 #: The type of a field.
 Plain: TypeAlias = bool | int | float | str | None
@@ -165,6 +175,29 @@ def plain_fields(fields: object) -> dict[str, Plain]:
     if not isinstance(fields, Mapping):
         return {}
     return {key: plain(value) for key, value in fields.items() if _is_key(key)}
+
+
+def facts_of(record: logging.LogRecord) -> dict[str, Plain]:
+    """Return what may be shown of a record from any library, beside its time and level.
+
+    It is the name of an event, its plain fields, a sentence of Shoal's own, and the type and place
+    of an exception.
+    """
+    name = getattr(record, "event", record.msg)
+    known = is_name(name) and not record.args
+    facts: dict[str, Plain] = {"event": name if known else WITHHELD}
+    text = getattr(record, "sentence", None)
+    if isinstance(text, str):
+        facts["text"] = text
+    facts |= plain_fields(getattr(record, "fields", None))
+    raised = getattr(record, "raised", None)
+    if record.exc_info and record.exc_info[1] is not None:
+        raised = Raised.of(record.exc_info[1])
+    if isinstance(raised, Raised):
+        facts |= raised._asdict()
+    elif not known:
+        facts["place"] = f"{record.filename}:{record.lineno}"
+    return facts
 
 
 def _is_key(key: object) -> bool:

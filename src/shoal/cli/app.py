@@ -46,6 +46,22 @@ Metrics = Annotated[
     Text,
     typer.Option(metavar="ADDRESS", help="Serve /metrics and /health, e.g. on 127.0.0.1:9464."),
 ]
+Page = Annotated[
+    Text, typer.Option(metavar="ADDRESS", help="Serve a live page, e.g. on 127.0.0.1:8800.")
+]
+PageToken = Annotated[
+    Text,
+    typer.Option(metavar="PLACE", help="Ask for the token in file:PATH or env:NAME."),
+]
+PageCert = Annotated[
+    File, typer.Option(metavar="FILE", help="Serve the page by TLS with this certificate (PEM).")
+]
+PageKey = Annotated[
+    File, typer.Option(metavar="FILE", help="Key of the certificate. [default: in its file]")
+]
+PageHost = Annotated[
+    Names, typer.Option(metavar="NAME", help="A name that the page answers to; repeatable.")
+]
 Log = Annotated[Text, typer.Option(metavar="KIND", help="Log to stderr as text or json.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
 
@@ -115,6 +131,11 @@ def run(
         bool, typer.Option("--force", help="Overwrite an output, trace or quarantine that exists.")
     ] = False,
     metrics: Metrics = None,
+    page: Page = None,
+    page_token: PageToken = None,
+    page_cert: PageCert = None,
+    page_key: PageKey = None,
+    page_host: PageHost = None,
     log: Log = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -122,6 +143,7 @@ def run(
     """Anonymize a stream."""
     from shoal.cli.run.command import RunOptions
     from shoal.cli.run.command import run as command
+    from shoal.cli.run.page import PageOptions
 
     raise typer.Exit(
         command(
@@ -139,6 +161,7 @@ def run(
                 report=report,
                 force=force,
                 metrics=metrics,
+                page=PageOptions.given(page, page_token, page_cert, page_key, page_host),
                 log=log,
                 as_json=json,
                 quiet=quiet,
@@ -200,11 +223,17 @@ def spark(
     ] = False,
     drain: Drain = False,
     metrics: Metrics = None,
+    page: Page = None,
+    page_token: PageToken = None,
+    page_cert: PageCert = None,
+    page_key: PageKey = None,
+    page_host: PageHost = None,
     log: Log = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Anonymize a stream on Apache Spark."""
+    from shoal.cli.run.page import PageOptions
     from shoal.cli.spark.command import SparkOptions
     from shoal.cli.spark.command import spark as command
 
@@ -225,6 +254,7 @@ def spark(
                 migrate=migrate,
                 drain=drain,
                 metrics=metrics,
+                page=PageOptions.given(page, page_token, page_cert, page_key, page_host),
                 log=log,
                 as_json=json,
                 quiet=quiet,
@@ -533,11 +563,14 @@ def demo(
     rate: Annotated[int, typer.Option(help="Rows per second.", callback=_at_least_1)] = 2000,
     seed: Annotated[Optional[int], typer.Option(help="Seed for a repeatable demo.")] = None,  # noqa: UP045
     plain: Annotated[bool, typer.Option(help="Print plain lines instead of a live view.")] = False,
+    page: Annotated[
+        bool, typer.Option("--page", help="Open the live page of the run in a browser.")
+    ] = False,
 ) -> None:
     """Show a live stream of made-up people being anonymized."""
     from shoal.cli.demo.command import demo as command
 
-    raise typer.Exit(command(seconds=seconds, k=k, rate=rate, seed=seed, plain=plain))
+    raise typer.Exit(command(seconds=seconds, k=k, rate=rate, seed=seed, plain=plain, page=page))
 
 
 checkpoints = typer.Typer(

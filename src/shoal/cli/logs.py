@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from shoal.cli.terminal import print_message
 from shoal.errors import ParameterError, did_you_mean
-from shoal.events import WITHHELD, Plain, Raised, is_name, plain_fields, sentence
+from shoal.events import Plain, facts_of, sentence
 
 __all__ = ["KINDS", "configure_logs", "is_logging", "print_or_log"]
 
@@ -45,9 +45,11 @@ def configure_logs(kind: str | None) -> None:
         logger.removeHandler(handler)
     handler = _Stderr()
     handler.is_requested = kind is not None
+    # Others, such as a page, may listen to more.
+    handler.setLevel(logging.WARNING if kind is None else logging.INFO)
     handler.setFormatter({None: _Words(), "text": _Lines(), "json": _Objects()}[kind])
     logger.addHandler(handler)
-    logger.setLevel(logging.WARNING if kind is None else logging.INFO)
+    logger.setLevel(logging.INFO)
     # A handler of the root logger would show records without these formatters.
     logger.propagate = False
 
@@ -79,25 +81,6 @@ class _Stderr(logging.Handler):
             return
 
 
-def _facts(record: logging.LogRecord) -> dict[str, Plain]:
-    """Return what is shown of a record, beside its time and level."""
-    name = getattr(record, "event", record.msg)
-    known = is_name(name) and not record.args
-    facts: dict[str, Plain] = {"event": name if known else WITHHELD}
-    text = getattr(record, "sentence", None)
-    if isinstance(text, str):
-        facts["text"] = text
-    facts |= plain_fields(getattr(record, "fields", None))
-    raised = getattr(record, "raised", None)
-    if record.exc_info and record.exc_info[1] is not None:
-        raised = Raised.of(record.exc_info[1])
-    if isinstance(raised, Raised):
-        facts |= raised._asdict()
-    elif not known:
-        facts["place"] = f"{record.filename}:{record.lineno}"
-    return facts
-
-
 def _time(record: logging.LogRecord) -> str:
     text = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
@@ -108,14 +91,14 @@ class _Objects(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         head = {"time": _time(record), "level": record.levelname.lower()}
-        return json.dumps(head | _facts(record), allow_nan=False)
+        return json.dumps(head | facts_of(record), allow_nan=False)
 
 
 class _Words(logging.Formatter):
     """Format a record as text: ``warning: broker went away (attempts 3)``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        facts = _facts(record)
+        facts = facts_of(record)
         name, text = str(facts.pop("event")), facts.pop("text", None)
         line = f"{record.levelname.lower()}: {name if text is None else text}"
         details = ", ".join(f"{key.replace('_', ' ')} {_text(facts[key])}" for key in facts)

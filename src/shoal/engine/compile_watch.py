@@ -46,6 +46,11 @@ class CompileWatch(event.Listener):  # type: ignore[misc]
         return len(self._expected | self._done)
 
     @property
+    def is_compiling(self) -> bool:
+        """Whether a kernel is being compiled now."""
+        return self._depth > 0
+
+    @property
     def seconds(self) -> float:
         """The seconds that compiling has taken up to now."""
         return self._seconds + (time.perf_counter() - self._since if self._depth else 0.0)

@@ -12,8 +12,9 @@ from shoal.engine.base import Anonymizer
 from shoal.io.base import BadRow, Sink, Source
 from shoal.metrics import Summary
 from shoal.run.clock import steady
+from shoal.run.protocols import Memory, Quarantine
 from shoal.run.recovery import Recovery
-from shoal.run.runner import Quarantine, Run
+from shoal.run.runner import Run
 from shoal.run.writer import PlainSinkFactory, SinkFactory, Writer
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
@@ -52,6 +53,7 @@ class Pipeline:
         on_bad: Callable[[list[BadRow]], None] | Quarantine,
         open_trace: Callable[[pa.Schema], Sink] | SinkFactory | None = None,
         watch: Callable[[Summary], None] | None = None,
+        memory: Memory | None = None,
         on_release: Callable[[Release], None] | None = None,
         warn: Callable[[str], None] | None = None,
         recovery: Recovery | None = None,
@@ -75,6 +77,9 @@ class Pipeline:
             As ``open_sink``, for the trace; None: no trace.
         watch
             Called with the figures: after each batch, while idle, and at the end.
+        memory
+            What is saved with each checkpoint and given back to a run that resumes, and nothing of
+            what is published depends on.
         on_release
             Called in another thread with each release that was written.
         warn
@@ -102,7 +107,7 @@ class Pipeline:
             per_value=self.policy.per_value,
         )
         return Run(
-            self, source, writer, on_bad, watch=watch, warn=warn,
+            self, source, writer, on_bad, watch=watch, memory=memory, warn=warn,
             with_subject=open_trace is not None, recovery=recovery, drain=drain,
             bad_limit=bad_limit,
         )  # fmt: skip

@@ -151,6 +151,11 @@ class Checkpointer:
         return self._journal.append(entry)
 
     @property
+    def n_appended(self) -> int:
+        """The number of entries that no checkpoint covers."""
+        return self._n_appended
+
+    @property
     def has_news(self) -> bool:
         """Whether the journal has entries that no checkpoint covers."""
         return self._n_appended > 0 or self._has_failed

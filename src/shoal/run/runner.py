@@ -12,7 +12,7 @@ import queue
 import secrets
 import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from shoal.run.clock import Clock, lead
 from shoal.run.core import CoreState, RunCore
 from shoal.run.decision_code import decision_digest
 from shoal.run.encoder import EncodedChunk
+from shoal.run.protocols import Memory, Quarantine
 from shoal.run.reader import POLL, Reader
 from shoal.run.recovery import Checkpointer, Recovery, SavedCheckpoint
 from shoal.run.state.journal import Entry, Flush, Read, Tick
@@ -37,38 +38,12 @@ from shoal.run.writer import Writer
 if TYPE_CHECKING:
     from shoal.run.pipeline import Pipeline
 
-__all__ = ["Quarantine", "Run"]
+__all__ = ["Run"]
 
 log = logging.getLogger("shoal.run")
 
 #: The seconds that a stopped run waits for a sink that waits for its broker.
 GRACE = 10.0
-
-
-@runtime_checkable
-class Quarantine(Protocol):
-    """Takes the bad rows of a run that can be resumed; no row is written twice."""
-
-    def __call__(self, bad: list[BadRow]) -> None:
-        """Write bad rows, or raise to stop the run."""
-        ...
-
-    def check(self) -> None:
-        """Raise if there are rows already: a new job must not add to them."""
-        ...
-
-    def resume(self, mark: CommitMark) -> None:
-        """Resume from a mark, before any row is written."""
-        ...
-
-    def commit(self) -> CommitMark:
-        """Make all rows so far durable; return the mark to resume from."""
-        ...
-
-    @property
-    def n_ahead(self) -> int:
-        """How much it holds beyond what was written again since it resumed."""
-        ...
 
 
 class Run:
@@ -82,6 +57,7 @@ class Run:
         on_bad: Callable[[list[BadRow]], None] | Quarantine,
         *,
         watch: Callable[[Summary], None] | None,
+        memory: Memory | None,
         warn: Callable[[str], None] | None,
         with_subject: bool,
         recovery: Recovery | None,
@@ -110,6 +86,9 @@ class Run:
             writer.count_late(self._clock, self._core.patience)
         self._on_bad, self._watch, self._warn = on_bad, watch, warn
         self._drain, self._bad_limit = drain, bad_limit
+        # A run without a memory passes on what it was given.
+        self._memory = memory
+        self._remembered: dict[str, Any] | None = None
         self._shortfall = Shortfall(schema, policy)
         self._stop = threading.Event()
         self._position: Position | None = None
@@ -142,6 +121,23 @@ class Run:
     def checkpoint_age(self) -> float | None:
         """The seconds since a checkpoint was taken or found unnecessary; None without recovery."""
         return None if self._checkpointer is None else self._checkpointer.age
+
+    @property
+    def journal_entries(self) -> int | None:
+        """The number of journal entries that no checkpoint covers; None without recovery."""
+        return None if self._checkpointer is None else self._checkpointer.n_appended
+
+    @property
+    def ending(self) -> str | None:
+        """What it does after a stop, ``draining`` or ``stopping``; None as long as it runs."""
+        if not self._stop.is_set():
+            return None
+        return "draining" if self._drain else "stopping"
+
+    @property
+    def shards(self) -> tuple[Summary, ...]:
+        """None: there is one engine."""
+        return ()
 
     @property
     def is_behind(self) -> bool:
@@ -341,6 +337,9 @@ class Run:
         number = checkpointer.cut()
         facts, arrays, batches = self._core.snapshot()
         facts |= {"position": self._position, "clock": self._clock()}
+        remembered = None if self._memory is None else self._memory.state()
+        if (kept := remembered or self._remembered) is not None:
+            facts["memory"] = kept
         bad = self._on_bad.commit() if isinstance(self._on_bad, Quarantine) else {}
 
         def save(seq: int, marks: dict[str, CommitMark]) -> None:
@@ -383,6 +382,9 @@ class Run:
 
     def _restore(self, found: Checkpoint, quarantine: Quarantine) -> None:
         facts = found.facts
+        self._remembered = facts.get("memory")
+        if self._memory is not None and self._remembered is not None:
+            self._memory.restore(self._remembered)
         self._core.restore(CoreState(facts, found.arrays, found.batches))
         self._reader.resume(self._core.encoder())
         self._n_before = self.summary.n_in

@@ -119,6 +119,8 @@ class Driver:
         self.summary, self.n_written = summary_of(job.schema, job.policy), 0
         #: The states of all shards after the last epoch, as far as this driver knows.
         self.saved: SavedCheckpoint | None = None
+        #: The figures of each shard since the plan began; none before the first epoch, or of one.
+        self.shards: tuple[Summary, ...] = ()
         if (last := commits.last_commit) is not None:
             commit = commits.commit(last)
             self._clock.resume(commit.at)
@@ -348,10 +350,12 @@ class Driver:
         total = summary_of(job.schema, job.policy)
         if plan.summary is not None:
             total.restore(plan.summary)
+        parts = []
         for shard in figures:
             part = summary_of(job.schema, job.policy)
             part.restore(shard["summary"])
             total.merge(part)
+            parts.append(part)
         due = [shard["deadline"] for shard in figures if shard.get("deadline") is not None]
         known = [shard["latest"] for shard in figures if shard["latest"] is not None]
         if epoch.latest is not None:
@@ -369,6 +373,7 @@ class Driver:
         if job.quarantine is not None:
             drop_unfinished(job.quarantine, epoch)
         self.summary, self.n_written = total, commit.n_out
+        self.shards = tuple(parts) if len(parts) > 1 else ()
         n_bytes, seconds = sum(s["n_bytes"] for s in figures), self._clock() - epoch.at
         self.saved = SavedCheckpoint(epoch.number, n_bytes, self._clock(), seconds)
         self._last_seconds = seconds

@@ -210,6 +210,21 @@ class Publishing:
         """How many rows are in the output."""
         return self._driver.n_written
 
+    @property
+    def journal_entries(self) -> int | None:
+        """None: every batch is committed, and nothing is replayed."""
+        return None
+
+    @property
+    def ending(self) -> str | None:
+        """What it does after a stop; None as long as it runs."""
+        return "stopping" if self._is_stopped else None
+
+    @property
+    def shards(self) -> tuple[Summary, ...]:
+        """The figures of each shard after the last epoch of this process, if there are several."""
+        return self._driver.shards
+
     def wait(self, seconds: int | None = None) -> bool:
         """Wait until the stream has ended, or for some seconds; return whether it has.
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from shoal.cli.demo.live import Plan
     from shoal.cli.demo.scene import Watcher
+    from shoal.metrics import Summary
     from shoal.run.pipeline import Pipeline, Run
 
 __all__ = ["demo", "plan_of", "warm_up"]
@@ -41,6 +42,7 @@ def demo(
     rate: int = 2000,
     seed: int | None = None,
     plain: bool = False,
+    page: bool = False,
 ) -> int:
     """Anonymize a made-up stream in real time, show it, and audit the result.
 
@@ -56,6 +58,8 @@ def demo(
         For repeatable people and groups.
     plain
         Print lines even on a terminal.
+    page
+        Open the live page of the run in a browser.
 
     Returns
     -------
@@ -81,19 +85,26 @@ def demo(
     watcher = Watcher(schema, rate)
     captured = RunCapture(watcher.traced)
     source = PacedSource(table, rate, seconds, watcher.came)
-    run = pipeline.run(
-        source,
-        captured.open_sink,
-        on_bad=captured.bad.extend,
-        open_trace=captured.open_trace,
-        watch=watcher.counted,
-        on_release=watcher.released,
-    )
     plan = plan_of(pipeline, rate, seconds)
     show = _lines if is_plain else _screen
-    with show(watcher, plan) as draw:
-        _run_and_draw(run, draw, pause=1.0 if is_plain else 1 / FRAMES_PER_SECOND)
-    source.close()
+    with ExitStack() as stack:
+        watch: Callable[[Summary], None] = watcher.counted
+        if page:
+            from shoal.cli.demo.page import DemoPage
+
+            shown = stack.enter_context(DemoPage(pipeline, watcher.counted))
+            watch = shown.show
+        run = pipeline.run(
+            source,
+            captured.open_sink,
+            on_bad=captured.bad.extend,
+            open_trace=captured.open_trace,
+            watch=watch,
+            on_release=watcher.released,
+        )
+        with show(watcher, plan) as draw:
+            _run_and_draw(run, draw, pause=1.0 if is_plain else 1 / FRAMES_PER_SECOND)
+        source.close()
     with _waiting("auditing what was published", is_plain):
         report = captured.judge(pipeline, table.slice(0, run.summary.n_in))
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from shoal.audit.report import BY_ROWS
 from shoal.cli.logs import configure_logs, is_logging, print_or_log
 from shoal.cli.run.monitor import Monitor
+from shoal.cli.run.page import PageOptions
 from shoal.cli.signals import stopped_by_signals
 from shoal.cli.terminal import COMPILING, Progress, print_message, print_result
 from shoal.engine.compile_watch import CompileWatch
@@ -52,6 +53,7 @@ class RunOptions:
     report: Path | None = None
     force: bool = False
     metrics: str | None = None
+    page: PageOptions | None = None
     log: str | None = None
     as_json: bool = False
     quiet: bool = False
@@ -127,7 +129,12 @@ def _run(
         stack.callback(bad_rows.close)
         # A log and a progress line don't go together.
         progress = stack.enter_context(Progress(quiet=options.quiet or options.log is not None))
-        monitor = Monitor(job, progress, options.metrics, stack, quiet=options.quiet)
+        monitor = Monitor(
+            job, progress, options.metrics, stack, quiet=options.quiet, page=options.page,
+            ends=(source_spec.noun, sink_spec.noun),
+        )  # fmt: skip
+        for warning in job.warnings:
+            monitor.warn(warning)
         show = show_compiling(progress, quiet=options.quiet)
         compiled = CompileWatch(type(job.anonymizer), show)
         stack.enter_context(compiled.watching())
@@ -137,13 +144,14 @@ def _run(
             on_bad=bad_rows,
             open_trace=trace_of(job, trace, force=options.force),
             watch=monitor.show,
+            memory=monitor,
             warn=None if options.quiet else lambda text: warn_of(text, progress),
             recovery=recovery,
             drain=options.drain,
             undo_pseudonyms=options.undo_pseudonyms,
             bad_limit=1.0 if job.bad_rows.action == "stop" else job.bad_rows.limit,
         )
-        monitor.observe(running)
+        monitor.observe(running, compiled)
         with stopped_by_signals(running.stop) as caught:
             begin = time.perf_counter()
             try:

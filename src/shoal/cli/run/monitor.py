@@ -1,15 +1,21 @@
-"""Show the figures of a running job: a line on the terminal, and metrics for collectors."""
+"""Show the figures of a running job: on the terminal, to collectors, and on a page."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from shoal.cli.run.page import PageOptions, described_job, open_page
 from shoal.cli.terminal import Progress, print_message
+from shoal.engine.compile_watch import CompileWatch
 from shoal.job import Job
 from shoal.metrics import Summary
 from shoal.run.recovery import SavedCheckpoint
+
+if TYPE_CHECKING:
+    from shoal.run.observe import MetricsServer, PageServer
 
 __all__ = ["Monitor", "Observed"]
 
@@ -50,9 +56,24 @@ class Observed(Protocol):
         """The number of rows in the output."""
         ...
 
+    @property
+    def journal_entries(self) -> int | None:
+        """The number of journal entries since the latest checkpoint; None without recovery."""
+        ...
+
+    @property
+    def ending(self) -> str | None:
+        """What it does after a stop, ``draining`` or ``stopping``; None as long as it runs."""
+        ...
+
+    @property
+    def shards(self) -> Sequence[Summary]:
+        """The figures of each shard; none where there is one engine."""
+        ...
+
 
 class Monitor:
-    """Pass the figures of a run to the terminal and to the metrics server.
+    """Pass the figures of a run to the terminal, to the metrics server and to the page.
 
     Parameters
     ----------
@@ -60,63 +81,115 @@ class Monitor:
         The job that runs.
     progress
         The line on the terminal.
-    address
+    metrics
         Where metrics and health are served; None: nowhere.
+    page
+        Where a page is served; None: nowhere. At the address of the metrics it serves both.
     stack
-        Closes the server at the end.
+        Closes the servers at the end.
+    ends
+        What the input and the output are, in words, for the page.
     """
 
     def __init__(
-        self, job: Job, progress: Progress, address: str | None, stack: ExitStack, *, quiet: bool
+        self,
+        job: Job,
+        progress: Progress,
+        metrics: str | None,
+        stack: ExitStack,
+        *,
+        quiet: bool,
+        page: PageOptions | None = None,
+        ends: tuple[str, str] = ("", ""),
     ) -> None:
         self._job, self._progress = job, progress
         self._run: Observed | None = None
+        self._compiling: CompileWatch | None = None
         self._offered = -EVERY
-        self._server = None
-        if address is not None:
-            # A run without metrics doesn't import the server.
+        self._page: PageServer | None = None
+        self._servers: list[MetricsServer | PageServer] = []
+        # A run without metrics and page doesn't import the servers.
+        if page is not None:
+            is_shared = metrics == page.address
+            metrics = None if is_shared else metrics
+            self._page = stack.enter_context(
+                open_page(
+                    page,
+                    described_job(job, ends),
+                    with_metrics=is_shared,
+                    activity=self._activity,
+                )
+            )
+            self._servers.append(self._page)
+            if not quiet:
+                print_message(f"page: {self._page.url}")
+                if is_shared:
+                    print_message(f"metrics: {self._page.url}metrics")
+        if metrics is not None:
             from shoal.run.observe import MetricsServer
 
-            self._server = stack.enter_context(MetricsServer(address))
+            server = stack.enter_context(MetricsServer(metrics))
+            self._servers.append(server)
             if not quiet:
-                print_message(f"metrics: http://{self._server.address}/metrics")
+                print_message(f"metrics: http://{server.address}/metrics")
 
-    def observe(self, run: Observed) -> None:
-        """Observe this run from now on."""
-        self._run = run
+    def observe(self, run: Observed, compiling: CompileWatch | None = None) -> None:
+        """Observe this run from now on, and what compiles its kernels."""
+        self._run, self._compiling = run, compiling
 
     def show(self, summary: Summary) -> None:
         """Show the figures; called in each round of the loop."""
         self._progress.show(summary)
         now = time.monotonic()
-        if self._server is None or self._run is None or now - self._offered < EVERY:
+        if not self._servers or self._run is None or now - self._offered < EVERY:
             return
         self._offered = now
         from shoal.run.observe import Figures, Health
 
         saved = self._run.saved
         checkpoints = self._job.checkpoints
-        self._server.offer(
-            Figures.of(
-                summary,
-                algorithm=self._job.anonymizer.name,
-                k=self._job.policy.k,
-                lag=self._run.lag,
-                checkpoint_bytes=None if saved is None else saved.n_bytes,
-                checkpoint_seconds=None if saved is None else saved.seconds,
-            )
+        figures = Figures.of(
+            summary,
+            algorithm=self._job.anonymizer.name,
+            k=self._job.policy.k,
+            lag=self._run.lag,
+            checkpoint_bytes=None if saved is None else saved.n_bytes,
+            checkpoint_seconds=None if saved is None else saved.seconds,
+            journal_entries=self._run.journal_entries,
+            shards=self._run.shards,
         )
-        self._server.health(
-            Health(
-                checkpoint_age=self._run.checkpoint_age,
-                checkpoint_every=None if checkpoints is None else checkpoints.every,
-                connected=self._run.is_connected,
-                n_waiting=self._run.n_waiting,
-                n_written=self._run.n_written,
-            )
+        health = Health(
+            checkpoint_age=self._run.checkpoint_age,
+            checkpoint_every=None if checkpoints is None else checkpoints.every,
+            connected=self._run.is_connected,
+            n_waiting=self._run.n_waiting,
+            n_written=self._run.n_written,
         )
+        for server in self._servers:
+            server.offer(figures)
+            server.health(health)
 
     def fail(self, error: BaseException) -> None:
         """Record that the run failed."""
-        if self._server is not None:
-            self._server.fail(error)
+        for server in self._servers:
+            server.fail(error)
+
+    def warn(self, text: str) -> None:
+        """Show a warning among the events of the page."""
+        if self._page is not None:
+            self._page.note("warning", text, "warning")
+
+    def state(self) -> dict[str, Any] | None:
+        """Return the history of the page, for a checkpoint; None without one."""
+        return None if self._page is None else self._page.history.state()
+
+    def restore(self, state: object) -> None:
+        """Continue the history of a checkpoint."""
+        if self._page is not None:
+            self._page.history.restore(state)
+
+    def _activity(self) -> str | None:
+        """Return what the run does instead of running."""
+        if self._compiling is not None and self._compiling.is_compiling:
+            return "compiling"
+        return None if self._run is None else self._run.ending

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.cli.logs import configure_logs, is_logging, print_or_log
 from shoal.cli.run.command import warn_of
 from shoal.cli.run.monitor import Monitor
+from shoal.cli.run.page import PageOptions
 from shoal.cli.signals import stopped_by_signals
 from shoal.cli.terminal import Progress, print_message, print_result
 from shoal.errors import DataError, JobError, Problem, ResourceError, ShoalError
@@ -68,6 +69,7 @@ class SparkOptions:
     migrate: bool = False
     drain: bool = False
     metrics: str | None = None
+    page: PageOptions | None = None
     log: str | None = None
     as_json: bool = False
     quiet: bool = False
@@ -89,7 +91,10 @@ def spark(job_path: Path, options: SparkOptions) -> int:
             warn_of(warning)
     with contextlib.ExitStack() as stack:
         progress = stack.enter_context(Progress(quiet=options.quiet or options.log is not None))
-        monitor = Monitor(job, progress, options.metrics, stack, quiet=options.quiet)
+        monitor = Monitor(
+            job, progress, options.metrics, stack, quiet=options.quiet, page=options.page,
+            ends=(source.noun, sink.noun),
+        )  # fmt: skip
         progress.note("starting Spark …")
         session = _session(job, options)
         stack.callback(session.stop)

@@ -15,7 +15,14 @@ from pathlib import Path
 from shoal.errors import JobError, ParameterError, Problem, ResourceError
 from shoal.io.streams import os_reason
 
-__all__ = ["Access", "certificates", "is_loopback", "read_address", "read_token"]
+__all__ = [
+    "Access",
+    "certificates",
+    "is_loopback",
+    "own_names",
+    "read_address",
+    "read_token",
+]
 
 #: The least length of a token, and the most bytes of its file that are read.
 LEAST_TOKEN, MOST_TOKEN = 16, 4096

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 from shoal.metrics import Summary
+from shoal.metrics.bad_rows import OTHER
 from shoal.metrics.histogram import Histogram
 
-__all__ = ["Buckets", "Figures"]
+__all__ = ["Buckets", "Figures", "Reasons"]
 
 #: Upper bounds, the last one infinite, each with the count of numbers up to it.
 Buckets: TypeAlias = tuple[tuple[float, int], ...]
 
+#: Counts by reason.
+Reasons: TypeAlias = tuple[tuple[str, int], ...]
+
+#: The most reasons that are told apart.
+_REASONS = 12
 #: The bounds of delays: steps of about three, from 10 rows and from a tenth of a second.
 _ROWS = tuple(n * 10**power for power in range(1, 7) for n in (1, 3))
 _SECONDS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
@@ -55,6 +62,16 @@ class Figures:
     z, k_anonymous
         Under z-anonymity the current z, and the rounded share of the subjects of the latest window
         who are k-anonymous; else None.
+    loss_sum
+        The sum of the losses of published rows: two of them give the mean loss of an interval. The
+        output tells the same.
+    suppressed_for, quarantined_for
+        Rows by reason, the most frequent first. A reason of suppression is a promise of the job, not
+        a property of a row; one of quarantine names a column.
+    journal_entries
+        How many entries of the journal a restart would replay; None without checkpoints.
+    shards
+        The rows of each shard: in, published, suppressed, held; empty where there is one engine.
     """
 
     algorithm: str
@@ -76,6 +93,11 @@ class Figures:
     group_subjects: Buckets
     z: int | None = None
     k_anonymous: float | None = None
+    loss_sum: float = 0.0
+    suppressed_for: Reasons = ()
+    quarantined_for: Reasons = ()
+    journal_entries: int | None = None
+    shards: tuple[tuple[int, int, int, int], ...] = ()
 
     @classmethod
     def of(
@@ -87,6 +109,8 @@ class Figures:
         lag: int | None = None,
         checkpoint_bytes: int | None = None,
         checkpoint_seconds: float | None = None,
+        journal_entries: int | None = None,
+        shards: Sequence[Summary] = (),
     ) -> Self:
         """Take a snapshot of a summary, which may change later.
 
@@ -120,7 +144,21 @@ class Figures:
             ),
             z=None if cells is None else cells.z,
             k_anonymous=None if share is None else round(share, _SHARE_PLACES),
+            loss_sum=0.0 if loss is None else loss * summary.n_published,
+            suppressed_for=_ranked(summary.suppression.reasons),
+            quarantined_for=_ranked(summary.bad_rows.reasons),
+            journal_entries=journal_entries,
+            shards=tuple(
+                (one.n_in, one.n_published, one.suppression.count, one.n_held) for one in shards
+            ),
         )
+
+
+def _ranked(reasons: Counter[str]) -> Reasons:
+    """Return the most frequent reasons; the rest is counted as one."""
+    ranked = reasons.most_common()
+    rest = sum(n for _, n in ranked[_REASONS:])
+    return (*ranked[:_REASONS], (OTHER, rest)) if rest else tuple(ranked)
 
 
 def _buckets(numbers: Histogram, bounds: Sequence[float]) -> Buckets:

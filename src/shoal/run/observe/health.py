@@ -115,6 +115,12 @@ class HealthMonitor:
         with self._lock:
             self._failure = type(error).__name__
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether source and sink are connected, by the last report."""
+        with self._lock:
+            return self._last is None or self._last.connected
+
     def verdict(self) -> Verdict:
         """Judge the run now."""
         now = self._clock()

@@ -134,9 +134,7 @@ class _Server(ThreadingHTTPServer):
         """Accept a client; with TLS its thread shakes hands, so that a slow one stops nobody."""
         client, address = super().get_request()
         if self._tls is not None:
-            client = self._tls.wrap_socket(
-                client, server_side=True, do_handshake_on_connect=False
-            )
+            client = self._tls.wrap_socket(client, server_side=True, do_handshake_on_connect=False)
         return client, address
 
     def verify_request(self, request: Any, client_address: Any) -> bool:

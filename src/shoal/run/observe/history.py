@@ -1,0 +1,173 @@
+"""The figures of the last hours, in bounded memory: fine for minutes, coarse for hours."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.run.observe.figures import Buckets, Figures
+
+__all__ = ["RANGES", "History", "Range"]
+
+#: Samples further apart than this many steps have a gap between them: the run was down.
+_GAP = 3
+#: What is kept at each instant, in this order.
+_SAMPLE = (
+    "n_in", "n_published", "n_suppressed", "n_quarantined", "n_late", "n_held", "lag", "loss_sum",
+    "z", "k_anonymous",
+)  # fmt: skip
+#: The counters of which the page shows rates, by name.
+_RATES = {
+    "in": "n_in", "out": "n_published", "suppressed": "n_suppressed",
+    "quarantined": "n_quarantined", "late": "n_late",
+}  # fmt: skip
+#: The figures that are shown as they are.
+_LEVELS = {"held": "n_held", "lag": "lag", "z": "z", "k_anonymous": "k_anonymous"}
+_PLACES = 4
+
+#: A time, and the figures of `_SAMPLE`.
+Sample = tuple[float, tuple[float | None, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """How far back samples reach: one for each so many intervals, and at most so many."""
+
+    every: int
+    n_samples: int
+
+
+#: By name. With an interval of 10 seconds: 30 minutes, and 12 hours.
+RANGES = {"recent": Range(1, 180), "long": Range(12, 360)}
+#: Buckets are kept once for each so many intervals, and so often: an hour.
+_BUCKETS = Range(30, 13)
+
+
+class History:
+    """Keep the figures that were shown, and return them as series.
+
+    Only what was shown once is kept, so that a history tells no more than someone who has looked at
+    each instant knows.
+
+    Parameters
+    ----------
+    interval
+        The seconds between two samples.
+
+    >>> history = History(10.0)
+    >>> history.series("recent")["t"]
+    []
+    """
+
+    def __init__(self, interval: float) -> None:
+        self._interval = interval
+        self._lock = threading.Lock()
+        self._ranges: dict[str, deque[Sample]] = {
+            name: deque(maxlen=kept.n_samples) for name, kept in RANGES.items()
+        }
+        self._buckets: deque[tuple[float, Buckets, Buckets]] = deque(maxlen=_BUCKETS.n_samples)
+
+    def add(self, figures: Figures, at: float) -> None:
+        """Keep the figures that are shown from this time on, in seconds since the epoch."""
+        sample = at, tuple(getattr(figures, name) for name in _SAMPLE)
+        with self._lock:
+            for name, kept in self._ranges.items():
+                if not kept or at - kept[-1][0] >= self._step(RANGES[name]):
+                    kept.append(sample)
+            if not self._buckets or at - self._buckets[-1][0] >= self._step(_BUCKETS):
+                delay = figures.delay_rows
+                if figures.delay_seconds is not None:
+                    delay = figures.delay_seconds
+                self._buckets.append((at, figures.group_subjects, delay))
+
+    def _step(self, kept: Range) -> float:
+        # Instants of two processes aren't a whole number of intervals apart.
+        return kept.every * self._interval * 0.99
+
+    def series(self, name: str) -> dict[str, list[float | None]]:
+        """Return the series of a range: times, rates a second, levels, and the mean loss.
+
+        A rate or a loss is that of the time since the sample before. It is None at the first one,
+        after a gap, and where a counter has fallen because a run went back to its checkpoint.
+        """
+        with self._lock:
+            samples = list(self._ranges[name])
+        most = _GAP * RANGES[name].every * self._interval
+        found: dict[str, list[float | None]] = {"t": [at for at, _ in samples]}
+        places = {key: _SAMPLE.index(key) for key in _SAMPLE}
+        for key, figure in _LEVELS.items():
+            found[key] = [values[places[figure]] for _, values in samples]
+        for key in (*_RATES, "loss"):
+            found[key] = [None] * len(samples)
+        for i, ((before, old), (at, new)) in enumerate(itertools.pairwise(samples), 1):
+            if not 0 < at - before <= most:
+                continue
+            for key, figure in _RATES.items():
+                n = _risen(old[places[figure]], new[places[figure]])
+                found[key][i] = None if n is None else round(n / (at - before), 3)
+            rows = _risen(old[places["n_published"]], new[places["n_published"]])
+            lost = _risen(old[places["loss_sum"]], new[places["loss_sum"]])
+            if rows and lost is not None:
+                found["loss"][i] = round(min(lost / rows, 1.0), _PLACES)
+        return found
+
+    def lately(self, groups: Buckets, delay: Buckets) -> dict[str, Any]:
+        """Return how the buckets have grown in the last hour; in the first one, all of them."""
+        with self._lock:
+            if len(self._buckets) < _BUCKETS.n_samples:
+                return {"since": None, "groups": groups, "delay": delay}
+            since, old_groups, old_delay = self._buckets[0]
+        return {
+            "since": since,
+            "groups": _grown(old_groups, groups),
+            "delay": _grown(old_delay, delay),
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Return all samples as values that JSON can carry: for a checkpoint."""
+        with self._lock:
+            return {
+                "samples": {
+                    name: [[at, *v] for at, v in kept] for name, kept in self._ranges.items()
+                }
+            }
+
+    def restore(self, state: object) -> None:
+        """Continue the history of a checkpoint; one that can't be read is left out.
+
+        A history is no part of what is published: without it a run must resume as well.
+        """
+        samples = state.get("samples") if isinstance(state, Mapping) else None
+        if not isinstance(samples, Mapping):
+            return
+        with self._lock:
+            for name, kept in self._ranges.items():
+                found = samples.get(name)
+                if isinstance(found, Sequence) and all(_is_sample(each) for each in found):
+                    kept.clear()
+                    kept.extend((float(at), tuple(values)) for at, *values in found)
+
+
+def _is_sample(each: object) -> bool:
+    return (
+        isinstance(each, list)
+        and len(each) == len(_SAMPLE) + 1
+        and isinstance(each[0], int | float)
+        and all(value is None or isinstance(value, int | float) for value in each)
+    )
+
+
+def _risen(old: float | None, new: float | None) -> float | None:
+    return None if old is None or new is None or new < old else new - old
+
+
+def _grown(old: Buckets, new: Buckets) -> Buckets:
+    """Return the counts since ``old``; all of them if the buckets are others, or have fallen."""
+    if [bound for bound, _ in old] != [bound for bound, _ in new]:
+        return new
+    grown = tuple((bound, n - m) for (bound, n), (_, m) in zip(new, old, strict=True))
+    return new if any(n < 0 for _, n in grown) else grown
