@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PageOptions", "described", "described_job", "open_page"]
 
+#: The seconds between two changes of the figures, as in ``/metrics``.
+INTERVAL = 10.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageOptions:
@@ -80,7 +83,7 @@ def open_page(
     job: dict[str, Any],
     *,
     with_metrics: bool = False,
-    interval: float = 10.0,
+    interval: float | None = None,
     activity: Callable[[], str | None] = lambda: None,
 ) -> PageServer:
     """Open the page, and warn if its token would cross a network in clear."""
@@ -90,7 +93,8 @@ def open_page(
 
     token = None if options.token is None else read_token(options.token)
     page = PageServer(
-        options.address, job=job, style=STYLE, interval=interval, token=token,
+        options.address, job=job, style=STYLE, token=token,
+        interval=INTERVAL if interval is None else interval,
         certificate=options.certificate, key=options.key, hosts=options.hosts,
         with_metrics=with_metrics, activity=activity,
     )  # fmt: skip

@@ -172,8 +172,10 @@ def certificates(certificate: Path, key: Path | None) -> ssl.SSLContext:
     try:
         # A key under a passphrase is refused: nobody could type it in.
         context.load_cert_chain(certificate, key, password=lambda: b"")
-    except (OSError, ssl.SSLError, ValueError) as error:
-        why = os_reason(error) if isinstance(error, OSError) and error.errno else "not readable"
+    except (OSError, ValueError) as error:
+        # The errors of TLS are errors of the system, too, with numbers of their own.
+        is_file = isinstance(error, OSError) and not isinstance(error, ssl.SSLError)
+        why = os_reason(error) if is_file else "what is there isn't one, or has another key"
         raise ResourceError(
             f"{certificate}: should hold a certificate, with its key or with --page-key, as PEM; "
             f"{why}. To make one: openssl req -x509 -newkey rsa:3072 -nodes -keyout page.key "

@@ -66,8 +66,8 @@ class Figures:
         The sum of the losses of published rows: two of them give the mean loss of an interval. The
         output tells the same.
     suppressed_for, quarantined_for
-        Rows by reason, the most frequent first. A reason of suppression is a promise of the job, not
-        a property of a row; one of quarantine names a column.
+        Rows by reason, the most frequent first. A reason of suppression is a promise of the job,
+        not a property of a row; one of quarantine names a column.
     journal_entries
         How many entries of the journal a restart would replay; None without checkpoints.
     shards

@@ -76,6 +76,9 @@ class History:
         sample = at, tuple(getattr(figures, name) for name in _SAMPLE)
         with self._lock:
             for name, kept in self._ranges.items():
+                # The clock may have been set back between two runs.
+                while kept and kept[-1][0] > at:
+                    kept.pop()
                 if not kept or at - kept[-1][0] >= self._step(RANGES[name]):
                     kept.append(sample)
             if not self._buckets or at - self._buckets[-1][0] >= self._step(_BUCKETS):

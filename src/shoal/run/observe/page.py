@@ -108,7 +108,9 @@ class PageServer:
                 fix="Use 127.0.0.1 or [::1], or add --page-token file:PATH",
             )
         self._job, self._activity = dict(job), activity
-        self._clock, self._wall = clock, wall
+        self._wall = wall
+        # Fixed for the run: a wall clock that is set must not move what was shown.
+        self._epoch = wall() - clock()
         #: The figures of the last hours; saved with checkpoints.
         self.history = History(interval)
         self._figures: OncePerInterval[Figures] = OncePerInterval(interval, clock, self._remember)
@@ -131,6 +133,7 @@ class PageServer:
         self._stack.callback(self._listener.close)
         self._stack.enter_context(self._events)
         self._scheme = "http" if tls is None else "https"
+        self._state()
 
     @property
     def url(self) -> str:
@@ -174,7 +177,7 @@ class PageServer:
 
     def _remember(self, figures: Figures, at: float) -> None:
         """Keep the figures in the history, under the time at which they began to be shown."""
-        self.history.add(figures, round(self._wall() - (self._clock() - at), 1))
+        self.history.add(figures, round(self._epoch + at, 1))
 
     def _state(self) -> tuple[str, tuple[str, ...]]:
         """Return the state of the run in a word, and why it isn't well."""

@@ -52,8 +52,17 @@ class RecentEvents(logging.Handler):
 
     def _keep(self, at: float, level: str, facts: dict[str, Plain]) -> None:
         head: dict[str, Plain] = {"time": int(at), "level": level}
+        slot = self._slot()
         with self._guard:
-            self._kept.append((self._slot(), head | facts))
+            self._drop_repeated(slot, facts["event"])
+            self._kept.append((slot, head | facts))
+
+    def _drop_repeated(self, slot: int, name: Plain) -> None:
+        """Keep two of many equal events in a row: the newest one that is shown, and the next."""
+        if len(self._kept) < 2 or any(self._kept[i][1]["event"] != name for i in (-1, -2)):
+            return
+        is_shown = self._kept[-1][0] < slot
+        del self._kept[-2 if is_shown else -1]
 
     def shown(self) -> list[dict[str, Any]]:
         """Return the events of the intervals that are over, the newest first."""

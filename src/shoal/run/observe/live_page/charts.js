@@ -42,7 +42,7 @@ export function figure(title, about, keys = []) {
 }
 
 // Draw series over time. A null is a gap: nothing is known, or the run was down.
-export function drawLines(chart, times, series, { from, to, unit = "", places, most }) {
+export function drawLines(chart, times, series, { from, to, unit = "", places }) {
   const { svg } = chart;
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
   svg.replaceChildren();
@@ -55,7 +55,7 @@ export function drawLines(chart, times, series, { from, to, unit = "", places, m
     chart.points = [];
     return;
   }
-  const top = most ?? ceiling(Math.max(...known));
+  const top = ceiling(Math.max(...known));
   const x = at => LEFT + (WIDTH - LEFT - RIGHT) * (at - from) / Math.max(to - from, 1);
   const y = value => HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * Math.min(value / top, 1);
   for (const part of [0, 0.5, 1]) {
@@ -151,8 +151,8 @@ export function drawBars(chart, bars, limit) {
     svg.append(drawn("text", { x: label + wide + 6, y: y + 17, class: "soft" },
       `${share > 0 && share < 0.1 ? "< 0.1" : share.toFixed(1)} %`));
   });
-  const y = TOP + ROW * limit.after + ROW / 2;
-  svg.append(drawn("line", { x1: label, x2: WIDTH - RIGHT, y1: y + 8, y2: y + 8, class: "limit" }));
+  const y = TOP + ROW * limit.after + ROW / 2 - 1;
+  svg.append(drawn("line", { x1: label, x2: WIDTH - RIGHT, y1: y + 9, y2: y + 9, class: "limit" }));
   svg.append(drawn("text", { x: WIDTH - RIGHT, y: y + 3, "text-anchor": "end" }, limit.text));
   const words = bars.filter(({ count }) => count).map(({ name, count }) =>
     `${name}: ${(100 * count / all).toFixed(1)} %`);
@@ -163,7 +163,8 @@ export function table(caption, heads, rows) {
   const made = element("table", {}, element("caption", {}, caption));
   if (!rows.length) return element("p", {}, `${caption}: none so far.`);
   const head = element("tr");
-  heads.forEach((each, i) => head.append(element("th", { scope: "col", ...(i ? { class: "number" } : {}) }, each)));
+  heads.forEach((each, i) => head.append(element("th",
+    { scope: "col", ...(typeof rows[0][i] === "number" ? { class: "number" } : {}) }, each)));
   const body = element("tbody");
   for (const [first, ...others] of rows) {
     const line = element("tr", {}, element("th", { scope: "row" }, String(first)));

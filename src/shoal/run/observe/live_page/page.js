@@ -89,6 +89,7 @@ function show(found) {
   reasons.hidden = !found.state.reasons.length;
   const { figures } = found, empty = part("empty");
   empty.hidden = figures !== null;
+  part("promise").hidden = part("left-out").hidden = figures === null;
   if (figures === null) empty.textContent = found.state.name === "compiling"
     ? "The kernels are being compiled, once for this machine. The first figures come afterwards."
     : `No figures yet. The first come when an interval of ${number(found.interval)} seconds is over, like all others.`;
@@ -118,7 +119,7 @@ function tiles(found, figures) {
   ];
   if (figures.lag !== null) shown.push(["Lag", number(figures.lag), "wait unread"]);
   if (age !== null) shown.push(["Checkpoint", `${number(age)} s`, `old; due every ${number(due)} s`, due && age > 3 * due]);
-  if (figures.checkpoint_bytes !== null) shown.push(["Size of it", bytes(figures.checkpoint_bytes),
+  if (figures.checkpoint_bytes !== null) shown.push(["Checkpoint size", bytes(figures.checkpoint_bytes),
     `written in ${number(figures.checkpoint_seconds, 2)} s`]);
   if (figures.journal_entries !== null) shown.push(["Journal", number(figures.journal_entries),
     "entries that a restart would replay"]);
@@ -139,7 +140,7 @@ function lines({ series, range: { seconds, step }, now }) {
     names.map(([name, key]) => ({ name, values: series[key] })), { ...frame, ...more });
   draw(CHARTS.rows, [["in", "in"], ["out", "out"]]);
   draw(CHARTS.held, [["held", "held"]]);
-  draw(CHARTS.loss, [["loss", "loss"]], { most: 1, places: 3 });
+  draw(CHARTS.loss, [["loss", "loss"]], { places: 3 });
   draw(CHARTS.left, [["suppressed", "suppressed"], ["quarantined", "quarantined"], ["late", "late"]]);
   for (const key of ["lag", "z"]) {
     const known = series[key].some(value => value !== null);

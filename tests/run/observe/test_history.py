@@ -1,0 +1,94 @@
+"""The history of figures: bounded, with rates, and saved with checkpoints."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from shoal.run.observe.history import RANGES, History
+from tests.run.observe.figures import some_figures
+
+START = 1_700_000_000.0
+
+
+def filled(n: int, step: float = 10.0) -> History:
+    history = History(10.0)
+    base = some_figures()
+    for i in range(n):
+        figures = dataclasses.replace(
+            base, n_in=100 * i, n_published=80 * i, n_held=i, loss_sum=8.0 * i, lag=None
+        )
+        history.add(figures, START + step * i)
+    return history
+
+
+def test_rates_are_those_since_the_sample_before():
+    series = filled(3).series("recent")
+    assert series["t"] == [START, START + 10, START + 20]
+    assert series["in"] == [None, 10.0, 10.0]
+    assert series["out"] == [None, 8.0, 8.0]
+    assert series["loss"] == [None, 0.1, 0.1]
+    assert series["held"] == [0, 1, 2]
+    assert series["lag"] == [None] * 3
+    assert series["late"] == [None, 0.0, 0.0]
+
+
+def test_memory_is_bounded_and_the_ranges_reach_as_far_as_they_say():
+    history = filled(10_000)
+    for name, kept in RANGES.items():
+        times = history.series(name)["t"]
+        assert len(times) == kept.n_samples
+        assert times[-1] - times[0] == (kept.n_samples - 1) * kept.every * 10
+    assert len(json.dumps(history.state())) < 100_000
+
+
+def test_a_gap_and_a_fallen_counter_have_no_rate():
+    history = filled(3)
+    later = dataclasses.replace(some_figures(), n_in=1000, n_published=800, loss_sum=80.0)
+    history.add(later, START + 3600)
+    assert history.series("recent")["in"][-1] is None
+    fallen = dataclasses.replace(later, n_in=900, n_published=810, loss_sum=90.0)
+    history.add(fallen, START + 3610)
+    series = history.series("recent")
+    assert series["in"][-1] is None
+    assert series["out"][-1] == 1.0
+    assert series["loss"][-1] == 1.0
+
+
+def test_it_is_saved_and_restored():
+    before, after = filled(50), History(10.0)
+    after.restore(json.loads(json.dumps(before.state())))
+    for name in RANGES:
+        assert after.series(name) == before.series(name)
+    assert after.series("recent")["t"]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [None, [], {}, {"samples": 3}, {"samples": {"recent": [[1, 2]]}},
+     {"samples": {"recent": ["CANARY"], "long": {"x": 1}}}],
+)  # fmt: skip
+def test_a_history_that_cant_be_read_is_left_out(state):
+    history = filled(2)
+    history.restore(state)
+    assert len(history.series("recent")["t"]) == 2
+
+
+def test_buckets_are_of_the_last_hour_once_there_was_one():
+    history = History(10.0)
+    old = ((20, 5), (40, 9), (float("inf"), 10))
+    new = ((20, 15), (40, 20), (float("inf"), 21))
+    assert history.lately(new, new) == {"since": None, "groups": new, "delay": new}
+    base = dataclasses.replace(
+        some_figures(), group_subjects=old, delay_rows=old, delay_seconds=None
+    )
+    for i in range(400):
+        history.add(base, START + 10 * i)
+    lately = history.lately(new, old)
+    assert lately["since"] == START + 300
+    assert lately["groups"] == ((20, 10), (40, 11), (float("inf"), 11))
+    assert lately["delay"] == ((20, 0), (40, 0), (float("inf"), 0))
+    # A run that went back to its checkpoint has counted fewer.
+    assert history.lately(((20, 1),), new)["groups"] == ((20, 1),)

@@ -1,0 +1,196 @@
+"""The server of the live page: what it answers to whom, and when its figures change."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import shutil
+import ssl
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from shoal.events import event
+from shoal.run.observe import Health, PageServer
+from shoal.testing.clocks import ManualClock
+from tests.run.observe.figures import some_figures
+
+TOKEN = "a-token-of-sixteen-or-more"
+LOG = logging.getLogger("shoal.test_page")
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(1003.0)
+
+
+@pytest.fixture
+def page(clock: ManualClock) -> Iterator[PageServer]:
+    logging.getLogger("shoal").setLevel(logging.INFO)
+    with PageServer("127.0.0.1:0", job={"name": "mine"}, clock=clock) as page:
+        yield page
+
+
+def ask(page: PageServer, path: str, **headers: str) -> tuple[int, Any, str]:
+    where = page.url.split("/")[2]
+    connection = http.client.HTTPConnection(where, timeout=10)
+    try:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def found(page: PageServer, name: str = "recent") -> Any:
+    status, headers, text = ask(page, f"/{name}.json")
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    return json.loads(text)
+
+
+def test_figures_and_history_change_once_an_interval(page, clock):
+    page.offer(some_figures(10))
+    assert found(page)["figures"] is None
+    assert found(page)["series"]["t"] == []
+    clock.set(1010.0)
+    assert found(page)["figures"]["n_in"] == 15
+    page.offer(some_figures(20))
+    page.offer(some_figures(30))
+    assert found(page)["figures"]["n_in"] == 15
+    assert len(found(page)["series"]["t"]) == 1
+    clock.set(1020.0)
+    assert found(page)["figures"]["n_in"] == 35
+    assert found(page)["series"]["in"] == [None, 2.0]
+    times = found(page)["series"]["t"]
+    assert times[1] - times[0] == pytest.approx(10)
+
+
+def test_events_are_shown_when_their_interval_is_over(page, clock):
+    event(LOG, logging.INFO, "checkpoint saved", number=3)
+    LOG.warning("CANARY %s", "Ada")
+    assert found(page)["events"] == []
+    clock.set(1010.0)
+    events = found(page)["events"]
+    assert [each["event"] for each in events[:2]] == ["(withheld)", "checkpoint saved"]
+    assert events[1]["number"] == 3
+    assert isinstance(events[1]["time"], int)
+    assert "CANARY" not in str(events)
+
+
+def test_of_equal_events_the_newest_are_kept(page, clock):
+    event(LOG, logging.INFO, "broker back")
+    for number in range(200):
+        event(LOG, logging.INFO, "checkpoint saved", number=number)
+        clock.advance(10)
+    shown = [each for each in found(page)["events"] if each["event"] != "starting"]
+    assert [each["event"] for each in shown] == [
+        "checkpoint saved", "checkpoint saved", "broker back",
+    ]  # fmt: skip
+    assert shown[0]["number"] == 199
+
+
+def test_the_state_of_a_run(clock):
+    doing: list[str | None] = [None]
+    with PageServer("127.0.0.1:0", job={}, clock=clock, activity=lambda: doing[0]) as page:
+        assert found(page)["state"]["name"] == "starting"
+        doing[0] = "compiling"
+        clock.advance(100)
+        assert found(page)["state"] == {"name": "compiling", "reasons": [], "checkpoint_age": None}
+        doing[0] = None
+        page.health(Health(checkpoint_age=4.2, checkpoint_every=10.0))
+        assert found(page)["state"] == {"name": "running", "reasons": [], "checkpoint_age": 4}
+        page.health(Health(connected=False))
+        assert found(page)["state"]["name"] == "broker away"
+        page.health(Health(checkpoint_age=90.0, checkpoint_every=10.0))
+        assert found(page)["state"]["name"] == "unhealthy"
+        assert "checkpoint is 90 s old" in found(page)["state"]["reasons"][0]
+        doing[0] = "draining"
+        assert found(page)["state"]["name"] == "draining"
+        doing[0] = None
+        page.fail(KeyError("CANARY"))
+        assert found(page)["state"]["name"] == "failed"
+        clock.advance(10)
+        names = [each["event"] for each in found(page)["events"]]
+        assert names == [
+            "failed", "draining", "unhealthy", "broker away", "running", "compiling", "starting",
+        ]  # fmt: skip
+        assert "CANARY" not in json.dumps(found(page))
+
+
+def test_every_answer_forbids_what_a_page_could_be_misused_for(page):
+    for path in ("/", "/page.js", "/charts.js", "/page.css", "/recent.json", "/health", "/nothing"):
+        _, headers, _ = ask(page, path)
+        policy = headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self';")
+        assert "unsafe" not in policy
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["X-Frame-Options"] == "DENY"
+        assert not [name for name in headers if name.lower().startswith("access-control")]
+        assert headers["Set-Cookie"] is None
+
+
+def test_nothing_in_the_page_comes_from_elsewhere(page):
+    for path in ("/", "/page.js", "/charts.js", "/page.css"):
+        status, _, text = ask(page, path)
+        assert status == 200
+        assert "//" not in text.replace("http://www.w3.org/2000/svg", "").replace("// ", "")
+        assert "innerHTML" not in text
+
+
+def test_there_is_nothing_else_and_no_other_name(page):
+    assert ask(page, "/metrics")[0] == 404
+    assert ask(page, "/../page.py")[0] == 404
+    assert ask(page, "/recent.json", Host="evil.example")[0] == 403
+
+
+def test_metrics_are_served_there_where_asked_for(clock):
+    with PageServer("127.0.0.1:0", job={}, clock=clock, with_metrics=True) as page:
+        page.offer(some_figures(10))
+        clock.set(1010.0)
+        assert "shoal_rows_in_total 15.0" in ask(page, "/metrics")[2]
+
+
+def test_a_token_guards_every_path(clock):
+    with PageServer("0.0.0.0:0", job={}, clock=clock, token=TOKEN) as page:
+        port = page.url.rstrip("/").rpartition(":")[2]
+        for path in ("/", "/page.js", "/recent.json", "/health", "/nothing"):
+            status, headers, text = ask(page, path, Host=f"127.0.0.1:{port}")
+            assert status == 401
+            assert headers["WWW-Authenticate"].startswith("Basic realm=")
+            assert "figures" not in text
+        right = {"Authorization": f"Bearer {TOKEN}"}
+        assert ask(page, "/recent.json", **right)[0] == 200
+        assert ask(page, "/recent.json", **right, Host="evil.example")[0] == 403
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+def test_tls_by_certificate_files(tmp_path, clock):
+    files = tmp_path / "page.crt", tmp_path / "page.key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+         "-out", files[0], "-keyout", files[1]],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    with PageServer("127.0.0.1:0", job={}, clock=clock, certificate=files[0], key=files[1]) as page:
+        assert page.url.startswith("https://127.0.0.1:")
+        trust = ssl.create_default_context(cafile=str(files[0]))
+        with urllib.request.urlopen(page.url, context=trust, timeout=10) as answer:
+            assert b"<!DOCTYPE html>" in answer.read()
+        # A client that doesn't speak TLS, or goes away, ends nothing.
+        with pytest.raises((OSError, http.client.HTTPException)):
+            urllib.request.urlopen(page.url.replace("https", "http"), timeout=10)
+        with urllib.request.urlopen(page.url, context=trust, timeout=10) as answer:
+            assert answer.status == 200
+
+
+def test_closing_twice_and_the_logger(page):
+    before = len(logging.getLogger("shoal").handlers)
+    page.close()
+    page.close()
+    assert len(logging.getLogger("shoal").handlers) == before - 1
