@@ -14,7 +14,7 @@ from shoal.run.observe.figures import Buckets, Figures
 __all__ = ["RANGES", "History", "Range"]
 
 #: Samples further apart than this many steps have a gap between them: the run was down.
-_GAP = 3
+_GAP = 6
 #: What is kept at each instant, in this order.
 _SAMPLE = (
     "n_in", "n_published", "n_suppressed", "n_quarantined", "n_late", "n_held", "lag", "loss_sum",

@@ -2,7 +2,7 @@
 
 const NS = "http://www.w3.org/2000/svg";
 const WIDTH = 520, LEFT = 58, RIGHT = 12, TOP = 12, BOTTOM = 28, HEIGHT = 190, ROW = 26;
-const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const exact = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
 
 export const number = (value, places) => value === null || value === undefined ? "unknown"
@@ -42,7 +42,7 @@ export function figure(title, about, keys = []) {
 }
 
 // Draw series over time. A null is a gap: nothing is known, or the run was down.
-export function drawLines(chart, times, series, { from, to, unit = "", places }) {
+export function drawLines(chart, times, series, { from, to, unit = "", places, limit }) {
   const { svg } = chart;
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
   svg.replaceChildren();
@@ -55,7 +55,7 @@ export function drawLines(chart, times, series, { from, to, unit = "", places })
     chart.points = [];
     return;
   }
-  const top = ceiling(Math.max(...known));
+  const top = ceiling(Math.max(...known, limit?.value ?? 0));
   const x = at => LEFT + (WIDTH - LEFT - RIGHT) * (at - from) / Math.max(to - from, 1);
   const y = value => HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * Math.min(value / top, 1);
   for (const part of [0, 0.5, 1]) {
@@ -79,12 +79,17 @@ export function drawLines(chart, times, series, { from, to, unit = "", places })
     group.prepend(drawn("path", { d: path || "M0 0", class: "line" }));
     svg.append(group);
   });
+  if (limit) {
+    const at = y(limit.value);
+    svg.append(drawn("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at, class: "limit" }));
+    svg.append(drawn("text", { x: WIDTH - RIGHT, y: at + 16, "text-anchor": "end", class: "name" }, limit.text));
+  }
   const latest = series.map(({ name, values }) => {
     const own = values.filter(value => value !== null);
     return own.length ? `${name} ${number(own.at(-1), places)}${unit} now, from `
       + `${number(Math.min(...own), places)} to ${number(Math.max(...own), places)}` : `${name} unknown`;
   });
-  svg.setAttribute("aria-label", `${chart.title}. ${latest.join("; ")}. Arrow keys read single instants.`);
+  svg.setAttribute("aria-label", `${chart.title}. ${latest.join("; ")}. ${limit ? `${limit.text}. ` : ""}Arrow keys read single instants.`);
   chart.points = times.map((at, j) => ({ x: x(at), text: `${clock(at)}: `
     + series.map(({ name, values }) => `${name} ${number(values[j], places)}${values[j] === null ? "" : unit}`)
       .join(", ") }));
