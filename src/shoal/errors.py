@@ -12,6 +12,7 @@
     │   └── ReaderGoneError          4   nobody reads standard output any more; ends quietly
     ├── CheckpointError              5   a checkpoint that can't be used safely
     └── PromiseError                70   a group about to be released breaks the policy: a bug
+        └── BrokenPromiseError       1   the audit of a running job found a broken promise
 
 Messages have one shape: *what* is wrong, what was *got*, how to *fix* it. They name columns,
 keys and counts, never a value of a person.
@@ -24,6 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 __all__ = [
+    "BrokenPromiseError",
     "CheckpointError",
     "DataError",
     "HierarchyError",
@@ -147,6 +149,12 @@ class CheckpointError(ShoalError):
 
 class PromiseError(ShoalError):
     """A group that breaks the policy was about to be released. Nothing of it was published."""
+
+
+class BrokenPromiseError(PromiseError):
+    """The audit of a sample, while a job ran, found a promise broken."""
+
+    exit_code = 1
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str | None:

@@ -98,6 +98,8 @@ def recovery_of(
             "input": _digest(*source.identity(folder)),
             "output": _digest(*sink.identity(folder)),
             "trace": _digest(traced),
+            # Held rows carry their subject for it.
+            **({"audit": _digest("sample")} if job.audit_sample else {}),
             **({"run.name": _digest(job.name)} if sink.stores_job_name else {}),
         },
         every=job.checkpoints.every,

@@ -49,6 +49,7 @@ from shoal.job.endpoints import (
 from shoal.job.form import (
     REQUIRED,
     SECTIONS,
+    AuditForm,
     BadRowsForm,
     DomainForm,
     Form,
@@ -92,7 +93,8 @@ class Job:
     """A checked job file.
 
     ``digests`` identify the sections that a checkpoint depends on; ``warnings`` are sentences about
-    choices that are allowed but weaken something; ``files`` are the hierarchies that it names.
+    choices that are allowed but weaken something; ``files`` are the hierarchies that it names;
+    ``audit_sample`` is the share of groups that is audited while it runs.
     """
 
     schema: Schema
@@ -109,6 +111,7 @@ class Job:
     digests: Mapping[str, str] = dataclasses.field(repr=False)
     warnings: tuple[str, ...]
     files: tuple[Path, ...] = ()
+    audit_sample: float = 0.0
 
     @classmethod
     def load(cls, path: str | Path) -> Job:
@@ -205,6 +208,7 @@ class _Reader:
         )
         run = self._section("run", RunForm, self._run)
         bad_rows = self._section("bad_rows", BadRowsForm, self._bad_rows)
+        sample = self._section("audit", AuditForm, _sample_of)
         cluster = self._section("spark", SparkForm, cluster_of)
         if policy is not None and schema is not None:
             self._attempt("policy", lambda: check_policy(policy, schema))
@@ -225,6 +229,7 @@ class _Reader:
         assert run is not None
         assert bad_rows is not None
         assert cluster is not None
+        assert sample is not None
         seed, name, checkpoints = run
         source = source.with_numbers(schema.numbers)
         return Job(
@@ -232,6 +237,7 @@ class _Reader:
             cluster, digests(self._raw, self._files.read),
             tuple(warnings_of(schema, policy, anonymizer, publish, seed)),
             tuple(self._folder / name for name in self._files.read),
+            sample,
         )  # fmt: skip
 
     def _publish(self, raw: PublishForm) -> Publish:
@@ -373,3 +379,12 @@ class _Reader:
         except JobError:
             # What is wrong with the name is reported by its own section.
             return f"{name_of(RunForm(), self._where)}.quarantine.jsonl"
+
+
+def _sample_of(raw: AuditForm) -> float:
+    if not 0 <= raw.sample <= 1:
+        what = "must be a share of all groups, from 0 to 1"
+        raise JobError(
+            Problem("audit.sample", what, f"{raw.sample:g}", "For example sample = 0.01")
+        )
+    return float(raw.sample)

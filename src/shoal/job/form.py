@@ -19,6 +19,7 @@ __all__ = [
     "REQUIRED",
     "SECTIONS",
     "WAYS",
+    "AuditForm",
     "BadRowsForm",
     "DomainForm",
     "Form",
@@ -35,7 +36,8 @@ __all__ = [
 ]
 
 SECTIONS = (
-    "schema", "policy", "algorithm", "publish", "input", "output", "run", "bad_rows", "spark",
+    "schema", "policy", "algorithm", "publish", "input", "output", "run", "bad_rows", "audit",
+    "spark",
 )  # fmt: skip
 REQUIRED = ("schema", "policy")
 WAYS = ("range", "hierarchy", "values", "mask", "path", "grid")
@@ -198,6 +200,12 @@ class BadRowsForm(Form):
     action: Literal["quarantine", "stop"] = "quarantine"
     file: str | None = None
     limit: int | float = 0.05
+
+
+class AuditForm(Form):
+    """``[audit]``."""
+
+    sample: int | float = 0
 
 
 class SparkForm(Form):

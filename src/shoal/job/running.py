@@ -17,6 +17,7 @@ from shoal.io.registry import resolve_input, resolve_output
 from shoal.io.streams import STDIO
 from shoal.job.ends import check_ends, recovery_of
 from shoal.job.file import Job
+from shoal.job.live_audit import live_audit_of
 from shoal.job.outputs import check_outputs, output_of, trace_of
 from shoal.job.private_outputs import QuarantineSink
 from shoal.metrics.unpublished import why_nothing
@@ -130,6 +131,7 @@ def run(
             open_trace=trace_of(job, lines, force=force),
             warn=lambda text: warnings.warn(text, UserWarning, stacklevel=4),
             recovery=recovery,
+            inspect=live_audit_of(job),
             bad_limit=1.0 if job.bad_rows.action == "stop" else job.bad_rows.limit,
         )
         summary = running.execute()

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from shoal.arrow.order import Departures
 from shoal.arrow.release import Publish, Release
 from shoal.engine.base import Anonymizer
+from shoal.engine.kernels.arrays import Ints
 from shoal.io.base import BadRow, Sink, Source
 from shoal.metrics import Summary
 from shoal.run.clock import steady
@@ -55,6 +57,7 @@ class Pipeline:
         watch: Callable[[Summary], None] | None = None,
         memory: Memory | None = None,
         on_release: Callable[[Release], None] | None = None,
+        inspect: Callable[[Release, Departures, Ints], None] | None = None,
         warn: Callable[[str], None] | None = None,
         recovery: Recovery | None = None,
         drain: bool = False,
@@ -82,6 +85,10 @@ class Pipeline:
             what is published depends on.
         on_release
             Called in another thread with each release that was written.
+        inspect
+            Called in another thread with each release before it is written, what it was made of
+            (with subjects) and the places of its rows in the output. It may raise: then neither it
+            nor anything after it is published, and the run ends.
         warn
             Called with sentences about data that looks dangerous to publish.
         recovery
@@ -105,11 +112,12 @@ class Pipeline:
             on_release,
             with_gaps=self.policy.missing == "maybe",
             per_value=self.policy.per_value,
+            inspect=inspect,
         )
         return Run(
             self, source, writer, on_bad, watch=watch, memory=memory, warn=warn,
-            with_subject=open_trace is not None, recovery=recovery, drain=drain,
-            bad_limit=bad_limit,
+            with_subject=open_trace is not None or inspect is not None, recovery=recovery,
+            drain=drain, bad_limit=bad_limit,
         )  # fmt: skip
 
 

@@ -58,6 +58,9 @@ class Writer:
         Whether missing values stay missing in the output.
     per_value
         Whether each value is decided and traced on its own (`Policy.per_value`).
+    inspect
+        Called with each release before it is written, with the departures that it was made of and
+        the places of their rows in the output; nothing is written once it has raised.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Writer:
         *,
         with_gaps: bool = False,
         per_value: bool = False,
+        inspect: Callable[[Release, Departures, Ints], None] | None = None,
     ) -> None:
         self._schema, self._publish, self._with_gaps = schema, publish, with_gaps
         self._per_value = per_value
@@ -77,7 +81,7 @@ class Writer:
         # Where a resumed run continues: the next row of the output, and the marks of the sinks.
         self._seq = 0
         self._marks: dict[str, CommitMark] | None = None
-        self._on_release = on_release
+        self._on_release, self._inspect = on_release, inspect
         self._tasks: queue.Queue[Callable[[], None] | None] = queue.Queue(QUEUE)
         self._failure: BaseException | None = None
         self._publisher: Publisher | ZPublisher | None = None
@@ -272,6 +276,8 @@ class Writer:
         assert self._sink is not None
         release, seq = self._publisher.release(departures)
         if release.n_rows:
+            if self._inspect is not None:
+                self._inspect(release, departures, seq)
             self._sink.write(release.batch)
             self._sink.flush()
             self.n_written += release.n_rows

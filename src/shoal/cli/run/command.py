@@ -26,6 +26,7 @@ from shoal.io.registry import resolve_input, resolve_output
 from shoal.io.streams import STDIO
 from shoal.job import Job
 from shoal.job.ends import check_ends, recovery_of
+from shoal.job.live_audit import live_audit_of
 from shoal.job.outputs import check_outputs, output_of, trace_of
 from shoal.job.private_outputs import QuarantineSink
 from shoal.metrics.unpublished import why_nothing
@@ -147,6 +148,7 @@ def _run(
             memory=monitor,
             warn=None if options.quiet else lambda text: warn_of(text, progress),
             recovery=recovery,
+            inspect=live_audit_of(job),
             drain=options.drain,
             undo_pseudonyms=options.undo_pseudonyms,
             bad_limit=1.0 if job.bad_rows.action == "stop" else job.bad_rows.limit,
