@@ -62,8 +62,10 @@ class PageOptions:
         JobError
             If an option has nothing to belong to.
         """
-        others = {"--page-token": token, "--page-cert": certificate, "--page-key": key}
-        others["--page-host"] = hosts or None
+        others: dict[str, object] = {
+            "--page-token": token, "--page-cert": certificate, "--page-key": key,
+            "--page-host": hosts or None,
+        }  # fmt: skip
         if address is None:
             for name, value in others.items():
                 if value is not None:
@@ -136,7 +138,7 @@ def described(
     columns += [[kept, "keep", "published as it is"] for kept in schema.keep]
     knobs = [
         [f"knob {field.name}", _shown(getattr(anonymizer, field.name))]
-        for field in dataclasses.fields(anonymizer)  # type: ignore[arg-type]
+        for field in dataclasses.fields(anonymizer)
     ]
     delay = policy.delay
     return {

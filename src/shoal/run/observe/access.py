@@ -174,8 +174,9 @@ def certificates(certificate: Path, key: Path | None) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key, password=lambda: b"")
     except (OSError, ValueError) as error:
         # The errors of TLS are errors of the system, too, with numbers of their own.
-        is_file = isinstance(error, OSError) and not isinstance(error, ssl.SSLError)
-        why = os_reason(error) if is_file else "what is there isn't one, or has another key"
+        why = "what is there isn't one, or has another key"
+        if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
+            why = os_reason(error)
         raise ResourceError(
             f"{certificate}: should hold a certificate, with its key or with --page-key, as PEM; "
             f"{why}. To make one: openssl req -x509 -newkey rsa:3072 -nodes -keyout page.key "

@@ -48,7 +48,10 @@ class RecentEvents(logging.Handler):
 
     def note(self, name: str, text: str | None = None, level: str = "info") -> None:
         """Keep something that isn't logged."""
-        self._keep(time.time(), level, {"event": name} | ({} if text is None else {"text": text}))
+        facts: dict[str, Plain] = {"event": name}
+        if text is not None:
+            facts["text"] = text
+        self._keep(time.time(), level, facts)
 
     def _keep(self, at: float, level: str, facts: dict[str, Plain]) -> None:
         head: dict[str, Plain] = {"time": int(at), "level": level}
