@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from shoal.errors import JobError
@@ -28,6 +30,11 @@ def test_k_and_l_are_kept_by_any_number_of_shards(tmp_path):
 def test_a_number_of_shards_is_a_whole_one(tmp_path, n_shards):
     found = problems(job_of(tmp_path), n_shards)
     assert "must be a whole number from 1 to 10,000" in found["spark.shards"]
+
+
+def test_groups_are_not_audited_while_spark_runs(tmp_path):
+    job = dataclasses.replace(job_of(tmp_path), audit_sample=0.01)
+    assert "use `shoal audit`" in problems(job, 1)["audit.sample"]
 
 
 def test_a_job_without_a_folder_for_its_state(tmp_path):

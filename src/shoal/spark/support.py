@@ -27,6 +27,10 @@ def check_support(job: Job, n_shards: int) -> None:
         fix = 'Set run.checkpoint, for example { folder = "/shared/state" }'
         what = "is missing: shards keep their state in a folder that all machines reach"
         problems.append(Problem("run.checkpoint", what, None, fix))
+    if job.audit_sample:
+        what = "judges groups in the writing thread, which there is none of on Spark"
+        fix = "Leave it out, and use `shoal audit`"
+        problems.append(Problem("audit.sample", what, None, fix))
     if job.anonymizer.publishes == "table":
         problems.append(
             Problem(

@@ -139,6 +139,7 @@ def _run(
         show = show_compiling(progress, quiet=options.quiet)
         compiled = CompileWatch(type(job.anonymizer), show)
         stack.enter_context(compiled.watching())
+        audited = live_audit_of(job)
         running = job.pipeline.run(
             source,
             output_of(job, sink_spec, force=options.force),
@@ -148,12 +149,12 @@ def _run(
             memory=monitor,
             warn=None if options.quiet else lambda text: warn_of(text, progress),
             recovery=recovery,
-            inspect=live_audit_of(job),
+            inspect=audited,
             drain=options.drain,
             undo_pseudonyms=options.undo_pseudonyms,
             bad_limit=1.0 if job.bad_rows.action == "stop" else job.bad_rows.limit,
         )
-        monitor.observe(running, compiled)
+        monitor.observe(running, compiled, audited)
         with stopped_by_signals(running.stop) as caught:
             begin = time.perf_counter()
             try:

@@ -11,6 +11,7 @@ from shoal.cli.run.page import PageOptions, described_job, open_page
 from shoal.cli.terminal import Progress, print_message
 from shoal.engine.compile_watch import CompileWatch
 from shoal.job import Job
+from shoal.job.live_audit import LiveAudit
 from shoal.metrics import Summary
 from shoal.run.recovery import SavedCheckpoint
 
@@ -105,6 +106,7 @@ class Monitor:
         self._job, self._progress = job, progress
         self._run: Observed | None = None
         self._compiling: CompileWatch | None = None
+        self._audited: LiveAudit | None = None
         self._offered = -EVERY
         self._page: PageServer | None = None
         self._servers: list[MetricsServer | PageServer] = []
@@ -133,9 +135,14 @@ class Monitor:
             if not quiet:
                 print_message(f"metrics: http://{server.address}/metrics")
 
-    def observe(self, run: Observed, compiling: CompileWatch | None = None) -> None:
-        """Observe this run from now on, and what compiles its kernels."""
-        self._run, self._compiling = run, compiling
+    def observe(
+        self,
+        run: Observed,
+        compiling: CompileWatch | None = None,
+        audited: LiveAudit | None = None,
+    ) -> None:
+        """Observe this run from now on, what compiles its kernels, and what audits its groups."""
+        self._run, self._compiling, self._audited = run, compiling, audited
 
     def show(self, summary: Summary) -> None:
         """Show the figures; called in each round of the loop."""
@@ -156,6 +163,7 @@ class Monitor:
             checkpoint_bytes=None if saved is None else saved.n_bytes,
             checkpoint_seconds=None if saved is None else saved.seconds,
             journal_entries=self._run.journal_entries,
+            n_audited=None if self._audited is None else self._audited.n_groups,
             shards=self._run.shards,
         )
         health = Health(

@@ -76,6 +76,10 @@ def _of(figures: Figures) -> Iterator[Metric]:
         ("alone", "Reused rows that left without enough company.", figures.n_alone),
     ):
         yield CounterMetricFamily(f"shoal_rows_{what}", meaning, count)
+    if figures.n_audited is not None:
+        yield CounterMetricFamily(
+            "shoal_groups_audited", "Groups that the live audit has judged.", figures.n_audited
+        )
     for name, meaning, value in (
         ("rows_held", "Rows that are held.", figures.n_held),
         ("loss", "Mean information loss of published rows, from 0 to 1.", figures.loss),

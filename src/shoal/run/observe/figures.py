@@ -70,6 +70,8 @@ class Figures:
         not a property of a row; one of quarantine names a column.
     journal_entries
         How many entries of the journal a restart would replay; None without checkpoints.
+    n_audited
+        How many groups the live audit has judged in this run; None without one.
     shards
         The rows of each shard: in, published, suppressed, held; empty where there is one engine.
     """
@@ -97,6 +99,7 @@ class Figures:
     suppressed_for: Reasons = ()
     quarantined_for: Reasons = ()
     journal_entries: int | None = None
+    n_audited: int | None = None
     shards: tuple[tuple[int, int, int, int], ...] = ()
 
     @classmethod
@@ -110,6 +113,7 @@ class Figures:
         checkpoint_bytes: int | None = None,
         checkpoint_seconds: float | None = None,
         journal_entries: int | None = None,
+        n_audited: int | None = None,
         shards: Sequence[Summary] = (),
     ) -> Self:
         """Take a snapshot of a summary, which may change later.
@@ -148,6 +152,7 @@ class Figures:
             suppressed_for=_ranked(summary.suppression.reasons),
             quarantined_for=_ranked(summary.bad_rows.reasons),
             journal_entries=journal_entries,
+            n_audited=n_audited,
             shards=tuple(
                 (one.n_in, one.n_published, one.suppression.count, one.n_held) for one in shards
             ),
