@@ -23,9 +23,10 @@ def test_the_figures_of_a_summary() -> None:
     }
     assert counts == {
         "n_in": 9, "n_published": 4, "n_suppressed": 2, "n_quarantined": 1, "n_late": 1,
-        "n_reused": 1, "n_alone": 0, "n_held": 2,
+        "n_reused": 1, "n_alone": 0, "n_held": 2, "n_audited": None,
     }  # fmt: skip
     assert figures.loss == 0.1235
+    assert figures.loss_sum == pytest.approx(4 * 0.123456)
     assert (figures.lag, figures.checkpoint_bytes, figures.checkpoint_seconds) == (77, 1000, 0.25)
     rows, seconds = dict(figures.delay_rows), dict(figures.delay_seconds or ())
     assert (rows[10], rows[1000], rows[3000], rows[math.inf]) == (3, 3, 4, 4)
@@ -65,3 +66,17 @@ def test_buckets_of_groups_are_no_finer_than_doublings(k: int, more: list[int]) 
     assert all(high == 2 * low for low, high in itertools.pairwise(bounds[:-1]))
     assert list(counts) == sorted(counts)
     assert counts[-1] == len(more)
+
+
+def test_reasons_are_ranked_and_bounded() -> None:
+    summary = a_summary()
+    summary.bad_rows.add([f"column {i} is missing" for i in range(30)] + ["age is missing"] * 3)
+    summary.suppression.reasons["found no group"] = 2
+    figures = Figures.of(summary, algorithm="castle", k=10)
+    assert figures.quarantined_for[0] == ("age is missing", 3)
+    assert figures.quarantined_for[-1] == ("another reason", 19)
+    assert len(figures.quarantined_for) == 13
+    assert figures.suppressed_for == (("found no group", 2),)
+    assert figures.shards == ()
+    shards = Figures.of(summary, algorithm="castle", k=10, shards=[summary, a_summary(8)]).shards
+    assert shards == ((9, 4, 2, 2), (13, 8, 2, 2))
