@@ -225,3 +225,23 @@ def test_a_reader_that_goes_away_is_no_broken_promise():
 def test_an_option_that_is_too_small_is_refused_in_the_usual_words(option, monkeypatch, capfd):
     assert shoal(monkeypatch, "demo", option, 0) == 2
     assert f"shoal: {option}: must be at least 1; got 0" in capfd.readouterr().err
+
+
+def test_the_page_of_a_demo_is_opened_and_shows_its_figures():
+    code, _, err = run(
+        "import json, sys, threading, time, urllib.request, webbrowser\n"
+        "from shoal.cli.demo.command import demo\n"
+        "def look(url):\n"
+        "    end = time.monotonic() + 60\n"
+        "    while time.monotonic() < end:\n"
+        "        time.sleep(0.2)\n"
+        "        found = json.load(urllib.request.urlopen(url + 'recent.json'))\n"
+        "        if found['figures'] and found['figures']['n_in']:\n"
+        "            print('SEEN', found['job']['name'], found['state']['name'], file=sys.stderr)\n"
+        "            return\n"
+        "webbrowser.open = lambda url: threading.Thread(target=look, args=[url]).start()\n"
+        "sys.exit(demo(seconds=3.0, k=3, rate=60, seed=1, page=True))"
+    )
+    assert code == 0, err
+    assert re.search(r"^page: http://127\.0\.0\.1:\d+/$", err, re.MULTILINE)
+    assert "SEEN shoal demo " in err
