@@ -6,7 +6,8 @@ const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignif
 const exact = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
 
 export const number = (value, places) => value === null || value === undefined ? "unknown"
-  : places === undefined ? exact.format(value) : value.toFixed(places);
+  : places === undefined ? exact.format(value)
+    : value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places });
 export const clock = seconds => new Date(seconds * 1000).toLocaleTimeString("en-GB");
 
 export function element(name, attributes = {}, ...children) {
@@ -42,7 +43,7 @@ export function figure(title, about, keys = []) {
 }
 
 // Draw series over time. A null is a gap: nothing is known, or the run was down.
-export function drawLines(chart, times, series, { from, to, unit = "", places, limit }) {
+export function drawLines(chart, times, series, { from, to, unit = "", places, limit, joins = false }) {
   const { svg } = chart;
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
   svg.replaceChildren();
@@ -71,7 +72,7 @@ export function drawLines(chart, times, series, { from, to, unit = "", places, l
     let path = "";
     values.forEach((value, j) => {
       if (value === null) return;
-      const begins = j === 0 || values[j - 1] === null;
+      const begins = joins ? !path : j === 0 || values[j - 1] === null;
       const alone = begins && (j + 1 >= values.length || values[j + 1] === null);
       if (alone) group.append(drawn("circle", { cx: x(times[j]), cy: y(value), r: 3, class: "mark" }));
       path += `${begins ? "M" : "L"}${x(times[j]).toFixed(1)} ${y(value).toFixed(1)}`;
@@ -82,7 +83,7 @@ export function drawLines(chart, times, series, { from, to, unit = "", places, l
   if (limit) {
     const at = y(limit.value);
     svg.append(drawn("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at, class: "limit" }));
-    svg.append(drawn("text", { x: WIDTH - RIGHT, y: at + 16, "text-anchor": "end", class: "name" }, limit.text));
+    svg.append(drawn("text", { x: WIDTH - RIGHT, y: at > TOP + 16 ? at - 6 : at + 16, "text-anchor": "end", class: "name" }, limit.text));
   }
   const latest = series.map(({ name, values }) => {
     const own = values.filter(value => value !== null);

@@ -142,7 +142,7 @@ function lines({ series, range: { seconds, step }, now, job }) {
     names.map(([name, key]) => ({ name, values: series[key] })), { ...frame, ...more });
   draw(CHARTS.rows, [["in", "in"], ["out", "out"]]);
   draw(CHARTS.held, [["held", "held"]], bound ? { limit: { value: bound, text: `at most ${number(bound)} rows` } } : {});
-  draw(CHARTS.loss, [["loss", "loss"]], { places: 3 });
+  draw(CHARTS.loss, [["loss", "loss"]], { places: 3, joins: true });
   draw(CHARTS.left, [["suppressed", "suppressed"], ["quarantined", "quarantined"], ["late", "late"]]);
   for (const key of ["lag", "z"]) {
     const known = series[key].some(value => value !== null);
