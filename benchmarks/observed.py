@@ -10,6 +10,7 @@ import contextlib
 import sys
 import tempfile
 import threading
+import time
 import urllib.request
 from collections.abc import Callable
 from functools import partial
@@ -57,15 +58,29 @@ def main(n_rows: int = ROWS, repeats: int = REPEATS) -> None:
             "`sample = 0.01`": partial(_run, folder, 0.01),
             "`sample = 1`": partial(_run, folder, 1.0),
         }
-        samples = interleaved(repeats, *kinds.values())
+        used: dict[str, list[float]] = {kind: [] for kind in kinds}
+        samples = interleaved(
+            repeats, *(partial(_counted, action, used[kind]) for kind, action in kinds.items())
+        )
+    # The first round isn't counted.
+    processor = [Sample(tuple(values[1:])) for values in used.values()]
     where = machine()
     print(f"{n_rows:,} rows from CSV to CSV, `tide`, k = 20, l = 3, a delay of 4,000 rows; "
           f"{where['processor']}, {where['cores']} cores; medians of {repeats}, with least and "
           "most.\n")  # fmt: skip
-    print("| run | 1000 rows/s | speed, to as it is |\n|---|---:|---:|")
-    for kind, sample in zip(kinds, samples, strict=True):
-        speed = samples[0].per(sample)
-        print(f"| {kind} | {_words(sample.rate(n_rows), 1e-3, 0)} | {_words(speed, 1.0, 2)} |")
+    print("| run | 1000 rows/s | speed, to as it is | processor time, to as it is |")
+    print("|---|---:|---:|---:|")
+    for kind, sample, busy in zip(kinds, samples, processor, strict=True):
+        speed, cost = samples[0].per(sample), busy.per(processor[0])
+        cells = [_words(sample.rate(n_rows), 1e-3, 0), _words(speed, 1.0, 2), _words(cost, 1.0, 2)]
+        print(f"| {kind} | {' | '.join(cells)} |")
+
+
+def _counted(action: Callable[[], object], used: list[float]) -> None:
+    """Do something, and take note of the processor time that all threads used."""
+    begin = time.process_time()
+    action()
+    used.append(time.process_time() - begin)
 
 
 def _words(sample: Sample, factor: float, places: int) -> str:

@@ -120,6 +120,7 @@ class Monitor:
                     described_job(job, ends),
                     with_metrics=is_shared,
                     activity=self._activity,
+                    quiet=quiet,
                 )
             )
             self._servers.append(self._page)

@@ -87,8 +87,9 @@ def open_page(
     with_metrics: bool = False,
     interval: float | None = None,
     activity: Callable[[], str | None] = lambda: None,
+    quiet: bool = False,
 ) -> PageServer:
-    """Open the page, and warn if its token would cross a network in clear."""
+    """Open the page, and warn if its token would cross a network in clear, unless ``quiet``."""
     from shoal.report.style import STYLE
     from shoal.run.observe import PageServer
     from shoal.run.observe.access import is_loopback, read_address, read_token
@@ -101,7 +102,7 @@ def open_page(
         with_metrics=with_metrics, activity=activity,
     )  # fmt: skip
     host, _ = read_address("--page", options.address, "8800")
-    if options.certificate is None and not is_loopback(host):
+    if options.certificate is None and not is_loopback(host) and not quiet:
         print_message(
             "warning: --page without --page-cert sends the token and the figures in clear: only "
             "behind something that encrypts"

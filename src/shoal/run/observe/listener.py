@@ -190,8 +190,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer with what the path has, or an error."""
         access, answers = self.server.access, self.server.answers
         if not access.knows_host(self.headers.get("Host", "localhost")):
-            known = ", ".join(sorted(access.hosts)) or "localhost, 127.0.0.1 or [::1]"
-            self.send_error(403, f"only as {known}")
+            # The names of the machine are told to nobody.
+            known = "only as localhost, 127.0.0.1 or [::1]"
+            self.send_error(403, known if access.token is None else "not under this name")
             return
         if not access.allows(self.headers.get("Authorization")):
             self._ask_for_token()
