@@ -1,6 +1,6 @@
 """Draw ``docs/figures/live-page.png``: the live page of the demo, in a headless browser.
 
-    python docs/draw_live_page.py [SECONDS [RATE]]
+python docs/draw_live_page.py [SECONDS [RATE]]
 """
 
 from __future__ import annotations
