@@ -35,7 +35,8 @@ def figure(sizes: Sizes) -> Figure:
         "5.5",
         "Varying η and μ",
         f"{sizes.rows:,} rows of UCI Adult, ten quasi attributes, k = {sizes.k}, "
-        f"δ = {sizes.delay:,} rows. The thesis shows SFU-Adult too, which can't be obtained.",
+        f"δ = {sizes.delay:,} rows. The thesis shows SFU-Adult, too: the "
+        "complete rows of Adult's train and test files together, of which only the former is here.",
         (panel,),
         (_best_clusters(sizes, cells), _best_recent(cells)),
     )

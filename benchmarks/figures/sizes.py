@@ -34,6 +34,11 @@ class Sizes:
     n_queries: int = 5_000
     selectivity: float = 0.1
     selectivities: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25)
+    query_n_quasi: tuple[int, ...] = (2, 3, 4, 5, 6, 7)
+    diverse_n_quasi: int = 5
+    diverse_ks: tuple[int, ...] = (50, 100, 200)
+    ages: tuple[int, ...] = (2, 10, 20, 30, 40)
+    occupations: tuple[int, ...] = (2, 4, 6, 8, 10)
 
     @classmethod
     def quick(cls) -> Sizes:
@@ -42,5 +47,6 @@ class Sizes:
             rows=150, k=5, delay=60, seeds=2, jobs=1, clusters=(5, 50), recent=(100, 150),
             n_quasi=(2, 4), orders=2, ks=(5, 10), alphas=(0.0, 2.0), deltas=(30, 60),
             power_ks=(5, 10), columns=2, largest=100, customers=40, dups=(5, 10), query_k=5,
-            query_delay=60, n_queries=200, selectivities=(0.1, 0.25),
+            query_delay=60, n_queries=200, selectivities=(0.1, 0.25), query_n_quasi=(2, 3),
+            diverse_n_quasi=2, diverse_ks=(5, 10), ages=(2, 3), occupations=(2, 3),
         )  # fmt: skip

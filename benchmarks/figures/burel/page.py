@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from benchmarks.figures.burel.mondrians import figure_mondrians
 from benchmarks.figures.burel.performance import figure_4_5, figure_4_6, figure_4_7
 from benchmarks.figures.burel.privacy import figure_4_4
 from benchmarks.figures.burel.queries import figure_4_8
@@ -42,5 +43,6 @@ SECTIONS: dict[str, Callable[[bool], Figure]] = {
         "4.7": figure_4_7,
         "4.8": figure_4_8,
         "4.9": figure_4_9,
+        "burel-mondrian": figure_mondrians,
     }.items()
 }

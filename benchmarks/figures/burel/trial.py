@@ -10,8 +10,9 @@ import numpy as np
 
 from benchmarks.figures.burel.judge import judged, largest_delta
 from benchmarks.figures.model import Reading
-from benchmarks.figures.salaries import salaries
+from benchmarks.figures.salaries import Sample, salaries
 from benchmarks.figures.sweep import Cell, Lost
+from benchmarks.figures.variants import Knobs
 from shoal.algorithms import find
 from shoal.engine.base import Decisions, Outcome
 from shoal.engine.space import Codes
@@ -44,7 +45,7 @@ class Setting:
     """One point of an experiment: the table, and what is promised.
 
     For algorithms for likeness that is ``beta``, range-based if there is an ``epsilon``; for those
-    for closeness it is ``t``.
+    for closeness it is ``t``. ``knobs`` are those of the algorithm that aren't its defaults.
     """
 
     rows: int
@@ -52,6 +53,8 @@ class Setting:
     beta: float = 4.0
     epsilon: float | None = None
     t: float | None = None
+    sample: Sample = "equal"
+    knobs: Knobs = ()
     seed: int = 0
 
 
@@ -120,9 +123,9 @@ class Trials:
 
 
 @lru_cache(maxsize=6)
-def table(rows: int, n_quasi: int, seed: int) -> tuple[Schema, Codes]:
+def table(rows: int, n_quasi: int, seed: int, sample: Sample = "equal") -> tuple[Schema, Codes]:
     """The sample of a seed."""
-    return salaries(rows, n_quasi, seed)
+    return salaries(rows, n_quasi, seed, sample)
 
 
 def promise_of(setting: Setting, algorithm: str) -> Measured:
@@ -130,7 +133,9 @@ def promise_of(setting: Setting, algorithm: str) -> Measured:
     if setting.t is not None:
         return TCloseness(setting.t)
     if algorithm == "d-mondrian":
-        codes = table(setting.rows, setting.n_quasi, setting.seed)[1].sensitive[:, 0]
+        codes = table(setting.rows, setting.n_quasi, setting.seed, setting.sample)[1].sensitive[
+            :, 0
+        ]
         return DeltaDisclosure(largest_delta(codes, setting.beta, setting.epsilon or 0.0))
     if setting.epsilon is not None:
         return RangeLikeness(setting.beta, epsilon=setting.epsilon)
@@ -145,11 +150,13 @@ def decided(setting: Setting, algorithm: str) -> Decisions:
 @lru_cache(maxsize=3)
 def _decided(setting: Setting, algorithm: str) -> tuple[Decisions, float]:
     """The same, and the processor time of the engine."""
-    schema, codes = table(setting.rows, setting.n_quasi, setting.seed)
+    schema, codes = table(setting.rows, setting.n_quasi, setting.seed, setting.sample)
     policy = Policy(promise_of(setting, algorithm), window="all")
     seconds = []
     for _ in range(TRIES):
-        engine = find(algorithm)().start(schema, policy, seed=f"figure {setting.seed}".encode())
+        engine = find(algorithm)(**dict(setting.knobs)).start(
+            schema, policy, seed=f"figure {setting.seed}".encode()
+        )
         begin = time.process_time()
         engine.push(codes)
         decisions = engine.flush()
@@ -167,7 +174,7 @@ def _warm(algorithm: str) -> None:
 @cache
 def _ran(setting: Setting, algorithm: str) -> Ran:
     _warm(algorithm)
-    schema, codes = table(setting.rows, setting.n_quasi, setting.seed)
+    schema, codes = table(setting.rows, setting.n_quasi, setting.seed, setting.sample)
     decisions, seconds = _decided(setting, algorithm)
     out = decisions.outcomes != Outcome.suppressed
     groups = decisions.groups[decisions.boxes[out]]

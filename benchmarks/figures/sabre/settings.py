@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from benchmarks.figures.axis import Axis
 from benchmarks.figures.sabre.trial import Found, Trial, found
+from benchmarks.figures.salaries import Sample
+from benchmarks.figures.variants import Knobs
 
 __all__ = ["ALGORITHMS", "LABELS", "OURS", "RIVALS", "SabreSizes", "Setting", "axes", "run"]
 
@@ -29,6 +31,8 @@ class Setting:
     t: float
     fanout: int | None = None
     shuffled: bool = False
+    sample: Sample = "equal"
+    knobs: Knobs = ()
 
 
 @dataclass(frozen=True)
@@ -84,9 +88,10 @@ def axes(sizes: SabreSizes) -> dict[str, Axis[Setting]]:
 
 
 def run(sizes: SabreSizes, setting: Setting, algorithm: str) -> Found:
-    """Run one of the algorithms with its default knobs."""
+    """Run one of the algorithms, with its default knobs unless the setting names others."""
     trial = Trial(
         algorithm, setting.rows, setting.n_quasi, setting.k, setting.t,
-        fanout=setting.fanout, shuffled=setting.shuffled,
+        fanout=setting.fanout, shuffled=setting.shuffled, sample=setting.sample,
+        knobs=setting.knobs,
     )  # fmt: skip
     return found(trial, sizes.seeds)

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.figures.salaries import N_CLASSES, salaries
+from benchmarks.figures.salaries import N_CLASSES, Sample, salaries
 from benchmarks.figures.sweep import Cell, Lost
+from benchmarks.figures.variants import Knobs
 from shoal.algorithms import find
 from shoal.engine.base import Decisions, Outcome
 from shoal.engine.kernels.arrays import Ints
@@ -39,7 +40,8 @@ class Trial:
 
     Without a ``window`` it is a table. With a ``fanout`` the classes of the salary are the leaves
     of a tree in which every node has this many children. ``shuffled`` gives each row the salary of
-    another, so that it has nothing to do with the quasi attributes.
+    another, so that it has nothing to do with the quasi attributes. ``knobs`` are those of the
+    algorithm that aren't its defaults.
     """
 
     algorithm: str
@@ -50,11 +52,13 @@ class Trial:
     window: Window | None = None
     fanout: int | None = None
     shuffled: bool = False
+    sample: Sample = "equal"
+    knobs: Knobs = ()
     seed: int = 0
 
     def data(self) -> tuple[Schema, Codes]:
         """The rows, which differ with the seed."""
-        schema, codes = salaries(self.rows, self.n_quasi, self.seed)
+        schema, codes = salaries(self.rows, self.n_quasi, self.seed, self.sample)
         if self.shuffled:
             mixed = np.random.default_rng(self.seed).permutation(codes.sensitive)
             codes = codes._replace(sensitive=mixed)
@@ -143,7 +147,8 @@ def ran(trial: Trial) -> Ran:
     """Run the engine over all rows, and judge what it decided."""
     schema, codes = trial.data()
     policy = Policy(KAnonymity(trial.k), TCloseness(trial.t), window=trial.window or "all")
-    engine = find(trial.algorithm)().start(schema, policy, seed=f"figure {trial.seed}".encode())
+    anonymizer = find(trial.algorithm)(**dict(trial.knobs))
+    engine = anonymizer.start(schema, policy, seed=f"figure {trial.seed}".encode())
     begin = time.process_time()
     decisions = engine.push(codes), engine.flush()
     seconds = time.process_time() - begin

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from benchmarks.figures.axis import Axis
 from benchmarks.figures.sabre.trial import Found, Trial, found
+from benchmarks.figures.salaries import Sample
+from benchmarks.figures.variants import Knobs
 from shoal.spec.policy import Window
 
 __all__ = ["ALGORITHMS", "LABELS", "Setting", "SlidingSizes", "axes", "run"]
@@ -22,6 +24,8 @@ class Setting:
     advance: int
     n_quasi: int
     t: float
+    sample: Sample = "equal"
+    knobs: Knobs = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,10 @@ def axes(sizes: SlidingSizes) -> dict[str, Axis[Setting]]:
 
 
 def run(sizes: SlidingSizes, setting: Setting, algorithm: str) -> Found:
-    """Run one of the algorithms with its default knobs."""
+    """Run one of the algorithms, with its default knobs unless the setting names others."""
     window = Window(rows=setting.window, advance=setting.advance)
-    trial = Trial(algorithm, sizes.rows, setting.n_quasi, sizes.k, setting.t, window)
+    trial = Trial(
+        algorithm, sizes.rows, setting.n_quasi, sizes.k, setting.t, window,
+        sample=setting.sample, knobs=setting.knobs,
+    )  # fmt: skip
     return found(trial, sizes.seeds)

@@ -1,19 +1,20 @@
 """Mondrian: cut the rows in two at a median, and each half again, while both keep the policy.
 
-The attribute whose side of the box loses most is cut first; if no cut of it keeps the policy, the
-next one. The variants differ in the criterion that both halves must meet against the whole table
-(t-closeness, beta-likeness, delta-disclosure), and `TMondrianW` cuts the windows of a stream.
+By default the attribute whose side of the box loses most is cut first; if no cut of it keeps the
+policy, the next one. The variants differ in the criterion that both halves must meet against the
+whole table (t-closeness, beta-likeness, delta-disclosure), and `TMondrianW` cuts the windows of a
+stream.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from shoal.engine.by_window import ByWindow
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import RowArrays
-from shoal.engine.kernels.median import median_parts
+from shoal.engine.kernels.median import Cuts, median_parts
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
@@ -32,9 +33,19 @@ __all__ = ["DMondrian", "LMondrian", "Mondrian", "TMondrian", "TMondrianW"]
 
 @dataclass(frozen=True, kw_only=True)
 class _MedianCuts(Partitioner):
+    side: Literal["loss", "widest"] = "loss"
+    cut: Literal["code", "hierarchy"] = "code"
+    retry: bool = True
+
+    def __post_init__(self) -> None:
+        self._one_of("side", ("loss", "widest"))
+        self._one_of("cut", ("code", "hierarchy"))
+        self._is_flag("retry")
+
     def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
-        """Cut rows at medians."""
-        return median_parts(space.sides, limits, rows)
+        """Cut rows at medians, or categories along their hierarchies."""
+        cuts = Cuts(space.shown, self.side == "widest", self.cut == "hierarchy", self.retry)
+        return median_parts(space.sides, limits, rows, cuts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +56,15 @@ class Mondrian(_MedianCuts, WholeTable):
     ----------
     loss
         How loss is measured, ``"glm"``, ``"lm"`` or ``"uncertainty"``; see `Space`.
-        The attribute that loses most is cut first.
+    side
+        Which attribute is cut first: ``"loss"``, the one whose side of the box loses most;
+        ``"widest"``, the one whose values span the largest share of their domain, categories in the
+        order of their leaves (as in the paper). Weights count in both.
+    cut
+        How categories are cut: ``"code"``, in two at the median of their leaves, in the order of
+        the tree; ``"hierarchy"``, into all children of the lowest node above them.
+    retry
+        Whether further attributes are tried if the first one can't be cut.
 
     >>> import pyarrow as pa
     >>> from shoal import KAnonymity, Policy, Quasi, Range, Schema, anonymize

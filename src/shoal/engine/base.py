@@ -354,6 +354,12 @@ class Anonymizer(ABC):
                 got=repr(getattr(self, knob)),
             )
 
+    def _is_flag(self, knob: str) -> None:
+        """Refuse a knob that is neither true nor false."""
+        if not isinstance(getattr(self, knob), bool):
+            key = f"{type(self).__name__}.{knob}"
+            raise ParameterError(key, "must be true or false", got=repr(getattr(self, knob)))
+
 
 def _named_arrays(state: Any, prefix: str = "") -> Iterator[tuple[str, Any1]]:
     for name, part in zip(state._fields, state, strict=True):

@@ -1,44 +1,63 @@
-"""Mondrian: rows are cut at medians recursively, as long as both halves may leave.
+"""Mondrian: rows are cut recursively, at medians or along hierarchies, while all pieces may leave.
 
 Strict and multidimensional (LeFevre, DeWitt, Ramakrishnan, 2006): equal values stay on one side of
-a cut. Halves are checked by the limits of the policy, so that one kernel serves every criterion.
+a cut. Pieces are checked by the limits of the policy, so that one kernel serves every criterion.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.array_tools import order_of, picked
 from shoal.engine.kernels.arrays import Floats, Ints
-from shoal.engine.kernels.boxes import Sides, box_loss, hull
+from shoal.engine.kernels.boxes import Sides, box_loss, cover, hull
 from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.parts import Parts, may_leave, parts_of
 from shoal.engine.kernels.predicate import Limits, needed
 
-__all__ = ["median_parts"]
+__all__ = ["Cuts", "median_parts"]
+
+
+class Cuts(NamedTuple):
+    """How rows are cut; what stands here only decides which of the allowed cuts is made.
+
+    ``widest``: the side is cut whose values span the largest weighted share of their domain,
+    categories in the order of their leaves; else the one that loses most. ``by_node``: categories
+    are cut into the children of the lowest node above them, in ``trees``; else at the median of
+    their codes. ``retry``: if the first side can't be cut, the next one is tried.
+    """
+
+    trees: Sides
+    widest: bool
+    by_node: bool
+    retry: bool
 
 
 @kernel
-def median_parts(sides: Sides, limits: Limits, rows: RowArrays) -> Parts:
-    """Cut rows at medians as long as both halves may leave; return parts from left to right.
+def median_parts(sides: Sides, limits: Limits, rows: RowArrays, cuts: Cuts) -> Parts:
+    """Cut rows as long as all pieces may leave; return parts from left to right.
 
     Rows that may not leave even together are one part, unless parts of them may.
     """
     n = len(rows.subjects)
     order, ranks = np.arange(n), _ranks(sides, rows)
     starts = np.zeros(n + 1, np.int64)
-    # Left halves are cut first. So the parts before `begin` are done, and the stack needs only the
-    # ends of the others, the leftmost last.
+    # The leftmost piece is cut first. So the parts before `begin` are done, and the stack needs
+    # only the ends of the others, the leftmost last.
     ends, depth = np.empty(n + 1, np.int64), 1
     ends[0] = n
     n_parts, begin = 0, 0
     while depth > 0:
         end = ends[depth - 1]
-        n_left = _cut(sides, limits, rows, ranks, order[begin:end])
-        if n_left > 0:
-            ends[depth] = begin + n_left
+        sizes = _cut(sides, limits, rows, ranks, cuts, order[begin:end])
+        for i in range(len(sizes) - 1, 0, -1):
+            end -= sizes[i]
+            ends[depth] = end
             depth += 1
+        if len(sizes) > 0:
             continue
         n_parts += 1
         starts[n_parts] = end
@@ -60,40 +79,117 @@ def _ranks(sides: Sides, rows: RowArrays) -> Ints:
         for i in range(len(centres)):
             if rows.lo[d, i] <= rows.hi[d, i]:
                 centres[i] = (rows.lo[d, i] + rows.hi[d, i]) / 2.0
-        before, rank = -np.inf, -1
-        for i in order_of(centres):
-            if centres[i] != before:
-                before = centres[i]
-                rank += 1
-            ranks[d, i] = rank
+        of_attribute = _ranked(centres)[0]
+        for i in range(len(centres)):
+            ranks[d, i] = of_attribute[i]
     return ranks
 
 
 @kernel
-def _cut(sides: Sides, limits: Limits, rows: RowArrays, ranks: Ints, members: Ints) -> int:
-    """Move the left half of some rows before the right one; return its size, 0: no cut is valid."""
-    fewest = needed(limits)
+def _cut(
+    sides: Sides, limits: Limits, rows: RowArrays, ranks: Ints, cuts: Cuts, members: Ints
+) -> Ints:
+    """Sort some rows by the pieces of a cut; return the size of each piece, none: no cut."""
+    fewest, uncut = needed(limits), np.empty(0, np.int64)
     if len(members) < 2 * fewest:
-        return 0
-    losses = _side_losses(sides, rows, members)
-    for _ in range(len(losses)):
-        d = _largest(losses)
-        if losses[d] <= 0.0:
-            return 0
-        losses[d] = 0.0
-        places = picked(ranks[d], members)
-        last = _last_on_the_left(places)
-        if last < 0:
-            continue
-        halves, n_left = _sorted_out(members, places, last)
-        if min(n_left, len(halves) - n_left) < fewest:
-            continue
-        left, right = halves[:n_left], halves[n_left:]
-        if may_leave(limits, rows, left) and may_leave(limits, rows, right):
-            for i in range(len(members)):
-                members[i] = halves[i]
-            return n_left
-    return 0
+        return uncut
+    lengths = _widths(sides, rows, members) if cuts.widest else _side_losses(sides, rows, members)
+    for _ in range(len(lengths)):
+        d = _largest(lengths)
+        if lengths[d] <= 0.0:
+            return uncut
+        lengths[d] = 0.0
+        if cuts.by_node and cuts.trees.attributes["first_leaf"][d] >= 0:
+            places, n_pieces = _children(cuts.trees, rows, d, members)
+        else:
+            places, n_pieces = _halves(picked(ranks[d], members))
+        if n_pieces > 1 and _cut_up(limits, rows, members, places, fewest, n_pieces):
+            return _sizes(places, n_pieces)
+        if not cuts.retry:
+            return uncut
+    return uncut
+
+
+@kernel
+def _cut_up(
+    limits: Limits, rows: RowArrays, members: Ints, places: Ints, fewest: int, n_pieces: int
+) -> bool:
+    """Sort rows stably by their pieces, unless one may not leave; return whether that was done."""
+    sizes = _sizes(places, n_pieces)
+    for size in sizes:
+        if size < fewest:
+            return False
+    pieces = _sorted_out(members, places, sizes)
+    begin = 0
+    for size in sizes:
+        if not may_leave(limits, rows, pieces[begin : begin + size]):
+            return False
+        begin += size
+    for i in range(len(members)):
+        members[i] = pieces[i]
+    return True
+
+
+@kernel
+def _halves(places: Ints) -> tuple[Ints, int]:
+    """Return the half of each place, and how many halves there are: 1 if all are equal."""
+    last = _last_on_the_left(places)
+    if last < 0:
+        return places, 1
+    halves = np.empty_like(places)
+    for i in range(len(places)):
+        halves[i] = 0 if places[i] <= last else 1
+    return halves, 2
+
+
+@kernel
+def _children(trees: Sides, rows: RowArrays, d: int, members: Ints) -> tuple[Ints, int]:
+    """Return for each row which child of the lowest node above all of them it is under.
+
+    Children with rows are counted from left to right. There is one piece only if a row lies under
+    no child: the value of that row is missing, and stands for any value of the node.
+    """
+    lo, hi = np.inf, -np.inf
+    for i in members:
+        lo, hi = min(lo, rows.lo[d, i]), max(hi, rows.hi[d, i])
+    above = cover(trees, d, lo, hi)
+    begins = np.empty(len(members))
+    for i in range(len(members)):
+        child = cover(trees, d, rows.lo[d, members[i]], rows.hi[d, members[i]])
+        if child == above:
+            return np.zeros(len(members), np.int64), 1
+        while trees.nodes["parent"][child] != above:
+            child = trees.nodes["parent"][child]
+        begins[i] = trees.nodes["lo"][child]
+    return _ranked(begins)
+
+
+@kernel
+def _ranked(numbers: Floats) -> tuple[Ints, int]:
+    """Return the rank of each number, and how many different numbers there are."""
+    ranks = np.empty(len(numbers), np.int64)
+    before, rank = -np.inf, -1
+    for i in order_of(numbers):
+        if numbers[i] != before:
+            before = numbers[i]
+            rank += 1
+        ranks[i] = rank
+    return ranks, rank + 1
+
+
+@kernel
+def _widths(sides: Sides, rows: RowArrays, members: Ints) -> Floats:
+    """Return the weighted share of its domain that each attribute of some rows spans."""
+    widths = np.zeros(len(rows.lo))
+    for d in range(len(widths)):
+        lowest, highest = sides.attributes["lowest"][d], sides.attributes["highest"][d]
+        lo, hi = np.inf, -np.inf
+        for i in members:
+            lo, hi = min(lo, rows.lo[d, i]), max(hi, rows.hi[d, i])
+        # A tree with a single leaf has no length.
+        if highest > lowest:
+            widths[d] = (hi - lo) * (sides.attributes["weight"][d] / (highest - lowest))
+    return widths
 
 
 @kernel
@@ -146,18 +242,22 @@ def _last_on_the_left(places: Ints) -> int:
 
 
 @kernel
-def _sorted_out(members: Ints, places: Ints, last: int) -> tuple[Ints, int]:
-    """Return the rows, those up to a place first (stably), and how many these are."""
-    n_left = 0
+def _sizes(places: Ints, n_pieces: int) -> Ints:
+    """Return how many rows each piece has."""
+    sizes = np.zeros(n_pieces, np.int64)
     for place in places:
-        n_left += place <= last
-    halves = np.empty_like(members)
-    left, right = 0, n_left
+        sizes[place] += 1
+    return sizes
+
+
+@kernel
+def _sorted_out(members: Ints, places: Ints, sizes: Ints) -> Ints:
+    """Return the rows piece after piece; within a piece they keep their order."""
+    fill = np.zeros(len(sizes), np.int64)
+    for p in range(1, len(sizes)):
+        fill[p] = fill[p - 1] + sizes[p - 1]
+    pieces = np.empty_like(members)
     for i in range(len(members)):
-        if places[i] <= last:
-            halves[left] = members[i]
-            left += 1
-        else:
-            halves[right] = members[i]
-            right += 1
-    return halves, n_left
+        pieces[fill[places[i]]] = members[i]
+        fill[places[i]] += 1
+    return pieces
