@@ -14,7 +14,7 @@ from pathlib import Path
 from shoal.algorithms.registry import entries
 from shoal.cli.algorithms import summary
 from shoal.engine import Anonymizer
-from shoal.spec.policy import BetaLikeness, Criterion, DeltaDisclosure, TCloseness
+from shoal.spec.policy import BetaLikeness, Closeness, Criterion, DeltaDisclosure, TCloseness
 
 __all__ = ["GENERATED"]
 
@@ -88,11 +88,12 @@ def index_table(page: str) -> str:
 def closeness_table(page: str) -> str:
     """Write which algorithms keep t, beta and disclosure."""
     kinds: dict[str, type[Criterion]] = {
-        "t": TCloseness, "beta": BetaLikeness, "disclosure": DeltaDisclosure,
+        "t": TCloseness, "t, other distances": Closeness, "beta": BetaLikeness,
+        "disclosure": DeltaDisclosure,
     }  # fmt: skip
 
     def lines() -> Iterator[str]:
-        yield "| | " + " | ".join(f"`{kind}`" for kind in kinds) + " |"
+        yield "| | " + " | ".join(_heading(kind) for kind in kinds) + " |"
         yield "|---" * (len(kinds) + 1) + "|"
         for way, words in WAYS.items():
             cells = [
@@ -107,6 +108,11 @@ def closeness_table(page: str) -> str:
                 yield f"| {words} | " + " | ".join(cells) + " |"
 
     return between(page, lines())
+
+
+def _heading(kind: str) -> str:
+    key, _, rest = kind.partition(", ")
+    return f"`{key}`, {rest}" if rest else f"`{key}`"
 
 
 GENERATED: dict[Path, Callable[[str], str]] = {

@@ -13,7 +13,8 @@
 
 Domains of attributes: Range, Hierarchy; for z-anonymity also Open, Path, Grid.
 Criteria: KAnonymity, DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity, TCloseness,
-BasicLikeness, EnhancedLikeness, SemanticLikeness, RangeLikeness, DeltaDisclosure, ZAnonymity.
+EuclideanCloseness, VariationalCloseness, JensenShannonCloseness, BasicLikeness, EnhancedLikeness,
+SemanticLikeness, RangeLikeness, DeltaDisclosure, ZAnonymity.
 Also: Sensitive, Window, Pseudonym, Result, ShoalError. Each has a help of its own, such as
 help(shoal.Policy). The anonymizers are in shoal.algorithms; docs/python.md has examples.
 """
@@ -38,12 +39,15 @@ from shoal.spec.policy import DeltaDisclosure as DeltaDisclosure
 from shoal.spec.policy import DistinctLDiversity as DistinctLDiversity
 from shoal.spec.policy import EnhancedLikeness as EnhancedLikeness
 from shoal.spec.policy import EntropyLDiversity as EntropyLDiversity
+from shoal.spec.policy import EuclideanCloseness as EuclideanCloseness
+from shoal.spec.policy import JensenShannonCloseness as JensenShannonCloseness
 from shoal.spec.policy import KAnonymity as KAnonymity
 from shoal.spec.policy import Policy as Policy
 from shoal.spec.policy import RangeLikeness as RangeLikeness
 from shoal.spec.policy import RecursiveLDiversity as RecursiveLDiversity
 from shoal.spec.policy import SemanticLikeness as SemanticLikeness
 from shoal.spec.policy import TCloseness as TCloseness
+from shoal.spec.policy import VariationalCloseness as VariationalCloseness
 from shoal.spec.policy import Window as Window
 from shoal.spec.policy import ZAnonymity as ZAnonymity
 from shoal.spec.schema import Quasi as Quasi

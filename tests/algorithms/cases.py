@@ -20,12 +20,15 @@ from shoal.spec.policy import (
     DistinctLDiversity,
     EnhancedLikeness,
     EntropyLDiversity,
+    EuclideanCloseness,
+    JensenShannonCloseness,
     Measured,
     Missing,
     RangeLikeness,
     RecursiveLDiversity,
     SemanticLikeness,
     TCloseness,
+    VariationalCloseness,
     Window,
 )
 from tests.naive.measured import Measure, order_code
@@ -181,13 +184,18 @@ LIKENESS = st.builds(BasicLikeness, BETAS, attribute=NAMED) | st.builds(
     EnhancedLikeness, BETAS, attribute=NAMED
 )
 DISCLOSURE = st.builds(DeltaDisclosure, st.sampled_from([0.5, 1.5, 4.0]), attribute=NAMED)
-CLOSENESS = st.builds(TCloseness, st.sampled_from([0.0, 0.1, 0.25, 0.5]), attribute=st.just("s0"))
+TS = st.sampled_from([0.0, 0.1, 0.25, 0.5])
+CLOSENESS = st.builds(TCloseness, TS, attribute=st.just("s0"))
+ALIKE = st.one_of(
+    st.builds(form, TS, attribute=NAMED)
+    for form in (EuclideanCloseness, VariationalCloseness, JensenShannonCloseness)
+)
 SEMANTIC = st.builds(
     SemanticLikeness, BETAS, level=st.sampled_from([1, 2]), attribute=st.just("s0")
 )
 RANGES = st.builds(RangeLikeness, BETAS, epsilon=st.sampled_from([0, 2]), attribute=st.just("s0"))
 MEASURED = st.one_of(
-    _several("open", LIKENESS, DISCLOSURE),
-    _several("tree", CLOSENESS, SEMANTIC, LIKENESS, DISCLOSURE),
-    _several("numbers", CLOSENESS, RANGES, DISCLOSURE),
+    _several("open", LIKENESS, DISCLOSURE, ALIKE),
+    _several("tree", CLOSENESS, SEMANTIC, LIKENESS, DISCLOSURE, ALIKE),
+    _several("numbers", CLOSENESS, RANGES, DISCLOSURE, ALIKE),
 )

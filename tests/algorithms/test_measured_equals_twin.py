@@ -17,16 +17,20 @@ from shoal.engine import Codes
 from shoal.spec.policy import (
     BasicLikeness,
     BetaLikeness,
+    Closeness,
     Criterion,
     Delay,
     DeltaDisclosure,
     DistinctLDiversity,
     EnhancedLikeness,
     EntropyLDiversity,
+    EuclideanCloseness,
+    JensenShannonCloseness,
     KAnonymity,
     RangeLikeness,
     SemanticLikeness,
     TCloseness,
+    VariationalCloseness,
     Window,
 )
 from shoal.testing.streams import joined
@@ -57,16 +61,20 @@ def drawn(name: str, draw: random.Random) -> tuple[Schema, Policy, dict[str, Any
     if draw.random() < 0.2:
         criteria.append(draw.choice([DistinctLDiversity(2), EntropyLDiversity(1.5)]))
     strict = draw.choice([0.0, 0.1, 0.25, 0.5, 1.0])
-    if TCloseness in enforces:
-        criteria.append(TCloseness(strict, attribute=draw.choice([None, first[0]])))
+    if issubclass(TCloseness, enforces):
+        forms = [TCloseness]
+        if issubclass(Closeness, enforces):
+            forms += [EuclideanCloseness, VariationalCloseness, JensenShannonCloseness]
+        form = draw.choice(forms)
+        criteria.append(form(strict, attribute=draw.choice([None, first[0]])))
     if BetaLikeness in enforces:
         beta = 2 * strict + 0.2
-        forms: list[BetaLikeness] = [
+        likenesses: list[BetaLikeness] = [
             BasicLikeness(beta), EnhancedLikeness(beta),
             SemanticLikeness(beta, attribute="ill", level=draw.randint(1, 2))
             if first[0] == "ill" else RangeLikeness(beta, attribute="pay", epsilon=2.0),
         ]  # fmt: skip
-        criteria.append(draw.choice(forms))
+        criteria.append(draw.choice(likenesses))
     if DeltaDisclosure in enforces:
         criteria.append(DeltaDisclosure(strict + 0.3))
     window: Any = "all"
@@ -84,6 +92,10 @@ def drawn(name: str, draw: random.Random) -> tuple[Schema, Policy, dict[str, Any
     knobs: dict[str, Any] = {"loss": draw.choice(["glm", "lm", "uncertainty"])}
     if hasattr(find(name), "look"):
         knobs["look"] = draw.choice([1, 2, 8])
+    if hasattr(find(name), "retry"):
+        knobs["side"] = draw.choice(["loss", "widest"])
+        knobs["cut"] = draw.choice(["code", "hierarchy"])
+        knobs["retry"] = draw.random() < 0.7
     if hasattr(find(name), "history"):
         knobs["history"] = draw.choice([1, 10, 8000])
     return schema, policy, knobs

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,21 +14,26 @@ from shoal import (
     DeltaDisclosure,
     DistinctLDiversity,
     EnhancedLikeness,
+    EuclideanCloseness,
+    JensenShannonCloseness,
     KAnonymity,
     Policy,
     RangeLikeness,
     SemanticLikeness,
     TCloseness,
+    VariationalCloseness,
 )
-from shoal.algorithms import DMondrian, LMondrian, Mondrian, TMondrian
+from shoal.algorithms import DMondrian, LMondrian, Mondrian, TMondrian, check_support, find
 from shoal.engine.base import Outcome
-from shoal.errors import UnsupportedError
+from shoal.errors import ParameterError, UnsupportedError
 from shoal.spec.criteria import BetaLikeness, Criterion
 from shoal.spec.hierarchy import Hierarchy, Range
 from tests.algorithms.tables import MIXED, SQUARE, groups, keeps_promises, mixed, publish
 from tests.engine.kernels.tables import Table
 
+WIDEST: dict[str, Any] = {"side": "widest", "cut": "hierarchy", "retry": False}
 test_drawn_tables_keep_the_promise_of_mondrian = keeps_promises(Mondrian)
+test_drawn_tables_keep_the_promise_of_the_widest = keeps_promises(partial(TMondrian, **WIDEST))
 test_drawn_tables_keep_the_promise_of_t_mondrian = keeps_promises(TMondrian)
 test_drawn_tables_keep_the_promise_of_l_mondrian = keeps_promises(LMondrian)
 test_drawn_tables_keep_the_promise_of_d_mondrian = keeps_promises(DMondrian)
@@ -109,6 +117,53 @@ def test_a_promise_that_is_easily_kept_changes_nothing(
     variant: Mondrian, criterion: Criterion
 ) -> None:
     assert mixed(variant, KAnonymity(2), criterion) == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("criterion", "cuts"),
+    [
+        # A half with one of two illnesses is at 1/2, √½ and √0.3113 from the table.
+        (VariationalCloseness(0.5, attribute="ill"), [[0, 1], [2, 3]]),
+        (VariationalCloseness(0.49, attribute="ill"), [[0, 2], [1, 3]]),
+        (EuclideanCloseness(0.708, attribute="ill"), [[0, 1], [2, 3]]),
+        (EuclideanCloseness(0.707, attribute="ill"), [[0, 2], [1, 3]]),
+        (JensenShannonCloseness(0.558, attribute="ill"), [[0, 1], [2, 3]]),
+        (JensenShannonCloseness(0.557, attribute="ill"), [[0, 2], [1, 3]]),
+    ],
+)
+def test_all_forms_of_closeness_are_kept(criterion: Criterion, cuts: list[list[int]]) -> None:
+    assert mixed(TMondrian(), KAnonymity(2), criterion) == cuts
+
+
+@pytest.mark.parametrize("sabre", ["sabre-ak", "sabre-knn", "sabre-w"])
+@pytest.mark.parametrize(
+    "criterion", [EuclideanCloseness(0.2), VariationalCloseness(0.2), JensenShannonCloseness(0.2)]
+)
+def test_sabre_whose_buckets_are_of_one_distance_refuses_the_others(
+    sabre: str, criterion: Criterion
+) -> None:
+    with pytest.raises(UnsupportedError, match=f"can't enforce {criterion.name}") as refused:
+        check_support(find(sabre)(), Policy(criterion, window="all"))
+    assert "t-mondrian" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "says"),
+    [
+        ({"side": "longest"}, "side: must be one of loss, widest"),
+        ({"cut": "tree"}, "cut: must be one of code, hierarchy"),
+        ({"retry": 1}, "retry: must be true or false"),
+    ],
+)
+def test_a_wrong_knob_is_refused(knobs: dict[str, Any], says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        Mondrian(**knobs)
+
+
+def test_knobs_choose_among_the_cuts() -> None:
+    criteria = KAnonymity(2), TCloseness(0.2, attribute="ill")
+    assert mixed(TMondrian(), *criteria) == [[0, 2], [1, 3]]
+    assert mixed(TMondrian(retry=False), *criteria) == [[0, 1, 2, 3]]
 
 
 @pytest.mark.parametrize("variant", [TMondrian(), LMondrian(), DMondrian()])

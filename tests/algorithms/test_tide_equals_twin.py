@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from shoal.algorithms import Tide
 from shoal.engine import Engine
 from shoal.engine.tide import forming
-from shoal.spec.policy import EnhancedLikeness, TCloseness
+from shoal.spec.policy import (
+    EnhancedLikeness,
+    EuclideanCloseness,
+    JensenShannonCloseness,
+    TCloseness,
+    VariationalCloseness,
+)
 from tests.algorithms import cases
 from tests.algorithms.test_on_deadline_equals_twin import compare as compare_decisions
 from tests.naive import tide as naive
@@ -127,6 +133,9 @@ def test_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
         ("numbers", (TCloseness(0.3, attribute="s0"),)),
         ("tree", (TCloseness(0.2, attribute="s0"),)),
         ("tree", (EnhancedLikeness(1.0, attribute="s0"),)),
+        ("tree", (VariationalCloseness(0.3, attribute="s0"),)),
+        ("numbers", (EuclideanCloseness(0.3, attribute="s0"),)),
+        ("open", (JensenShannonCloseness(0.4, attribute="s0"),)),
     ],
 )
 def test_where_groups_are_measured(measured: Any, two_sensitive: bool, missing: str) -> None:

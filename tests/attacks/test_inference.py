@@ -11,12 +11,15 @@ from shoal.spec.policy import (
     DistinctLDiversity,
     EnhancedLikeness,
     EntropyLDiversity,
+    EuclideanCloseness,
+    JensenShannonCloseness,
     KAnonymity,
     Policy,
     RangeLikeness,
     RecursiveLDiversity,
     SemanticLikeness,
     TCloseness,
+    VariationalCloseness,
 )
 from shoal.spec.schema import Schema, Sensitive
 from tests.attacks.world import SCHEMA, crowd, made, rate, setting
@@ -129,6 +132,9 @@ def test_numbers_are_guessed_as_ranges():
         (EnhancedLikeness(0.5), 1 / 2),
         (DeltaDisclosure(0.1), 0.3684),
         (TCloseness(0.1), 1 / 3 + 0.2),
+        (VariationalCloseness(0.1), 1 / 3 + 0.1),
+        (EuclideanCloseness(0.1), 1 / 3 + 0.1),
+        (JensenShannonCloseness(0.1), 1 / 3 + 0.1177),
     ],
 )
 def test_each_criterion_bounds_the_best_guess(criterion, bound):

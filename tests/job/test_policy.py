@@ -14,11 +14,14 @@ from shoal.spec.policy import (
     DeltaDisclosure,
     DistinctLDiversity,
     EnhancedLikeness,
+    EuclideanCloseness,
+    JensenShannonCloseness,
     KAnonymity,
     Policy,
     RangeLikeness,
     SemanticLikeness,
     TCloseness,
+    VariationalCloseness,
     Window,
 )
 
@@ -28,6 +31,11 @@ from shoal.spec.policy import (
     [
         ("t", 0.2, [TCloseness(0.2)]),
         ("t", 0, [TCloseness(0)]),
+        ("t", {"emd": 0.2}, [TCloseness(0.2)]),
+        ("t", {"euclid": 0.2}, [EuclideanCloseness(0.2)]),
+        ("t", {"variation": 0.2}, [VariationalCloseness(0.2)]),
+        ("t", {"job": {"jensen-shannon": 0.2}, "pay": 1},
+         [JensenShannonCloseness(0.2, attribute="job"), TCloseness(1, attribute="pay")]),
         ("t", {"job": 0.2, "pay": 1}, [TCloseness(0.2, attribute="job"),
                                        TCloseness(1, attribute="pay")]),
         ("beta", 2, [EnhancedLikeness(2)]),

@@ -15,7 +15,17 @@ from shoal.arrow.release import Publish
 from shoal.job.warnings import warnings_of
 from shoal.spec.hierarchy import Range
 from shoal.spec.ladder import Open
-from shoal.spec.policy import Delay, KAnonymity, Policy, TCloseness, Window, ZAnonymity
+from shoal.spec.policy import (
+    Delay,
+    EuclideanCloseness,
+    JensenShannonCloseness,
+    KAnonymity,
+    Policy,
+    TCloseness,
+    VariationalCloseness,
+    Window,
+    ZAnonymity,
+)
 from shoal.spec.schema import Quasi, Schema, Sensitive
 
 
@@ -71,6 +81,22 @@ def test_a_t_that_allows_everything(t, n):
     policy = Policy(KAnonymity(2), TCloseness(t), window="all")
     found = list(warnings_of(schema, policy, Mondrian(), Publish(), None))
     assert [warning.startswith("policy.t promises nothing") for warning in found] == [True] * n
+
+
+@pytest.mark.parametrize(
+    ("criterion", "n"),
+    [
+        (EuclideanCloseness(1.4), 0),
+        (EuclideanCloseness(1.5), 1),
+        (VariationalCloseness(1.0), 1),
+        (JensenShannonCloseness(0.99), 0),
+    ],
+)
+def test_a_form_of_t_that_allows_everything(criterion, n):
+    schema = Schema("who", [Quasi("age", Range(0, 9, step=1))], [Sensitive("pay")])
+    policy = Policy(KAnonymity(2), criterion, window="all")
+    found = list(warnings_of(schema, policy, Mondrian(), Publish(), None))
+    assert [" promises nothing from " in warning for warning in found] == [True] * n
 
 
 @pytest.mark.parametrize(

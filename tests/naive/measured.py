@@ -17,10 +17,13 @@ from shoal.spec.criteria import (
     BasicLikeness,
     BetaLikeness,
     DeltaDisclosure,
+    EuclideanCloseness,
+    JensenShannonCloseness,
     Measured,
     RangeLikeness,
     SemanticLikeness,
     TCloseness,
+    VariationalCloseness,
 )
 from shoal.spec.hierarchy import Domain, Hierarchy
 from shoal.spec.policy import EntropyLDiversity, Policy, RecursiveLDiversity
@@ -29,7 +32,7 @@ from tests.naive.criteria import Promise
 from tests.naive.emd import emd, shares
 from tests.naive.space import Row, n_subjects
 
-__all__ = ["ABOVE", "BELOW", "Measure", "Promises", "gain", "number_of", "order_code"]
+__all__ = ["ABOVE", "BELOW", "Measure", "Promises", "divergence", "gain", "number_of", "order_code"]
 
 #: A threshold is met, or missed, if so much more, or less, would be.
 ABOVE = 1 + Fraction(1, 10**12)
@@ -81,6 +84,13 @@ class Measure:
         if isinstance(criterion, TCloseness):
             distance = emd(self.domain, group, window)
             return distance is not None and distance <= Fraction(criterion.t) * ABOVE
+        extra = [q.get(value, Fraction(0)) - p[value] for value in p]
+        if isinstance(criterion, EuclideanCloseness):
+            return sum(x * x for x in extra) <= (Fraction(criterion.t) * ABOVE) ** 2
+        if isinstance(criterion, VariationalCloseness):
+            return sum(x for x in extra if x > 0) <= Fraction(criterion.t) * ABOVE
+        if isinstance(criterion, JensenShannonCloseness):
+            return divergence(p, q) <= (criterion.t * float(ABOVE)) ** 2
         if isinstance(criterion, DeltaDisclosure):
             most = Fraction(math.exp(criterion.delta))
             return all(
@@ -118,6 +128,18 @@ class Measure:
                     most = criterion.epsilon * (a if criterion.relative else 1.0)
                     if b - a <= most + 1e-15 * (abs(a) + abs(b)):
                         yield codes[i : j + 1]
+
+
+def divergence(p: dict[Any, Fraction], q: dict[Any, Fraction]) -> float:
+    """The Jensen-Shannon divergence in bits (thesis, §3.6); exactly 0 for equal shares."""
+    terms = []
+    for value, before in p.items():
+        after = q.get(value, Fraction(0))
+        middle = (before + after) / 2
+        terms += [
+            float(share) * math.log2(share / middle) for share in (before, after) if share > 0
+        ]
+    return math.fsum(terms) / 2
 
 
 def depth(tree: Hierarchy, node: int) -> int:

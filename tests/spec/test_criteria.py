@@ -11,15 +11,20 @@ from shoal.errors import ParameterError
 from shoal.spec.criteria import (
     BasicLikeness,
     BetaLikeness,
+    Closeness,
     Criterion,
     DeltaDisclosure,
     EnhancedLikeness,
+    EuclideanCloseness,
+    JensenShannonCloseness,
     KAnonymity,
     LDiversity,
     Measured,
     RangeLikeness,
     SemanticLikeness,
     TCloseness,
+    VariationalCloseness,
+    described,
     misfits,
 )
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
@@ -28,6 +33,9 @@ from shoal.spec.schema import Sensitive
 TREE = Hierarchy.from_dict({"any": {"A": ["a", "b"], "C": ["c"]}})
 MEASURED: list[Measured] = [
     TCloseness(0.2),
+    EuclideanCloseness(0.1),
+    VariationalCloseness(0.3, attribute="pay"),
+    JensenShannonCloseness(0.4),
     BasicLikeness(0.5, attribute="pay"),
     EnhancedLikeness(1),
     SemanticLikeness(2.0, level=3),
@@ -47,12 +55,13 @@ def test_a_measured_criterion_is_a_value(criterion: Measured) -> None:
 
 def test_names_and_keys() -> None:
     assert [criterion.name for criterion in MEASURED] == [
-        "t-closeness", "basic beta-likeness", "enhanced beta-likeness", "semantic beta-likeness",
-        "range-based beta-likeness", "delta-disclosure",
+        "t-closeness", "Euclidean t-closeness", "variational t-closeness",
+        "Jensen-Shannon t-closeness", "basic beta-likeness", "enhanced beta-likeness",
+        "semantic beta-likeness", "range-based beta-likeness", "delta-disclosure",
     ]  # fmt: skip
-    assert [criterion.key for criterion in MEASURED] == ["t", *["beta"] * 4, "disclosure"]
+    assert [criterion.key for criterion in MEASURED] == [*["t"] * 4, *["beta"] * 4, "disclosure"]
     assert [isinstance(criterion, BetaLikeness) for criterion in MEASURED] == [
-        False, True, True, True, True, False,
+        False, False, False, False, True, True, True, True, False,
     ]  # fmt: skip
     assert not any(isinstance(criterion, LDiversity | KAnonymity) for criterion in MEASURED)
     assert all(isinstance(criterion, Criterion) for criterion in MEASURED)
@@ -82,6 +91,9 @@ def test_t_may_be_nothing_and_more_than_all(t: float) -> None:
         (lambda: TCloseness(float("inf")), r"TCloseness\.t"),
         (lambda: TCloseness(True), r"TCloseness\.t"),
         (lambda: TCloseness("0.2"), r"TCloseness\.t"),
+        (lambda: EuclideanCloseness(-0.1), r"EuclideanCloseness\.t: .* of at least 0"),
+        (lambda: VariationalCloseness(float("nan")), r"VariationalCloseness\.t"),
+        (lambda: JensenShannonCloseness("0.2"), r"JensenShannonCloseness\.t"),
         (lambda: BasicLikeness(0.0), r"BasicLikeness\.beta: must be a finite number above 0"),
         (lambda: EnhancedLikeness(-1.0), r"EnhancedLikeness\.beta"),
         (lambda: EnhancedLikeness(2e9), r"EnhancedLikeness\.beta: must be at most 1,000,000,000"),
@@ -128,6 +140,9 @@ def test_a_domain_that_does_not_do_is_named(
     [
         (TCloseness(0.2), TREE),
         (TCloseness(0.2), Range(0, 9)),
+        (EuclideanCloseness(0.2), None),
+        (VariationalCloseness(0.2), Range(0, 9)),
+        (JensenShannonCloseness(0.2), TREE),
         (BasicLikeness(1.0), None),
         (EnhancedLikeness(1.0), Range(-1, 1)),
         (SemanticLikeness(1.0), TREE),
@@ -138,3 +153,10 @@ def test_a_domain_that_does_not_do_is_named(
 )
 def test_a_domain_that_does(criterion: Measured, domain: Domain | None) -> None:
     assert misfits(criterion, Sensitive("pay", domain)) == []
+
+
+def test_the_forms_of_closeness_are_one_family() -> None:
+    forms = "t-closeness (emd, euclid, variation, jensen-shannon)"
+    assert described(Closeness) == forms
+    assert forms in described(Measured)
+    assert described(TCloseness) == "t-closeness"

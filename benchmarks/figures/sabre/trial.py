@@ -26,7 +26,7 @@ from shoal.spec.hierarchy import Hierarchy
 from shoal.spec.policy import KAnonymity, Policy, TCloseness, Window
 from shoal.spec.schema import Schema, Sensitive
 
-__all__ = ["Found", "Judged", "Ran", "Trial", "found", "judge", "ran", "simulated"]
+__all__ = ["Found", "Judged", "Ran", "Trial", "briefly", "found", "judge", "ran", "simulated"]
 
 #: This many rows are enough to have every kernel compiled before anything is timed.
 WARM_ROWS = 400
@@ -133,6 +133,13 @@ def found(trial: Trial, seeds: int) -> Found:
     """Run a trial with this many seeds; what was run before in this process isn't run again."""
     _warm(trial.algorithm)
     return Found(tuple(ran(replace(trial, seed=seed)) for seed in range(seeds)))
+
+
+def briefly(trial: Trial, seeds: int) -> Found:
+    """The same without what was decided, and nothing is kept: for runs that no other needs."""
+    _warm(trial.algorithm)
+    runs = (ran(replace(trial, seed=seed)) for seed in range(seeds))
+    return Found(tuple(replace(one, decisions=()) for one in runs))
 
 
 @cache

@@ -18,14 +18,14 @@ from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.space import Space
 from shoal.engine.whole_table import Partitioner, WholeTable
-from shoal.spec.policy import Criterion, KAnonymity, LDiversity, TCloseness
+from shoal.spec.policy import Closeness, Criterion, KAnonymity, LDiversity
 
 __all__ = ["TIncognito", "TIncognitoW"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Incognito(Partitioner):
-    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, Closeness)
 
     levels: int = 4
 

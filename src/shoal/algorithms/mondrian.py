@@ -21,11 +21,11 @@ from shoal.engine.space import Space
 from shoal.engine.whole_table import Partitioner, WholeTable
 from shoal.spec.policy import (
     BetaLikeness,
+    Closeness,
     Criterion,
     DeltaDisclosure,
     KAnonymity,
     LDiversity,
-    TCloseness,
 )
 
 __all__ = ["DMondrian", "LMondrian", "Mondrian", "TMondrian", "TMondrianW"]
@@ -106,7 +106,7 @@ class TMondrian(Mondrian):
     """
 
     name: ClassVar[str] = "t-mondrian"
-    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, Closeness)
     reference: ClassVar[str] = "Li, Li, Venkatasubramanian: t-closeness (IEEE TKDE 2010)"
 
 
@@ -185,5 +185,5 @@ class TMondrianW(_MedianCuts, ByWindow):
     """
 
     name: ClassVar[str] = "t-mondrian-w"
-    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, TCloseness)
+    enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, Closeness)
     reference: ClassVar[str] = "Cao: tMondrian_W (thesis, NUS 2010, section 6.5)"

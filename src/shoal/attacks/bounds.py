@@ -18,10 +18,13 @@ from shoal.spec.criteria import (
     DeltaDisclosure,
     DistinctLDiversity,
     EntropyLDiversity,
+    EuclideanCloseness,
+    JensenShannonCloseness,
     LDiversity,
     Measured,
     RecursiveLDiversity,
     TCloseness,
+    VariationalCloseness,
 )
 from shoal.spec.hierarchy import Hierarchy
 from shoal.spec.policy import Window
@@ -162,6 +165,12 @@ def _allowed(
             return np.minimum(1.0, math.exp(delta) * shares)
         case TCloseness(t=t):
             return np.minimum(1.0, shares + t / _least_distance(setting, secrets))
+        case VariationalCloseness(t=t) | EuclideanCloseness(t=t):
+            # What one value has more, others have less: neither distance is less than q - p.
+            return np.minimum(1.0, shares + t)
+        case JensenShannonCloseness(t=t):
+            # Pinsker's inequality: a divergence of D bits is at least the variation² / (2 ln 2).
+            return np.minimum(1.0, shares + t * math.sqrt(2 * math.log(2)))
     return None
 
 

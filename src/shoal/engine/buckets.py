@@ -135,7 +135,7 @@ def _largest_shares(limits: Limits, j: int) -> Floats:
     most = np.full(window.n[j], np.inf)
     for i in range(len(measures.asked)):
         asked = measures.asked[i]
-        if asked["attribute"] != j or asked["kind"] < BASIC or asked["kind"] == DISCLOSURE:
+        if asked["attribute"] != j or asked["kind"] < BASIC or asked["kind"] >= DISCLOSURE:
             continue
         for v in range(len(most)):
             share = most_of(

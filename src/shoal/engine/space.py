@@ -18,11 +18,14 @@ from shoal.engine.kernels.measured import (
     BASIC,
     DISCLOSURE,
     ENHANCED,
+    EUCLIDEAN,
+    JENSEN_SHANNON,
     MEASURE,
     ORDERED,
     RANGES,
     SEMANTIC,
     TREE,
+    VARIATIONAL,
     Measures,
 )
 from shoal.engine.kernels.predicate import DIVERSITY, Limits
@@ -33,8 +36,11 @@ from shoal.spec.ladder import n_levels
 from shoal.spec.policy import (
     BasicLikeness,
     BetaLikeness,
+    Closeness,
     DeltaDisclosure,
     EntropyLDiversity,
+    EuclideanCloseness,
+    JensenShannonCloseness,
     KAnonymity,
     LDiversity,
     Measured,
@@ -44,6 +50,7 @@ from shoal.spec.policy import (
     RecursiveLDiversity,
     SemanticLikeness,
     TCloseness,
+    VariationalCloseness,
     Window,
     ZAnonymity,
 )
@@ -282,6 +289,9 @@ KINDS: dict[type[Measured], int] = {
     RangeLikeness: RANGES,
     SemanticLikeness: SEMANTIC,
     DeltaDisclosure: DISCLOSURE,
+    EuclideanCloseness: EUCLIDEAN,
+    VariationalCloseness: VARIATIONAL,
+    JensenShannonCloseness: JENSEN_SHANNON,
 }
 
 
@@ -303,6 +313,7 @@ def _measure(
     kind = KINDS.get(type(criterion), ENHANCED)
     if isinstance(criterion, TCloseness):
         kind = TREE if isinstance(attribute.domain, Hierarchy) else ORDERED
+    if isinstance(criterion, Closeness):
         bound = criterion.t
     elif isinstance(criterion, DeltaDisclosure):
         bound = criterion.delta

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shoal.arrow.release import Publish
 from shoal.engine.base import Anonymizer
-from shoal.spec.policy import KAnonymity, Policy, TCloseness, Window
+from shoal.spec.policy import Closeness, EuclideanCloseness, KAnonymity, Policy, Window
 from shoal.spec.schema import Schema
 
 __all__ = ["SEED_SET", "warnings_of"]
@@ -46,7 +46,9 @@ def warnings_of(
                 "values"
             )
     for criterion in policy.measured:
-        if isinstance(criterion, TCloseness) and criterion.t >= 1:
+        if isinstance(criterion, EuclideanCloseness) and criterion.t**2 >= 2:
+            yield "policy.t.euclid promises nothing from √2 on: no group is farther than that"
+        elif isinstance(criterion, Closeness) and criterion.t >= 1:
             yield "policy.t promises nothing from 1 on: no group is farther than that (20 % is 0.2)"
     if seed is not None:
         yield SEED_SET

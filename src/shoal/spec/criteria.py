@@ -14,11 +14,14 @@ from shoal.spec.schema import Sensitive
 __all__ = [
     "BasicLikeness",
     "BetaLikeness",
+    "Closeness",
     "Criterion",
     "DeltaDisclosure",
     "DistinctLDiversity",
     "EnhancedLikeness",
     "EntropyLDiversity",
+    "EuclideanCloseness",
+    "JensenShannonCloseness",
     "KAnonymity",
     "LDiversity",
     "Measured",
@@ -26,6 +29,7 @@ __all__ = [
     "RecursiveLDiversity",
     "SemanticLikeness",
     "TCloseness",
+    "VariationalCloseness",
     "ZAnonymity",
     "criteria",
     "described",
@@ -196,7 +200,23 @@ class Measured(Criterion):
 
 
 @dataclass(frozen=True, slots=True)
-class TCloseness(Measured):
+class Closeness(Measured):
+    """Base of the four forms: the values of a group are within t of those of its window.
+
+    They differ in the distance of two distributions (thesis, §3.2 and §3.6). For all of them a
+    union of two groups is no farther from the window than the farther of the two.
+    """
+
+    key: ClassVar[str] = "t"
+    family: ClassVar[str] = "t-closeness"
+    t: float
+
+    def __post_init__(self) -> None:
+        number(f"{type(self).__name__}.t", self.t)
+
+
+@dataclass(frozen=True, slots=True)
+class TCloseness(Closeness):
     """The values of a group are within t of those of its window, by the Earth Mover's Distance.
 
     For numbers (a `Range`) the distance of two values is how many values of the window lie between
@@ -208,13 +228,49 @@ class TCloseness(Measured):
     """
 
     name: ClassVar[str] = "t-closeness"
-    key: ClassVar[str] = "t"
+    form: ClassVar[str] = "emd"
     places: ClassVar[bool] = True
     example: ClassVar[str] = "0.2"
-    t: float
+    default: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        number("TCloseness.t", self.t)
+
+@dataclass(frozen=True, slots=True)
+class EuclideanCloseness(Closeness):
+    """The shares of values differ by at most t as vectors: √Σ(q - p)² ≤ t.
+
+    No order or hierarchy counts. The distance is less than √2.
+    """
+
+    name: ClassVar[str] = "Euclidean t-closeness"
+    form: ClassVar[str] = "euclid"
+    example: ClassVar[str] = "0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class VariationalCloseness(Closeness):
+    """At most a share t of the rows of a group would need another value: ½Σ|q - p| ≤ t.
+
+    It is the Earth Mover's Distance if any two different values are equally far from each other;
+    no order or hierarchy counts, and values may be missing.
+    """
+
+    name: ClassVar[str] = "variational t-closeness"
+    form: ClassVar[str] = "variation"
+    example: ClassVar[str] = "0.2"
+
+
+@dataclass(frozen=True, slots=True)
+class JensenShannonCloseness(Closeness):
+    """The root of the Jensen-Shannon divergence in bits, from 0 to 1, is at most t.
+
+    With m = (p + q) / 2 the divergence is ½Σ p log2(p / m) + ½Σ q log2(q / m). A value that is rare
+    in the window and frequent in a group counts more than in the other forms. No order or hierarchy
+    counts.
+    """
+
+    name: ClassVar[str] = "Jensen-Shannon t-closeness"
+    form: ClassVar[str] = "jensen-shannon"
+    example: ClassVar[str] = "0.2"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +13,13 @@ from hypothesis import strategies as st
 from shoal.audit import Verdict
 from shoal.audit.criteria.closeness import ordered
 from shoal.spec.hierarchy import Domain, Hierarchy
-from shoal.spec.policy import TCloseness
+from shoal.spec.policy import (
+    Closeness,
+    EuclideanCloseness,
+    JensenShannonCloseness,
+    TCloseness,
+    VariationalCloseness,
+)
 from tests.audit.criteria.measured_world import (
     BRONCHITIS,
     CANCER,
@@ -150,3 +158,75 @@ def test_counts_that_need_more_than_64_bits() -> None:
     many = 3 * 10**9
     inside, beside = np.array([[many, 0, 0]]), np.array([[many, many, many]])
     assert ordered(inside, beside).tolist() == [0.5]
+
+
+# -- forms for which all values are alike ----------------------------------------------------------
+
+#: The distance of shares from others, in words of the definition.
+FORMS: dict[type[Closeness], Callable[[list[float], list[float]], float]] = {
+    EuclideanCloseness: math.dist,
+    VariationalCloseness: lambda q, p: sum(abs(a - b) for a, b in zip(q, p, strict=True)) / 2,
+    JensenShannonCloseness: lambda q, p: math.sqrt(
+        max(0.0, _entropy([(a + b) / 2 for a, b in zip(q, p, strict=True)])
+        - (_entropy(q) + _entropy(p)) / 2)
+    ),
+}  # fmt: skip
+
+
+def _entropy(shares: list[float]) -> float:
+    return -math.fsum(share * math.log2(share) for share in shares if share)
+
+
+def alike(
+    kind: type[Closeness], t: float, *groups: list[Any], rest: list[Any] | None = None
+) -> Verdict:
+    report = run(table(groups, rest or []), kind(t), domain=None)
+    return report[f"{kind.name} of disease"]
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_half_of_a_window_of_two_values(kind: type[Closeness]) -> None:
+    """All rows of a group have one of two values that are equally frequent."""
+    distance = FORMS[kind]([1.0, 0.0], [0.5, 0.5])
+    groups = ["x", "x"], ["y", "y"]
+    verdict = alike(kind, distance, *groups)
+    assert verdict.verdict == "kept"
+    assert verdict.figures[WORST] == pytest.approx(distance, rel=1e-12)
+    verdict = alike(kind, distance * 0.999, *groups)
+    assert verdict.verdict == "broken"
+    assert verdict.figures["n_groups_beyond"] == 2
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_t_of_0_is_the_window_in_every_form(kind: type[Closeness]) -> None:
+    thirds = ["x", "y", "z"], ["x", "x", "y", "y", "z", "z"]
+    assert alike(kind, 0.0, *thirds).verdict == "kept"
+    assert alike(kind, 0.0, *thirds, rest=["x"]).verdict == "broken"
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_value_that_the_window_lacks_breaks_every_form(kind: type[Closeness]) -> None:
+    rows = table([["x", "x"], ["y", "y"]])
+    rows[0].shown = "z"
+    verdict = run(rows, kind(9.0), domain=None)[f"{kind.name} of disease"]
+    assert verdict.verdict == "broken"
+    assert "a value that the window lacks: 1 of 2 groups (0)" in verdict.detail
+
+
+@pytest.mark.parametrize("kind", FORMS)
+@given(
+    st.lists(st.lists(st.sampled_from("vwxyz"), min_size=1, max_size=6), min_size=1, max_size=4),
+    st.lists(st.sampled_from("vwxyz"), max_size=6),
+)
+def test_forms_by_the_definition(
+    kind: type[Closeness], groups: list[list[str]], rest: list[str]
+) -> None:
+    beside = [value for group in groups for value in group] + rest
+    values = sorted(set(beside))
+    share = lambda some: [some.count(value) / len(some) for value in values]  # noqa: E731
+    expected = max(FORMS[kind](share(group), share(beside)) for group in groups)
+    rows = table(groups, rest)
+    for row in rows:
+        row.place = 0
+    found = run(rows, kind(2.0), domain=None)[f"{kind.name} of disease"].figures[WORST]
+    assert found == pytest.approx(expected, rel=1e-7, abs=1e-7)

@@ -23,11 +23,14 @@ from shoal.spec.criteria import (
     DistinctLDiversity,
     EnhancedLikeness,
     EntropyLDiversity,
+    EuclideanCloseness,
+    JensenShannonCloseness,
     KAnonymity,
     RangeLikeness,
     RecursiveLDiversity,
     SemanticLikeness,
     TCloseness,
+    VariationalCloseness,
 )
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from shoal.spec.policy import Missing, Policy, Window
@@ -145,6 +148,9 @@ CRITERIA: list[Criterion] = [
     RecursiveLDiversity(2, "ill", c=1.0),
     TCloseness(0.3, attribute="ill"),
     TCloseness(0.2, attribute="pay"),
+    EuclideanCloseness(0.25, attribute="pay"),
+    VariationalCloseness(0.3, attribute="ill"),
+    JensenShannonCloseness(0.3),
     BasicLikeness(1.5, attribute="pay"),
     EnhancedLikeness(0.8),
     SemanticLikeness(1.0, attribute="ill"),

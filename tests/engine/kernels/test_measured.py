@@ -17,13 +17,17 @@ from shoal.engine.kernels.window_counts import window_counts_of
 from shoal.spec.criteria import (
     BasicLikeness,
     BetaLikeness,
+    Closeness,
     DeltaDisclosure,
     EnhancedLikeness,
+    EuclideanCloseness,
+    JensenShannonCloseness,
     KAnonymity,
     Measured,
     RangeLikeness,
     SemanticLikeness,
     TCloseness,
+    VariationalCloseness,
 )
 from shoal.spec.hierarchy import Domain, Range
 from tests.naive.emd import emd, shares
@@ -37,6 +41,11 @@ FORMS: dict[str, tuple[st.SearchStrategy[Measured], Domain | None]] = {
     "numbers": (st.builds(TCloseness, BOUNDS), SALARY),
     "categories": (st.builds(TCloseness, BOUNDS), RAGGED),
     "exactly": (st.just(TCloseness(0.0)), RAGGED),
+    "euclid": (st.builds(EuclideanCloseness, BOUNDS), None),
+    "variation": (st.builds(VariationalCloseness, BOUNDS), RAGGED),
+    "jensen-shannon": (st.builds(JensenShannonCloseness, BOUNDS), SALARY),
+    "euclid exactly": (st.just(EuclideanCloseness(0.0)), None),
+    "jensen-shannon exactly": (st.just(JensenShannonCloseness(0.0)), None),
     "basic": (st.builds(BasicLikeness, BOUNDS), None),
     "enhanced": (st.builds(EnhancedLikeness, BOUNDS), RAGGED),
     "semantic": (st.builds(SemanticLikeness, BOUNDS, level=st.integers(1, 3)), RAGGED),
@@ -90,6 +99,35 @@ def test_a_distance_of_just_t_is_close(domain: Domain, group: list[int], rest: l
     assert kept(TCloseness(float(distance)), domain, group, rest)
     if distance:
         assert not kept(TCloseness(float(distance) * (1 - 1e-9)), domain, group, rest)
+
+
+#: Of shares 1 and 0 in a group and of p and 1 - p in its window, by hand.
+BY_HAND = {
+    EuclideanCloseness: lambda p: math.sqrt(2.0) * (1 - p),
+    VariationalCloseness: lambda p: 1 - p,
+    JensenShannonCloseness: lambda p: math.sqrt(
+        (math.log2(2 / (1 + p)) + p * math.log2(2 * p / (1 + p)) + (1 - p)) / 2
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BY_HAND)
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_a_share_distance_of_just_t_is_close(kind: type[Closeness], n: int) -> None:
+    distance = BY_HAND[kind](1 / n)
+    assert kept(kind(distance), None, [0], [1] * (n - 1))
+    assert not kept(kind(distance * (1 - 1e-9)), None, [0], [1] * (n - 1))
+
+
+@pytest.mark.parametrize("kind", BY_HAND)
+@SETTINGS
+@given(one=VALUES, other=VALUES, rest=VALUES)
+def test_a_union_is_no_farther_than_the_farther_of_two(
+    kind: type[Closeness], one: list[int], other: list[int], rest: list[int]
+) -> None:
+    for t in (0.0, 0.1, 0.2, 0.3, 0.5, 0.8):
+        if kept(kind(t), None, one, other + rest) and kept(kind(t), None, other, one + rest):
+            assert kept(kind(t), None, one + other, rest)
 
 
 @pytest.mark.parametrize("kind", [BasicLikeness, EnhancedLikeness])

@@ -1,7 +1,9 @@
-"""t-closeness: the Earth Mover's Distance of a group from its window (thesis, §3.2)."""
+"""t-closeness: the distance of a group from its window, in four forms (thesis, §3.2 and §3.6)."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -13,28 +15,69 @@ from shoal.audit.criteria.registry import checks
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict
 from shoal.spec.hierarchy import Domain, Hierarchy
-from shoal.spec.policy import TCloseness
+from shoal.spec.policy import (
+    Closeness,
+    EuclideanCloseness,
+    JensenShannonCloseness,
+    TCloseness,
+    VariationalCloseness,
+)
 
-__all__ = ["check", "ordered", "tree"]
+__all__ = ["check", "euclidean", "jensen_shannon", "ordered", "tree", "variational"]
 
+#: Takes the counts of groups and windows.
+_Distance: TypeAlias = Callable[[Counts, Counts], NDArray[np.float64]]
 #: Whole numbers of any length, where 64 bits might not be enough.
 _Wholes: TypeAlias = NDArray[Any]
 _ROOM = 2**62
+#: How far off the sum of a divergence may be: its terms nearly cancel out where shares are equal.
+_ROUNDING = 1e-14
 
 
 @checks(TCloseness)
 def check(evidence: Evidence, criterion: TCloseness) -> list[Verdict]:
-    """Compare the distance of every group from its window with t."""
+    """Compare the Earth Mover's Distance of every group from its window with t."""
+
+    def distance_of(domain: Domain | None, places: NDArray[np.float64]) -> _Distance:
+        return partial(tree, _Tree(domain, places)) if isinstance(domain, Hierarchy) else ordered
+
+    return _check(evidence, criterion, distance_of)
+
+
+@checks(EuclideanCloseness)
+def check_euclidean(evidence: Evidence, criterion: EuclideanCloseness) -> list[Verdict]:
+    """Compare the Euclidean distance of every group from its window with t."""
+    return _check(evidence, criterion, lambda domain, places: euclidean)
+
+
+@checks(VariationalCloseness)
+def check_variational(evidence: Evidence, criterion: VariationalCloseness) -> list[Verdict]:
+    """Compare the variational distance of every group from its window with t."""
+    return _check(evidence, criterion, lambda domain, places: variational)
+
+
+@checks(JensenShannonCloseness)
+def check_jensen_shannon(evidence: Evidence, criterion: JensenShannonCloseness) -> list[Verdict]:
+    """Compare the root of the divergence of every group from its window with t."""
+    return _check(evidence, criterion, lambda domain, places: jensen_shannon, _ROUNDING)
+
+
+def _check(
+    evidence: Evidence,
+    criterion: Closeness,
+    distance_of: Callable[[Domain | None, NDArray[np.float64]], _Distance],
+    rounding: float = 0.0,
+) -> list[Verdict]:
+    """Compare distances with t; their squares may be off by ``rounding``."""
     t = criterion.t
+    most = max(t * (1.0 + SLACK), math.sqrt(t**2 + rounding))
 
     def judge_of(domain: Domain | None, places: NDArray[np.float64]) -> Judge:
-        distance = ordered
-        if isinstance(domain, Hierarchy):
-            distance = partial(tree, _Tree(domain, places))
+        distance = distance_of(domain, places)
 
         def judge(inside: Counts, beside: Counts) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
             found = distance(inside, beside)
-            return found <= t * (1.0 + SLACK), found
+            return found <= most, found
 
         return judge
 
@@ -89,6 +132,43 @@ def tree(known: _Tree, inside: Counts, beside: Counts) -> NDArray[np.float64]:
     under = np.add.reduceat(np.maximum(-of_node, 0), known.starts, axis=1)
     work = (known.heights * np.minimum(over, under)).sum(axis=1)
     return np.asarray(work / (whole * known.height), dtype=np.float64)
+
+
+def euclidean(inside: Counts, beside: Counts) -> NDArray[np.float64]:
+    """Return the Euclidean distances of the shares.
+
+    >>> euclidean(np.array([[1, 0]]), np.array([[1, 1]])).round(4).tolist()
+    [0.7071]
+    """
+    gaps = _shares(inside) - _shares(beside)
+    return np.asarray(np.sqrt((gaps**2).sum(axis=1)), dtype=np.float64)
+
+
+def variational(inside: Counts, beside: Counts) -> NDArray[np.float64]:
+    """Return half of the sums of all differences of shares.
+
+    >>> variational(np.array([[1, 0]]), np.array([[1, 1]])).tolist()
+    [0.5]
+    """
+    extra, whole = _extra(inside, beside, most=2)
+    return np.asarray(np.maximum(extra, 0).sum(axis=1) / whole, dtype=np.float64)
+
+
+def jensen_shannon(inside: Counts, beside: Counts) -> NDArray[np.float64]:
+    """Return the roots of the divergences in bits: of both sides from the middle of the two.
+
+    >>> jensen_shannon(np.array([[3, 0]]), np.array([[0, 5]])).tolist()
+    [1.0]
+    """
+    q, p = np.broadcast_arrays(_shares(inside), _shares(beside))
+    middle = (p + q) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = [np.where(one > 0, one * np.log2(one / middle), 0.0) for one in (p, q)]
+    return np.asarray(np.sqrt(np.maximum(0.0, (terms[0] + terms[1]).sum(axis=1) / 2)))
+
+
+def _shares(counts: Counts) -> NDArray[np.float64]:
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 def _extra(inside: Counts, beside: Counts, *, most: int) -> tuple[_Wholes, _Wholes]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels.arrays import Ints, Records
+from shoal.engine.kernels.distances import euclidean, jensen_shannon, variational
 from shoal.engine.kernels.emd import Trees, ordered_emd, tree_emd
 from shoal.engine.kernels.likeness import (
     SLACK,
@@ -25,8 +26,10 @@ from shoal.engine.kernels.window_counts import WindowCounts, counted
 
 __all__ = ["MEASURE", "Measures", "all_measured", "emd_of", "keeps"]
 
-#: The kinds of criteria: those of `shoal.spec.criteria`, closeness in its two forms.
+#: The kinds of criteria: those of `shoal.spec.criteria`; by the Earth Mover's Distance closeness is
+#: of two kinds.
 ORDERED, TREE, BASIC, ENHANCED, SEMANTIC, RANGES, DISCLOSURE = range(7)
+EUCLIDEAN, VARIATIONAL, JENSEN_SHANNON = range(7, 10)
 #: One entry for each criterion and sensitive attribute: ``bound`` is t, beta or delta.
 MEASURE = np.dtype(
     [
@@ -86,6 +89,16 @@ def _like_in_ranges(
     )
 
 
+@on_demand
+def _share_distance(kind: int, counts: Ints, n: int, of: Ints, n_all: int) -> float:
+    """Return a distance for which all values are alike."""
+    if kind == EUCLIDEAN:
+        return euclidean(counts, n, of, n_all)
+    if kind == VARIATIONAL:
+        return variational(counts, n, of, n_all)
+    return jensen_shannon(counts, n, of, n_all)
+
+
 @kernel
 def keeps(measures: Measures, window: WindowCounts, i: int, counts: Ints, n: int) -> bool:
     """Whether n rows with these counts of each value of the window meet the i-th measure."""
@@ -102,6 +115,8 @@ def keeps(measures: Measures, window: WindowCounts, i: int, counts: Ints, n: int
         return like_in_tree(measures.trees, j, values, counts, n, of, n_all, bound, asked["level"])
     if kind == RANGES:
         return _like_in_ranges(measures, i, values, counts, n, of, n_all)
+    if kind >= EUCLIDEAN:
+        return _share_distance(kind, counts, n, of, n_all) <= bound * (1.0 + SLACK)
     return undisclosed(counts, n, of, n_all, bound)
 
 

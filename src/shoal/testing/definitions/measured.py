@@ -6,17 +6,22 @@ import math
 import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Context, Decimal
 from fractions import Fraction
 
 from shoal.spec.criteria import (
     BasicLikeness,
     BetaLikeness,
+    Closeness,
     DeltaDisclosure,
     EnhancedLikeness,
+    EuclideanCloseness,
+    JensenShannonCloseness,
     Measured,
     RangeLikeness,
     SemanticLikeness,
     TCloseness,
+    VariationalCloseness,
 )
 from shoal.spec.hierarchy import Domain, Hierarchy
 from shoal.testing.definitions.registry import Group, defines
@@ -25,6 +30,10 @@ __all__ = ["code_of", "keeps", "number_of"]
 
 #: How far a figure may lie beyond its threshold, relatively, by rounding.
 SLACK = Fraction(1, 10**9)
+#: How far a divergence may lie beyond its threshold: a kernel adds up terms that nearly cancel out.
+ROUNDING = Fraction(1, 10**14)
+#: Logarithms have so many digits.
+DIGITS = Context(prec=50)
 #: All bits except the sign.
 MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
 
@@ -33,6 +42,9 @@ MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
 BETAS = (10.0, 2.0, 0.5)
 DRAWN: tuple[Measured, ...] = (
     *(TCloseness(t) for t in (1.0, 0.4, 0.15, 0.0)),
+    *(EuclideanCloseness(t) for t in (1.5, 0.5, 0.2, 0.0)),
+    *(VariationalCloseness(t) for t in (1.0, 0.4, 0.15, 0.0)),
+    *(JensenShannonCloseness(t) for t in (1.0, 0.5, 0.25, 0.0)),
     *(BasicLikeness(beta) for beta in BETAS),
     *(EnhancedLikeness(beta) for beta in BETAS),
     *(SemanticLikeness(beta, level=level) for level in (2, 1) for beta in BETAS),
@@ -77,10 +89,8 @@ def keeps(
     here, there = _shares(group), _shares(window)
     if here.keys() - there.keys():
         return False
-    if isinstance(criterion, TCloseness):
-        tree = isinstance(domain, Hierarchy)
-        moved = _by_tree(domain, here, there) if tree else _by_order(here, there)
-        return moved <= Fraction(criterion.t) * (1 + SLACK)
+    if isinstance(criterion, Closeness):
+        return _is_close(criterion, domain, here, there)
     if isinstance(criterion, DeltaDisclosure):
         return all(
             value in here and abs(math.log(here[value] / share)) < criterion.delta * (1 + SLACK)
@@ -97,6 +107,40 @@ def keeps(
 @defines(Measured, DRAWN)
 def _measured(criterion: Measured, group: Group) -> bool:
     return keeps(criterion, group.domain, group.values, group.window)
+
+
+def _is_close(
+    criterion: Closeness,
+    domain: Domain | None,
+    here: Mapping[int, Fraction],
+    there: Mapping[int, Fraction],
+) -> bool:
+    t = Fraction(criterion.t) * (1 + SLACK)
+    gaps = [here.get(value, Fraction(0)) - share for value, share in there.items()]
+    if isinstance(criterion, EuclideanCloseness):
+        return sum((gap * gap for gap in gaps), Fraction(0)) <= t * t
+    if isinstance(criterion, VariationalCloseness):
+        return sum(map(abs, gaps), Fraction(0)) / 2 <= t
+    if isinstance(criterion, JensenShannonCloseness):
+        return _divergence(here, there) <= t * t + ROUNDING
+    if not isinstance(criterion, TCloseness):
+        raise TypeError(f"{criterion.name} has no definition")
+    tree = isinstance(domain, Hierarchy)
+    return (_by_tree(domain, here, there) if tree else _by_order(here, there)) <= t
+
+
+def _divergence(here: Mapping[int, Fraction], there: Mapping[int, Fraction]) -> Fraction:
+    """Return how far both are from the middle between them, on average, in bits."""
+    found = Decimal(0)
+    for value, p in there.items():
+        q = here.get(value, Fraction(0))
+        for share in (p, q):
+            ratio = 2 * share / (p + q)
+            if ratio:
+                logarithm = DIGITS.divide(ratio.numerator, ratio.denominator).ln(DIGITS)
+                weight = DIGITS.divide(share.numerator, 2 * share.denominator)
+                found = DIGITS.add(found, DIGITS.multiply(weight, logarithm))
+    return Fraction(DIGITS.divide(found, Decimal(2).ln(DIGITS)))
 
 
 def _shares(values: Sequence[int]) -> dict[int, Fraction]:
