@@ -6,10 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.figures.model import Reading
+from benchmarks.figures.model import Claim, Reading
 from benchmarks.figures.sabre.trial import Trial, found, judge, ran, simulated
 from benchmarks.figures.sabre.words import flat, not_uniform, promise_text, times_as_fast, widens
-from benchmarks.figures.salaries import N_CLASSES, NEEDS, QUASI, classes, salaries
+from benchmarks.figures.salaries import (
+    N_CLASSES,
+    NEEDS,
+    QUASI,
+    classes,
+    salaries,
+    thesis_shares,
+)
+from benchmarks.figures.variants import VARIANTS, told
 
 from shoal.spec.policy import Window
 
@@ -43,6 +51,36 @@ def test_as_many_classes_as_numbers_and_no_more():
     assert classes(np.array([3, 1, 1, 1, 2]), 3).tolist() == [2, 0, 0, 0, 1]
     with pytest.raises(ValueError, match="3 different numbers don't make 4 classes"):
         classes(np.array([3, 1, 1, 1, 2]), 4)
+
+
+def test_the_thesis_tells_the_most_and_the_least_frequent_class():
+    shares = thesis_shares()
+    assert len(shares) == N_CLASSES
+    assert sum(shares) == pytest.approx(1.0)
+    assert (shares.index(max(shares)), max(shares)) == (12, pytest.approx(0.048402))
+    assert (shares.index(min(shares)), min(shares)) == (49, pytest.approx(0.002018))
+    assert (np.diff(shares[:13]) > 0).all()
+    assert (np.diff(shares[12:]) < 0).all()
+
+
+def test_classes_take_the_shares_that_they_are_given():
+    numbers = np.random.default_rng(5).permutation(10_000)
+    found = np.bincount(classes(numbers, N_CLASSES, thesis_shares())) / len(numbers)
+    assert found == pytest.approx(thesis_shares(), abs=2e-4)
+
+
+def test_what_depends_on_the_variant_is_counted():
+    verdicts = ("holds", "holds in general", "doesn't hold", "inconclusive")
+    text = told([Claim("", verdict, "") for verdict in verdicts])
+    assert "in 2 of 4 cases, and doesn't hold in 1; 1 can't be decided" in text
+
+
+@needs_salaries
+def test_a_variant_of_mondrian_is_judged_like_the_others():
+    usual = ran(replace(TABLE, algorithm="t-mondrian"))
+    other = ran(replace(TABLE, algorithm="t-mondrian", knobs=VARIANTS["widest, code, once"]))
+    assert other.judged.closeness <= TABLE.t
+    assert other.judged.n_groups <= usual.judged.n_groups
 
 
 @needs_salaries

@@ -349,8 +349,13 @@ def knobs_of(text: str, column: str) -> dict[str, str]:
 def test_the_knobs_of_an_algorithm_are_on_its_page_and_on_the_jobs(algorithm: str) -> None:
     """The defaults on the job's page are generated, see `tests/generated.py`."""
     fields = dataclasses.fields(algorithms.find(algorithm))
+    # As TOML writes them.
+    words = {None: "none", True: "true", False: "false"}
     defaults = {
-        field.name: "none" if field.default is None else str(field.default) for field in fields
+        field.name: words[field.default]
+        if field.default is None or isinstance(field.default, bool)
+        else str(field.default)
+        for field in fields
     }
     page = (ROOT / "docs" / "algorithms" / f"{algorithm}.md").read_text(encoding="utf-8")
     assert knobs_of(page, "default") == defaults

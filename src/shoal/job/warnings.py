@@ -46,8 +46,9 @@ def warnings_of(
                 "values"
             )
     for criterion in policy.measured:
-        if isinstance(criterion, EuclideanCloseness) and criterion.t**2 >= 2:
-            yield "policy.t.euclid promises nothing from √2 on: no group is farther than that"
+        if isinstance(criterion, EuclideanCloseness):
+            if criterion.t**2 >= 2:
+                yield "policy.t.euclid promises nothing from √2 on: no group is farther than that"
         elif isinstance(criterion, Closeness) and criterion.t >= 1:
             yield "policy.t promises nothing from 1 on: no group is farther than that (20 % is 0.2)"
     if seed is not None:
