@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -c '$(COMPILER)' > .venv/compiler.txt
 	@$(PIP) --requirement .venv/compiler.txt
 	@echo "==> installing shoal and what else it needs, and compiling what the demo needs meanwhile"
-	@PYTHONPATH=src $(BIN)/python -m shoal.algorithms.ahead & \
+	@PYTHONPATH=src $(BIN)/python -m shoal.run.ahead & \
 		$(PIP) --editable '.[live]'; status=$$?; \
 		test $$status = 0 && echo "==> installed; waiting for the compiler"; wait; exit $$status
 	@touch $(STAMP)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from shoal import algorithms
-from shoal.algorithms.ahead import N_ROWS, run_engine
 from shoal.algorithms.registry import DEFAULT
 from shoal.cli.demo.stream import ALGORITHM
+from shoal.run.ahead import N_ROWS, run_engine
 from tests.engine.test_cache import python
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ def test_it_needs_no_other_package() -> None:
         "import sys\n"
         "for name in ('pyarrow', 'pydantic', 'typer', 'rich', 'tomlkit', 'pandas'):\n"
         "    sys.modules[name] = None\n"
-        "from shoal.algorithms.ahead import run_engine\n"
+        "from shoal.run.ahead import run_engine\n"
         "print(run_engine('tide'))"
     )
     assert python(code, NUMBA_DISABLE_JIT="1") == str(N_ROWS)
@@ -39,6 +39,6 @@ def test_it_needs_no_other_package() -> None:
 
 def test_the_makefile_runs_it_before_all_is_installed() -> None:
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
-    first, _, then = text.partition("shoal.algorithms.ahead")
+    first, _, then = text.partition("shoal.run.ahead")
     assert "compiler.txt" in first
     assert "--editable '.[live]'" in then

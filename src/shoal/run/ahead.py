@@ -1,6 +1,6 @@
 """Compile the kernels of an algorithm where only NumPy and Numba are installed yet.
 
-``python -m shoal.algorithms.ahead [ALGORITHM]`` runs an engine on made-up codes. `make setup` does
+``python -m shoal.run.ahead [ALGORITHM]`` runs an engine on made-up codes. `make setup` does
 that while it installs the rest; `shoal warm` needs the rest, and finds what is left to compile.
 """
 
