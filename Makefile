@@ -2,8 +2,12 @@
 # developers need add the rest, and all of them keep it up to date.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Python compiles modules when they are imported: few of all that are installed.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 STAMP := .venv/.installed
+# Prints the dependencies that are enough to compile kernels.
+COMPILER := import tomllib; needed = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; \
+	print(*(one for one in needed if one.startswith(("numpy", "numba"))), sep="\n")
 DEV := .venv/.installed-dev
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder --durations 25
 
@@ -18,8 +22,13 @@ $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("shoal needs Python 3.11 or later, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	@echo "==> setting up .venv (once; again when pyproject.toml changes)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo "==> installing shoal and what it needs"
-	@$(PIP) --editable '.[live]'
+	@echo "==> installing NumPy and Numba"
+	@$(BIN)/python -c '$(COMPILER)' > .venv/compiler.txt
+	@$(PIP) --requirement .venv/compiler.txt
+	@echo "==> installing shoal and what else it needs, and compiling what the demo needs meanwhile"
+	@PYTHONPATH=src $(BIN)/python -m shoal.run.ahead & \
+		$(PIP) --editable '.[live]'; status=$$?; \
+		test $$status = 0 && echo "==> installed; waiting for the compiler"; wait; exit $$status
 	@touch $(STAMP)
 	@$(BIN)/shoal warm --demo || echo "==> the first run will compile instead"
 

@@ -5,8 +5,9 @@ empty cache of kernels, from a cache in which only CASTLE was compiled, and once
 that then adds a criterion measured against a window (t, beta or disclosure), whose kernels are
 compiled for such jobs only. It counts user and system time. A busy machine makes that larger, by
 half and more if its cores are shared by many processes. ``--before FILE`` puts the figures that
-``--json FILE`` wrote at another commit beside the new ones; ``start_before.json`` has those of
-before kernels were compiled separately.
+``--json FILE`` wrote for other sources beside the new ones. ``--sources FOLDER`` measures another
+checkout, such as that of an earlier commit. ``start_before.json`` has the figures of before kernels
+were compiled separately, measured in this way.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ MOST, MOST_NEXT = 20.0, 5.0
 FIRST, OTHER = "castle", "fads"
 #: The figures of before kernels were compiled separately.
 BEFORE = Path(__file__).with_name("start_before.json")
+#: Earlier sources lack this file, and have all that it imports.
+RUN = ROOT / "src" / "shoal" / "cli" / "small_run.py"
 WARM = (
-    "import sys; from shoal.cli.warm import run_once; "
-    "run_once(sys.argv[1], measured=sys.argv[2] == 'measured')"
+    "import runpy, sys; path, name, promise = sys.argv[1:]; "
+    "runpy.run_path(path)['run_once'](name, measured=promise == 'measured')"
 )
 
 
@@ -47,6 +50,12 @@ def main() -> None:
     parser.add_argument(
         "--before", type=Path, default=BEFORE, metavar="FILE", help="figures of another commit"
     )
+    parser.add_argument(
+        "--sources", type=Path, default=ROOT, metavar="FOLDER", help="a checkout to measure"
+    )
+    parser.add_argument(
+        "--short", action="store_true", help="only from an empty cache, and after another"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
     options = parser.parse_args()
@@ -54,7 +63,9 @@ def main() -> None:
     if unknown:
         parser.error(f"no such algorithm: {', '.join(sorted(unknown))}")
     before = json.loads(options.before.read_text(encoding="utf-8"))
-    found = dict(measure(options.names or list(algorithms.names())))
+    found = dict(
+        measure(options.names or list(algorithms.names()), options.sources, is_short=options.short)
+    )
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     text = report(found, before)
@@ -63,30 +74,40 @@ def main() -> None:
         replace_section(options.write, "start", text)
 
 
-def measure(names: list[str]) -> Iterator[tuple[str, dict[str, float]]]:
+def measure(
+    names: list[str], sources: Path = ROOT, *, is_short: bool = False
+) -> Iterator[tuple[str, dict[str, float]]]:
     """Start each algorithm: cold, with all that it needs, with more promised, after another."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
         after = {first: base / first for first in (FIRST, OTHER)}
         for first in {FIRST if name != FIRST else OTHER for name in names}:
-            seconds_of(first, after[first])
+            seconds_of(first, after[first], sources=sources)
         for name in names:
             cold = base / "cold"
-            found = {"empty": seconds_of(name, cold), "again": seconds_of(name, cold)}
-            found["measured"] = seconds_of(name, cold, "measured")
+            found = {"empty": seconds_of(name, cold, sources=sources)}
+            if not is_short:
+                found["again"] = seconds_of(name, cold, sources=sources)
+                found["measured"] = seconds_of(name, cold, "measured", sources)
             shutil.rmtree(cold)
             shutil.copytree(after[FIRST if name != FIRST else OTHER], cold)
-            found["next"] = seconds_of(name, cold)
+            found["next"] = seconds_of(name, cold, sources=sources)
             shutil.rmtree(cold)
             say(f"{name}: {found}")
             yield name, found
 
 
-def seconds_of(name: str, cache: Path, promise: str = "basic") -> float:
+def seconds_of(name: str, cache: Path, promise: str = "basic", sources: Path = ROOT) -> float:
     """Return the processor time of a process that runs an algorithm with a cache of kernels."""
-    environment = {**os.environ, "SHOAL_CACHE_DIR": str(cache), "NUMBA_DISABLE_JIT": "0"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(sources / "src"),
+        "SHOAL_CACHE_DIR": str(cache),
+        "NUMBA_DISABLE_JIT": "0",
+    }
     environment.pop("SHOAL_SHARED_CACHE_DIR", None)
-    child = subprocess.Popen([sys.executable, "-c", WARM, name, promise], cwd=ROOT, env=environment)
+    command = [sys.executable, "-c", WARM, str(RUN), name, promise]
+    child = subprocess.Popen(command, cwd=sources, env=environment)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
@@ -108,9 +129,8 @@ def report(found: dict[str, Any], before: dict[str, Any]) -> str:
         then = before.get(name, {})
         cells = []
         for place in places:
-            if before:
-                cells.append(f"{then[place]:.1f}" if place in then else "")
-            cells.append(f"{now[place]:.1f}")
+            both = (then, now) if before else (now,)
+            cells += [f"{figures[place]:.1f}" if place in figures else "" for figures in both]
         rows.append([name, *cells])
     most = max(found, key=lambda name: found[name]["empty"])
     slowest = max(found, key=lambda name: found[name]["next"])

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from benchmarks.start import report
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks.start import BEFORE, RUN, WARM, measure, report
+
+from shoal import algorithms
 
 
 def test_the_report_has_the_figures_of_before_where_there_are_any() -> None:
@@ -16,3 +26,43 @@ def test_the_report_has_the_figures_of_before_where_there_are_any() -> None:
     assert "at most 17.5 s (`castle`), target 20 s met" in text
     assert "at most 6.0 s (`fads`), target 5 s **not met**" in text
     assert "before" not in report(now, {}).split("\n\n")[1]
+
+
+def test_a_short_measurement_has_two_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def seconds_of(name: str, cache: Path, promise: str = "basic", sources: Path = Path()) -> float:
+        cache.mkdir(exist_ok=True)
+        asked.append((name, cache.name, promise))
+        return 2.0
+
+    monkeypatch.setattr("benchmarks.start.seconds_of", seconds_of)
+    found = dict(measure(["castle", "tide"], is_short=True))
+    assert found == {name: {"empty": 2.0, "next": 2.0} for name in ("castle", "tide")}
+    first, runs = sorted(asked[:2]), asked[2:]
+    assert first == [("castle", "castle", "basic"), ("fads", "fads", "basic")]
+    assert runs == [(name, "cold", "basic") for name in ("castle", "castle", "tide", "tide")]
+    text = report(found, {})
+    assert [c.strip() for c in text.splitlines()[4].split("|")[2:6]] == ["2.0", "2.0", "", ""]
+
+
+def test_the_figures_of_before_are_of_algorithms() -> None:
+    before = json.loads(BEFORE.read_text(encoding="utf-8"))
+    assert before.keys() <= set(algorithms.names())
+    assert all(figures.keys() <= {"empty", "next"} for figures in before.values())
+
+
+def test_a_process_that_is_measured_runs_the_sources_that_were_named() -> None:
+    code = f"import sys; sys.argv[1:] = [{str(RUN)!r}, 'castle', 'basic']; {WARM}; import shoal"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(shoal.__file__)"],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(RUN.parents[2])},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert Path(done.stdout.strip()) == RUN.parents[1] / "__init__.py"
+
+
+def test_what_earlier_sources_run_imports_nothing_of_the_command_line() -> None:
+    tree = ast.parse(RUN.read_bytes())
+    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert not [name for name in modules if name and name.startswith("shoal.cli")]

@@ -12,8 +12,9 @@ import pytest
 
 from shoal import algorithms
 from shoal.cli import warm as module
+from shoal.cli.small_run import _policies, run_once
 from shoal.cli.terminal import Progress, compiling_bar
-from shoal.cli.warm import _policies, run_once, warm
+from shoal.cli.warm import warm
 from shoal.engine.compile_watch import CompileWatch
 from shoal.errors import ParameterError, ResourceError
 from tests.cli.test_terminal import Screen

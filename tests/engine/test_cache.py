@@ -14,7 +14,7 @@ import llvmlite
 import numba
 import pytest
 
-from shoal.engine import cache
+from shoal.engine import cache, cache_files, cache_folders
 
 #: Calls a kernel, and tells how often it was loaded and compiled.
 CALL = (
@@ -61,33 +61,33 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_folder_is_made_for_its_owner_alone(own: Path) -> None:
-    assert cache._own_folder() == own
+    assert cache_folders.own_folder() == own
     assert own.stat().st_mode & 0o777 == 0o700
-    assert cache._own_folder() == own
+    assert cache_folders.own_folder() == own
 
 
 def test_a_folder_that_cannot_be_made_means_no_cache(own: Path) -> None:
     own.parent.write_text("a file is in the way")
-    assert cache._own_folder() is None
+    assert cache_folders.own_folder() is None
 
 
 def test_a_folder_of_somebody_else_is_not_used(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: -1)
-    assert cache._own_folder() is None
+    assert cache_folders.own_folder() is None
 
 
 def test_a_folder_that_cannot_be_written_is_not_used(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert cache._own_folder() is None
+    assert cache_folders.own_folder() is None
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o702, 0o720])
 def test_a_folder_that_others_can_write_is_not_used(own: Path, mode: int) -> None:
     own.mkdir(parents=True)
     own.chmod(mode)
-    assert cache._own_folder() is None
+    assert cache_folders.own_folder() is None
 
 
 def test_the_cache_lies_where_the_environment_says(
@@ -95,10 +95,10 @@ def test_the_cache_lies_where_the_environment_says(
 ) -> None:
     monkeypatch.delenv("SHOAL_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert cache._own_folder() == tmp_path / "xdg" / "shoal" / "kernels"
+    assert cache_folders.own_folder() == tmp_path / "xdg" / "shoal" / "kernels"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert cache._own_folder() == tmp_path / "home" / ".cache" / "shoal" / "kernels"
+    assert cache_folders.own_folder() == tmp_path / "home" / ".cache" / "shoal" / "kernels"
 
 
 def test_folders_of_former_sources_go_the_oldest_first(own: Path) -> None:
@@ -107,9 +107,9 @@ def test_folders_of_former_sources_go_the_oldest_first(own: Path) -> None:
         former.mkdir(parents=True)
         os.utime(former, (10_000 - age, 10_000 - age))
     for _ in range(2):
-        cache._Locator(files_in, own / "module" / "new").ensure_cache_path()
+        cache_files.Locator(files_in, own / "module" / "new").ensure_cache_path()
         left = {path.name for path in (own / "module").iterdir()}
-        assert left == {"new", *(f"former{age}" for age in range(1, 1 + cache.FORMER_KEPT))}
+        assert left == {"new", *(f"former{age}" for age in range(1, 1 + cache_files.FORMER_KEPT))}
 
 
 # -- a shared one --------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def refused(caplog: pytest.LogCaptureFixture) -> str:
     """Why the shared folder isn't used."""
     caplog.clear()
     with caplog.at_level(logging.WARNING, "shoal"):
-        assert cache._shared_folder() is None
+        assert cache_folders.shared_folder() is None
     [record] = caplog.records
     assert "SHOAL_SHARED_CACHE_DIR isn't used" in record.message
     assert "or unset it" in record.message
@@ -138,19 +138,19 @@ def refused(caplog: pytest.LogCaptureFixture) -> str:
 
 
 def test_a_folder_that_was_named_is_used(shared: Path) -> None:
-    assert cache._shared_folder() == shared / "shoal" / "kernels"
+    assert cache_folders.shared_folder() == shared / "shoal" / "kernels"
 
 
 def test_where_none_was_named_none_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SHOAL_SHARED_CACHE_DIR", raising=False)
-    assert cache._shared_folder() is None
+    assert cache_folders.shared_folder() is None
 
 
 def test_a_folder_of_root_is_used(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.getuid() != 0:
         pytest.skip("needs files of root")
     monkeypatch.setattr(os, "getuid", lambda: 1234)
-    assert cache._shared_folder() == shared / "shoal" / "kernels"
+    assert cache_folders.shared_folder() == shared / "shoal" / "kernels"
 
 
 def test_a_folder_of_any_other_user_is_refused(
@@ -242,6 +242,40 @@ def test_a_file_that_holds_another_form_is_not_run(tmp_path: Path) -> None:
     second.replace(first)
     second.write_bytes(held)
     assert python(code, **environment) == "2 2.5 0"
+
+
+@pytest.mark.parametrize("ending", ["nbc", "nbi"])
+def test_a_file_that_a_power_loss_damaged_is_compiled_again(tmp_path: Path, ending: str) -> None:
+    (tmp_path / "theirs.py").write_text(
+        "from shoal.engine.jit import kernel\n@kernel\ndef f(x):\n    return x + 1\n"
+    )
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from theirs import f\n"
+        "print(f(1), sum(f.stats.cache_hits.values()))"
+    )
+    environment = {"SHOAL_CACHE_DIR": str(tmp_path / "own"), "NUMBA_DISABLE_JIT": "0"}
+    assert python(code, **environment) == "2 0"
+    (file,) = (tmp_path / "own").rglob(f"*.{ending}")
+    whole = file.read_bytes()
+    half = whole[: len(whole) // 2]
+    for damaged in (b"", half, half + bytes(len(whole) - len(half))):
+        file.write_bytes(damaged)
+        assert python(code, **environment) == "2 0", len(damaged)
+    assert python(code, **environment) == "2 1"
+
+
+def test_every_cut_of_a_file_is_noticed(tmp_path: Path) -> None:
+    files = cache.KernelCache(files_in, tmp_path, is_writable=True)._cache_file
+    files.save("a form", [1, 2, 3])
+    for file in tmp_path.iterdir():
+        whole = file.read_bytes()
+        for n in range(len(whole)):
+            file.write_bytes(whole[:n])
+            assert files.load("a form") is None
+            file.write_bytes(whole[:n] + bytes(len(whole) - n))
+            assert files.load("a form") is None
+        file.write_bytes(whole)
+        assert files.load("a form") == [1, 2, 3]
 
 
 def test_a_form_that_cannot_be_written_is_not_there(
@@ -393,8 +427,8 @@ def test_a_folder_that_others_can_replace_is_refused(tmp_path: Path) -> None:
     named = tmp_path / "parent" / "named"
     folder = named / "shoal" / "kernels"
     folder.mkdir(parents=True)
-    assert cache._why_unsafe(named, folder) is None
+    assert cache_folders._why_unsafe(named, folder) is None
     (tmp_path / "parent").chmod(0o777)
-    assert "can be written by others" in str(cache._why_unsafe(named, folder))
+    assert "can be written by others" in str(cache_folders._why_unsafe(named, folder))
     (tmp_path / "parent").chmod(0o1777)
-    assert cache._why_unsafe(named, folder) is None
+    assert cache_folders._why_unsafe(named, folder) is None

@@ -13,7 +13,7 @@ import shoal
 from shoal.algorithms.castle import Castle
 from shoal.algorithms.z_anonymity import ZAnonymizer
 from shoal.engine import sources
-from shoal.engine.sources import closure, digest_of
+from shoal.engine.sources import NOT_COMPILED, closure, digest_of
 from shoal.run import decision_code
 from shoal.run.decision_code import deciding_modules, decision_digest
 from shoal.spark.shard_job import own_code
@@ -88,6 +88,8 @@ EDITS = [
     ("shoal.errors", set()),
     ("shoal.events", set()),
     ("shoal.engine.cache", set()),
+    ("shoal.engine.cache_files", set()),
+    ("shoal.engine.cache_folders", set()),
     ("shoal.run.state.store", set()),
     ("shoal.run.observe.server", set()),
     ("shoal.audit.run", set()),
@@ -152,9 +154,7 @@ def test_kernels_are_compiled_again_where_they_call_what_was_edited(edit) -> Non
     def edited(module: str) -> set[str]:
         digests = []
         for _ in range(2):
-            files = {
-                m: closure([m], ["shoal.engine.cache", "shoal.engine.sources"]) for m in modules
-            }
+            files = {m: closure([m], NOT_COMPILED) for m in modules}
             digests.append({m: digest_of(files[m]) for m in modules})
             if len(digests) == 1:
                 edit(module)
@@ -164,7 +164,7 @@ def test_kernels_are_compiled_again_where_they_call_what_was_edited(edit) -> Non
     assert edited("shoal.engine.kernels.rng") == set(modules)
     assert edited("shoal.engine.jit") == set(modules)
     assert edited("shoal.engine.kernels.boxes") == set(modules[:2])
-    for module in ("shoal.cli.run.command", "shoal.arrow.codec", "shoal.engine.cache", "shoal"):
+    for module in ("shoal.cli.run.command", "shoal.arrow.codec", *NOT_COMPILED, "shoal"):
         assert edited(module) == set(), module
 
 

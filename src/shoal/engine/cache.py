@@ -5,8 +5,6 @@ edit in another file: an old privacy predicate could keep running inside a cache
 kernels of a module are in a folder that is named by a digest of the module and of all that it
 imports, and of the compiler's versions, so an edit recompiles the modules that depend on it, and no
 others.
-
-A cache is code that will be run, so it is trusted only if nobody else can have written it.
 """
 
 from __future__ import annotations
@@ -15,11 +13,6 @@ import contextlib
 import fcntl
 import functools
 import hashlib
-import itertools
-import logging
-import os
-import shutil
-import stat
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,98 +20,23 @@ from typing import IO, Any
 
 import llvmlite
 import numba
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    IndexDataCacheFile,
-    _CacheLocator,
-)
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.event import trigger_event
 from numba.core.sigutils import normalize_signature
 from numba.core.types import unliteral
 
+from shoal.engine.cache_files import FormFiles, Locator
+from shoal.engine.cache_folders import own_folder, shared_folder
 from shoal.engine.linking import Need, compiling, has_wrapper, identify, is_nested, on_level
 from shoal.engine.on_demand import Demand, declare, kernel_of, promise, returned_by, serve_with
-from shoal.engine.sources import closure, digest_of, imports_of, path_of
+from shoal.engine.sources import NOT_COMPILED, closure, digest_of, imports_of, path_of
 
 __all__ = ["KernelCache", "cache_folder", "is_cold", "is_kept", "keep"]
 
-log = logging.getLogger("shoal.engine.cache")
 
-#: How many folders of former sources are kept for each module, so that versions can alternate.
-FORMER_KEPT = 4
-#: What decorates a kernel can get into it; what finds and caches its sources can't.
-NOT_COMPILED = ("shoal.engine.cache", "shoal.engine.sources")
-
-
-def _own_folder() -> Path | None:
-    """Return the folder that this user's kernels are kept in, or None if there can't be one."""
-    base = os.environ.get("SHOAL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folder = Path(base).expanduser() / "shoal" / "kernels"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.stat()
-    except OSError:
-        return None
-    is_ours = status.st_uid == os.getuid() and not status.st_mode & 0o022
-    return folder if is_ours and os.access(folder, os.W_OK) else None
-
-
-def _shared_folder() -> Path | None:
-    """Return the folder that an administrator named for all users; it is read only."""
-    named = os.environ.get("SHOAL_SHARED_CACHE_DIR")
-    if not named:
-        return None
-    folder = Path(named, "shoal", "kernels")
-    try:
-        reason = _why_unsafe(Path(named), folder)
-    except OSError as error:
-        reason = f"{folder} can't be read ({error.strerror})"
-    if reason is None:
-        return folder
-    log.warning(
-        "SHOAL_SHARED_CACHE_DIR isn't used: %s. Kernels are compiled instead. Name a folder in "
-        "which root alone can write and everybody can read, or unset it.",
-        reason,
-    )
-    return None
-
-
-def _why_unsafe(named: Path, folder: Path) -> str | None:
-    """Return why code in a folder must not be run, or None if it may be."""
-    if not named.is_absolute():
-        return "it isn't an absolute path"
-    for above in named.resolve().parents:
-        # Who can write there can put another folder in its place, unless it is like /tmp.
-        status = above.stat()
-        is_open = status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX
-        if is_open or status.st_uid not in (0, os.getuid()):
-            return f"{above}, which it is in, can be written by others"
-    paths = [named, named / "shoal", folder]
-    for parent, folders, files in os.walk(folder, onerror=_raise):
-        paths += [Path(parent, name) for name in (*folders, *files)]
-    for path in paths:
-        status = path.lstat()
-        if path.is_symlink() and path != named:
-            return f"{path} is a symbolic link"
-        if path == named:
-            status = path.stat()
-        if status.st_uid not in (0, os.getuid()):
-            return f"{path} belongs to neither root nor this user"
-        if status.st_mode & 0o022:
-            return f"{path} can be written by others"
-        if not os.access(path, os.R_OK):
-            return f"{path} can't be read"
-    return None
-
-
-def _raise(error: OSError) -> None:
-    raise error
-
-
-_own = None if numba.config.DISABLE_JIT else _own_folder()
-_shared = None if numba.config.DISABLE_JIT else _shared_folder()
+_own = None if numba.config.DISABLE_JIT else own_folder()
+_shared = None if numba.config.DISABLE_JIT else shared_folder()
 #: Whether a module was loaded again, so that code in this process may have other sources.
 _is_reloaded = False
 #: The modules with kernels that were imported, and the digests that name their folders.
@@ -209,63 +127,6 @@ def cache_folder() -> Path | None:
     return _own
 
 
-class _Locator(_CacheLocator):  # type: ignore[misc]
-    """Tell Numba the folder, which names the sources, so they needn't be compared again."""
-
-    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
-        self._folder = folder
-        self._line = function.__code__.co_firstlineno
-        # Numba's warnings name it.
-        self._py_file = function.__code__.co_filename
-
-    def get_cache_path(self) -> str:
-        """Return the folder."""
-        return str(self._folder)
-
-    def get_source_stamp(self) -> str:
-        """Return the digest of the sources."""
-        return self._folder.name
-
-    def get_disambiguator(self) -> str:
-        """Return what tells functions of one name apart."""
-        return str(self._line)
-
-    def ensure_cache_path(self) -> None:
-        """Make the folder, and remove the oldest ones of former sources."""
-        if self._folder.is_dir():
-            return
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        former = sorted(
-            (path for path in self._folder.parent.iterdir() if path != self._folder),
-            key=lambda path: path.stat().st_mtime,
-        )
-        for path in former[: max(0, len(former) - FORMER_KEPT)]:
-            shutil.rmtree(path, ignore_errors=True)
-
-
-class _FormFiles(IndexDataCacheFile):  # type: ignore[misc]
-    """Numba's index of the compiled forms, and a file for each, which names the form in it.
-
-    Numba numbers the files by what the index holds. Two processes can take the same number, if the
-    file system has no locks, so the index alone doesn't tell which form a file holds.
-    """
-
-    def save(self, key: Any, data: Any) -> None:
-        """Write a form, and then the index: a form that couldn't be written isn't in it."""
-        index = self._load_index()
-        names = map(self._data_name, itertools.count(1))
-        taken = set(index.values())
-        name = index.get(key) or next(name for name in names if name not in taken)
-        self._save_data(name, (key, data))
-        if key not in index:
-            self._save_index({**index, key: name})
-
-    def load(self, key: Any) -> Any:
-        """Return a form, or None if there is none, or another one in its place."""
-        held, data = super().load(key) or (None, None)
-        return data if held == key else None
-
-
 class _Files(CompileResultCacheImpl):  # type: ignore[misc]
     """Numba's way to write a compiled function to files, in a folder of our own.
 
@@ -275,7 +136,7 @@ class _Files(CompileResultCacheImpl):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any], folder: Path) -> None:
         self._lineno = function.__code__.co_firstlineno
-        self._locator = _Locator(function, folder)
+        self._locator = Locator(function, folder)
         self._filename_base = self.get_filename_base(function.__qualname__, sys.abiflags)
 
     def reduce(self, cres: Any) -> Any:
@@ -349,7 +210,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     ) -> None:
         self._impl_class = functools.partial(_Files, folder=folder)
         super().__init__(function)
-        self._cache_file = _FormFiles(self._cache_path, self._impl.filename_base, folder.name)
+        self._cache_file = FormFiles(self._cache_path, self._impl.filename_base, folder.name)
         self._is_writable, self._behind = is_writable, behind
 
     def is_there(self) -> bool:

@@ -16,8 +16,8 @@ from numba.core import cgutils, ir, types
 from numba.core.datamodel import DataModelManager, default_manager
 from numba.core.datamodel.models import TupleModel, UniTupleModel
 from numba.core.errors import UnsupportedError
-from numba.core.lowering import Lower
 
+from shoal.engine.array_access import ItemLower, only_for_items
 from shoal.engine.borrowing import borrowed
 from shoal.engine.on_demand import call_on_demand, is_on_demand
 
@@ -69,7 +69,7 @@ def refuse_foreign(state: Any) -> None:
             raise UnsupportedError("a named tuple can be passed to a @kernel only", loc=call.loc)
 
 
-class KernelLower(Lower):  # type: ignore[misc]
+class KernelLower(ItemLower):
     """Numba's lowering, with pointers to named tuples, and without counting what is `borrowed`."""
 
     #: Whether Python can call the result.
@@ -89,6 +89,8 @@ class KernelLower(Lower):  # type: ignore[misc]
         self._borrowed = borrowed(self.func_ir, self.fndesc.typemap)
         #: The variables that are read where their owner has them.
         self._read_in_place: set[str] = set()
+        self._fields = {}
+        self._for_items = only_for_items(self.func_ir, self.fndesc.typemap)
 
     def lower_inst(self, inst: Any) -> None:
         """Lower a statement."""
@@ -122,7 +124,8 @@ class KernelLower(Lower):  # type: ignore[misc]
         """Lower a call; a kernel on demand is called by its address."""
         function = fnty.dispatcher.py_func if isinstance(fnty, types.Dispatcher) else None
         if function is None or not is_on_demand(function):
-            return super()._lower_call_normal(fnty, expr, signature)
+            length = self._length(fnty, expr.args)
+            return super()._lower_call_normal(fnty, expr, signature) if length is None else length
         args = self.fold_call_args(fnty, signature, expr.args, expr.vararg, expr.kws)
         demand, value = call_on_demand(self, function, signature, args)
         self.library.demands[demand.key] = demand
@@ -131,7 +134,12 @@ class KernelLower(Lower):  # type: ignore[misc]
     def _stays_in_place(self, inst: Any) -> bool:
         """Let a variable stand for a tuple where it is, if it is the same all the time."""
         name = inst.target.name
-        if name not in self._borrowed.once or not isinstance(self.typeof(name), types.BaseTuple):
+        if name not in self._borrowed.once:
+            return False
+        if name in self._for_items and self._is_field(inst, self._read_in_place):
+            self._read_in_place.add(name)
+            return True
+        if not isinstance(self.typeof(name), types.BaseTuple | types.Array):
             return False
         place = self._place_of(inst.value)
         if place is None or self._type_of(inst.value) != self.typeof(name):
@@ -151,7 +159,7 @@ class KernelLower(Lower):  # type: ignore[misc]
         if not isinstance(value, ir.Expr) or value.op not in ("getattr", "static_getitem"):
             return None
         whole = value.value.name
-        if whole not in self._read_in_place:
+        if whole not in self._read_in_place or not isinstance(self.typeof(whole), types.BaseTuple):
             return None
         number = self._number_of(value)
         if number is None:

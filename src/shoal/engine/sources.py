@@ -11,8 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-__all__ = ["closure", "digest_of", "forget", "imports_of", "path_of"]
+__all__ = ["NOT_COMPILED", "closure", "digest_of", "forget", "imports_of", "path_of"]
 
+#: What finds, keeps and loads kernels. What decorates one can get into it; these modules can't.
+NOT_COMPILED = (
+    "shoal.engine.cache", "shoal.engine.cache_files", "shoal.engine.cache_folders",
+    "shoal.engine.sources",
+)  # fmt: skip
 #: Where Python and its tools put packages.
 _INSTALLED = {
     Path(sysconfig.get_path(kind)).resolve()

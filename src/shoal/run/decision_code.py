@@ -11,7 +11,7 @@ import secrets
 from functools import cache
 from pathlib import Path
 
-from shoal.engine.sources import closure, digest_of
+from shoal.engine.sources import NOT_COMPILED, closure, digest_of
 
 __all__ = ["deciding_modules", "decision_digest"]
 
@@ -21,7 +21,7 @@ ROOTS = ("shoal.run.core", "shoal.arrow.publishing")
 #: what reads and writes files under format numbers of their own.
 NOT_DECIDING = (
     "shoal.errors", "shoal.events", "shoal.metrics", "shoal.io", "shoal.run.state",
-    "shoal.engine.cache", "shoal.engine.sources",
+    *NOT_COMPILED,
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.jit import kernel
+from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels.array_tools import in_order, picked, picked_rows
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.engine.kernels.boxes import Sides, box_loss, join, set_row
@@ -150,7 +150,7 @@ def _merge(sides: Sides, chain: _Chain, lo: Floats, hi: Floats, p: int, q: int) 
         chain.before[chain.behind[q]] = chain.before[q]
 
 
-@kernel
+@on_demand
 def _grow(
     sides: Sides, limits: Limits, rows: RowArrays, chain: _Chain, lo: Floats, hi: Floats, p: int,
     barred: Bools,

@@ -198,13 +198,18 @@ def work(grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, task: Task) 
     if task.kind == START:
         return start(grid, rules, rows, sensitive, task.chosen, task.part)
     if task.kind == CUT:
-        levels = levels_of(rules, sensitive)
-        return cut_in_shares(grid, rules, rows, sensitive, levels, task.chosen, task.part)
+        return _cut(grid, rules, rows, sensitive, task)
     if task.kind == REPAIR:
         return repair(
             grid, rules, rows, sensitive, task.part, task.n_groups, task.times, task.draws
         )
     return _around(grid, rules, rows, sensitive, task)
+
+
+@on_demand
+def _cut(grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, task: Task) -> int:
+    levels = levels_of(rules, sensitive)
+    return cut_in_shares(grid, rules, rows, sensitive, levels, task.chosen, task.part)
 
 
 @on_demand
