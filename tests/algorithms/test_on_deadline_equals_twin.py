@@ -231,7 +231,7 @@ def test_kernel_and_twin_decide_alike(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_kernel_and_twin_decide_alike_by_count(name: str) -> None:
-    @settings(max_examples=MANY, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=MANY // 2, deadline=None, derandomize=True, database=None)
     @given(
         case=drawn(name, NOTHING),
         capacity=CAPACITIES,

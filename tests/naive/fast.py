@@ -2,8 +2,9 @@
 
 A round happens whenever every worker has a full block of rows, and when a deadline strikes before.
 In it each worker places those of its rows whose deadline comes before the next round. With a
-capacity it happens when there is no room for another row, and each worker places its oldest. Here the
-workers come one after another; what one does in a round doesn't reach the others before its end.
+capacity it happens when there is no room for another row, and each worker places its oldest one.
+Here the workers come one after another; what one does in a round doesn't reach the others before
+its end.
 """
 
 from __future__ import annotations
@@ -113,7 +114,9 @@ class NaiveFast(NaiveFads):
         """Whether a row's deadline comes before the next round (section 4.2)."""
         if self.delay_rows is not None:
             upcoming = self.n_rows
-            # Where rows are counted, the next one may make a round.
+            if self.capacity:
+                # While there is no room, rounds follow one another; else as with blocks.
+                upcoming += 0 if self.is_full else self.delay_rows // 2
             while not self.capacity and not self._makes_a_round(upcoming):
                 upcoming += 1
             if row.number + self.delay_rows < upcoming:
@@ -177,16 +180,12 @@ class NaiveFast(NaiveFads):
         return found
 
     def _deal(self) -> None:
-        """Deal the new rows so that workers have equally many, each some rows in a row."""
+        """Deal the new rows, each to the worker with the fewest rows."""
         self.dealt = {number: self.dealt[number] for number in self.held if number in self.dealt}
-        new = [number for number in self.held if number not in self.dealt]
-        n_own = [list(self.dealt.values()).count(worker) for worker in range(self.workers)]
-        n_new = [0] * self.workers
-        for _ in new:
-            fewest = min(range(self.workers), key=lambda worker: n_own[worker] + n_new[worker])
-            n_new[fewest] += 1
-        owners = [worker for worker in range(self.workers) for _ in range(n_new[worker])]
-        self.dealt |= dict(zip(new, owners, strict=True))
+        for number in self.held:
+            if number not in self.dealt:
+                owners = [*self.dealt.values()]
+                self.dealt[number] = min(range(self.workers), key=owners.count)
 
     def _oldest_of_each(self) -> set[int]:
         """The number of each worker's oldest row (Algorithm 2: the first tuple of its set)."""

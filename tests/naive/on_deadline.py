@@ -61,7 +61,8 @@ class Decision:
 class Group:
     """A group; ``members`` is empty unless a further row could break the promise.
 
-    ``since`` is the row count or the round from which its age counts; ``number`` is -1 until it is published.
+    ``since`` is the row count or the round from which its age counts; ``number`` is -1 until it is
+    published.
     """
 
     box: Box

@@ -1,7 +1,8 @@
 """FADS: fast anonymization of data streams, a group around each row whose time is up.
 
-Rows are held. When the time of one is up, or there is no room for another, it joins a group published before that covers it; if
-there is none, it is published in a new group with its nearest neighbours.
+Rows are held. When the time of one is up, or there is no room for another row, it joins a group
+published before that covers it; if there is none, it is published in a new group with its nearest
+neighbours.
 """
 
 from __future__ import annotations

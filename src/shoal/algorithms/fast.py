@@ -1,10 +1,11 @@
 """FAST: FADS by several workers at once.
 
 Rows are dealt to workers in blocks. In a round every worker decides those of its rows whose time
-would be up before the next round, or its oldest row if there is no room for another: each joins a group published before, or is published in a new
-group with its nearest neighbours among the worker's rows. A worker knows the groups that were kept
-when the round began, and its own; the decisions are merged in the order of the workers. So the
-result depends on the number of workers, but never on which of them was faster.
+would be up before the next round, or its oldest row if there is no room for another one: each joins
+a group published before, or is published in a new group with its nearest neighbours among the
+worker's rows. A worker knows the groups that were kept when the round began, and its own; the
+decisions are merged in the order of the workers. So the result depends on the number of workers,
+but never on which of them was faster.
 """
 
 from __future__ import annotations
@@ -163,13 +164,11 @@ class FastState(NamedTuple):
 
 
 class Round(NamedTuple):
-    """A round: how rows are dealt and the position up to which they are; the row count and the time
+    """A round: the position from which on rows are new to their workers; the row count and the time
     of the round, and by which moment groups get older; the position and the estimated time of the
     next one; whether there is no room for another row, and whether this round is the last.
     """
 
-    workers: int
-    block: int
     dealt: int
     published: int
     now: float
@@ -181,14 +180,11 @@ class Round(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """One worker in a round: its number, the range of new rows that it is given if rows are dealt
-    evenly, its rows, its copy of the kept groups, its random state; then its decisions, the place of
-    the kept group of each box, and the rows it left to all.
+    """One worker in a round: its number, its rows, its copy of the kept groups, its random state;
+    then its decisions, the place of the kept group of each box, and the rows it left to all.
     """
 
     number: int
-    begin: int
-    end: int
     columns: HeldColumns
     kept: KeptGroups
     draws: Ints
@@ -255,7 +251,12 @@ class FastEngine(HoldingEngine):
 
     def _round(self, at_end: bool, out: Out) -> None:
         ask = _ask(self._rules, self.state, self._block, at_end, out)
-        workers = self._workers(ask)
+        workers = [
+            self._worker(number, own, draws)
+            for number, (own, draws) in enumerate(
+                zip(self._columns(), self.state.draws, strict=True)
+            )
+        ]
         self._each([partial(_work, self._rules, self.state.held, ask, each) for each in workers])
         for each in workers:
             _merge(self._rules, self.state, each, out)
@@ -267,21 +268,11 @@ class FastEngine(HoldingEngine):
             )
         self.state.marks["instants"] += 1
 
-    def _workers(self, ask: Round) -> list[Worker]:
-        bounds = _deal(self.state, ask).tolist()
-        return [
-            self._worker(number, begin, end, own, draws)
-            for number, (begin, end, own, draws) in enumerate(
-                zip(bounds[:-1], bounds[1:], self._columns(), self.state.draws, strict=True)
-            )
-        ]
-
-    def _worker(self, number: int, begin: int, end: int, own: HeldColumns, draws: Ints) -> Worker:
+    def _worker(self, number: int, own: HeldColumns, draws: Ints) -> Worker:
         # No worker can have more rows than there is room for.
         n = min(len(own.slots), self.n_held)
         return Worker(
-            number, begin, end, own,
-            KeptGroups._make(array.copy() for array in self.state.kept), draws,
+            number, own, KeptGroups._make(array.copy() for array in self.state.kept), draws,
             Out.room(n, self.space.n_quasi),
             np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(1, np.int64),
         )  # fmt: skip
@@ -388,42 +379,38 @@ def _ask(rules: OnDeadlineRules, state: FastState, block: int, at_end: bool, out
         clock["last_round"][0] = now
     known = 0.0 if np.isnan(clock["estimate"][0]) else clock["estimate"][0]
     upcoming = state.held.marks["upcoming"][0]
-    # Where rows are counted, the next row may make a round.
-    following = upcoming if rules.capacity > 0 else _ends_cycle(upcoming, workers * block)
+    full = 0 < rules.capacity < state.held.marks["n_rows"][0]
+    following = _ends_cycle(upcoming, workers * block)
+    if rules.capacity > 0:
+        # While there is no room, rounds follow one another; else as with blocks.
+        following = upcoming if full else upcoming + rules.deadlines.rows // ROUNDS
     dealt = clock["dealt"][0]
     clock["dealt"][0] = upcoming
+    if rules.capacity > 0:
+        _deal(state, dealt)
     return Round(
-        workers,
-        0 if rules.capacity > 0 else block,
         dealt,
         out.progress["published"][0],
         now,
         moment(rules, state.marks, out),
         following,
         now + known,
-        0 < rules.capacity < state.held.marks["n_rows"][0],
+        full,
         at_end,
     )
 
 
 @kernel
-def _deal(state: FastState, ask: Round) -> Ints:
-    """Return where the new rows of each worker begin, so that workers have equally many; and where
-    those of the last end. (Where rows are dealt in blocks, this isn't used.)
-    """
-    n_rows = np.empty(ask.workers, np.int64)
-    for worker in range(ask.workers):
+def _deal(state: FastState, dealt: int) -> None:
+    """Deal the rows since ``dealt``, each to the worker with the fewest rows."""
+    rows, n_rows = state.held.rows, np.empty(len(state.draws), np.int64)
+    for worker in range(len(n_rows)):
         marks = state.columns.marks[worker]
         n_rows[worker] = marks["n"][0] - marks["n_holes"][0]
-    if ask.block > 0:
-        return np.full(ask.workers + 1, ask.dealt)
-    bounds = np.zeros(ask.workers + 1, np.int64)
-    bounds[0] = ask.dealt
-    for _ in range(ask.dealt, state.held.marks["upcoming"][0]):
+    for position in range(dealt, state.held.marks["upcoming"][0]):
         fewest = np.argmin(n_rows)
         n_rows[fewest] += 1
-        bounds[fewest + 1] += 1
-    return np.cumsum(bounds)
+        rows["cluster"][wrap(position, len(rows))] = fewest
 
 
 @kernel
@@ -456,7 +443,7 @@ def _work(rules: OnDeadlineRules, rows: Held, ask: Round, worker: Worker) -> Non
     """Decide those rows of a worker that would be late in the next round, oldest first.
 
     If there is no room for another row, the oldest is one of them. The only shared state that this
-    changes are the slots and the worker of its own rows in the ring.
+    changes are the slots of the worker's own rows in the ring.
     """
     own, out = worker.columns, worker.out
     _take_own(rows, ask, worker)
@@ -479,17 +466,9 @@ def _work(rules: OnDeadlineRules, rows: Held, ask: Round, worker: Worker) -> Non
 @kernel
 def _take_own(rows: Held, ask: Round, worker: Worker) -> None:
     """Take in the rows that have come since the last round and are the worker's."""
-    for position in range(worker.begin, worker.end):
-        rows.rows["cluster"][wrap(position, len(rows.rows))] = worker.number
-        held_columns.append(worker.columns, rows, position)
-    position = ask.dealt
-    while ask.block > 0 and position < rows.marks["upcoming"][0]:
-        block = position // ask.block
-        if block % ask.workers == worker.number:
+    for position in range(ask.dealt, rows.marks["upcoming"][0]):
+        if rows.rows["cluster"][wrap(position, len(rows.rows))] == worker.number:
             held_columns.append(worker.columns, rows, position)
-            position += 1
-        else:
-            position = (block + 1) * ask.block
 
 
 @kernel
