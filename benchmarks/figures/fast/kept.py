@@ -149,7 +149,7 @@ def _most_alive(ran: Ran, setting: Setting, rival: str, ends: np.ndarray) -> lis
         ran = ran.in_rounds()
         at = np.arange(ran.published.max() + 1)
     alive = n_alive(ran, age=age_of(setting, rival), kept=KEPT, at=at, renewed=True)
-    return [int(part.max()) for part in np.split(alive, parts)]
+    return [int(part.max(initial=0)) for part in np.split(alive, parts)]
 
 
 def _largest(sizes: FastSizes, rival: str, rows: int | None = None) -> list[Reading]:

@@ -23,7 +23,7 @@ def window_text(fast: FastSizes, idea: IdeaSizes) -> str:
     few, many = Repeated(fast.rows), Incomplete("adult", idea.rows, 0)
     gappy = Incomplete("adult", idea.rows, idea.gaps)
     trials = {
-        f"{name}, k = {k}": (Trial(stream, name, k, None), delta)
+        f"{name}, k = {k}, δ = {delta:,}": (Trial(stream, name, k, None), delta)
         for stream, k, delta, names in (
             (few, fast.k, fast.delta, ("fads",)),
             (few, fast.k, fast.workers * fast.delta, ("fads", "fast")),
@@ -31,7 +31,7 @@ def window_text(fast: FastSizes, idea: IdeaSizes) -> str:
         )
         for name in names
     }
-    trials[f"idea, k = {idea.k}, at most {idea.gaps} missing"] = (
+    trials[f"idea, the same with at most {idea.gaps} missing values"] = (
         Trial(gappy, "idea", idea.k, None, missing="maybe"),
         idea.delay,
     )
@@ -41,9 +41,10 @@ def window_text(fast: FastSizes, idea: IdeaSizes) -> str:
             "## Rows held by count and by arrival",
             "What a user gets: nothing is reused (`kept = 0`), all other knobs are defaults but "
             f'for `loss = "lm"`; {fast.rows + fast.rows // 10:,} rows of Adult for k = {fast.k} '
-            f"and {idea.rows:,} for k = {idea.k}, {idea.seeds} seeds. By count rows lose less, for "
-            "the window is always full; and they wait longer, on average and at most. The last "
-            "line of each has the capacity at which rows wait as long on average as by arrival. "
+            f"and {idea.rows:,} for k = {idea.k}, {idea.seeds} seeds. By count the window is always "
+            "full, and rows wait longer, on average and at most; a delay beside it bounds that. The "
+            "last line of each has the capacity at which rows wait as long on average as by "
+            "arrival. "
             "Mean loss of published rows, and the wait in rows.",
             table(
                 ["algorithm", "held", "loss", "to by arrival", "mean wait", "longest wait"], lines
