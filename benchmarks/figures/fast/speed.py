@@ -68,7 +68,7 @@ def _claim(words: str, readings: Sequence[Measured], others: float) -> Claim:
 def _times(
     sizes: FastSizes, window: WindowKind, k: int, delta: int, age: int
 ) -> tuple[Reading, ...]:
-    stream = Repeated(sizes.rows, QUASI)
+    stream = Repeated(sizes.timed_rows, QUASI)
     delay, bound = bounds(window, delta)
     walls: dict[int, list[float]] = {workers: [] for workers in sizes.all_workers}
 
