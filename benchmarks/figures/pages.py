@@ -19,7 +19,7 @@ from benchmarks.figures import (
 )
 from benchmarks.figures.burel import page as burel
 from benchmarks.figures.castle_audit import audited, audited_text
-from benchmarks.figures.fast import kept, reuse, rounds, sweeps
+from benchmarks.figures.fast import kept, reuse, rounds, sweeps, window
 from benchmarks.figures.fast import speed as fast_speed
 from benchmarks.figures.fast.settings import FastSizes
 from benchmarks.figures.idea import added, loss, match, threshold
@@ -99,8 +99,14 @@ computed from the numbers: a difference counts if it is larger than the spreads 
 together. The paper's pictures aren't in its text, so there are no numbers to compare with.
 
 As in the paper, a row joins the covering group that loses least (`reuse = "best"`), which leaks;
-what the safe way costs is in the last section. Loss is that of the paper's Equation 7
-(`loss = "lm"`), from 0 to 1. Here no row is ever late, in FADS neither: deadlines are by position.
+what the safe way [costs](#what-safe-reuse-costs) is below. Loss is that of the paper's Equation 7
+(`loss = "lm"`), from 0 to 1.
+
+As in the paper, rows are held by count (`capacity`), and kept groups get older by rounds. *By
+arrival* is what Shoal does by default: a row is due when as many have arrived after it, so that no
+row is ever late. Then the window is emptied by each group that leaves. The two are different
+[algorithms](../algorithms/fads.md#by-arrival-and-by-count), and some claims of the paper hold in
+one of them only.
 """
 
 IDEA_HEAD = f"""\
@@ -128,6 +134,10 @@ numbers to compare with.
 As in the paper, a row joins the covering group that loses least (`reuse = "best"`), which leaks;
 what the safe way costs is shown [beside FAST](fast.md). Loss is that of Definition 10
 (`loss = "lm"`).
+
+As in the paper (Algorithm 1, line 6), a row is decided when δ rows are held (`capacity`). *By
+arrival* is what Shoal does by default: it is decided when δ rows have arrived after it, so that no
+row is ever late. The two are different [algorithms](../algorithms/fads.md#by-arrival-and-by-count).
 """
 
 
@@ -165,6 +175,12 @@ def _reuse(quick: bool) -> str:
     return reuse.reuse_text(FastSizes(), IdeaSizes())
 
 
+def _window(quick: bool) -> str:
+    if quick:
+        return window.window_text(FastSizes.quick(), IdeaSizes.quick())
+    return window.window_text(FastSizes(), IdeaSizes())
+
+
 PAGES = (
     Page(
         "castle",
@@ -195,6 +211,7 @@ PAGES = (
             "fast-7": _fast(sweeps.figure_7),
             "fast-8": _fast(rounds.figure_8),
             "fast-reuse": _reuse,
+            "fast-window": _window,
         },
         needs=(ADULT, TREES),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,7 +20,12 @@ from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.metrics.pollution import Pollution
 from shoal.spec.policy import Delay, KAnonymity, Missing, Policy
 
-__all__ = ["Found", "Ran", "Trial", "found", "ran", "warm"]
+__all__ = ["WINDOWS", "Found", "Ran", "Trial", "WindowKind", "bounds", "found", "ran", "warm"]
+
+#: When a row is due: when delta rows are held, as in the papers, or when that many have arrived
+#: after it, which bounds how long it waits.
+WindowKind: TypeAlias = Literal["held", "arrived"]
+WINDOWS: dict[WindowKind, str] = {"held": "by rows held", "arrived": "by rows arrived"}
 
 #: This many rows are enough to have every kernel compiled before anything is timed.
 WARM_ROWS = 400
@@ -28,12 +33,12 @@ WARM_ROWS = 400
 
 @dataclass(frozen=True)
 class Trial:
-    """A stream, an algorithm with its knobs, and a promise."""
+    """A stream, an algorithm with its knobs, and a promise; its delay is in rows."""
 
     stream: Incomplete | Repeated
     algorithm: str
     k: int
-    delay: int
+    delay: int | None
     knobs: tuple[tuple[str, object], ...] = ()
     missing: Missing = "quarantine"
 
@@ -69,6 +74,10 @@ class Ran(NamedTuple):
     def waited(self) -> Ints:
         return self.published - self.rows
 
+    def in_rounds(self) -> Ran:
+        """The same, with the number of the round in place of the row count."""
+        return self._replace(published=np.unique(self.published, return_inverse=True)[1])
+
     @property
     def lost(self) -> Lost:
         """The mean loss, without and with suppressed rows, and their share."""
@@ -80,6 +89,14 @@ class Ran(NamedTuple):
             float((total + n_suppressed) / n_all),
             float(n_suppressed / n_all),
         )
+
+
+def bounds(window: WindowKind, delta: int) -> tuple[int | None, dict[str, object]]:
+    """The delay of the policy and the capacity with which delta rows are in the window.
+
+    By rows held, delta rows are there when one of them is decided.
+    """
+    return (delta, {}) if window == "arrived" else (None, {"capacity": delta - 1})
 
 
 @dataclass(frozen=True)
@@ -112,7 +129,8 @@ def warm(algorithm: str, missing: Missing, stream: type[Incomplete | Repeated]) 
 def ran(trial: Trial) -> Ran:
     """Run the engine over the whole stream."""
     stream = trial.stream.stream()
-    policy = Policy(KAnonymity(trial.k), delay=Delay(rows=trial.delay), missing=trial.missing)
+    delay = None if trial.delay is None else Delay(rows=trial.delay)
+    policy = Policy(KAnonymity(trial.k), delay=delay, missing=trial.missing)
     anonymizer = find(trial.algorithm)(**dict(trial.knobs))
     engine = anonymizer.start(stream.schema, policy, seed=trial.seed())
     wall, processor = time.perf_counter(), time.process_time()

@@ -102,7 +102,7 @@ class Case:
         rows, seconds = self.delay
         return Policy(
             *criteria,
-            delay=Delay(rows=rows, seconds=seconds),
+            delay=None if self.delay == (None, None) else Delay(rows=rows, seconds=seconds),
             missing=self.missing,
             window=Window(self.window) if self.measured[1] else None,
         )

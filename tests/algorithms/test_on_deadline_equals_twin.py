@@ -163,14 +163,22 @@ def compare(name: str, case: Case, batch: int, ticks: bool) -> None:
 
 NOTHING = st.just(("open", ()))
 BLOCKS = st.sampled_from([None, 1, 2, 5])
+UNITS = st.sampled_from(["rows", "rows", "rounds"])
+#: How many rows are held at most; none of them is too few for the groups of a case.
+CAPACITIES = st.sampled_from([6, 7, 15, 40])
 #: Plain Python is slow: there a look at fewer, beside what compiled code goes through.
 MANY = 6 if numba.config.DISABLE_JIT else 250
 THRESHOLDS = st.sampled_from([0.05, 0.5, 1.0])
 AGES = st.sampled_from([3, 30, None])
 KNOBS = {
-    "fads": st.fixed_dictionaries({"age": st.sampled_from([1, 3, 30, 1000])}),
+    "fads": st.fixed_dictionaries({"age": st.sampled_from([1, 3, 30, 1000]), "age_unit": UNITS}),
     "fast": st.fixed_dictionaries(
-        {"age": st.sampled_from([1, 3, 30, 1000]), "workers": st.integers(1, 3), "block": BLOCKS}
+        {
+            "age": st.sampled_from([1, 3, 30, 1000]),
+            "age_unit": UNITS,
+            "workers": st.integers(1, 3),
+            "block": BLOCKS,
+        }
     ),
     "idea": st.fixed_dictionaries({"threshold": THRESHOLDS, "age": AGES}),
     "k-varp": st.fixed_dictionaries(
@@ -216,6 +224,26 @@ def test_kernel_and_twin_decide_alike(name: str) -> None:
     @settings(max_examples=MANY, deadline=None, derandomize=True, database=None)
     @given(case=drawn(name, NOTHING), batch=st.sampled_from([1, 7, 1000]), ticks=st.booleans())
     def alike(case: Case, batch: int, ticks: bool) -> None:
+        compare(name, case, batch, ticks)
+
+    alike()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kernel_and_twin_decide_alike_by_count(name: str) -> None:
+    @settings(max_examples=MANY // 2, deadline=None, derandomize=True, database=None)
+    @given(
+        case=drawn(name, NOTHING),
+        capacity=CAPACITIES,
+        alone=st.booleans(),
+        batch=st.sampled_from([1, 7, 1000]),
+        ticks=st.booleans(),
+    )
+    def alike(case: Case, capacity: int, alone: bool, batch: int, ticks: bool) -> None:
+        case.knobs = {key: value for key, value in case.knobs.items() if key != "block"}
+        case.knobs["capacity"] = capacity
+        if alone:
+            case.delay = (None, None)
         compare(name, case, batch, ticks)
 
     alike()

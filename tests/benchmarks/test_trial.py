@@ -44,6 +44,24 @@ def test_kept_groups_are_counted_as_the_engine_has_them(algorithm):
     assert np.count_nonzero(whole.outcomes == Outcome.reuse) > 5
 
 
+def test_kept_groups_are_counted_by_rounds_as_the_engine_has_them():
+    knobs = KNOBS | {"workers": 2, "capacity": 19, "reuse": "best", "age": 4, "age_unit": "rounds"}
+    trial = Trial(Repeated(300), "fast", 3, None, tuple(knobs.items()))
+    whole = ran(trial).in_rounds()
+    stream = trial.stream.stream()
+    engine = find("fast")(**knobs).start(stream.schema, Policy(KAnonymity(3)), seed=trial.seed())
+    counts = []
+    for i in range(len(stream.codes.subjects)):
+        decided = engine.push(Codes(*(array[i : i + 1] for array in stream.codes)))
+        if len(decided.rows):
+            kept = engine.state.kept
+            since = kept.groups["since"][: kept.marks["n_kept"][0]]
+            counts.append(int(np.count_nonzero(len(counts) - since <= knobs["age"])))
+    counted = n_alive(whole, age=4, kept=12, at=np.arange(len(counts)), renewed=True)
+    assert counted.tolist() == counts
+    assert max(counts) > 5
+
+
 def a_run(*decided):
     """Rows as (outcome, published, group)."""
     outcomes, published, groups = map(np.array, zip(*decided, strict=True))

@@ -1,4 +1,4 @@
-"""Jobs with min-delay and the R-tree family, killed and gone on with to the same bytes."""
+"""Jobs with min-delay, the R-tree family and windows by count, killed and resumed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.crashes.world import FilesJob, crowd
 
 ROWS = "k = 3\nl = 2\ndelay = { rows = 25 }"
 SECONDS = "k = 3\ndelay = { rows = 60, seconds = 50 }"
+BY_COUNT = "k = 3\nl = 2"
 SAMPLES = "samples = 10\nsampled = 30"
 
 
@@ -44,9 +45,14 @@ def a_job(folder: Path, policy: str, algorithm: str) -> FilesJob:
         (ROWS, f"name = 'tree-density'\n{SAMPLES}"),
         (ROWS, f"name = 'tree-full'\nalpha = 0.01\n{SAMPLES}"),
         (SECONDS, f"name = 'tree-full'\ninstant = 2.0\n{SAMPLES}"),
+        (BY_COUNT, "name = 'fads'\ncapacity = 20"),
+        (BY_COUNT, "name = 'fast'\ncapacity = 20\nkept = 5\nage_unit = 'rounds'"),
     ],
-    ids=["min-delay", "basic", "basic by seconds", "density", "full", "full by seconds"],
-)
+    ids=[
+        "min-delay", "basic", "basic by seconds", "density", "full", "full by seconds",
+        "fads by count", "fast by count",
+    ],
+)  # fmt: skip
 def test_killed_it_resumes_to_the_same_bytes(tmp_path: Path, policy: str, algorithm: str) -> None:
     whole = a_job(tmp_path / "whole", policy, algorithm)
     n_calls = count_calls(lambda: action(whole))

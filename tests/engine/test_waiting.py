@@ -22,10 +22,11 @@ from shoal import (
 from shoal.algorithms import find
 from shoal.algorithms.registry import check_support
 from shoal.engine import Anonymizer, Codes, Engine
+from shoal.engine.deadlines import SPAN
 from shoal.engine.groups import may_be_group
 from shoal.engine.kernels import held
 from shoal.engine.space import Space
-from shoal.engine.waiting import SPAN, WaitingAnonymizer, nobody_can
+from shoal.engine.waiting import WaitingAnonymizer, nobody_can
 from shoal.errors import JobError, ParameterError, UnsupportedError
 from shoal.job import Job
 from shoal.spec.policy import EntropyLDiversity, RecursiveLDiversity, Window

@@ -1,8 +1,10 @@
 """FAST, slowly: FADS by several workers, in rounds ("FAST", section 4).
 
 A round happens whenever every worker has a full block of rows, and when a deadline strikes before.
-In it each worker places those of its rows whose deadline comes before the next round. Here the
-workers come one after another; what one does in a round doesn't reach the others before its end.
+In it each worker places those of its rows whose deadline comes before the next round. With a
+capacity it happens when there is no room for another row, and each worker places its oldest one.
+Here the workers come one after another; what one does in a round doesn't reach the others before
+its end.
 """
 
 from __future__ import annotations
@@ -62,6 +64,8 @@ class NaiveFast(NaiveFads):
         self.block = block
         self.timing = range(workers) if timing is None else timing
         self.randoms = [rng.seeded(seed, f"worker {w}") for w in range(workers)]
+        #: By capacity, the worker of each row that was dealt; the others wait for a round.
+        self.dealt: dict[int, int] = {}
         self.last_round: float | None = None
         self.estimate: float | None = None
 
@@ -74,11 +78,13 @@ class NaiveFast(NaiveFads):
     def after_arrival(self, when: When) -> list[Decision]:
         by_position = self.deviations.deadlines_by_position and self.delay_rows is not None
         is_due = by_position and when[0] - self.delay_rows in self.held
-        if not is_due and not self._makes_a_round(when[0]):
+        if not is_due and not (self.is_full or self._makes_a_round(when[0])):
             return []
         return self.round(when)
 
     def _makes_a_round(self, number: int) -> bool:
+        if self.capacity:
+            return False
         return (number + 1) % (self.workers * self.block) == 0
 
     def _overdue(self, *, published: int) -> list[Decision]:
@@ -108,7 +114,10 @@ class NaiveFast(NaiveFads):
         """Whether a row's deadline comes before the next round (section 4.2)."""
         if self.delay_rows is not None:
             upcoming = self.n_rows
-            while not self._makes_a_round(upcoming):
+            if self.capacity:
+                # While there is no room, rounds follow one another; else as with blocks.
+                upcoming += 0 if self.is_full else self.delay_rows // 2
+            while not self.capacity and not self._makes_a_round(upcoming):
                 upcoming += 1
             if row.number + self.delay_rows < upcoming:
                 return True
@@ -127,7 +136,13 @@ class NaiveFast(NaiveFads):
             deadlines = [row.time + self.delay_seconds for row in self.held.values()]
             when = (when[0], min([when[1], *deadlines]))
         self._estimate_round_time(when[1])
-        danger = [row for row in self.held.values() if at_end or self.in_danger(row, when[1])]
+        if self.capacity:
+            self._deal()
+        first = self._oldest_of_each() if self.is_full else []
+        danger = [
+            row for row in self.held.values()
+            if at_end or row.number in first or self.in_danger(row, when[1])
+        ]  # fmt: skip
         decisions: list[Decision] = []
         done: dict[int, list[Placed]] = {}
         for worker in self.timing:
@@ -164,7 +179,24 @@ class NaiveFast(NaiveFads):
                 break  # Algorithm 2: one row for each thread
         return found
 
+    def _deal(self) -> None:
+        """Deal the new rows, each to the worker with the fewest rows."""
+        self.dealt = {number: self.dealt[number] for number in self.held if number in self.dealt}
+        for number in self.held:
+            if number not in self.dealt:
+                owners = [*self.dealt.values()]
+                self.dealt[number] = min(range(self.workers), key=owners.count)
+
+    def _oldest_of_each(self) -> set[int]:
+        """The number of each worker's oldest row (Algorithm 2: the first tuple of its set)."""
+        first: dict[int, int] = {}
+        for row in self.held.values():
+            first.setdefault(self._worker_of(row), row.number)
+        return set(first.values())
+
     def _worker_of(self, row: Row) -> int:
+        if self.capacity:
+            return self.dealt[row.number]
         return row.number // self.block % self.workers
 
     def _draw_of(self, worker: int) -> Callable[[int], int]:
@@ -189,6 +221,8 @@ class NaiveFast(NaiveFads):
         return [] if can_wait and self.deviations.who_can_wait_waits else self.suppress(t, when)
 
     def _is_due(self, t: Row, now: float | None) -> bool:
+        if self.is_full:
+            return True
         if self.delay_rows is not None and t.number + self.delay_rows < self.n_rows:
             return True
         if self.delay_seconds is None or now is None or t.time is None:
@@ -198,5 +232,5 @@ class NaiveFast(NaiveFads):
     def publish(self, placed: Placed, when: When) -> list[Decision]:
         # Algorithm 3: "Update C_k-best publish time"
         if self.reuse == "best" or not self.deviations.only_the_best_is_renewed:
-            placed.group.since = when[0]
+            placed.group.since = self.moment(when)
         return super().publish(placed, when)

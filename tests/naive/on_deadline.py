@@ -61,7 +61,8 @@ class Decision:
 class Group:
     """A group; ``members`` is empty unless a further row could break the promise.
 
-    ``since`` is the row count from which its age counts; ``number`` is -1 until it is published.
+    ``since`` is the row count or the round from which its age counts; ``number`` is -1 until it is
+    published.
     """
 
     box: Box
@@ -92,7 +93,8 @@ When = tuple[int, float | None]
 class NaiveOnDeadline:
     """One run of an algorithm of this family; a subclass says how a group is formed.
 
-    ``age`` is the maximum age of a kept group in rows; None: there is none.
+    ``age`` is the maximum age of a kept group, in rows or in rounds by ``age_unit``; None: there is
+    none. ``capacity`` is how many rows are held at most (0: any number).
     """
 
     deviations: Deviations
@@ -110,8 +112,10 @@ class NaiveOnDeadline:
         window: int = 0,
         delay_rows: int | None = None,
         delay_seconds: float | None = None,
+        capacity: int = 0,
         kept: int = 1000,
         age: int | None = None,
+        age_unit: str = "rows",
         reuse: str = "random",
         joins: str = "together",
         loss: str = "glm",
@@ -122,7 +126,10 @@ class NaiveOnDeadline:
         self.space = Space(domains, weights, loss, missing)
         self.promise = Promise(k, l_needed, entropy, recursive)
         self.latest = RecentRows(measures, window)
-        self.delay_rows, self.delay_seconds = delay_rows, delay_seconds
+        if capacity and delay_rows is None and delay_seconds is None:
+            delay_rows = 16 * capacity
+        self.delay_rows, self.delay_seconds, self.capacity = delay_rows, delay_seconds, capacity
+        self.age_unit = age_unit
         self.max_kept, self.age, self.reuse, self.joins = kept, age, reuse, joins
         self.deviations = deviations or self.all_deviations()
         self.random = rng.seeded(seed, "decide")
@@ -194,13 +201,22 @@ class NaiveOnDeadline:
 
     def after_arrival(self, when: When) -> list[Decision]:
         """Decide the row that is due because another one has arrived."""
+        return self.due(self.oldest, when) if self.is_due_by(when[0]) else []
+
+    def is_due_by(self, number: int) -> bool:
+        """Whether the oldest row is due because another one has arrived."""
+        if self.is_full:
+            return True
         if self.delay_rows is None:
-            return []
+            return False
         if not self.deviations.deadlines_by_position:
-            # IDEA, Algorithm 1, line 6
-            return self.due(self.oldest, when) if len(self.held) >= self.delay_rows else []
-        number = when[0] - self.delay_rows
-        return self.due(self.held[number], when) if number in self.held else []
+            return len(self.held) >= self.delay_rows  # IDEA, Algorithm 1, line 6
+        return number - self.delay_rows in self.held
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more rows are held than there is room for."""
+        return 0 < self.capacity < len(self.held)
 
     def _overdue(self, *, published: int) -> list[Decision]:
         decisions: list[Decision] = []
@@ -322,7 +338,7 @@ class NaiveOnDeadline:
 
     def can_join(self, t: Row, group: Group, when: When, others: Sequence[Row] = ()) -> bool:
         """Whether a kept group covers t, and keeps the promise with it and with others."""
-        if self.age is not None and when[0] - group.since > self.age:
+        if self.age is not None and self.moment(when) - group.since > self.age:
             return False
         if not covers(group.box, t.box):
             return False
@@ -330,6 +346,10 @@ class NaiveOnDeadline:
             return True
         members = [*group.members, *others]
         return len(members) < self._room and self.meets([*members, t])
+
+    def moment(self, when: When) -> int:
+        """By what groups get older: the rows that have arrived, or the rounds so far."""
+        return self.instant if self.age_unit == "rounds" else when[0]
 
     @property
     def _room(self) -> int:
@@ -404,7 +424,7 @@ class NaiveOnDeadline:
 
     def new_group(self, rows: Sequence[Row], when: When) -> Group:
         box = self.space.public(self.space.box(rows))
-        return Group(box, self.space.loss(box), n_subjects(rows), since=when[0])
+        return Group(box, self.space.loss(box), n_subjects(rows), since=self.moment(when))
 
     # -- what becomes of it ----------------------------------------------------------------------
 

@@ -12,18 +12,18 @@ __all__ = ["n_alive", "n_to_choose_from"]
 
 
 def n_alive(ran: Ran, *, age: int, kept: int, at: Ints, renewed: bool) -> Ints:
-    """How many groups are kept and within their age after all that is decided at these row counts.
+    """How many groups are kept and within their age after all that is decided at these moments.
 
     Parameters
     ----------
     ran
-        The run; every group that it made was kept.
+        The run; every group that it made was kept. If their age counts rounds, a run in rounds.
     age
-        For how many rows a group can be used again, since it was published or renewed.
+        For how many rows or rounds a group can be used again, since it was published or renewed.
     kept
         How many of the latest groups are kept at all.
     at
-        Row counts, as in ``published``.
+        Row counts or rounds, as in ``published``.
     renewed
         Whether reuse makes a group young again (as in FAST).
     """

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.figures.fast.alive import n_alive, n_to_choose_from
-from benchmarks.figures.fast.settings import KEPT, FastSizes, Setting, axes, run
+from benchmarks.figures.fast.settings import KEPT, RIVALS, FastSizes, Setting, age_of, axes, run
 from benchmarks.figures.model import Claim, Curve, Figure, Panel, Reading, rises
 from benchmarks.figures.trial import Ran
+from shoal.engine.kernels.arrays import Ints
 
 __all__ = ["figure_4", "figure_5"]
 
@@ -20,17 +21,18 @@ N_BINS = 12
 
 def figure_4(sizes: FastSizes) -> Figure:
     """The largest number of kept groups in each part of the stream, by the number of workers."""
-    runs = _runs(sizes)
+    runs = _runs(sizes, "fast")
     n_rows = len(next(iter(runs.values()))[1][0].rows)
     ends = np.linspace(0, n_rows, N_PARTS + 1).astype(np.int64)[1:]
     curves, largest = [], []
     for workers, (setting, found) in runs.items():
-        most = [_most_alive(ran, _age(setting), ends) for ran in found]
+        most = [_most_alive(ran, setting, "fast", ends) for ran in found]
         cells = tuple(
             Reading(tuple(map(float, part)), digits=0) for part in zip(*most, strict=True)
         )
         curves.append(Curve(_label(workers), cells))
         largest.append(Reading(tuple(float(max(parts)) for parts in most), digits=0))
+    total = sizes.workers * sizes.age
     panel = Panel(
         "over time", "rows that have come", tuple(ends.tolist()), tuple(curves),
         what="Kept groups within their age, at most since the line above", axis="kept groups",
@@ -46,9 +48,14 @@ def figure_4(sizes: FastSizes) -> Figure:
                 *rises(largest),
             ),
             Claim(
+                "The maximum size of Set_kc increases with the number of threads (by arrival, "
+                "T_kc·W rows).",
+                *rises(_largest(sizes, "fast-arrived")),
+            ),
+            Claim(
                 "The same for one stream whose groups are kept for as many rows, whatever the "
-                f"number of workers (T_kc = {sizes.workers * sizes.age} rows).",
-                *rises(_largest_of_equal_age(sizes)),
+                f"number of workers (by arrival, T_kc = {total} rows).",
+                *rises(_largest(sizes, "fast-arrived", rows=total)),
             ),
         ),
         page="fast",
@@ -58,12 +65,8 @@ def figure_4(sizes: FastSizes) -> Figure:
 
 def figure_5(sizes: FastSizes) -> Figure:
     """The share of rows that were published while that many groups were kept."""
-    chosen = {
-        workers: [
-            n_to_choose_from(ran, age=_age(setting), kept=KEPT, renewed=True) for ran in found
-        ]
-        for workers, (setting, found) in _runs(sizes).items()
-    }
+    sizes = replace(sizes, seeds=sizes.seeds_of_kept)
+    chosen = _chosen(sizes, "fast")
     most = max(int(counts.max()) for found in chosen.values() for counts in found)
     width = max(1, -(-(most + 1) // N_BINS))
     starts = np.arange(0, most + 1, width)
@@ -83,10 +86,6 @@ def figure_5(sizes: FastSizes) -> Figure:
         )
         for workers, found in chosen.items()
     )
-    means = [
-        Reading(tuple(float(counts.mean()) for counts in found), digits=1)
-        for found in chosen.values()
-    ]
     label = "kept groups" if width == 1 else f"kept groups, from here {width} numbers on"
     panel = Panel(
         "by kept groups", label, tuple(starts.tolist()), curves,
@@ -95,13 +94,17 @@ def figure_5(sizes: FastSizes) -> Figure:
     return Figure(
         "5",
         "Rows by the number of kept groups",
-        _setting(sizes) + " Groups are counted as the round began in which the row was published.",
+        f"{_setting(sizes)} {sizes.seeds} seeds. Groups are counted as the round began in which "
+        "the row was published.",
         (panel,),
         (
             Claim(
                 "With more threads, more rows are published with more groups in Set_kc (here: "
                 "the mean number of groups).",
-                *rises(means),
+                *rises(_means(chosen)),
+            ),
+            Claim(
+                "The same by arrival (T_kc·W rows).", *rises(_means(_chosen(sizes, "fast-arrived")))
             ),
         ),
         page="fast",
@@ -109,33 +112,54 @@ def figure_5(sizes: FastSizes) -> Figure:
     )
 
 
-def _runs(sizes: FastSizes) -> dict[int, tuple[Setting, tuple[Ran, ...]]]:
+def _runs(sizes: FastSizes, rival: str) -> dict[int, tuple[Setting, tuple[Ran, ...]]]:
     axis = axes(sizes)["workers"]
     return {
-        workers: (one, run(sizes, one, "fast").runs)
+        workers: (one, run(sizes, one, rival).runs)
         for workers, one in zip(axis.xs, axis.settings, strict=True)
     }
 
 
-def _age(setting: Setting) -> int:
-    return setting.workers * setting.age
+def _chosen(sizes: FastSizes, rival: str) -> dict[int, list[Ints]]:
+    """For each number of workers and each seed, how many groups each row had to choose from."""
+    return {
+        workers: [
+            n_to_choose_from(
+                ran.in_rounds() if RIVALS[rival].rounds else ran,
+                age=age_of(setting, rival), kept=KEPT, renewed=True,
+            )
+            for ran in found
+        ]
+        for workers, (setting, found) in _runs(sizes, rival).items()
+    }  # fmt: skip
 
 
-def _most_alive(ran: Ran, age: int, ends: np.ndarray) -> list[int]:
+def _means(chosen: dict[int, list[Ints]]) -> list[Reading]:
+    return [
+        Reading(tuple(float(counts.mean()) for counts in found), digits=1)
+        for found in chosen.values()
+    ]
+
+
+def _most_alive(ran: Ran, setting: Setting, rival: str, ends: np.ndarray) -> list[int]:
     """The largest number of kept groups up to each of these row counts, since the one before."""
-    at = np.arange(ends[-1] + 1)
-    alive = n_alive(ran, age=age, kept=KEPT, at=at, renewed=True)
-    return [int(part.max()) for part in np.split(alive, ends[:-1] + 1)]
+    at, parts = np.arange(ends[-1] + 1), ends[:-1] + 1
+    if RIVALS[rival].rounds:
+        parts = np.searchsorted(np.unique(ran.published), parts)
+        ran = ran.in_rounds()
+        at = np.arange(ran.published.max() + 1)
+    alive = n_alive(ran, age=age_of(setting, rival), kept=KEPT, at=at, renewed=True)
+    return [int(part.max(initial=0)) for part in np.split(alive, parts)]
 
 
-def _largest_of_equal_age(sizes: FastSizes) -> list[Reading]:
-    total = sizes.workers * sizes.age
+def _largest(sizes: FastSizes, rival: str, rows: int | None = None) -> list[Reading]:
+    """The largest number of kept groups by workers; with ``rows``, all are kept for that many."""
     readings = []
     for one in axes(sizes)["workers"].settings:
-        setting = replace(one, age=total // one.workers)
-        runs = run(sizes, setting, "fast").runs
+        setting = one if rows is None else replace(one, age=rows // one.workers)
+        runs = run(sizes, setting, rival).runs
         ends = np.array([len(runs[0].rows)])
-        values = (float(_most_alive(ran, _age(setting), ends)[0]) for ran in runs)
+        values = (float(_most_alive(ran, setting, rival, ends)[0]) for ran in runs)
         readings.append(Reading(tuple(values), digits=0))
     return readings
 
@@ -146,7 +170,6 @@ def _label(workers: int) -> str:
 
 def _setting(sizes: FastSizes) -> str:
     return (
-        f"FAST on Adult, k = {sizes.k}, δ = {sizes.delta} rows of each worker, "
-        f"T_kc = {sizes.age}, which is {sizes.age} rows of each worker: groups are kept for "
-        f"{sizes.age}·W rows since they were published or used last."
+        f"FAST on Adult, k = {sizes.k}; each worker decides a row when each has δ = {sizes.delta}. "
+        f"Groups are kept for T_kc = {sizes.age} rounds since they were published or used last."
     )

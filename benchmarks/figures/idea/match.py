@@ -7,6 +7,7 @@ from itertools import product
 
 from benchmarks.figures.idea.settings import DATA, IdeaSizes, axes, run
 from benchmarks.figures.model import Claim, Curve, Figure, Measured, Panel, Reading, below, rises
+from benchmarks.figures.trial import WINDOWS
 from shoal.spec.policy import Missing
 
 __all__ = ["figure_6"]
@@ -18,10 +19,12 @@ def figure_6(sizes: IdeaSizes) -> Figure:
     """IDEA with both ways to generalize a missing value, and how many values each makes missing."""
     losses, rates = [], []
     claims = []
-    for data, label in DATA.items():
+    for window, (data, name) in product(WINDOWS, DATA.items()):
+        label = name if window == "held" else f"{name}, by arrival"
         axis = axes(sizes, data)["gaps"]
         runs = {
-            match: [run(sizes, one, "idea", match) for one in axis.settings] for match in MATCHES
+            match: [run(sizes, one, "idea", match, window=window) for one in axis.settings]
+            for match in MATCHES
         }
         loss = {match: [one.loss for one in found] for match, found in runs.items()}
         rate = {
@@ -84,7 +87,11 @@ def _no_pollution(sizes: IdeaSizes) -> Claim:
         one for data, key in product(DATA, ("gaps", "k", "delay", "rows"))
         for one in axes(sizes, data)[key].settings
     }  # fmt: skip
-    rates = [ran.pollution for one in settings for ran in run(sizes, one, "idea").runs]
+    rates = [
+        ran.pollution
+        for one, window in product(settings, WINDOWS)
+        for ran in run(sizes, one, "idea", window=window).runs
+    ]
     return Claim(
         "The missing pollution rate of IDEA is 0 (here: on every run of Figures 4 to 9).",
         "doesn't hold" if any(rates) else "holds",

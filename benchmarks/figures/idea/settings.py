@@ -7,15 +7,20 @@ from typing import Literal, TypeAlias
 
 from benchmarks.figures.axis import Axis
 from benchmarks.figures.idea.data import Incomplete
-from benchmarks.figures.trial import Found, Trial, found, warm
+from benchmarks.figures.trial import Found, Trial, WindowKind, bounds, found, warm
 from shoal.spec.policy import Missing
 
-__all__ = ["ALGORITHMS", "DATA", "LABELS", "Data", "IdeaSizes", "Setting", "axes", "run"]
+__all__ = ["ALGORITHMS", "DATA", "LABELS", "Data", "IdeaSizes", "Setting", "axes", "label", "run"]
 
 Data: TypeAlias = Literal["adult", "informs"]
 DATA: dict[Data, str] = {"adult": "Adult", "informs": "INFORMS"}
 ALGORITHMS = ("iot", "k-varp", "idea")
 LABELS = {"iot": "IoT", "k-varp": "K-VARP", "idea": "IDEA"}
+
+
+def label(algorithm: str, window: WindowKind) -> str:
+    """What an algorithm is called in a figure, by how rows are held."""
+    return LABELS[algorithm] + (", by arrival" if window == "arrived" else "")
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ def axes(sizes: IdeaSizes, data: Data) -> dict[str, Axis[Setting]]:
     return {
         "gaps": axis("gaps", "(a) missing values", "missing attributes at most", "gaps", gaps),
         "k": axis("k", "(b) k", "k", "k", sizes.ks),
-        "delay": axis("δ", "(c) δ", "delay δ, rows", "delay", sizes.delays),
+        "delay": axis("δ", "(c) δ", "δ, rows", "delay", sizes.delays),
         "rows": axis("rows", "(d) data size", "rows", "rows", sizes.all_rows),
     }
 
@@ -83,11 +88,15 @@ def run(
     algorithm: str,
     missing: Missing = "maybe",
     attempt: int = 0,
+    *,
+    window: WindowKind = "held",
 ) -> Found:
     """Run an algorithm as the paper does: with the best reuse, and the loss of Definition 10.
 
-    Another attempt is the same run, timed again.
+    A row is decided when δ rows are held (Algorithm 1, line 6); or, for comparison, when δ have
+    arrived after it. Another attempt is the same run, timed again.
     """
+    delay, bound = bounds(window, setting.delay)
     knobs: dict[str, object] = {
         "loss": "lm",
         "reuse": "best",
@@ -95,12 +104,10 @@ def run(
         "kept": sizes.kept,
         "threshold": sizes.threshold,
         "age": None,
-    }
+    } | bound
     if algorithm == "k-varp":
         knobs["radius"] = sizes.radius
     warm(algorithm, missing, Incomplete)
     stream = Incomplete(setting.data, setting.rows, setting.gaps)
-    trial = Trial(
-        stream, algorithm, setting.k, setting.delay, tuple(sorted(knobs.items())), missing
-    )
+    trial = Trial(stream, algorithm, setting.k, delay, tuple(sorted(knobs.items())), missing)
     return found(trial, sizes.seeds, attempt)

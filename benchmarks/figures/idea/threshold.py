@@ -8,7 +8,7 @@ from benchmarks.figures.idea.data import Incomplete
 from benchmarks.figures.idea.settings import ALGORITHMS, DATA, LABELS, IdeaSizes, Setting, run
 from benchmarks.figures.model import Claim, Curve, Figure, Panel
 from benchmarks.figures.sweep import Cell
-from benchmarks.figures.trial import Trial, found, warm
+from benchmarks.figures.trial import Trial, bounds, found, warm
 
 __all__ = ["figure_threshold"]
 
@@ -36,7 +36,7 @@ def figure_threshold(sizes: IdeaSizes) -> Figure:
         "threshold",
         "the threshold for reuse",
         f"{sizes.rows:,} rows of which equally many lack 0, 1, …, {sizes.gaps} values, "
-        f"k = {sizes.k}, δ = {sizes.delay:,} rows, β = {sizes.kept}. A row whose time is up is "
+        f"k = {sizes.k}, δ = {sizes.delay:,} rows held, β = {sizes.kept}. A row that is due is "
         "often one that nobody is near to; if no kept group covers it, it takes k - 1 others with "
         "it. FADS keeps every group, and looks for neighbours in the whole window: a value that "
         "only one of two rows has is lost altogether, but no row is out of reach. An impact is "
@@ -66,5 +66,6 @@ def _fads(sizes: IdeaSizes, setting: Setting) -> Cell:
         "age": 10 * setting.rows, "kept": sizes.kept, "loss": "lm", "reuse": "best",
         "joins": "alone",
     }  # fmt: skip
-    trial = Trial(stream, "fads", setting.k, setting.delay, tuple(knobs.items()), "maybe")
+    delay, bound = bounds("held", setting.delay)
+    trial = Trial(stream, "fads", setting.k, delay, tuple((knobs | bound).items()), "maybe")
     return found(trial, sizes.seeds).loss

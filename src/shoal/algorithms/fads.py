@@ -1,7 +1,8 @@
 """FADS: fast anonymization of data streams, a group around each row whose time is up.
 
-Rows are held. When the time of one is up, it joins a group published before that covers it; if
-there is none, it is published in a new group with its nearest neighbours.
+Rows are held. When the time of one is up, or there is no room for another row, it joins a group
+published before that covers it; if there is none, it is published in a new group with its nearest
+neighbours.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from shoal.engine.base import Engine, Out
-from shoal.engine.deadlines import HoldingAnonymizer, InputBatch
+from shoal.engine.deadlines import DueRowAnonymizer, InputBatch
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import spatial_index
 from shoal.engine.kernels.arrays import Any1
@@ -31,16 +32,22 @@ __all__ = ["Fads"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fads(HoldingAnonymizer):
+class Fads(DueRowAnonymizer):
     """FADS, with l-diversity, closeness, likeness and safe reuse.
 
     Parameters
     ----------
+    capacity
+        The maximum number of held rows; 0: the policy's delay is the only bound. When one more
+        arrives, the oldest row is due, as in the paper (delta).
     kept
         The number of latest groups that are kept for reuse; 0 for no reuse. A row that leaves alone
         into a kept group shows who it is to anyone who knows when it came.
     age
-        The number of further rows for which a group is kept (the paper's T_kc).
+        The number of further rows, or rounds, for which a group is kept (the paper's T_kc).
+    age_unit
+        ``"rows"``: a group gets older with each row that arrives. ``"rounds"``: with each instant
+        at which something is decided.
     reuse
         ``"random"``: any kept group that covers the row, each equally likely, whatever it loses.
         ``"best"``: as in the paper, the one that loses least, if it loses less than a new group
@@ -71,28 +78,31 @@ class Fads(HoldingAnonymizer):
 
     kept: int = 0
     age: int = 2_000
+    age_unit: Literal["rows", "rounds"] = "rows"
     reuse: Literal["random", "best"] = "random"
     joins: Literal["together", "alone"] = "together"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._at_least(0, "kept")
         self._at_least(1, "age")
+        self._one_of("age_unit", ("rows", "rounds"))
         self._one_of("reuse", ("random", "best"))
         self._one_of("joins", ("together", "alone"))
 
     def _start(self, space: Space, seed: bytes) -> Engine:
-        return FadsEngine(
-            space, seed, n_kept=self.kept, reuse=self.reuse, joins=self.joins, age=self.age
-        )
+        return FadsEngine(self, space, seed)
 
 
 class FadsEngine(OnDeadlineEngine):
     """One run of `Fads`."""
 
-    def __init__(
-        self, space: Space, seed: bytes, *, n_kept: int, reuse: str, joins: str, age: int
-    ) -> None:
-        super().__init__(space, seed, n_kept=n_kept, reuse=reuse, joins=joins, age=age)
+    def __init__(self, anonymizer: Fads, space: Space, seed: bytes) -> None:
+        super().__init__(
+            space, seed, capacity=anonymizer.capacity, n_kept=anonymizer.kept,
+            reuse=anonymizer.reuse, joins=anonymizer.joins, age=anonymizer.age,
+            age_unit=anonymizer.age_unit,
+        )  # fmt: skip
         self._begin_index()
 
     def _begin_index(self) -> None:

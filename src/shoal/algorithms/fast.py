@@ -1,10 +1,11 @@
 """FAST: FADS by several workers at once.
 
 Rows are dealt to workers in blocks. In a round every worker decides those of its rows whose time
-would be up before the next round: each joins a group published before, or is published in a new
-group with its nearest neighbours among the worker's rows. A worker knows the groups that were kept
-when the round began, and its own; the decisions are merged in the order of the workers. So the
-result depends on the number of workers, but never on which of them was faster.
+would be up before the next round, or its oldest row if there is no room for another one: each joins
+a group published before, or is published in a new group with its nearest neighbours among the
+worker's rows. A worker knows the groups that were kept when the round began, and its own; the
+decisions are merged in the order of the workers. So the result depends on the number of workers,
+but never on which of them was faster.
 """
 
 from __future__ import annotations
@@ -17,8 +18,18 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from shoal.engine.base import Anonymizer, Engine
-from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_event
+from shoal.engine.base import Engine
+from shoal.engine.deadlines import (
+    COMES,
+    DONE,
+    DueRowAnonymizer,
+    HoldingEngine,
+    InputBatch,
+    arrival,
+    next_event,
+    overfull,
+    with_capacity,
+)
 from shoal.engine.decisions import GROUP, REUSE, Out, decide, write_box
 from shoal.engine.groups import shape
 from shoal.engine.jit import kernel
@@ -35,11 +46,13 @@ from shoal.engine.on_deadline import (
     OnDeadlineState,
     covering,
     find_place,
+    moment,
     neighbours,
     neighbours_of,
     settle,
 )
 from shoal.engine.space import Space
+from shoal.errors import ParameterError
 from shoal.spec.policy import Criterion, DistinctLDiversity, KAnonymity
 
 __all__ = ["Fast"]
@@ -55,7 +68,7 @@ WORTH_A_THREAD = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fast(Anonymizer):
+class Fast(DueRowAnonymizer):
     """FAST, with distinct l-diversity, safe reuse, and the same result for any timing of threads.
 
     Criteria that are measured against a window are refused: workers decide independently, and none
@@ -69,12 +82,18 @@ class Fast(Anonymizer):
     block
         The number of rows that a worker is given at a time (delta). A round comes after a block for
         each. None: half of the delay in rows, shared by the workers.
+    capacity
+        The maximum number of held rows; 0: the policy's delay is the only bound. When one more
+        arrives, there is a round in which each worker decides its oldest row, as in the paper, and
+        new rows are dealt so that workers have equally many. There are no blocks then.
     kept
         The number of latest groups that are kept for reuse; 0 for no reuse. A row that leaves alone
         into a kept group shows who it is to anyone who knows when it came.
     age
-        The number of further rows for which a group is kept (T_kc); with ``reuse="best"``, after
-        its last use.
+        The number of further rows, or rounds, for which a group is kept (T_kc); with
+        ``reuse="best"``, after its last use.
+    age_unit
+        ``"rows"`` or ``"rounds"``; see `shoal.algorithms.Fads`.
     reuse
         ``"random"`` or ``"best"``; see `shoal.algorithms.Fads`.
     joins
@@ -105,14 +124,20 @@ class Fast(Anonymizer):
     block: int | None = None
     kept: int = 0
     age: int = 2_000
+    age_unit: Literal["rows", "rounds"] = "rows"
     reuse: Literal["random", "best"] = "random"
     joins: Literal["together", "alone"] = "together"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._at_least(1, "workers", "age")
         self._at_most(64, "workers")
         if self.block is not None:
             self._at_least(1, "block")
+            if self.capacity:
+                what = "must be left out where there is a capacity, which shares rows evenly"
+                raise ParameterError("Fast.block", what, got=repr(self.block))
+        self._one_of("age_unit", ("rows", "rounds"))
         self._at_least(0, "kept")
         self._one_of("reuse", ("random", "best"))
         self._one_of("joins", ("together", "alone"))
@@ -139,17 +164,18 @@ class FastState(NamedTuple):
 
 
 class Round(NamedTuple):
-    """A round: how rows are dealt and the position up to which they are; the row count and the time
-    of the round; the position and the estimated time of the next one, and whether this is the last.
+    """A round: the position from which on rows are new to their workers; the row count and the time
+    of the round, and by which moment groups get older; the position and the estimated time of the
+    next one; whether there is no room for another row, and whether this round is the last.
     """
 
-    workers: int
-    block: int
     dealt: int
     published: int
     now: float
+    moment: int
     following: int
     until: float
+    full: bool
     at_end: bool
 
 
@@ -174,17 +200,21 @@ class FastEngine(HoldingEngine):
     state: FastState
 
     def __init__(self, anonymizer: Fast, space: Space, seed: bytes) -> None:
-        n, rows = anonymizer.workers, space.deadlines.rows
+        n, rows, capacity = anonymizer.workers, space.deadlines.rows, anonymizer.capacity
         self._block = anonymizer.block or (max(1, rows // (ROUNDS * n)) if rows else BLOCK)
+        if capacity:
+            self._block = 1
         self._rules = OnDeadlineRules(
             space.sides,
             space.shown,
             space.limits,
-            space.deadlines,
+            with_capacity(space.deadlines, capacity),
+            capacity,
             anonymizer.reuse == "best",
             anonymizer.joins == "together",
             np.inf,
             anonymizer.age,
+            anonymizer.age_unit == "rounds",
             anonymizer.reuse == "best",
         )
         self._joins_last = anonymizer.kept > 0 and anonymizer.joins == "together"
@@ -208,7 +238,7 @@ class FastEngine(HoldingEngine):
         self.state = self.state._replace(held=larger, columns=_stacked(roomier))
 
     def _room(self, ring: int, workers: int) -> int:
-        """Return twice the most rows of a ring that one worker can have, as blocks are dealt."""
+        """Return twice the most rows of a ring that one worker can have, as rows are dealt."""
         return 2 * min(ring, ring // workers + self._block + 1)
 
     def _columns(self) -> list[HeldColumns]:
@@ -287,7 +317,9 @@ def _until_round(
             return due
         row = arrival(state.held, batch)
         position = put(state.held, row, (marks["upcoming"][0] // block) % workers)
-        if (position + 1) % (workers * block) == 0:
+        if overfull(state.held, rules.capacity, out):
+            return position
+        if rules.capacity == 0 and (position + 1) % (workers * block) == 0:
             out.progress["published"][0] = position
             out.progress["published_s"][0] = np.nan if np.isnan(row.time) else marks["now"][0]
             return position
@@ -303,13 +335,15 @@ def _ends_cycle(position: int, cycle: int) -> int:
 
 @kernel
 def _take_many(rules: OnDeadlineRules, state: FastState, block: int, batch: InputBatch) -> None:
-    """Take in all rows before the next one at which a row may be due or a block be full.
+    """Take in all rows before the next one at which a row may be due or there may be a round.
 
     For these rows no check between rows is needed.
     """
     marks, cursor, times = state.held.marks, batch.cursor, batch.codes.times
     workers, upcoming = len(state.draws), marks["upcoming"][0]
     stop = _ends_cycle(upcoming, workers * block)
+    if rules.capacity > 0:
+        stop = upcoming + rules.capacity - marks["n_rows"][0]
     if rules.deadlines.rows > 0:
         if upcoming > marks["oldest"][0] + rules.deadlines.rows:
             return
@@ -345,11 +379,38 @@ def _ask(rules: OnDeadlineRules, state: FastState, block: int, at_end: bool, out
         clock["last_round"][0] = now
     known = 0.0 if np.isnan(clock["estimate"][0]) else clock["estimate"][0]
     upcoming = state.held.marks["upcoming"][0]
+    full = 0 < rules.capacity < state.held.marks["n_rows"][0]
     following = _ends_cycle(upcoming, workers * block)
+    if rules.capacity > 0:
+        # While there is no room, rounds follow one another; else as with blocks.
+        following = upcoming if full else upcoming + rules.deadlines.rows // ROUNDS
     dealt = clock["dealt"][0]
     clock["dealt"][0] = upcoming
-    published = out.progress["published"][0]
-    return Round(workers, block, dealt, published, now, following, now + known, at_end)
+    if rules.capacity > 0:
+        _deal(state, dealt)
+    return Round(
+        dealt,
+        out.progress["published"][0],
+        now,
+        moment(rules, state.marks, out),
+        following,
+        now + known,
+        full,
+        at_end,
+    )
+
+
+@kernel
+def _deal(state: FastState, dealt: int) -> None:
+    """Deal the rows since ``dealt``, each to the worker with the fewest rows."""
+    rows, n_rows = state.held.rows, np.empty(len(state.draws), np.int64)
+    for worker in range(len(n_rows)):
+        marks = state.columns.marks[worker]
+        n_rows[worker] = marks["n"][0] - marks["n_holes"][0]
+    for position in range(dealt, state.held.marks["upcoming"][0]):
+        fewest = np.argmin(n_rows)
+        n_rows[fewest] += 1
+        rows["cluster"][wrap(position, len(rows))] = fewest
 
 
 @kernel
@@ -364,9 +425,11 @@ def _in_danger(rules: OnDeadlineRules, rows: Held, position: int, ask: Round) ->
 
 @kernel
 def _is_due(rules: OnDeadlineRules, rows: Held, position: int, ask: Round) -> bool:
-    """Return whether the time of a row is up."""
+    """Return whether the time of a row is up, or there is still no room for another row."""
     delay = rules.deadlines
     if ask.at_end or (delay.rows > 0 and position + delay.rows < rows.marks["upcoming"][0]):
+        return True
+    if 0 < rules.capacity < rows.marks["n_rows"][0]:
         return True
     time = rows.rows["time"][wrap(position, len(rows.rows))]
     return delay.seconds > 0.0 and time + delay.seconds <= ask.now
@@ -379,30 +442,33 @@ def _is_due(rules: OnDeadlineRules, rows: Held, position: int, ask: Round) -> bo
 def _work(rules: OnDeadlineRules, rows: Held, ask: Round, worker: Worker) -> None:
     """Decide those rows of a worker that would be late in the next round, oldest first.
 
-    The only shared state that this changes are the slots of the worker's own rows in the ring.
+    If there is no room for another row, the oldest is one of them. The only shared state that this
+    changes are the slots of the worker's own rows in the ring.
     """
     own, out = worker.columns, worker.out
-    position = ask.dealt
-    while position < rows.marks["upcoming"][0]:
-        block = position // ask.block
-        if block % ask.workers == worker.number:
-            held_columns.append(own, rows, position)
-            position += 1
-        else:
-            position = (block + 1) * ask.block
+    _take_own(rows, ask, worker)
     out.progress["published"][0] = ask.published
     out.progress["published_s"][0] = ask.now
     urgent = np.empty(own.marks["n"][0], np.int64)
     n = 0
     for slot in range(len(urgent)):
         position = own.slots["position"][slot]
-        if position >= 0 and _in_danger(rules, rows, position, ask):
+        is_oldest = ask.full and n == 0
+        if position >= 0 and (is_oldest or _in_danger(rules, rows, position, ask)):
             urgent[n] = position
             n += 1
     for position in urgent[:n]:
         slot = rows.rows["following"][wrap(position, len(rows.rows))]
         if own.slots["position"][slot] == position:
             _decide_own(rules, rows, ask, worker, position)
+
+
+@kernel
+def _take_own(rows: Held, ask: Round, worker: Worker) -> None:
+    """Take in the rows that have come since the last round and are the worker's."""
+    for position in range(ask.dealt, rows.marks["upcoming"][0]):
+        if rows.rows["cluster"][wrap(position, len(rows.rows))] == worker.number:
+            held_columns.append(worker.columns, rows, position)
 
 
 @kernel
@@ -415,7 +481,7 @@ def _decide_own(
     """
     at = wrap(position, len(rows.rows))
     lo, hi, subject = rows.lo[at], rows.hi[at], rows.rows["subject"][at]
-    since = ask.published - rules.age
+    since = ask.moment - rules.age
     groups = reusable(worker.kept, rules.limits, lo, hi, subject, rows.sensitive[at], since)
     if len(groups) > 0 and not rules.best:
         if rules.together:
@@ -439,7 +505,7 @@ def _decide_own(
     shown = Box(shown.loss, -1 - box, shown.n_rows, shown.n_subjects, shown.gaps, -1)
     write_box(worker.out, box_lo, box_hi, shown)
     subjects, sensitive = people(rows, members)
-    keep(worker.kept, box_lo, box_hi, shown, ask.published, subjects, sensitive)
+    keep(worker.kept, box_lo, box_hi, shown, ask.moment, subjects, sensitive)
     for member in members:
         gaps = rows.rows["gaps"][wrap(member, len(rows.rows))]
         decide(worker.out, member, GROUP, box, 0, gaps)
@@ -462,7 +528,7 @@ def _join(
     box = write_box(worker.out, lo, hi, shown)
     worker.places[box] = place
     if rules.renews:
-        worker.kept.groups["since"][place] = ask.published
+        worker.kept.groups["since"][place] = ask.moment
     gaps = rows.rows["gaps"][wrap(position, len(rows.rows))]
     decide(worker.out, position, REUSE, box, 0, gaps)
     held_columns.remove(worker.columns, rows, position)
@@ -475,7 +541,7 @@ def _join(
 def _merge(rules: OnDeadlineRules, state: FastState, worker: Worker, out: Out) -> None:
     """Take over the decisions of a worker: number its groups, and keep them."""
     boxes, first = worker.out.boxes, out.progress["n_boxes"][0]
-    published = out.progress["published"][0]
+    since = moment(rules, state.marks, out)
     number = np.empty(worker.out.progress["n_boxes"][0], np.int64)
     subjects, sensitive = people(state.held, np.empty(0, np.int64))
     for box in range(len(number)):
@@ -488,11 +554,11 @@ def _merge(rules: OnDeadlineRules, state: FastState, worker: Worker, out: Out) -
             number[box] = number[-1 - number[box]]
         elif rules.renews and state.kept.groups["number"][worker.places[box]] == number[box]:
             # No new group has taken its place in the meantime.
-            state.kept.groups["since"][worker.places[box]] = published
+            state.kept.groups["since"][worker.places[box]] = since
         shown = Box(made["loss"], number[box], made["n_rows"], made["n_subjects"], made["gaps"], -1)
         write_box(out, lo, hi, shown)
         if made["n_rows"] > 0:
-            keep(state.kept, lo, hi, shown, published, subjects, sensitive)
+            keep(state.kept, lo, hi, shown, since, subjects, sensitive)
     for i in range(worker.out.progress["n_decided"][0]):
         row, instant = worker.out.decided[i], state.marks["instants"][0]
         decide(out, row["row"], row["outcome"], first + row["box"], instant, row["gaps"])

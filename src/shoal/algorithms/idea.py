@@ -30,6 +30,9 @@ class Idea(ByPartition):
 
     Parameters
     ----------
+    capacity
+        The maximum number of held rows; 0: the policy's delay is the only bound. When one more
+        arrives, the oldest row is due, as in the paper (delta).
     kept
         The number of latest good groups that are kept for reuse (beta); 0 for no reuse. A row that
         leaves alone into a kept group shows who it is to anyone who knows when it came.

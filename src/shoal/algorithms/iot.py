@@ -29,7 +29,7 @@ class Iot(ByPartition):
 
     Parameters
     ----------
-    kept, threshold, age, reuse, joins, loss
+    capacity, kept, threshold, age, reuse, joins, loss
         As in `shoal.algorithms.Idea`.
 
     >>> import pyarrow as pa

@@ -31,7 +31,7 @@ class KVarp(ByPartition):
     ----------
     radius
         A row of another partition is like the one whose time is up if it is nearer than this (R).
-    kept, threshold, age, reuse, joins, loss
+    capacity, kept, threshold, age, reuse, joins, loss
         As in `shoal.algorithms.Idea`.
 
     >>> import pyarrow as pa

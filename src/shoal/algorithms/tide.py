@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from shoal.engine.base import Engine
-from shoal.engine.deadlines import HoldingAnonymizer
+from shoal.engine.deadlines import HoldingAnonymizer, check_bound
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.parts import Parts
@@ -21,7 +21,6 @@ from shoal.engine.tide.by_batch import BatchEngine
 from shoal.engine.tide.forming import Forming
 from shoal.engine.tide.rolling import RollingEngine
 from shoal.engine.whole_table import WholeTable
-from shoal.errors import UnsupportedError
 from shoal.spec.policy import Criterion, KAnonymity, LDiversity, Measured, Missing, Policy
 
 __all__ = ["Tide", "TideTable"]
@@ -79,18 +78,12 @@ class Tide(HoldingAnonymizer):
     def check(self, policy: Policy) -> None:
         """Refuse a policy that this anonymizer can't keep, or under which rows have no bound."""
         super().check(policy)
-        if policy.delay is None and not self.capacity:
-            raise UnsupportedError(
-                f"'{self.name}' holds rows, and neither the policy nor a capacity bounds that",
-                fix="Set policy.delay, for example { rows = 10000 }, or algorithm.capacity",
-            )
-        fewest = _fewest(policy)
-        if self.capacity and self.capacity + 1 < fewest:
-            raise UnsupportedError(
-                f"'{self.name}' with a capacity of {self.capacity:,} rows never has the "
-                f"{fewest:,} people that a group needs",
-                fix=f"Set algorithm.capacity to at least {fewest - 1}, better to many times that",
-            )
+        check_bound(
+            self.name,
+            policy,
+            self.capacity,
+            "holds rows, and neither the policy nor a capacity bounds that",
+        )
 
     def notes(self, policy: Policy) -> tuple[str, ...]:
         """Return which release was chosen, and why, if that is left to this class."""

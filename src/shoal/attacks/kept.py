@@ -61,12 +61,15 @@ class Kept:
         else:
             good = loss[new] < float(str(knobs.get("threshold", 1.0)))
         age = knobs.get("age")
+        in_rows = (
+            age is not None and releases.unit != "seconds" and knobs.get("age_unit") != "rounds"
+        )
         return cls(
             releases=new[good],
             loss=loss,
             is_new=is_new,
             capacity=int(str(knobs.get("kept", 0))),
-            age=np.inf if age is None or releases.unit == "seconds" else float(str(age)),
+            age=float(str(age)) if in_rows else np.inf,
             best=knobs.get("reuse") == "best",
             alone=knobs.get("joins") == "alone",
         )

@@ -19,6 +19,7 @@ from shoal.engine.kernels import counter, held, recent_rows
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.held import Arrival, Held, due_at
 from shoal.engine.kernels.predicate import Limits
+from shoal.engine.kernels.ring import wrap
 from shoal.engine.space import Codes, Deadlines, Space
 from shoal.errors import UnsupportedError
 from shoal.spec.policy import Criterion, KAnonymity, LDiversity, Measured, Policy, Window
@@ -26,17 +27,26 @@ from shoal.spec.policy import Criterion, KAnonymity, LDiversity, Measured, Polic
 __all__ = [
     "COMES",
     "DONE",
+    "SPAN",
+    "DueRowAnonymizer",
     "HoldingAnonymizer",
     "HoldingEngine",
     "InputBatch",
     "arrival",
+    "check_bound",
     "next_event",
+    "overfull",
+    "with_capacity",
 ]
 
 #: The input is used up.
 DONE = -1
 #: A row arrives.
 COMES = -2
+
+#: Where only a capacity bounds the held rows, a row waits for at most this many times the capacity:
+#: otherwise the ring would grow with every row that arrives after one that never leaves.
+SPAN = 16
 
 #: The progress in a batch: the next row; whether the row before it has just been put, and whether
 #: deadlines that its time has passed are still being decided.
@@ -72,6 +82,70 @@ class HoldingAnonymizer(Anonymizer):
                 "could be older than that; the window must be larger than the delay",
                 fix=f"Set policy.window.rows to at least {delay.rows + 1}, or shorten the delay",
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DueRowAnonymizer(HoldingAnonymizer):
+    """An anonymizer that decides one row when it is due, by its deadline or by a capacity.
+
+    Parameters
+    ----------
+    capacity
+        The maximum number of held rows; 0: the policy's delay is the only bound. When one more
+        arrives, the oldest row is due.
+    """
+
+    needs_delay: ClassVar[bool] = False
+
+    capacity: int = 0
+
+    def __post_init__(self) -> None:
+        self._at_least(0, "capacity")
+
+    def check(self, policy: Policy) -> None:
+        """Refuse a policy that this anonymizer can't keep, or under which rows have no bound."""
+        super().check(policy)
+        check_bound(
+            self.name,
+            policy,
+            self.capacity,
+            "holds rows, and neither the policy nor a capacity bounds that",
+        )
+
+
+def check_bound(name: str, policy: Policy, capacity: int, unbounded: str) -> None:
+    """Refuse a policy without a delay where there is no capacity, and a capacity below a group.
+
+    Parameters
+    ----------
+    name
+        The name of the anonymizer.
+    policy
+        What is promised.
+    capacity
+        The maximum number of held rows; 0: there is none.
+    unbounded
+        What is wrong if there is neither, as the rest of a sentence that begins with the name.
+    """
+    if policy.delay is None and not capacity:
+        raise UnsupportedError(
+            f"'{name}' {unbounded}",
+            fix="Set policy.delay, for example { rows = 10000 }, or algorithm.capacity",
+        )
+    fewest = max(policy.k, *(criterion.needed for criterion in policy.diversity), 1)
+    if capacity and capacity + 1 < fewest:
+        raise UnsupportedError(
+            f"'{name}' with a capacity of {capacity:,} rows never has the "
+            f"{fewest:,} people that a group needs",
+            fix=f"Set algorithm.capacity to at least {fewest - 1}, better to many times that",
+        )
+
+
+def with_capacity(deadlines: Deadlines, capacity: int) -> Deadlines:
+    """Return how long a row may wait: by the policy or, if that doesn't say, by the capacity."""
+    if deadlines.rows or deadlines.seconds:
+        return deadlines
+    return Deadlines(rows=SPAN * capacity, seconds=0.0)
 
 
 class InputBatch(NamedTuple):
@@ -191,6 +265,21 @@ def next_event(rows: Held, deadlines: Deadlines, batch: InputBatch, out: Out) ->
     cursor["upcoming"][0] += 1
     cursor["just_put"][0] = True
     return COMES
+
+
+@kernel
+def overfull(rows: Held, capacity: int, out: Out) -> bool:
+    """Return whether more rows are held than ``capacity`` (0: any number), since one has arrived.
+
+    If so, decisions are as of the arrival of that row. The caller must decide one at least.
+    """
+    marks = rows.marks
+    if capacity == 0 or marks["n_rows"][0] <= capacity:
+        return False
+    time = rows.rows["time"][wrap(marks["upcoming"][0] - 1, len(rows.rows))]
+    out.progress["published"][0] = marks["upcoming"][0] - 1
+    out.progress["published_s"][0] = np.nan if np.isnan(time) else marks["now"][0]
+    return True
 
 
 @kernel

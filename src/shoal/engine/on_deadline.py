@@ -1,4 +1,7 @@
-"""The family of algorithms that decide a row at its deadline, among all rows held at that time.
+"""The family of algorithms that decide a row when it is due, among all rows held at that time.
+
+A row is due at its deadline, or when it is the oldest and more rows are held than there is room
+for.
 
 They differ in the group that they form around the row. This module decides whether the row joins a
 group that was published before, publishes and keeps groups, and suppresses rows without a group.
@@ -10,7 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_event
+from shoal.engine.deadlines import (
+    COMES,
+    DONE,
+    HoldingEngine,
+    InputBatch,
+    arrival,
+    next_event,
+    overfull,
+    with_capacity,
+)
 from shoal.engine.decisions import GROUP, REUSE, SUPPRESSED, Out, decide, write_box
 from shoal.engine.groups import shape
 from shoal.engine.jit import kernel, on_demand
@@ -35,6 +47,7 @@ __all__ = [
     "OnDeadlineState",
     "covering",
     "find_place",
+    "moment",
     "neighbours",
     "neighbours_by_index",
     "neighbours_of",
@@ -63,22 +76,25 @@ class OnDeadlineState(NamedTuple):
 
 
 class OnDeadlineRules(NamedTuple):
-    """The constants of a run: space, limits, and the knobs for reuse.
+    """The constants of a run: space, limits, and the knobs.
 
-    Groups that lose less than ``threshold`` are kept and reused for ``age`` rows, counted from the
-    last reuse where it ``renews``. (With reuse at random, groups must expire: otherwise one wide
-    group covers all rows, and no better one is ever formed.) ``together``: rows that join kept
-    groups leave in company. ``shown`` is how boxes are published and kept.
+    At most ``capacity`` rows are held (0: any number). Groups that lose less than ``threshold`` are
+    kept and reused for ``age`` rows, or as many instants if it counts ``rounds``, from the last
+    reuse where it ``renews``. (With reuse at random, groups must expire: otherwise one wide group
+    covers all rows, and no better one is ever formed.) ``together``: rows that join kept groups
+    leave in company. ``shown`` is how boxes are published and kept.
     """
 
     sides: Sides
     shown: Sides
     limits: Limits
     deadlines: Deadlines
+    capacity: int
     best: bool
     together: bool
     threshold: float
     age: int
+    rounds: bool
     renews: bool
 
 
@@ -88,12 +104,13 @@ class OnDeadlineEngine(HoldingEngine):
     state: OnDeadlineState
 
     def __init__(
-        self, space: Space, seed: bytes, *, n_kept: int, reuse: str, joins: str,
-        threshold: float = np.inf, age: int = NEVER,
+        self, space: Space, seed: bytes, *, capacity: int, n_kept: int, reuse: str, joins: str,
+        threshold: float = np.inf, age: int = NEVER, age_unit: str = "rows",
     ) -> None:  # fmt: skip
         self._rules = OnDeadlineRules(
-            space.sides, space.shown, space.limits, space.deadlines,
-            reuse == "best", joins == "together", threshold, age, False,
+            space.sides, space.shown, space.limits, with_capacity(space.deadlines, capacity),
+            capacity, reuse == "best", joins == "together", threshold, age, age_unit == "rounds",
+            False,
         )  # fmt: skip
         self._joins_last = n_kept > 0 and joins == "together"
         state = OnDeadlineState(
@@ -226,6 +243,12 @@ def everybody(rules: OnDeadlineRules, state: OnDeadlineState) -> Ints:
 
 
 @kernel
+def moment(rules: OnDeadlineRules, marks: Records, out: Out) -> int:
+    """Return the current row count or the number of the instant, by which groups get older."""
+    return marks["instants"][0] if rules.rounds else out.progress["published"][0]
+
+
+@kernel
 def covering(rules: OnDeadlineRules, state: OnDeadlineState, position: int, out: Out) -> Ints:
     """Return the kept groups that a row may join, oldest first."""
     at = wrap(position, len(state.held.rows))
@@ -236,7 +259,7 @@ def covering(rules: OnDeadlineRules, state: OnDeadlineState, position: int, out:
         state.held.hi[at],
         state.held.rows["subject"][at],
         state.held.sensitive[at],
-        out.progress["published"][0] - rules.age,
+        moment(rules, state.marks, out) - rules.age,
     )
 
 
@@ -250,7 +273,7 @@ def _reuse(
         # The row that is due comes first, then the others, oldest first.
         others = positions_of(state.held)
         candidates = np.concatenate((candidates, others[others != due]))
-    since = out.progress["published"][0] - rules.age
+    since = moment(rules, state.marks, out) - rules.age
     positions, groups = find_joins(
         state.kept,
         rules.limits,
@@ -269,7 +292,7 @@ def _reuse(
         gaps = state.held.rows["gaps"][at]
         decide(out, positions[i], REUSE, box, state.marks["instants"][0], gaps)
         if rules.renews:
-            state.kept.groups["since"][groups[i]] = out.progress["published"][0]
+            state.kept.groups["since"][groups[i]] = moment(rules, state.marks, out)
         leave(state, positions[i])
     return len(positions) > 0
 
@@ -284,7 +307,10 @@ def next_row(rules: OnDeadlineRules, state: OnDeadlineState, batch: InputBatch, 
     The caller must decide the returned row with `settle` before calling again.
     """
     while True:
-        due = next_event(state.held, rules.deadlines, batch, out)
+        if overfull(state.held, rules.capacity, out):
+            due = state.held.marks["oldest"][0]
+        else:
+            due = next_event(state.held, rules.deadlines, batch, out)
         if due >= 0 and not batch.at_end:
             state.marks["instants"][0] += 1
         if due == DONE:
@@ -362,5 +388,6 @@ def _publish(
         decide(out, position, GROUP, box, state.marks["instants"][0], gaps)
         leave(state, position)
     if known.loss < rules.threshold and len(state.kept.groups) > 0:
-        keep(state.kept, lo, hi, known, out.progress["published"][0], subjects, sensitive)
+        since = moment(rules, state.marks, out)
+        keep(state.kept, lo, hi, known, since, subjects, sensitive)
     state.marks["groups"][0] += 1

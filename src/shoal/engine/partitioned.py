@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from shoal.engine.deadlines import HoldingAnonymizer
+from shoal.engine.deadlines import DueRowAnonymizer
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import rng
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
@@ -33,11 +33,14 @@ __all__ = ["ByPartition", "PartitionEngine", "most_like", "whole_partitions"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByPartition(HoldingAnonymizer):
+class ByPartition(DueRowAnonymizer):
     """An anonymizer that partitions rows, and keeps groups with little loss for reuse.
 
     Parameters
     ----------
+    capacity
+        The maximum number of held rows; 0: the policy's delay is the only bound. When one more
+        arrives, the oldest row is due.
     kept
         The number of latest good groups that are kept for reuse; 0 for no reuse. A row that leaves
         alone into a kept group shows who it is to anyone who knows when it came.
@@ -58,6 +61,7 @@ class ByPartition(HoldingAnonymizer):
     joins: Literal["together", "alone"] = "together"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._at_least(0, "kept")
         self._between(0, 1, "threshold")
         if self.age is not None:
@@ -71,8 +75,9 @@ class PartitionEngine(OnDeadlineEngine):
 
     def __init__(self, anonymizer: ByPartition, space: Space, seed: bytes) -> None:
         super().__init__(
-            space, seed, n_kept=anonymizer.kept, reuse=anonymizer.reuse, joins=anonymizer.joins,
-            threshold=anonymizer.threshold, age=NEVER if anonymizer.age is None else anonymizer.age,
+            space, seed, capacity=anonymizer.capacity, n_kept=anonymizer.kept,
+            reuse=anonymizer.reuse, joins=anonymizer.joins, threshold=anonymizer.threshold,
+            age=NEVER if anonymizer.age is None else anonymizer.age,
         )  # fmt: skip
 
 

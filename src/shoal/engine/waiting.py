@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shoal.engine.deadlines import HoldingAnonymizer
+from shoal.engine.deadlines import HoldingAnonymizer, check_bound, with_capacity
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter
 from shoal.engine.kernels.arrays import Ints, Records
@@ -19,18 +19,13 @@ from shoal.engine.kernels.held import Held, people
 from shoal.engine.kernels.predicate import Limits, any_diversity, needed, varied
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.space import Deadlines, Space
-from shoal.errors import UnsupportedError
 from shoal.spec.policy import Criterion, KAnonymity, LDiversity, Policy
 
-__all__ = ["MANY", "SPAN", "WaitingAnonymizer", "nobody_can", "uncount"]
+__all__ = ["MANY", "WaitingAnonymizer", "nobody_can", "uncount"]
 
 #: After this many merges the promise is checked only when the number of rows has doubled: otherwise
 #: one that can't be kept would cost the square of the number of held rows.
 MANY = 64
-
-#: Where only a capacity bounds the held rows, a row waits for at most this many times the capacity:
-#: otherwise the ring would grow with every row that arrives after one that never leaves.
-SPAN = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,25 +56,17 @@ class WaitingAnonymizer(HoldingAnonymizer):
     def check(self, policy: Policy) -> None:
         """Refuse a policy that this anonymizer can't keep, or under which rows have no bound."""
         super().check(policy)
-        if policy.delay is None and not self.capacity:
-            raise UnsupportedError(
-                f"'{self.name}' lets rows wait as long as it pays, and nothing bounds it: neither "
-                "a delay of the policy nor a capacity is set",
-                fix="Set policy.delay, for example { rows = 10000 }, or algorithm.capacity",
-            )
-        fewest = max(policy.k, *(criterion.needed for criterion in policy.diversity), 1)
-        if self.capacity and self.capacity + 1 < fewest:
-            raise UnsupportedError(
-                f"'{self.name}' with a capacity of {self.capacity:,} rows never has the "
-                f"{fewest:,} people that a group needs",
-                fix=f"Set algorithm.capacity to at least {fewest - 1}, better to many times that",
-            )
+        check_bound(
+            self.name,
+            policy,
+            self.capacity,
+            "lets rows wait as long as it pays, and nothing bounds it: neither "
+            "a delay of the policy nor a capacity is set",
+        )
 
     def _deadlines(self, space: Space) -> Deadlines:
         """Return how long a row may wait: by the policy, or by the capacity."""
-        if space.deadlines.rows or space.deadlines.seconds:
-            return space.deadlines
-        return Deadlines(rows=SPAN * self.capacity, seconds=0.0)
+        return with_capacity(space.deadlines, self.capacity)
 
 
 @kernel

@@ -26,7 +26,8 @@ MEASURED_ROOM = 64
 
 
 #: A group: its loss and number, which values any of its rows lacks (bit d: attribute d), the row
-#: count when it was published or last renewed, and the number of stored members.
+#: count (or the number of the instant) when it was published or last renewed, and the number of
+#: stored members.
 GROUP = np.dtype(
     [("loss", "f8"), ("number", "i8"), ("gaps", "i8"), ("since", "i8"), ("n_members", "i8")]
 )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.deadlines import COMES, InputBatch, arrival, next_event
+from shoal.engine.deadlines import COMES, InputBatch, arrival, next_event, overfull
 from shoal.engine.decisions import Out
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter
@@ -49,10 +49,7 @@ def next_turn(rows: Held, counts: Records, bounds: Bounds, batch: InputBatch, ou
     A row that comes has been put. If there is no room for it, the oldest row is due.
     """
     marks = rows.marks
-    if bounds.capacity > 0 and marks["n_rows"][0] > bounds.capacity:
-        time = rows.rows["time"][wrap(marks["upcoming"][0] - 1, len(rows.rows))]
-        out.progress["published"][0] = marks["upcoming"][0] - 1
-        out.progress["published_s"][0] = np.nan if np.isnan(time) else marks["now"][0]
+    if overfull(rows, bounds.capacity, out):
         return marks["oldest"][0]
     due = next_event(rows, deadlines_now(rows, bounds), batch, out)
     if due >= 0 and out.progress["published_s"][0] < marks["arrived"][0]:
