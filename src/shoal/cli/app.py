@@ -358,6 +358,10 @@ def report(
         Text,
         typer.Option(help="Attacks to make, separated by commas, or 'none'. [default: all]"),
     ] = None,
+    control: Annotated[
+        Number,
+        typer.Option(metavar="SHARE", help="Share of people for the control of the attacks."),
+    ] = None,
     output: Annotated[
         File,
         typer.Option(
@@ -385,6 +389,7 @@ def report(
         population=population,
         audience="public" if audience == "public" else "house",
         attacks=attacks,
+        control=control,
         output=output,
         from_format=from_format,
         force=force,

@@ -10,6 +10,7 @@ import pyarrow as pa
 from shoal.arrow.release import Publish
 from shoal.attacks import AttackReport, Run, Setting
 from shoal.attacks import attack as make_attacks
+from shoal.attacks.lab import listed
 from shoal.attacks.setting import Rerun
 from shoal.audit.evidence import Order, Suppressed
 from shoal.audit.labels import Numeric
@@ -35,8 +36,8 @@ def attack(
     *,
     original: Data,
     trace: Data = None,
-    attacks: Sequence[str] | None = None,
-    known: Sequence[str] | None = None,
+    attacks: str | Sequence[str] | None = None,
+    known: str | Sequence[str] | None = None,
     control: float | None = None,
     targets: int = 1000,
     seed: int = 0,
@@ -56,7 +57,7 @@ def attack(
         The input of the run and its private trace, as frames or files. Without the trace some
         attacks can't be judged.
     attacks
-        The names of the attacks; None: all. See `shoal.attacks.names`.
+        The names of the attacks, or one of them; None: all. See `shoal.attacks.names`.
     known
         The quasi attributes that the attacker knows, as a further grade of knowledge.
     control
@@ -90,7 +91,7 @@ def attack(
     """
     setting = setting_of(job, published, original=original, trace=trace, format=format)
     setting = dataclasses.replace(
-        setting, known=None if known is None else tuple(known), n_targets=targets, seed=seed
+        setting, known=None if known is None else listed(known), n_targets=targets, seed=seed
     )
     return make_attacks(setting, attacks, control=control, watch=watch)
 
