@@ -153,11 +153,12 @@ def test_loss_by_attribute_agrees_with_the_trace(house: ReleaseReport, groups: R
     assert loss["mean"] == pytest.approx(traced[outcome == "group"].mean())
 
 
-def test_a_release_with_gaps_has_one_loss() -> None:
+@pytest.mark.parametrize("missing", ["maybe", "extended"])
+def test_a_release_with_gaps_has_one_loss(missing: str) -> None:
     few = people(60)
     ages = [None if i % 7 == 0 else age for i, age in enumerate(few["age"].to_pylist())]
     few = few.set_column(1, "age", pa.array(ages, pa.string()))
-    job = GROUPS | {"policy": {"k": 5, "missing": "maybe", "delay": {"rows": 40}}}
+    job = GROUPS | {"policy": {"k": 5, "missing": missing, "delay": {"rows": 40}}}
     run = released(job, few)
     loss = reported(job, few, run, attacks=[]).as_dict()["utility"]["loss"]
     outcome = np.array(run.trace["outcome"].to_pylist())

@@ -8,7 +8,7 @@ from shoal.attacks import AttackReport
 from shoal.report.charts import Axis, Bar, bars
 from shoal.report.markup import Markup, tag
 from shoal.report.page import Section, bullets, note, paragraph, side, table
-from shoal.report.words import count, number, percent
+from shoal.report.words import count, percent
 
 __all__ = ["measure", "show"]
 
@@ -48,8 +48,9 @@ def show(figures: dict[str, Any]) -> Section:
         paragraph(
             "Each attack was made on people of the original, as an attacker with the stated "
             "knowledge would. Success is the share of people for whom it was right, with a Wilson "
-            "interval of 95 %; the baseline guesses from what is published of everybody; the "
-            "bound is what the promise allows."
+            "interval of 95 %, or exact where everybody was attacked and probabilities were "
+            "counted; the baseline guesses from what is published of everybody; the bound is what "
+            "the promise allows."
         )
     ]
     parts.append(paragraph(_CONTROL if _has_control(made) else _NO_CONTROL))
@@ -60,9 +61,9 @@ def show(figures: dict[str, Any]) -> Section:
         parts.append(_table(made))
         parts.append(_charts(made))
     others = [
-        f"{each['attack']}: {each['unverifiable'] or '; '.join(each['notes']) or 'not made'}"
+        f"{each['attack']}: {why}"
         for each in found
-        if each not in made
+        if each not in made and (why := each["unverifiable"] or "; ".join(each["notes"]))
     ]
     if others:
         parts += [paragraph("Not made, or not to be judged:"), bullets(list(dict.fromkeys(others)))]
@@ -112,12 +113,13 @@ def _table(made: list[dict[str, Any]]) -> Any:
         low, high = success["low"], success["high"]
         controlled = [
             "none" if control is None else percent(control["rate"]),
-            "none" if each["risk"] is None else number(each["risk"]),
+            "none" if each["risk"] is None else f"{each['risk']:.3f}",
         ]
         rows.append(
             [
                 each["attack"], each["knowledge"], count(success["attempts"]),
-                percent(success["rate"]), f"{100 * low:.1f} to {100 * high:.1f} %",
+                percent(success["rate"]),
+                "exact" if success["exact"] else f"{100 * low:.1f} to {100 * high:.1f} %",
                 _or_none(each["baseline"]), *(controlled if has_control else ()),
                 _or_none(each["bound"]),
                 tag("span", each["verdict"], class_=_KINDS.get(each["verdict"])),

@@ -255,7 +255,8 @@ def _attackers(figures: dict[str, Any]) -> Markup:
 
 def _sizes_chart(kind: str, sizes: dict[str, Any], unit: str) -> Markup:
     kinds = "boxes" if kind == "box" else "groups"
-    more = f" {count(sizes['beyond'])} larger ones are in the last bar." if sizes["beyond"] else ""
+    n = sizes["beyond"]
+    more = f" {count(n)} larger {'one is' if n == 1 else 'ones are'} in the last bar." if n else ""
     desc = (
         f"From {sizes['edges'][0]} to {count(sizes['largest'])} {unit}, median {sizes['median']:g}."
     )

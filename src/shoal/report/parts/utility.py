@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from shoal.audit.evidence import Loss
 from shoal.audit.loss import side_loss
-from shoal.audit.trace import HELD, QUARANTINED, SUPPRESSED
+from shoal.audit.trace import GROUP, HELD, QUARANTINED, REUSE, SUPPRESSED
 from shoal.errors import ParameterError
 from shoal.metrics.attributes import loss_by_attribute
 from shoal.metrics.compared import Compared
@@ -66,7 +66,8 @@ def _loss(release: Release) -> dict[str, Any] | None:
     """Return what published rows lose on average, and by attribute; None where labels don't tell.
 
     The loss of a row is the mean over the attributes that it has a value of, by their weights, as
-    the run and the trace count it.
+    the run and the trace count it. Without a trace it is that of the labels, which don't tell
+    whether a value at the root was missing.
     """
     evidence, schema = release.evidence, release.schema
     rows = release.published.take(pa.array(np.flatnonzero(evidence.in_group)))
@@ -83,6 +84,10 @@ def _loss(release: Release) -> dict[str, Any] | None:
         lost[known] += attribute.weight * loss
         weights[known] += attribute.weight
     mean = float((lost / np.where(weights > 0, weights, 1.0)).mean()) if len(lo) else None
+    if evidence.trace is not None:
+        traced = evidence.trace.loss[evidence.trace.has(GROUP, REUSE)]
+        if len(traced) and not np.isnan(traced).any():
+            mean = float(traced.mean())
     return {"measure": measure_name, "mean": mean, "by_attribute": by_attribute}
 
 
