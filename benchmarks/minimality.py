@@ -44,8 +44,6 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "idea": ("idea", {}),
     "fads, reuse alone": ("fads", {"kept": 100, "joins": "alone"}),
     "fads, reuse best": ("fads", {"kept": 100, "joins": "alone", "reuse": "best"}),
-    "tide-table": ("tide-table", {}),
-    "mondrian": ("mondrian", {}),
 }
 #: Posteriors are sums of fractions.
 SLACK = 1e-9
@@ -219,20 +217,18 @@ def measured(name: str, sizes: Sizes) -> dict[str, Any]:
     """Measure one setting under both promises."""
     algorithm, knobs = SETTINGS[name]
     anonymizer = find(algorithm)(**knobs)
-    time: dict[str, Any] = {"delay": Delay(rows=sizes.delay)}
-    if anonymizer.publishes == "table":
-        time = {"window": "all"}
+    delay = Delay(rows=sizes.delay)
     line: dict[str, Any] = {"algorithm": name}
     say(f"minimality: {name}, k")
     by_k = all_runs(
         anonymizer,
-        Policy(KAnonymity(sizes.k), **time),
+        Policy(KAnonymity(sizes.k), delay=delay),
         n_rows=sizes.k_rows, n_values=sizes.k_values, n_sensitive=1, n_seeds=sizes.k_seeds,
     )  # fmt: skip
     say(f"minimality: {name}, k and l")
     by_l = all_runs(
         anonymizer,
-        Policy(KAnonymity(sizes.k), DistinctLDiversity(sizes.l), **time),
+        Policy(KAnonymity(sizes.k), DistinctLDiversity(sizes.l), delay=delay),
         n_rows=sizes.l_rows, n_values=sizes.l_values, n_sensitive=2, n_seeds=sizes.l_seeds,
     )  # fmt: skip
     for promise, runs in (("k", by_k), ("k, l", by_l)):
@@ -285,7 +281,7 @@ def report(results: Mapping[str, Any]) -> str:
             f"**{what}**: all {n_inputs:,} inputs of {n_rows} people over {n_values} values"
             f"{'' if promise == 'k' else ' and two sensitive ones'}, {n_seeds} seeds each, "
             f"k = {sizes['k']}{'' if promise == 'k' else ', l = ' + str(sizes['l'])}, a delay of "
-            f"{sizes['delay']} rows; of algorithms for tables none."
+            f"{sizes['delay']} rows."
         )
         parts.append(table(head, lines))
     return "\n\n".join(parts)

@@ -37,7 +37,8 @@ class Attempt(NamedTuple):
     @property
     def by_most_frequent(self) -> NDArray[np.float64]:
         """The success of the baseline that guesses the value published most often."""
-        return (self.truth == most_frequent(self.prior)).astype(np.float64)
+        is_right: NDArray[np.bool_] = self.truth == most_frequent(self.prior)
+        return is_right.astype(np.float64)
 
     def result(
         self, attack: str, what: str, baseline: NDArray[np.float64], bound: Bound
