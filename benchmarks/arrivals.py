@@ -11,11 +11,9 @@ on any machine.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +21,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.figures.streams import Stream, encoded
-from benchmarks.markdown import replace_section, table
+from benchmarks.markdown import table
 from benchmarks.measure import say
+from benchmarks.options import add_common, sizes_of, tell
 from benchmarks.workloads import ADULT, SHARED, acs_income
 from shoal.algorithms import find, names
 from shoal.datasets import Dataset, adult
@@ -238,24 +237,13 @@ def main() -> None:
     """Measure, and put the results where they are asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     known = [name for name in names() if find(name).publishes == "rows"]
+    add_common(parser, rows="each data set")
     parser.add_argument("--algorithms", default=",".join(known), help="which, between commas")
-    parser.add_argument("--rows", type=int, help="rows of each data set")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
     options = parser.parse_args()
-    sizes = Sizes.quick() if options.quick else Sizes()
-    if options.rows is not None:
-        sizes = replace(sizes, rows=options.rows)
-    results = measure(sizes, options.algorithms.split(","))
+    results = measure(sizes_of(Sizes, parser, options), options.algorithms.split(","))
     if not results["data"]:
         raise SystemExit(f"{SHARED}: has none of the data sets that this command measures on.")
-    text = report(results)
-    print(text)
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    if options.write is not None:
-        replace_section(options.write, "arrivals", text)
+    tell(options, "arrivals", results, report(results))
 
 
 if __name__ == "__main__":

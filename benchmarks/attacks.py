@@ -1,7 +1,7 @@
 """What attackers achieve: ``python -m benchmarks.attacks [--quick] [--write PAGE]``.
 
-Every stream algorithm publishes two data sets, with its default knobs, and those that can reuse
-groups also with reuse. All attacks are made on each release. The table has the success of each
+Every algorithm publishes two data sets, with its default knobs, and those that can reuse groups
+also with reuse. All attacks are made on each release. The table has the success of each
 attack in the grade of knowledge that comes nearest to its bound, or that succeeds most where the
 promise gives none. All numbers are the same on any machine.
 """
@@ -9,33 +9,32 @@ promise gives none. All numbers are the same on any machine.
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import json
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from benchmarks.markdown import replace_section, table
+from benchmarks.markdown import table
 from benchmarks.measure import say
+from benchmarks.options import add_common, sizes_of, tell
 from benchmarks.workloads import ADULT
 from shoal.algorithms import find, names
-from shoal.attacks import AttackReport, AttackResult, Run, Setting, attack
+from shoal.arrow.pseudonyms import Pseudonym
+from shoal.arrow.release import Publish
+from shoal.attacks import AttackReport, AttackResult, Setting, attack
 from shoal.attacks import names as attack_names
 from shoal.datasets import Dataset, adult, census
 from shoal.engine.base import Anonymizer
-from shoal.run.frame import anonymize
+from shoal.job.attacking import rerun_with
 from shoal.spec.criteria import BetaLikeness, TCloseness
 from shoal.spec.policy import (
     Delay,
+    DeltaDisclosure,
     DistinctLDiversity,
     EnhancedLikeness,
     KAnonymity,
     Policy,
     Window,
+    ZAnonymity,
 )
 
 __all__ = ["Sizes", "cell", "main", "policy_of", "setting_of"]
@@ -60,6 +59,8 @@ class Sizes:
     l: int = 3  # noqa: E741 - the letter of the papers
     t: float = 0.3
     beta: float = 2.0
+    delta: float = 1.5
+    z: int = 10
     delay: int = 1_000
     window: int = 4_000
     kept: int = 1_000
@@ -68,7 +69,7 @@ class Sizes:
     @classmethod
     def quick(cls) -> Sizes:
         """Enough to see that everything works, and for nothing else."""
-        return cls(rows=400, k=3, l=2, delay=60, window=120, kept=20, targets=50)
+        return cls(rows=400, k=3, l=2, z=3, delay=60, window=120, kept=20, targets=50)
 
 
 def streams(rows: int) -> Iterator[Dataset]:
@@ -90,38 +91,58 @@ def ways(algorithms: Sequence[str], sizes: Sizes) -> Iterator[tuple[str, Anonymi
 
 
 def policy_of(anonymizer: Anonymizer, sizes: Sizes) -> Policy:
-    """k and l; and for the algorithms that publish window by window, what they are made for."""
+    """k and l; for algorithms that publish windows or tables also what they are made for; or z."""
+    rows = Window(rows=sizes.window, advance=sizes.window // 4)
+    if anonymizer.publishes == "values":
+        return Policy(ZAnonymity(sizes.z), window=Window(rows=sizes.window))
     both = KAnonymity(sizes.k), DistinctLDiversity(sizes.l)
-    if anonymizer.publishes != "windows":
-        return Policy(*both, delay=Delay(rows=sizes.delay))
-    window = Window(rows=sizes.window, advance=sizes.window // 4)
     kinds = anonymizer.enforces
-    if any(issubclass(kind, TCloseness) for kind in kinds):
-        return Policy(*both, TCloseness(sizes.t), window=window)
-    assert any(issubclass(kind, BetaLikeness) for kind in kinds)
-    return Policy(*both, EnhancedLikeness(sizes.beta), window=window)
+    # One that keeps all of these is measured without.
+    special = [
+        criterion
+        for kind, criterion in (
+            (TCloseness, TCloseness(sizes.t)),
+            (BetaLikeness, EnhancedLikeness(sizes.beta)),
+            (DeltaDisclosure, DeltaDisclosure(sizes.delta)),
+        )
+        if any(issubclass(each, kind) for each in kinds)
+    ]
+    made_for = special if len(special) == 1 else []
+    if anonymizer.publishes == "table":
+        return Policy(*both, *made_for, window="all")
+    if anonymizer.publishes == "windows":
+        return Policy(*both, *made_for, window=rows)
+    return Policy(*both, delay=Delay(rows=sizes.delay))
 
 
-def setting_of(data: Dataset, anonymizer: Anonymizer, sizes: Sizes) -> Setting:
-    """Publish a data set, and make the setting of the attacks on it."""
-    policy = policy_of(anonymizer, sizes)
+def setting_of(
+    data: Dataset, anonymizer: Anonymizer, policy: Policy, targets: int, rotate: int = 0
+) -> Setting:
+    """Publish a data set, and make the setting of the attacks on it.
+
+    Under z pseudonyms are published, which change after so many rows.
+    """
+    publish = Publish(pseudonym=Pseudonym(rotate)) if policy.per_value else Publish()
     rows = data.table()
-
-    def rerun(given: pa.Table, seed: int) -> Run:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            result = anonymize(
-                given, data.schema, policy, anonymizer, seed=seed, bad_rows="drop", trace=True
-            )
-        assert result.trace is not None
-        return Run(result.frame, result.trace)
-
+    rerun = rerun_with(data.schema, policy, anonymizer, publish)
     run = rerun(rows, SEED)
     return Setting(
         data.schema, policy, run.published, rows, run.trace, algorithm=anonymizer.name,
-        knobs=dataclasses.asdict(anonymizer), n_targets=sizes.targets, seed=SEED, rerun=rerun,
-        order="released",
+        knobs=asdict(anonymizer), n_targets=targets, seed=SEED, rerun=rerun, order="released",
+        pseudonym=policy.per_value, rotate=rotate if policy.per_value else None,
     )  # fmt: skip
+
+
+def data_for(anonymizer: Anonymizer, data: Dataset) -> Dataset | None:
+    """The data as an algorithm takes them; None if it can't.
+
+    z-anonymity has no sensitive columns, and counts people.
+    """
+    if anonymizer.publishes != "values":
+        return data
+    if data.schema.each_row:
+        return None
+    return Dataset.from_table(data.table(), replace(data.schema, sensitive=()), name=data.name)
 
 
 def measure(
@@ -135,8 +156,12 @@ def measure(
     for data in streams(sizes.rows):
         found = results["data"][data.name] = {}
         for way, anonymizer in ways(algorithms, sizes):
+            if (given := data_for(anonymizer, data)) is None:
+                continue
             say(f"attacks: {data.name}, {way}")
-            report = attack(setting_of(data, anonymizer, sizes), attacks, control=control)
+            policy = policy_of(anonymizer, sizes)
+            setting = setting_of(given, anonymizer, policy, sizes.targets, sizes.window)
+            report = attack(setting, attacks, control=control)
             found[way] = dict(strongest(report))
     return results
 
@@ -170,9 +195,12 @@ def report_text(results: Mapping[str, Any]) -> str:
     sizes = results["sizes"]
     parts = [
         f"The first {sizes['rows']:,} rows of each data set, k = {sizes['k']}, l = {sizes['l']} "
-        f"(distinct), a delay of {sizes['delay']:,} rows; window by window t = {sizes['t']:g} or "
-        f"beta = {sizes['beta']:g}, in windows of {sizes['window']:,} rows. *reuse*: `kept = "
-        f"{sizes['kept']:,}`. Up to {sizes['targets']:,} people are attacked. Success in percent, "
+        f"(distinct), a delay of {sizes['delay']:,} rows. Algorithms that are made for it also "
+        f"keep t = {sizes['t']:g}, beta = {sizes['beta']:g} or disclosure = {sizes['delta']:g}: "
+        f"those for streams in windows of {sizes['window']:,} rows, those for tables against "
+        f"the table. `z-anonymity`: z = {sizes['z']}, window and pseudonyms of {sizes['window']:,} "
+        f"rows. *reuse*: `kept = {sizes['kept']:,}`. Up to {sizes['targets']:,} people are "
+        "attacked, by the oracle up to 200. Success in percent, "
         '"of" the bound where the promise gives one, **bold** where it is exceeded:'
     ]
     for data, found in results["data"].items():
@@ -208,29 +236,16 @@ def cell(result: Mapping[str, Any] | None) -> str:
 def main() -> None:
     """Measure, and put the results where they are asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    known = [name for name in names() if find(name).publishes in ("rows", "windows")]
-    parser.add_argument("--algorithms", default=",".join(known), help="which, between commas")
-    parser.add_argument("--rows", type=int, help="rows of each data set")
+    add_common(parser, rows="each data set")
+    parser.add_argument("--algorithms", default=",".join(names()), help="which, between commas")
     parser.add_argument("--delay", type=int, help="rows that a row may wait for")
     parser.add_argument("--attacks", default=",".join(attack_names()), help="which attacks")
     parser.add_argument("--control", type=float, help="share of people for the control")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
     options = parser.parse_args()
-    sizes = Sizes.quick() if options.quick else Sizes()
-    if options.rows is not None:
-        sizes = replace(sizes, rows=options.rows)
-    if options.delay is not None:
-        sizes = replace(sizes, delay=options.delay)
+    sizes = sizes_of(Sizes, parser, options)
     chosen = options.algorithms.split(","), options.attacks.split(",")
     results = measure(sizes, *chosen, options.control)
-    text = report_text(results)
-    print(text)
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    if options.write is not None:
-        replace_section(options.write, "attacks", text)
+    tell(options, "attacks", results, report_text(results))
 
 
 if __name__ == "__main__":

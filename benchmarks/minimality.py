@@ -15,17 +15,16 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.markdown import replace_section, table
+from benchmarks.markdown import table
 from benchmarks.measure import say
+from benchmarks.options import add_common, sizes_of, tell
 from shoal.algorithms import find
 from shoal.engine import Codes, Decisions
 from shoal.engine.base import Anonymizer
@@ -295,23 +294,18 @@ def _percent(share: float) -> str:
 def main() -> None:
     """Measure, and put the results where they are asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    add_common(parser)
     parser.add_argument("--settings", help="which, between semicolons; default: all")
     parser.add_argument("--seeds", type=int, help="seeds of each input")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
     options = parser.parse_args()
-    sizes = Sizes.quick() if options.quick else Sizes()
+    sizes = sizes_of(Sizes, parser, options)
     if options.seeds is not None:
         sizes = replace(sizes, k_seeds=options.seeds, l_seeds=options.seeds)
     chosen = list(SETTINGS) if options.settings is None else options.settings.split(";")
+    if options.write is not None and options.settings is not None:
+        parser.error("--write puts the whole table in a page: leave --settings out")
     results = {"sizes": asdict(sizes), "algorithms": [measured(name, sizes) for name in chosen]}
-    text = report(results)
-    print(text)
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    if options.write is not None:
-        replace_section(options.write, "minimality", text)
+    tell(options, "minimality", results, report(results))
 
 
 if __name__ == "__main__":

@@ -4,40 +4,54 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.markdown import replace_section
 from benchmarks.workloads import DATA
 
-__all__ = ["add_options", "sizes_of", "tell"]
+__all__ = ["add_common", "add_options", "sizes_of", "tell"]
 
 #: A data class whose ``quick`` gives tiny sizes.
 Sizes = TypeVar("Sizes", bound=Any)
 
 
 def add_options(parser: argparse.ArgumentParser, *, rows: str, repeats: int = 5) -> None:
-    """Let a command take sizes, and places for its results.
+    """Let a command take sizes, and places for its results and for generated files.
 
     ``rows`` says of what it has them, ``repeats`` how often it measures if it isn't told.
     """
-    parser.add_argument("--rows", type=int, help=f"rows of {rows}")
     parser.add_argument("--repeats", type=int, help=f"counted repeats (default {repeats})")
+    add_common(parser, rows=rows)
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of generated files")
+
+
+def add_common(parser: argparse.ArgumentParser, *, rows: str | None = None) -> None:
+    """Let a command that measures once take a size, and places for its results."""
+    if rows is not None:
+        parser.add_argument("--rows", type=int, help=f"rows of {rows}")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of generated files")
 
 
 def sizes_of(
     kind: type[Sizes], parser: argparse.ArgumentParser, options: argparse.Namespace
 ) -> Sizes:
-    """The sizes that were asked for; those that make no sense are refused."""
-    chosen = {name: getattr(options, name) for name in ("rows", "repeats")}
-    given = {name: value for name, value in chosen.items() if value is not None}
-    if any(value < 1 for value in given.values()):
-        parser.error("--rows and --repeats must be at least 1")
+    """The sizes that were asked for; those that make no sense are refused.
+
+    An option that is called as one of the sizes is that size.
+    """
+    known = {field.name for field in fields(kind)}
+    given = {
+        name: value
+        for name, value in vars(options).items()
+        if name in known and isinstance(value, int) and not isinstance(value, bool)
+    }
+    for name, value in given.items():
+        if value < 1:
+            parser.error(f"--{name} must be at least 1")
     return replace(kind.quick() if options.quick else kind(), **given)
 
 

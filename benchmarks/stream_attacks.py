@@ -8,33 +8,28 @@ who come again; and those on z-anonymity. All numbers are the same on any machin
 from __future__ import annotations
 
 import argparse
-import json
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.arrivals import online_retail
-from benchmarks.attacks import cell
-from benchmarks.markdown import replace_section, table
+from benchmarks.attacks import cell, setting_of
+from benchmarks.markdown import table
 from benchmarks.measure import say
+from benchmarks.options import add_common, sizes_of, tell
 from benchmarks.workloads import ADULT, SHARED
 from shoal.algorithms import find
-from shoal.attacks import AttackReport, Run, Setting, attack
+from shoal.attacks import AttackReport, attack
 from shoal.datasets import Dataset, adult
-from shoal.engine.base import Anonymizer
 from shoal.job.attacking import rerun_of
 from shoal.job.attacking import setting_of as job_setting
 from shoal.job.file import Job
-from shoal.run.frame import anonymize
 from shoal.spec.policy import Delay, KAnonymity, Policy
 
-__all__ = ["Sizes", "main", "measured", "setting_of"]
+__all__ = ["Sizes", "main", "measured"]
 
 #: What is measured: the algorithm and its knobs; ``kept`` is one of the sizes.
 WAYS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -87,41 +82,21 @@ class Sizes:
         return cls(rows=400, k=4, z=2, delay=40, kept=20, targets=50)
 
 
-def streams() -> Iterator[Dataset]:
+def streams(rows: int) -> Iterator[Dataset]:
     """The data sets that are there: people who come once, and customers who come again."""
-    if ADULT.exists():
-        yield adult(ADULT)
-    if (shop := online_retail()) is not None:
-        yield shop
-
-
-def setting_of(data: Dataset, anonymizer: Anonymizer, sizes: Sizes) -> Setting:
-    """Publish a data set, and make the setting of the attacks on it."""
-    policy = Policy(KAnonymity(sizes.k), delay=Delay(rows=sizes.delay))
-    rows = data.table().slice(0, sizes.rows)
-
-    def rerun(given: pa.Table, seed: int) -> Run:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            result = anonymize(
-                given, data.schema, policy, anonymizer, seed=seed, bad_rows="drop", trace=True
-            )
-        assert result.trace is not None
-        return Run(result.frame, result.trace)
-
-    run = rerun(rows, SEED)
-    return Setting(
-        data.schema, policy, run.published, rows, run.trace, algorithm=anonymizer.name,
-        knobs=asdict(anonymizer), n_targets=sizes.targets, seed=SEED, rerun=rerun,
-        order="released",
-    )  # fmt: skip
+    found = [adult(ADULT) if ADULT.exists() else None, online_retail()]
+    for data in found:
+        if data is not None:
+            yield Dataset.from_table(data.table().slice(0, rows), data.schema, name=data.name)
 
 
 def measured(data: Dataset, way: str, sizes: Sizes) -> list[dict[str, object]]:
     """Publish a data set in one way, and make all attacks on it."""
     name, knobs = WAYS[way]
     given: dict[str, Any] = {"kept": sizes.kept, **knobs} if knobs else {}
-    return _plain(attack(setting_of(data, find(name)(**given), sizes), ATTACKS))
+    policy = Policy(KAnonymity(sizes.k), delay=Delay(rows=sizes.delay))
+    setting = setting_of(data, find(name)(**given), policy, sizes.targets)
+    return _plain(attack(setting, ATTACKS))
 
 
 def events(sizes: Sizes) -> list[dict[str, object]]:
@@ -154,7 +129,7 @@ def _plain(report: AttackReport) -> list[dict[str, object]]:
 def measure(sizes: Sizes, ways: Sequence[str]) -> dict[str, Any]:
     """All results, by data set and way."""
     results: dict[str, Any] = {"sizes": asdict(sizes), "data": {}}
-    for data in streams():
+    for data in streams(sizes.rows):
         found = results["data"][data.name] = {}
         for way in ways:
             say(f"stream attacks: {data.name}, {way}")
@@ -212,23 +187,12 @@ def _cell(line: Sequence[Mapping[str, Any]], name: str, knows: str, with_baselin
 def main() -> None:
     """Measure, and put the results where they are asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rows", type=int, help="rows of each data set")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
+    add_common(parser, rows="each data set")
     options = parser.parse_args()
-    sizes = Sizes.quick() if options.quick else Sizes()
-    if options.rows is not None:
-        sizes = replace(sizes, rows=options.rows)
-    results = measure(sizes, tuple(WAYS))
+    results = measure(sizes_of(Sizes, parser, options), tuple(WAYS))
     if not results["data"]:
         raise SystemExit(f"{SHARED}: has none of the data sets that this command measures on.")
-    text = report_text(results)
-    print(text)
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    if options.write is not None:
-        replace_section(options.write, "streams", text)
+    tell(options, "streams", results, report_text(results))
 
 
 if __name__ == "__main__":

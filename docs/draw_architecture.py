@@ -39,6 +39,7 @@ PURPOSE = {
     "models": "from z to k",
     "report": "charts, pages, reports",
     "run": "one run, its state",
+    "scan": "classes by their names",
     "spark": "the same job on Spark",
     "spec": "schema, policy, criteria",
     "testing": "contract checks, faults",

@@ -53,7 +53,7 @@ def demo_report() -> ReleaseReport:
         schema, policy, published, original=original, trace=trace,
         algorithm={"name": algorithm}, publish={"numeric": "range"},
     )  # fmt: skip
-    return build(release, attacks=attack(setting))
+    return build(release, attacks=attack(setting, control=0.2))
 
 
 def _none(bad: list[object]) -> None:

@@ -52,6 +52,11 @@ def test_a_wrong_name_is_answered_by_the_right_one():
         setting(ROWS, known=("agee",))
 
 
+def test_one_name_may_be_a_text():
+    given = setting(ROWS)
+    assert attack(given, "linking").results == attack(given, ["linking"]).results
+
+
 def test_without_a_trace_it_can_not_tell():
     report = attack(setting(ROWS, traced=False), ["linking", "inference"])
     assert report.of("linking")[0].verdict == "unverifiable"

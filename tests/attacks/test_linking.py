@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shoal.attacks.linking import SEVERAL
 from shoal.spec.policy import KAnonymity
 from tests.attacks.world import crowd, made, rate, setting
 
@@ -53,6 +54,19 @@ def test_people_are_counted_and_not_their_rows():
     assert result.success is not None
     assert result.success.attempts == 5
     assert rate(result) == pytest.approx(0.2)
+
+
+def test_who_has_most_rows_of_a_box_is_found_more_often_and_that_is_noted():
+    box = ("[20, 24]", "North")
+    rows = [("often", 20, "Oslo", "flu", box)] * 16 + [("once", 21, "Oslo", "flu", box)]
+    alone = [
+        made("linking", setting(rows, KAnonymity(2), n_targets=1, seed=seed))[0]
+        for seed in range(20)
+    ]
+    assert {round(rate(each), 3) for each in alone} == {round(16 / 17, 3), round(1 / 17, 3)}
+    assert all(each.notes == ((SEVERAL,) if rate(each) > 0.5 else ()) for each in alone)
+    # Where everybody has one row, too small a group has no such excuse.
+    assert made("linking", setting(crowd(60, 1), KAnonymity(5)))[0].notes == ()
 
 
 def test_who_was_suppressed_is_not_found():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from shoal.attacks import AttackReport, AttackResult, Share
+from shoal.attacks.result import table
 
 HIGH = AttackResult("linking", "all", Share(500, 1000), bound=0.1, bound_from="1/k")
 LOW = AttackResult("linking", "all", Share(100, 1000), bound=0.1)
@@ -71,3 +73,13 @@ def test_the_report_as_text_and_as_json():
     assert found["exit_code"] == 1
     assert found["attacks"][0]["success"]["attempts"] == 1000
     assert [each["verdict"] for each in found["attacks"]] == ["exceeded", "unverifiable", "skipped"]
+
+
+def test_a_table_has_columns_for_a_control_only_if_there_is_one():
+    plain = AttackResult("linking", "all", Share(1, 10), bound=0.1)
+    assert "control" not in table([plain])[0]
+    controlled = replace(plain, control=Share(0, 10))
+    head, first, second = table([controlled, plain])
+    assert head.split()[-5:] == ["baseline", "control", "risk", "bound", "verdict"]
+    assert "0.100" in first
+    assert "0.100" not in second

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import signal
@@ -224,3 +225,31 @@ def test_a_page_overwrites_nothing_unless_asked_to_and_never_an_input(done, monk
         assert Path("old.html").read_text() == "old"
     assert shoal(monkeypatch, "audit", job, out, *given, "--html", "old.html", "--force") == 0
     assert Path("old.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_what_does_not_fit_is_said(done, world, monkeypatch, capfd):
+    write_job(world, policy="k = 40\ndelay = { rows = 30 }")
+    job, out, source, trace = done
+    words = ("report", job, out, "--original", source, "--trace", trace, "--attacks", "none")
+    assert shoal(monkeypatch, *words) == 1
+    first, *others = capfd.readouterr().out.splitlines()
+    assert first == "broken: the report for the house is in report.html"
+    assert any(line.startswith("  k-anonymity: broken; ") for line in others)
+
+
+def test_a_report_has_a_control_if_asked_for(done, monkeypatch, capfd):
+    job, out, source, trace = done
+    words = ("report", job, out, "--original", source, "--trace", trace)
+    assert shoal(monkeypatch, *words, "--attacks", "linking", "--control", 0.3) == 0
+    assert ">control</th>" in Path("report.html").read_text(encoding="utf-8")
+    assert shoal(monkeypatch, *words, "--control", 2, "-o", "r.html") == 2
+    assert "control: must be a share between 0 and 1; got 2" in capfd.readouterr().err
+
+
+def test_the_page_of_an_audit_names_what_was_audited(done, monkeypatch):
+    job, out, *_ = done
+    shoal(monkeypatch, "audit", job, out, "--html", "audit.html")
+    page = Path("audit.html").read_text(encoding="utf-8")
+    assert "out.csv, SHA-256" in page
+    assert "job.toml" in page
+    assert hashlib.sha256(Path(out).read_bytes()).hexdigest() in page

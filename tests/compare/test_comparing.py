@@ -7,8 +7,10 @@ import json
 import math
 import signal
 import stat
+import statistics
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +24,8 @@ from shoal.compare.cells import Cell, cells_of
 from shoal.compare.comparing import compare_cells
 from shoal.compare.measure import Figures, Rows, measure
 from shoal.compare.pool import Outcome, run_cells
+from shoal.compare.repeats import combined, mean_of
+from shoal.compare.sampling import about_tables, drawn
 from shoal.engine import sources
 from shoal.errors import ParameterError
 from shoal.metrics import loss_by_attribute
@@ -84,6 +88,67 @@ def test_the_losses_of_attributes_make_up_the_loss_of_rows():
     assert math.isclose((age + 3 * town) / 4, loss)
     empty = done.frame.slice(0, 0)
     assert loss_by_attribute(SCHEMA, empty) == {"age": None, "town": None}
+
+
+def test_a_missing_value_loses_nothing_by_its_attribute():
+    schema = Schema(None, [Quasi("age", Range(0, 100)), Quasi("town", TOWNS)])
+    published = pa.table({"age": ["[20, 30]", None], "town": ["*", "bonn"]})
+    assert loss_by_attribute(schema, published) == {"age": 0.1, "town": 0.5}
+
+
+def test_seeds_are_run_one_by_one_and_found_again():
+    found = shoal.compare(people(60), SCHEMA, POLICIES[0], "castle", seeds=3)
+    (run,) = found.runs
+    alone = [measure(rows(), Cell(Castle(), POLICIES[0], repeat=i)) for i in range(3)]
+    got = run.figures
+    assert got is not None
+    assert got.n_seeds == 3
+    losses = [each.loss for each in alone]
+    assert got.loss == pytest.approx(sum(losses) / 3)
+    assert got.spread["loss"] == pytest.approx(statistics.stdev(losses))
+    assert got.audit == "kept"
+    assert got.smallest_group == min(each.smallest_group for each in alone)
+    assert got.waits[-1] == got.n_published
+    again = shoal.compare(people(60), SCHEMA, POLICIES[0], "castle", seeds=3)
+    assert again.runs[0].outcome.cached
+    assert again.runs[0].figures == got
+    for wrong in (0, 1.5, True):
+        with pytest.raises(ParameterError, match="seeds: must be a whole number"):
+            shoal.compare(people(60), SCHEMA, POLICIES[0], "castle", seeds=wrong)
+
+
+def test_the_worst_seed_is_told():
+    good = figures(0.3, 0.1)
+    bad = dataclasses.replace(good, audit="broken", attack_verdict="exceeded", audit_detail="k: no")
+    both = mean_of([good, bad, good])
+    assert (both.audit, both.attack_verdict, both.audit_detail) == ("broken", "exceeded", "k: no")
+    failed = Outcome("failed", reason="why")
+    assert combined([Outcome("done", good), failed]) == failed
+    half = combined([Outcome("done", good), Outcome("not run")]).figures
+    assert half is not None
+    assert half.n_seeds == 1
+
+
+def test_a_sample_of_a_table_has_all_rows_of_the_people_drawn():
+    table = pa.table({"person": [f"p{i % 40}" for i in range(120)], "age": list(range(120))})
+    schema = Schema("person", [Quasi("age", Range(0, 120))])
+    chosen = drawn(table, schema, 31, seed=5)
+    assert chosen.num_rows == 30
+    counts = Counter(chosen["person"].to_pylist())
+    assert set(counts.values()) == {3}
+    assert chosen["age"].to_pylist() == sorted(chosen["age"].to_pylist())
+    # They aren't the first people, and the same seed draws the same.
+    assert set(counts) != {f"p{i}" for i in range(10)}
+    assert drawn(table, schema, 31, seed=5) == chosen
+    assert drawn(table, schema, 500, seed=5) is table
+    each_row = drawn(table, Schema(None, schema.quasi), 31, seed=5)
+    assert each_row.num_rows == 31
+
+
+def test_only_a_grid_of_tables_is_sampled_at_random():
+    whole = Policy(KAnonymity(2), window="all")
+    assert about_tables(cells_of([whole], [Castle()]))
+    assert not about_tables(cells_of([whole, POLICIES[0]], [Castle()]))
 
 
 def test_rows_that_cant_be_used_are_left_out_and_counted():

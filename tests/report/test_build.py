@@ -3,6 +3,8 @@
 import itertools
 import json
 import re
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,11 @@ import pytest
 import shoal
 from shoal.attacks import Run
 from shoal.attacks import names as attack_names
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, ResourceError
 from shoal.job.reporting import report
 from shoal.report.build import ReleaseReport
 from shoal.report.distributions import _withheld
+from shoal.report.parts.risk import _distribution
 from tests.report.world import CANARIES, CELLS, GROUPS, people, released, reported
 
 PARTS = ["what", "promise", "risk", "attacks", "utility", "limits", "vocabulary"]
@@ -148,6 +151,111 @@ def test_loss_by_attribute_agrees_with_the_trace(house: ReleaseReport, groups: R
     outcome = np.array(groups.trace["outcome"].to_pylist())
     traced = np.array(groups.trace["loss"].to_pylist(), dtype=float)
     assert loss["mean"] == pytest.approx(traced[outcome == "group"].mean())
+
+
+@pytest.mark.parametrize("missing", ["maybe", "extended"])
+def test_a_release_with_gaps_has_one_loss(missing: str) -> None:
+    few = people(60)
+    ages = [None if i % 7 == 0 else age for i, age in enumerate(few["age"].to_pylist())]
+    few = few.set_column(1, "age", pa.array(ages, pa.string()))
+    job = GROUPS | {"policy": {"k": 5, "missing": missing, "delay": {"rows": 40}}}
+    run = released(job, few)
+    loss = reported(job, few, run, attacks=[]).as_dict()["utility"]["loss"]
+    outcome = np.array(run.trace["outcome"].to_pylist())
+    traced = np.array(run.trace["loss"].to_pylist(), dtype=float)
+    assert loss["mean"] == pytest.approx(traced[outcome == "group"].mean())
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ({"k": 100, "delay": {"rows": 20}}, "fewer than k = 100 people were held when the delay "),
+        ({"k": 100, "delay": {"rows": 500}}, "fewer than k = 100 people were held at the end of "),
+        ({"k": 2, "l": 5, "delay": {"rows": 20}}, "no group kept distinct l-diversity when the "),
+    ],
+    ids=["deadline", "end", "l"],
+)
+def test_suppression_is_told_by_reason(policy: dict[str, Any], reason: str) -> None:
+    few = people(60)
+    job = GROUPS | {"policy": policy}
+    found = reported(job, few, released(job, few), attacks=[])
+    suppression = found.as_dict()["utility"]["suppression"]
+    reasons = suppression["reasons"]
+    assert sum(reasons.values()) == suppression["rows"] > 0
+    assert next(iter(reasons)).startswith(reason)
+    assert "Suppressed rows by reason" in found.html()
+
+
+def test_suppressed_rows_of_a_table_and_under_z_have_a_reason(house_z: ReleaseReport) -> None:
+    few = people(30)
+    job = GROUPS | {"policy": {"k": 50, "window": "all"}, "algorithm": {"name": "mondrian"}}
+    found = reported(job, few, released(job, few), attacks=[])
+    reasons = found.as_dict()["utility"]["suppression"]["reasons"]
+    assert list(reasons) == ["fewer than k = 50 people were held in the whole table"]
+    suppression = house_z.as_dict()["utility"]["suppression"]
+    assert sum(suppression["reasons"].values()) == suppression["rows"]
+
+
+def test_a_control_fills_its_columns_and_without_one_there_are_none(
+    rows: pa.Table, groups: Run, house: ReleaseReport
+) -> None:
+    assert ">control</th>" not in house.html()
+    assert "No control was made" in house.html()
+    found = reported(GROUPS, rows, groups, attacks="inference", control=0.3)
+    assert ">control</th>" in found.html()
+    for each in found.as_dict()["attacks"]["attacks"]:
+        rate, control = each["success"]["rate"], each["control"]["rate"]
+        assert each["risk"] == pytest.approx((rate - control) / (1 - control))
+        # The people of the control are the ones who are attacked, in both runs.
+        assert each["control"]["attempts"] == each["success"]["attempts"] < 30
+
+
+@pytest.mark.parametrize("audience", ["house", "public"])
+def test_a_control_without_attacks_is_refused(audience: Any, groups: Run) -> None:
+    with pytest.raises(ParameterError, match="control: is of the attacks, and none are made"):
+        report(GROUPS, groups.published, audience=audience, control=0.2)
+
+
+def test_the_day_is_told_and_when_rows_came_to_the_house_alone(rows: pa.Table) -> None:
+    times = [f"2026-03-0{1 + i // 60}T10:00:{i % 60:02}" for i in range(rows.num_rows)]
+    timed = rows.append_column("at", pa.array(times))
+    job = GROUPS | {"schema": GROUPS["schema"] | {"time": "at"}}
+    run = released(job, timed)
+    house = reported(job, timed, run, attacks=[])
+    made = date.fromisoformat(house.as_dict()["what"]["made"])
+    # Midnight may have passed since.
+    assert abs(datetime.now(UTC).date() - made) <= timedelta(days=1)
+    assert house.as_dict()["what"]["days"] == ["2026-03-01", "2026-03-03"]
+    assert "2026-03-01 to 2026-03-03" in house.html()
+    public = reported(job, timed, run, "public")
+    assert public.as_dict()["what"]["days"] is None
+    assert "2026-03" not in public.html()
+
+
+def test_the_public_is_not_told_how_large_domains_are(house: ReleaseReport, groups: Run) -> None:
+    public = report(GROUPS, groups.published, audience="public")
+    assert "3 categories" in house.html()
+    for column in public.as_dict()["what"]["columns"]:
+        assert not re.search(r"\d", column["domain"])
+
+
+def test_what_is_broken_is_told_in_words(rows: pa.Table, groups: Run) -> None:
+    strict = GROUPS | {"policy": {"k": 50, "delay": {"rows": 60}}}
+    (line, *_) = reported(strict, rows, groups, attacks=[]).broken
+    assert re.match(r"k-anonymity: broken; .* fewer than 50 ", line)
+
+
+def test_a_page_that_can_not_be_written_is_an_error_of_shoal(
+    house: ReleaseReport, tmp_path: Path
+) -> None:
+    with pytest.raises(ResourceError, match="can't be written"):
+        house.write(tmp_path / "nowhere" / "report.html")
+
+
+def test_sizes_are_never_one_bar_alone() -> None:
+    found = _distribution(np.full(7, 20))
+    assert sum(found["counts"]) == found["counts"][0] == 7
+    assert len(found["counts"]) >= 8
 
 
 def test_quarantine_is_told_by_reason(house: ReleaseReport) -> None:

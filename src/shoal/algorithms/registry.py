@@ -6,14 +6,12 @@ The files are scanned, not imported, so that asking for the names compiles and l
 
 from __future__ import annotations
 
-import ast
-import importlib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from shoal.errors import ParameterError, UnsupportedError, did_you_mean
+from shoal.errors import UnsupportedError
+from shoal.scan import Entry, named, scan
 
 if TYPE_CHECKING:
     from shoal.engine.base import Anonymizer
@@ -25,32 +23,10 @@ __all__ = ["DEFAULT", "Entry", "check_support", "default_for", "entries", "find"
 DEFAULT, TABLE_DEFAULT, VALUE_DEFAULT = "tide", "tide-table", "z-anonymity"
 
 
-class Entry(NamedTuple):
-    """An anonymizer: its name in a job, its class, and the module of that, not yet imported."""
-
-    name: str
-    class_name: str
-    module: str
-
-    def load(self) -> type[Anonymizer]:
-        """Import the module and return the class."""
-        found: type[Anonymizer] = getattr(importlib.import_module(self.module), self.class_name)
-        return found
-
-
 @cache
 def entries() -> tuple[Entry, ...]:
     """Return all anonymizers, ordered by name."""
-    return tuple(sorted(e for path in Path(__file__).parent.glob("*.py") for e in _scan(path)))
-
-
-def _scan(path: Path) -> Iterator[Entry]:
-    for node in ast.parse(path.read_bytes()).body:
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            for line in node.body:
-                match line:
-                    case ast.AnnAssign(ast.Name("name"), value=ast.Constant(str(name))):
-                        yield Entry(name, node.name, f"{__package__}.{path.stem}")
+    return scan(__package__, Path(__file__).parent)
 
 
 def names() -> tuple[str, ...]:
@@ -64,13 +40,8 @@ def find(name: str) -> type[Anonymizer]:
     >>> find("castle")().clusters
     50
     """
-    for entry in entries():
-        if entry.name == name:
-            return entry.load()
-    raise ParameterError(
-        "algorithm.name", "isn't the name of an anonymizer", got=repr(name),
-        fix=did_you_mean(name, names()),
-    )  # fmt: skip
+    found: type[Anonymizer] = named(entries(), name, key="algorithm.name", what="an anonymizer")
+    return found
 
 
 def default_for(policy: Policy) -> str:

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.attacks.attempts import no_secret
 from shoal.attacks.base import Attack
 from shoal.attacks.bounds import certainty_bound
 from shoal.attacks.guessing import published_shares, votes_of
-from shoal.attacks.inference import no_secret
 from shoal.attacks.knowledge import grades
 from shoal.attacks.result import AttackResult
 from shoal.attacks.setting import Setting

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from shoal.attacks.attempts import attempts, by_count, no_secret
 from shoal.attacks.base import Attack
 from shoal.attacks.bounds import value_bound
-from shoal.attacks.guessing import best_guess, most_frequent, published_shares, votes_of
-from shoal.attacks.knowledge import grades
 from shoal.attacks.result import AttackResult
 from shoal.attacks.setting import Setting
-from shoal.attacks.shares import Share
 
 __all__ = ["Inference"]
 
@@ -39,25 +37,6 @@ class Inference(Attack):
     def run(self, setting: Setting) -> Iterator[AttackResult]:
         """Guess each sensitive attribute, with each grade of knowledge."""
         for secrets in setting.secrets:
-            random = setting.random(self.name)
-            rows = setting.targets(random)
-            truth, prior = secrets.original[rows], published_shares(setting, secrets)
-            for knowledge, known in grades(setting, random, len(rows)):
-                votes = votes_of(setting, secrets, setting.points[rows], known)
-                guess = best_guess(votes, votes.count.astype(float), prior, truth)
-                bound = value_bound(setting, secrets, votes, guess.value, prior)
-                yield AttackResult(
-                    self.name,
-                    f"{knowledge}; guesses {secrets.name}",
-                    Share(int(guess.is_right.sum()), len(rows)),
-                    baseline=float((truth == most_frequent(prior)).mean()) if len(rows) else None,
-                    bound=bound.rate,
-                    bound_from=bound.source,
-                )
-
-
-def no_secret(setting: Setting) -> str | None:
-    """Return why no sensitive value can be guessed, or None."""
-    if not setting.schema.sensitive:
-        return "the schema has no sensitive attribute"
-    return None
+            for made in attempts(setting, self.name, secrets, by_count, in_part=True):
+                bound = value_bound(setting, secrets, made.votes, made.guess.value, made.prior)
+                yield made.result(self.name, secrets.name, made.by_most_frequent, bound)

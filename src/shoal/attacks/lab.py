@@ -15,14 +15,14 @@ from shoal.attacks.result import AttackReport, AttackResult
 from shoal.attacks.setting import Setting
 from shoal.errors import ParameterError
 
-__all__ = ["attack", "control_of"]
+__all__ = ["attack", "control_of", "listed"]
 
 NO_TRACE = "whether it succeeded can't be told without a trace"
 
 
 def attack(
     setting: Setting,
-    attacks: Sequence[str] | None = None,
+    attacks: str | Sequence[str] | None = None,
     *,
     control: float | None = None,
     watch: Callable[[str], None] | None = None,
@@ -34,14 +34,14 @@ def attack(
     setting
         The release, and what is known.
     attacks
-        The names of the attacks; None: all.
+        The names of the attacks, or one of them; None: all.
     control
         The share of people for the control: the attacks are made on them alone, in the release that
         they are in, and again in one that is made without them. None: no control.
     watch
         Called with the name of each attack before it begins.
     """
-    chosen = [find(name)() for name in (names() if attacks is None else attacks)]
+    chosen = [find(name)() for name in (names() if attacks is None else listed(attacks))]
     without = None
     if control is not None:
         if watch is not None:
@@ -56,6 +56,15 @@ def attack(
             found = _with_control(found, _made(each, without))
         results += found
     return AttackReport(tuple(results), setting.published.num_rows, setting.schema.each_row)
+
+
+def listed(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return names as a tuple; a text is one name.
+
+    >>> listed("linking"), listed(["edges", "linking"])
+    (('linking',), ('edges', 'linking'))
+    """
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def control_of(setting: Setting, share: float) -> tuple[Setting, Setting]:

@@ -16,6 +16,8 @@ from shoal.attacks.shares import Share
 
 __all__ = ["Linking", "linked"]
 
+SEVERAL = "k counts people, not rows: who has most rows of a box is found more often than 1/k"
+
 
 class Linking(Attack):
     """Link a known person to a published row.
@@ -25,9 +27,11 @@ class Linking(Attack):
       were suppressed, also that the victim wasn't.
     - **Does**: takes the smallest box that covers what is known, and picks one of its rows at
       random. A success is a row of the victim.
-    - **Bound**: 1/k. A box has rows of at least k people, and nothing distinguishes them. Averaged
-      over people that holds however many rows somebody has. People who were suppressed are never
-      found, so those who were published are judged by themselves as well.
+    - **Bound**: 1/k where nobody has several rows: a box has rows of at least k people, and nothing
+      distinguishes them. k counts people, not rows: somebody with most rows of a box is found more
+      often, and whoever has few rows there less often, so that 1/k is mostly, but not always, kept
+      on average. People who were suppressed are never found, so those who were published are judged
+      by themselves as well.
     - **Baseline**: a row picked at random from all that was published.
     """
 
@@ -57,14 +61,18 @@ class Linking(Attack):
         """Attack people of whom so much is known; ``among``: the rows that they were drawn from."""
         k = setting.policy.k
         # Of somebody with several rows one was drawn, and the bound holds on average only.
-        exact = not setting.is_sample(rows, among) and not _come_again(setting, rows)
+        come_again = _come_again(setting, rows)
+        exact = not setting.is_sample(rows, among) and not come_again
+        success = Share(float(linked(setting, rows, known).sum()), len(rows), exact)
+        exceeds = come_again and (success.rate or 0.0) > 1 / k
         return AttackResult(
             self.name,
             knowledge,
-            Share(float(linked(setting, rows, known).sum()), len(rows), exact),
+            success,
             baseline=_share_of_rows(setting, rows),
             bound=1 / k if k > 1 else None,
             bound_from=f"1/k, k = {k}" if k > 1 else "",
+            notes=(SEVERAL,) if exceeds else (),
         )
 
 

@@ -6,45 +6,19 @@ files are scanned, not imported.
 
 from __future__ import annotations
 
-import ast
-import importlib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from shoal.attacks.base import Attack
-from shoal.errors import ParameterError, did_you_mean
+from shoal.scan import Entry, named, scan
 
 __all__ = ["Entry", "entries", "find", "names"]
-
-
-class Entry(NamedTuple):
-    """An attack: its name, its class, and the module of that, not yet imported."""
-
-    name: str
-    class_name: str
-    module: str
-
-    def load(self) -> type[Attack]:
-        """Import the module and return the class."""
-        found: type[Attack] = getattr(importlib.import_module(self.module), self.class_name)
-        return found
 
 
 @cache
 def entries() -> tuple[Entry, ...]:
     """Return all attacks, ordered by name."""
-    return tuple(sorted(e for path in Path(__file__).parent.glob("*.py") for e in _scan(path)))
-
-
-def _scan(path: Path) -> Iterator[Entry]:
-    for node in ast.parse(path.read_bytes()).body:
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            for line in node.body:
-                match line:
-                    case ast.AnnAssign(ast.Name("name"), value=ast.Constant(str(name))):
-                        yield Entry(name, node.name, f"{__package__}.{path.stem}")
+    return scan(__package__, Path(__file__).parent)
 
 
 def names() -> tuple[str, ...]:
@@ -58,9 +32,5 @@ def find(name: str) -> type[Attack]:
     >>> find("linking").needs_trace
     True
     """
-    for entry in entries():
-        if entry.name == name:
-            return entry.load()
-    raise ParameterError(
-        "attacks", "isn't the name of an attack", got=repr(name), fix=did_you_mean(name, names())
-    )
+    found: type[Attack] = named(entries(), name, key="attacks", what="an attack")
+    return found

@@ -203,10 +203,15 @@ def percent(share: float | None) -> str:
 
 
 def table(results: Sequence[AttackResult]) -> list[str]:
-    """Return the results as lines of a table, in plain text."""
-    lines = [HEAD, *(cells(result) for result in results)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
-    text = {0, 1, len(HEAD) - 1}
+    """Return the results as lines of a table, in plain text; no columns for a control not made."""
+    shown = [
+        i
+        for i, name in enumerate(HEAD)
+        if name not in ("control", "risk") or any(each.control is not None for each in results)
+    ]
+    lines = [[line[i] for i in shown] for line in (HEAD, *(cells(result) for result in results))]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    text = {0, 1, len(shown) - 1}
     return [
         "  ".join(
             cell.ljust(width) if i in text else cell.rjust(width)

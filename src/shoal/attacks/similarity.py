@@ -8,21 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.attacks.attempts import attempts, by_count, no_secret
 from shoal.attacks.base import Attack
 from shoal.attacks.bounds import NOTHING, Bound, likeness_bound, window_shares
-from shoal.attacks.guessing import (
-    Guess,
-    Votes,
-    best_guess,
-    most_frequent,
-    published_shares,
-    votes_of,
-)
-from shoal.attacks.inference import no_secret
-from shoal.attacks.knowledge import grades
+from shoal.attacks.guessing import Guess, Votes
 from shoal.attacks.result import AttackResult
 from shoal.attacks.setting import Secrets, Setting
-from shoal.attacks.shares import Share
 from shoal.audit.columns import column
 from shoal.audit.coordinates import coordinates
 from shoal.spec.criteria import RangeLikeness, SemanticLikeness
@@ -63,21 +54,11 @@ class Similarity(Attack):
             secrets = _kinds(setting, attribute)
             if secrets is None:
                 continue
-            random = setting.random(self.name)
-            rows = setting.targets(random)
-            truth, prior = secrets.original[rows], published_shares(setting, secrets)
             what = "range" if isinstance(attribute.domain, Range) else "parent"
-            for knowledge, known in grades(setting, random, len(rows), in_part=False):
-                votes = votes_of(setting, secrets, setting.points[rows], known)
-                guess = best_guess(votes, votes.count.astype(float), prior, truth)
-                bound = _bound(setting, attribute, secrets, votes, guess)
-                yield AttackResult(
-                    self.name,
-                    f"{knowledge}; guesses the {what} of {secrets.name}",
-                    Share(int(guess.is_right.sum()), len(rows)),
-                    baseline=float((truth == most_frequent(prior)).mean()) if len(rows) else None,
-                    bound=bound.rate,
-                    bound_from=bound.source,
+            for made in attempts(setting, self.name, secrets, by_count):
+                bound = _bound(setting, attribute, secrets, made.votes, made.guess)
+                yield made.result(
+                    self.name, f"the {what} of {secrets.name}", made.by_most_frequent, bound
                 )
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.attacks.attempts import attempts, no_secret
 from shoal.attacks.base import Attack
 from shoal.attacks.bounds import value_bound
-from shoal.attacks.guessing import best_guess, published_shares, votes_of
-from shoal.attacks.inference import no_secret
-from shoal.attacks.knowledge import grades
+from shoal.attacks.guessing import Votes
 from shoal.attacks.result import AttackResult
 from shoal.attacks.setting import Setting
-from shoal.attacks.shares import Share
 
 __all__ = ["Skewness"]
 
@@ -38,19 +39,13 @@ class Skewness(Attack):
     def run(self, setting: Setting) -> Iterator[AttackResult]:
         """Guess each sensitive attribute by its gain."""
         for secrets in setting.secrets:
-            random = setting.random(self.name)
-            rows = setting.targets(random)
-            truth, prior = secrets.original[rows], published_shares(setting, secrets)
-            for knowledge, known in grades(setting, random, len(rows), in_part=False):
-                votes = votes_of(setting, secrets, setting.points[rows], known)
-                gain = votes.count / votes.total[votes.target] / prior[votes.value]
-                guess = best_guess(votes, gain, prior, truth)
-                bound = value_bound(setting, secrets, votes, guess.value, prior)
-                yield AttackResult(
-                    self.name,
-                    f"{knowledge}; guesses {secrets.name}",
-                    Share(int(guess.is_right.sum()), len(rows)),
-                    baseline=float(prior[guess.value].mean()) if len(rows) else None,
-                    bound=bound.rate,
-                    bound_from=bound.source,
-                )
+            for made in attempts(setting, self.name, secrets, by_gain):
+                value, prior = made.guess.value, made.prior
+                bound = value_bound(setting, secrets, made.votes, value, prior)
+                yield made.result(self.name, secrets.name, prior[value], bound)
+
+
+def by_gain(votes: Votes, prior: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weigh values by their share in the boxes of the target, over that of all published rows."""
+    share: NDArray[np.float64] = votes.count / votes.total[votes.target]
+    return share / prior[votes.value]

@@ -358,6 +358,10 @@ def report(
         Text,
         typer.Option(help="Attacks to make, separated by commas, or 'none'. [default: all]"),
     ] = None,
+    control: Annotated[
+        Number,
+        typer.Option(metavar="SHARE", help="Share of people for the control of the attacks."),
+    ] = None,
     output: Annotated[
         File,
         typer.Option(
@@ -385,6 +389,7 @@ def report(
         population=population,
         audience="public" if audience == "public" else "house",
         attacks=attacks,
+        control=control,
         output=output,
         from_format=from_format,
         force=force,
@@ -443,10 +448,14 @@ def compare(
     delay: Annotated[
         Text, typer.Option(metavar="D,D,…", help="Delays to try: 1000 rows, or 30s.")
     ] = None,
-    sample: Annotated[int, typer.Option(help="The most rows to read, from the first.", min=1)] = (
-        100_000
-    ),
+    sample: Annotated[
+        int,
+        typer.Option(help="The most rows: the first of a stream; of a table at random.", min=1),
+    ] = 100_000,
     whole: Annotated[bool, typer.Option("--all", help="Read all rows.")] = False,
+    seeds: Annotated[
+        int, typer.Option(help="Run each cell under so many seeds: mean and spread.", min=1)
+    ] = 1,
     jobs: Annotated[
         Whole, typer.Option(help="Number of processes. [default: one per core]", min=1)
     ] = None,
@@ -481,6 +490,7 @@ def compare(
                 t=t,
                 delay=delay,
                 sample=None if whole else sample,
+                seeds=seeds,
                 jobs=jobs,
                 cache=not no_cache,
                 output=output,

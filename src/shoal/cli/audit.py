@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 from shoal.cli.terminal import print_result
 from shoal.job import Job
 from shoal.job.auditing import audit as judge
+from shoal.job.auditing import files_behind
 
 __all__ = ["audit"]
 
@@ -37,6 +39,12 @@ def audit(
         from shoal.report.page import write_page
         from shoal.report.parts.promise import audit_page
 
-        write_page(html, audit_page(report), private=True)
+        page = audit_page(
+            report,
+            job=job_path.name,
+            files=files_behind(published),
+            made=datetime.now(UTC).date(),
+        )
+        write_page(html, page, private=True)
     print_result(json.dumps(report.as_dict()) if as_json else str(report))
     return report.exit_code

@@ -11,7 +11,7 @@ from pathlib import Path
 from shoal.attacks import find
 from shoal.cli.logs import print_or_log
 from shoal.cli.private_folder import TRACE, private_folder, remove_stale
-from shoal.cli.terminal import print_message, print_result
+from shoal.cli.terminal import Progress, print_message, print_result
 from shoal.errors import JobError, Problem
 from shoal.io.connector import InputEndpoint, OutputEndpoint
 from shoal.io.streams import STDIO
@@ -35,6 +35,7 @@ class ReportOptions:
     population: str | None = None
     audience: Audience = "house"
     attacks: str | None = None
+    control: float | None = None
     output: Path | None = None
     from_format: str | None = None
     force: bool = False
@@ -53,22 +54,27 @@ def report(job_path: Path, published: str, options: ReportOptions) -> int:
         ]
         check_page(page, read, force=options.force)
     names = None if options.attacks is None else _names(options.attacks)
-    made = build(
-        job,
-        published,
-        original=options.original,
-        trace=options.trace,
-        population=options.population,
-        audience=options.audience,
-        attacks=names,
-        format=options.from_format,
-    )
+    with Progress(quiet=options.as_json) as progress:
+        made = build(
+            job,
+            published,
+            original=options.original,
+            trace=options.trace,
+            population=options.population,
+            audience=options.audience,
+            attacks=names,
+            control=options.control,
+            format=options.from_format,
+            watch=lambda what: progress.note(f"{what} …"),
+        )
     if page is not None:
         made.write(page)
     if options.as_json:
         print_result(made.json())
     else:
         print_result(f"{made.verdict}: the report for the {options.audience} is in {page}")
+        for line in made.broken:
+            print_result(f"  {line}")
     return made.exit_code
 
 
@@ -167,6 +173,8 @@ def report_on_run(
     if not quiet:
         said = f"report: {made.verdict}; it is in {page}, for the house"
         print_or_log(logging.INFO, "report written", said)
+        for line in made.broken:
+            print_or_log(logging.WARNING, "promise broken", f"  {line}")
     elif made.exit_code:
         print_message(f"shoal: a promise is broken, or an attack exceeds it: see {page}")
     return made.exit_code

@@ -82,7 +82,7 @@ class ResultCache:
         attack = find(ATTACK).__module__
         code = digest_of(closure([__name__, module, attack]))
         digest = hashlib.blake2b(self._rows, digest_size=20)
-        digest.update(repr((code, cell.policy, cell.anonymizer)).encode())
+        digest.update(repr((code, cell.policy, cell.anonymizer, cell.repeat)).encode())
         return self._folder / f"{digest.hexdigest()}.json"
 
     @staticmethod

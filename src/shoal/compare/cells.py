@@ -17,10 +17,11 @@ Promise = dict[str, int | float | str]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An algorithm under a policy."""
+    """An algorithm under a policy; ``repeat`` counts runs of it under other seeds, from 0."""
 
     anonymizer: Anonymizer
     policy: Policy
+    repeat: int = 0
 
     @property
     def label(self) -> str:

@@ -15,6 +15,8 @@ from shoal.compare.choice import GridRun
 from shoal.compare.comparison import Comparison
 from shoal.compare.measure import Rows
 from shoal.compare.pool import Outcome, Watch, refusal_of, run_cells
+from shoal.compare.repeats import joined, repeated
+from shoal.compare.sampling import about_tables, drawn
 from shoal.engine.base import Anonymizer
 from shoal.errors import ParameterError
 from shoal.run.frame import anonymizer_of, check_parts
@@ -36,6 +38,7 @@ def compare(
     sample: int | None = None,
     jobs: int = 1,
     seed: int = 0,
+    seeds: int = 1,
     cache: bool = True,
 ) -> Comparison:
     """Run algorithms under policies on a table; measure and judge each run.
@@ -52,12 +55,15 @@ def compare(
     algorithms
         Anonymizers or names of them; ``"all"``: all that there are.
     sample
-        How many rows to use, from the first; None: all.
+        The most rows to use; None: all. Of a stream they are the first, since a stream that is
+        thinned out has another delay. Where whole tables are published, people are drawn at random.
     jobs
         In how many processes cells are run. With more than one, a script needs
         ``if __name__ == "__main__":``, as with `multiprocessing`.
     seed
-        Of all runs.
+        Of the runs, and for the sample.
+    seeds
+        Under how many seeds each cell is run. With more than one, figures are means.
     cache
         Whether results are kept on disk, and found there. They have no value of a person.
 
@@ -87,9 +93,9 @@ def compare(
         raise ParameterError("policies", "are none", fix="Give a Policy, or a list of them")
     for policy in promised:
         check_parts(schema, policy)
-    rows, to_frame = _rows(frame, schema, sample, seed)
     cells = cells_of(promised, anonymizers_of(algorithms))
-    return compare_cells(rows, cells, jobs=jobs, cache=cache, to_frame=to_frame)
+    rows, to_frame = _rows(frame, schema, sample, seed, at_random=about_tables(cells))
+    return compare_cells(rows, cells, jobs=jobs, seeds=seeds, cache=cache, to_frame=to_frame)
 
 
 def compare_cells(
@@ -98,6 +104,7 @@ def compare_cells(
     *,
     own: Policy | None = None,
     jobs: int = 1,
+    seeds: int = 1,
     cache: bool = True,
     watch: Watch | None = None,
     to_frame: Callable[[pa.Table], Any] = lambda table: table,
@@ -112,15 +119,17 @@ def compare_cells(
         The data, and what is run on it.
     own
         The policy that was asked for before the grid.
-    jobs, cache
+    jobs, seeds, cache
         See `compare`.
     watch
-        Is told of the progress.
+        Is told of the progress, by the places of `repeated` cells.
     to_frame
         Turns an Arrow table into a frame of the caller's kind.
     """
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise ParameterError("jobs", "must be a whole number of at least 1", got=repr(jobs))
+    for name, number in (("jobs", jobs), ("seeds", seeds)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise ParameterError(name, "must be a whole number of at least 1", got=repr(number))
+    given, cells = cells, repeated(cells, seeds)
     kept = ResultCache(rows, cache_folder() if cache else None)
     found = _Found(cells, kept, watch)
     waiting = []
@@ -137,7 +146,8 @@ def compare_cells(
         run_cells(rows, waiting, found, jobs=jobs)
     except KeyboardInterrupt:
         interrupted = True
-    runs = [GridRun(cell, outcome) for cell, outcome in zip(cells, found.outcomes, strict=True)]
+    outcomes = joined(found.outcomes, seeds)
+    runs = [GridRun(cell, outcome) for cell, outcome in zip(given, outcomes, strict=True)]
     return Comparison(tuple(runs), rows.table.num_rows, own, interrupted, to_frame)
 
 
@@ -174,7 +184,7 @@ def anonymizers_of(algorithms: Algorithms) -> list[Anonymizer]:
 
 
 def _rows(
-    frame: Any, schema: Schema, sample: int | None, seed: int
+    frame: Any, schema: Schema, sample: int | None, seed: int, *, at_random: bool
 ) -> tuple[Rows, Callable[[pa.Table], Any]]:
     kind, chunks = chunks_of(frame, schema.columns, schema.payload, key="frame")
     tables = [pa.Table.from_batches([chunk.batch]) for chunk in chunks]
@@ -183,7 +193,7 @@ def _rows(
         if isinstance(sample, bool) or not isinstance(sample, int) or sample < 1:
             what = "must be a whole number of at least 1, or None for all rows"
             raise ParameterError("sample", what, got=repr(sample))
-        table = table.slice(0, sample)
+        table = drawn(table, schema, sample, seed) if at_random else table.slice(0, sample)
     if not table.num_rows:
         raise ParameterError("frame", "has no rows", fix="Give a frame with rows")
     return Rows(schema, table, seed), _CONVERSIONS.get(kind.name, lambda found: found)

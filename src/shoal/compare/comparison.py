@@ -124,9 +124,14 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
     plain = {
         name: value
         for name, value in record.items()
-        if name not in ("loss_by_attribute", "waits", "wait_bounds")
+        if name not in ("loss_by_attribute", "spread", "waits", "wait_bounds")
     }
-    return plain | {f"loss_{name}": loss for name, loss in losses.items()}
+    spreads = record.get("spread") or {}
+    return (
+        plain
+        | {f"loss_{name}": loss for name, loss in losses.items()}
+        | {f"{name}_sd": spread for name, spread in spreads.items()}
+    )
 
 
 def _column(values: list[Any]) -> pa.Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 import numba
@@ -38,7 +38,7 @@ WARM_ROWS = 500
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Rows:
-    """The data of a comparison: its schema, its rows, and the seed of all runs."""
+    """The data of a comparison: its schema, its rows, and the seed of the first run of a cell."""
 
     schema: Schema
     table: pa.Table
@@ -81,6 +81,10 @@ class Figures:
         The success that the promise allows, 1/k, and whether it was ``exceeded``.
     audit, audit_detail
         The audit's verdict, and the promises that it doesn't call kept, in words.
+    n_seeds
+        Over how many seeds these are means; verdicts are the worst.
+    spread
+        The standard deviation over the seeds, by the name of a figure.
     """
 
     n_rows: int
@@ -110,6 +114,8 @@ class Figures:
     rows_per_s: float
     audit: str
     audit_detail: str
+    n_seeds: int = 1
+    spread: Mapping[str, float | None] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as plain values, for JSON."""
@@ -177,7 +183,7 @@ def measure(rows: Rows, cell: Cell) -> Figures:
 def _run(rows: Rows, cell: Cell, table: pa.Table) -> Result[pa.Table]:
     return anonymize(
         table, rows.schema, cell.policy, cell.anonymizer,
-        seed=rows.seed, bad_rows="drop", trace=True,
+        seed=rows.seed + cell.repeat, bad_rows="drop", trace=True,
     )  # fmt: skip
 
 
@@ -238,7 +244,7 @@ def _attacked(rows: Rows, cell: Cell, done: Result[pa.Table]) -> dict[str, Any]:
     """Return how often somebody whose quasi values are all known is linked to a row of theirs."""
     setting = Setting(
         rows.schema, cell.policy, done.frame, rows.table, trace=done.trace,
-        algorithm=cell.anonymizer.name, n_targets=N_TARGETS, seed=rows.seed,
+        algorithm=cell.anonymizer.name, n_targets=N_TARGETS, seed=rows.seed + cell.repeat,
     )  # fmt: skip
     found = attack(setting, [ATTACK]).of(ATTACK)[0]
     success = found.success

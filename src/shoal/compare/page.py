@@ -83,8 +83,8 @@ def notebook(comparison: Comparison) -> str:
 
 
 _HOW = (
-    "Each run is one pass over the same rows with the same seed. Rows that can't be used are left "
-    "out.",
+    "Each run is a pass over the same rows with the same seed, or the mean of several passes with "
+    "different seeds, as is said above. Rows that can't be used are left out.",
     "Loss is the mean over all decided rows of how much of each domain a box covers, from 0 to 1; "
     "suppressed rows count as 1.",
     "Query error is the median relative error of 1,000 COUNT queries with predicates on three "

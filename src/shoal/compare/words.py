@@ -53,6 +53,8 @@ def headline(comparison: Comparison) -> str:
     n_bad = max((run.figures.n_quarantined for run in runs if run.figures is not None), default=0)
     shared, _ = columns_of(runs)
     text = f"{comparison.n_done} of {len(runs)} runs on {n_rows:,} rows"
+    n_seeds = max((run.figures.n_seeds for run in runs if run.figures is not None), default=1)
+    text += f", each the mean of {n_seeds} seeds (± one standard deviation)" if n_seeds > 1 else ""
     text += f", {n_bad:,} of which can't be used" if n_bad else ""
     text += ", interrupted" if comparison.interrupted else ""
     return text + (f", all with {told(shared)}" if shared else "")
@@ -84,8 +86,8 @@ def row_of(run: GridRun, keys: Sequence[str]) -> list[str]:
 
 def _figures(found: Figures) -> list[str]:
     return [
-        _decimals(found.loss_with_suppressed),
-        _decimals(found.query_error),
+        _spread(found, "loss_with_suppressed"),
+        _spread(found, "query_error"),
         percent(found.suppression),
         "-" if found.delay_mean is None else f"{short(found.delay_mean)} {found.delay_unit}",
         f"{found.rows_per_s:,.0f}",
@@ -98,6 +100,12 @@ def _figures(found: Figures) -> list[str]:
 
 def _share(number: float | None) -> str:
     return "-" if number is None else percent(number)
+
+
+def _spread(found: Figures, name: str) -> str:
+    """Return a figure, with its standard deviation over the seeds where there are several."""
+    number, spread = getattr(found, name), found.spread.get(name)
+    return _decimals(number) + ("" if spread is None else f" ±{spread:.3f}")
 
 
 def _decimals(number: float | None) -> str:

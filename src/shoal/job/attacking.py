@@ -7,10 +7,14 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from shoal.arrow.release import Publish
 from shoal.attacks import AttackReport, Run, Setting
 from shoal.attacks import attack as make_attacks
+from shoal.attacks.lab import listed
+from shoal.attacks.setting import Rerun
 from shoal.audit.evidence import Order, Suppressed
 from shoal.audit.labels import Numeric
+from shoal.engine.base import Anonymizer
 from shoal.io.base import BadRow
 from shoal.job.auditing import Data, read_published, read_table
 from shoal.job.file import Job
@@ -19,8 +23,10 @@ from shoal.run.frame import ChunkSource, Gathered, refuse_wall_clock, seed_bytes
 from shoal.run.frame_kinds import chunks_of
 from shoal.run.pipeline import Pipeline
 from shoal.run.result import Result
+from shoal.spec.policy import Policy
+from shoal.spec.schema import Schema
 
-__all__ = ["attack", "rerun_of", "setting_of"]
+__all__ = ["attack", "rerun_of", "rerun_with", "setting_of"]
 
 
 def attack(
@@ -30,8 +36,8 @@ def attack(
     *,
     original: Data,
     trace: Data = None,
-    attacks: Sequence[str] | None = None,
-    known: Sequence[str] | None = None,
+    attacks: str | Sequence[str] | None = None,
+    known: str | Sequence[str] | None = None,
     control: float | None = None,
     targets: int = 1000,
     seed: int = 0,
@@ -51,7 +57,7 @@ def attack(
         The input of the run and its private trace, as frames or files. Without the trace some
         attacks can't be judged.
     attacks
-        The names of the attacks; None: all. See `shoal.attacks.names`.
+        The names of the attacks, or one of them; None: all. See `shoal.attacks.names`.
     known
         The quasi attributes that the attacker knows, as a further grade of knowledge.
     control
@@ -85,7 +91,7 @@ def attack(
     """
     setting = setting_of(job, published, original=original, trace=trace, format=format)
     setting = dataclasses.replace(
-        setting, known=None if known is None else tuple(known), n_targets=targets, seed=seed
+        setting, known=None if known is None else listed(known), n_targets=targets, seed=seed
     )
     return make_attacks(setting, attacks, control=control, watch=watch)
 
@@ -127,20 +133,25 @@ def setting_of(
     )
 
 
-def rerun_of(job: Job) -> Callable[[pa.Table, int], Run]:
+def rerun_of(job: Job) -> Rerun:
     """Return a function that runs a job in memory, over other rows and under a seed.
 
     Nothing is written: neither the output of the job nor its quarantine file.
     """
 
+    return rerun_with(job.schema, job.policy, job.anonymizer, job.publish)
+
+
+def rerun_with(schema: Schema, policy: Policy, anonymizer: Anonymizer, publish: Publish) -> Rerun:
+    """Return the same for the parts of a job."""
+
     def rerun(rows: pa.Table, seed: int) -> Run:
-        refuse_wall_clock(job.schema, job.policy)
-        pipeline = Pipeline(job.schema, job.policy, job.anonymizer, job.publish, seed_bytes(seed))
-        columns = job.schema.columns
-        _, chunks = chunks_of(rows, columns, job.schema.payload, key="original")
+        refuse_wall_clock(schema, policy)
+        pipeline = Pipeline(schema, policy, anonymizer, publish, seed_bytes(seed))
+        _, chunks = chunks_of(rows, schema.columns, schema.payload, key="original")
         published, lines = Gathered(), Gathered()
         pipeline.run(
-            ChunkSource(chunks, columns),
+            ChunkSource(chunks, schema.columns),
             published.open,
             on_bad=_ignored,
             open_trace=lines.open,

@@ -123,7 +123,7 @@ def audit(
     lines = None if trace is None else _table("trace", trace, None, None)[0]
     return judge(
         schema, policy, output, trace=lines, original=given, original_rows=rows,
-        files=_files(published), **options,
+        files=files_behind(published), **options,
     )  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def _options(job: Job) -> dict[str, Any]:
     }
 
 
-def _files(published: Data) -> list[Path]:
+def files_behind(published: Data) -> list[Path]:
     """Return the files that published data are read from; none for frames and stdin."""
     if not isinstance(published, str | Path):
         return []

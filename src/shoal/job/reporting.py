@@ -6,14 +6,16 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from shoal.attacks import AttackReport
 from shoal.attacks import attack as make_attacks
 from shoal.attacks import names as attack_names
+from shoal.attacks.lab import listed
 from shoal.errors import ParameterError
 from shoal.job.attacking import setting_of
-from shoal.job.auditing import Data, _files, _options, read_published, read_table
+from shoal.job.auditing import Data, _options, files_behind, read_published, read_table
 from shoal.job.file import Job
 from shoal.job.running import AnyJob, job_of
 from shoal.job.warnings import SEED_SET
@@ -36,7 +38,8 @@ def report(
     trace: Data = None,
     population: Data = None,
     audience: Audience = "house",
-    attacks: Sequence[str] | None = None,
+    attacks: str | Sequence[str] | None = None,
+    control: float | None = None,
     format: str | None = None,  # noqa: A002
     watch: Callable[[str], None] | None = None,
 ) -> ReleaseReport:
@@ -58,7 +61,10 @@ def report(
     audience
         ``house``, or ``public``: then nothing but the published rows and the job is looked at.
     attacks
-        The names of the attacks; None: all, an empty list: none.
+        The names of the attacks, or one of them; None: all, an empty list: none.
+    control
+        The share of people for the control of the attacks: the job is run again without them, in
+        memory. None: no control.
     format
         The format of a published file; None: by its name.
     watch
@@ -82,6 +88,13 @@ def report(
     if isinstance(published, Result):
         trace = published.trace if trace is None else trace
         published = published.output if published.frame is None else published.frame
+    if control is not None and (audience == "public" or original is None or trace is None):
+        raise ParameterError(
+            "control",
+            "is of the attacks, and none are made: they need the original and the trace, and "
+            "aren't for the public",
+            fix="Give both, or leave it out",
+        )
     if audience == "public":
         # What isn't read can't show.
         original = trace = population = None
@@ -110,7 +123,7 @@ def report(
                 fix="Give a file with all quasi columns",
             )
         release = dataclasses.replace(release, population=people)
-    made = _attacks(job, release, attacks, watch)
+    made = _attacks(job, release, attacks, control, watch)
     if watch is not None:
         watch("measuring")
     return build(release, attacks=made, audience=audience)
@@ -133,23 +146,25 @@ def release_of(job: Job, published: Data, form: str | None = None) -> Release:
         digest=hashlib.sha256(text.encode()).hexdigest(),
         warnings=[each for each in job.warnings if each != SEED_SET],
         house_warnings=[each for each in job.warnings if each == SEED_SET],
-        files=_files(published),
+        files=files_behind(published),
+        made=datetime.now(UTC).date(),
     )
 
 
 def _attacks(
     job: Job,
     release: Release,
-    names: Sequence[str] | None,
+    names: str | Sequence[str] | None,
+    control: float | None,
     watch: Callable[[str], None] | None,
 ) -> AttackReport | None:
     """Attack the release, if there is what an attack is judged by."""
-    chosen = attack_names() if names is None else names
+    chosen = attack_names() if names is None else listed(names)
     if release.original is None or release.trace is None or not chosen:
         return None
     setting = setting_of(job, release.published, original=release.original, trace=release.trace)
     setting = dataclasses.replace(setting, original_rows=release.original_rows, n_targets=TARGETS)
-    return make_attacks(setting, chosen, watch=watch)
+    return make_attacks(setting, chosen, control=control, watch=watch)
 
 
 def _plain(knobs: dict[str, Any]) -> dict[str, Any]:

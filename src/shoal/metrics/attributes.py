@@ -16,10 +16,10 @@ __all__ = ["loss_by_attribute"]
 def loss_by_attribute(
     schema: Schema, published: pa.Table, *, measure: Loss = "glm"
 ) -> dict[str, float | None]:
-    """Return the mean loss of each quasi attribute over the published rows, from 0 to 1.
+    """Return the mean loss of each quasi attribute over the published rows that have it, 0 to 1.
 
-    The loss of a row is the mean of these, weighted by the weights of the attributes. Suppressed
-    rows aren't in it. None where nothing was published.
+    Where no value is missing, the mean of these by the weights of the attributes is the mean loss
+    of a row. Suppressed rows aren't in it. None where nothing was published.
 
     Parameters
     ----------
@@ -43,6 +43,8 @@ def loss_by_attribute(
         alone = Schema(None, [Quasi(quasi.name, quasi.domain)])
         space = Space(alone, Policy(KAnonymity(1)), measure)
         sides = np.concatenate(read_sides(alone, published), axis=1)
+        # A missing value that stays missing has no side.
+        sides = sides[sides[:, 0] <= sides[:, 1]]
         different, n_rows = np.unique(sides, axis=0, return_counts=True)
         losses = [space.loss(side[:1], side[1:]) for side in different]
         found[quasi.name] = float(np.average(losses, weights=n_rows)) if losses else None

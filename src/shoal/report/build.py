@@ -52,6 +52,25 @@ class ReleaseReport:
         exceeded = attacks["applies"] and attacks["verdict"] == "exceeded"
         return 1 if self.verdict == "broken" or exceeded else 0
 
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Each promise that is broken, with what was found; then attacks that exceed their bound.
+
+        Columns and counts, never a value of a person.
+        """
+        found = [
+            f"{each['name']}: broken; {each['detail']}"
+            for each in self._figures["promise"]["verdicts"]
+            if each["verdict"] == "broken"
+        ]
+        attacks = self._figures["attacks"]
+        found += [
+            f"{each['attack']} ({each['knowledge']}): exceeds its bound"
+            for each in (attacks["attacks"] if attacks["applies"] else ())
+            if each["verdict"] == "exceeded"
+        ]
+        return tuple(found)
+
     def json(self) -> str:
         """Return all figures as one line of JSON."""
         return json.dumps(self._figures, allow_nan=False)

@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from shoal.errors import ResourceError
 from shoal.io.files.atomic import atomic_write
 from shoal.io.streams import open_output
 from shoal.report.markup import Markup, joined, slug, tag
@@ -60,14 +61,22 @@ def write_page(path: Path, html: str, *, private: bool) -> None:
     """Write a page, which appears under its name only when it is complete.
 
     A private one can be read by its owner only. A link stays, and what it leads to is written.
+
+    Raises
+    ------
+    ResourceError
+        If it can't be written.
     """
-    if path.exists() and not path.is_file():
-        # A pipe or a device has no name to be replaced.
-        with closing(open_output(path)) as output:
+    try:
+        if path.exists() and not path.is_file():
+            # A pipe or a device has no name to be replaced.
+            with closing(open_output(path)) as output:
+                output.write(html.encode())
+            return
+        with atomic_write(path.resolve(), private=private) as output:
             output.write(html.encode())
-        return
-    with atomic_write(path.resolve(), private=private) as output:
-        output.write(html.encode())
+    except OSError as error:
+        raise ResourceError(f"{path}: can't be written ({error.strerror}).") from error
 
 
 def document(title: str, lead: Sequence[Markup], sections: Sequence[Section]) -> str:

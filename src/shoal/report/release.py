@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -44,6 +45,8 @@ class Release:
         attacker.
     files
         The files that ``published`` was read from.
+    made
+        The day on which the report is made; None: it isn't told.
     original, original_rows, trace
         The input of the run, the positions of its rows, and the private trace; None: unknown.
     population
@@ -60,10 +63,13 @@ class Release:
     warnings: Sequence[str] = ()
     house_warnings: Sequence[str] = ()
     files: Sequence[Path] = ()
+    made: date | None = None
     original: pa.Table | None = None
     original_rows: NDArray[np.int64] | None = None
     trace: pa.Table | None = None
     population: pa.Table | None = None
+    is_public: bool = False
+    """Whether it is what the public may know."""
 
     def __repr__(self) -> str:
         return f"Release({self.published.num_rows:,} rows)"
@@ -76,8 +82,9 @@ class Release:
         if audience == "house":
             return self
         return replace(
-            self, house_warnings=(), original=None, original_rows=None, trace=None, population=None
-        )
+            self, house_warnings=(), original=None, original_rows=None, trace=None,
+            population=None, is_public=True,
+        )  # fmt: skip
 
     @cached_property
     def audit(self) -> Report:

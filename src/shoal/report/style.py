@@ -39,7 +39,8 @@ html:has(.page) {{ background: #ffffff; }}
 .shoal .box {{ background: var(--panel); padding: .6rem .9rem;
   border-left: .3rem solid var(--c1); }}
 .shoal .box.warning {{ border-color: var(--bad); }}
-.shoal .scroll {{ overflow-x: auto; margin: 1rem 0; }}
+.shoal .scroll {{ overflow-x: auto; margin: 1rem 0; scrollbar-width: thin;
+  scrollbar-color: var(--soft) var(--panel); }}
 .shoal table {{ border-collapse: collapse; font-size: .95rem; text-align: left; }}
 .shoal caption {{ text-align: left; font-weight: 600; padding: .3rem 0; color: var(--ink); }}
 .shoal th, .shoal td {{ padding: .35rem .8rem .35rem 0; vertical-align: top; text-align: left;
@@ -69,6 +70,11 @@ html:has(.page) {{ background: #ffffff; }}
 .shoal svg text.name {{ paint-order: stroke; stroke: var(--back); stroke-width: 3; }}
 .shoal .ring {{ fill: none; stroke: var(--ink); stroke-width: 1.5; }}
 .shoal .front {{ fill: none; stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 5 3; }}
+@media (max-width: 40rem) {{
+  /* Words need some room; a table that is wider than the screen scrolls, and shows that it does. */
+  .shoal td:not(.number):not(:empty) {{ min-width: 8.5rem; }}
+  .shoal .scroll {{ border-right: 2px dotted var(--soft); }}
+}}
 @media print {{
   .shoal, .shoal.page {{ {_LIGHT} font-size: 10pt; max-width: none; padding: 0; }}
   html:has(.page) {{ background: #ffffff; }}

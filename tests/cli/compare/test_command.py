@@ -88,7 +88,27 @@ def test_json_and_parquet_and_results_that_are_found_again(place):
 def test_a_sample_is_the_first_rows_and_said(place):
     out, err = place.compare("--algorithms", "castle", "--sample", 20)
     assert out.startswith("1 of 1 runs on 20 rows")
-    assert err == "the first 20 rows are compared; --all takes all rows\n"
+    assert err == "20 rows are compared: the first rows of the stream; --all takes all rows\n"
+
+
+def test_a_sample_of_a_table_is_drawn_and_said(place):
+    job = write_job(place.folder, policy='k = 2\nwindow = "all"', run="")
+    job.write_text(job.read_text().replace("castle", "mondrian"))
+    out, err = place.compare("--algorithms", "mondrian", "--sample", 20)
+    assert re.match(r"1 of 1 runs on (1\d|20) rows", out)
+    assert re.match(
+        r"\d+ rows are compared: people drawn at random, of 60 rows; --all takes all rows\n", err
+    )
+
+
+def test_several_seeds_are_one_line_with_its_spread(place):
+    out, _ = place.compare("--algorithms", "castle", "--seeds", 3, "-o", "r.csv")
+    assert out.startswith(
+        "1 of 1 runs on 60 rows, each the mean of 3 seeds (± one standard deviation)"
+    )
+    assert re.search(r"castle +0\.\d{3} ±0\.\d{3} ", out)
+    (sd,) = pyarrow.csv.read_csv("r.csv")["loss_sd"].to_pylist()
+    assert sd > 0
 
 
 def test_nothing_could_be_run(place):

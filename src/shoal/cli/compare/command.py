@@ -21,6 +21,8 @@ from shoal.compare.comparing import compare_cells
 from shoal.compare.comparison import Comparison
 from shoal.compare.job_grid import JobGrid, Values, grid_of, numbers_of
 from shoal.compare.measure import Rows
+from shoal.compare.repeats import repeated
+from shoal.compare.sampling import about_tables, drawn
 from shoal.compare.words import why_none
 from shoal.errors import DataError, JobError, Problem
 from shoal.io.connector import InputEndpoint
@@ -45,6 +47,7 @@ class CompareOptions:
     t: str | None = None
     delay: str | None = None
     sample: int | None = None
+    seeds: int = 1
     jobs: int | None = None
     cache: bool = True
     output: Path | None = None
@@ -69,14 +72,14 @@ def compare(job_path: Path, options: CompareOptions) -> int:
     _check_outputs(job, job_path, source, options)
     for warning in grid.warnings:
         print_message(f"warning: {warning}")
-    rows, is_whole = _rows(job, source, options.sample)
-    if not is_whole:
-        print_message(f"the first {rows.table.num_rows:,} rows are compared; --all takes all rows")
+    rows = _sampled(job, grid, source, options.sample)
     jobs = options.jobs or len(os.sched_getaffinity(0))
-    with GridProgress(grid.cells, jobs, quiet=options.as_json) as progress:
+    cells = repeated(grid.cells, options.seeds)
+    with GridProgress(cells, jobs, quiet=options.as_json) as progress:
         found = compare_cells(
-            rows, grid.cells, own=grid.own, jobs=jobs, cache=options.cache, watch=progress
-        )
+            rows, grid.cells, own=grid.own, jobs=jobs, seeds=options.seeds,
+            cache=options.cache, watch=progress,
+        )  # fmt: skip
     print_result(json.dumps(found.as_dict()) if options.as_json else repr(found))
     if job.schema.each_row:
         print_message(BY_ROWS)
@@ -158,6 +161,22 @@ def _input(job: Job, options: CompareOptions) -> InputEndpoint:
         raise JobError(Problem("input", "isn't named in the job", None, "Give the data with -i"))
     source.check_run("input")
     return dataclasses.replace(source, follow=False)
+
+
+def _sampled(job: Job, grid: JobGrid, source: InputEndpoint, n_rows: int | None) -> Rows:
+    """Read rows: of a stream the first, of a table people who are drawn; say if not all are taken.
+
+    A stream that is thinned out has another delay than the whole: its sample is consecutive.
+    """
+    at_random = about_tables(grid.cells)
+    rows, is_whole = _rows(job, source, None if at_random else n_rows)
+    n_all, what = rows.table.num_rows, "the first rows of the stream"
+    if at_random and n_rows is not None and n_rows < n_all:
+        rows = dataclasses.replace(rows, table=drawn(rows.table, job.schema, n_rows, rows.seed))
+        is_whole, what = False, f"people drawn at random, of {n_all:,} rows"
+    if not is_whole:
+        print_message(f"{rows.table.num_rows:,} rows are compared: {what}; --all takes all rows")
+    return rows
 
 
 def _rows(job: Job, spec: InputEndpoint, n_rows: int | None) -> tuple[Rows, bool]:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 from shoal.audit import Report
 from shoal.audit.report import BY_ROWS
+from shoal.report.markup import Markup, tag
 from shoal.report.page import Section, document, note, paragraph, table
+from shoal.report.parts.what import files_of
 from shoal.report.release import Release
 from shoal.report.words import count, judged
 from shoal.spec.policy import Policy
@@ -55,25 +60,16 @@ def promises(policy: Policy) -> list[dict[str, str]]:
 
 def show(figures: dict[str, Any], *, public: bool = False) -> Section:
     """Return the part as a section."""
-    verdict = str(figures["verdict"])
-    parts = [
-        note(
-            judged(verdict),
-            ": ",
-            _MEANS[verdict],
-            kind="warning" if verdict == "broken" else "note",
-        )
-    ]
+    parts = _summary(str(figures["verdict"]), each_row=bool(figures.get("each_row")))
     if public:
-        parts.append(
+        parts.insert(
+            1,
             paragraph(
                 "These are the verdicts that anybody can reach with the published rows and the "
                 "job. Whose rows they are is known to the house alone, so that most promises "
                 "can't be verified from outside. The house verifies them by its private trace."
-            )
+            ),
         )
-    if figures.get("each_row"):
-        parts.append(note(BY_ROWS[:1].upper() + BY_ROWS[1:] + ".", kind="warning"))
     promised = [[each["name"], each["parameters"]] for each in figures["promises"]]
     if promised:
         parts.append(table("The promise", ["criterion", "parameters"], promised))
@@ -81,24 +77,48 @@ def show(figures: dict[str, Any], *, public: bool = False) -> Section:
     return Section(TITLE, parts)
 
 
-def audit_page(report: Report) -> str:
-    """Return the verdicts of an audit alone, as one HTML file."""
-    verdict = report.verdict
-    n_rows = count(report.n_rows)
+def audit_page(
+    report: Report, *, job: str = "", files: Sequence[Path] = (), made: date | None = None
+) -> str:
+    """Return the verdicts of an audit alone, as one HTML file.
+
+    Parameters
+    ----------
+    report
+        The verdicts.
+    job
+        The name of the job file.
+    files
+        The published files, which are told by name and digest.
+    made
+        The day of the audit.
+    """
     lead = [
-        paragraph(f"An independent check of {n_rows} published rows against their policy."),
-        note(
-            judged(verdict),
-            ": ",
-            _MEANS[verdict],
-            kind="warning" if verdict == "broken" else "note",
+        paragraph(
+            f"An independent check of {count(report.n_rows)} published rows against their policy."
         ),
+        *_summary(report.verdict, each_row=report.each_row),
     ]
-    if report.each_row:
-        lead.append(note(BY_ROWS[:1].upper() + BY_ROWS[1:] + ".", kind="warning"))
-    return document(
-        "Audit of a release", lead, [Section("Verdicts", [_verdicts(report.as_dict())])]
-    )
+    what = [
+        *([["audited on", made.isoformat()]] if made else ()),
+        *([["job", job]] if job else ()),
+        *([f"{file['name']}, SHA-256", tag("code", file["sha256"])] for file in files_of(files)),
+    ]
+    sections = [Section("Verdicts", [_verdicts(report.as_dict())])]
+    if what:
+        sections.insert(
+            0, Section("What was audited", [table("The audit", ["what", "value"], what)])
+        )
+    return document("Audit of a release", lead, sections)
+
+
+def _summary(verdict: str, *, each_row: bool) -> list[Markup]:
+    """Return the verdict in a sentence, and a warning where people are counted by rows."""
+    kind = "warning" if verdict == "broken" else "note"
+    found = [note(judged(verdict), ": ", _MEANS[verdict], kind=kind)]
+    if each_row:
+        found.append(note(BY_ROWS[:1].upper() + BY_ROWS[1:] + ".", kind="warning"))
+    return found
 
 
 def _verdicts(figures: dict[str, Any]) -> Any:

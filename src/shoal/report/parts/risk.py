@@ -25,6 +25,8 @@ __all__ = ["measure", "show"]
 
 TITLE = "3. Risk: who can be found"
 _BINS = 24
+#: Fewer bars don't look like a distribution.
+_LEAST_BINS = 8
 
 
 def measure(release: Release) -> dict[str, Any]:
@@ -102,7 +104,7 @@ def _distribution(sizes: Ints) -> dict[str, Any]:
     """Return how many classes have how many people, in bins of whole numbers."""
     lo, hi = int(sizes.min()), int(np.quantile(sizes, 0.99)) + 1
     width = max(1, -(-(hi - lo) // _BINS))
-    edges = np.arange(lo, max(hi, lo + 1) + width, width)
+    edges = np.arange(lo, max(hi, lo + _LEAST_BINS * width) + width, width)
     inside = np.minimum(sizes, edges[-1] - 1)
     return {
         "edges": edges.tolist(),
@@ -143,7 +145,11 @@ def _unique(release: Release, found: dict[str, Risk]) -> dict[str, Any]:
     after = found.get("box") or found.get("group")
     unique: dict[str, Any] = {"before": None, "after": None}
     if after is not None and release.knows_people:
-        unique["after"] = {"people": after.n_people, "unique": after.n_unique}
+        unique["after"] = {
+            "people": after.n_people,
+            "unique": after.n_unique,
+            "below_k": int(np.count_nonzero(after.worst > 1 / release.policy.k)),
+        }
     if release.original is not None:
         rows = valid_rows(release)
         quasi = [attribute.name for attribute in release.schema.quasi]
@@ -249,7 +255,8 @@ def _attackers(figures: dict[str, Any]) -> Markup:
 
 def _sizes_chart(kind: str, sizes: dict[str, Any], unit: str) -> Markup:
     kinds = "boxes" if kind == "box" else "groups"
-    more = f" {count(sizes['beyond'])} larger ones are in the last bar." if sizes["beyond"] else ""
+    n = sizes["beyond"]
+    more = f" {count(n)} larger {'one is' if n == 1 else 'ones are'} in the last bar." if n else ""
     desc = (
         f"From {sizes['edges'][0]} to {count(sizes['largest'])} {unit}, median {sizes['median']:g}."
     )
@@ -267,11 +274,11 @@ def _uniqueness(unique: dict[str, Any], *, public: bool) -> tuple[Markup, list[M
             continue
         share = each["unique"] / each["people"] if each["people"] else None
         found.append(Bar(name, [share]))
-        below = "below_k" in each and each["people"]
+        below = each["below_k"] / each["people"] if each["people"] else None
         rows.append(
             [
                 name, count(each["people"]), count(each["unique"]), percent(share),
-                percent(each["below_k"] / each["people"]) if below else "",
+                percent(below),
             ]
         )  # fmt: skip
     if not rows:

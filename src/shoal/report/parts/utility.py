@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrow.codec import Codec
 from shoal.audit.evidence import Loss
 from shoal.audit.loss import side_loss
-from shoal.audit.trace import HELD, QUARANTINED, SUPPRESSED
+from shoal.audit.trace import GROUP, HELD, QUARANTINED, REUSE, SUPPRESSED
 from shoal.errors import ParameterError
+from shoal.metrics.attributes import loss_by_attribute
 from shoal.metrics.compared import Compared
 from shoal.metrics.queries import query_error
 from shoal.metrics.reading import read_sides
@@ -22,6 +21,7 @@ from shoal.report.charts import Axis, Bar, bars
 from shoal.report.markup import Markup
 from shoal.report.page import Section, bullets, paragraph, table
 from shoal.report.parts.risk import valid_rows
+from shoal.report.reasons import quarantine_reasons, suppression_reasons
 from shoal.report.release import Release
 from shoal.report.words import count, number, percent
 
@@ -29,8 +29,7 @@ __all__ = ["measure", "show"]
 
 TITLE = "5. Utility: what is left, and what is missing"
 _N_QUERIES = 2000
-_KEY = bytes(8)
-OTHER = "unreadable, late, or ahead of its time"
+_TOO_RARE = "each of their values was that of fewer than z people in its window"
 
 
 def measure(release: Release) -> dict[str, Any]:
@@ -64,22 +63,31 @@ def show(figures: dict[str, Any]) -> Section:
 
 
 def _loss(release: Release) -> dict[str, Any] | None:
-    """Return what published rows lose on average, by attribute; None where labels don't tell."""
+    """Return what published rows lose on average, and by attribute; None where labels don't tell.
+
+    The loss of a row is the mean over the attributes that it has a value of, by their weights, as
+    the run and the trace count it. Without a trace it is that of the labels, which don't tell
+    whether a value at the root was missing.
+    """
     evidence, schema = release.evidence, release.schema
-    rows = np.flatnonzero(evidence.in_group)
+    rows = release.published.take(pa.array(np.flatnonzero(evidence.in_group)))
+    measure_name: Loss = release.options.get("loss") or "glm"
     try:
-        lo, hi = read_sides(schema, release.published.take(pa.array(rows)))
+        lo, hi = read_sides(schema, rows)
+        by_attribute = loss_by_attribute(schema, rows, measure=measure_name)
     except ParameterError:
         return None
-    measure_name: Loss = release.options.get("loss") or "glm"
-    by_attribute, weights = {}, []
+    lost, weights = np.zeros(len(lo)), np.zeros(len(lo))
     for d, attribute in enumerate(schema.quasi):
         known = lo[:, d] <= hi[:, d]
-        lost = side_loss(attribute.sided, lo[known, d], hi[known, d], measure_name)
-        by_attribute[attribute.name] = float(lost.mean()) if len(lost) else None
-        weights.append(attribute.weight)
-    known_losses = [0.0 if each is None else each for each in by_attribute.values()]
-    mean = float(np.average(known_losses, weights=weights)) if len(rows) else None
+        loss = side_loss(attribute.sided, lo[known, d], hi[known, d], measure_name)
+        lost[known] += attribute.weight * loss
+        weights[known] += attribute.weight
+    mean = float((lost / np.where(weights > 0, weights, 1.0)).mean()) if len(lo) else None
+    if evidence.trace is not None:
+        traced = evidence.trace.loss[evidence.trace.has(GROUP, REUSE)]
+        if len(traced) and not np.isnan(traced).any():
+            mean = float(traced.mean())
     return {"measure": measure_name, "mean": mean, "by_attribute": by_attribute}
 
 
@@ -113,8 +121,9 @@ def _missing(release: Release) -> dict[str, Any]:
             else len(np.setdiff1d(came, published)),
             "people": None if release.schema.each_row else len(came),
             "needless": checks.get("suppression", {}).get("n_needless"),
+            "reasons": suppression_reasons(release),
         },
-        "quarantine": _reasons(release, np.unique(trace.row[trace.has(QUARANTINED)])),
+        "quarantine": quarantine_reasons(release, np.unique(trace.row[trace.has(QUARANTINED)])),
         "delay": summary["delay"],
     }
 
@@ -140,36 +149,11 @@ def _missing_of_cells(release: Release) -> dict[str, Any]:
             "people_without_a_row": None,
             "people": None,
             "needless": None,
+            "reasons": {_TOO_RARE: counts["suppressed"]} if counts["suppressed"] else {},
         },
-        "quarantine": _reasons(release, quarantined),
+        "quarantine": quarantine_reasons(release, quarantined),
         "delay": None,
     }
-
-
-def _reasons(release: Release, rows: Any) -> dict[str, int]:
-    """Return why rows were quarantined, by looking at them again; reasons name columns only."""
-    if not len(rows):
-        return {}
-    counts: Counter[str] = Counter()
-    if release.original is not None:
-        positions = release.original_rows
-        places = rows if positions is None else np.flatnonzero(np.isin(positions, rows))
-        places = places[places < release.original.num_rows]
-        bad = release.original.select(release.schema.columns).take(pa.array(places))
-        policy = release.policy
-        codec = Codec(
-            release.schema,
-            key=_KEY,
-            with_gaps=policy.missing != "quarantine",
-            complete=policy.in_place(release.schema),
-            per_value=policy.per_value,
-        )
-        for batch in bad.combine_chunks().to_batches():
-            counts.update(codec.encode(batch).reasons.values())
-    rest = len(rows) - counts.total()
-    if rest > 0:
-        counts[OTHER if release.original is not None else "unknown without the original"] += rest
-    return dict(counts.most_common(20))
 
 
 # -- the page --------------------------------------------------------------------------------------
@@ -185,8 +169,9 @@ def _show_loss(loss: dict[str, Any] | None) -> Section:
         desc=f"On average {percent(loss['mean'])}.",
     )  # fmt: skip
     said = (
-        f"0 % is an exact value, 100 % the whole domain (measure: {loss['measure']}). On average "
-        f"over attributes, by their weights: {percent(loss['mean'])}."
+        f"0 % is an exact value, 100 % the whole domain (measure: {loss['measure']}). The mean of "
+        "rows, each over the attributes that it has and by their weights: "
+        f"{percent(loss['mean'])}."
     )
     return Section("Loss", [paragraph(said), chart])
 
@@ -229,9 +214,6 @@ def _show_missing(figures: dict[str, Any]) -> Section:
             f"{count(suppression['people_without_a_row'])} of {count(suppression['people'])} "
             "people have no row in the release, since all of theirs were suppressed."
         )
-    if suppression["rows"]:
-        why = "No group, or no value, that keeps the promise could be had within the delay."
-        sentences.append(f"Reason of all {count(suppression['rows'])} suppressed rows: {why}")
     if suppression["needless"]:
         sentences.append(
             f"The audit found that {count(suppression['needless'])} of them could have been "
@@ -239,9 +221,13 @@ def _show_missing(figures: dict[str, Any]) -> Section:
         )
     if sentences:
         parts.append(bullets(sentences))
-    if figures["quarantine"]:
-        reasons = [[why, count(n)] for why, n in figures["quarantine"].items()]
-        parts.append(table("Quarantined rows by reason", ["reason", "rows"], reasons, numbers=(1,)))
+    for title, found in (
+        ("Suppressed rows by reason", suppression["reasons"]),
+        ("Quarantined rows by reason", figures["quarantine"]),
+    ):
+        if found:
+            reasons = [[why, count(n)] for why, n in found.items()]
+            parts.append(table(title, ["reason", "rows"], reasons, numbers=(1,)))
     delay = figures["delay"]
     if delay and delay.get("rows"):
         waits = delay["rows"]
