@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.engine.kernels.arrays import Bools, Floats, Ints
+from shoal.engine.kernels.arrays import Any1, Bools, Floats, Ints
 from shoal.engine.kernels.columns import look_up
 from shoal.engine.kernels.hashing import hash_strings
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
@@ -256,7 +256,7 @@ def in_range(numbers: Floats, name: str, domain: Range, complain: Complain) -> F
     return numbers
 
 
-def leaf_codes(column: Any, hierarchy: Hierarchy, kind: type = np.int64) -> Any:
+def leaf_codes(column: Any, hierarchy: Hierarchy, kind: type = np.int64) -> Any1:
     """Return the code of each category, -1 where the hierarchy has no such leaf."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
@@ -266,7 +266,7 @@ def leaf_codes(column: Any, hierarchy: Hierarchy, kind: type = np.int64) -> Any:
     if places.null_count:
         # After all labels there is one more entry, for these.
         places = pc.fill_null(places, len(labels))
-    found = np.empty(len(column), kind)
+    found: Any1 = np.empty(len(column), kind)
     look_up(np.array([*codes, -1], kind), np.array(places), found)
     return found
 
