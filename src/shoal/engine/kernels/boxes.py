@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.jit import inlined, kernel, specialized
+from shoal.engine.jit import kernel, specialized
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 
 __all__ = [
@@ -246,7 +246,7 @@ def _climb(sides: Sides, node: int) -> tuple[float, float, float, int]:
     return sides.nodes["lo"][node], sides.nodes["hi"][node], sides.nodes["loss"][parent], parent
 
 
-@inlined
+@specialized
 def _add_lengths(
     unit: float, d: int, los: Floats, his: Floats, first: int, n: int, low: float, high: float,
     out: Floats,
@@ -254,7 +254,8 @@ def _add_lengths(
     """For n boxes from ``first`` on, add the loss of their sides joined with one interval.
 
     The loop has no branches, so that the compiler vectorizes it. (To pass a slice of the boxes, or
-    a field of the attributes, would be simpler but slower.)
+    a field of the attributes, would be simpler but slower.) It has to know that ``first`` is 0,
+    where it is: what may be negative is an index from the end, and each number is fetched alone.
     """
     for c in range(n):
         a = los[d, first + c] if los[d, first + c] < low else low
@@ -368,7 +369,7 @@ def _reaching(sides: Sides, node: int, low: float, high: float) -> int:
     return node
 
 
-@kernel
+@specialized
 def distances_from(
     sides: Sides, los: Floats, his: Floats, first: int, n: int, lo: Floats, hi: Floats,
     wide: bool, out: Floats,
