@@ -229,10 +229,19 @@ def _parts_text(results: dict[str, Any]) -> str:
     found, whole = results["parts"], results["files"][0]
     total = sum(found[part]["median"] for part in PARTS)
     spent = whole["processor"]["pass-through"]["median"]
+    # The parts are measured apart from the whole runs, so the rest may be less than nothing.
+    rest = max(0.0, spent - total)
     lines = [
-        [part, spread(found[part], 3), f"{found[part]['median'] / spent:.0%}"] for part in PARTS
+        [part, spread(found[part], 3), f"{found[part]['median'] / (total + rest):.0%}"]
+        for part in PARTS
     ]
-    lines.append(["queues and threads", f"{spent - total:.3f}", f"{(spent - total) / spent:.0%}"])
+    lines.append(
+        [
+            "queues and threads",
+            f"{rest:.3f}" if rest else "none seen",
+            f"{rest / (total + rest):.0%}",
+        ]
+    )
     return (
         "Processor seconds of the pass-through's parts, one after the other in one thread. What "
         "the real run takes beyond their sum is counted as queues and threads.\n\n"
