@@ -72,6 +72,7 @@ def test_a_single_value_is_a_range_and_a_leaf():
 
 
 def text_of(number):
+    number = float(number)
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
