@@ -83,6 +83,7 @@ soak: $(DEV)  ## 30 minutes of Kafka to Kafka at full speed: is everything flat?
 
 bench: $(DEV)  ## algorithms against the pass-through and their naive twins, audited, and Kafka to Kafka
 	@$(BIN)/python -m benchmarks.start
+	@$(BIN)/python -m benchmarks.limit
 	@$(BIN)/python -m benchmarks.throughput
 	@$(BIN)/python -m benchmarks.on_deadline
 	@$(BIN)/python -m benchmarks.tables

@@ -8,8 +8,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from shoal.engine.base import Anonymizer, BoxEngine, Decisions, Engine, Out, Outcome, Publishes
-from shoal.engine.decisions import MISSING
+from shoal.engine.decisions import GROUP, MISSING
+from shoal.engine.jit import kernel
 from shoal.engine.kernels.arrays import Floats, Ints
+from shoal.engine.kernels.boxes import points
 from shoal.engine.space import Codes, Space
 from shoal.spec.policy import Criterion, Delay, KAnonymity, Missing, Policy, Window, ZAnonymity
 
@@ -72,19 +74,10 @@ class _PassThroughEngine(BoxEngine):
 
     def _push(self, codes: Codes, out: Out) -> None:
         n = len(codes.subjects)
-        first = int(self.state.n_rows[0])
-        rows = np.arange(first, first + n)
-        out.progress["n_decided"] = out.progress["n_boxes"] = n
-        out.decided["row"] = out.decided["published"] = out.decided["instant"] = rows
-        out.decided["outcome"] = Outcome.group
-        out.decided["box"] = np.arange(n)
-        out.decided["published_s"] = codes.times
-        out.decided["gaps"] = self.space.gaps(codes.values)
-        out.lo[:], out.hi[:] = self.space.points(codes.values)
-        out.boxes["loss"] = self._losses(codes.values, out.lo, out.hi)
-        out.boxes["group"] = rows
-        out.boxes["n_rows"] = out.boxes["n_subjects"] = 1
-        out.boxes["gaps"] = out.decided["gaps"]
+        gaps = self.space.gaps(codes.values)
+        points(self.space.sides, codes.values, self.space.missing == "extended", out.lo, out.hi)
+        losses = self._losses(codes.values, out.lo, out.hi)
+        _publish(int(self.state.n_rows[0]), codes.times, gaps, losses, out)
         self.state.n_rows[0] += n
 
     def _losses(self, values: Floats, lo: Floats, hi: Floats) -> Floats:
@@ -92,7 +85,10 @@ class _PassThroughEngine(BoxEngine):
         attributes = self.space.sides.attributes
         if self.space.missing == "quarantine":
             # A category by itself loses nothing, a number only the step that it is widened to.
-            return (hi - lo) @ attributes["unit"]
+            losses = np.zeros(len(values))
+            for d in np.flatnonzero(attributes["unit"]):
+                losses += (hi[:, d] - lo[:, d]) * attributes["unit"][d]
+            return losses
         missing = np.isnan(values)
         lost = np.where(missing, 0.0, hi - lo) @ attributes["unit"]
         if self.space.missing == "extended":
@@ -105,6 +101,23 @@ class _PassThroughEngine(BoxEngine):
 
     def _flush(self, out: Out) -> None:
         """Nothing is ever held."""
+
+
+@kernel
+def _publish(first: int, times: Floats, gaps: Ints, losses: Floats, out: Out) -> None:
+    """Decide all rows: each in a box of its own, whose sides are there already."""
+    n = len(times)
+    out.progress["n_decided"][0] = out.progress["n_boxes"][0] = n
+    for i in range(n):
+        out.decided["row"][i] = out.decided["published"][i] = out.decided["instant"][i] = first + i
+        out.decided["outcome"][i] = GROUP
+        out.decided["box"][i] = i
+        out.decided["published_s"][i] = times[i]
+        out.decided["gaps"][i] = out.boxes["gaps"][i] = gaps[i]
+        out.boxes["loss"][i] = losses[i]
+        out.boxes["group"][i] = first + i
+        out.boxes["n_rows"][i] = out.boxes["n_subjects"][i] = 1
+        out.boxes["window"][i] = -1
 
 
 @dataclass(frozen=True, kw_only=True)

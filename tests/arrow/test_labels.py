@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.arrow import labels as labels_module
 from shoal.arrow.labels import Labels
 from shoal.errors import JobError
 from shoal.spec.hierarchy import Hierarchy, Range
@@ -72,14 +71,37 @@ def test_a_single_value_is_a_range_and_a_leaf():
     assert [text.to_pylist() for text in column] == [["[0, 0]"], ["berlin"], ["[0, 0]"]]
 
 
-def test_many_boxes_give_the_same_texts(monkeypatch):
+def text_of(number):
+    number = float(number)
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+def test_many_boxes_have_each_text_once():
     draw = np.random.default_rng(3)
     lo = np.column_stack([draw.integers(0, 50, 300), draw.integers(0, 2, 300), draw.random(300)])
     hi = lo + np.array([7.0, 0.0, 0.0])
     boxes = draw.integers(0, 300, 500)
-    few = [column.to_pylist() for column in Labels(SCHEMA).columns(lo, hi, boxes)]
-    monkeypatch.setattr(labels_module, "MANY", 10)
-    assert [column.to_pylist() for column in Labels(SCHEMA).columns(lo, hi, boxes)] == few
+    ages, towns, shares = Labels(SCHEMA).columns(lo, hi, boxes)
+    assert ages.to_pylist() == [f"[{lo[b, 0]:.0f}, {hi[b, 0]:.0f}]" for b in boxes]
+    assert towns.to_pylist() == [["berlin", "dresden"][int(lo[b, 1])] for b in boxes]
+    assert shares.to_pylist() == [f"[{text_of(lo[b, 2])}, {text_of(hi[b, 2])}]" for b in boxes]
+    for column in (ages, shares):
+        assert len(column.dictionary.unique()) == len(column.dictionary)
+
+
+def test_numbers_are_written_as_python_writes_them():
+    draw = np.random.default_rng(5)
+    signs = draw.choice([-1.0, 1.0], 3000)
+    numbers = np.concatenate([
+        signs * 10 ** draw.uniform(-12, 20, 3000), np.round(draw.random(3000) * 1e6, 2),
+        signs * np.round(10 ** draw.uniform(-5, 17, 3000)),
+        [0.0, -0.0, 1e9, 1e-4, 1e15, 1e16, 999999999.5, 1000000000.5, 0.00001],
+    ])  # fmt: skip
+    schema = Schema(subject=None, quasi=[Quasi("x", Range(-1e21, 1e21))])
+    table = numbers.reshape(-1, 1)
+    (column,) = Labels(schema).columns(table, table, np.arange(len(table)))
+    expected = [f"[{text_of(x)}, {text_of(x)}]" for x in numbers.tolist()]
+    assert column.to_pylist() == expected
 
 
 @pytest.mark.parametrize("numeric", ["range", "bounds", "midpoint"])
@@ -131,11 +153,20 @@ def test_an_empty_side_reveals_nothing_of_a_row_that_claims_to_have_a_value():
     assert [column.to_pylist() for column in columns] == [["[0, 120]"], ["east"], ["[0, 1]"]]
 
 
-def test_many_boxes_with_gaps_give_the_same_texts(monkeypatch):
+def test_many_boxes_with_gaps():
     draw = np.random.default_rng(3)
     lo = np.column_stack([draw.integers(0, 50, 300), draw.integers(0, 2, 300), draw.random(300)])
     hi, boxes, gaps = lo.copy(), draw.integers(0, 300, 500), draw.integers(0, 8, 500)
     lo[::7, 0], hi[::7, 0] = np.inf, -np.inf
-    few = [column.to_pylist() for column in Labels(SCHEMA).columns(lo, hi, boxes, gaps)]
-    monkeypatch.setattr(labels_module, "MANY", 10)
-    assert [column.to_pylist() for column in Labels(SCHEMA).columns(lo, hi, boxes, gaps)] == few
+    ages, towns, shares = Labels(SCHEMA).columns(lo, hi, boxes, gaps)
+    whole = [(0.0, 120.0) if a > b else (a, b) for a, b in zip(lo[:, 0], hi[:, 0], strict=True)]
+    places = list(zip(boxes, gaps.tolist(), strict=True))
+    assert ages.to_pylist() == [
+        None if gap & 1 else "[{:.0f}, {:.0f}]".format(*whole[b]) for b, gap in places
+    ]
+    assert towns.to_pylist() == [
+        None if gap & 2 else ["berlin", "dresden"][int(lo[b, 1])] for b, gap in places
+    ]
+    assert shares.to_pylist() == [
+        None if gap & 4 else f"[{text_of(lo[b, 2])}, {text_of(hi[b, 2])}]" for b, gap in places
+    ]

@@ -48,6 +48,26 @@ def test_throughput(tmp_path):
     assert not list(tmp_path.glob("published-*"))
 
 
+def test_limit(tmp_path):
+    page, values = tmp_path / "page.md", tmp_path / "values.json"
+    page.write_text("# Page\n<!-- limit:begin -->\n<!-- limit:end -->\nend\n")
+    done = run("benchmarks.limit", "--quick", "--data", tmp_path, "--json", values, "--write", page)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(values.read_text())
+    assert [one["format"] for one in found["files"]] == ["parquet", "csv", "jsonl"]
+    assert [one["n_rows"] for one in found["files"]] == [150, 60, 60]
+    for one in found["files"]:
+        assert len(one["of_arrow"]["values"]) == len(one["processor"]["Arrow"]["values"]) == 2
+        times = one["seconds"]
+        expected = times["pass-through"]["values"][0] / times["Arrow"]["values"][0]
+        assert one["of_arrow"]["values"][0] == pytest.approx(expected)
+    assert len(found["files"][0]["of_pass_through"]["values"]) == 2
+    # The census has subjects, so no part is empty.
+    assert all(part["median"] > 0 for part in found["parts"].values())
+    assert done.stdout.strip() in page.read_text()
+    assert [path.name for path in tmp_path.glob("limit-*")] == []
+
+
 def test_memory_of_the_parent_does_not_count():
     large = b"x" * (300 << 20)
     code = (

@@ -34,6 +34,7 @@ from shoal.arrow.columns import (
 )
 from shoal.arrow.ladders import Ladders
 from shoal.engine.kernels.arrays import Bools, Floats, Ints
+from shoal.engine.kernels.columns import as_rows
 from shoal.engine.space import NO_TABLE, Codes
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from shoal.spec.schema import Schema
@@ -155,8 +156,9 @@ class Codec:
         def complain(rows: Bools, reason: str) -> None:
             if self._observe is not None:
                 self._observe(rows, reason)
-            for row in np.flatnonzero(rows):
-                reasons.setdefault(int(row), reason)
+            if rows.any():
+                for row in np.flatnonzero(rows):
+                    reasons.setdefault(int(row), reason)
 
         schema = self._schema
         subjects = np.empty(n, np.int64)
@@ -173,10 +175,14 @@ class Codec:
             payload[NAMED] = one_text(batch.column(schema.subject))
         sensitive = np.empty((n, len(schema.sensitive)), np.int64)
         for j, attribute in enumerate(schema.sensitive):
-            column = payload[attribute.name]
+            column, given = payload[attribute.name], batch.column(attribute.name)
             if attribute.name in self._compared:
                 column = canonical(column, attribute.name, attribute.domain, complain)
                 payload[attribute.name] = column
+            elif pa.types.is_string(column.type) and pa.types.is_dictionary(given.type):
+                # The same texts if it has any, and each of them is looked at once.
+                is_text = is_text_kind(given.type.value_type) and len(given.dictionary) > 0
+                column = given if is_text else column
             sensitive[:, j] = self._sensitive(column, attribute.name, attribute.domain, complain)
         if reasons:
             mask = np.ones(n, np.bool_)
@@ -201,18 +207,18 @@ class Codec:
         if self._ladders is not None:
             keys, labels = self._ladders.encode(batch, self._with_gaps, complain)
             return np.empty((batch.num_rows, 0)), keys, labels
-        values = np.empty((batch.num_rows, len(self._schema.quasi)))
+        columns = np.empty((len(self._schema.quasi), batch.num_rows))
         for i, quasi in enumerate(self._schema.quasi):
             if quasi.name == self._schema.time and isinstance(quasi.sided, Range):
                 # As a quasi attribute, too, the time is in seconds, however it is written.
-                values[:, i] = in_range(times, quasi.name, quasi.sided, complain)
+                columns[i] = in_range(times, quasi.name, quasi.sided, complain)
                 continue
             column = batch.column(quasi.name)
             missing = is_missing(column)
             if not self._with_gaps:
                 complain(missing, f"{quasi.name} is missing")
-            values[:, i] = quasi_codes(column, quasi.name, quasi.sided, missing, complain)
-        return values, NO_TABLE, {}
+            columns[i] = quasi_codes(column, quasi.name, quasi.sided, missing, complain)
+        return as_rows(columns), NO_TABLE, {}
 
     @property
     def types(self) -> pa.Schema:

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.engine.kernels.arrays import Bools, Floats, Ints
+from shoal.engine.kernels.arrays import Any1, Bools, Floats, Ints
+from shoal.engine.kernels.columns import look_up
 from shoal.engine.kernels.hashing import hash_strings
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 
@@ -150,7 +151,7 @@ def words(column: Any) -> Any:
 def is_missing(column: Any) -> Bools:
     """Return which values are null, or text or bytes with nothing in them."""
     kind = column.type
-    missing: Bools = np.asarray(column.is_null())
+    missing: Bools = nulls_of(column)
     if pa.types.is_dictionary(kind):
         empty = is_missing(column.dictionary)
         return missing | empty[dictionary_indices(column)] if empty.any() else missing
@@ -163,9 +164,17 @@ def is_missing(column: Any) -> Bools:
     return missing | np.asarray(pc.fill_null(blank, True), np.bool_)
 
 
+def nulls_of(column: Any) -> Bools:
+    """Return which values are null."""
+    if column.null_count == 0 and not pa.types.is_null(column.type):
+        return np.zeros(len(column), np.bool_)
+    return np.asarray(column.is_null(), np.bool_)
+
+
 def dictionary_indices(column: Any) -> Ints:
     """Return the indices of a dictionary column; a null has index 0."""
-    return np.asarray(pc.fill_null(column.indices.cast(pa.int64()), 0))
+    indices = column.indices.cast(pa.int64())
+    return np.asarray(pc.fill_null(indices, 0) if indices.null_count else indices)
 
 
 def cast_each(column: Any, kind: Any) -> tuple[Any, Bools]:
@@ -201,8 +210,9 @@ def as_numbers(column: Any, name: str, missing: Bools, complain: Complain) -> Fl
     elif pa.types.is_boolean(kind) or not is_numeric_kind(kind):
         complain(~missing, f"{name} isn't a number")
         return np.full(len(column), np.nan)
-    numbers = np.array(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan))
-    given = np.asarray(column.is_valid())
+    column = column.cast(pa.float64(), safe=False)
+    numbers = np.array(pc.fill_null(column, np.nan) if column.null_count else column)
+    given = ~nulls_of(column)
     complain(given & ~missing & ~np.isfinite(numbers), f"{name} isn't a finite number")
     return numbers
 
@@ -234,9 +244,9 @@ def quasi_codes(
 ) -> Floats:
     """Return values as numbers or codes of leaves, NaN where they are missing."""
     if isinstance(domain, Hierarchy):
-        codes = leaf_codes(column, domain)
+        codes = leaf_codes(column, domain, np.float64)
         complain((codes < 0) & ~missing, f"{name} has a category that its hierarchy lacks")
-        return np.where(missing, np.nan, codes)
+        return np.where(missing, np.nan, codes) if missing.any() else codes
     return in_range(as_numbers(column, name, missing, complain), name, domain, complain)
 
 
@@ -246,18 +256,19 @@ def in_range(numbers: Floats, name: str, domain: Range, complain: Complain) -> F
     return numbers
 
 
-def leaf_codes(column: Any, hierarchy: Hierarchy) -> Ints:
+def leaf_codes(column: Any, hierarchy: Hierarchy, kind: type = np.int64) -> Any1:
     """Return the code of each category, -1 where the hierarchy has no such leaf."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    if len(column.dictionary) == 0:
-        return np.full(len(column), -1, np.int64)
     labels = category_text(column.dictionary).to_pylist()
-    codes = np.array(
-        [-1 if (code := hierarchy.code(label or "")) is None else code for label in labels],
-        np.int64,
-    )
-    return np.where(np.asarray(column.is_null()), -1, codes[dictionary_indices(column)])
+    codes = [-1 if (code := hierarchy.code(label or "")) is None else code for label in labels]
+    places = column.indices.cast(pa.int32())
+    if places.null_count:
+        # After all labels there is one more entry, for these.
+        places = pc.fill_null(places, len(labels))
+    found: Any1 = np.empty(len(column), kind)
+    look_up(np.array([*codes, -1], kind), np.array(places), found)
+    return found
 
 
 def as_times(column: Any, name: str, complain: Complain) -> Floats:

@@ -54,12 +54,17 @@ class Hold:
     def take(self, rows: Ints) -> pa.RecordBatch:
         """Remove decided rows; return their payload, in the given order."""
         starts = [block.rows[0] for block in self._blocks]
-        home = np.searchsorted(starts, rows, side="right") - 1
+        if len(starts) == 1 or (len(rows) and rows.min() >= starts[-1]):
+            # All are in the last block.
+            home, used = None, [len(starts) - 1]
+        else:
+            home = np.searchsorted(starts, rows, side="right") - 1
+            used = np.flatnonzero(np.bincount(home)).tolist()
         batches, places = [], []
-        for i in np.unique(home):
+        for i in used:
             block = self._blocks[i]
-            places.append(np.flatnonzero(home == i))
-            within = np.searchsorted(block.rows, rows[places[-1]])
+            places.append(np.arange(len(rows)) if home is None else np.flatnonzero(home == i))
+            within = block.places(rows[places[-1]])
             batches.append(block.batch.take(pa.array(within)))
             block.undecided[within] = False
         self._blocks = [block for block in self._blocks if block.undecided.any()]
@@ -99,12 +104,17 @@ class Hold:
 class _Block:
     """Rows with their positions, their payload, and which of them are undecided."""
 
-    __slots__ = ("batch", "rows", "undecided")
+    __slots__ = ("batch", "is_gapless", "rows", "undecided")
 
     def __init__(self, rows: Ints, batch: Any, undecided: Bools | None = None) -> None:
         self.rows = rows
         self.batch = batch
         self.undecided = np.ones(len(rows), np.bool_) if undecided is None else undecided
+        self.is_gapless = int(rows[-1] - rows[0]) == len(rows) - 1
+
+    def places(self, rows: Ints) -> Ints:
+        """Return where rows of this block are in it."""
+        return rows - self.rows[0] if self.is_gapless else np.searchsorted(self.rows, rows)
 
     def joined(self, other: _Block) -> _Block:
         return _Block(

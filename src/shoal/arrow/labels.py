@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from shoal.engine.kernels.arrays import Bools, Floats, Ints
-from shoal.engine.kernels.boxes import nodes_of
+from shoal.engine.kernels.arrays import Bools, Floats, Ints, power_of_two
+from shoal.engine.kernels.columns import Domains, distinct_pairs, published_sides
 from shoal.errors import JobError, Problem
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from shoal.spec.schema import Schema
@@ -18,27 +19,8 @@ __all__ = ["Labels", "Numeric", "whole"]
 
 Numeric: TypeAlias = Literal["range", "bounds", "midpoint"]
 
-#: The number of boxes from which it pays to write each different label only once.
-MANY = 2048
-
-
-class Tree(NamedTuple):
-    """A hierarchy as arrays."""
-
-    labels: Any
-    leaf_nodes: Ints
-    highs: Ints
-    parents: Ints
-
-    @classmethod
-    def of(cls, hierarchy: Hierarchy) -> Tree:
-        """Return the arrays of a hierarchy."""
-        return cls(
-            pa.array(hierarchy.labels, pa.string()),
-            np.array(hierarchy.leaf_nodes, np.int64),
-            np.array(hierarchy.highs, np.int64),
-            np.array(hierarchy.parents, np.int64),
-        )
+#: Numbers between these that aren't whole are written by Arrow as by Python; others aren't always.
+ORDINARY = (1e-4, 1e9)
 
 
 class Labels:
@@ -63,8 +45,9 @@ class Labels:
     def __init__(self, schema: Schema, numeric: Numeric = "range") -> None:
         self._quasi = schema.quasi
         self._numeric = numeric
-        self._trees = {
-            quasi.name: Tree.of(quasi.sided)
+        self._domains = _domains(schema)
+        self._nodes = {
+            quasi.name: pa.array(quasi.sided.labels, pa.string())
             for quasi in schema.quasi
             if isinstance(quasi.sided, Hierarchy)
         }
@@ -86,20 +69,36 @@ class Labels:
         A row whose bit d of ``gaps`` is set has null in attribute d, whatever its box.
         """
         columns: list[Any] = []
+        shape = (len(self._quasi), len(lo))
+        nodes, low, high = np.empty(shape, np.int32), np.empty(shape), np.empty(shape)
+        published_sides(self._domains, lo, hi, nodes, low, high)
         for d, quasi in enumerate(self._quasi):
-            low, high = _sides(quasi.sided, lo[:, d], hi[:, d])
             nulls = None if gaps is None else (gaps >> d) & 1 == 1
             if isinstance(quasi.sided, Hierarchy):
-                tree = self._trees[quasi.name]
-                nodes = nodes_of(tree.leaf_nodes, tree.highs, tree.parents, low, high)
-                columns.append(_dictionary(nodes[boxes], tree.labels, nulls))
+                columns.append(_dictionary(nodes[d], boxes, self._nodes[quasi.name], nulls))
             elif self._numeric == "range":
-                columns.append(_ranges(quasi.sided, low, high, boxes, nulls))
+                columns.append(_ranges(quasi.sided, low[d], high[d], boxes, nulls))
             elif self._numeric == "midpoint":
-                columns.append(pa.array(((low + high) / 2)[boxes], mask=nulls))
+                columns.append(pa.array(((low[d] + high[d]) / 2)[boxes], mask=nulls))
             else:
-                columns += [_numbers(quasi.sided, side[boxes], nulls) for side in (low, high)]
+                sides = (low[d], high[d])
+                columns += [_numbers(quasi.sided, side[boxes], nulls) for side in sides]
         return columns
+
+
+def _domains(schema: Schema) -> Domains:
+    trees = [quasi.sided for quasi in schema.quasi if isinstance(quasi.sided, Hierarchy)]
+    ends = np.array([whole(quasi.sided) for quasi in schema.quasi]).reshape(-1, 2)
+    is_tree = np.array([isinstance(quasi.sided, Hierarchy) for quasi in schema.quasi], np.bool_)
+    firsts = np.full((2, len(schema.quasi)), -1, np.int64)
+    for row, sizes in enumerate(([len(t) for t in trees], [len(t.parents) for t in trees])):
+        firsts[row, is_tree] = np.cumsum([0, *sizes])[:-1]
+    tables = [
+        np.array([one for tree in trees for one in getattr(tree, name)], np.int64)
+        for name in ("leaf_nodes", "highs", "parents")
+    ]
+    low, high = np.ascontiguousarray(ends.T)
+    return Domains(low, high, firsts[0], firsts[1], *tables)
 
 
 def whole(domain: Domain) -> tuple[float, float]:
@@ -107,19 +106,6 @@ def whole(domain: Domain) -> tuple[float, float]:
     if isinstance(domain, Hierarchy):
         return 0.0, float(len(domain) - 1)
     return domain.lo, domain.hi
-
-
-def _sides(domain: Domain, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the sides, with empty ones widened to the whole domain.
-
-    An empty side means that all rows of the box lack the value. They have null there, or the whole
-    domain, which reveals nothing.
-    """
-    empty = low > high
-    if not empty.any():
-        return low, high
-    lowest, highest = whole(domain)
-    return np.where(empty, lowest, low), np.where(empty, highest, high)
 
 
 def _refuse_clashes(names: list[str], schema: Schema) -> None:
@@ -144,29 +130,28 @@ def _numbers(domain: Range, numbers: Floats, nulls: Bools | None = None) -> Any:
 def _texts(domain: Range, numbers: Floats) -> Any:
     if domain.is_whole:
         return _numbers(domain, numbers).cast(pa.string())
-    # Written by Python, whole ones without a point: Arrow writes 1e+10 for 10000000000.
-    return pa.array([_text(number) for number in numbers.tolist()], pa.string())
+    # As Python writes them, whole ones without a point: Arrow writes 1e+10 for 10000000000.
+    size = np.abs(numbers)
+    is_int = (numbers == np.floor(numbers)) & (size < 1e15)
+    texts = pa.array(np.where(is_int, numbers, 0.0).astype(np.int64)).cast(pa.string())
+    texts = pc.if_else(pa.array(is_int), texts, pa.array(numbers).cast(pa.string()))
+    odd = ~is_int & ((size < ORDINARY[0]) | (size >= ORDINARY[1]))
+    if odd.any():
+        written = pa.array([repr(number) for number in numbers[odd].tolist()], pa.string())
+        texts = pc.replace_with_mask(texts, pa.array(odd), written)
+    return texts
 
 
-def _text(number: float) -> str:
-    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
-
-
-def _dictionary(indices: Ints, dictionary: Any, nulls: Bools | None) -> Any:
-    places = pa.array(indices.astype(np.int32), mask=nulls)
-    return pa.DictionaryArray.from_arrays(places, dictionary)
+def _dictionary(places: NDArray[np.int32], boxes: Ints, labels: Any, nulls: Bools | None) -> Any:
+    return pa.DictionaryArray.from_arrays(pa.array(places[boxes], mask=nulls), labels)
 
 
 def _ranges(domain: Range, low: Floats, high: Floats, boxes: Ints, nulls: Bools | None) -> Any:
-    if len(low) > MANY:
-        # Many boxes, as when every row has its own, and few of them are different.
-        lows, highs = pa.array(low).dictionary_encode(), pa.array(high).dictionary_encode()
-        pairs = np.asarray(lows.indices).astype(np.int64) * len(highs.dictionary)
-        pairs += np.asarray(highs.indices)
-        encoded = pa.array(pairs).dictionary_encode()
-        different = np.asarray(encoded.dictionary)
-        low = np.asarray(lows.dictionary)[different // len(highs.dictionary)]
-        high = np.asarray(highs.dictionary)[different % len(highs.dictionary)]
-        boxes = np.asarray(encoded.indices)[boxes]
+    # Boxes may be many, as when every row has its own, and few of them differ on one side.
+    n = len(low)
+    places, found = np.empty(n, np.int32), np.empty(n, np.int64)
+    room = np.empty(power_of_two(2 * n + 1), np.int64)
+    n_found = distinct_pairs(low.view(np.int64), high.view(np.int64), room, places, found)
+    low, high = low[found[:n_found]], high[found[:n_found]]
     inside = pc.binary_join_element_wise(_texts(domain, low), _texts(domain, high), ", ")
-    return _dictionary(boxes, pc.binary_join_element_wise("[", inside, "]", ""), nulls)
+    return _dictionary(places, boxes, pc.binary_join_element_wise("[", inside, "]", ""), nulls)

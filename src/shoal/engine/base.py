@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.engine.decisions import (
-    PER_ROW,
     Decisions,
     Out,
     Outcome,
@@ -170,15 +169,15 @@ class BoxEngine(Engine):
         if shown is not self.space.sides:
             widen_boxes(shown, out)
         write_losses(shown, out)
-        decisions = out.decisions()
-        order = np.arange(len(decisions.rows))
+        decided = out.decided[: out.progress["n_decided"][0]]
+        order = np.arange(len(decided))
+        boxes = np.ascontiguousarray(decided["box"])
         if self._joins_last:
-            shuffle_with_joins(
-                self._shuffling, order, decisions.boxes, decisions.outcomes, decisions.instants
-            )
+            outcomes, instants = (np.ascontiguousarray(decided[n]) for n in ("outcome", "instant"))
+            shuffle_with_joins(self._shuffling, order, boxes, outcomes, instants)
         else:
-            shuffle_groups(self._shuffling, order, decisions.boxes)
-        return decisions._replace(**{n: getattr(decisions, n)[order] for n in PER_ROW})
+            shuffle_groups(self._shuffling, order, boxes)
+        return out.decisions(order)
 
     # -- for subclasses ------------------------------------------------------------------------
 

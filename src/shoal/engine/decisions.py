@@ -19,7 +19,6 @@ __all__ = [
     "GROUP",
     "HIDDEN",
     "MISSING",
-    "PER_ROW",
     "REUSE",
     "SUPPRESSED",
     "Decisions",
@@ -59,10 +58,6 @@ class Outcome(enum.IntEnum):
     suppressed = 2
 
 
-#: The arrays of `Decisions` with one entry for each decided row.
-PER_ROW = (
-    "rows", "outcomes", "boxes", "published", "published_s", "instants", "gaps", "losses",
-)  # fmt: skip
 #: The outcomes as plain numbers, for kernels.
 GROUP, REUSE, SUPPRESSED = (outcome.value for outcome in Outcome)
 
@@ -161,32 +156,47 @@ class Out(NamedTuple):
             np.zeros(1, PROGRESS),
         )
 
-    def decisions(self) -> Decisions:
-        """Return what has been written."""
-        decided = self.decided[: self.progress["n_decided"][0]]
-        n_boxes = self.progress["n_boxes"][0]
-        boxes = self.boxes[:n_boxes]
-        per_row = {
-            "rows": decided["row"],
-            "outcomes": decided["outcome"],
-            "boxes": decided["box"],
-            "published": decided["published"],
-            "published_s": decided["published_s"],
-            "instants": decided["instant"],
-            "gaps": decided["gaps"],
-            "losses": decided["loss"],
-        }
-        per_box = {
-            "loss": boxes["loss"],
-            "groups": boxes["group"],
-            "n_rows": boxes["n_rows"],
-            "n_subjects": boxes["n_subjects"],
-            "box_gaps": boxes["gaps"],
-            "windows": boxes["window"],
-        }
-        # Copied out of the records, columns are contiguous, as kernels and Arrow need them.
-        columns = {n: np.ascontiguousarray(c) for n, c in (per_row | per_box).items()}
-        return Decisions(**columns, lo=self.lo[:n_boxes], hi=self.hi[:n_boxes])
+    def decisions(self, order: Ints | None = None) -> Decisions:
+        """Return what has been written, the decided rows in their order or in another one."""
+        n, n_boxes = int(self.progress["n_decided"][0]), int(self.progress["n_boxes"][0])
+        whole, fractions = np.empty((6, n), np.int64), np.empty((2, n))
+        _decided_columns(self.decided, np.arange(n) if order is None else order, whole, fractions)
+        rows, outcomes, boxes, published, instants, gaps = whole
+        per_box, loss = np.empty((5, n_boxes), np.int64), np.empty(n_boxes)
+        _box_columns(self.boxes, per_box, loss)
+        groups, n_rows, n_subjects, box_gaps, windows = per_box
+        return Decisions(
+            rows, outcomes, boxes, published, fractions[0], instants, gaps, fractions[1],
+            self.lo[:n_boxes], self.hi[:n_boxes], loss,
+            groups, n_rows, n_subjects, box_gaps, windows,
+        )  # fmt: skip
+
+
+@kernel
+def _decided_columns(decided: Records, order: Ints, whole: Ints, fractions: Floats) -> None:
+    """Write the fields of decided rows as columns, which Arrow and other kernels need."""
+    for i in range(len(order)):
+        at = order[i]
+        whole[0, i] = decided["row"][at]
+        whole[1, i] = decided["outcome"][at]
+        whole[2, i] = decided["box"][at]
+        whole[3, i] = decided["published"][at]
+        whole[4, i] = decided["instant"][at]
+        whole[5, i] = decided["gaps"][at]
+        fractions[0, i] = decided["published_s"][at]
+        fractions[1, i] = decided["loss"][at]
+
+
+@kernel
+def _box_columns(boxes: Records, whole: Ints, loss: Floats) -> None:
+    """Write the fields of boxes as columns."""
+    for i in range(len(loss)):
+        whole[0, i] = boxes["group"][i]
+        whole[1, i] = boxes["n_rows"][i]
+        whole[2, i] = boxes["n_subjects"][i]
+        whole[3, i] = boxes["gaps"][i]
+        whole[4, i] = boxes["window"][i]
+        loss[i] = boxes["loss"][i]
 
 
 @kernel

@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.io.base import BadRow, Chunk, choose_columns, chunks
@@ -14,13 +16,19 @@ from shoal.io.readable import broken_text, is_lost_time, is_readable, readable_b
 from shoal.io.streams import Input, read_errors
 
 __all__ = [
+    "CODED",
     "TypedSink",
     "TypedSource",
     "choose_plain_columns",
+    "coded_batch",
     "plain_array",
     "plain_batch",
     "typed_chunks",
+    "used_only",
 ]
+
+#: Text as dictionaries.
+CODED = pa.dictionary(pa.int32(), pa.string())
 
 
 def plain_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -45,6 +53,59 @@ def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         return batch
     arrays = [plain_array(batch.column(field.name), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def coded_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch with the columns and types of a schema, in which text may be `CODED`.
+
+    A dictionary with more values than the batch has rows is cut to those that the rows use.
+    """
+    arrays = [_coded_array(batch.column(field.name), field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _coded_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    if kind != CODED:
+        return plain_array(array, kind)
+    if array.type != CODED or array.dictionary.null_count:
+        array = plain_array(array, pa.string()).dictionary_encode()
+    return used_only(array) if len(array.dictionary) > len(array) else array
+
+
+def used_only(array: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return a dictionary array without the values that no row has; the first used comes first.
+
+    >>> array = pa.DictionaryArray.from_arrays([2, 0, 2], ["a", "hidden", "c"])
+    >>> used_only(array).dictionary.to_pylist()
+    ['c', 'a']
+    """
+    nulls = np.asarray(array.is_null()) if array.indices.null_count else None
+    places = np.asarray(array.indices.fill_null(0) if nulls is not None else array.indices)
+    order = _order_of_use(places if nulls is None else places[~nulls], len(array.dictionary))
+    values = array.dictionary.take(pa.array(order))
+    if len(values.unique()) < len(order):
+        # One value twice: only its text tells that.
+        return array.dictionary_decode().dictionary_encode()
+    # A null has place 0, also if there is no value.
+    moved = np.zeros(len(array.dictionary) + 1, np.int32)
+    moved[order] = np.arange(len(order))
+    indices = pa.array(moved[places], mask=nulls)
+    return pa.DictionaryArray.from_arrays(indices, values)
+
+
+def _order_of_use(places: NDArray[np.int32], n_values: int) -> NDArray[np.int64]:
+    """Return the values that are used, in the order of their first use."""
+    n_used = np.count_nonzero(np.bincount(places, minlength=n_values))
+    n_seen = 1024
+    while True:
+        seen = places[:n_seen]
+        first = np.full(n_values, len(places))
+        # Of several assignments to one entry the last one counts, so they go backwards.
+        first[seen[::-1]] = np.arange(len(seen))[::-1]
+        if np.count_nonzero(first < len(places)) == n_used:
+            return np.argsort(first, kind="stable")[:n_used]
+        # Most values are used early.
+        n_seen *= 8
 
 
 def choose_plain_columns(
@@ -152,29 +213,30 @@ class TypedSource(ABC):
 
 
 class TypedSink(ABC):
-    """Base of the sinks of typed formats. ``_writer`` is what `close` finishes."""
-
-    _writer: Any
+    """Base of the sinks of typed formats. ``_writer`` is what `close` finishes, if there is one."""
 
     def __init__(self, output: Any, schema: pa.Schema) -> None:
         self._output = output
         self._schema = schema
+        self._writer: Any = None
+        self._is_closed = False
 
     def close(self) -> None:
         """Finish the format and close the file."""
-        if self._writer is None:
+        if self._is_closed:
             return
+        self._is_closed = True
         was_broken = self._output.broken
         try:
             if not was_broken:
                 self._write_rest()
-            self._writer.close()
+            if self._writer is not None:
+                self._writer.close()
         except ResourceError:
             # The first error has been reported already.
             if not was_broken:
                 raise
         finally:
-            self._writer = None
             self._output.close()
 
     @abstractmethod

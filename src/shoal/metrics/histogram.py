@@ -19,6 +19,8 @@ _GROWTH = math.log1p(_ERROR) - math.log1p(-_ERROR)
 _LEAST = 1e-9
 _MOST = 1e18
 _N_EXACT = 256
+#: Whole numbers below this are counted before they are put into buckets.
+_N_COUNTED = 65_536
 _LOWEST = math.floor(math.log(_LEAST) / _GROWTH)
 _N_BUCKETS = math.ceil(math.log(_MOST) / _GROWTH) - _LOWEST + 1
 
@@ -33,6 +35,18 @@ def _representatives() -> NDArray[np.float64]:
 def _places(bounds: tuple[float, ...]) -> NDArray[np.int64]:
     """Return, for each fine bucket, the first of these bounds that it doesn't exceed."""
     found: NDArray[np.int64] = np.searchsorted(np.array(bounds, np.float64), _representatives())
+    return found
+
+
+def _buckets_of(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the bucket of each number, those below 256 that are whole first."""
+    is_exact = (values < _N_EXACT) & (values == np.floor(values))
+    whole = values[is_exact].astype(np.int64)
+    cut = np.clip(values[~is_exact], _LEAST, _MOST)
+    bucket = np.floor(np.log(cut) / _GROWTH).astype(np.int64) - _LOWEST
+    found = np.empty(len(values), np.int64)
+    found[is_exact] = whole
+    found[~is_exact] = np.clip(bucket, 0, _N_BUCKETS - 1) + _N_EXACT
     return found
 
 
@@ -63,20 +77,29 @@ class Histogram:
 
     def add(self, numbers: ArrayLike) -> None:
         """Count numbers; they must be finite, and at least 0."""
-        values = np.asarray(numbers, dtype=np.float64)
+        values = np.asarray(numbers)
         if values.size == 0:
             return
+        if values.dtype.kind == "i" and values.min() >= 0 and values.max() < _N_COUNTED:
+            self._add_counted(values)
+            return
+        values = values.astype(np.float64, copy=False)
         if not (np.all(np.isfinite(values)) and values.min() >= 0):
             raise ValueError("a histogram counts finite numbers from 0 up")
         self._spread(float(values.min()), float(values.max()))
         self.count += int(values.size)
         self._sum += float(values.sum())
-        is_exact = (values < _N_EXACT) & (values == np.floor(values))
-        whole = values[is_exact].astype(np.int64)
-        cut = np.clip(values[~is_exact], _LEAST, _MOST)
-        bucket = np.floor(np.log(cut) / _GROWTH).astype(np.int64) - _LOWEST
-        where = np.concatenate([whole, np.clip(bucket, 0, _N_BUCKETS - 1) + _N_EXACT])
-        self._buckets += np.bincount(where, minlength=len(self._buckets))
+        self._buckets += np.bincount(_buckets_of(values), minlength=len(self._buckets))
+
+    def _add_counted(self, values: NDArray[np.int64]) -> None:
+        """Count whole numbers of which most come again: each different one is looked at once."""
+        counts = np.bincount(values)
+        different = np.flatnonzero(counts)
+        self._spread(float(different[0]), float(different[-1]))
+        self.count += int(values.size)
+        # Below 2**53 a sum of whole numbers is exact in any order.
+        self._sum += float(different @ counts[different])
+        np.add.at(self._buckets, _buckets_of(different.astype(np.float64)), counts[different])
 
     def merge(self, other: Histogram) -> None:
         """Count the numbers of another histogram, as if they had been added here."""

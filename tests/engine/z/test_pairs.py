@@ -46,7 +46,7 @@ class World:
 
     def take(self, key: int, subject: int) -> tuple[int, int]:
         """Take in a row; give its level and how many stand behind it."""
-        out, cursor = cells(1), np.zeros(1, np.int64)
+        out, cursor = cells(1), np.zeros(2, np.int64)
         reach = ZWindow(False, float(self.rows), self.rows - 1.0, 0.0)
         given = np.array([subject]), np.array([np.nan]), np.array([[key]])
         while (why := take(self.table, self.place, reach, *given, out, cursor)) == ROOM:
@@ -97,7 +97,7 @@ def test_what_leaves_the_window_leaves_no_line_behind() -> None:
 
 
 def test_it_stops_at_an_estimate_and_resumes() -> None:
-    table, marks, cursor, out = empty(), place(1), np.zeros(1, np.int64), cells(4)
+    table, marks, cursor, out = empty(), place(1), np.zeros(2, np.int64), cells(4)
     reach = ZWindow(True, 2.0, 2.0, 2.0)
     given = np.arange(4), np.array([0.0, 1.0, 2.0, 3.0]), np.ones((4, 1), np.int64)
     assert take(table, marks, reach, *given, out, cursor) == LOOK

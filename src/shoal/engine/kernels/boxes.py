@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.jit import inlined, kernel, specialized
+from shoal.engine.jit import kernel, specialized
 from shoal.engine.kernels.arrays import Floats, Ints, Records
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "joined_losses_from",
     "least_losses",
     "mean_loss",
-    "nodes_of",
     "points",
     "row_loss",
     "set_box",
@@ -247,7 +246,7 @@ def _climb(sides: Sides, node: int) -> tuple[float, float, float, int]:
     return sides.nodes["lo"][node], sides.nodes["hi"][node], sides.nodes["loss"][parent], parent
 
 
-@inlined
+@specialized
 def _add_lengths(
     unit: float, d: int, los: Floats, his: Floats, first: int, n: int, low: float, high: float,
     out: Floats,
@@ -255,7 +254,8 @@ def _add_lengths(
     """For n boxes from ``first`` on, add the loss of their sides joined with one interval.
 
     The loop has no branches, so that the compiler vectorizes it. (To pass a slice of the boxes, or
-    a field of the attributes, would be simpler but slower.)
+    a field of the attributes, would be simpler but slower.) It has to know that ``first`` is 0,
+    where it is: what may be negative is an index from the end, and each number is fetched alone.
     """
     for c in range(n):
         a = los[d, first + c] if los[d, first + c] < low else low
@@ -369,7 +369,7 @@ def _reaching(sides: Sides, node: int, low: float, high: float) -> int:
     return node
 
 
-@kernel
+@specialized
 def distances_from(
     sides: Sides, los: Floats, his: Floats, first: int, n: int, lo: Floats, hi: Floats,
     wide: bool, out: Floats,
@@ -435,37 +435,28 @@ def points(sides: Sides, values: Floats, extended: bool, lo: Floats, hi: Floats)
 
     Where a value is missing, the side is the whole domain if it is ``extended``, else empty.
     """
-    for d in range(values.shape[1]):
-        step, per = sides.attributes["step"][d], sides.attributes["per_unit"][d]
-        lowest, highest = sides.attributes["lowest"][d], sides.attributes["highest"][d]
-        for i in range(values.shape[0]):
-            value = values[i, d]
-            if math.isnan(value):
-                lo[i, d] = lowest if extended else np.inf
-                hi[i, d] = highest if extended else -np.inf
-                continue
-            lo[i, d] = value
-            hi[i, d] = value
-            if sides.attributes["first_leaf"][d] < 0 and step > 0.0:
-                if per > 0.0:
-                    low, high = math.floor(value * per) / per, math.ceil(value * per) / per
-                else:
-                    low, high = math.floor(value / step) * step, math.ceil(value / step) * step
-                if low < value:
-                    lo[i, d] = low if low > lowest else lowest
-                if high > value:
-                    hi[i, d] = high if high < highest else highest
-
-
-@kernel
-def nodes_of(leaf_nodes: Ints, highs: Ints, parents: Ints, low: Floats, high: Floats) -> Ints:
-    """Return the lowest node of a tree that covers each of many intervals of codes (-1: none)."""
-    nodes = np.full(len(low), -1)
-    for i in range(len(low)):
-        if low[i] > high[i]:
-            continue
-        node = leaf_nodes[np.int64(low[i])]
-        while highs[node] < high[i]:
-            node = parents[node]
-        nodes[i] = node
-    return nodes
+    n = values.shape[0]
+    # A few rows at a time, which stay in the cache for all attributes.
+    for begin in range(0, n, 256):
+        end = min(n, begin + 256)
+        for d in range(values.shape[1]):
+            step, per = sides.attributes["step"][d], sides.attributes["per_unit"][d]
+            lowest, highest = sides.attributes["lowest"][d], sides.attributes["highest"][d]
+            widened = sides.attributes["first_leaf"][d] < 0 and step > 0.0
+            for i in range(begin, end):
+                value = values[i, d]
+                if math.isnan(value):
+                    lo[i, d] = lowest if extended else np.inf
+                    hi[i, d] = highest if extended else -np.inf
+                    continue
+                lo[i, d] = value
+                hi[i, d] = value
+                if widened:
+                    if per > 0.0:
+                        low, high = math.floor(value * per) / per, math.ceil(value * per) / per
+                    else:
+                        low, high = math.floor(value / step) * step, math.ceil(value / step) * step
+                    if low < value:
+                        lo[i, d] = low if low > lowest else lowest
+                    if high > value:
+                        hi[i, d] = high if high < highest else highest

@@ -124,7 +124,8 @@ class ZEngine(Engine):
             np.empty(n, np.int64), np.full(n, np.nan),
         )  # fmt: skip
         first = int(self.state.place["upcoming"][0])
-        cursor = np.zeros(1, np.int64)
+        # The next row, and room for what a kernel reads in advance.
+        cursor = np.zeros(2, np.int64)
         estimates: list[Any] = []
         why = self._take(codes, cells, cursor)
         while why != DONE:

@@ -32,6 +32,8 @@ PLACE_BITS, PLACE_MASK, HASH_MASK = 32, 2**32 - 1, 2**31 - 1
 #: The marks: the numbers of pairs and of values, the positions of the oldest exposure and of the
 #: next one.
 N_PAIRS, N_KEYS, OLDEST, UPCOMING = range(4)
+#: So many rows ahead the tables are read, to have them in the cache.
+AHEAD = 64
 
 
 class Pairs(NamedTuple):
@@ -110,9 +112,14 @@ def take(
     oldest, upcoming = marks[OLDEST], marks[UPCOMING]
     row, now, begin, z = place["upcoming"][0], place["now"][0], place["begin"][0], place["z"][0]
     n_cells = values.shape[1]
-    i = cursor[0]
+    i = ahead = since = cursor[0]
     why = DONE
+    hashes = np.empty((AHEAD, n_cells), np.int64)
     while i < len(subjects):
+        if i == ahead:
+            ahead = min(i + AHEAD, len(subjects))
+            since = i
+            cursor[1] = _touched(table, subjects, values, i, ahead, oldest, upcoming, hashes)
         if times[i] > now:
             now = times[i]
         clock = now if window.seconds else float(row)
@@ -170,7 +177,7 @@ def take(
             count = wrap(hash_of(key, 0), len(counts))
             while counts[count, KEY] != 0 and counts[count, KEY] != key:
                 count = wrap(count + 1, len(counts))
-            pair_hash = hash_of(key, subject)
+            pair_hash = hashes[i - since, j]
             at = wrap(pair_hash, len(pairs))
             while pairs[at] != 0:
                 if pairs[at] >> PLACE_BITS == pair_hash:
@@ -208,6 +215,30 @@ def take(
     place["upcoming"][0], place["now"][0], place["begin"][0] = row, now, begin
     cursor[0] = i
     return why
+
+
+@kernel
+def _touched(
+    table: Pairs, subjects: Ints, values: Ints, first: int, last: int, oldest: int, upcoming: int,
+    hashes: Ints,
+) -> int:  # fmt: skip
+    """Read what some rows, and as many exposures that leave the window, are going to look at.
+
+    These places are all over the table. Read one after the other they are loaded at once, while
+    each row would wait for its own. The hashes of the pairs are kept; the result is only there so
+    that the table is read.
+    """
+    pairs, ring = table.pairs, table.ring
+    n_cells = values.shape[1]
+    touched = 0
+    for i in range(first, last):
+        for j in range(n_cells):
+            hashes[i - first, j] = hash_of(values[i, j], subjects[i])
+            touched ^= pairs[wrap(hashes[i - first, j], len(pairs))]
+    for position in range(oldest, min(oldest + (last - first) * n_cells, upcoming)):
+        spot = wrap(position, len(ring))
+        touched ^= pairs[wrap(hash_of(ring[spot, KEY], ring[spot, SUBJECT]), len(pairs))]
+    return touched
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from shoal.errors import ResourceError
 from shoal.io.base import BATCH_ROWS
 from shoal.io.format import Format
 from shoal.io.streams import Input, read_errors
-from shoal.io.typed import TypedSink, TypedSource, plain_batch
+from shoal.io.typed import CODED, TypedSink, TypedSource, coded_batch, used_only
 
 __all__ = ["ROW_GROUP_ROWS", "ParquetSink", "ParquetSource"]
 
@@ -127,7 +128,9 @@ def _is_cheap_dictionary(file: Any, name: str) -> bool:
 class ParquetSink(TypedSink):
     """Rows as a Parquet file, in row groups of `ROW_GROUP_ROWS`.
 
-    The file depends on the rows only, not on the batches they came in.
+    The file depends on the rows only, not on the batches they came in. Text that comes as
+    dictionaries is written without looking at the text of each row; of a dictionary only what the
+    rows use is written.
 
     Guarantee: the file can be read only after `close`, which writes its footer; `flush` makes
     nothing visible. An abrupt end leaves a file that can't be read.
@@ -137,11 +140,14 @@ class ParquetSink(TypedSink):
         super().__init__(output, schema)
         self._batches: list[pa.RecordBatch] = []
         self._n_rows = 0
-        self._writer = pa.parquet.ParquetWriter(output, schema, compression="zstd")
+        # The columns as they are written: some as dictionaries. Known when the first rows come.
+        self._coded: pa.Schema | None = None
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take some rows; they are written when a row group is full."""
-        self._batches.append(plain_batch(batch, self._schema))
+        if self._coded is None:
+            self._open([batch.schema.field(field.name).type for field in self._schema])
+        self._batches.append(coded_batch(batch, self._coded))
         self._n_rows += batch.num_rows
         while self._n_rows >= ROW_GROUP_ROWS:
             self._write_group(ROW_GROUP_ROWS)
@@ -149,16 +155,45 @@ class ParquetSink(TypedSink):
     def flush(self) -> None:
         """Do nothing: a row group can't be read before the file is finished."""
 
+    def _open(self, given: Sequence[Any]) -> None:
+        fields = [
+            field.with_type(CODED) if _is_coded(field.type, kind) else field
+            for field, kind in zip(self._schema, given, strict=True)
+        ]
+        self._coded = pa.schema(fields)
+        self._writer = pa.parquet.ParquetWriter(
+            self._output, self._coded, compression="zstd", store_schema=False
+        )
+        # Arrow reads the types from here: plain text is read as such, however it was written.
+        types = base64.b64encode(self._schema.serialize().to_pybytes()).decode("ascii")
+        self._writer.add_key_value_metadata({"ARROW:schema": types})
+
     def _write_rest(self) -> None:
+        if self._coded is None:
+            self._open(self._schema.types)
         if self._n_rows:
             self._write_group(self._n_rows)
 
     def _write_group(self, n_rows: int) -> None:
-        table = pa.Table.from_batches(self._batches, self._schema)
+        table = pa.Table.from_batches(self._batches, self._coded)
         rest = table.slice(n_rows)
         self._batches, self._n_rows = rest.to_batches(), rest.num_rows
         # One chunk: where pages end must not depend on where batches did.
-        self._writer.write_table(table.slice(0, n_rows).combine_chunks(), row_group_size=n_rows)
+        columns = [_whole(column) for column in table.slice(0, n_rows).columns]
+        group = pa.Table.from_arrays(columns, schema=self._coded)
+        self._writer.write_table(group, row_group_size=n_rows)
+
+
+def _is_coded(kind: Any, given: Any) -> bool:
+    """Return whether text that is given in this type is written from its dictionary."""
+    is_text = pa.types.is_dictionary(given) and pa.types.is_string(given.value_type)
+    return bool(is_text and pa.types.is_string(kind))
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array; a dictionary holds what its rows use, in the order of use."""
+    array = pa.concat_arrays(column.chunks)
+    return used_only(array) if pa.types.is_dictionary(array.type) else array
 
 
 FORMATS = (Format("parquet", ("parquet", "pq"), ParquetSource, ParquetSink, spark="parquet"),)
