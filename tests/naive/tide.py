@@ -67,7 +67,7 @@ class Losses:
             node = domain.cover(int(lo), int(hi))
             both = domain.lows[node], domain.highs[node]
             loss = math.floor(self.space._side(d, *both) * SCALE)
-        mixing = math.floor(self.space.weights[d] * (SCALE // 2))
+        mixing = math.floor(self.space.weights[d] * (SCALE // 4))
         return loss + (mixing if len(sides) < len(rows) else 0)
 
     def is_general(self, d: int, rows: Sequence[Row]) -> bool:

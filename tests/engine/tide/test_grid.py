@@ -67,12 +67,12 @@ def test_what_a_row_adds_is_what_the_box_loses_more() -> None:
             assert before + more == box(grid, rows, order[: n + 1], boxes)
 
 
-def test_rows_that_have_a_value_and_rows_that_lack_it_cost_half_of_its_weight() -> None:
+def test_rows_that_have_a_value_and_rows_that_lack_it_cost_a_quarter_of_its_weight() -> None:
     grid, rows = on_grid([(20, 0), (20, GAP), (GAP, GAP)], space())
     boxes = boxes_for(1, 2)
-    assert box(grid, rows, [0, 1], boxes) / SCALE == pytest.approx(0.25 / 2)
+    assert box(grid, rows, [0, 1], boxes) / SCALE == pytest.approx(0.25 / 4)
     assert box(grid, rows, [1, 1], boxes) == 0
-    assert box(grid, rows, [0, 2], boxes) / SCALE == pytest.approx(0.5)
+    assert box(grid, rows, [0, 2], boxes) / SCALE == pytest.approx(0.25)
 
 
 def test_boxes_joined_lose_what_all_their_rows_do() -> None:

@@ -41,6 +41,10 @@ Fixed: TypeAlias = NDArray[np.int32]
 SCALE = 1 << 26
 #: All of a loss, as a share.
 WHOLE = 256
+#: A group of rows of which some lack a value counts 1 / MIXING of the attribute's weight as lost.
+#: With a half, rows that lack the same are together at any price; with an eighth, rows that lack
+#: much are taken to fill the groups of complete ones, which they don't hide.
+MIXING = 4
 #: An empty side is from EMPTY to -EMPTY.
 EMPTY = 1 << 29
 
@@ -98,7 +102,7 @@ def grid_of(sides: Sides) -> Grid:
     attributes["span"] = np.floor(sides.attributes["weight"] * SCALE)
     attributes["share"] = WHOLE
     attributes["first_leaf"] = sides.attributes["first_leaf"]
-    attributes["mixing"] = np.floor(sides.attributes["weight"] * (SCALE // 2))
+    attributes["mixing"] = np.floor(sides.attributes["weight"] * (SCALE // MIXING))
     for field in ("lo", "hi", "parent"):
         nodes[field] = sides.nodes[field]
     nodes["loss"] = np.floor(sides.nodes["loss"] * SCALE)
