@@ -36,7 +36,7 @@ __all__ = ["Sizes", "main", "told_apart"]
 REUSE = {"idea": 200, "fads": 50, "fast": 50, "castle": 1_000, "k-varp": 200, "iot": 200}
 NO_REUSE = ("idea", "fads", "castle")
 #: Who is asked how well it hides.
-HIDING = ("idea", "fads", "fast", "castle")
+HIDING = ("idea", "fads", "fast", "castle", "tide")
 
 
 @dataclass(frozen=True)
@@ -151,12 +151,18 @@ def loss(sizes: Sizes, most: int, algorithm: str, **knobs: object) -> Reading:
     return _readings(sizes.seeds, one)
 
 
+def _no_reuse(algorithm: str) -> dict[str, int]:
+    """The knobs of an algorithm that reuses nothing; `tide` never does."""
+    return {"kept": 0} if algorithm in REUSE else {}
+
+
 def apart(sizes: Sizes, most: int, algorithm: str) -> Reading:
     """How many rows in a hundred are told apart by their gaps, without reuse."""
 
     def one(seed: int) -> float:
         stream = with_gaps(sizes.rows, most, seed)
-        found = ran(stream, algorithm, seed, k=sizes.k, delay=sizes.delay, kept=0)
+        knobs = _no_reuse(algorithm)
+        found = ran(stream, algorithm, seed, k=sizes.k, delay=sizes.delay, **knobs)
         return 100 * told_apart(found.groups, gap_masks(stream.codes.values))
 
     return _readings(sizes.seeds, one, 0)
@@ -170,7 +176,8 @@ def complete(sizes: Sizes, algorithm: str) -> dict[str, Reading]:
     rows = sizes.number_rows
 
     def run(stream: Stream, seed: int) -> tuple[Ran, Bools]:
-        found = ran(stream, algorithm, seed, k=sizes.number_k, delay=sizes.number_delay, kept=0)
+        known = {"k": sizes.number_k, "delay": sizes.number_delay}
+        found = ran(stream, algorithm, seed, **known, **_no_reuse(algorithm))
         return found, gap_masks(stream.codes.values) == 0
 
     def exact(seed: int) -> float:

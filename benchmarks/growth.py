@@ -9,7 +9,7 @@ from benchmarks import child
 from benchmarks.markdown import spread, table
 from benchmarks.measure import Sample
 
-__all__ = ["tenfold", "text"]
+__all__ = ["BOUNDED", "LINEAR", "tenfold", "text"]
 
 #: Ten times the rows may take so much more than ten times the time, and so much more memory, before
 #: it stops looking linear and bounded.

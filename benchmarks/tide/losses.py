@@ -210,7 +210,7 @@ def promises(bench: Bench) -> str:
             "t is promised, Adult has nine quasi attributes, and the occupation is the sensitive "
             "one, as in ACS income; of the government's employees it is the salary. t is measured "
             f"against the latest {2 * bench.sizes.delay:,} rows. With gaps, as many rows lack 0, "
-            f'1, … {bench.sizes.gaps} values, `missing = "maybe"`. TIDE counts half of an '
+            f'1, … {bench.sizes.gaps} values, `missing = "maybe"`. TIDE counts a quarter of an '
             "attribute as lost where a group mixes rows that have it with rows that lack it, which "
             "the loss told here doesn't: it puts alike rows together at a price.",
             _lines(found, OWN),

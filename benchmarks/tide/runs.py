@@ -20,7 +20,8 @@ from shoal.errors import UnsupportedError
 from shoal.spec.policy import Delay, DistinctLDiversity, KAnonymity, Policy, TCloseness, Window
 
 __all__ = [
-    "KEPT", "OTHERS", "OWN", "TABLES", "Case", "Ran", "Seen", "anonymizer_of", "decide", "measured",
+    "BATCH", "KEPT", "OTHERS", "OWN", "TABLES", "Case", "Ran", "Seen", "anonymizer_of", "decide",
+    "measured",
 ]  # fmt: skip
 
 #: Rows come in batches of this many.

@@ -22,7 +22,7 @@ from shoal.spec.policy import (
 )
 from tests.algorithms import cases
 from tests.algorithms.test_on_deadline_equals_twin import compare as compare_decisions
-from tests.naive import tide as naive
+from tests.naive import tide_forming as naive
 from tests.naive.on_deadline import NaiveOnDeadline
 from tests.naive.tide import NaiveRolling, NaiveTide
 
@@ -120,6 +120,18 @@ def test_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
         seed=3, k=2, l=1, entropy=0.0, recursive=(0.0, 0), delay=(150, None), timed=False,
         n_subjects=300, n_rows=160, kept=0, reuse="random", joins="alone",
         loss="glm", step=None, spread=20, release="batch", effort=4,
+    )  # fmt: skip
+    compare(case, 256, ticks=False)
+
+
+@pytest.mark.parametrize("most", [50, 4])
+def test_cell_by_cell(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    for module in (forming, naive):
+        monkeypatch.setattr(module, "CELL", most)
+    case = Case(
+        seed=4, k=2, l=2, entropy=0.0, recursive=(0.0, 0), delay=(150, None), timed=False,
+        n_subjects=100, n_rows=170, kept=0, reuse="random", joins="alone",
+        loss="glm", step=None, spread=20, missing="maybe", gaps=0.2, release="batch", effort=4,
     )  # fmt: skip
     compare(case, 256, ticks=False)
 

@@ -19,6 +19,7 @@ from shoal.engine.tide.grid import (
     grid_rows,
     joint_loss,
     take,
+    take_first,
 )
 
 pytestmark = pytest.mark.plain
@@ -67,12 +68,12 @@ def test_what_a_row_adds_is_what_the_box_loses_more() -> None:
             assert before + more == box(grid, rows, order[: n + 1], boxes)
 
 
-def test_rows_that_have_a_value_and_rows_that_lack_it_cost_half_of_its_weight() -> None:
+def test_rows_that_have_a_value_and_rows_that_lack_it_cost_a_quarter_of_its_weight() -> None:
     grid, rows = on_grid([(20, 0), (20, GAP), (GAP, GAP)], space())
     boxes = boxes_for(1, 2)
-    assert box(grid, rows, [0, 1], boxes) / SCALE == pytest.approx(0.25 / 2)
+    assert box(grid, rows, [0, 1], boxes) / SCALE == pytest.approx(0.25 / 4)
     assert box(grid, rows, [1, 1], boxes) == 0
-    assert box(grid, rows, [0, 2], boxes) / SCALE == pytest.approx(0.5)
+    assert box(grid, rows, [0, 2], boxes) / SCALE == pytest.approx(0.25)
 
 
 def test_boxes_joined_lose_what_all_their_rows_do() -> None:
@@ -81,3 +82,16 @@ def test_boxes_joined_lose_what_all_their_rows_do() -> None:
     box(grid, rows, [0, 2], boxes, 0)
     box(grid, rows, [1, 3], boxes, 1)
     assert int(joint_loss(grid, boxes, 0, 1)) == box(grid, rows, [0, 1, 2, 3], boxes, 2)
+
+
+@pytest.mark.parametrize("loss", ["glm", "uncertainty"])
+def test_the_first_rows_at_once_are_the_box_of_one_after_the_other(loss: str) -> None:
+    values = [(20.0, 0.0), (45.0, 1.0), (30.0, 3.0), (GAP, 2.0), (60.0, GAP), (GAP, GAP)]
+    grid, rows = on_grid(values, space(loss))
+    boxes = boxes_for(2, 2)
+    for n in range(1, len(values) + 1):
+        box(grid, rows, list(range(n)), boxes, 0)
+        take_first(grid, boxes, 1, rows, n)
+        for side in (boxes.lo, boxes.hi, boxes.node, boxes.lacks):
+            assert (side[:, 0] == side[:, 1]).all()
+        assert boxes.totals[0] == boxes.totals[1]

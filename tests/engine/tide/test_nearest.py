@@ -26,7 +26,7 @@ def around(
     m = group_around(
         grid, rules_for(space.limits), grid_rows(grid, points, points), n,
         np.array(bias, np.int32), np.array(subjects), np.empty((0, 0), np.int64), seed,
-        candidates_for(n, 1, True, False), np.empty(n, np.int32), boxes_for(1, 1), 0, members,
+        candidates_for(n, 1, False, False), np.empty(n, np.int32), boxes_for(1, 1), 0, members,
     )  # fmt: skip
     return set(members[:m].tolist())
 

@@ -12,7 +12,15 @@ from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter, held, rng
 from shoal.engine.kernels.arrays import Ints, Records
 from shoal.engine.kernels.counter import EVERYWHERE
-from shoal.engine.kernels.held import Held, RowArrays, due_at, gather, positions_of, window_of
+from shoal.engine.kernels.held import (
+    Held,
+    RowArrays,
+    due_at,
+    forget,
+    gather,
+    positions_of,
+    window_of,
+)
 from shoal.engine.kernels.parts import repaired
 from shoal.engine.kernels.predicate import Limits, any_measured, breakable, meets, needed
 from shoal.engine.kernels.ring import wrap
@@ -22,8 +30,8 @@ from shoal.engine.tide.held_rows import (
     MARKS,
     Bounds,
     deadlines_now,
-    leave,
     next_turn,
+    uncount,
 )
 from shoal.engine.whole_table import Publication, publish_parts, suppress
 
@@ -151,4 +159,5 @@ def _n_leaving(rows: Held, positions: Ints, least: int, seen: Records) -> int:
 @kernel
 def _leave_all(state: BatchState, positions: Ints) -> None:
     for position in positions:
-        leave(state.held, state.counter, position)
+        uncount(state.held, state.counter, position)
+        forget(state.held, position)

@@ -128,5 +128,6 @@ def close_holes(columns: Columns, rows: Held, holes: int) -> None:
 @kernel
 def rows_of(columns: Columns) -> GridRows:
     """Return the rows; those in holes are of no use."""
-    hi = columns.lo if columns.marks["n_wide"][0] == 0 else columns.hi
-    return GridRows(columns.lo, hi, columns.marks["n_gaps"][0] > 0)
+    are_points = columns.marks["n_wide"][0] == 0
+    hi = columns.lo if are_points else columns.hi
+    return GridRows(columns.lo, hi, columns.marks["n_gaps"][0] > 0, are_points)

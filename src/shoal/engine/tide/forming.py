@@ -155,8 +155,7 @@ class Forming:
             for (a, b), chunk in zip(bounds, chunks, strict=True):
                 times = self._effort * (b - a) // (POOLED * len(shifts))
                 new.append(part[chunk] - a)
-                lo, hi = codes.lo.take(chunk, axis=1), codes.hi.take(chunk, axis=1)
-                some = GridRows(lo, hi, codes.has_gaps)
+                some = _some(codes, chunk)
                 task = Task(REPAIR, chunk, new[-1], b - a, times, rng.forked(random))
                 tasks.append(partial(work, self.grid, rules, some, rows.sensitive[chunk], task))
             n_parts = 0
@@ -183,6 +182,13 @@ class Forming:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self._workers, "tide")
         return [other.result() for other in [self._threads.submit(task) for task in tasks]]
+
+
+def _some(rows: GridRows, chosen: Ints) -> GridRows:
+    """Return copies of some rows."""
+    lo = rows.lo.take(chosen, axis=1)
+    hi = lo if rows.are_points else rows.hi.take(chosen, axis=1)
+    return GridRows(lo, hi, rows.has_gaps, rows.are_points)
 
 
 def _bounds(n_parts: int, shift: int) -> list[tuple[int, int]]:
@@ -215,7 +221,7 @@ def _cut(grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, task: Task) 
 @on_demand
 def _around(grid: Grid, rules: Rules, rows: GridRows, sensitive: Ints, task: Task) -> int:
     n, d = len(task.chosen), len(rows.lo)
-    near, boxes = candidates_for(n, d, True, rows.has_gaps), boxes_for(1, d)
+    near, boxes = candidates_for(n, d, not rows.are_points, rows.has_gaps), boxes_for(1, d)
     bias, cost = np.zeros(n, np.int32), np.empty(n, np.int32)
     return group_around(
         grid, rules, rows, n, bias, task.chosen, sensitive, 0, near, cost, boxes, 0, task.part

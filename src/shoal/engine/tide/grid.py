@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.engine.jit import inlined, kernel
-from shoal.engine.kernels.arrays import Floats, Ints, Records
+from shoal.engine.kernels.arrays import Bools, Floats, Ints, Records
 from shoal.engine.kernels.boxes import Sides
 
 __all__ = [
@@ -32,7 +32,9 @@ __all__ = [
     "grid_of",
     "grid_rows",
     "joint_loss",
+    "side_of",
     "take",
+    "take_first",
 ]
 
 Fixed: TypeAlias = NDArray[np.int32]
@@ -41,6 +43,10 @@ Fixed: TypeAlias = NDArray[np.int32]
 SCALE = 1 << 26
 #: All of a loss, as a share.
 WHOLE = 256
+#: A group of rows of which some lack a value counts 1 / MIXING of the attribute's weight as lost.
+#: With a half, rows that lack the same are together at any price; with an eighth, rows that lack
+#: much are taken to fill the groups of complete ones, which they don't hide.
+MIXING = 4
 #: An empty side is from EMPTY to -EMPTY.
 EMPTY = 1 << 29
 
@@ -60,9 +66,6 @@ ATTRIBUTE = np.dtype(
 )
 #: A node of a tree: the leaves under it, its loss, and its parent (a root is its own).
 NODE = np.dtype([("lo", "i8"), ("hi", "i8"), ("loss", "i8"), ("parent", "i8")])
-#: A side of a box: its ends, the node that covers it, whether some row lacks a value here, and
-#: whether the latest row changed it.
-SIDE = np.dtype([("lo", "i8"), ("hi", "i8"), ("node", "i8"), ("lacks", "?"), ("changed", "?")])
 #: The loss of a box, and the number of its rows.
 TOTAL = np.dtype([("loss", "i8"), ("count", "i8")])
 
@@ -81,12 +84,21 @@ class GridRows(NamedTuple):
     lo: Fixed
     hi: Fixed
     has_gaps: bool
+    are_points: bool
 
 
 class Boxes(NamedTuple):
-    """The boxes of groups: their sides by attribute, and their totals."""
+    """The boxes of groups, with attributes along the first axis, and their totals.
 
-    sides: Records
+    A side has its ends, the node that covers it, whether some row lacks a value here, and whether
+    the latest row changed it.
+    """
+
+    lo: Fixed
+    hi: Fixed
+    node: Fixed
+    lacks: Bools
+    changed: Bools
     totals: Records
 
 
@@ -98,7 +110,7 @@ def grid_of(sides: Sides) -> Grid:
     attributes["span"] = np.floor(sides.attributes["weight"] * SCALE)
     attributes["share"] = WHOLE
     attributes["first_leaf"] = sides.attributes["first_leaf"]
-    attributes["mixing"] = np.floor(sides.attributes["weight"] * (SCALE // 2))
+    attributes["mixing"] = np.floor(sides.attributes["weight"] * (SCALE // MIXING))
     for field in ("lo", "hi", "parent"):
         nodes[field] = sides.nodes[field]
     nodes["loss"] = np.floor(sides.nodes["loss"] * SCALE)
@@ -108,7 +120,15 @@ def grid_of(sides: Sides) -> Grid:
 @kernel
 def boxes_for(n: int, n_quasi: int) -> Boxes:
     """Return room for n boxes."""
-    return Boxes(np.zeros((n, n_quasi), SIDE), np.zeros(n, TOTAL))
+    shape = (n_quasi, n)
+    return Boxes(
+        np.zeros(shape, np.int32),
+        np.zeros(shape, np.int32),
+        np.zeros(shape, np.int32),
+        np.zeros(shape, np.bool_),
+        np.zeros(shape, np.bool_),
+        np.zeros(n, TOTAL),
+    )
 
 
 @kernel
@@ -130,13 +150,19 @@ def grid_rows(grid: Grid, lo: Floats, hi: Floats) -> GridRows:
             else:
                 low[a, i], high[a, i] = int(lo[a, i]), int(hi[a, i])
             are_points = are_points and low[a, i] == high[a, i]
-    return GridRows(low, low if are_points else high, has_gaps)
+    return GridRows(low, low if are_points else high, has_gaps, are_points)
 
 
 @inlined
 def ends_of(rows: GridRows, a: int, i: int) -> tuple[int, int]:
-    """Return the ends of a side of a row as 64-bit numbers, as those of boxes are."""
+    """Return the ends of a side of a row as 64-bit numbers."""
     return int(rows.lo[a, i]) + 0, int(rows.hi[a, i]) + 0
+
+
+@inlined
+def side_of(boxes: Boxes, a: int, g: int) -> tuple[int, int, int]:
+    """Return the ends and the node of a side of a box as 64-bit numbers."""
+    return int(boxes.lo[a, g]) + 0, int(boxes.hi[a, g]) + 0, int(boxes.node[a, g]) + 0
 
 
 @kernel
@@ -168,11 +194,11 @@ def _loss(grid: Grid, a: int, lo: int, hi: int, node: int, lacks: bool) -> int:
 @kernel
 def begin(boxes: Boxes, g: int) -> None:
     """Make a box empty."""
-    for a in range(boxes.sides.shape[1]):
-        boxes.sides["lo"][g, a] = EMPTY
-        boxes.sides["hi"][g, a] = -EMPTY
-        boxes.sides["node"][g, a] = 0
-        boxes.sides["lacks"][g, a] = False
+    for a in range(len(boxes.lo)):
+        boxes.lo[a, g] = EMPTY
+        boxes.hi[a, g] = -EMPTY
+        boxes.node[a, g] = 0
+        boxes.lacks[a, g] = False
     boxes.totals["loss"][g] = 0
     boxes.totals["count"][g] = 0
 
@@ -180,48 +206,82 @@ def begin(boxes: Boxes, g: int) -> None:
 @kernel
 def copy_box(source: Boxes, g: int, target: Boxes, h: int) -> None:
     """Copy a box."""
-    for a in range(source.sides.shape[1]):
-        target.sides["lo"][h, a] = source.sides["lo"][g, a]
-        target.sides["hi"][h, a] = source.sides["hi"][g, a]
-        target.sides["node"][h, a] = source.sides["node"][g, a]
-        target.sides["lacks"][h, a] = source.sides["lacks"][g, a]
+    for a in range(len(source.lo)):
+        target.lo[a, h] = source.lo[a, g]
+        target.hi[a, h] = source.hi[a, g]
+        target.node[a, h] = source.node[a, g]
+        target.lacks[a, h] = source.lacks[a, g]
     target.totals["loss"][h] = source.totals["loss"][g]
     target.totals["count"][h] = source.totals["count"][g]
 
 
 @kernel
-def take(grid: Grid, boxes: Boxes, g: int, rows: GridRows, i: int) -> None:
-    """Widen a box by a row, and mark which of its sides changed."""
-    loss = 0
-    for a in range(boxes.sides.shape[1]):
-        lo, hi, node = boxes.sides["lo"][g, a], boxes.sides["hi"][g, a], boxes.sides["node"][g, a]
-        lacks = boxes.sides["lacks"][g, a]
-        low, high = ends_of(rows, a, i)
-        changed = (not lacks) if low > high else (low < lo or high > hi)
-        if changed:
-            lo, hi, node = _joined(grid, a, lo, hi, node, low, high)
-            lacks = lacks or low > high
-            boxes.sides["lo"][g, a] = lo
-            boxes.sides["hi"][g, a] = hi
-            boxes.sides["node"][g, a] = node
-            boxes.sides["lacks"][g, a] = lacks
-        boxes.sides["changed"][g, a] = changed
-        loss += _loss(grid, a, lo, hi, node, lacks)
-    boxes.totals["loss"][g] = loss
+def take(grid: Grid, boxes: Boxes, g: int, rows: GridRows, i: int) -> bool:
+    """Widen a box by a row; return whether any side changed, and mark which ones if so."""
+    any_changed = rows.has_gaps
+    for a in range(len(boxes.lo)):
+        any_changed |= (rows.lo[a, i] < boxes.lo[a, g]) | (rows.hi[a, i] > boxes.hi[a, g])
     boxes.totals["count"][g] += 1
+    if not any_changed:
+        return False
+    more, any_changed = 0, False
+    for a in range(len(boxes.lo)):
+        low, high = rows.lo[a, i], rows.hi[a, i]
+        lacks = boxes.lacks[a, g]
+        changed = (not lacks) if low > high else (low < boxes.lo[a, g] or high > boxes.hi[a, g])
+        boxes.changed[a, g] = changed
+        if not changed:
+            continue
+        any_changed = True
+        lo, hi, node = side_of(boxes, a, g)
+        low, high = ends_of(rows, a, i)
+        more -= _loss(grid, a, lo, hi, node, lacks)
+        lo, hi, node = _joined(grid, a, lo, hi, node, low, high)
+        lacks = lacks or low > high
+        more += _loss(grid, a, lo, hi, node, lacks)
+        boxes.lo[a, g] = lo
+        boxes.hi[a, g] = hi
+        boxes.node[a, g] = node
+        boxes.lacks[a, g] = lacks
+    boxes.totals["loss"][g] += more
+    return any_changed
+
+
+@kernel
+def take_first(grid: Grid, boxes: Boxes, g: int, rows: GridRows, n: int) -> None:
+    """Make a box of the first n rows: the same as if it took one after the other."""
+    begin(boxes, g)
+    loss = 0
+    for a in range(len(boxes.lo)):
+        low, high = np.int32(EMPTY), np.int32(-EMPTY)
+        for i in range(n):
+            low = min(low, rows.lo[a, i])
+        for i in range(n):
+            high = max(high, rows.hi[a, i])
+        lacks = False
+        if rows.has_gaps:
+            for i in range(n):
+                lacks = lacks or rows.lo[a, i] > rows.hi[a, i]
+        lo, hi, node = side_of(boxes, a, g)
+        lo, hi, node = _joined(grid, a, lo, hi, node, int(low) + 0, int(high) + 0)
+        loss += _loss(grid, a, lo, hi, node, lacks)
+        boxes.lo[a, g] = lo
+        boxes.hi[a, g] = hi
+        boxes.node[a, g] = node
+        boxes.lacks[a, g] = lacks
+    boxes.totals["loss"][g] = loss
+    boxes.totals["count"][g] = n
 
 
 @kernel
 def added(grid: Grid, boxes: Boxes, g: int, rows: GridRows, i: int) -> int:
     """Return how much more a box loses with one more row."""
     loss = 0
-    for a in range(boxes.sides.shape[1]):
+    for a in range(len(boxes.lo)):
         low, high = ends_of(rows, a, i)
-        lo, hi, node = _joined(
-            grid, a, boxes.sides["lo"][g, a], boxes.sides["hi"][g, a], boxes.sides["node"][g, a],
-            low, high,
-        )  # fmt: skip
-        loss += _loss(grid, a, lo, hi, node, boxes.sides["lacks"][g, a] or low > high)
+        lo, hi, node = side_of(boxes, a, g)
+        lo, hi, node = _joined(grid, a, lo, hi, node, low, high)
+        loss += _loss(grid, a, lo, hi, node, boxes.lacks[a, g] or low > high)
     return loss - boxes.totals["loss"][g]
 
 
@@ -229,11 +289,9 @@ def added(grid: Grid, boxes: Boxes, g: int, rows: GridRows, i: int) -> int:
 def joint_loss(grid: Grid, boxes: Boxes, g: int, h: int) -> int:
     """Return the loss of two boxes joined."""
     loss = 0
-    for a in range(boxes.sides.shape[1]):
-        lo, hi, node = _joined(
-            grid, a, boxes.sides["lo"][g, a], boxes.sides["hi"][g, a], boxes.sides["node"][g, a],
-            boxes.sides["lo"][h, a], boxes.sides["hi"][h, a],
-        )  # fmt: skip
-        lacks = boxes.sides["lacks"][g, a] or boxes.sides["lacks"][h, a]
-        loss += _loss(grid, a, lo, hi, node, lacks)
+    for a in range(len(boxes.lo)):
+        lo, hi, node = side_of(boxes, a, g)
+        low, high, _ = side_of(boxes, a, h)
+        lo, hi, node = _joined(grid, a, lo, hi, node, low, high)
+        loss += _loss(grid, a, lo, hi, node, boxes.lacks[a, g] or boxes.lacks[a, h])
     return loss

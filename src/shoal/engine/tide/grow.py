@@ -10,9 +10,10 @@ from shoal.engine.jit import inlined, kernel
 from shoal.engine.kernels.array_tools import picked, picked_rows
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.predicate import Limits, meets
-from shoal.engine.tide.grid import WHOLE, Boxes, Fixed, Grid, GridRows, begin, take
+from shoal.engine.tide.grid import WHOLE, Boxes, Fixed, Grid, GridRows, begin, side_of, take
 
 __all__ = [
+    "NO_LIMIT",
     "TAKEN",
     "Candidates",
     "Rules",
@@ -30,6 +31,8 @@ __all__ = [
 FURTHER = 8
 #: The cost of a row that is in a group already: more than any other cost.
 TAKEN = 1 << 30
+#: More than any group loses.
+NO_LIMIT = 1 << 62
 
 
 class Rules(NamedTuple):
@@ -67,7 +70,8 @@ class Candidates(NamedTuple):
 def candidates_for(n: int, n_quasi: int, is_wide: bool, has_gaps: bool) -> Candidates:
     """Return room for n candidates; those that aren't wide have one array for both ends."""
     lo = np.empty((n_quasi, n), np.int32)
-    rows = GridRows(lo, np.empty((n_quasi, n), np.int32) if is_wide else lo, has_gaps)
+    hi = np.empty((n_quasi, n), np.int32) if is_wide else lo
+    rows = GridRows(lo, hi, has_gaps, not is_wide)
     return Candidates(
         rows,
         np.empty(n, np.int64),
@@ -93,14 +97,22 @@ def _write_lengths(a: int, rows: GridRows, n: int, lo: int, hi: int, part: Fixed
 def _write_nodes(grid: Grid, a: int, rows: GridRows, n: int, node: int, part: Fixed) -> None:
     """Write by how much each row raises a node, climbing the tree level by level."""
     loss, share = grid.nodes["loss"][node], grid.attributes["share"][a]
-    for i in range(n):
-        part[i] = 0
+    is_lowest = True
     while grid.nodes["parent"][node] != node:
         lo, hi = np.int32(grid.nodes["lo"][node]), np.int32(grid.nodes["hi"][node])
         node = grid.nodes["parent"][node]
         more = np.int32((grid.nodes["loss"][node] - loss) * share // WHOLE)
+        if is_lowest:
+            for i in range(n):
+                outside = (rows.lo[a, i] < lo) | (rows.hi[a, i] > hi)
+                part[i] = more if outside else np.int32(0)
+        else:
+            for i in range(n):
+                part[i] = more if (rows.lo[a, i] < lo) | (rows.hi[a, i] > hi) else part[i]
+        is_lowest = False
+    if is_lowest:
         for i in range(n):
-            part[i] = more if (rows.lo[a, i] < lo) | (rows.hi[a, i] > hi) else part[i]
+            part[i] = 0
 
 
 @kernel
@@ -111,8 +123,8 @@ def _write_part(
 
     Rows without a value widen no side, as their ends are; what they cost comes afterwards.
     """
-    lo, hi, node = boxes.sides["lo"][g, a], boxes.sides["hi"][g, a], boxes.sides["node"][g, a]
-    lacks = boxes.sides["lacks"][g, a]
+    lo, hi, node = side_of(boxes, a, g)
+    lacks = boxes.lacks[a, g]
     is_number = grid.attributes["first_leaf"][a] < 0
     is_empty = lo > hi
     if not is_empty and is_number:
@@ -132,26 +144,50 @@ def _write_part(
 
 
 @kernel
-def distances(grid: Grid, rows: GridRows, n: int, boxes: Boxes, g: int, cost: Fixed) -> None:
-    """Add to ``cost`` how much more a box would lose with each of n rows."""
-    part = np.empty(n, np.int32)
-    for a in range(boxes.sides.shape[1]):
+def distances(
+    grid: Grid, rows: GridRows, n: int, boxes: Boxes, g: int, cost: Fixed, part: Fixed
+) -> None:
+    """Add to ``cost`` how much more a box would lose with each of n rows; ``part`` is room."""
+    for a in range(len(boxes.lo)):
         _write_part(grid, a, rows, n, boxes, g, part)
         for i in range(n):
             cost[i] += part[i]
 
 
+@inlined
+def _change_lengths(a: int, near: Candidates, n: int, lo: int, hi: int) -> None:
+    """Bring the costs up to date in a number."""
+    low, high = np.int32(lo), np.int32(hi)
+    rows, parts, cost = near.rows, near.parts, near.cost
+    for i in range(n):
+        below = np.int32(low - rows.lo[a, i])
+        above = np.int32(rows.hi[a, i] - high)
+        new = np.int32(max(below, np.int32(0)) + max(above, np.int32(0)))
+        cost[i] += new - parts[a, i]
+        parts[a, i] = new
+
+
+@inlined
+def _change_part(a: int, near: Candidates, n: int, part: Fixed) -> None:
+    """Bring the costs up to date in an attribute whose part is known."""
+    parts, cost = near.parts, near.cost
+    for i in range(n):
+        cost[i] += part[i] - parts[a, i]
+        parts[a, i] = part[i]
+
+
 @kernel
 def update(grid: Grid, near: Candidates, n: int, boxes: Boxes, g: int) -> None:
     """Bring the costs up to date in the sides that the latest row changed."""
-    part = near.part
-    for a in range(boxes.sides.shape[1]):
-        if not boxes.sides["changed"][g, a]:
+    for a in range(len(boxes.lo)):
+        if not boxes.changed[a, g]:
             continue
-        _write_part(grid, a, near.rows, n, boxes, g, part)
-        for i in range(n):
-            near.cost[i] += part[i] - near.parts[a, i]
-            near.parts[a, i] = part[i]
+        lo, hi, _ = side_of(boxes, a, g)
+        if not near.rows.has_gaps and grid.attributes["first_leaf"][a] < 0:
+            _change_lengths(a, near, n, lo, hi)
+        else:
+            _write_part(grid, a, near.rows, n, boxes, g, near.part)
+            _change_part(a, near, n, near.part)
 
 
 @inlined
@@ -171,13 +207,19 @@ def drop(near: Candidates, n: int, part: Ints) -> int:
     """Move the candidates without a group together, in their order; return how many there are."""
     m = 0
     for j in range(n):
-        if part[near.who[j]] >= 0:
-            continue
-        for a in range(len(near.rows.lo)):
-            near.rows.lo[a, m] = near.rows.lo[a, j]
-            near.rows.hi[a, m] = near.rows.hi[a, j]
-        near.who[m] = near.who[j]
-        m += 1
+        if part[near.who[j]] < 0:
+            near.subjects[m] = j
+            near.who[m] = near.who[j]
+            m += 1
+    rows, kept = near.rows, near.subjects
+    for a in range(len(rows.lo)):
+        for j in range(m):
+            rows.lo[a, j] = rows.lo[a, kept[j]]
+        if not rows.are_points:
+            for j in range(m):
+                rows.hi[a, j] = rows.hi[a, kept[j]]
+    for j in range(m):
+        near.subjects[j] = j
     return m
 
 
@@ -186,18 +228,20 @@ def restart(near: Candidates, n: int) -> None:
     """Make all of n candidates cost what they cost a box without rows."""
     for i in range(n):
         near.cost[i] = near.bias[i]
-        for a in range(len(near.parts)):
+    for a in range(len(near.parts)):
+        for i in range(n):
             near.parts[a, i] = 0
 
 
 @kernel
 def grow(
     grid: Grid, rules: Rules, sensitive: Ints, near: Candidates, n: int, seed: int, boxes: Boxes,
-    g: int, members: Ints,
+    g: int, members: Ints, most: int,
 ) -> int:  # fmt: skip
     """Grow box g from one of n candidates, and write the members; return how many there are.
 
-    A subject has one row in it. 0 if the promise isn't kept with any number of rows.
+    A subject has one row in it. 0 if the promise isn't kept with any number of rows, or if nothing
+    but a number of subjects is promised and these would lose ``most`` or more together.
     """
     restart(near, n)
     taken = np.zeros(n, np.bool_)
@@ -209,12 +253,15 @@ def grow(
             taken[near.subjects[i]] = True
             members[n_members] = i
             n_members += 1
-            take(grid, boxes, g, near.rows, i)
+            is_changed = take(grid, boxes, g, near.rows, i)
             if n_members >= asked:
                 if not rules.asks or _may_leave(rules, sensitive, near, members[:n_members]):
                     return n_members
                 asked = n_members + max(rules.step, n_members // FURTHER)
-            update(grid, near, n, boxes, g)
+            if is_changed:
+                if not rules.asks and boxes.totals["loss"][g] * rules.least >= most:
+                    return 0
+                update(grid, near, n, boxes, g)
         i = cheapest(near.cost, n)
         if near.cost[i] >= TAKEN // 2:
             break

@@ -12,11 +12,11 @@ from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter
 from shoal.engine.kernels.arrays import Records
 from shoal.engine.kernels.counter import EVERYWHERE
-from shoal.engine.kernels.held import Held, forget, put
+from shoal.engine.kernels.held import Held, put
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.space import Deadlines
 
-__all__ = ["MARKS", "Bounds", "deadlines_now", "leave", "next_turn"]
+__all__ = ["MARKS", "Bounds", "deadlines_now", "next_turn", "uncount"]
 
 #: The number of groups so far, and the number of the instant.
 MARKS = np.dtype([("groups", "i8"), ("instants", "i8")])
@@ -64,9 +64,8 @@ def next_turn(rows: Held, counts: Records, bounds: Bounds, batch: InputBatch, ou
 
 
 @kernel
-def leave(rows: Held, counts: Records, position: int) -> None:
-    """Remove a row that was decided."""
+def uncount(rows: Held, counts: Records, position: int) -> None:
+    """Count the subject of a row no longer that is about to leave."""
     subject = rows.rows["subject"][wrap(position, len(rows.rows))]
     if counter.remove(counts, EVERYWHERE, subject):
         rows.marks["n_subjects"][0] -= 1
-    forget(rows, position)

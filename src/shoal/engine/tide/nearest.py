@@ -8,7 +8,7 @@ from shoal.engine.jit import kernel
 from shoal.engine.kernels.array_tools import by_first, picked
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.tide.grid import Boxes, Fixed, Grid, GridRows, begin, take
-from shoal.engine.tide.grow import TAKEN, Candidates, Rules, distances, grow
+from shoal.engine.tide.grow import NO_LIMIT, TAKEN, Candidates, Rules, distances, grow
 
 __all__ = ["group_around"]
 
@@ -20,29 +20,39 @@ BINS = 256
 
 
 @kernel
-def _bound(cost: Fixed, n: int, wanted: int) -> int:
-    """Return a cost below which there are at least ``wanted`` of n rows, if there are so many."""
-    least, most, n_free = TAKEN, -TAKEN, 0
+def _n_below(cost: Fixed, n: int, bound: int) -> int:
+    """Return how many of n rows cost less. (32-bit counts: the loop is vectorized.)"""
+    limit, found = np.int32(bound), np.int32(0)
     for i in range(n):
-        is_free = cost[i] < TAKEN // 2
-        least = min(least, cost[i] + 0)
-        most = max(most, cost[i] if is_free else -TAKEN)
-        n_free += is_free
+        found = np.int32(found + (np.int32(1) if cost[i] < limit else np.int32(0)))
+    return int(found)
+
+
+@kernel
+def _bound(cost: Fixed, n: int, wanted: int) -> int:
+    """Return a cost below which there are at least ``wanted`` of n rows, if there are so many.
+
+    It is the end of a bin of a histogram of all costs.
+    """
     # Holes don't count: how many there are depends on how rows came.
-    if wanted >= n_free:
+    if wanted >= _n_below(cost, n, TAKEN // 2):
         return TAKEN // 2
-    shift = 0
+    free, lowest, highest = np.int32(TAKEN // 2), np.int32(TAKEN), np.int32(-TAKEN)
+    for i in range(n):
+        lowest = min(lowest, cost[i])
+        highest = max(highest, cost[i] if cost[i] < free else np.int32(-TAKEN))
+    least, most, shift = int(lowest), int(highest), 0
     while (most - least) >> shift >= BINS:
         shift += 1
-    counts = np.zeros(BINS, np.int64)
-    for i in range(n):
-        if cost[i] < TAKEN // 2:
-            counts[(cost[i] - least) >> shift] += 1
-    total, b = 0, 0
-    while b < BINS and total < wanted:
-        total += counts[b]
-        b += 1
-    return least + (b << shift)
+    # Some passes over all rows are faster than to count each bin: they are vectorized.
+    few, enough = 0, BINS
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        if _n_below(cost, n, min(least + (middle << shift), TAKEN // 2)) >= wanted:
+            enough = middle
+        else:
+            few = middle
+    return least + (enough << shift)
 
 
 @kernel
@@ -60,7 +70,9 @@ def _fill(
     for a in range(len(rows.lo)):
         for j in range(m):
             near.rows.lo[a, j] = rows.lo[a, near.who[j]]
-            near.rows.hi[a, j] = rows.hi[a, near.who[j]]
+        if not near.rows.are_points:
+            for j in range(m):
+                near.rows.hi[a, j] = rows.hi[a, near.who[j]]
     for j in range(m):
         near.bias[j] = bias[near.who[j]]
         near.subjects[j] = j
@@ -85,13 +97,13 @@ def group_around(
     take(grid, boxes, g, rows, seed)
     for i in range(n):
         cost[i] = bias[i]
-    distances(grid, rows, n, boxes, g, cost)
+    distances(grid, rows, n, boxes, g, cost, near.part)
     cost[seed] = TAKEN
     times = NEAR if rules.least <= MANY else NEAR // 2
     below = _bound(cost, n, times * rules.least)
     while True:
         m = _fill(near, rows, n, cost, bias, subjects, seed, below)
-        n_members = grow(grid, rules, sensitive, near, m, 0, boxes, g, members)
+        n_members = grow(grid, rules, sensitive, near, m, 0, boxes, g, members, NO_LIMIT)
         if n_members > 0 or below == TAKEN // 2:
             break
         below = TAKEN // 2

@@ -17,6 +17,7 @@ from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.predicate import meets
 from shoal.engine.tide.grid import (
     Boxes,
+    Fixed,
     Grid,
     GridRows,
     begin,
@@ -24,8 +25,17 @@ from shoal.engine.tide.grid import (
     copy_box,
     joint_loss,
     take,
+    take_first,
 )
-from shoal.engine.tide.grow import Candidates, Rules, candidates_for, drop, grow
+from shoal.engine.tide.grow import (
+    NO_LIMIT,
+    Candidates,
+    Rules,
+    candidates_for,
+    distances,
+    drop,
+    grow,
+)
 from shoal.engine.tide.levels import Levels, levels_of
 from shoal.engine.tide.shares import regrow_in_shares
 from shoal.engine.tide.start import insert
@@ -49,40 +59,78 @@ class _Chains(NamedTuple):
     following: Ints
 
 
+class _Around(NamedTuple):
+    """Room to search the neighbours of a group: their numbers, boxes and costs."""
+
+    who: Ints
+    boxes: GridRows
+    cost: Fixed
+    part: Fixed
+
+
 @kernel
-def _nearest(grid: Grid, boxes: Boxes, n_groups: int, g: int, draws: Ints, chosen: Ints) -> int:
+def _room_around(n_quasi: int) -> _Around:
+    n = 2 * BESIDE
+    boxes = GridRows(
+        np.empty((n_quasi, n), np.int32), np.empty((n_quasi, n), np.int32), False, False
+    )
+    return _Around(np.empty(n, np.int64), boxes, np.empty(n, np.int32), np.empty(n, np.int32))
+
+
+@kernel
+def _write_joint_growth(
+    grid: Grid, has_gaps: bool, boxes: Boxes, g: int, room: _Around, n: int
+) -> None:
+    """Write how much more group g would lose with each of n others."""
+    if has_gaps:
+        # A box may have values and lack them: it isn't like a row.
+        for j in range(n):
+            room.cost[j] = joint_loss(grid, boxes, g, room.who[j]) - boxes.totals["loss"][g]
+        return
+    for a in range(len(boxes.lo)):
+        for j in range(n):
+            room.boxes.lo[a, j] = boxes.lo[a, room.who[j]]
+        for j in range(n):
+            room.boxes.hi[a, j] = boxes.hi[a, room.who[j]]
+    for j in range(n):
+        room.cost[j] = 0
+    distances(grid, room.boxes, n, boxes, g, room.cost, room.part)
+
+
+@kernel
+def _nearest(
+    grid: Grid, has_gaps: bool, boxes: Boxes, n_groups: int, g: int, draws: Ints, room: _Around,
+    chosen: Ints,
+) -> int:  # fmt: skip
     """Choose the groups with which group g would lose least more; return how many there are.
 
     ``chosen`` begins with g itself.
     """
     n = min(2 * BESIDE, n_groups)
-    others, growth = np.empty(n, np.int64), np.empty(n, np.int64)
-    totals = boxes.totals
     for j in range(n):
         h = j
         if n_groups > 2 * BESIDE:
-            h = (g - BESIDE // 2 + j) % n_groups if j < BESIDE else rng.below(draws, n_groups)
-        others[j] = h
-        growth[j] = (
-            joint_loss(grid, boxes, g, h) * (totals["count"][g] + totals["count"][h])
-            - totals["loss"][g] * totals["count"][g]
-            - totals["loss"][h] * totals["count"][h]
-        )
-    chosen[0] = g
-    n_chosen = 1
-    while n_chosen < POOLED:
-        best = -1
-        for j in range(n):
-            is_new = True
-            for c in range(n_chosen):
-                is_new = is_new and others[j] != chosen[c]
-            if is_new and (best < 0 or growth[j] < growth[best]):
-                best = j
-        if best < 0:
-            break
-        chosen[n_chosen] = others[best]
-        n_chosen += 1
-    return n_chosen
+            h = g - BESIDE // 2 + j if j < BESIDE else rng.below(draws, n_groups)
+            h += n_groups if h < 0 else 0
+            h -= n_groups if h >= n_groups else 0
+        room.who[j] = h
+    _write_joint_growth(grid, has_gaps, boxes, g, room, n)
+    loss, count = boxes.totals["loss"][g], boxes.totals["count"][g]
+    # The two that are best so far; of equals, the one that came first.
+    first = second = -1
+    least = less = NO_LIMIT
+    for j in range(n):
+        h = room.who[j]
+        n_rows = boxes.totals["count"][h]
+        growth = (loss + room.cost[j]) * (count + n_rows) - boxes.totals["loss"][h] * n_rows
+        if growth >= less or h in (g, first, second):
+            continue
+        if growth < least:
+            first, second, least, less = h, first, growth, least
+        else:
+            second, less = h, growth
+    chosen[0], chosen[1], chosen[2] = g, first, second
+    return 1 + (first >= 0) + (second >= 0)
 
 
 @kernel
@@ -94,7 +142,9 @@ def _pooled(near: Candidates, rows: GridRows, chains: _Chains, chosen: Ints) -> 
         while i >= 0:
             for a in range(len(rows.lo)):
                 near.rows.lo[a, m] = rows.lo[a, i]
-                near.rows.hi[a, m] = rows.hi[a, i]
+            if not rows.are_points:
+                for a in range(len(rows.lo)):
+                    near.rows.hi[a, m] = rows.hi[a, i]
             near.who[m] = i
             near.subjects[m] = m
             m += 1
@@ -117,13 +167,17 @@ def _regrow(
     while m >= rules.least:
         n_members = m
         if m == rules.least:
-            begin(boxes, n_groups)
+            take_first(grid, boxes, n_groups, near.rows, m)
             for j in range(m):
                 members[j] = j
-                take(grid, boxes, n_groups, near.rows, j)
         else:
             seed = rng.below(draws, m)
-            n_members = grow(grid, rules, sensitive, near, m, seed, boxes, n_groups, members)
+            n_members = grow(
+                grid, rules, sensitive, near, m, seed, boxes, n_groups, members,
+                most - sum_of_losses,
+            )  # fmt: skip
+        if n_members == 0 and not rules.asks:
+            return 0
         if n_members == 0:
             break
         for j in range(n_members):
@@ -195,9 +249,9 @@ def repair(
         begin(boxes, g)
     for i in range(n - 1, -1, -1):
         _join(grid, boxes, chains, part[i], rows, i)
-    near = candidates_for(n, d, True, rows.has_gaps)
+    near = candidates_for(n, d, not rows.are_points, rows.has_gaps)
     formed, members, chosen = boxes_for(room, d), np.empty(n, np.int64), np.empty(room, np.int64)
-    new, who = np.empty(n, np.int64), np.empty(n, np.int64)
+    new, who, around = np.empty(n, np.int64), np.empty(n, np.int64), _room_around(d)
     block, values, levels = (
         np.empty(n, np.int64),
         np.empty(0, np.int64),
@@ -209,7 +263,7 @@ def repair(
         g, h = rng.below(draws, n_groups), rng.below(draws, n_groups)
         if boxes.totals["loss"][h] > boxes.totals["loss"][g]:
             g = h
-        n_chosen = _nearest(grid, boxes, n_groups, g, draws, chosen)
+        n_chosen = _nearest(grid, rows.has_gaps, boxes, n_groups, g, draws, around, chosen)
         way = rng.below(draws, WAYS) if rules.measured >= 0 else GROW
         before = 0
         for c in range(n_chosen):

@@ -7,22 +7,22 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch
-from shoal.engine.decisions import GROUP, SUPPRESSED, Out, decide, write_box
-from shoal.engine.groups import may_be_group, shape
+from shoal.engine.decisions import Out
+from shoal.engine.groups import may_be_group, publish, suppress
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter, held
 from shoal.engine.kernels.array_tools import in_order, picked
 from shoal.engine.kernels.arrays import Ints, Records
-from shoal.engine.kernels.boxes import Box, Sides
+from shoal.engine.kernels.boxes import Sides
 from shoal.engine.kernels.held import Held, positions_of
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.space import Space
 from shoal.engine.tide import columns as held_columns
 from shoal.engine.tide.columns import Columns, rows_of
 from shoal.engine.tide.forming import rules_for
-from shoal.engine.tide.grid import Boxes, Fixed, Grid, boxes_for, grid_of, grid_rows
+from shoal.engine.tide.grid import Boxes, Fixed, Grid, GridRows, boxes_for, grid_of, grid_rows
 from shoal.engine.tide.grow import TAKEN, Candidates, Rules, candidates_for
-from shoal.engine.tide.held_rows import MARKS, Bounds, leave, next_turn
+from shoal.engine.tide.held_rows import MARKS, Bounds, next_turn, uncount
 from shoal.engine.tide.nearest import group_around
 from shoal.engine.tide.prices import Prices, learn, no_prices, price_of
 
@@ -146,11 +146,12 @@ def _decide(
     if not may_be_group(task.rules.limits, rows, positions) and n_subjects >= least:
         positions = _around(task, state, room, due, out)
     if may_be_group(task.rules.limits, rows, positions):
-        _publish(task, state, positions, out)
-        return
-    gaps = rows.rows["gaps"][wrap(due, len(rows.rows))]
-    decide(out, due, SUPPRESSED, -1, state.marks["instants"][0], gaps)
-    _remove(state, due)
+        for position in positions:
+            _uncount(state, position)
+        publish(task.sides, rows, positions, state.marks, out)
+    else:
+        _uncount(state, due)
+        suppress(rows, due, state.marks, out)
 
 
 @kernel
@@ -161,14 +162,25 @@ def _around(task: _Task, state: RollingState, room: _Room, due: int, out: Out) -
     n = columns.marks["n"][0]
     _write_bias(task, state, out, n, room.bias)
     found, seed = rows_of(columns), rows.rows["following"][wrap(due, len(rows.rows))]
+    near = _like(room.near, found)
     n_members = group_around(
         task.grid, task.rules, found, n, room.bias, columns.subjects, _sensitive(task, state, n),
-        seed, room.near, room.cost, room.boxes, 0, room.members,
+        seed, near, room.cost, room.boxes, 0, room.members,
     )  # fmt: skip
     members = room.members[:n_members]
     if n_members > 0:
         learn(task.grid, state.prices, found, members, room.boxes.totals["loss"][0])
     return in_order(picked(columns.positions, members))
+
+
+@kernel
+def _like(near: Candidates, rows: GridRows) -> Candidates:
+    """Return the same room for candidates that have gaps and are points only if these rows do."""
+    lo, hi = near.rows.lo, near.rows.hi
+    some = GridRows(lo, lo if rows.are_points else hi, rows.has_gaps, rows.are_points)
+    return Candidates(
+        some, near.who, near.subjects, near.bias, near.cost, near.parts, near.part
+    )  # fmt: skip
 
 
 @kernel
@@ -211,21 +223,7 @@ def _sensitive(task: _Task, state: RollingState, n: int) -> Ints:
 
 
 @kernel
-def _publish(task: _Task, state: RollingState, positions: Ints, out: Out) -> None:
-    """Publish rows as the next group."""
-    rows, marks = state.held, state.marks
-    found, lo, hi = shape(task.sides, task.sides, rows, positions)
-    number = marks["groups"][0]
-    shown = Box(found.loss, number, found.n_rows, found.n_subjects, found.gaps, found.window)
-    box = write_box(out, lo, hi, shown)
-    for position in positions:
-        gaps = rows.rows["gaps"][wrap(position, len(rows.rows))]
-        decide(out, position, GROUP, box, marks["instants"][0], gaps)
-        _remove(state, position)
-    marks["groups"][0] += 1
-
-
-@kernel
-def _remove(state: RollingState, position: int) -> None:
+def _uncount(state: RollingState, position: int) -> None:
+    """Forget what is known of a row beside the row itself."""
     held_columns.remove(state.columns, state.held, position)
-    leave(state.held, state.counter, position)
+    uncount(state.held, state.counter, position)

@@ -51,7 +51,7 @@ def _grow_in_shares(
         near.cost[i] = TAKEN
         members[n_members] = i
         n_members += 1
-        take(grid, boxes, g, near.rows, i)
+        is_changed = take(grid, boxes, g, near.rows, i)
         if n_members == size:
             return n_members
         b = block[near.who[i]]
@@ -60,7 +60,8 @@ def _grow_in_shares(
             for j in range(n):
                 if block[near.who[j]] == b:
                     near.cost[j] = TAKEN
-        update(grid, near, n, boxes, g)
+        if is_changed:
+            update(grid, near, n, boxes, g)
         i = cheapest(near.cost, n)
 
 

@@ -38,12 +38,14 @@ HOLES = 8
 @kernel
 def _copied(rows: GridRows, chosen: Ints) -> GridRows:
     """Return copies of some rows."""
-    some = candidates_for(len(chosen), len(rows.lo), True, rows.has_gaps).rows
-    for a in range(len(rows.lo)):
-        for i in range(len(chosen)):
-            some.lo[a, i] = rows.lo[a, chosen[i]]
-            some.hi[a, i] = rows.hi[a, chosen[i]]
-    return some
+    d, n = len(rows.lo), len(chosen)
+    lo = np.empty((d, n), np.int32)
+    hi = lo if rows.are_points else np.empty((d, n), np.int32)
+    for a in range(d):
+        for i in range(n):
+            lo[a, i] = rows.lo[a, chosen[i]]
+            hi[a, i] = rows.hi[a, chosen[i]]
+    return GridRows(lo, hi, rows.has_gaps, rows.are_points)
 
 
 @kernel
@@ -58,7 +60,9 @@ def _close_holes(rows: GridRows, who: Ints, sensitive: Ints, bias: Fixed, n: int
     for a in range(len(rows.lo)):
         for j in range(m):
             rows.lo[a, j] = rows.lo[a, kept[j]]
-            rows.hi[a, j] = rows.hi[a, kept[j]]
+        if not rows.are_points:
+            for j in range(m):
+                rows.hi[a, j] = rows.hi[a, kept[j]]
     for j in range(m):
         who[j] = who[kept[j]]
         bias[j] = 0
@@ -75,8 +79,7 @@ def _discount(grid: Grid, boxes: Boxes, n_groups: int, n_general: Ints) -> None:
     """
     for a in range(len(n_general)):
         if grid.attributes["first_leaf"][a] >= 0:
-            side = boxes.sides[n_groups - 1, a]
-            n_general[a] += side["lo"] < side["hi"]
+            n_general[a] += boxes.lo[a, n_groups - 1] < boxes.hi[a, n_groups - 1]
             less = DISCOUNT * n_general[a] // (n_groups + 2)
             grid.attributes["share"][a] = WHOLE - less
 
@@ -96,7 +99,7 @@ def start(
         np.zeros(d, np.int64),
     )
     some, codes, who = _copied(rows, chosen), picked_rows(sensitive, chosen), chosen.copy()
-    near = candidates_for(n, d, True, rows.has_gaps)
+    near = candidates_for(n, d, not rows.are_points, rows.has_gaps)
     boxes = boxes_for(n // rules.least + 2, d)
     nobody = np.empty(0, np.int64)
     bias, cost, members = np.zeros(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)

@@ -13,7 +13,7 @@ from shoal.engine.jit import kernel
 from shoal.engine.kernels.array_tools import column, in_order, order_of, picked_rows
 from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.predicate import meets
-from shoal.engine.tide.grid import Boxes, Grid, GridRows, begin, boxes_for, take
+from shoal.engine.tide.grid import Boxes, Grid, GridRows, begin, boxes_for, side_of, take
 from shoal.engine.tide.grow import Rules
 from shoal.engine.tide.levels import Levels
 
@@ -28,8 +28,8 @@ TRIMS = 8
 @kernel
 def _ranges(grid: Grid, rows: GridRows, members: Ints, boxes: Boxes, a: int) -> Ints:
     """Return what can be cut off in one attribute: ranges of numbers or of leaves."""
-    side = boxes.sides[0, a]
-    if side["lo"] >= side["hi"]:
+    lowest, highest, own = side_of(boxes, a, 0)
+    if lowest >= highest:
         return np.empty((0, 2), np.int64)
     if grid.attributes["first_leaf"][a] < 0:
         found, ends = np.empty((PIECES - 1, 2), np.int64), np.empty(len(members), np.int64)
@@ -41,16 +41,16 @@ def _ranges(grid: Grid, rows: GridRows, members: Ints, boxes: Boxes, a: int) -> 
         ends = in_order(ends[:m])
         for piece in range(1, PIECES):
             hi = ends[m * piece // PIECES]
-            if hi >= side["hi"] or (n > 0 and found[n - 1, 1] == hi):
+            if hi >= highest or (n > 0 and found[n - 1, 1] == hi):
                 continue
-            found[n, 0], found[n, 1] = side["lo"], hi
+            found[n, 0], found[n, 1] = lowest, hi
             n += 1
         return found[:n]
     found, n = np.empty((len(grid.nodes), 2), np.int64), 0
-    for node in range(side["node"] + 1, len(grid.nodes)):
+    for node in range(own + 1, len(grid.nodes)):
         if grid.nodes["parent"][node] == node:
             break
-        if grid.nodes["parent"][node] == side["node"]:
+        if grid.nodes["parent"][node] == own:
             found[n, 0], found[n, 1] = grid.nodes["lo"][node], grid.nodes["hi"][node]
             n += 1
     return found[:n]
