@@ -175,7 +175,10 @@ def test_what_is_about_density_is_no_knob_of_it(knob: str) -> None:
 
 
 def test_the_repr_has_the_knobs() -> None:
-    assert repr(TreeBasic(capacity=9)) == "TreeBasic(loss='glm', capacity=9, instant=0.0)"
+    assert (
+        repr(TreeBasic(capacity=9))
+        == "TreeBasic(loss='glm', capacity=9, instant=0.0, due='current')"
+    )
     with pytest.raises(ParameterError, match=r"TreeBasic\.instant"):
         TreeBasic(instant=-0.5)
 
@@ -193,4 +196,4 @@ def test_no_samples_are_kept() -> None:
     run = engine("tree-basic", 2)
     run.push(codes([(at, at) for at in range(20)]))
     assert len(run.state.chains.positions) == 0
-    assert (run.state.tree.leaves["n_samples"] == 0).all()
+    assert len(run.state.coverage.n_samples) == 0
