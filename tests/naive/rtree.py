@@ -19,8 +19,8 @@ class Leaf:
     """Rows that may become a group, in the order in which they joined.
 
     ``next_try`` is how many rows it must have to be split. ``copies`` and ``due`` are the paper's:
-    the samples that were copied to it, and the instant at which it will be published (a second, where
-    instants are seconds).
+    the samples that were copied to it, and the instant (or the second) at which it will be
+    published.
     """
 
     number: int

@@ -6,7 +6,7 @@ from benchmarks.figures.model import Figure
 from benchmarks.figures.trees.data import Data
 from benchmarks.figures.trees.settings import TreeSizes, axes
 from benchmarks.figures.trees.shown import claims_of, figure, panel, readings, usual_text
-from benchmarks.figures.trees.trial import ALGORITHMS, TABLE, Trials
+from benchmarks.figures.trees.trial import ALGORITHMS, TABLE, TREES, Trials
 from benchmarks.figures.trees.words import (
     ABOUT,
     LITTLE,
@@ -60,9 +60,11 @@ def figure_11(sizes: TreeSizes) -> Figure:
 
 
 def _points(sizes: TreeSizes, name: str, data: Data, title: str) -> Figure:
-    axis, trials = axes(sizes, data, sizes.tight)["rows"], Trials(sizes.few_seeds)
-    trees = ALGORITHMS[1:]
-    found = {sizes.tight: trials.along(axis.settings, trees)}
+    axis, trials, trees = axes(sizes, data)["rows"], Trials(sizes.few_seeds), TREES
+    found = {
+        bound: trials.along(axes(sizes, data, bound)["rows"].settings, trees)
+        for bound in sizes.bounds
+    }
     cost = {bound: readings(some, "cost") for bound, some in found.items()}
     claims = claims_of(
         "The full method outperforms the other two methods substantially; here: by at least "

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from benchmarks.figures.model import Figure
 from benchmarks.figures.trees.data import MOST_ROWS, NEEDS
+from benchmarks.figures.trees.due import figure_due
 from benchmarks.figures.trees.others import figure_9, figure_10, figure_11
 from benchmarks.figures.trees.scale import figure_3, figure_4, figure_5
 from benchmarks.figures.trees.settings import TreeSizes
@@ -59,6 +60,7 @@ were held than allowed. A run that breaks this ends the making of the page.
 SECTIONS: dict[str, Callable[[bool], Figure]] = {
     name: lambda quick, make=make: make(TreeSizes.quick() if quick else TreeSizes())
     for name, make in {
+        "trees-due": figure_due,
         "trees-3": figure_3,
         "trees-4": figure_4,
         "trees-5": figure_5,

@@ -1,11 +1,12 @@
 """Zhou et al.'s R-tree methods: near rows gather in leaves, and leaves are published by chance.
 
 A leaf that has twice as many rows as a group needs is cut in two. At each instant a coin is flipped
-for each leaf that may be published; or, as in the paper, all coins at once when a leaf forms. In `TreeBasic` a leaf is published sooner the less it loses,
-and on average as many rows leave as come. `TreeDensity` also estimates, from samples of the latest
-rows, how soon a leaf will have enough rows to be cut; where that takes long, waiting costs more
-than it gains, and the leaf is published sooner. `TreeFull` also holds back single rows of a leaf
-that can expect a much smaller group before waiting has cost them what they would gain.
+for each leaf that may be published; or all coins of a leaf are flipped when it forms, as in the
+paper. In `TreeBasic` a leaf is published sooner the less it loses, and on average as many rows
+leave as come. `TreeDensity` also estimates, from samples of the latest rows, how soon a leaf will
+have enough rows to be cut; where that takes long, waiting costs more than it gains, and the leaf is
+published sooner. `TreeFull` also holds back single rows of a leaf that can expect a much smaller
+group before waiting has cost them what they would gain.
 """
 
 from __future__ import annotations

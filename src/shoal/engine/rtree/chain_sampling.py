@@ -115,8 +115,11 @@ def empty(
     )
 
 
-def scale_of(lowest: Floats, highest: Floats, are_codes: Bools) -> Floats:
+def scale_of(lowest: Floats, highest: Floats, are_whole: Bools) -> Floats:
     """Return how the numbers of each attribute are mapped to bytes, given its range.
+
+    ``are_whole`` says of which attributes all sides are whole numbers: codes, and numbers with a
+    step of 1 from a whole number to another.
 
     >>> scale_of(np.array([0.0, 0.0]), np.array([127.0, 6.0]), np.array([False, True]))
     array([[0., 0.],
@@ -125,7 +128,7 @@ def scale_of(lowest: Floats, highest: Floats, are_codes: Bools) -> Floats:
     """
     length = highest - lowest
     per_unit = np.divide(254.0, length, out=np.zeros(len(length)), where=length > 0.0)
-    own_byte = are_codes & (length <= 253.0)
+    own_byte = are_whole & (length <= 253.0)
     return np.array([lowest, np.where(own_byte, 1.0, per_unit), own_byte])
 
 

@@ -80,7 +80,7 @@ def add(
 def _mark(
     lows: Bytes, highs: Bytes, n: int, low: np.uint8, high: np.uint8, doubt: np.uint8, marks: Bytes
 ) -> None:
-    """Mark leaves by one side. (A separate function is vectorized, a loop in a larger one isn't.)"""
+    """Mark leaves by one side. (A loop in a larger function wouldn't be vectorized.)"""
     for c in range(n):
         outside = np.uint8((low < lows[c]) | (high > highs[c]))
         at_a_side = np.uint8((low == lows[c]) | (high == highs[c]))

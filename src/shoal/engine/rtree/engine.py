@@ -16,7 +16,7 @@ from shoal.engine.base import Out
 from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_event
 from shoal.engine.jit import inlined, kernel, on_demand
 from shoal.engine.kernels import counter, held, rng
-from shoal.engine.kernels.arrays import power_of_two
+from shoal.engine.kernels.arrays import Floats, power_of_two
 from shoal.engine.kernels.held import Held, due_at, put
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.rtree import chain_sampling as chains
@@ -43,8 +43,7 @@ class TreeEngine(HoldingEngine):
     def __init__(self, space: Space, seed: bytes, rules: TreeRules) -> None:
         self._rules = rules
         d, room = space.n_quasi, held.SMALLEST
-        numbers, trees = rules.sides.attributes, space.shown.attributes["first_leaf"] >= 0
-        scale = chains.scale_of(numbers["lowest"], numbers["highest"], trees)
+        scale = _scale(space, rules)
         marks = np.zeros(1, MARKS)
         marks["now"], marks["due"], marks["before"] = -np.inf, np.inf, np.nan
         state = TreeState(
@@ -98,6 +97,15 @@ class TreeEngine(HoldingEngine):
 
     def _run(self, batch: InputBatch, out: Out) -> None:
         _run(self._rules, self.state, batch, out)
+
+
+def _scale(space: Space, rules: TreeRules) -> Floats:
+    """Return how sides of boxes are mapped to bytes."""
+    numbers, trees = rules.sides.attributes, space.shown.attributes["first_leaf"] >= 0
+    lowest, highest = numbers["lowest"], numbers["highest"]
+    by_ones = (numbers["step"] == 1.0) & (lowest == np.floor(lowest))
+    by_ones &= highest == np.floor(highest)
+    return chains.scale_of(lowest, highest, trees | by_ones)
 
 
 @kernel
