@@ -193,5 +193,6 @@ def test_on_a_stream_rows_are_held_and_all_is_whole(alpha: float) -> None:
 
 def test_the_repr_has_the_knobs() -> None:
     assert repr(TreeFull(alpha=0.5)) == (
-        "TreeFull(loss='glm', capacity=0, instant=0.0, alpha=0.5, samples=3000, sampled=10000)"
+        "TreeFull(loss='glm', capacity=0, instant=0.0, due='current', alpha=0.5, samples=3000, "
+        "sampled=10000)"
     )

@@ -25,10 +25,11 @@ TIMES_OF_TABLE = 10.0
 
 def figure_9(sizes: TreeSizes) -> Figure:
     """The four methods beside Mondrian."""
-    axis, trials = axes(sizes, "distinct")["rows"], Trials(sizes.few_seeds)
+    axis, trials = axes(sizes, "distinct")["some_rows"], Trials(sizes.few_seeds)
     table = trials.along(axis.settings, (TABLE,))
     found = {
-        bound: trials.along(axes(sizes, "distinct", bound)["rows"].settings, ALGORITHMS) | table
+        bound: trials.along(axes(sizes, "distinct", bound)["some_rows"].settings, ALGORITHMS)
+        | table
         for bound in sizes.bounds
     }
     penalty = {bound: readings(some, "penalty") for bound, some in found.items()}
@@ -60,9 +61,9 @@ def figure_11(sizes: TreeSizes) -> Figure:
 
 
 def _points(sizes: TreeSizes, name: str, data: Data, title: str) -> Figure:
-    axis, trials, trees = axes(sizes, data)["rows"], Trials(sizes.few_seeds), TREES
+    axis, trials, trees = axes(sizes, data)["some_rows"], Trials(sizes.few_seeds), TREES
     found = {
-        bound: trials.along(axes(sizes, data, bound)["rows"].settings, trees)
+        bound: trials.along(axes(sizes, data, bound)["some_rows"].settings, trees)
         for bound in sizes.bounds
     }
     cost = {bound: readings(some, "cost") for bound, some in found.items()}

@@ -44,7 +44,7 @@ def figure_3(sizes: TreeSizes) -> Figure:
 
 def figure_4(sizes: TreeSizes) -> Figure:
     """The run time of the four methods."""
-    axis, trials = axes(sizes)["rows"], Trials(sizes.seeds)
+    axis, trials = axes(sizes)["rows"], Trials(sizes.few_seeds)
     found = trials.along(axis.settings, ALGORITHMS)
     took = readings(found, "seconds")
     claims = [
