@@ -81,7 +81,7 @@ class TreeSizes:
         return cls(
             rows=120, all_rows=(60, 120), some_rows=(60, 120), alpha_rows=60,
             alphas=(0, 0.002), n_quasi=4, all_n_quasi=(1, 2, 3, 4), k=3, ks=(2, 3, 4), samples=20,
-            all_samples=(10, 20), sampled=50, paper=Bound(capacity=40, due="drawn"), 
+            all_samples=(10, 20), sampled=50, paper=Bound(capacity=40, due="drawn"),
             wide=Bound(capacity=40),
             tight=Bound(delay=20), seeds=2, few_seeds=1, due_rows=(60, 120), due_sampled=30,
         )  # fmt: skip
