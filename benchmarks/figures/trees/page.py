@@ -42,17 +42,17 @@ orderings, trends and the few numbers of its text can be compared.
   (`loss = "uncertainty"`). All methods lose a bit more by that.
 - The paper doesn't say over how many rows it samples; here these are the latest
   {_SIZES.sampled:,}.
-- **The paper's methods** draw the due time of a leaf once, when it forms: `due = "drawn"`. They have no
-  bound, and hardly ever need one: {_SIZES.wide} is what is set here, and under each
-  figure it is stated how often that was reached. By default Shoal draws at every instant
-  ([tree-1](../deviations.md#tree-1-current)). Then nothing leads the active set back, and a bound decides
-  how long rows wait: {_SIZES.tight}, 1 / α, where a row has come to cost e times its loss. All figures
-  have both, but for Figure 4, which has the first. Figure 5 also shows draws at every instant with
-  the first bound: there cost(T) is decided by the few rows that wait longest. Which of the
-  differences makes delays grow is shown first.
+- **The paper's methods** draw the due time of a leaf once, when it forms: `due = "drawn"`. They have
+  no bound, and hardly ever need one: {_SIZES.wide} is set here, and how often that was
+  reached is stated under each figure. By default Shoal draws at every instant
+  ([tree-1](../deviations.md#tree-1-current)). Then nothing leads the active set back, and a bound
+  decides how long rows wait: {_SIZES.tight}, 1 / α, where a row has come to cost e times
+  its loss. All figures have both, but for Figure 4, which has the first. Figure 5 also shows draws
+  at every instant with the first bound: there cost(T) is decided by the few rows that wait longest.
+  Which of the differences makes delays grow is shown first.
 - The paper has 100,000 rows in Figures 6 to 8 and up to as many in Figures 9 to 11; here these are
-  {_SIZES.rows:,}, and up to {_SIZES.some_rows[-1]:,}. Runs have {_SIZES.few_seeds} seeds, where the paper has 10; Figure 3 and
-  the comparison of due times have {_SIZES.seeds}.
+  {_SIZES.rows:,}, and up to {_SIZES.some_rows[-1]:,}. Runs have {_SIZES.few_seeds} seeds, where the
+  paper has 10; Figure 3 and the comparison of due times have {_SIZES.seeds}.
 
 Every run is judged before its numbers count, by a measure of its own that knows nothing of the
 algorithms: that each row was decided once, that each group has at least k different people, that

@@ -17,6 +17,10 @@ from shoal.engine.rtree.chain_sampling import DOUBTFUL, SURE, rough
 
 __all__ = ["Coverage", "add", "empty", "fit", "grown"]
 
+#: So many marks are looked at together; all of them are outside if each byte is odd.
+WORD = 8
+ALL_OUTSIDE = np.uint64(0x0101010101010101)
+
 
 class Coverage(NamedTuple):
     """The boxes of leaves in bytes (attributes along the first axis), and their samples.
@@ -37,7 +41,7 @@ def empty(n_quasi: int, leaves: int) -> Coverage:
         np.full((n_quasi, leaves), 255, np.uint8),
         np.zeros((n_quasi, leaves), np.uint8),
         np.zeros(leaves, np.int64),
-        np.zeros(leaves, np.uint8),
+        np.zeros(-(-leaves // WORD) * WORD, np.uint8),
     )
 
 
@@ -70,10 +74,14 @@ def add(
         low, high = rough(lo[d], scale[0, d], scale[1, d]), rough(hi[d], scale[0, d], scale[1, d])
         doubt = np.uint8(0 if scale[2, d] > 0.0 else DOUBTFUL)
         _mark(coverage.rough_lo[d], coverage.rough_hi[d], n, low, high, doubt, marks)
-    for c in range(n):
-        if marks[c] == SURE or (marks[c] == DOUBTFUL and _covers(los, his, c, lo, hi)):
-            n_samples[c] += by
-            flags[c] |= flag
+    words = marks.view(np.uint64)
+    for word in range((n + WORD - 1) // WORD):
+        if words[word] & ALL_OUTSIDE == ALL_OUTSIDE:
+            continue
+        for c in range(word * WORD, min(n, (word + 1) * WORD)):
+            if marks[c] == SURE or (marks[c] == DOUBTFUL and _covers(los, his, c, lo, hi)):
+                n_samples[c] += by
+                flags[c] |= flag
 
 
 @kernel
