@@ -42,8 +42,8 @@ orderings, trends and the few numbers of its text can be compared.
   (`loss = "uncertainty"`). All methods lose a bit more by that.
 - The paper doesn't say over how many rows it samples; here these are the latest
   {_SIZES.sampled:,}.
-- **The paper's methods** draw the due time of a leaf once, when it forms: `due = "drawn"`. They have
-  no bound, and hardly ever need one: {_SIZES.wide} is set here, and how often that was
+- **The paper's methods** draw the due time of a leaf once, when it forms: `due = "drawn"`. There is
+  no bound, and hardly any need for one: {_SIZES.wide} is set here, and how often that was
   reached is stated under each figure. By default Shoal draws at every instant
   ([tree-1](../deviations.md#tree-1-current)). Then nothing leads the active set back, and a bound
   decides how long rows wait: {_SIZES.tight}, 1 / α, where a row has come to cost e times
