@@ -18,7 +18,7 @@ _WORDS: dict[Due, str] = {"drawn": "drawn once", "current": "drawn at every inst
 
 def figure_due(sizes: TreeSizes) -> Figure:
     """Mean delays and costs, with one of the differences from the paper at a time."""
-    trials = Trials(sizes.seeds)
+    trials = Trials(sizes.few_seeds)
     usual = [replace(sizes.usual(), rows=rows) for rows in sizes.due_rows]
     variants = _variants(sizes)
     found = {
