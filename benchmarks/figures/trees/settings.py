@@ -32,10 +32,10 @@ class TreeSizes:
     Figures 6 to 8 have 100,000 rows in the paper, and the others up to as many.
     """
 
-    rows: int = 20_000
+    rows: int = 10_000
     #: Figures 4 and 5, and Figures 9 to 11.
-    all_rows: tuple[int, ...] = (20_000, 40_000, 60_000)
-    some_rows: tuple[int, ...] = (10_000, 20_000, 40_000)
+    all_rows: tuple[int, ...] = (10_000, 20_000, 40_000)
+    some_rows: tuple[int, ...] = (10_000, 20_000)
     #: Figure 3.
     alpha_rows: int = 10_000
     alphas: tuple[float, ...] = (0, 0.0005, 0.001, 0.0015, 0.002)
