@@ -34,7 +34,7 @@ class TreeSizes:
 
     rows: int = 10_000
     #: Figures 4 and 5, and Figures 9 to 11.
-    all_rows: tuple[int, ...] = (10_000, 20_000, 40_000)
+    all_rows: tuple[int, ...] = (5_000, 10_000, 20_000)
     some_rows: tuple[int, ...] = (10_000, 20_000)
     #: Figure 3.
     alpha_rows: int = 10_000
