@@ -53,8 +53,9 @@ def empty(leaves: int) -> Queue:
 def grown(queue: Queue, leaves: int) -> Queue:
     """Return the same queue with more room."""
     larger = empty(leaves)
-    for before, after in zip(queue, larger, strict=True):
-        after[: len(before)] = before
+    for name in Queue._fields:
+        before = getattr(queue, name)
+        getattr(larger, name)[: len(before)] = before
     return larger
 
 
