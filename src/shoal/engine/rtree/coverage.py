@@ -48,8 +48,9 @@ def empty(n_quasi: int, leaves: int) -> Coverage:
 def grown(coverage: Coverage, leaves: int) -> Coverage:
     """Return the same with more room."""
     larger = empty(len(coverage.rough_lo), leaves)
-    for before, after in zip(coverage, larger, strict=True):
-        after[tuple(slice(n) for n in before.shape)] = before
+    for name in Coverage._fields:
+        before = getattr(coverage, name)
+        getattr(larger, name)[tuple(slice(n) for n in before.shape)] = before
     return larger
 
 
