@@ -20,7 +20,9 @@ from shoal.engine.kernels.held import people
 from shoal.engine.kernels.predicate import meets
 from shoal.engine.rtree import chain_sampling as chains
 from shoal.engine.rtree.engine import TreeEngine
+from shoal.engine.rtree.queue import RECOUNT
 from shoal.engine.rtree.release import publish_leaf
+from shoal.engine.rtree.weights import refresh
 from shoal.spec.policy import Criterion, Missing
 from tests.engine.rtree.rtrees import check_tree
 
@@ -106,8 +108,9 @@ def mature(run: TreeEngine) -> list[int]:
 
 def chances(run: TreeEngine) -> dict[int, float]:
     """How likely each leaf is to be published at this instant, as the queue has it."""
-    weights, rows = run.state.queue
-    return {leaf: weights[len(weights) // 2 + leaf] / rows[1] for leaf in mature(run)}
+    refresh(run._rules, run.state)
+    due = run.state.queue
+    return {leaf: due.weights[due.width[0] + leaf] / due.rows[1] for leaf in mature(run)}
 
 
 def weight(run: TreeEngine, leaf: int) -> float:
@@ -144,7 +147,7 @@ def put_samples(run: TreeEngine, *places: float, positions: Sequence[int] = ()) 
         known.chains["n_links"][c] += 1
         chains.renew(known, c)
     for leaf in alive(run):
-        run.state.tree.leaves["n_samples"][leaf] = len(samples_in(run, leaf))
+        run.state.queue.flags[leaf] |= RECOUNT
 
 
 def publish(run: TreeEngine, leaf: int, now: float) -> Decisions:
@@ -182,11 +185,25 @@ def check_whole(run: TreeEngine) -> None:
         assert state.tree.loss[leaf] == box_loss(rules.sides, lo, hi)
         assert state.tree.leaves["mature"][leaf] == meets(rules.limits, subjects, sensitive)
         if rules.odds.samples:
-            assert state.tree.leaves["n_samples"][leaf] == len(samples_in(run, leaf))
+            inside = len(samples_in(run, leaf))
+            if not state.queue.flags[leaf] & RECOUNT:
+                assert state.coverage.n_samples[leaf] == inside
+            check_rough(run, leaf)
     assert sorted(found) == _held(run)
     entries = state.counter[state.counter["count"] > 0]
     assert counts == {(int(e["place"]), int(e["subject"])): int(e["count"]) for e in entries}
     check_queue(run)
+
+
+def check_rough(run: TreeEngine, leaf: int) -> None:
+    """The bytes of a leaf are those of its box."""
+    state = run.state
+    scale = state.chains.scale
+    for d in range(run.space.n_quasi):
+        for bytes_of, sides in (
+            (state.coverage.rough_lo, state.tree.lo), (state.coverage.rough_hi, state.tree.hi),
+        ):  # fmt: skip
+            assert bytes_of[d, leaf] == chains.rough(sides[d, leaf], scale[0, d], scale[1, d])
 
 
 def _held(run: TreeEngine) -> list[int]:
@@ -197,8 +214,12 @@ def _held(run: TreeEngine) -> list[int]:
 
 def check_queue(run: TreeEngine) -> None:
     """The queue has the leaves that may be published, by what each is worth, and no others."""
-    weights, rows = run.state.queue
-    n = len(weights) // 2
+    # Weights are computed when they are used.
+    refresh(run._rules, run.state)
+    due = run.state.queue
+    n = int(due.width[0])
+    weights, rows = due.weights[: 2 * n], due.rows[: 2 * n]
+    assert run.state.tree.marks["n_mature"][0] == len(mature(run))
     expected: NDArray[np.float64] = np.zeros(n)
     if not (run._rules.odds.instant and run._rules.odds.samples):
         for leaf in mature(run):
@@ -215,4 +236,5 @@ def check_queue(run: TreeEngine) -> None:
 
 
 def _rows_of(run: TreeEngine, n: int) -> NDArray[np.int64]:
-    return np.where(run.state.tree.leaves["birth"] >= 0, run.state.tree.leaves["n_rows"], 0)[:n]
+    found = np.where(run.state.tree.leaves["birth"] >= 0, run.state.tree.leaves["n_rows"], 0)
+    return np.pad(found, (0, max(0, n - len(found))))[:n]

@@ -10,6 +10,7 @@ import numba
 import numpy as np
 import pytest
 
+from shoal import Delay
 from shoal.algorithms import TreeBasic
 from shoal.engine.rtree import queue
 from shoal.errors import ParameterError
@@ -165,6 +166,75 @@ def test_where_instants_last_leaves_go_at_the_rate_at_which_rows_come() -> None:
     assert abs(np.mean(np.array(waits) * often < math.log(2)) - 0.5) < hoeffding(n, 1e-5)
 
 
+# -- due times that are drawn once -----------------------------------------------------------------
+
+
+def test_drawn_due_times_stay_while_a_leaf_grows() -> None:
+    """A leaf of three leaves at the instant that was drawn when it had three, with all it has."""
+    left_at: list[int] = []
+    for seed in range(60):
+        run = engine("tree-basic", 3, due="drawn", seed=bytes([seed]))
+        for n, at in enumerate((10, 20, 30)):
+            run.push(codes([(at, n)]))
+        if run.n_held < 3:
+            left_at.append(2)
+            continue
+        due = queue.earliest(run.state.queue)
+        assert due > 2
+        for n, at in ((3, 90), (4, 5)):
+            decided = run.push(codes([(at, n)]))
+            if due == n:
+                # The box has grown, and the chance with it is less; still it is due.
+                assert groups(decided) == [set(range(n + 1))]
+                left_at.append(n)
+                break
+            assert len(decided.rows) == 0
+            assert queue.earliest(run.state.queue) == due
+    # Alone, a leaf of three is due with one third at each instant.
+    assert {2, 3, 4} == set(left_at)
+    assert abs(left_at.count(2) / 60 - 1 / 3) < hoeffding(60, 1e-6)
+
+
+def test_drawn_a_leaf_that_is_cut_gets_two_due_times() -> None:
+    for seed in range(60):
+        run = engine("tree-basic", 3, due="drawn", seed=bytes([seed]))
+        run.push(codes(FIGURE_1))
+        if run.n_held == 6:
+            break
+    assert leaves(run) == [{3, 4, 5}, {0, 1, 2}] or leaves(run) == [{0, 1, 2}, {3, 4, 5}]
+    dues = [queue.due_of(run.state.queue, leaf) for leaf in mature(run)]
+    assert all(5 < due < math.inf for due in dues)
+    check_whole(run)
+
+
+def test_drawn_keeps_the_active_set_small() -> None:
+    """Leaves grow after their coins were flipped: more goes than comes, and few rows are held."""
+    held = {}
+    for due in ("current", "drawn"):
+        counts = []
+        for seed in range(RUNS):
+            run = engine("tree-basic", 2, n_quasi=2, seed=bytes([seed]), due=due)
+            draw = np.random.default_rng(seed)
+            for n, at in enumerate(draw.normal(50, 15, (ROWS, 2)) % 100):
+                run.push(codes([(at, n)]))
+                counts.append(run.n_held)
+        held[due] = np.mean(counts)
+    assert held["drawn"] < 0.7 * held["current"]
+
+
+def test_drawn_due_times_are_gone_with_their_leaves() -> None:
+    run = engine("tree-full", 3, due="drawn", delay=Delay(rows=12), n_quasi=2)
+    draw = random.Random(5)
+    for n in range(200):
+        run.push(codes([([draw.randrange(101), draw.randrange(101)], n % 23)]))
+        check_whole(run)
+        dues = run.state.queue.due[run.state.queue.width[0] :][: run.state.queue.width[0]]
+        assert set(np.flatnonzero(dues < np.inf)) == set(mature(run))
+        assert (dues > n).all()
+    run.flush()
+    assert queue.earliest(run.state.queue) == math.inf
+
+
 # -- knobs and traps -------------------------------------------------------------------------------
 
 
@@ -175,9 +245,14 @@ def test_what_is_about_density_is_no_knob_of_it(knob: str) -> None:
 
 
 def test_the_repr_has_the_knobs() -> None:
-    assert repr(TreeBasic(capacity=9)) == "TreeBasic(loss='glm', capacity=9, instant=0.0)"
+    assert (
+        repr(TreeBasic(capacity=9))
+        == "TreeBasic(loss='glm', capacity=9, instant=0.0, due='current')"
+    )
     with pytest.raises(ParameterError, match=r"TreeBasic\.instant"):
         TreeBasic(instant=-0.5)
+    with pytest.raises(ParameterError, match=r"TreeBasic\.due: must be one of current, drawn"):
+        TreeBasic(due="never")  # type: ignore[arg-type]
 
 
 def test_a_leaf_of_zero_loss_leaves_before_all_others() -> None:
@@ -193,4 +268,4 @@ def test_no_samples_are_kept() -> None:
     run = engine("tree-basic", 2)
     run.push(codes([(at, at) for at in range(20)]))
     assert len(run.state.chains.positions) == 0
-    assert (run.state.tree.leaves["n_samples"] == 0).all()
+    assert len(run.state.coverage.n_samples) == 0

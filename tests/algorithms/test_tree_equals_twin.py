@@ -31,6 +31,7 @@ class Case(waiting_cases.Case):
 
     name: str
     instant: float = 0.0
+    due: str = "current"
     alpha: float = 0.001
     samples: int = 10
     sampled: int = 50
@@ -41,7 +42,7 @@ class Case(waiting_cases.Case):
         self.timed = self.timed or self.instant > 0
 
     def knobs(self) -> dict[str, Any]:
-        knobs: dict[str, Any] = {"instant": self.instant}
+        knobs: dict[str, Any] = {"instant": self.instant, "due": self.due}
         if self.name != "tree-basic":
             knobs |= {"alpha": self.alpha, "samples": self.samples, "sampled": self.sampled}
         return knobs
@@ -67,6 +68,7 @@ class Case(waiting_cases.Case):
 
 KNOBS = {
     "instant": st.sampled_from([0.0, 0.0, 0.7, 5.0]),
+    "due": st.sampled_from(["current", "drawn"]),
     "alpha": st.sampled_from([0.0, 0.001, 0.05, 1.0]),
     "samples": st.sampled_from([1, 4, 12]),
     "sampled": st.sampled_from([1, 10, 60]),

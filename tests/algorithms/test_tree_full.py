@@ -193,5 +193,27 @@ def test_on_a_stream_rows_are_held_and_all_is_whole(alpha: float) -> None:
 
 def test_the_repr_has_the_knobs() -> None:
     assert repr(TreeFull(alpha=0.5)) == (
-        "TreeFull(loss='glm', capacity=0, instant=0.0, alpha=0.5, samples=3000, sampled=10000)"
+        "TreeFull(loss='glm', capacity=0, instant=0.0, due='current', alpha=0.5, samples=3000, "
+        "sampled=10000)"
     )
+
+
+def test_drawn_the_full_method_needs_no_bound() -> None:
+    """Who is held back isn't in the balance; but leaves grow, which leads the active set back."""
+    n_held = {}
+    for due in ("current", "drawn"):
+        halves = []
+        for seed in range(3):
+            run = engine(
+                "tree-full", 3, n_quasi=2, seed=bytes([seed]), due=due, samples=40, sampled=100
+            )
+            draw, counts = np.random.default_rng(seed), []
+            for n, at in enumerate(draw.normal(50, 15, (500, 2)) % 100):
+                run.push(codes([(at, n)]))
+                counts.append(run.n_held)
+            halves.append([np.mean(counts[:250]), np.mean(counts[250:])])
+        n_held[due] = np.mean(halves, axis=0)
+    first, second = n_held["current"]
+    assert second > 1.5 * first  # and so on, until a bound stops it
+    assert n_held["drawn"][1] < 0.4 * second
+    assert n_held["drawn"][1] < 8 * 3

@@ -232,6 +232,8 @@ def test_knobs_are_given_to_those_who_have_them():
     assert (full.alpha, full.samples, full.sampled, full.capacity) == (0.001, 20, 50, 30)
     assert CUBE.policy("mondrian") == Policy(KAnonymity(3), window="all")
     assert CUBE.policy("tree-full") == Policy(KAnonymity(3))
+    assert full.due == "current"
+    assert replace(CUBE, due="drawn").anonymizer("tree-basic").due == "drawn"
     in_time = replace(CUBE, capacity=0, delay=9)
     assert in_time.policy("tree-full") == Policy(KAnonymity(3), delay=Delay(rows=9))
     assert in_time.promise("tree-full") == Promise(3, 0, 9, 0.001)
@@ -243,13 +245,19 @@ def test_each_experiment_varies_one_parameter():
     usual = sizes.usual()
     for key, axis in axes(sizes).items():
         for x, setting in zip(axis.xs, axis.settings, strict=True):
-            assert getattr(setting, key) == x
-            assert key == "alpha" or (setting.rows == sizes.rows) == (key != "rows" or x == 100_000)
+            varied = key.removeprefix("some_")
+            assert getattr(setting, varied) == x
+            usual_rows = varied != "rows" or x == sizes.rows
+            assert key == "alpha" or (setting.rows == sizes.rows) == usual_rows
             assert (setting.data, setting.capacity, setting.delay) == (usual.data, 5_000, 0)
     assert sizes.usual("gaussian").n_quasi == 3
     tight = sizes.usual(bound=sizes.tight)
     assert (tight.capacity, tight.delay) == (0, 1_000)
-    assert list(map(str, sizes.bounds)) == ["at most 5,000 rows held", "a delay of 1,000 rows"]
+    assert (tight.due, usual.due) == ("current", "drawn")
+    assert list(map(str, (*sizes.bounds, sizes.wide))) == [
+        "due times drawn once, at most 5,000 rows held", "a delay of 1,000 rows",
+        "at most 5,000 rows held",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("module", [words, judging, trial])
@@ -269,6 +277,8 @@ def test_words():
     assert far_below(readings(0.5, 0.5, 0.99), readings(1, 1, 1))[0] == "holds in general"
     assert slower_growth(readings(1, 1.5, 2, 3, 4), 2)[0] == "doesn't hold"
     assert stable(readings(1.0, 1.2))[0] == "doesn't hold"
+    assert words.alike([Reading((1.0, 3.0))], [Reading((2.5, 4.5))])[0] == "holds"  # the spreads
+    assert words.alike(readings(1, 1, 9), readings(1, 1, 1))[0] == "holds in general"
 
 
 @pytest.mark.parametrize(
@@ -316,13 +326,14 @@ def test_the_page(tmp_path):
     done = run("benchmarks.figures", "trees", "--quick", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "trees.md").read_text()
-    for name in range(3, 12):
+    for name in ("due", *range(3, 12)):
         section = page.partition(f"<!-- trees-{name}:begin -->")[2]
         section = section.partition(f"<!-- trees-{name}:end -->")[0]
-        assert section.lstrip().startswith(f"## Figure {name}: ")
+        heading = "Due times: " if name == "due" else f"Figure {name}: "
+        assert section.lstrip().startswith(f"## {heading}")
         assert f"(trees-{name}.svg)" in section
         assert "none is broken" in section
-        assert "| the paper " in section
+        assert ("| the question " if name == "due" else "| the paper ") in section
         assert "<svg" in (tmp_path / f"trees-{name}.svg").read_text()
 
 

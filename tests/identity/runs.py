@@ -94,6 +94,11 @@ def _cases() -> Iterator[Case]:
         for missing in ("extended", "maybe"):
             gaps = {"k": 3, "delay": rows, "missing": missing}
             yield Case(f"{name} {missing}", name, gaps, REUSE.get(name, {}), gaps=True)
+    for name in TREES[1:]:
+        drawn = {"due": "drawn"}
+        yield Case(f"{name} drawn", name, {"k": 4, "l": 2, "delay": rows}, drawn, checkpoints=True)
+        seconds = {"k": 3, "delay": {"seconds": 25.0}}
+        yield Case(f"{name} drawn seconds", name, seconds, {**drawn, "instant": 1.0}, timed=True)
     for name in DEADLINE:
         diverse = {"k": 4, "l": 2, "delay": rows}
         yield Case(f"{name} default", name, diverse, checkpoints=True)

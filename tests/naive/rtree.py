@@ -19,7 +19,8 @@ class Leaf:
     """Rows that may become a group, in the order in which they joined.
 
     ``next_try`` is how many rows it must have to be split. ``copies`` and ``due`` are the paper's:
-    the samples that were copied to it, and the instant at which it will be published.
+    the samples that were copied to it, and the instant (or the second) at which it will be
+    published.
     """
 
     number: int
@@ -28,7 +29,7 @@ class Leaf:
     box: Box
     next_try: int
     copies: set[int] = field(default_factory=set)
-    due: int | None = None
+    due: float | None = None
 
 
 @dataclass(eq=False)

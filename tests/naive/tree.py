@@ -46,7 +46,8 @@ class NaiveTreeBasic(NaiveForcing):
     """One run of Algorithm 1.
 
     ``instant`` is how many seconds the paper's instant has (0: each row is one), ``clock`` the
-    quasi attribute that is the time of arrival, if there is one.
+    quasi attribute that is the time of arrival, if there is one. With ``due = "drawn"``, or without
+    tree-1, the due time of a leaf is drawn once.
     """
 
     #: Over how many rows the mean gap between two of them is taken.
@@ -56,6 +57,7 @@ class NaiveTreeBasic(NaiveForcing):
         self,
         *args: Any,
         instant: float = 0.0,
+        due: str = "current",
         clock: int | None = None,
         fan_out: int = 64,
         deviations: Deviations | None = None,
@@ -64,6 +66,7 @@ class NaiveTreeBasic(NaiveForcing):
         self.deviations = deviations or Deviations()
         super().__init__(*args, bounded=self.deviations.bounded, **options)
         self.instant, self.time_side = instant, clock
+        self.draws_once = due == "drawn" or not self.deviations.current
         self.people = self.promise.people
         self.tree = NaiveRTree(self.space, self.people, self.meets, fan_out)
         #: The deadline of a row's first holding, in instants.
@@ -80,7 +83,7 @@ class NaiveTreeBasic(NaiveForcing):
         self.tree.insert(row)
         if self.instant:
             return []
-        if not self.deviations.current:
+        if self.draws_once:
             return self._those_due(when)
         leaf = self.drawn()
         return [] if leaf is None else self.publish(leaf, when)
@@ -144,6 +147,11 @@ class NaiveTreeBasic(NaiveForcing):
         if not self.instant:
             return
         self.due = math.inf
+        if self.draws_once:
+            self._draw_dues()
+            first = self._first_due()
+            self.due = math.inf if first is None or first.due is None else first.due
+            return
         weighted = self.weights() if self.gap > 0 else []
         if not weighted:
             return
@@ -153,6 +161,10 @@ class NaiveTreeBasic(NaiveForcing):
         self.due = self.now - math.log(1 - uniform(self.random)) / rate
 
     def fell_due(self, when: When) -> list[Decision]:
+        if self.draws_once:
+            first = self._first_due()
+            assert first is not None
+            return self.publish(first, when)
         weighted = self.weights()
         place = uniform(self.random) * total(w for _, w in weighted)
         leaf = self._at(weighted, place)
@@ -160,23 +172,50 @@ class NaiveTreeBasic(NaiveForcing):
         return self.publish(leaf, when)
 
     def _those_due(self, when: When) -> list[Decision]:
-        """Algorithm 1, lines 4 to 8: flip a leaf's coins when it is formed, and never again."""
+        """Algorithm 1, line 8: publish all leaves that are due; none changes its time before.
+
+        Rows that are held back may form new leaves, which may be due at once.
+        """
+        decisions: list[Decision] = []
+        while True:
+            self._draw_dues()
+            leaf = self._first_due()
+            if leaf is None or leaf.due is None or leaf.due > when[0]:
+                return decisions
+            decisions += self.publish(leaf, when)
+
+    def _draw_dues(self) -> None:
+        """Algorithm 1, lines 4 to 6: flip a leaf's coins when it is formed, and never again.
+
+        A leaf that isn't mature is not to be scheduled (section 4.1).
+        """
+        for leaf in self.tree.leaves:
+            if not self.mature(leaf):
+                leaf.due = None
+        if self.instant and self.gap == 0:
+            return
         weighted = self.weights()
         rows = total(len(leaf.rows) * w for leaf, w in weighted)
         for leaf, weight in weighted:
-            if leaf.due is None:
-                leaf.due = when[0] + self._flips(weight / rows)
-        decisions: list[Decision] = []
-        for leaf, _ in weighted:
-            if leaf.due is not None and leaf.due <= when[0]:
-                decisions += self.publish(leaf, when)
-        return decisions
+            if leaf.due is not None:
+                continue
+            if self.instant:
+                assert self.now is not None
+                rate = 1 / self.gap * (weight / rows)
+                leaf.due = self.now - math.log(1 - uniform(self.random)) / rate
+            else:
+                leaf.due = self.n_rows - 1 + self._flips(weight / rows)
+
+    def _first_due(self) -> Leaf | None:
+        """The leaf that is due first; of several, the one with the lowest number."""
+        known = [leaf for leaf in self.tree.leaves if leaf.due is not None]
+        return min(known, key=lambda leaf: (leaf.due, leaf.number), default=None)
 
     def _flips(self, chance: float) -> int:
         """How many coins fall on the wrong side before one doesn't."""
         if chance >= 1:
             return 0
-        return int(math.log(1 - uniform(self.random)) / math.log(1 - chance))
+        return int(math.log(1 - uniform(self.random)) / math.log1p(-chance))
 
     # -- leaves go ---------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from benchmarks.figures.model import Figure
 from benchmarks.figures.trees.data import Data
 from benchmarks.figures.trees.settings import TreeSizes, axes
 from benchmarks.figures.trees.shown import claims_of, figure, panel, readings, usual_text
-from benchmarks.figures.trees.trial import ALGORITHMS, TABLE, Trials
+from benchmarks.figures.trees.trial import ALGORITHMS, TABLE, TREES, Trials
 from benchmarks.figures.trees.words import (
     ABOUT,
     LITTLE,
@@ -25,10 +25,11 @@ TIMES_OF_TABLE = 10.0
 
 def figure_9(sizes: TreeSizes) -> Figure:
     """The four methods beside Mondrian."""
-    axis, trials = axes(sizes, "distinct")["rows"], Trials(sizes.few_seeds)
+    axis, trials = axes(sizes, "distinct")["some_rows"], Trials(sizes.few_seeds)
     table = trials.along(axis.settings, (TABLE,))
     found = {
-        bound: trials.along(axes(sizes, "distinct", bound)["rows"].settings, ALGORITHMS) | table
+        bound: trials.along(axes(sizes, "distinct", bound)["some_rows"].settings, ALGORITHMS)
+        | table
         for bound in sizes.bounds
     }
     penalty = {bound: readings(some, "penalty") for bound, some in found.items()}
@@ -60,9 +61,11 @@ def figure_11(sizes: TreeSizes) -> Figure:
 
 
 def _points(sizes: TreeSizes, name: str, data: Data, title: str) -> Figure:
-    axis, trials = axes(sizes, data, sizes.tight)["rows"], Trials(sizes.few_seeds)
-    trees = ALGORITHMS[1:]
-    found = {sizes.tight: trials.along(axis.settings, trees)}
+    axis, trials, trees = axes(sizes, data)["some_rows"], Trials(sizes.few_seeds), TREES
+    found = {
+        bound: trials.along(axes(sizes, data, bound)["some_rows"].settings, trees)
+        for bound in sizes.bounds
+    }
     cost = {bound: readings(some, "cost") for bound, some in found.items()}
     claims = claims_of(
         "The full method outperforms the other two methods substantially; here: by at least "

@@ -44,7 +44,7 @@ def figure_3(sizes: TreeSizes) -> Figure:
 
 def figure_4(sizes: TreeSizes) -> Figure:
     """The run time of the four methods."""
-    axis, trials = axes(sizes)["rows"], Trials(sizes.seeds)
+    axis, trials = axes(sizes)["rows"], Trials(sizes.few_seeds)
     found = trials.along(axis.settings, ALGORITHMS)
     took = readings(found, "seconds")
     claims = [
@@ -73,7 +73,7 @@ def figure_4(sizes: TreeSizes) -> Figure:
         "4", "Run time",
         f"{usual_text(sizes)} Processor time of the engine alone, from codes to decisions, "
         f"compiled beforehand. The paper measured C++ on another machine. {trials}",
-        [panel(sizes.wide, axis, found, "seconds")],
+        [panel(sizes.paper, axis, found, "seconds")],
         claims,
     )  # fmt: skip
 
@@ -83,7 +83,7 @@ def figure_5(sizes: TreeSizes) -> Figure:
     axis, trials = axes(sizes)["rows"], Trials(sizes.few_seeds)
     found = {
         bound: trials.along(axes(sizes, bound=bound)["rows"].settings, ALGORITHMS)
-        for bound in sizes.bounds
+        for bound in (sizes.paper, sizes.wide, sizes.tight)
     }
     kinds: dict[Kind, str] = {
         "cost": "information loss", "penalty": "uncertainty penalty", "delay": "publishing delay",

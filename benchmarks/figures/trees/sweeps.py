@@ -16,8 +16,11 @@ LAST = 2
 
 def figure_6(sizes: TreeSizes) -> Figure:
     """The effect of k."""
-    axis, trials = axes(sizes, bound=sizes.tight)["k"], Trials(sizes.few_seeds)
-    found = {sizes.tight: trials.along(axis.settings, ALGORITHMS)}
+    axis, trials = axes(sizes)["k"], Trials(sizes.few_seeds)
+    found = {
+        bound: trials.along(axes(sizes, bound=bound)["k"].settings, ALGORITHMS)
+        for bound in sizes.bounds
+    }
     cost = {bound: readings(some, "cost") for bound, some in found.items()}
     claims = claims_of(
         "The information loss increases with k", cost, ALGORITHMS, lambda of, one: rises(of[one])
@@ -33,8 +36,11 @@ def figure_6(sizes: TreeSizes) -> Figure:
 
 def figure_7(sizes: TreeSizes) -> Figure:
     """The effect of the number of quasi attributes."""
-    axis, trials = axes(sizes, bound=sizes.tight)["n_quasi"], Trials(sizes.few_seeds)
-    found = {sizes.tight: trials.along(axis.settings, ALGORITHMS)}
+    axis, trials = axes(sizes)["n_quasi"], Trials(sizes.few_seeds)
+    found = {
+        bound: trials.along(axes(sizes, bound=bound)["n_quasi"].settings, ALGORITHMS)
+        for bound in sizes.bounds
+    }
     cost = {bound: readings(some, "cost") for bound, some in found.items()}
     claims = claims_of(
         "The information loss increases with the QID dimensionality", cost, ALGORITHMS,
@@ -54,8 +60,11 @@ def figure_7(sizes: TreeSizes) -> Figure:
 
 def figure_8(sizes: TreeSizes) -> Figure:
     """The effect of the number of samples."""
-    axis, trials = axes(sizes, bound=sizes.tight)["samples"], Trials(sizes.few_seeds)
-    found = {sizes.tight: trials.along(axis.settings, SAMPLING)}
+    axis, trials = axes(sizes)["samples"], Trials(sizes.few_seeds)
+    found = {
+        bound: trials.along(axes(sizes, bound=bound)["samples"].settings, SAMPLING)
+        for bound in sizes.bounds
+    }
     penalty = {bound: readings(some, "penalty") for bound, some in found.items()}
     claims = claims_of(
         "The uncertainty penalty reduces as larger sample sets are used", penalty, SAMPLING,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Literal, TypeAlias
 
 from benchmarks.figures.model import Reading
 from benchmarks.figures.trees.data import Data, stream
@@ -15,11 +16,16 @@ from shoal.engine.base import Anonymizer
 from shoal.spec.policy import Delay, KAnonymity, Policy
 
 __all__ = [
-    "ALGORITHMS", "LABELS", "SAMPLING", "TABLE", "CostReading", "Found", "Ran", "Setting", "Trials",
-    "ran",
+    "ALGORITHMS", "LABELS", "SAMPLING", "TABLE", "TREES", "CostReading", "Due", "Found", "Ran",
+    "Setting", "Trials", "ran",
 ]  # fmt: skip
 
+#: When the due times of leaves are drawn.
+Due: TypeAlias = Literal["current", "drawn"]
+
 ALGORITHMS = ("min-delay", "tree-basic", "tree-density", "tree-full")
+#: Those that have leaves.
+TREES = ALGORITHMS[1:]
 #: Those that look at samples of the stream.
 SAMPLING = ("tree-density", "tree-full")
 TABLE = "mondrian"
@@ -40,7 +46,10 @@ HUGE = 1e6
 
 @dataclass(frozen=True)
 class Setting:
-    """One point of an experiment. What is held is bounded by a capacity or by a delay in rows."""
+    """One point of an experiment. What is held is bounded by a capacity or by a delay in rows.
+
+    ``due`` says when the due times of leaves are drawn.
+    """
 
     data: Data
     rows: int
@@ -51,6 +60,7 @@ class Setting:
     sampled: int
     capacity: int = 0
     delay: int = 0
+    due: Due = "current"
     seed: int = 0
 
     def anonymizer(self, algorithm: str) -> Anonymizer:
@@ -58,6 +68,8 @@ class Setting:
         knobs: dict[str, object] = {"loss": LOSS}
         if algorithm != TABLE:
             knobs["capacity"] = self.capacity
+        if algorithm in TREES:
+            knobs["due"] = self.due
         if algorithm in SAMPLING:
             knobs |= {"alpha": self.alpha, "samples": self.samples, "sampled": self.sampled}
         return find(algorithm)(**knobs)
@@ -183,8 +195,11 @@ def ran(setting: Setting, algorithm: str) -> Ran:
 @cache
 def _warm(algorithm: str) -> None:
     """Have an algorithm compiled before it is timed."""
-    for bound in ({"capacity": 60}, {"delay": 60}):
-        _ran(Setting("uniform", WARM_ROWS, 3, 5, 0.001, 100, 200, **bound), algorithm)
+    dues: tuple[Due, ...] = ("current", "drawn")
+    for capacity, delay in ((60, 0), (0, 60)):
+        for due in dues:
+            warm = Setting("uniform", WARM_ROWS, 3, 5, 0.001, 100, 200, capacity, delay, due)
+            _ran(warm, algorithm)
 
 
 def _ran(setting: Setting, algorithm: str) -> Ran:

@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.figures.model import Measured, Reading, Verdict, below
 
 __all__ = [
-    "ABOUT", "BENT", "LITTLE", "SUBSTANTIAL", "about", "far_below", "joint", "less", "linear",
-    "little", "slower_growth", "stable",
+    "ABOUT", "BENT", "LITTLE", "SUBSTANTIAL", "about", "alike", "far_below", "joint", "less",
+    "linear", "little", "slower_growth", "stable",
 ]  # fmt: skip
 
 #: A point may be so far from a straight line, as a share of the line's rise.
@@ -82,6 +82,24 @@ def stable(cells: Sequence[Measured]) -> tuple[Verdict, str]:
         return "holds", evidence
     within = apart <= least.spread + most.spread
     return ("inconclusive" if within else "doesn't hold"), evidence
+
+
+def alike(ours: Sequence[Measured], others: Sequence[Measured]) -> tuple[Verdict, str]:
+    """Whether each of ours is as much as the other, up to a tenth or to their spreads.
+
+    >>> from benchmarks.figures.model import Reading
+    >>> alike([Reading((1.0,))], [Reading((1.05,))])
+    ('holds', '0.952 to 0.952 times')
+    >>> alike([Reading((1.0,))], [Reading((2.0,))])[0]
+    "doesn't hold"
+    """
+    pairs = list(zip(ours, others, strict=True))
+    ratios = [one.mean / other.mean for one, other in pairs]
+    n = sum(
+        abs(one.mean - other.mean) <= max(LITTLE * other.mean, one.spread + other.spread)
+        for one, other in pairs
+    )
+    return _of_all(n, len(pairs)), f"{min(ratios):.3g} to {max(ratios):.3g} times"
 
 
 def linear(xs: Sequence[float], cells: Sequence[Measured]) -> tuple[Verdict, str]:

@@ -1,23 +1,24 @@
 """Zhou et al.'s R-tree methods: near rows gather in leaves, and leaves are published by chance.
 
 A leaf that has twice as many rows as a group needs is cut in two. At each instant a coin is flipped
-for each leaf that may be published. In `TreeBasic` a leaf is published sooner the less it loses,
-and on average as many rows leave as come. `TreeDensity` also estimates, from samples of the latest
-rows, how soon a leaf will have enough rows to be cut; where that takes long, waiting costs more
-than it gains, and the leaf is published sooner. `TreeFull` also holds back single rows of a leaf
-that can expect a much smaller group before waiting has cost them what they would gain.
+for each leaf that may be published; or all coins of a leaf are flipped when it forms, as in the
+paper. In `TreeBasic` a leaf is published sooner the less it loses, and on average as many rows
+leave as come. `TreeDensity` also estimates, from samples of the latest rows, how soon a leaf will
+have enough rows to be cut; where that takes long, waiting costs more than it gains, and the leaf is
+published sooner. `TreeFull` also holds back single rows of a leaf that can expect a much smaller
+group before waiting has cost them what they would gain.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from shoal.engine.base import Engine
 from shoal.engine.kernels.predicate import any_diversity, needed
 from shoal.engine.rtree.engine import TreeEngine
-from shoal.engine.rtree.leaves import LeafOdds, TreeRules
+from shoal.engine.rtree.state import LeafOdds, TreeRules
 from shoal.engine.space import Space
 from shoal.engine.waiting import WaitingAnonymizer
 from shoal.errors import ParameterError, UnsupportedError
@@ -28,6 +29,8 @@ __all__ = ["TreeBasic", "TreeDensity", "TreeFull"]
 
 #: No instant is shorter, in seconds, unless it is a row.
 SHORTEST = 1e-6
+#: When the due time of a leaf is drawn.
+DUES = ("current", "drawn")
 #: Samples are part of every checkpoint, each with a chain behind it.
 MOST_SAMPLES = 100_000
 
@@ -44,6 +47,10 @@ class TreeBasic(WaitingAnonymizer):
     instant
         The length of an instant in seconds, so that time passes whether rows come or not; 0: each
         row is an instant.
+    due
+        ``"current"``: whether a leaf is published is drawn at every instant, with the probability
+        that it has then. ``"drawn"``, as in the paper: its due time is drawn once, when it becomes
+        mature, and stays while it grows. Then fewer rows are held, which wait less and lose more.
     loss
         How loss is measured; see `Space`.
 
@@ -67,9 +74,11 @@ class TreeBasic(WaitingAnonymizer):
     averaged: ClassVar[int] = 10_000
 
     instant: float = 0.0
+    due: Literal["current", "drawn"] = "current"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._one_of("due", DUES)
         self._between(0.0, 1e9, "instant")
         if 0.0 < self.instant < SHORTEST:
             what = f"must be 0, or at least {SHORTEST:g} seconds"
@@ -113,6 +122,7 @@ class TreeBasic(WaitingAnonymizer):
             sampled=self.averaged,
             neighbours=0,
             restless=odds.clock >= 0 or (odds.instant > 0.0 and odds.samples > 0),
+            drawn=self.due == "drawn",
         )
 
 
@@ -129,7 +139,7 @@ class TreeDensity(TreeBasic):
         a leaf's share within 0.025 with a probability of 95 %; see `shoal.models.tree`.
     sampled
         The number of latest rows that the samples are drawn from (W).
-    capacity, instant, loss
+    capacity, instant, due, loss
         As in `TreeBasic`.
 
     >>> import pyarrow as pa

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import accumulate
 
@@ -86,9 +87,48 @@ def test_a_heavy_leaf_that_has_gone_leaves_no_trace(puts: list[tuple[int, float,
 @given(puts=WILD, leaves=st.sampled_from([N_LEAVES, 17, 64, 300]))
 def test_growing_keeps_the_weights(puts: list[tuple[int, float, int]], leaves: int) -> None:
     grown, fresh = queue.grown(filled(puts), leaves), queue.empty(leaves)
+    assert len(grown.flags) == len(fresh.flags)
+    for found in (grown, fresh):
+        # A leaf beyond those that were there makes the trees wider.
+        queue.put(found, leaves - 1, 0.5, 2)
     for leaf, (weight, n_rows) in latest(puts).items():
         queue.put(fresh, leaf, weight, n_rows)
+        queue.put(grown, leaf, weight, n_rows)
+    assert grown.width[0] == fresh.width[0] >= leaves
     for one, other in zip(grown, fresh, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+#: Due times of leaves; infinity takes one away.
+TIMES = st.lists(
+    st.tuples(LEAVES, st.sampled_from([3.0, 5.0, 5.5, 8.0, math.inf])), min_size=1, max_size=40
+)
+
+
+@SETTINGS
+@given(puts=TIMES)
+def test_the_first_leaf_that_is_due(puts: list[tuple[int, float]]) -> None:
+    found = queue.empty(N_LEAVES)
+    last: dict[int, float] = {}
+    for leaf, time in puts:
+        queue.widen(found, leaf)
+        queue.put_due(found, leaf, time)
+        last[leaf] = time
+        assert queue.earliest(found) == min(last.values())
+        if min(last.values()) < math.inf:
+            assert queue.first_due(found) == min(last, key=lambda leaf: (last[leaf], leaf))
+    assert [queue.due_of(found, leaf) for leaf in last] == list(last.values())
+
+
+@SETTINGS
+@given(puts=WILD)
+def test_sums_over_many_are_the_same_as_one_by_one(puts: list[tuple[int, float, int]]) -> None:
+    found, at_once = filled(puts), queue.empty(N_LEAVES)
+    queue.widen(at_once, max(leaf for leaf, _, _ in puts))
+    for leaf, weight, n_rows in puts:
+        queue.set_leaf(at_once, leaf, float(weight), n_rows)
+    queue.sum_over(at_once, np.array(sorted({leaf for leaf, _, _ in puts})))
+    for one, other in zip(found, at_once, strict=True):
         np.testing.assert_array_equal(one, other)
 
 

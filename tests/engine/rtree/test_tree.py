@@ -190,24 +190,6 @@ def test_the_nearest_leaf_is_one_that_is_not_taken(seed: int, n: int) -> None:
     assert rtree.nearest_leaf(SIDES, found.tree, lo, hi, taken) == -1
 
 
-@SETTINGS
-@given(seed=st.integers(0, 1000), n=st.sampled_from([0, 5, 150]))
-def test_covering_leaves_are_all_found(seed: int, n: int) -> None:
-    found = forest(n, seed)
-    for leaf in found.living[::2]:
-        found.widen(leaf)
-    for _ in range(5):
-        lo, hi = found.point()
-        covering = [
-            leaf
-            for leaf, (low, high) in found.boxes.items()
-            if (low <= lo).all() and (hi <= high).all()
-        ]
-        room = np.full(max(1, n), -1)
-        n_found = rtree.covering(found.tree, lo, hi, room)
-        assert sorted(room[:n_found].tolist()) == sorted(covering)
-
-
 def test_in_an_empty_tree_nothing_is_found() -> None:
     tree, counts = rtree.empty(2, 4), counter.empty(4)
     lo = np.array([5.0, 5.0])

@@ -135,11 +135,12 @@ def drift(name: str, deviations: Deviations, **options: Any) -> tuple[int, int]:
         def noted() -> list[tuple[Leaf, float]]:
             nonlocal any_mature
             weighted = weights()  # noqa: B023
-            any_mature = bool(weighted)
+            any_mature = any_mature or bool(weighted)
             return weighted
 
         twin.weights = noted  # type: ignore[method-assign]
         for n in range(1000):
+            any_mature = False
             gone = len(twin.push([draw.gauss(50, 15) % 100, draw.gauss(50, 15) % 100], n))
             if any_mature:
                 surplus += gone - 1

@@ -29,7 +29,10 @@ from shoal.engine.kernels.array_tools import in_order
 from shoal.engine.kernels.arrays import Bools, Bytes, Floats, Ints, Records
 from shoal.engine.kernels.rng import below, uniform
 
-__all__ = ["LINKS", "Chains", "arrives", "empty", "inside", "n_inside", "renew", "scale_of"]
+__all__ = [
+    "DOUBTFUL", "LINKS", "SURE", "Chains", "arrives", "empty", "inside", "n_inside", "renew",
+    "rough", "scale_of",
+]  # fmt: skip
 
 #: The most links of a chain. About 0.7 are expected, more than 20 about once in 10**18 chains: then
 #: the newest link replaces the last one, so that every sample has a successor.
@@ -112,8 +115,11 @@ def empty(
     )
 
 
-def scale_of(lowest: Floats, highest: Floats, are_codes: Bools) -> Floats:
+def scale_of(lowest: Floats, highest: Floats, are_whole: Bools) -> Floats:
     """Return how the numbers of each attribute are mapped to bytes, given its range.
+
+    ``are_whole`` says of which attributes all sides are whole numbers: codes, and numbers with a
+    step of 1 from a whole number to another.
 
     >>> scale_of(np.array([0.0, 0.0]), np.array([127.0, 6.0]), np.array([False, True]))
     array([[0., 0.],
@@ -122,7 +128,7 @@ def scale_of(lowest: Floats, highest: Floats, are_codes: Bools) -> Floats:
     """
     length = highest - lowest
     per_unit = np.divide(254.0, length, out=np.zeros(len(length)), where=length > 0.0)
-    own_byte = are_codes & (length <= 253.0)
+    own_byte = are_whole & (length <= 253.0)
     return np.array([lowest, np.where(own_byte, 1.0, per_unit), own_byte])
 
 
@@ -153,8 +159,8 @@ def renew(chains: Chains, c: int) -> None:
         chains.lo[c, d] = chains.link_lo[c, 0, d]
         chains.hi[c, d] = chains.link_hi[c, 0, d]
         lowest, per_unit = chains.scale[0, d], chains.scale[1, d]
-        chains.rough_lo[d, c] = _rough(chains.lo[c, d], lowest, per_unit)
-        chains.rough_hi[d, c] = _rough(chains.hi[c, d], lowest, per_unit)
+        chains.rough_lo[d, c] = rough(chains.lo[c, d], lowest, per_unit)
+        chains.rough_hi[d, c] = rough(chains.hi[c, d], lowest, per_unit)
     chains.positions[c] = chains.links[c, 0]
     chains.chains["n_links"][c] -= 1
     for j in range(chains.chains["n_links"][c]):
@@ -301,7 +307,7 @@ def _mark_all(chains: Chains, lo: Floats, hi: Floats) -> None:
     for c in range(len(marks)):
         marks[c] = SURE
     for d in range(len(lo)):
-        low, high = _rough(lo[d], scale[0, d], scale[1, d]), _rough(hi[d], scale[0, d], scale[1, d])
+        low, high = rough(lo[d], scale[0, d], scale[1, d]), rough(hi[d], scale[0, d], scale[1, d])
         doubt = np.uint8(0 if scale[2, d] > 0.0 else DOUBTFUL)
         _mark(chains.rough_lo[d], chains.rough_hi[d], low, high, doubt, marks)
 
@@ -321,7 +327,7 @@ def _mark(
 
 
 @inlined
-def _rough(value: float, lowest: float, per_unit: float) -> np.uint8:
+def rough(value: float, lowest: float, per_unit: float) -> np.uint8:
     """Return the byte of a number, by its position in the range."""
     if per_unit == 0.0 or value <= lowest:
         return np.uint8(0)

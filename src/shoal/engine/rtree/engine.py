@@ -14,27 +14,25 @@ import numpy as np
 
 from shoal.engine.base import Out
 from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_event
-from shoal.engine.jit import inlined, kernel
+from shoal.engine.jit import inlined, kernel, on_demand
 from shoal.engine.kernels import counter, held, rng
-from shoal.engine.kernels.arrays import power_of_two
+from shoal.engine.kernels.arrays import Floats, power_of_two
 from shoal.engine.kernels.held import Held, due_at, put
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.rtree import chain_sampling as chains
-from shoal.engine.rtree import queue
+from shoal.engine.rtree import coverage, queue
 from shoal.engine.rtree import tree as rtree
-from shoal.engine.rtree.leaves import (
-    MARKS,
-    TreeRules,
-    TreeState,
-    move_samples,
-    place,
-    weigh_all,
-)
+from shoal.engine.rtree.leaves import place
 from shoal.engine.rtree.release import force, gather_unmature, publish_leaf
+from shoal.engine.rtree.state import MARKS, TreeRules, TreeState
+from shoal.engine.rtree.weights import draw_dues, move_samples, refresh
 from shoal.engine.space import Codes, Space
 from shoal.errors import ParameterError
 
 __all__ = ["TreeEngine"]
+
+#: Just above 1: more than the rounding of the sums of weights amounts to.
+ROUNDED = 1.0 + 1e-9
 
 
 class TreeEngine(HoldingEngine):
@@ -45,8 +43,7 @@ class TreeEngine(HoldingEngine):
     def __init__(self, space: Space, seed: bytes, rules: TreeRules) -> None:
         self._rules = rules
         d, room = space.n_quasi, held.SMALLEST
-        numbers, trees = rules.sides.attributes, space.shown.attributes["first_leaf"] >= 0
-        scale = chains.scale_of(numbers["lowest"], numbers["highest"], trees)
+        scale = _scale(space, rules)
         marks = np.zeros(1, MARKS)
         marks["now"], marks["due"], marks["before"] = -np.inf, np.inf, np.nan
         state = TreeState(
@@ -54,6 +51,7 @@ class TreeEngine(HoldingEngine):
             until=np.full(room, np.inf),
             tree=rtree.empty(d, room),
             queue=queue.empty(room),
+            coverage=coverage.empty(d, room if rules.odds.samples else 0),
             counter=counter.empty(2 * room),
             chains=chains.empty(rules.odds.samples, rules.sampled, d, scale=scale),
             marks=marks,
@@ -85,7 +83,10 @@ class TreeEngine(HoldingEngine):
         room = power_of_two(self.n_held + n + 1)
         if room > len(self.state.tree.loss):
             tree, due = rtree.grown(self.state.tree, room), queue.grown(self.state.queue, room)
-            self.state = self.state._replace(tree=tree, queue=due)
+            known = self.state.coverage
+            if self._rules.odds.samples:
+                known = coverage.grown(known, room)
+            self.state = self.state._replace(tree=tree, queue=due, coverage=known)
 
     def _grow(self, larger: Held) -> None:
         before, until = self.state.held, np.full(len(larger.rows), np.inf)
@@ -96,6 +97,15 @@ class TreeEngine(HoldingEngine):
 
     def _run(self, batch: InputBatch, out: Out) -> None:
         _run(self._rules, self.state, batch, out)
+
+
+def _scale(space: Space, rules: TreeRules) -> Floats:
+    """Return how sides of boxes are mapped to bytes."""
+    numbers, trees = rules.sides.attributes, space.shown.attributes["first_leaf"] >= 0
+    lowest, highest = numbers["lowest"], numbers["highest"]
+    by_ones = (numbers["step"] == 1.0) & (lowest == np.floor(lowest))
+    by_ones &= highest == np.floor(highest)
+    return chains.scale_of(lowest, highest, trees | by_ones)
 
 
 @kernel
@@ -150,7 +160,10 @@ def _take_in(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) ->
     out.progress["published"][0] = position
     out.progress["published_s"][0] = np.nan if np.isnan(row.time) else rows.marks["now"][0]
     if not timed:
-        _flip(rules, state, float(position), out)
+        if rules.drawn:
+            _publish_due(rules, state, float(position), out)
+        else:
+            _flip(rules, state, float(position), out)
     while rules.capacity > 0 and rows.marks["n_rows"][0] > rules.capacity:
         force(rules, state, rows.marks["oldest"][0], out)
     if out.progress["n_decided"][0] > before:
@@ -165,15 +178,30 @@ def _flip(rules: TreeRules, state: TreeState, now: float, out: Out) -> None:
 
     One draw decides for all leaves. The expected number of published rows is 1, as many as have
     arrived: the probability of a leaf is its weight over the sum of weights times rows (Theorems 2
-    and 4).
+    and 4). A leaf has at least as many rows as a group needs, which bounds the sum of all these
+    probabilities: most draws are above, and need no weights.
     """
-    if rules.restless:
-        weigh_all(rules, state)
-    if queue.weight(state.queue) == 0.0:
+    if state.tree.marks["n_mature"][0] == 0:
         return
-    upto = rng.uniform(state.rng) * queue.rows(state.queue)
+    drawn = rng.uniform(state.rng)
+    if drawn * rules.odds.needed > ROUNDED:
+        return
+    refresh(rules, state)
+    upto = drawn * queue.rows(state.queue)
     if upto < queue.weight(state.queue):
         publish_leaf(rules, state, queue.pick(state.queue, upto), now, out)
+
+
+@on_demand
+def _publish_due(rules: TreeRules, state: TreeState, now: float, out: Out) -> None:
+    """Publish all leaves that are due at this instant, where due times are drawn once.
+
+    Rows that are held back may make new leaves mature, which may be due at once.
+    """
+    draw_dues(rules, state, now)
+    while queue.earliest(state.queue) <= now:
+        publish_leaf(rules, state, queue.first_due(state.queue), now, out)
+        draw_dues(rules, state, now)
 
 
 # -- instants in seconds --------------------------------------------------------------------------
@@ -194,14 +222,17 @@ def _draw_due(rules: TreeRules, state: TreeState) -> None:
     """Draw when the next leaf is due, since the tree has changed.
 
     Leaves are published at the rate at which rows arrive. Since the waiting time is memoryless, the
-    time since the last draw doesn't matter.
+    time since the last draw doesn't matter. Where due times are drawn once, it is the earliest.
     """
     marks = state.marks
-    marks["due"][0] = np.inf
-    if rules.restless:
-        weigh_all(rules, state)
-    if queue.weight(state.queue) == 0.0 or marks["gap"][0] == 0.0:
+    if rules.drawn:
+        draw_dues(rules, state, marks["now"][0])
+        marks["due"][0] = queue.earliest(state.queue)
         return
+    marks["due"][0] = np.inf
+    if state.tree.marks["n_mature"][0] == 0 or marks["gap"][0] == 0.0:
+        return
+    refresh(rules, state)
     often = queue.weight(state.queue) / queue.rows(state.queue) / marks["gap"][0]
     wait = -math.log(1.0 - rng.uniform(state.rng)) / often
     marks["due"][0] = marks["now"][0] + wait
@@ -212,7 +243,7 @@ def _leaf_is_first(rules: TreeRules, state: TreeState, batch: InputBatch) -> boo
     """Whether a leaf is due before anything else happens."""
     due, cursor, times = state.marks["due"][0], batch.cursor, batch.codes.times
     marks = state.held.marks
-    if due == np.inf or queue.weight(state.queue) == 0.0:
+    if due == np.inf or state.tree.marks["n_mature"][0] == 0:
         return False
     # A row that has to leave for the one that has arrived leaves before time passes.
     last = marks["upcoming"][0] - 1 - rules.deadlines.rows
@@ -235,10 +266,11 @@ def _on_time(rules: TreeRules, state: TreeState, out: Out) -> None:
     marks["now"][0] = marks["due"][0]
     out.progress["published"][0] = state.held.marks["upcoming"][0]
     out.progress["published_s"][0] = marks["now"][0]
-    if rules.restless:
-        weigh_all(rules, state)
-    upto = rng.uniform(state.rng) * queue.weight(state.queue)
-    leaf = queue.pick(state.queue, upto)
+    if rules.drawn:
+        leaf = queue.first_due(state.queue)
+    else:
+        refresh(rules, state)
+        leaf = queue.pick(state.queue, rng.uniform(state.rng) * queue.weight(state.queue))
     publish_leaf(rules, state, leaf, marks["now"][0] / rules.odds.instant, out)
     marks["instants"][0] += 1
     _draw_due(rules, state)

@@ -20,8 +20,9 @@ from shoal.engine.kernels.linked_lists import members
 from shoal.engine.kernels.predicate import count_subjects
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.rtree import chain_sampling as chains
-from shoal.engine.rtree.leaves import TreeRules, TreeState, close_leaf, leave_leaf, place
+from shoal.engine.rtree.leaves import close_leaf, leave_leaf, place
 from shoal.engine.rtree.node_split import halves
+from shoal.engine.rtree.state import TreeRules, TreeState
 from shoal.engine.rtree.tree import nearest_leaf
 from shoal.engine.waiting import MANY, nobody_can
 

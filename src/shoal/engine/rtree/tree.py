@@ -35,13 +35,13 @@ __all__ = [
     "Wanted",
     "add_leaf",
     "choose_node",
-    "covering",
     "empty",
     "find_leaf",
     "find_leaf_anywhere",
     "grown",
     "nearest_leaf",
     "remove_leaf",
+    "set_mature",
     "shrink_leaf",
     "split_node",
     "tidy_node",
@@ -55,8 +55,8 @@ LEAST = FAN_OUT * 2 // 5
 FEWEST = FAN_OUT // 8
 
 #: A leaf: its node, its place there, its serial number (-1: the leaf is free), its number of rows,
-#: the positions of the first and the last of them, the number of samples in it, the number of rows
-#: at which a split is tried next, and whether it may be published.
+#: the positions of the first and the last of them, the number of rows at which a split is tried
+#: next, and whether it may be published.
 LEAF = np.dtype(
     [
         ("node", "i8"),
@@ -65,7 +65,6 @@ LEAF = np.dtype(
         ("n_rows", "i8"),
         ("first", "i8"),
         ("last", "i8"),
-        ("n_samples", "i8"),
         ("next_try", "i8"),
         ("mature", "?"),
     ]
@@ -73,7 +72,7 @@ LEAF = np.dtype(
 #: A node: its serial number (-1: the node is free), and its number of leaves.
 NODE = np.dtype([("birth", "i8"), ("n_leaves", "i8")])
 #: The numbers of leaves and nodes, how many indices of each have ever been in use, how many of
-#: these are free, and the next serial number.
+#: these are free, the number of leaves that may be published, and the next serial number.
 MARKS = np.dtype(
     [
         ("n_leaves", "i8"),
@@ -82,6 +81,7 @@ MARKS = np.dtype(
         ("n_nodes", "i8"),
         ("node_numbers", "i8"),
         ("free_nodes", "i8"),
+        ("n_mature", "i8"),
         ("births", "i8"),
     ]
 )
@@ -237,22 +237,6 @@ def nearest_leaf(sides: Sides, tree: RTree, lo: Floats, hi: Floats, taken: Ints)
     return nearest
 
 
-@kernel
-def covering(tree: RTree, lo: Floats, hi: Floats, found: Ints) -> int:
-    """Write the leaves whose boxes cover a box into ``found``; return their number."""
-    n = 0
-    births, n_leaves, members = tree.nodes["birth"], tree.nodes["n_leaves"], tree.members
-    los, his, node_los, node_his = tree.lo, tree.hi, tree.node_lo, tree.node_hi
-    for node in range(tree.marks["node_numbers"][0]):
-        if births[node] < 0 or not _covers(node_los, node_his, node, lo, hi):
-            continue
-        for i in range(n_leaves[node]):
-            if _covers(los, his, members[node, i], lo, hi):
-                found[n] = members[node, i]
-                n += 1
-    return n
-
-
 @inlined
 def _covers(los: Floats, his: Floats, c: int, lo: Floats, hi: Floats) -> bool:
     for d in range(len(lo)):  # noqa: SIM110 - Numba compiles no generator expressions
@@ -283,7 +267,6 @@ def add_leaf(tree: RTree, node: int, next_try: int) -> int:
     tree.leaves["n_rows"][leaf] = 0
     tree.leaves["first"][leaf] = -1
     tree.leaves["last"][leaf] = -1
-    tree.leaves["n_samples"][leaf] = 0
     tree.leaves["next_try"][leaf] = next_try
     tree.leaves["mature"][leaf] = False
     _enter(tree, leaf, _add_node(tree) if node < 0 else node)
@@ -301,6 +284,14 @@ def widen_leaf(sides: Sides, tree: RTree, leaf: int, lo: Floats, hi: Floats) -> 
         lo, hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
         widen_box(sides, tree.node_lo, tree.node_hi, tree.node_loss, node, lo, hi)
     return widens
+
+
+@inlined
+def set_mature(tree: RTree, leaf: int, mature: bool) -> None:
+    """Say whether a leaf may be published."""
+    if tree.leaves["mature"][leaf] != mature:
+        tree.leaves["mature"][leaf] = mature
+        tree.marks["n_mature"][0] += 1 if mature else -1
 
 
 @kernel
