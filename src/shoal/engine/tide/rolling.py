@@ -146,8 +146,8 @@ def _decide(
     if not may_be_group(task.rules.limits, rows, positions) and n_subjects >= least:
         positions = _around(task, state, room, due, out)
     if may_be_group(task.rules.limits, rows, positions):
-        for position in positions:
-            _uncount(state, position)
+        for i in range(len(positions)):
+            _uncount(state, positions[i])
         publish(task.sides, rows, positions, state.marks, out)
     else:
         _uncount(state, due)
