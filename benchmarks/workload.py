@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.figures.streams import Stream
 from benchmarks.markdown import table
-from benchmarks.tide_data import stream
+from benchmarks.tide.data import stream
 from shoal.algorithms import find
 from shoal.metrics import Compared, for_workload, query_error
 from shoal.spec.policy import Delay, KAnonymity, Policy
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for is_weighted in (False, True):
             found = []
             for seed in seeds:
-                data = stream("census", rows, seed)
+                data = stream("census", rows, seed, sensitive=True)
                 share = SELECTIVITY ** (1 / 3)
                 query = {data.schema.quasi[d].name: share for d in ASKED}
                 schema = for_workload(data.schema, [query]) if is_weighted else data.schema
