@@ -132,6 +132,44 @@ def test_a_large_callee_is_called_by_name_and_a_small_one_is_copied() -> None:
     assert {need.name for need in form.library.needs.values()} <= {"large"}
 
 
+class Pair(NamedTuple):
+    one: Two
+    two: Two
+
+
+@kernel
+def first_of(two):
+    return two.one[0]
+
+
+@kernel
+def swapped(pair, n):
+    x, y = pair.one, pair.two
+    total = 0.0
+    for _ in range(n):
+        x, y = y, x
+        total = total * 10 + first_of(x)
+    return total
+
+
+@kernel
+def one_behind(pair, n):
+    x, y = pair.one, pair.two
+    total = 0.0
+    for _ in range(n):
+        old = x
+        x = y
+        y = old
+        total = total * 10 + first_of(old)
+    return total
+
+
+def test_a_variable_that_changes_in_a_loop_is_passed_as_it_was() -> None:
+    pair = Pair(Two(np.array([1.0]), np.zeros(1)), Two(np.array([3.0]), np.zeros(1)))
+    assert swapped(pair, 4) == 3131
+    assert one_behind(pair, 4) == 1313
+
+
 @compiled_only
 def test_a_constant_argument_makes_no_form_of_its_own() -> None:
     @kernel

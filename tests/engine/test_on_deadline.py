@@ -116,7 +116,7 @@ def test_the_end_takes_along_who_couldnt_stand_alone(kind: Any) -> None:
 
 @WINDOW
 def test_a_delay_is_needed(kind: Any) -> None:
-    with pytest.raises(UnsupportedError, match=rf"'{kind.name}' holds rows and the policy sets no"):
+    with pytest.raises(UnsupportedError, match=rf"'{kind.name}' holds rows, and neither"):
         stream([(20, "a")], Policy(KAnonymity(2))).start(kind())
 
 

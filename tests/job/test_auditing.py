@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal import anonymize
-from shoal.errors import JobError, ParameterError
+from shoal.errors import DataError, JobError, ParameterError
 from shoal.job import Job
 from tests.run.test_stream import POLICY, SCHEMA
 from tests.world import people, write, write_job
@@ -56,6 +56,32 @@ def test_a_job_is_judged_by_files_and_by_frames(tmp_path: Path) -> None:
         report = shoal.audit(job, tmp_path / "out.csv", original=source, trace=trace)
         assert report.verdict == "kept", report
     assert shoal.audit(path, done, original=people(60), trace=trace).verdict == "kept"
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("out.csv", "Ann,1970-01-01,berlin,ann@example.org,more,still more,and more\n"),
+        ("out.csv", "Ann\n"),
+        ("out.jsonl", '{"age": "Ann", broken\n'),
+        ("out.jsonl", '["Ann"]\n'),
+    ],
+)
+def test_a_line_that_is_no_row_of_the_output_breaks_its_shape(
+    tmp_path: Path, name: str, line: str
+) -> None:
+    path = write_job(tmp_path)
+    source, trace = write(people(60), tmp_path / "people.csv"), tmp_path / "trace.parquet"
+    shoal.run(path, input=source, output=tmp_path / name, trace=trace)
+    with (tmp_path / name).open("a") as file:
+        file.write(line)
+    report = shoal.audit(path, tmp_path / name, original=source, trace=trace)
+    assert report["shape"].verdict == "broken"
+    assert "1 line isn't a row" in report["shape"].detail
+    assert "Ann" not in str(report)
+    for judge in (shoal.report, shoal.attack):
+        with pytest.raises(DataError, match=r"1 line isn't a row, and may hold anything\. Remove"):
+            judge(path, tmp_path / name, original=source)
 
 
 def test_nothing_was_published() -> None:

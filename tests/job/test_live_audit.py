@@ -171,3 +171,21 @@ def test_a_job_without_it_cant_resume_one_with_it(tmp_path, monkeypatch, capfd):
     write_job(tmp_path, policy=POLICY, run=state)
     assert run_shoal(monkeypatch, *words) == 5
     assert "[audit]" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "k = 3\nt = { variation = 0.9 }\nwindow = 'all'",
+        "k = 3\nt = { euclid = 0.9 }\nwindow = { rows = 500 }\ndelay = { rows = 30 }",
+        "k = 3\nbeta = 20\nwindow = { rows = 500 }\ndelay = { rows = 30 }",
+    ],
+)
+def test_what_is_measured_against_a_window_is_not_judged_by_a_sample(tmp_path, policy):
+    """A first release that has all rows so far must not be taken for the whole stream."""
+    name = "tide-table" if "'all'" in policy else "tide"
+    path = write_job(tmp_path, policy=policy)
+    text = path.read_text().replace("name = 'castle'", f"name = '{name}'")
+    path.write_text(f"{text}\n[audit]\nsample = 1\n")
+    found = shoal.run(Job.load(path), input=people(90, n_people=90))
+    assert found.summary.n_published > 0

@@ -97,6 +97,7 @@ class Evidence:
         order: Order | None = None,
         loss: Loss | None = None,
         reuse: bool | None = None,
+        n_unreadable: int = 0,
         files: Sequence[Path] = (),
     ) -> None:
         self.schema = schema
@@ -111,6 +112,7 @@ class Evidence:
         self.order: Order | None = order
         self.loss: Loss | None = loss
         self.reuse = reuse
+        self.n_unreadable = n_unreadable
         self.files = files
 
     @property

@@ -67,6 +67,7 @@ def audit(
     original: pa.Table | None = None,
     original_rows: NDArray[np.int64] | None = None,
     n_quarantined: int | None = None,
+    n_unreadable: int = 0,
     files: Sequence[Path] = (),
     count: Count = "residual",
     pseudonym: bool = False,
@@ -100,6 +101,8 @@ def audit(
         missing from it; None if it has them all.
     n_quarantined
         How many rows there are in the quarantine, if that is known.
+    n_unreadable
+        How many lines of the output aren't rows, so that nobody knows what they hold.
     files
         The files that ``published`` was read from. They may hold what a table doesn't show.
     count
@@ -143,6 +146,7 @@ def audit(
                 original=original,
                 original_rows=original_rows,
                 n_quarantined=n_quarantined,
+                n_unreadable=n_unreadable,
                 files=files,
                 count=count,
                 pseudonym=pseudonym,
@@ -167,6 +171,7 @@ def audit(
         order=order,
         loss=loss,
         reuse=reuse,
+        n_unreadable=n_unreadable,
         files=files,
     )
     verdicts = [check(evidence) for check in _BEFORE]

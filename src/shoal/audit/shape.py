@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shoal.audit.evidence import Evidence
 from shoal.audit.report import Verdict, decide
 
-__all__ = ["check", "expected_columns", "judge_columns"]
+__all__ = ["check", "expected_columns", "judge_columns", "unreadable", "unreadable_lines"]
 
 
 def expected_columns(evidence: Evidence) -> tuple[str, ...]:
@@ -20,9 +20,26 @@ def check(evidence: Evidence) -> Verdict:
 
     Further columns are a matter of secrecy, not of shape.
     """
-    labels = [flaw for side in evidence.sides for flaw in side.flaws]
+    labels = unreadable_lines(evidence.n_unreadable)
+    labels += [flaw for side in evidence.sides for flaw in side.flaws]
     names, expected = evidence.published.schema.names, expected_columns(evidence)
     return judge_columns(names, expected, "quasi, sensitive, kept", labels)
+
+
+def unreadable_lines(n_lines: int) -> list[str]:
+    """Return what is wrong with an output that has lines that aren't rows; nothing if it hasn't."""
+    return [unreadable(n_lines)] if n_lines else []
+
+
+def unreadable(n_lines: int) -> str:
+    """Say how many lines of an output aren't rows.
+
+    >>> unreadable(1)
+    "1 line isn't a row, and may hold anything"
+    """
+    if n_lines == 1:
+        return "1 line isn't a row, and may hold anything"
+    return f"{n_lines:,} lines aren't rows, and may hold anything"
 
 
 def judge_columns(

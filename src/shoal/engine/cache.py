@@ -93,6 +93,9 @@ def _digest_of(module: str) -> str:
     """Return what the compiled kernels of a module depend on: its sources, and the compiler."""
     sources = digest_of(closure([module], NOT_COMPILED))
     made_by = f"{sources} numba {numba.__version__} llvmlite {llvmlite.__version__}"
+    if numba.config.BOUNDSCHECK:
+        # Kernels that check their indices are others.
+        made_by += " boundscheck"
     return hashlib.blake2b(made_by.encode(), digest_size=12).hexdigest()
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Any, ClassVar
 
-from llvmlite.ir import IntType, LoadInstr
+from llvmlite.ir import IntType
+from llvmlite.ir.instructions import AllocaInstr, GEPInstr, LoadInstr, StoreInstr
 from numba.core import cgutils, ir, types
 from numba.core.datamodel import DataModelManager, default_manager
 from numba.core.datamodel.models import TupleModel, UniTupleModel
@@ -33,13 +35,29 @@ class _ByReference:
 
     def as_argument(self: Any, builder: Any, value: Any) -> Any:
         """Return where a value is, or where it has been put."""
-        if isinstance(value, LoadInstr):
+        if isinstance(value, LoadInstr) and not _may_be_overwritten(builder, value):
             return value.operands[0]
         return cgutils.alloca_once_value(builder, value)
 
     def from_argument(self: Any, builder: Any, value: Any) -> Any:
         """Return the value at a pointer."""
         return builder.load(value)
+
+
+def _may_be_overwritten(builder: Any, load: Any) -> bool:
+    """Return whether a variable may have another value by now than when it was loaded.
+
+    An argument, or a part of one, never changes. A variable does, in a loop.
+    """
+    variable = load.operands[0]
+    while isinstance(variable, GEPInstr):
+        variable = variable.operands[0]
+    if not isinstance(variable, AllocaInstr):
+        return False
+    if builder.block is not load.parent:
+        return True
+    since = takewhile(lambda one: one is not load, reversed(builder.block.instructions))
+    return any(isinstance(one, StoreInstr) and one.operands[1] is variable for one in since)
 
 
 class _Tuple(_ByReference, TupleModel):  # type: ignore[misc]
@@ -136,7 +154,8 @@ class KernelLower(ItemLower):
         name = inst.target.name
         if name not in self._borrowed.once:
             return False
-        if name in self._for_items and self._is_field(inst, self._read_in_place):
+        is_short = name in self._for_items and not self.context.enable_boundscheck
+        if is_short and self._is_field(inst, self._read_in_place):
             self._read_in_place.add(name)
             return True
         if not isinstance(self.typeof(name), types.BaseTuple | types.Array):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,10 @@ from shoal.audit import Report
 from shoal.audit import audit as judge
 from shoal.audit.evidence import Loss, Order, Suppressed
 from shoal.audit.labels import Numeric, public_columns
+from shoal.audit.shape import unreadable
 from shoal.audit.z import Count
 from shoal.engine.kernels.arrays import Ints
-from shoal.errors import ParameterError, ResourceError
+from shoal.errors import DataError, ParameterError, ResourceError
 from shoal.io import Source, open_source
 from shoal.io.files.connector import FileInput
 from shoal.io.files.folder import FolderSource, has_only_folders
@@ -114,16 +115,16 @@ def audit(
         trace = published.trace if trace is None else trace
         published = published.output if published.frame is None else published.frame
     try:
-        output, _ = _table("published", published, None, format, otherwise=names)
+        output = _table("published", published, None, format, otherwise=names)
     except NoLinesError:
-        output = _no_rows(names)
+        output = _Rows(_no_rows(names))
     given, rows = None, None
     if original is not None:
-        given, rows = _table("original", original, schema.columns, None, dialect=dialect)
-    lines = None if trace is None else _table("trace", trace, None, None)[0]
+        given, rows, _ = _table("original", original, schema.columns, None, dialect=dialect)
+    lines = None if trace is None else _table("trace", trace, None, None).table
     return judge(
-        schema, policy, output, trace=lines, original=given, original_rows=rows,
-        files=files_behind(published), **options,
+        schema, policy, output.table, trace=lines, original=given, original_rows=rows,
+        n_unreadable=output.n_bad, files=files_behind(published), **options,
     )  # fmt: skip
 
 
@@ -185,12 +186,25 @@ def _no_rows(names: tuple[str, ...]) -> pa.Table:
 
 
 def read_published(job: Job, published: Data, form: str | None = None) -> pa.Table:
-    """Return the rows that a job published, from a frame or file."""
+    """Return the rows that a job published, from a frame or file.
+
+    Raises
+    ------
+    DataError
+        If there is something else between them: nobody knows what it holds.
+    """
     names = _public(job)
     try:
-        return _table("published", published, None, form, otherwise=names)[0]
+        found = _table("published", published, None, form, otherwise=names)
     except NoLinesError:
         return _no_rows(names)
+    if found.n_bad:
+        name = published if isinstance(published, str | Path) else "published"
+        raise DataError(
+            f"{name}: {unreadable(found.n_bad)}. Remove what isn't of the output, or take the "
+            "output as the run wrote it."
+        )
+    return found.table
 
 
 def read_table(
@@ -202,7 +216,15 @@ def read_table(
     """
     given = None if job is None else job.input
     dialect = given.dialect if isinstance(given, FileInput) else None
-    return _table(key, data, columns, None, dialect=dialect)
+    return _table(key, data, columns, None, dialect=dialect)[:2]
+
+
+class _Rows(NamedTuple):
+    """The rows that can be used, their positions, and how many others there are."""
+
+    table: pa.Table
+    numbers: Ints = np.empty(0, np.int64)
+    n_bad: int = 0
 
 
 def _table(
@@ -213,7 +235,7 @@ def _table(
     *,
     otherwise: tuple[str, ...] = (),
     dialect: Dialect | None = None,
-) -> tuple[pa.Table, Ints]:
+) -> _Rows:
     """Return all rows of a frame or file that can be used, and their positions in it.
 
     ``otherwise`` are the columns if there are no rows and no other names of columns. Published
@@ -223,16 +245,17 @@ def _table(
         return _file(str(data), columns, form, otherwise, dialect)
     if is_frame(data):
         table = kind_of(data, columns, key=key)[1]
-        return table, np.arange(table.num_rows)
+        return _Rows(table, np.arange(table.num_rows))
     if isinstance(data, list | tuple):
         rows = [row for row in data if isinstance(row, Mapping)]
         named = columns or tuple(dict.fromkeys(name for row in rows for name in row)) or otherwise
-        chunks = chunks_of(data, named, key=key)[1]
+        chunks = list(chunks_of(data, named, key=key)[1])
+        n_bad = sum(len(chunk.bad) for chunk in chunks)
         found = [chunk for chunk in chunks if len(chunk.rows)]
         if not found:
-            return _no_rows(named), np.empty(0, np.int64)
+            return _Rows(_no_rows(named), n_bad=n_bad)
         numbers = np.concatenate([chunk.rows for chunk in found])
-        return _joined(key, [chunk.batch for chunk in found]), numbers
+        return _Rows(_joined(key, [chunk.batch for chunk in found]), numbers, n_bad)
     raise ParameterError(
         key,
         f"must be a file, {FRAMES}, or a list of dicts",
@@ -247,17 +270,17 @@ def _file(
     form: str | None,
     otherwise: tuple[str, ...],
     dialect: Dialect | None,
-) -> tuple[pa.Table, Ints]:
+) -> _Rows:
     source = _open(path, columns, form, dialect)
     try:
-        batches, rows = [], []
+        batches, rows, n_bad = [], [], 0
         for chunk in source:
+            n_bad += len(chunk.bad)
             batches.append(chunk.batch)
             rows.append(chunk.rows)
         if not batches:
-            names = columns or source.schema_names or otherwise
-            return _no_rows(names), np.empty(0, np.int64)
-        return _joined(path, batches), np.concatenate(rows)
+            return _Rows(_no_rows(columns or source.schema_names or otherwise), n_bad=n_bad)
+        return _Rows(_joined(path, batches), np.concatenate(rows), n_bad)
     finally:
         source.close()
 

@@ -14,6 +14,7 @@ from shoal.engine.kernels.arrays import Ints
 from shoal.errors import BrokenPromiseError, JobError, Problem
 from shoal.io.typed import plain_batch
 from shoal.job.file import Job
+from shoal.spec.criteria import Measured
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
@@ -39,8 +40,10 @@ class LiveAudit:
     """
 
     def __init__(self, schema: Schema, policy: Policy, publish: Publish, share: float) -> None:
-        self._schema, self._policy, self._publish = schema, policy, publish
-        self._share = share
+        self._schema, self._publish, self._share = schema, publish, share
+        # A sample is no window: what is measured against one can't be judged by it.
+        here = [each for each in policy.criteria if not isinstance(each, Measured)]
+        self._policy = Policy(*here, delay=policy.delay, missing=policy.missing)
         #: The number of groups that were judged. It only grows, so that another thread can read it.
         self.n_groups = 0
 

@@ -78,6 +78,7 @@ class ZEvidence:
         original: pa.Table | None,
         original_rows: NDArray[np.int64] | None,
         n_quarantined: int | None,
+        n_unreadable: int = 0,
         files: Sequence[Path] = (),
         count: Count,
         pseudonym: bool,
@@ -92,6 +93,7 @@ class ZEvidence:
         self.original = original
         self.original_rows = original_rows
         self.n_quarantined = n_quarantined
+        self.n_unreadable = n_unreadable
         self.files = files
         self.count: Count = count
         self.pseudonym = pseudonym

@@ -9,7 +9,7 @@ import numpy as np
 from shoal.audit.columns import encoded, is_text, same, take
 from shoal.audit.report import Verdict
 from shoal.audit.secrecy import judge_secrecy
-from shoal.audit.shape import judge_columns
+from shoal.audit.shape import judge_columns, unreadable_lines
 from shoal.audit.z.evidence import ZEvidence
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.ladder import AnyDomain, Grid, level_labels
@@ -27,7 +27,8 @@ def check(cells: ZEvidence) -> Verdict:
     """
     names = cells.published.schema.names
     order = "pseudonym, quasi, kept, time"
-    return judge_columns(names, cells.public_columns, order, _labels(cells))
+    labels = [*unreadable_lines(cells.n_unreadable), *_labels(cells)]
+    return judge_columns(names, cells.public_columns, order, labels)
 
 
 def _labels(cells: ZEvidence) -> list[str]:
