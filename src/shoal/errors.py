@@ -39,6 +39,7 @@ __all__ = [
     "UnsupportedError",
     "check_choice",
     "did_you_mean",
+    "nearest_word",
 ]
 
 
@@ -165,10 +166,21 @@ def did_you_mean(word: str, known: Sequence[str]) -> str | None:
     >>> did_you_mean("x", ["clusters", "kept"])
     'Known: clusters, kept'
     """
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    if near:
-        return f"Did you mean '{near[0]}'?"
+    near = nearest_word(word, known)
+    if near is not None:
+        return f"Did you mean '{near}'?"
     return f"Known: {', '.join(known)}" if 0 < len(known) <= 20 else None
+
+
+def nearest_word(word: str, known: Sequence[str]) -> str | None:
+    """Return the known word that is nearest to another one, whatever their case; None if none is.
+
+    >>> nearest_word("Plz", ["age", "PLZ"])
+    'PLZ'
+    """
+    folded = {each.casefold(): each for each in reversed(known)}
+    near = difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)
+    return folded[near[0]] if near else None
 
 
 def check_choice(key: str, value: object, known: Sequence[str]) -> None:

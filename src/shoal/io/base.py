@@ -13,7 +13,6 @@ without a value of a person; recovery stores them and returns them unchanged.
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import JobError, Problem, ResourceError, did_you_mean
+from shoal.errors import JobError, Problem, ResourceError, nearest_word
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -277,7 +276,7 @@ def choose_columns(have: Sequence[str], asked: Sequence[str] | None, where: str)
     if missing:
         # Where no column fits, the "header" may be a person's row: then it isn't shown.
         is_header = len(missing) < len(asked)
-        near = {name: difflib.get_close_matches(name, have, n=1) for name in missing}
+        near = {name: nearest_word(name, have) for name in missing}
         lost = f"None of the requested columns is among its {len(have)}: does it have a header?"
         if not is_header and len(missing) > 1 and not any(near.values()):
             what = f"none of the {len(missing)} columns of the job is in the input, "
@@ -288,7 +287,7 @@ def choose_columns(have: Sequence[str], asked: Sequence[str] | None, where: str)
         for name in missing:
             # Only a name like it is shown: in a damaged header the others may be values.
             other = f"None of its {len(have)} columns has a name like it" if is_header else lost
-            fix = did_you_mean(name, near[name]) if near[name] else other
+            fix = other if near[name] is None else f"Did you mean '{near[name]}'?"
             problems.append(Problem(f"column {name}", "isn't in the input", None, fix))
         raise JobError(problems, where=where)
     return tuple(dict.fromkeys(asked))

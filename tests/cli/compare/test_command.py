@@ -61,6 +61,7 @@ def test_a_table_for_people_and_files_for_programs(place):
     table = pyarrow.csv.read_csv("r.csv")
     assert table["status"].to_pylist() == ["done"] * 2 + ["unsupported"] * 2
     assert table["pareto"].to_pylist() == [True, True, False, False]
+    assert Path("r.html").stat().st_mode & 0o077 == 0
     html = Path("r.html").read_text()
     assert html.startswith("<!DOCTYPE html>")
     for heading in ("Recommended", "Utility against risk", "Loss over k", "Loss by attribute",

@@ -25,6 +25,7 @@ def test_a_draft_can_be_run_and_the_audit_finds_it_kept(ending, tmp_path, monkey
     assert f"wrote {job} from 400 rows\n" in err
     assert err.endswith(f"Review it, try it with `shoal check {job} -i {data}`, then:\n")
     assert "person-" not in out + err
+    assert job.stat().st_mode & 0o077 == 0
     published, trace = tmp_path / "published.csv", tmp_path / "trace.parquet"
     words = ("run", job, "-i", data, "-o", published, "--trace", trace)
     assert shoal(monkeypatch, *words) == 0

@@ -79,6 +79,9 @@ def check_ending(path: Path | None) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file that appears under its name only when it is complete."""
-    with atomic_write(path) as output:
+    """Write a file that appears under its name only when it is complete, for its owner alone.
+
+    It has figures of the original.
+    """
+    with atomic_write(path, private=True) as output:
         output.write(content)

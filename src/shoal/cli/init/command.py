@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -68,7 +69,9 @@ def init(data: str, output: Path, options: InitOptions) -> int:
     files |= {output.parent / name: text for name, text in drafted.files.items()}
     try:
         for path, text in files.items():
-            path.write_text(text, encoding="utf-8")
+            # Labels of hierarchies are values of people.
+            with open(path, "w", encoding="utf-8", opener=_private) as file:
+                file.write(text)
     except OSError as error:
         raise ResourceError(f"{output.parent}: can't be written: {os_reason(error)}.") from None
     for warning in drafted.warnings:
@@ -81,6 +84,11 @@ def init(data: str, output: Path, options: InitOptions) -> int:
     print_message(f"Review {them}, try {them} with `{check}`, then:")
     print_result(shlex.join(["shoal", "run", str(output), "-i", data, "-o", "published.csv"]))
     return 0
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that only its owner may read, if it is new."""
+    return os.open(path, flags, 0o600)
 
 
 def _refuse_overwriting(
