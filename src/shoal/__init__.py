@@ -2,14 +2,12 @@
 
     schema = Schema("name", [Quasi("age", Range(0, 120))])       what the columns are
     policy = Policy(KAnonymity(10), delay=Delay(rows=1000))      what is promised
-
     anonymize(frame, schema, policy).frame                       a whole table
     Stream(schema, policy).push(rows)                            row by row; AsyncStream
     run("job.toml")                                              a job file; Job.load reads one
     audit(schema, policy, published, trace=…, original=…)        is the promise kept?
     compare(frame, schema, policies, algorithms)                 which one loses least?
-    attack("job.toml", published, original=…, trace=…)           what does an attacker achieve?
-    report("job.toml", published, trace=…, original=…)           risk, attacks and utility
+    attack(…), report("job.toml", published, trace=…, original=…)   risk, attacks and utility
 
 Domains of attributes: Range, Hierarchy; for z-anonymity also Open, Path, Grid.
 Criteria: KAnonymity, DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity, TCloseness,

@@ -82,7 +82,7 @@ WRONG = [
     (changed("k = 3", "t = nan\nwindow = { rows = 9 }"), {"policy.t"}, "finite"),
     (changed("k = 3", "t = {}"), {"policy.t"}, "For example t = 0.2"),
     (changed("k = 3", "t = { illness = '1', b = {} }"), {"policy.t.illness", "policy.t.b"},
-     "must be a number, or one for each attribute by name. For example t = { b = 0.2 }"),
+     "is a table without emd, euclid, variation or jensen-shannon. For example t = { b = 0.2 }"),
     (changed("k = 3", "t = 0.2"), {"policy.window"}, "is missing: t-closeness is measured against"),
     (changed("k = 3", "beta = 0"), {"policy.beta"}, "above 0"),
     (changed("k = 3", "beta = []"), {"policy.beta"}, "For example beta = 2"),

@@ -32,9 +32,11 @@ def drawn(table: pa.Table, schema: Schema, n_rows: int, seed: int) -> pa.Table:
     seed
         For the choice.
 
+    >>> from shoal.spec.schema import Quasi, Range
     >>> people = pa.table({"name": ["Ann", "Bob", "Ann", "Cem"], "age": [31, 33, 31, 64]})
-    >>> drawn(people, Schema("name", []), 2, seed=1)["name"].to_pylist()
-    ['Bob', 'Cem']
+    >>> schema = Schema("name", [Quasi("age", Range(0, 120))])
+    >>> drawn(people, schema, 2, seed=1)["name"].to_pylist()
+    ['Ann', 'Ann']
     """
     if table.num_rows <= n_rows:
         return table

@@ -172,7 +172,7 @@ def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:
     """Return a text in lines, each with its beginning; ``k = 5`` stays in one line.
 
     >>> wrapped("k = 5 " * 18)[1]
-    '  k = 5'
+    '  k = 5 k = 5'
     """
     tied = text.replace(" = ", "\u00a0=\u00a0")
     lines = textwrap.wrap(

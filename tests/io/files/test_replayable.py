@@ -2,6 +2,8 @@ import contextlib
 import io
 import json
 import os
+import threading
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from shoal.errors import CheckpointError, JobError, ResourceError
 from shoal.io import CsvSource, JsonSource, open_replayable, open_sink
 from shoal.io.base import Span
+from shoal.io.files.random_access import PlainFile
 from shoal.io.streams import Input
 from tests.io.files.replayable import all_chunks, as_tuples, interrupted, rows_of, small_chunks
 
@@ -319,3 +322,26 @@ def test_a_file_of_many_json_rows_is_looked_at_no_further_than_needed(tmp_path):
     path.write_text('{"a": 1}\n' * 1500 + '{"late": 1}\n')
     with contextlib.closing(open_replayable(path)) as source:
         assert source.schema_names == ("a",)
+
+
+def test_two_threads_may_close_a_file_at_once(tmp_path: Path) -> None:
+    """A run that fails closes its source, and its reader the file that it has just finished."""
+    path = tmp_path / "in.csv"
+    path.write_text("age\n39\n")
+    for _ in range(200):
+        file, barrier = PlainFile(path), threading.Barrier(2)
+        errors: list[OSError] = []
+
+        def close(file: PlainFile = file, barrier: threading.Barrier = barrier) -> None:
+            barrier.wait()
+            try:
+                file.close()
+            except OSError as error:
+                errors.append(error)  # noqa: B023
+
+        threads = [threading.Thread(target=close) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not errors

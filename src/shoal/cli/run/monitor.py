@@ -190,7 +190,7 @@ class Monitor:
 
     def state(self) -> dict[str, Any] | None:
         """Return the history of the page, for a checkpoint; None without one."""
-        return None if self._page is None else self._page.history.state()
+        return None if self._page is None else self._page.remembered()
 
     def restore(self, state: object) -> None:
         """Continue the history of a checkpoint."""

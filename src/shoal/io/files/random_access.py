@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +59,7 @@ class PlainFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.name = os.fspath(path)
+        self._closing = threading.Lock()
         with read_errors(self.name, _BROKEN):
             # Checked before it is opened: opening a pipe waits for its writer.
             if not stat.S_ISREG(Path(path).stat().st_mode):
@@ -86,10 +88,14 @@ class PlainFile:
             return os.fstat(self._number).st_size
 
     def close(self) -> None:
-        """Close the file. Closing twice does no harm."""
-        if self._number >= 0:
-            os.close(self._number)
-        self._number = -1
+        """Close the file. Closing twice does no harm, not even at once.
+
+        A run that fails closes its source while the reader may be at the end of a file.
+        """
+        with self._closing:
+            number, self._number = self._number, -1
+        if number >= 0:
+            os.close(number)
 
 
 class GrowingFile(PlainFile):

@@ -144,6 +144,11 @@ class PageServer:
         """Offer the current figures; may be called at any rate."""
         self._figures.offer(figures)
 
+    def remembered(self) -> dict[str, Any]:
+        """Return the history, with the figures of all intervals that are over, for a checkpoint."""
+        self._figures.get()
+        return self.history.state()
+
     def health(self, health: Health) -> None:
         """Report the health; to be called in each round of the loop, with rows or without."""
         self._begun = True
