@@ -103,7 +103,7 @@ class Browser:
             self._call("DELETE", "", None)
         finally:
             self._driver.terminate()
-            self._driver.communicate(timeout=10)
+            self._driver.communicate(timeout=60)
 
     def open(self, page: Path | str) -> None:
         """Open a file, or an address."""
@@ -145,5 +145,5 @@ class Browser:
 
     def _call(self, method: str, path: str, body: bytes | None) -> Any:
         request = urllib.request.Request(self._base + path, body, method=method)
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=600) as answer:
             return json.load(answer)["value"]

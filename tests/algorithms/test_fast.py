@@ -102,7 +102,7 @@ def test_another_number_of_workers_gives_another_result() -> None:
 def test_workers_run_in_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast, "WORTH_A_THREAD", 0)
     seen: set[int] = set()
-    all_there = threading.Barrier(3, timeout=30)
+    all_there = threading.Barrier(3, timeout=600)
 
     class Meeting(FastEngine):
         def _each(self, tasks: Sequence[Callable[[], None]]) -> None:

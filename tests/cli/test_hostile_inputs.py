@@ -12,7 +12,7 @@ from tests.cli.hostile_inputs import CANARY, Attempt, Hostility
 from tests.world import shoal
 
 #: How long, in seconds, a command may take. A busy machine needs far less.
-SECONDS = 60
+SECONDS = 300
 #: Done, wrong usage or job, bad data, the environment, a checkpoint, an audit that can't tell.
 CODES = {0, 1, 2, 3, 4, 5, 6}
 #: The longest message that anybody reads.

@@ -189,7 +189,7 @@ def logged(code: str, **options: object) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", start + code],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         text=True,
-        timeout=120,
+        timeout=600,
         **({"stderr": subprocess.PIPE, "stdout": subprocess.PIPE} | options),
     )
 

@@ -53,7 +53,7 @@ def finish(job: FilesJob) -> None:
         wait_until(lambda: n_taken_in(job.folder) == len(job.table), seconds=60 + 2 * N_KILLS)
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
-        assert process.wait(60) == 0, process.stderr.read().decode()
+        assert process.wait(600) == 0, process.stderr.read().decode()
 
 
 @pytest.mark.parametrize(

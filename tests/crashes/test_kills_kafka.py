@@ -72,7 +72,7 @@ class KafkaJob:
             wait_until(lambda: n_taken_in(self.folder) == n_rows, seconds=60 + 2 * N_KILLS)
             process.send_signal(signal.SIGTERM)
             assert process.stderr is not None
-            assert process.wait(60) == 0, process.stderr.read().decode()
+            assert process.wait(600) == 0, process.stderr.read().decode()
 
     def published(self, isolation: str = "read_committed") -> list[bytes]:
         """The rows that a reader has."""
@@ -158,7 +158,7 @@ def test_two_processes_of_one_job_are_one_too_many(tmp_path, kafka, topic):
         # On another machine the folder isn't there, and the topic tells.
         second = KafkaJob(tmp_path / "second", kafka, source, sink)
         with started(second.command) as other:
-            _, err = other.communicate(timeout=60)
+            _, err = other.communicate(timeout=600)
             assert other.returncode == 5
             assert b"there is no checkpoint to resume from" in err
         assert process.poll() is None
@@ -170,9 +170,9 @@ def test_two_processes_of_one_job_are_one_too_many(tmp_path, kafka, topic):
             assert other.stderr is not None
             assert b"resumed from a checkpoint" in other.stderr.readline()
             first.feed(crowd(300, seed=2), random.Random(2))
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=600)
             assert process.returncode == 4
             assert b"another process has taken over job" in err
             wait_until(lambda: n_taken_in(second.folder) == 600)
             other.send_signal(signal.SIGTERM)
-            assert other.wait(60) == 0
+            assert other.wait(600) == 0

@@ -182,7 +182,7 @@ def n_taken_in(folder: Path) -> int:
     """How many rows the newest checkpoint knows of."""
     done = subprocess.run(
         [*COMMAND, "checkpoint", "show", str(folder / "state"), "--json"],
-        env=environment(), capture_output=True, timeout=60,
+        env=environment(), capture_output=True, timeout=600,
     )  # fmt: skip
     if done.returncode:
         return 0

@@ -135,7 +135,7 @@ def test_commands_run(block: Block, tmp_path: Path) -> None:
             case ["cd", there]:
                 folder = folder / there
             case ["mkdir" | "cp", *_] as command:
-                subprocess.run(command, cwd=folder, check=True, timeout=60)
+                subprocess.run(command, cwd=folder, check=True, timeout=600)
             case ["shoal", *arguments]:
                 done = subprocess.run(
                     [*SHOAL, *arguments], cwd=folder, capture_output=True, text=True, timeout=600

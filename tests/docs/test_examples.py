@@ -82,7 +82,7 @@ def test_the_data_are_those_of_the_script(here: Path, example: str, script: str,
     folder = here / example
     before = (folder / data).read_bytes()
     (folder / data).unlink()
-    subprocess.run([sys.executable, script], cwd=folder, check=True, timeout=60)
+    subprocess.run([sys.executable, script], cwd=folder, check=True, timeout=600)
     assert (folder / data).read_bytes() == before
 
 

@@ -37,7 +37,7 @@ def walk(folder: Path, address: str, source: str, sink: str) -> Path:
 
 def run(folder: Path, *command: str) -> str:
     done = subprocess.run(
-        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=120
+        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -49,7 +49,7 @@ def finish(folder: Path, words: list[str]) -> None:
         wait_until_it_listens(process)
         wait_until(lambda: n_taken_in(folder) == 500)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(600) == 0
 
 
 @pytest.mark.story
@@ -93,7 +93,7 @@ def test_a_stop_while_the_broker_is_away_ends_and_nothing_is_lost(tmp_path, brok
         wait_until(lambda: n_taken_in(here) == 500)
         broker.kill()
         process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        process.wait(600)
     broker.start()
     finish(here, [*words, "--drain"])
     run(here, sys.executable, "receive.py", "public", "published.jsonl", broker.address)

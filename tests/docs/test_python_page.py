@@ -47,7 +47,7 @@ def service(example: ModuleType, tmp_path: Path) -> Iterator[Any]:
         time.sleep(0.01)
     yield found
     found.stop()
-    thread.join(30)
+    thread.join(600)
     assert not thread.is_alive()
 
 
@@ -55,7 +55,7 @@ def ask(service: Any, path: str, body: bytes | None = None) -> tuple[int, bytes]
     """Send a real request over loopback."""
     address = f"http://127.0.0.1:{service.port}{path}"
     try:
-        with urllib.request.urlopen(address, body, timeout=30) as answer:
+        with urllib.request.urlopen(address, body, timeout=600) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -105,7 +105,7 @@ def test_the_service_publishes_what_it_holds_when_it_is_stopped(
         time.sleep(0.01)
     ask(service, "/events", json.dumps([event(number) for number in range(6)]).encode())
     service.stop()
-    thread.join(30)
+    thread.join(600)
     assert service.published.read_text().count("\n") == 6
 
 

@@ -760,7 +760,7 @@ class Waiting(StoredRows):
 
         def wait(batch: pa.RecordBatch) -> None:
             self.waits.set()
-            assert self.stop_called.wait(60)
+            assert self.stop_called.wait(600)
             raise OSError
 
         sink.write, sink.stop = wait, self.stop_called.set
@@ -781,9 +781,9 @@ def test_a_stop_reaches_a_sink_that_waits_for_its_broker(tmp_path, monkeypatch):
 
     thread = threading.Thread(target=go, daemon=True)
     thread.start()
-    assert world.output.waits.wait(20)
+    assert world.output.waits.wait(600)
     run.stop()
-    thread.join(20)
+    thread.join(600)
     assert not thread.is_alive()
 
 
@@ -812,6 +812,6 @@ def test_a_journal_that_begins_with_many_ticks_is_replayed(tmp_path, monkeypatch
     run = world.run()
     thread = threading.Thread(target=run.execute, daemon=True)
     thread.start()
-    thread.join(30)
+    thread.join(600)
     assert not thread.is_alive()
     world.judge(late=True)

@@ -58,7 +58,7 @@ def test_when_nothing_comes_the_clock_alone_releases(tmp_path, source):
             put(tmp_path, table.slice(begin, n_rows), source)
             wait_until(lambda end=begin + n_rows: n_lines(out) == 1 + end)
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=600)
         # Nothing of it is kept: there are no checkpoints.
         assert process.returncode == 128 + signal.SIGTERM, said.decode()
     lines = read(trace)

@@ -31,7 +31,7 @@ def start(code: str) -> subprocess.Popen[str]:
 
 def run(code: str) -> tuple[int, str, str]:
     beside = start(code)
-    out, err = beside.communicate(timeout=120)
+    out, err = beside.communicate(timeout=600)
     return beside.returncode, out, err
 
 
@@ -67,7 +67,7 @@ def test_ctrl_c_ends_it_with_the_verdict_on_what_was_published():
     while not re.search(r"rows in, [1-9]\d* published", beside.stderr.readline()):
         assert beside.poll() is None
     beside.send_signal(signal.SIGINT)
-    out, err = beside.communicate(timeout=60)
+    out, err = beside.communicate(timeout=600)
     assert beside.returncode == 0, err
     assert "Every promise is kept." in out
     counts = re.search(r"(\d+) rows in, (\d+) published, 0 suppressed, 0 quarantined, (\d+) h", out)

@@ -232,7 +232,7 @@ def test_an_empty_file_a_device_and_a_pipe_have_nothing_to_lose(place):
     reader.start()
     words = ("run", "job.toml", "-i", "in.csv", "-o", "pipe", "--to", "csv", "-q")
     assert place.shoal(*words)[0] == 0
-    reader.join(30)
+    reader.join(600)
     assert len(got[0].splitlines()) == 61
 
 
@@ -304,7 +304,7 @@ def test_head_ends_quietly(place):
         capture_output=True,
         text=True,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        timeout=120,
+        timeout=600,
     )
     assert done.stdout.splitlines()[0] == "age,town,illness,ward"
     assert len(done.stdout.splitlines()) == 2

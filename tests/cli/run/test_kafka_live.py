@@ -65,4 +65,4 @@ def test_deadlines_hold_and_health_is_known_while_metrics_are_scraped(tmp_path, 
             for thread in scrapers:
                 thread.join()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(600) == 0

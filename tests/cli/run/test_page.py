@@ -82,7 +82,7 @@ class Served:
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
-                process.wait(60)
+                process.wait(600)
 
     def _answers(self) -> bool:
         try:
@@ -92,7 +92,7 @@ class Served:
         return True
 
     def data(self, name: str = "recent") -> Any:
-        with urllib.request.urlopen(f"{self.url}{name}.json", timeout=10) as answer:
+        with urllib.request.urlopen(f"{self.url}{name}.json", timeout=60) as answer:
             return json.load(answer)
 
 
@@ -143,7 +143,7 @@ def test_a_page_lives_as_long_as_its_job(browser: Browser, served: Served) -> No
         _check_readable(browser)
         _check_keyboard(browser)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(600) == 0
     # Without a run the page says so, and keeps what it knew.
     wait_until(
         lambda: (

@@ -69,10 +69,10 @@ class Looked:
         monkeypatch.setattr(monitor_module, "EVERY", 0.0)
 
     def _look(self, url: str, *, with_metrics: bool) -> None:
-        with urllib.request.urlopen(f"{url}recent.json", timeout=10) as answer:
+        with urllib.request.urlopen(f"{url}recent.json", timeout=60) as answer:
             self.found = json.load(answer)
         if with_metrics:
-            with urllib.request.urlopen(f"{url}metrics", timeout=10) as answer:
+            with urllib.request.urlopen(f"{url}metrics", timeout=60) as answer:
                 self.metrics = answer.read().decode()
 
     def run(self, *words: object) -> int:

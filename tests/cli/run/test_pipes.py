@@ -22,7 +22,7 @@ from tests.world import COMMAND, ID_AND_AGE, SCHEMA, beside, people, read, shoal
 
 NAMES = ["person", "age", "town", "illness", "ward"]
 HEADER = ",".join(NAMES).encode() + b"\n"
-PATIENCE = 60.0
+PATIENCE = 600.0
 
 
 def lines(n_rows: int, seed: int = 1) -> list[bytes]:
@@ -308,6 +308,6 @@ def test_one_person_written_as_two_types_on_a_pipe_is_one(tmp_path: Path) -> Non
             process.stdin.write(line)
             process.stdin.flush()
             time.sleep(0.3)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=600)
     assert out == b"", "two people are no group of three"
     assert pq.read_table(trace).column("outcome").to_pylist() == ["suppressed"] * 3

@@ -166,7 +166,7 @@ def test_a_job_that_is_stopped_and_resumed(cluster, capfd):
     with beside(*cluster.words, *HERE, "--follow", "--json") as running:
         wait_until(lambda: cluster.is_at_work or running.poll() is not None, seconds=180)
         running.send_signal(signal.SIGTERM)
-        printed, said = running.communicate(timeout=120)
+        printed, said = running.communicate(timeout=600)
     assert running.returncode == 0, said.decode()
     figures = json.loads(printed)
     assert figures["interrupted"] is True

@@ -48,7 +48,7 @@ def run_child(path, state, n_rows, *, kill_after=None, **options):
     if kill_after is not None:
         time.sleep(kill_after)
         os.kill(child.pid, signal.SIGKILL)
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate(timeout=600)
     assert child.returncode in (0, -signal.SIGKILL), said.decode()
     return child.returncode == 0
 

@@ -333,7 +333,7 @@ def test_a_process_appends_and_rotates_while_the_reader_is_stopped_again_and_aga
                 position = again[-1].position
             kept += [int(row["a"]) for row in read.rows()]
     finally:
-        assert writer.wait(30) == 0
+        assert writer.wait(600) == 0
     assert kept == list(range(n_rows))
 
 

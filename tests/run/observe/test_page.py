@@ -37,7 +37,7 @@ def page(clock: ManualClock) -> Iterator[PageServer]:
 
 def ask(page: PageServer, path: str, **headers: str) -> tuple[int, Any, str]:
     where = page.url.split("/")[2]
-    connection = http.client.HTTPConnection(where, timeout=10)
+    connection = http.client.HTTPConnection(where, timeout=60)
     try:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
@@ -180,12 +180,12 @@ def test_tls_by_certificate_files(tmp_path, clock):
     with PageServer("127.0.0.1:0", job={}, clock=clock, certificate=files[0], key=files[1]) as page:
         assert page.url.startswith("https://127.0.0.1:")
         trust = ssl.create_default_context(cafile=str(files[0]))
-        with urllib.request.urlopen(page.url, context=trust, timeout=10) as answer:
+        with urllib.request.urlopen(page.url, context=trust, timeout=60) as answer:
             assert b"<!DOCTYPE html>" in answer.read()
         # A client that doesn't speak TLS, or goes away, ends nothing.
         with pytest.raises((OSError, http.client.HTTPException)):
-            urllib.request.urlopen(page.url.replace("https", "http"), timeout=10)
-        with urllib.request.urlopen(page.url, context=trust, timeout=10) as answer:
+            urllib.request.urlopen(page.url.replace("https", "http"), timeout=60)
+        with urllib.request.urlopen(page.url, context=trust, timeout=60) as answer:
             assert answer.status == 200
 
 
