@@ -43,7 +43,10 @@ demo: $(STAMP)  ## a live stream, anonymized before your eyes
 broker: $(STAMP)  ## a real Kafka broker on 127.0.0.1:9092, with the topics people and public
 	@$(BIN)/python -m shoal.testing.broker --port 9092 --topics people,public
 
-test: lint types layers compiled plain  ## the tests that the CI runs, in about 15 minutes
+test: $(DEV)  ## the tests that the CI runs, in about 15 minutes
+	@$(MAKE) --no-print-directory lint layers
+	@$(MAKE) --no-print-directory --jobs 2 types compiled
+	@$(MAKE) --no-print-directory plain
 
 lint: $(DEV)  ## ruff: style, format, docstrings
 	@echo "==> lint"
@@ -62,12 +65,13 @@ compiled: $(DEV)  ## the part of `make test` that runs compiled: engines and alg
 	@echo "==> engines and algorithms, compiled (from an empty cache it takes minutes to compile the kernels)"
 	@$(PYTEST) tests -m 'compiled and not nightly'
 
-plain: $(DEV)  ## the part of `make test` that runs in plain Python: everything else, with coverage
-	@echo "==> everything else, in plain Python, with coverage"
-	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests src --doctest-modules -m 'not compiled and not nightly' \
-		--cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+plain: $(DEV)  ## the part of `make test` that runs in plain Python: everything else
+	@echo "==> everything else, in plain Python"
+	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests src --doctest-modules -m 'not compiled and not nightly' $(COVERAGE)
 
-nightly: test  ## every test there is; all that decide, compiled and in plain Python (hours)
+nightly: export SHOAL_TEST_EXAMPLES = all
+nightly: export COVERAGE = --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+nightly: test  ## every test there is, with all examples and coverage; all that decide, compiled and in plain Python (hours)
 	@echo "==> what make test left out, compiled"
 	@$(PYTEST) tests -m nightly
 	@echo "==> kernels and runs, which make test ran in plain Python, compiled"

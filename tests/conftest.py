@@ -19,12 +19,13 @@ import pytest
 from hypothesis import settings
 
 from shoal.testing.broker import NoBrokerError, create_topics, find_broker
+from tests.examples import examples
 
 # A shell ignores interrupts for what it runs in the background; tests send them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # A busy machine is no reason to fail: nothing is judged by the time that it takes.
-settings.register_profile("shoal", deadline=None)
+settings.register_profile("shoal", deadline=None, max_examples=examples(100))
 settings.load_profile("shoal")
 
 #: How the tests of a folder run in `make test`, the longest prefix first; all others run in plain

@@ -18,9 +18,10 @@ from shoal.spec.criteria import Criterion, Measured
 from shoal.spec.hierarchy import Range
 from shoal.testing.streams import Stream, play
 from tests.engine.kernels.tables import Table, tables
+from tests.examples import examples
 from tests.naive.space import covers
 
-EXAMPLES = 6 if numba.config.DISABLE_JIT else 150
+EXAMPLES = examples(6 if numba.config.DISABLE_JIT else 150)
 #: Along the wider of two numbers all of one illness are on one side, along the other they mix.
 MIXED = [
     ((0.0, 0.0), 0, 0, 1.0),

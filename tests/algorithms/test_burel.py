@@ -29,13 +29,14 @@ from shoal.spec.hierarchy import Domain
 from shoal.spec.policy import Window
 from tests.algorithms.rows import groups, outcomes
 from tests.algorithms.test_sabre import taken
+from tests.examples import examples
 from tests.naive.burel import NaiveBurel
 from tests.naive.papers.test_emd import RAGGED
 from tests.naive.sizes import eligible
 from tests.naive.space import Space as NaiveSpace
 from tests.tables import FIGURE_4_1, SALARY, Table, schema, spread
 
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 
 
 # -- worked examples -------------------------------------------------------------------------------

@@ -30,12 +30,13 @@ from shoal.testing.streams import joined
 from tests.algorithms.rows import outcomes
 from tests.engine.kernels.test_parts import members
 from tests.engine.test_buckets import some
+from tests.examples import examples
 from tests.naive.measured import Promises
 from tests.naive.papers.test_emd import RAGGED
 from tests.tables import SALARY, Table, codes, drifting, naive, schema, spread, start, windowed
 
 SMALL = Window(rows=4, advance=2)
-SETTINGS = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(25), deadline=None, derandomize=True, database=None)
 
 
 # -- gains compose ---------------------------------------------------------------------------------

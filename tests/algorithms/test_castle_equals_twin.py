@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from shoal.algorithms import Castle
 from shoal.engine import Codes, Decisions, Engine
 from tests.algorithms import cases
+from tests.examples import examples
 from tests.naive.castle import NaiveCastle
 
 #: Compiled code draws many streams; plain Python looks whether it does the same.
-MANY = 6 if numba.config.DISABLE_JIT else 150
+MANY = examples(6 if numba.config.DISABLE_JIT else 150)
 
 
 @dataclass(kw_only=True)

@@ -12,6 +12,7 @@ from shoal.engine import Codes
 from shoal.engine.base import Decisions
 from shoal.engine.space import Space
 from tests.algorithms import test_castle_equals_twin as complete
+from tests.examples import examples
 from tests.naive.castle import NaiveCastle
 from tests.naive.space import Box
 from tests.naive.space import Space as NaiveSpace
@@ -79,7 +80,7 @@ CASES = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(case=CASES)
 def test_kernel_and_twin_decide_alike_about_rows_with_gaps(case: Case) -> None:
     space = Space(case.schema(), case.policy(), case.loss)  # type: ignore[arg-type]

@@ -8,10 +8,11 @@ import pytest
 from shoal.algorithms import find, names
 from shoal.testing import checks
 from shoal.testing.checks import CHECKS, FIXED_CHECKS, NOT_APPLICABLE, not_applicable, run_check
+from tests.examples import examples
 from tests.expected_failures import EXPECTED_FAILURES
 
 #: Compiled code draws many; plain Python, which is slow, few, if it is asked at all.
-EXAMPLES = 1 if numba.config.DISABLE_JIT else 12
+EXAMPLES = examples(1 if numba.config.DISABLE_JIT else 12)
 
 
 def run(name: str, check: str) -> None:

@@ -36,6 +36,7 @@ from shoal.spec.policy import (
 from shoal.testing.streams import joined
 from tests.algorithms.cases import EDUCATION, POSTCODE, SEED
 from tests.algorithms.test_on_deadline_equals_twin import as_tuples, naively
+from tests.examples import examples
 from tests.naive.measured import order_code
 from tests.naive.measured_twins import FOR_STREAMS, FOR_TABLES, twin
 
@@ -43,7 +44,7 @@ ILLNESS = Hierarchy.from_dict(
     {"ill": {"lungs": ["flu", "cold"], "gut": {"upper": ["ulcer"], "lower": ["colic", "worms"]}}}
 )
 PAY = Range(-5, 5)
-EXAMPLES = 4 if numba.config.DISABLE_JIT else 60
+EXAMPLES = examples(4 if numba.config.DISABLE_JIT else 60)
 NAMES = [name for name in (*FOR_TABLES, *FOR_STREAMS) if name in names()]
 
 

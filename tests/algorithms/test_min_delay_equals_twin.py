@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from shoal.algorithms.min_delay import MinDelay
 from tests.algorithms import cases
 from tests.algorithms.waiting_cases import CASES, Case, compare
+from tests.examples import examples
 from tests.naive.min_delay import NaiveMinDelay
 
 #: Compiled code draws many streams; plain Python looks whether it does the same.
-MANY = 8 if numba.config.DISABLE_JIT else 100
+MANY = examples(8 if numba.config.DISABLE_JIT else 100)
 
 
 @settings(max_examples=MANY, deadline=None, derandomize=True)

@@ -18,6 +18,7 @@ from shoal.engine import Codes, Decisions, Engine
 from shoal.spec.policy import TCloseness
 from tests.algorithms import cases
 from tests.algorithms.world import TWINS
+from tests.examples import examples
 from tests.naive.examples import EXAMPLES
 from tests.naive.on_deadline import Decision, NaiveOnDeadline
 
@@ -167,7 +168,7 @@ UNITS = st.sampled_from(["rows", "rows", "rounds"])
 #: How many rows are held at most; none of them is too few for the groups of a case.
 CAPACITIES = st.sampled_from([6, 7, 15, 40])
 #: Plain Python is slow: there a look at fewer, beside what compiled code goes through.
-MANY = 6 if numba.config.DISABLE_JIT else 250
+MANY = examples(6 if numba.config.DISABLE_JIT else 250)
 THRESHOLDS = st.sampled_from([0.05, 0.5, 1.0])
 AGES = st.sampled_from([3, 30, None])
 KNOBS = {

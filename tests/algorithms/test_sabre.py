@@ -29,6 +29,7 @@ from shoal.spec.hierarchy import Domain
 from shoal.spec.policy import Delay, Window
 from shoal.testing.streams import difference
 from tests.algorithms.rows import groups, outcomes
+from tests.examples import examples
 from tests.naive.buckets import Ground, cost
 from tests.naive.emd import emd
 from tests.naive.papers.test_emd import DISEASES, RAGGED
@@ -38,7 +39,7 @@ from tests.naive.space import Space as NaiveSpace
 from tests.tables import SALARY, Table, drifting, schema, spread
 
 BOTH = pytest.mark.parametrize("name", ["sabre-ak", "sabre-knn"])
-SETTINGS = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(40), deadline=None, derandomize=True, database=None)
 
 
 def taken(table: Table, found: list[set[int]], buckets: list[set[int]]) -> list[list[int]]:

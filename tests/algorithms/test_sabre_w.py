@@ -17,6 +17,7 @@ from shoal.spec.criteria import DistinctLDiversity, EnhancedLikeness, KAnonymity
 from shoal.spec.policy import Delay, Window
 from shoal.testing.streams import batch, joined
 from tests.algorithms.rows import outcomes
+from tests.examples import examples
 from tests.naive.emd import emd
 from tests.naive.measured import Promises
 from tests.naive.papers.test_by_window import EXAMPLE_6_1
@@ -108,7 +109,7 @@ def test_without_a_group_what_expires_is_suppressed_and_nothing_else() -> None:
 # -- the end ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(25), deadline=None, derandomize=True, database=None)
 @given(n_rows=st.integers(0, 20), seed=st.integers(0, 99), k=st.integers(1, 3))
 def test_the_remainder_keeps_the_promise(n_rows: int, seed: int, k: int) -> None:
     criteria = [KAnonymity(k), TCloseness(0.2), DistinctLDiversity(2)]

@@ -22,12 +22,13 @@ from shoal.spec.policy import (
 )
 from tests.algorithms import cases
 from tests.algorithms.test_on_deadline_equals_twin import compare as compare_decisions
+from tests.examples import examples
 from tests.naive import tide_forming as naive
 from tests.naive.on_deadline import NaiveOnDeadline
 from tests.naive.tide import NaiveRolling, NaiveTide
 
 TWINS = {"batch": NaiveTide, "rolling": NaiveRolling}
-MANY = 4 if numba.config.DISABLE_JIT else 60
+MANY = examples(4 if numba.config.DISABLE_JIT else 60)
 
 
 @dataclass(kw_only=True)

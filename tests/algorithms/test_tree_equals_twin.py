@@ -16,10 +16,11 @@ from shoal.engine.rtree.tree import FAN_OUT
 from tests.algorithms import cases, waiting_cases
 from tests.algorithms.trees import TWINS
 from tests.algorithms.waiting_cases import CASES, compare
+from tests.examples import examples
 from tests.naive.tree import NaiveTreeBasic
 
 #: Compiled code draws many streams; plain Python looks whether it does the same.
-MANY = 4 if numba.config.DISABLE_JIT else 50
+MANY = examples(4 if numba.config.DISABLE_JIT else 50)
 ANONYMIZERS: dict[str, type[TreeBasic | TreeDensity | TreeFull]] = {
     "tree-basic": TreeBasic, "tree-density": TreeDensity, "tree-full": TreeFull,
 }  # fmt: skip

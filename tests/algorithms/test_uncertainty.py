@@ -19,9 +19,10 @@ from shoal.spec.policy import Missing
 from shoal.testing.checks import check_cover, check_gaps, check_promise
 from shoal.testing.strategies import streams
 from shoal.testing.streams import joined
+from tests.examples import examples
 
 NAMES = [name for name in names() if find(name).publishes != "values"]
-EXAMPLES = 5 if numba.config.DISABLE_JIT else 40
+EXAMPLES = examples(5 if numba.config.DISABLE_JIT else 40)
 TREE = Hierarchy.from_dict(
     {"*": {"Mammal": ["Cat", "Dog"], "Bird": ["Owl", "Jay"], "Fish": ["Eel", "Ray", "Cod"]}}
 )

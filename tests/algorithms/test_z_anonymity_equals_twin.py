@@ -22,10 +22,11 @@ from shoal.spec.ladder import Open, Path
 from shoal.spec.policy import Policy, Window
 from shoal.spec.schema import Quasi, Schema
 from tests.algorithms.events import N_LEVELS, stream
+from tests.examples import examples
 from tests.naive.z_anonymity import Decision, Estimate, NaiveZAnonymity, Row
 
 #: Compiled code draws many streams; plain Python looks whether it does the same.
-MANY = 6 if numba.config.DISABLE_JIT else 200
+MANY = examples(6 if numba.config.DISABLE_JIT else 200)
 HIDDEN, MISSING = -1, -2
 
 

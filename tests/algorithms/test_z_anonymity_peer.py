@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.algorithms.events import event
+from tests.examples import examples
 from tests.naive.z_anonymity import Deviations, NaiveZAnonymity, Row, run
 from tests.naive.zanon_peer import path_levels, peer
 
@@ -47,7 +48,7 @@ PATHS = st.lists(st.sampled_from("aab"), min_size=1, max_size=DEPTH).map("*".joi
 STEPS = st.tuples(st.sampled_from([0, 0, 1, 2, 9]), st.integers(0, 7).map(str), PATHS)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 @given(
     steps=st.lists(STEPS, min_size=1, max_size=40),
     z=st.integers(1, 5),

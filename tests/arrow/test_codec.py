@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from shoal.arrow.codec import Codec
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.schema import Quasi, Schema, Sensitive
+from tests.examples import examples
 
 SEX = Hierarchy.flat(["Female", "Male"])
 
@@ -184,7 +185,7 @@ def test_codes_of_sensitive_numbers_are_ordered_as_the_numbers() -> None:
     assert (np.diff(codes.astype(object)) > 0).all()
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 @given(
     st.lists(
         st.floats(-1e300, 1e300) | st.integers(-3, 3).map(float) | st.none(), min_size=2, max_size=9

@@ -31,13 +31,14 @@ from shoal.spec.criteria import (
 )
 from shoal.spec.hierarchy import Domain
 from tests.engine.kernels.test_parts import members
+from tests.examples import examples
 from tests.naive.burel import NaiveBurel
 from tests.naive.papers.test_emd import DISEASES, RAGGED
 from tests.naive.sabre import NaiveSabre
 from tests.naive.space import Space as NaiveSpace
 from tests.tables import FIGURE_4_1, SALARY, Table, spread
 
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 
 
 def some(rows: RowArrays, chosen: Sequence[int]) -> RowArrays:

@@ -23,6 +23,7 @@ from shoal.engine.space import Space
 from shoal.spec.criteria import Criterion, EnhancedLikeness, KAnonymity, TCloseness
 from shoal.spec.policy import Delay, Window
 from shoal.testing.streams import Stream, Tick, batch, difference, joined, play, steps
+from tests.examples import examples
 from tests.naive.measured import Promises
 from tests.naive.papers.test_emd import RAGGED
 from tests.tables import codes, drifting, naive, schema, start, windowed
@@ -255,7 +256,7 @@ def play_out(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_streams_keep_the_promise_and_the_delay(name: str) -> None:
-    @settings(max_examples=30, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=examples(30), deadline=None, derandomize=True, database=None)
     @given(
         seed=st.integers(0, 10**6),
         n_rows=st.integers(0, 50),
@@ -321,7 +322,7 @@ def streams(draw: st.DrawFn, name: str) -> Stream:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_batching_does_not_matter(name: str) -> None:
-    @settings(max_examples=25, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=examples(25), deadline=None, derandomize=True, database=None)
     @given(stream=streams(name))
     def same(stream: Stream) -> None:
         anonymizer = find(name)()
@@ -334,7 +335,7 @@ def test_batching_does_not_matter(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_snapshot_in_the_middle_of_a_window(name: str) -> None:
-    @settings(max_examples=15, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=examples(15), deadline=None, derandomize=True, database=None)
     @given(stream=streams(name), at=st.integers(0, 40))
     def same(stream: Stream, at: int) -> None:
         anonymizer = find(name)()

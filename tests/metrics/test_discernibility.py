@@ -15,6 +15,7 @@ from shoal.errors import ParameterError
 from shoal.metrics import Compared, groups_of
 from shoal.metrics.base import Batch
 from shoal.metrics.discernibility import Discernibility
+from tests.examples import examples
 
 SCHEMA = Schema(None, [Quasi("x", Range(0, 9, step=1))], [Sensitive("s")])
 
@@ -63,7 +64,7 @@ def test_a_run_and_its_tables_agree() -> None:
     assert found.classification is None
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(
     rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=30),
     more=st.integers(0, 4),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.algorithms.events import STREAMS, WINDOWS, event, levels, numbered
 from tests.algorithms.world import check_section, flags_of
+from tests.examples import examples
 from tests.naive.z_anonymity import Decision, Deviations, NaiveZAnonymity, Row, run
 
 # -- the paper's story ---------------------------------------------------------------------------
@@ -273,7 +274,7 @@ def shown_in(twin: NaiveZAnonymity, attribute: int) -> set[Exposure]:
     return {(who, labels) for (a, _, labels), who in twin.shown if a == attribute}
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 @given(rows=STREAMS, z=st.integers(1, 6), window=WINDOWS)
 def test_every_cell_is_published_at_the_finest_level_with_z_subjects_behind_it(
     rows: list[Row], z: int, window: dict[str, Any]
@@ -299,7 +300,7 @@ def test_every_cell_is_published_at_the_finest_level_with_z_subjects_behind_it(
                 assert len(behind[level]) >= 2
 
 
-@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(30), deadline=None, derandomize=True, database=None)
 @given(rows=STREAMS, z=st.integers(1, 5), window=WINDOWS)
 def test_the_plain_count_publishes_no_less(rows: list[Row], z: int, window: dict[str, Any]) -> None:
     residual, _ = run(rows, z=z, **window)
@@ -309,7 +310,7 @@ def test_the_plain_count_publishes_no_less(rows: list[Row], z: int, window: dict
             assert level is None or (other is not None and other <= level)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(30), deadline=None, derandomize=True, database=None)
 @given(rows=STREAMS, z=st.integers(1, 5), window=WINDOWS)
 def test_subjects_by_other_names_are_decided_alike(
     rows: list[Row], z: int, window: dict[str, Any]
@@ -361,7 +362,7 @@ def test_z_2_values_are_forgotten() -> None:
     assert decisions == the_same
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(40), deadline=None, derandomize=True, database=None)
 @given(rows=STREAMS, z=st.integers(1, 5), window=WINDOWS)
 def test_z_2_what_is_forgotten_changes_no_decision(
     rows: list[Row], z: int, window: dict[str, Any]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.algorithms.events import STREAMS, WINDOWS, event, numbered
+from tests.examples import examples
 from tests.naive.z_anonymity import Decision, NaiveZAnonymity, Row, run
 
 
@@ -125,7 +126,7 @@ def test_estimates_in_rows_come_by_their_number() -> None:
     assert [row for row, _, _ in moved(rows, z=2, window_rows=5, estimates=2)] == [5, 8, 10]
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(40), deadline=None, derandomize=True, database=None)
 @given(
     rows=STREAMS,
     z=st.integers(1, 4),

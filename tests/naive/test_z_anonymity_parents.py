@@ -21,6 +21,7 @@ from shoal.testing.streams import Stream
 from shoal.testing.z.codes import keys_of
 from shoal.testing.z.definitions import Count, ExposureHistory, alike, behind, finest, path
 from tests.algorithms.events import N_LEVELS, STREAMS, WINDOWS, stream
+from tests.examples import examples
 from tests.naive.z_anonymity import Crowds, Decision, NaiveZAnonymity, Node, Row, run
 
 pytestmark = pytest.mark.plain
@@ -65,7 +66,7 @@ def count_others(rows: Sequence[Row], z: int, n_window: int) -> int:
     return n_others
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(40), deadline=None, derandomize=True, database=None)
 @given(rows=STREAMS, z=st.integers(3, 8), n_window=st.sampled_from([9, 40]))
 def test_a_parent_doesnt_tell_which_leaf_that_counts_it_stands_for(
     rows: list[Row], z: int, n_window: int
@@ -123,7 +124,7 @@ def by_oracle(windows: ExposureHistory, zs: Sequence[int], count: Count) -> list
     return decisions
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 @given(
     rows=STREAMS,
     z=st.integers(1, 6),

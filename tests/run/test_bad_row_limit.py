@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shoal.run.bad_row_limit import LEAST, is_above
+from tests.examples import examples
 from tests.world import people, read, shoal, write, write_job
 
 
@@ -28,7 +29,7 @@ def test_a_limit_is_passed_clearly_or_not_at_all() -> None:
     assert not is_above(1000, 1000, 1)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(rate=st.floats(0.01, 0.2), seed=st.integers(0, 2**32 - 1))
 def test_a_limit_twice_as_high_as_the_rate_isnt_passed_by_chance(rate: float, seed: int) -> None:
     bad = np.random.default_rng(seed).random(3000) < rate
@@ -44,7 +45,9 @@ def spoilt(folder: Path, wrong: set[int], n_rows: int) -> list[dict[str, object]
 
 
 @settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(10),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(cuts=st.lists(st.integers(1, 199), max_size=6))
 def test_it_is_the_same_row_however_the_input_is_cut(cuts, tmp_path_factory, monkeypatch, capfd):

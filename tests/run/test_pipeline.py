@@ -26,6 +26,7 @@ from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.policy import Delay, DistinctLDiversity, KAnonymity, Policy
 from shoal.spec.schema import Quasi, Schema, Sensitive
 from shoal.testing.clocks import ManualClock
+from tests.examples import examples
 from tests.world import Kept, Rows, people, with_gaps
 
 TOWN = Hierarchy.from_rows(
@@ -113,7 +114,7 @@ def n_accounted(summary: Summary) -> int:
     return summary.n_published + summary.suppression.count + summary.n_quarantined + summary.n_held
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     n_rows=st.integers(1, 80),
     seed=st.integers(0, 1000),
@@ -435,7 +436,7 @@ def test_runs_differ_without_a_seed():
 # -- missing values --------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     n_rows=st.integers(1, 80),
     every=st.fixed_dictionaries({"age": st.integers(1, 4), "town": st.integers(1, 4)}),

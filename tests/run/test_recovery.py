@@ -32,6 +32,7 @@ from shoal.run.state.store import Store
 from shoal.spec.policy import Delay, DistinctLDiversity, KAnonymity, Policy
 from shoal.spec.schema import Quasi, Schema, Sensitive
 from shoal.testing.clocks import ManualClock
+from tests.examples import examples
 from tests.run.test_pipeline import TOWN, policy_of, schema_of
 from tests.world import people, with_gaps
 
@@ -272,7 +273,7 @@ class World:
         assert set(verdicts) <= ({"delay"} if late else set()), str(report)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     n_rows=st.integers(1, 120),
     seed=st.integers(0, 99),

@@ -33,11 +33,12 @@ from shoal.run import stream as stream_module
 from shoal.run.pipeline import Pipeline
 from shoal.run.snapshot import section_digests
 from shoal.testing.clocks import ManualClock
+from tests.examples import examples
 from tests.run.test_stream import AGES, POLICY, SCHEMA
 from tests.world import people
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(
     at=st.integers(0, 40),
     again=st.integers(0, 20),

@@ -41,6 +41,7 @@ from shoal.job import Job
 from shoal.run import stream as stream_module
 from shoal.run.core import RunCore
 from shoal.testing.clocks import ManualClock
+from tests.examples import examples
 from tests.world import TOWNS, people, read, write, write_job
 
 TOWN = Hierarchy.from_rows([line.split(";") for line in TOWNS.splitlines()])
@@ -89,7 +90,7 @@ def test_values_pushed_one_by_one_are_decided_like_a_table() -> None:
     )
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(cuts=st.lists(st.integers(0, 60), max_size=6), seed=st.integers(0, 3))
 def test_how_rows_are_cut_into_pushes_decides_nothing(cuts: list[int], seed: int) -> None:
     table = people(60)

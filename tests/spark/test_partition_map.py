@@ -18,6 +18,7 @@ from shoal.engine.space import Loss
 from shoal.errors import CheckpointError, ParameterError
 from shoal.spark.partition_map import MOST_SHARDS, Cut, PartitionMap
 from shoal.spec.policy import Window, ZAnonymity
+from tests.examples import examples
 
 PETS = Hierarchy.from_dict(
     {"*": {"Mammal": ["Cat", "Dog", "Rat"], "Bird": ["Owl", "Jay"], "Fish": ["Eel", "Cod", "Ide"]}}
@@ -181,7 +182,7 @@ def test_a_map_that_went_through_json_is_the_same():
     assert np.array_equal(restored.shards(values), places.shards(values))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     st.lists(
         st.tuples(

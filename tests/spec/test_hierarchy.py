@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from shoal import Hierarchy, Range
 from shoal.errors import HierarchyError, ParameterError
 from shoal.testing.strategies import hierarchies, ranges
+from tests.examples import examples
 
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 ANIMALS = Hierarchy.from_dict(
     {"Any": {"Pet": {"Cat": None, "Dog": ["Poodle", "Pug"]}, "Wild": ["Fox"], "Oak": {}}}
 )

@@ -25,6 +25,7 @@ from shoal.spec.criteria import (
 from shoal.spec.hierarchy import Domain, Hierarchy
 from shoal.testing.definitions import broken
 from shoal.testing.definitions.measured import code_of, keeps, number_of
+from tests.examples import examples
 
 NUMBERS = Range(-10, 50)
 TREE = Hierarchy.from_dict({"Any": {"Ill": ["a", "b"], "Well": ["c", "d"]}})
@@ -120,7 +121,7 @@ def test_kernel_and_definitions_agree(kind: str) -> None:
     values = st.lists(st.sampled_from(pool), min_size=1, max_size=12)
     answers: set[bool] = set()
 
-    @settings(max_examples=200, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=examples(200), deadline=None, derandomize=True, database=None)
     @given(criterion=criteria, group=values, others=values)
     def agree(criterion: Measured, group: list[int], others: list[int]) -> None:
         window = [*group[:6], *others]

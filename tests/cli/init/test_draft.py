@@ -16,6 +16,7 @@ from shoal.cli.init.roles import Asked, assign
 from shoal.datasets import census
 from shoal.errors import JobError, ParameterError
 from shoal.spec.hierarchy import Hierarchy, Range
+from tests.examples import examples
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 
@@ -308,7 +309,7 @@ columns_of_30 = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(st.dictionaries(names, columns_of_30, min_size=1, max_size=4))
 def test_any_table_gives_a_job_that_can_be_read(tmp_path_factory, columns):
     table = {"age": list(range(30))} | columns

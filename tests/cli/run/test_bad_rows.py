@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.world import ID_AND_AGE, people, read, shoal, write, write_job
 
 Fields = list[object]
@@ -166,7 +167,9 @@ def test_only_bad_rows(tmp_path, monkeypatch, capfd):
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(15),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     kinds=st.lists(st.sampled_from([None, None, *BAD_CSV]), min_size=1, max_size=60),

@@ -23,8 +23,9 @@ from shoal.engine.kernels.boxes import (
     shared_losses,
 )
 from shoal.testing.strategies import schemas
+from tests.examples import examples
 
-SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 POLICY = Policy(KAnonymity(2), delay=Delay(rows=5))
 
 

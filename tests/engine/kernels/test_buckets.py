@@ -15,10 +15,11 @@ from shoal.engine.kernels.likeness import most_of
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.testing.strategies import hierarchies
 from tests.engine.kernels.test_emd import trees
+from tests.examples import examples
 from tests.naive.buckets import Ground, bucket_cat, bucket_num, cost, dp_partition
 from tests.naive.papers.test_emd import DISEASES, RAGGED
 
-SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 EXAMPLE_3_4 = [5, 3, 2, 4, 2, 2]
 NOTHING = Fraction(0)
 

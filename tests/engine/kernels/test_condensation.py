@@ -15,9 +15,10 @@ from shoal.engine.kernels.rng import below, seeded
 from shoal.spec.criteria import KAnonymity
 from shoal.spec.hierarchy import Range
 from tests.engine.kernels.tables import RAGGED, Table, shown, shown_slowly, tables, that_leave
+from tests.examples import examples
 from tests.naive.dynamic_group import NaiveDynamicGroup
 
-EXAMPLES = 40 if numba.config.DISABLE_JIT else 400
+EXAMPLES = examples(40 if numba.config.DISABLE_JIT else 400)
 #: A power of two: places on it are exact, and so are ties.
 LINE = Range(0, 64)
 

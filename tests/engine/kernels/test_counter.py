@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.engine.kernels import counter
+from tests.examples import examples
 
 SUBJECTS = [0, 1, -1, 2**62, -(2**63), 2**63 - 1, 7_919_000_000_000]
 KEYS = st.tuples(st.integers(-1, 2), st.sampled_from(SUBJECTS))
@@ -20,7 +21,7 @@ def contents(table: np.ndarray) -> Counter[tuple[int, int]]:
     )
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 @given(keys=st.lists(st.tuples(st.booleans(), KEYS), max_size=60), grow=st.booleans())
 def test_adding_and_removing(keys: list[tuple[bool, tuple[int, int]]], grow: bool) -> None:
     table = counter.empty(2 if grow else 28)
@@ -58,7 +59,7 @@ def test_growing_keeps_the_counts() -> None:
     assert contents(larger) == contents(table) == {(0, 5): 2, (0, 6): 1}
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 @given(keys=st.lists(KEYS, max_size=25), asked=KEYS)
 def test_counting_looks_and_changes_nothing(
     keys: list[tuple[int, int]], asked: tuple[int, int]

@@ -15,10 +15,11 @@ from shoal.engine import Space
 from shoal.engine.kernels.emd import Trees, node_sums, ordered_emd, tree_emd
 from shoal.spec.hierarchy import Domain
 from shoal.testing.strategies import hierarchies
+from tests.examples import examples
 from tests.naive.emd import emd, least_work, tree_distances
 from tests.naive.papers.test_emd import DISEASES, RAGGED
 
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 
 
 def trees(*domains: Domain) -> Trees:

@@ -16,11 +16,12 @@ from shoal.engine import Space
 from shoal.engine.kernels.fill_groups import BucketOrder, along_curve, bucket_order, by_distance
 from shoal.engine.kernels.hilbert import centres, hilbert
 from shoal.engine.kernels.rng import below, seeded
+from tests.examples import examples
 from tests.naive.fill_groups import GroupFiller
 from tests.naive.space import Row
 from tests.naive.space import Space as NaiveSpace
 
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 DOMAINS = [Range(0, 100), Range(0, 100)]
 SPACE = Space(
     Schema(None, [Quasi(f"q{d}", domain) for d, domain in enumerate(DOMAINS)]),

@@ -16,11 +16,12 @@ from shoal.engine.kernels.likeness import most_of
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.testing.strategies import hierarchies
 from tests.engine.kernels.test_emd import trees
+from tests.examples import examples
 from tests.naive.buckets import Ground, cost
 from tests.naive.papers.test_emd import DISEASES, RAGGED
 from tests.naive.sizes import dichotomize, eligible, within, work
 
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 NONE = np.empty(0, np.int64)
 
 

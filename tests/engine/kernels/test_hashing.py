@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.engine.kernels.hashing import hash_strings
+from tests.examples import examples
 
 KEY = np.frombuffer(bytes(range(8)), "<u4").astype(np.int64)
 
@@ -27,7 +28,7 @@ def test_reference_vectors(n: int, code: int) -> None:
     assert hashed([bytes(range(n))])[0] % 2**64 == code
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(40), deadline=None, derandomize=True, database=None)
 @given(strings=st.lists(st.binary(max_size=12), max_size=6))
 def test_a_string_is_hashed_alike_wherever_it_lies(strings: list[bytes]) -> None:
     assert hashed(strings) == [hashed([string])[0] for string in strings]

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from shoal import Hierarchy, KAnonymity, Policy, Quasi, Range, Schema
 from shoal.engine import Space
 from shoal.engine.kernels.hilbert import centres, curve_bits, hilbert, hilbert_index
+from tests.examples import examples
 from tests.naive import hilbert as naive
 from tests.naive.centres import Centres
 from tests.naive.space import Row
 from tests.naive.space import Space as NaiveSpace
 
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 TREE = Hierarchy.from_dict({"Any": {"A": ["a", "b"], "B": ["c", "d", "e"]}})
 
 

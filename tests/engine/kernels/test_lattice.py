@@ -16,9 +16,10 @@ from shoal.errors import UnsupportedError
 from shoal.spec.criteria import DistinctLDiversity, EntropyLDiversity, KAnonymity, TCloseness
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from tests.engine.kernels.tables import RAGGED, Table, shown, shown_slowly, tables, that_leave
+from tests.examples import examples
 from tests.naive.incognito import NaiveIncognito
 
-EXAMPLES = 20 if numba.config.DISABLE_JIT else 300
+EXAMPLES = examples(20 if numba.config.DISABLE_JIT else 300)
 FLAT = Hierarchy.flat([*"ab"])
 
 

@@ -30,12 +30,13 @@ from shoal.spec.criteria import (
     VariationalCloseness,
 )
 from shoal.spec.hierarchy import Domain, Range
+from tests.examples import examples
 from tests.naive.emd import emd, shares
 from tests.naive.measured import Measure
 from tests.naive.papers.test_emd import DISEASES, RAGGED
 from tests.tables import SALARY, Table
 
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 BOUNDS = st.sampled_from([0.05, 0.2, 0.25, 0.5, 1.0, 2.0])
 FORMS: dict[str, tuple[st.SearchStrategy[Measured], Domain | None]] = {
     "numbers": (st.builds(TCloseness, BOUNDS), SALARY),

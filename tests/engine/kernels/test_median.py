@@ -15,9 +15,10 @@ from shoal.engine.kernels.parts import Parts
 from shoal.spec.criteria import KAnonymity, TCloseness
 from shoal.spec.hierarchy import Hierarchy, Range
 from tests.engine.kernels.tables import RAGGED, Table, shown, shown_slowly, tables, that_leave
+from tests.examples import examples
 from tests.naive.mondrian import NaiveMondrian
 
-EXAMPLES = 40 if numba.config.DISABLE_JIT else 400
+EXAMPLES = examples(40 if numba.config.DISABLE_JIT else 400)
 
 
 def line(*numbers: float, k: int) -> Table:

@@ -20,12 +20,13 @@ from shoal.spec.criteria import (
     KAnonymity,
     TCloseness,
 )
+from tests.examples import examples
 from tests.naive.papers.test_emd import RAGGED
 from tests.naive.parts import merge
 from tests.naive.space import Space as NaiveSpace
 from tests.tables import SALARY, Table
 
-SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 
 
 def members(parts: Parts) -> list[list[int]]:

@@ -22,8 +22,9 @@ from shoal.spec.policy import (
 )
 from shoal.testing.definitions import broken
 from shoal.testing.definitions.groups import n_paired
+from tests.examples import examples
 
-SETTINGS = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(150), deadline=None, derandomize=True, database=None)
 SCHEMA = Schema("p", [Quasi("a", Range(0, 1))], [Sensitive("s0"), Sensitive("s1")])
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), max_size=14)
 ROWS = st.lists(

@@ -14,8 +14,9 @@ from shoal.engine.kernels.rng import seeded
 from shoal.engine.kernels.split import by_subjects, by_values, repair_parts
 from shoal.spec.policy import DistinctLDiversity, EntropyLDiversity, KAnonymity
 from shoal.testing.definitions import broken
+from tests.examples import examples
 
-SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 TREE = Hierarchy.from_dict({"Any": {"A": ["a", "b"], "B": ["c", "d", "e"]}})
 SCHEMA = Schema(
     "p", [Quasi("x", Range(0, 20)), Quasi("y", TREE)], [Sensitive("s0"), Sensitive("s1")]

@@ -18,8 +18,9 @@ from shoal.engine.kernels.window_counts import (
     window_counts_of,
     with_room,
 )
+from tests.examples import examples
 
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 #: Codes have all 64 bits.
 CODES = st.sampled_from([0, 1, 2, 3, -1, -(2**63), 2**63 - 1, 2**62])
 PAIRS = st.lists(st.tuples(CODES, CODES), max_size=14)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from shoal.engine.rtree import coverage
 from shoal.engine.rtree.chain_sampling import scale_of
+from tests.examples import examples
 
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 #: A number of any value, a number of few values, and codes of a tree.
 LOWEST, HIGHEST = np.array([0.0, 10.0, 0.0]), np.array([1000.0, 20.0, 6.0])
 SCALE = scale_of(LOWEST, HIGHEST, np.array([False, False, True]))

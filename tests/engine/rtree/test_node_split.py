@@ -16,10 +16,11 @@ from shoal.engine.kernels.boxes import Sides, box_loss, join
 from shoal.engine.rtree.node_split import halves
 from shoal.engine.space import Loss
 from shoal.spec.hierarchy import Domain
+from tests.examples import examples
 from tests.naive import rtree as naive
 from tests.naive import space as slow
 
-SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 DOMAINS: list[Domain] = [Range(0, 20), Hierarchy.digits(2), Hierarchy.flat([*"abcd"])]
 WEIGHTS = [1.0, 2.0, 0.5]
 QUASI = [Quasi(f"x{d}", DOMAINS[d], WEIGHTS[d]) for d in range(3)]

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from shoal.engine.rtree import queue
 from shoal.engine.rtree.queue import Queue
+from tests.examples import examples
 
-SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 N_LEAVES = 12
 LEAVES = st.integers(0, N_LEAVES - 1)
 ROWS = st.integers(1, 40)

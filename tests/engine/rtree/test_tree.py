@@ -18,9 +18,10 @@ from shoal.engine.kernels.boxes import Sides, box_loss, join
 from shoal.engine.rtree import tree as rtree
 from shoal.engine.rtree.tree import FAN_OUT, FEWEST, LEAST, RTree, Wanted
 from tests.engine.rtree.rtrees import check_tree
+from tests.examples import examples
 
 Floats = NDArray[np.float64]
-SETTINGS = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(25), deadline=None, derandomize=True, database=None)
 SIDES = Space(
     Schema("p", [Quasi("x", Range(0, 1000)), Quasi("y", Hierarchy.digits(2), 0.5)]),
     Policy(KAnonymity(2)),

@@ -25,6 +25,7 @@ from shoal.engine.z.exposures import (
     find_entry,
     find_node,
 )
+from tests.examples import examples
 
 #: Keys from fine to coarse: a tree of three levels with uneven branches.
 LEAVES = [(1, 101, 1001), (2, 101, 1001), (3, 102, 1001), (4, 103, 1001), (5, 104, 1002)]
@@ -134,7 +135,7 @@ def play(
         compare(table, naive)
 
 
-@settings(max_examples=50, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(50), deadline=None, derandomize=True, database=None)
 @given(rule=RULES, steps=STEPS)
 def test_exposing_and_forgetting(
     rule: CountingRule, steps: list[tuple[int, tuple[int, ...], int]]
@@ -148,7 +149,7 @@ def test_exposing_and_forgetting(
     assert not table.marks[[N_ENTRIES, N_NODES, N_LEAVES]].any()
 
 
-@settings(max_examples=50, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(50), deadline=None, derandomize=True, database=None)
 @given(rule=RULES, other=st.integers(1, 6), steps=STEPS, further=STEPS)
 def test_another_z_recounts_and_continues(
     rule: CountingRule,

@@ -30,6 +30,7 @@ from shoal.engine.z.exposures import (
     new_node,
     note,
 )
+from tests.examples import examples
 
 #: Keys and subjects as they may come, the smallest and the largest among them.
 NUMBERS = [1, -1, 2, 2**62, -(2**63), 2**63 - 1, 7_919_000_000_000]
@@ -48,7 +49,7 @@ def contents(table: Exposures, pairs: set[tuple[int, int]]) -> dict[tuple[int, i
 ALL_PAIRS = {(key, subject) for key in NUMBERS for subject in (0, *NUMBERS)}
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 @given(steps=st.lists(st.tuples(st.sampled_from(["add", "drop", "move"]), PAIRS), max_size=80))
 def test_entries_come_and_go(steps: list[tuple[str, tuple[int, int]]]) -> None:
     table = empty(2, 2, 1)
@@ -117,7 +118,7 @@ def test_what_was_freed_is_used_again() -> None:
     assert table.marks[N_ENTRIES] == table.marks[N_NODES] == 0
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(40), deadline=None, derandomize=True, database=None)
 @given(
     exposures=st.lists(PAIRS, max_size=50),
     n_seen=st.integers(0, 50),

@@ -18,6 +18,7 @@ from shoal.engine.z.pairs import (
     take,
 )
 from shoal.engine.z.window import DONE, LOOK, PLACE, ROOM, ZDecisions, ZWindow
+from tests.examples import examples
 
 #: Many keys and subjects of which few are different, some of them huge or below 0.
 NUMBERS = [1, 2, 3, -1, -(2**63), 2**63 - 1, 2**32, 12345678901234567]
@@ -64,7 +65,7 @@ class World:
         return sum(other == key for other, _ in self.latest)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 @given(
     rows=st.lists(st.tuples(st.sampled_from(NUMBERS), st.sampled_from(NUMBERS)), max_size=80),
     window=st.sampled_from([1, 2, 5, 17, 1000]),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.models.z import naive
 
 from shoal.errors import ParameterError
@@ -17,7 +18,7 @@ from shoal.models.z.approximate import approximate_of
 from shoal.models.z.bounds import bounds_of
 from shoal.models.z.exact import exact_of, realizations
 
-SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 
 #: Sums in another order differ in their last digits.
 ROUNDING = 1e-9

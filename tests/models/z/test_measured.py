@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.models.z import naive
 
 from shoal.models.z import (
@@ -21,7 +22,7 @@ from shoal.models.z import (
     simulated_shares,
 )
 
-SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 
 rows = st.lists(
     st.tuples(st.integers(0, 30), st.integers(0, 5), st.integers(0, 3)), max_size=60

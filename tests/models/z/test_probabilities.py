@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.models.z import naive
 
 from shoal.errors import JobError
@@ -22,7 +23,7 @@ from shoal.models.z import (
 from shoal.models.z.probabilities import entropy_of
 from shoal.models.z.tails import at_least, pmf
 
-SETTINGS = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 
 PROBABILITIES = np.array([0.0, 1e-9, 0.01, 0.15, 0.5, 0.9, 1 - 1e-9, 1.0])
 

@@ -23,6 +23,7 @@ from shoal.spec.criteria import (
 from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.policy import Policy
 from tests.algorithms.world import groups
+from tests.examples import examples
 from tests.naive.buckets import dp_partition
 from tests.naive.burel import Deviations, NaiveBurel
 from tests.naive.measured import Promises, order_code
@@ -193,7 +194,7 @@ def test_burel_3_failing_groups_merge() -> None:
 POINTS = st.lists(st.tuples(st.integers(0, 100), st.integers(0, 3)), min_size=1, max_size=24)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 @given(
     points=POINTS,
     skip=st.integers(0, 4),

@@ -15,6 +15,7 @@ from shoal.spec.hierarchy import Hierarchy, Range
 from shoal.spec.policy import Delay, Policy, Window
 from shoal.spec.schema import Quasi, Schema, Sensitive
 from tests.algorithms.world import groups
+from tests.examples import examples
 from tests.naive.by_window import Deviations, NaiveByWindow
 from tests.naive.measured_twins import FOR_STREAMS, twin
 from tests.naive.on_deadline import Decision
@@ -306,7 +307,7 @@ def keeps_all(run: NaiveByWindow, rows: Sequence[tuple[float, int, int]]) -> int
 
 @pytest.mark.parametrize("name", FOR_STREAMS)
 def test_streams_keep_the_promise_and_the_delay(name: str) -> None:
-    @settings(max_examples=30, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=examples(30), deadline=None, derandomize=True, database=None)
     @given(
         seed=st.integers(0, 10**6),
         n_rows=st.integers(0, 50),

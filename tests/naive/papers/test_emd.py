@@ -20,6 +20,7 @@ from shoal.spec.criteria import (
     TCloseness,
 )
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
+from tests.examples import examples
 from tests.naive.emd import (
     emd,
     heights,
@@ -42,7 +43,7 @@ DISEASES = Hierarchy.from_dict(
 )
 #: A leaf beside an inner node, and one that is two levels deep.
 RAGGED = Hierarchy.from_dict({"*": {"a": None, "B": {"b1": None, "C": ["c1", "c2"]}}})
-ALIKE = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+ALIKE = settings(max_examples=examples(60), deadline=None, derandomize=True, database=None)
 
 
 def codes(*labels: str) -> list[int]:

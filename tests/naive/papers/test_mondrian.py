@@ -24,6 +24,7 @@ from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Quasi, Schema, Sensitive
 from tests.algorithms.world import groups
+from tests.examples import examples
 from tests.naive.incognito import NaiveIncognito
 from tests.naive.measured import Promises
 from tests.naive.measured_twins import FOR_TABLES, twin
@@ -216,7 +217,7 @@ CRITERIA = [TCloseness(0.25), EnhancedLikeness(0.8), DeltaDisclosure(0.9)]
 def test_every_group_keeps_the_promise(name: str) -> None:
     assert name in FOR_TABLES
 
-    @settings(max_examples=25, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=examples(25), deadline=None, derandomize=True, database=None)
     @given(
         rows=st.lists(
             st.tuples(st.tuples(st.integers(0, 80), st.integers(0, 3)), st.integers(0, 3)),

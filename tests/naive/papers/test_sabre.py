@@ -16,6 +16,7 @@ from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Quasi, Schema, Sensitive
 from tests.algorithms.world import groups
+from tests.examples import examples
 from tests.naive.buckets import Ground, bucket_cat, bucket_num, cost
 from tests.naive.emd import emd
 from tests.naive.measured import Promises
@@ -251,7 +252,7 @@ def rows_of(points: Sequence[tuple[int, int]]) -> list[Row]:
 POINTS = st.lists(st.tuples(st.integers(0, 100), st.integers(0, 3)), min_size=1, max_size=24)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(80), deadline=None, derandomize=True, database=None)
 @given(
     points=POINTS,
     skip=st.integers(0, 4),

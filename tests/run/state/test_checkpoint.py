@@ -21,6 +21,7 @@ from shoal.run.state import checkpoint as form
 from shoal.run.state.checkpoint import FORMAT, MAGIC, checkpoint_bytes, job_of
 from shoal.run.state.heading import DamagedError, make_heading
 from shoal.run.state.store import Checkpoint
+from tests.examples import examples
 from tests.run.state.world import BATCH, JOB, SEAL, SEALS, names, new_store, path, same, small
 
 # -- there and back ------------------------------------------------------------------------------
@@ -36,7 +37,7 @@ some_arrays = npst.arrays(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.dictionaries(st.text(max_size=4), plain, max_size=3),
     st.dictionaries(st.text(max_size=4), some_arrays, max_size=3),

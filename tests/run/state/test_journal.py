@@ -21,6 +21,7 @@ from shoal.io.base import Span
 from shoal.run.state import journal as module
 from shoal.run.state.journal import Entry, Flush, Journal, Read, Tick, drop_segments
 from shoal.run.state.segment import Segment
+from tests.examples import examples
 from tests.run.state.world import (
     ENTRIES,
     SEAL,
@@ -45,7 +46,7 @@ entries = st.one_of(
 # -- what was written is read --------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.lists(entries, max_size=4), min_size=1, max_size=3), st.booleans())
 def test_entries_come_back_exactly(segments: list[list[Entry]], sealed: bool) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -23,6 +23,7 @@ from shoal.spec.ladder import Path
 from shoal.spec.policy import Policy, Window, ZAnonymity
 from shoal.spec.schema import Quasi, Schema
 from shoal.testing.z.codes import cell_codes
+from tests.examples import examples
 from tests.spark.z.world import Case, Found, Shards, cases, one_engine, story, tidy, types_of
 
 CUTS = st.lists(st.integers(0, 30), max_size=4).map(sorted)
@@ -52,7 +53,7 @@ def check_kept(case: Case, found: Found) -> None:
     assert not verdicts or case.policy.ahead is not None
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(cases(), st.integers(1, 5), CUTS)
 def test_several_shards_decide_as_one_engine(case, n_shards, cuts):
     many = Shards(case, n_shards, cuts).run()
@@ -60,7 +61,7 @@ def test_several_shards_decide_as_one_engine(case, n_shards, cuts):
     check_kept(case, many)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(cases(follows=True), st.integers(1, 5), CUTS)
 def test_z_adapts_over_all_shards(case, n_shards, cuts):
     one, many = one_engine(case), Shards(case, n_shards, cuts).run()
@@ -69,7 +70,7 @@ def test_z_adapts_over_all_shards(case, n_shards, cuts):
     assert str(many.estimates) == str(one.estimates)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(cases(), st.integers(1, 5), CUTS)
 def test_figures_of_stretches_add_up(case, n_shards, cuts):
     (one,), many = one_engine(case).figures, Shards(case, n_shards, cuts).run().figures
