@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from shoal.errors import CheckpointError
 from tests.world import shoal
 
 HEAVY = ("numba", "pyarrow")
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,28 @@ def test_quick_things_load_nothing_heavy(code):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_command_that_uses_arrow_imports_no_pandas(tmp_path):
+    pytest.importorskip("pandas")
+    rows, job = ROOT / "examples/anonymize_a_csv/people.csv", tmp_path / "job.toml"
+    script = (
+        f"import sys; sys.argv = ['shoal', 'init', {str(rows)!r}, '-o', {str(job)!r}]\n"
+        "from shoal.cli import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print('pyarrow' in sys.modules, 'pandas' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "True False"
+    assert job.exists()
+
+
+def test_pandas_stays_where_it_is_wanted(monkeypatch, capfd):
+    # This process uses Arrow already; whether pandas can be imported is its own matter.
+    assert shoal(monkeypatch, "--version") == 0
+    assert pytest.importorskip("pandas") is sys.modules["pandas"]
 
 
 def test_version(monkeypatch, capfd):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Annotated, NoReturn, Optional
 
@@ -737,6 +738,7 @@ def tree(
 
 def main() -> NoReturn:
     """Run a command; print a failure as one sentence and exit with its code."""
+    _keep_pandas_out()
     try:
         app(standalone_mode=True)
     except ReaderGoneError as error:
@@ -756,6 +758,25 @@ def main() -> NoReturn:
         _report_bug(error)
         sys.exit(ShoalError.exit_code)
     raise AssertionError("a command always exits")
+
+
+def _keep_pandas_out() -> None:
+    """Keep Arrow from importing pandas, which takes longer than all of Shoal's own modules.
+
+    Arrow does it at its first conversion, to recognize frames. Only the command for Spark has any.
+    """
+    is_ours = not {"pandas", "pyarrow"} & set(sys.modules)
+    if is_ours and sys.argv[1:2] != ["spark"]:
+        sys.meta_path.insert(0, _NoPandas())
+
+
+class _NoPandas(MetaPathFinder):
+    """Says that there is no pandas."""
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        """Refuse to import pandas; leave all else to others."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("No module named 'pandas'", name=fullname)
 
 
 def _report_bug(error: Exception) -> None:
