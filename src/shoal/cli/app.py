@@ -555,12 +555,25 @@ def warm(
     for_demo: Annotated[
         bool, typer.Option("--demo", help="Compile what the demo needs instead.")
     ] = False,
+    into: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(metavar="FOLDER", help="Make a cache there that all users can read."),
+    ] = None,
+    cpu: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="With --into: x86-64-v3, generic or host. [default: host]"),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Compile the kernels of algorithms ahead of the first run."""
-    from shoal.cli.warm import warm as command
+    if into is None and cpu is None:
+        from shoal.cli.warm import warm as command
 
-    raise typer.Exit(command(names or (), for_demo=for_demo, quiet=quiet))
+        raise typer.Exit(command(names or (), for_demo=for_demo, quiet=quiet))
+
+    from shoal.cli.warm_into import warm_into
+
+    raise typer.Exit(warm_into(into, names or (), cpu=cpu, for_demo=for_demo, quiet=quiet))
 
 
 @app.command()

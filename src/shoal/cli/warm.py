@@ -14,6 +14,7 @@ from shoal.cli.small_run import run_once
 from shoal.cli.terminal import COMPILING, compiling_bar, print_message
 from shoal.engine.cache import cache_folder
 from shoal.engine.compile_watch import CompileWatch
+from shoal.engine.on_demand import compile_demands
 from shoal.errors import ParameterError, ResourceError
 
 __all__ = ["warm"]
@@ -47,6 +48,7 @@ def warm(names: Sequence[str], *, quiet: bool, for_demo: bool = False) -> int:
             watch = CompileWatch(anonymizer, line.show)
             with watch.watching():
                 run_once(anonymizer.name)
+                compile_demands()
             n_compiled += watch.n_done
     if not quiet:
         print_message(f"compiled {n_compiled} kernels; the cache is {folder}")

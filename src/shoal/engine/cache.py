@@ -4,7 +4,8 @@ Numba's own cache compares the digest of the file that defines a function, and d
 edit in another file: an old privacy predicate could keep running inside a cached caller. Here the
 kernels of a module are in a folder that is named by a digest of the module and of all that it
 imports, and of the compiler's versions, so an edit recompiles the modules that depend on it, and no
-others.
+others. New kernels go into the user's own folder. Behind it are folders that are only read: a shared
+one, and one that came with the package.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import IO, Any
 
 import llvmlite
 import numba
+import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.event import trigger_event
@@ -27,7 +29,7 @@ from numba.core.sigutils import normalize_signature
 from numba.core.types import unliteral
 
 from shoal.engine.cache_files import FormFiles, Locator
-from shoal.engine.cache_folders import own_folder, shared_folder
+from shoal.engine.cache_folders import own_folder, read_only_folders
 from shoal.engine.linking import Need, compiling, has_wrapper, identify, is_nested, on_level
 from shoal.engine.on_demand import Demand, declare, kernel_of, promise, returned_by, serve_with
 from shoal.engine.sources import NOT_COMPILED, closure, digest_of, imports_of, path_of
@@ -36,7 +38,7 @@ __all__ = ["KernelCache", "cache_folder", "is_cold", "is_kept", "keep"]
 
 
 _own = None if numba.config.DISABLE_JIT else own_folder()
-_shared = None if numba.config.DISABLE_JIT else shared_folder()
+_read_only = () if numba.config.DISABLE_JIT else read_only_folders()
 #: Whether a module was loaded again, so that code in this process may have other sources.
 _is_reloaded = False
 #: The modules with kernels that were imported, and the digests that name their folders.
@@ -57,14 +59,14 @@ def keep(compiled: Any, *, keeps_constants: bool = False, on_demand: bool = Fals
     on_demand
         Whether it is compiled when a kernel first calls it, and not with its callers.
     """
-    global _own, _shared, _is_reloaded
+    global _own, _read_only, _is_reloaded
     function = compiled.py_func
     module, name = function.__module__, function.__qualname__
     is_loaded_again = (module, name) in _defined
     if is_loaded_again:
         # A module is loaded again, maybe after an edit, while others still use what it was: from
         # now on sources on disk say nothing about the code in this process.
-        _own = _shared = None
+        _own, _read_only = None, ()
         _is_reloaded = True
     if "<locals>" not in name:
         _defined[module, name] = compiled
@@ -80,8 +82,11 @@ def keep(compiled: Any, *, keeps_constants: bool = False, on_demand: bool = Fals
         if on_demand:
             declare(compiled, _digests[module])
     kept: KernelCache | None = None
-    if _shared is not None:
-        kept = KernelCache(function, _shared / place, is_writable=False)
+    for folder, level in reversed(_read_only):
+        if (folder / place).is_dir():
+            kept = KernelCache(
+                function, folder / place, is_writable=False, level=level, behind=kept
+            )
     if _own is not None:
         kept = KernelCache(function, _own / place, is_writable=True, behind=kept)
     if kept is not None:
@@ -93,6 +98,8 @@ def _digest_of(module: str) -> str:
     """Return what the compiled kernels of a module depend on: its sources, and the compiler."""
     sources = digest_of(closure([module], NOT_COMPILED))
     made_by = f"{sources} numba {numba.__version__} llvmlite {llvmlite.__version__}"
+    # Numba's types of NumPy's functions depend on its version.
+    made_by += f" numpy {'.'.join(np.__version__.split('.')[:2])}"
     if numba.config.BOUNDSCHECK:
         # Kernels that check their indices are others.
         made_by += " boundscheck"
@@ -120,7 +127,7 @@ def is_cold(module: str) -> bool:
     return not any(
         any((folder / name / _digests[name]).glob("*.nbi"))
         for name in near & _digests.keys()
-        for folder in (_own, _shared)
+        for folder in (_own, *(one.folder for one in _read_only))
         if folder is not None
     )
 
@@ -199,6 +206,8 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         Where it is kept.
     is_writable
         Whether newly compiled forms are added.
+    level
+        The level of processors that all forms there were compiled for, if it is one.
     behind
         Where else to look for forms that aren't there.
     """
@@ -209,12 +218,13 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         folder: Path,
         *,
         is_writable: bool,
+        level: str | None = None,
         behind: KernelCache | None = None,
     ) -> None:
         self._impl_class = functools.partial(_Files, folder=folder)
         super().__init__(function)
         self._cache_file = FormFiles(self._cache_path, self._impl.filename_base, folder.name)
-        self._is_writable, self._behind = is_writable, behind
+        self._is_writable, self._level, self._behind = is_writable, level, behind
 
     def is_there(self) -> bool:
         """Return whether there is a compiled form for any signature."""
@@ -223,7 +233,10 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         """Return what a compiled form is found by: also, whether only kernels can call it."""
-        return *super()._index_key(sig, codegen), is_nested()
+        signature, target, code = super()._index_key(sig, codegen)
+        if self._level is not None:
+            target = target[0], self._level, ""
+        return signature, target, code, is_nested()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form for a signature, or None."""

@@ -9,16 +9,29 @@ import logging
 import os
 import stat
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["own_folder", "shared_folder"]
+from shoal.engine.cpu_levels import LEVELS, compiled_for, lacking, usable
+
+__all__ = ["ReadOnly", "own_folder", "read_only_folders"]
 
 log = logging.getLogger("shoal.engine.cache_folders")
+
+#: Where a wheel for one platform has compiled kernels, beside the sources.
+SHIPPED = Path(__file__).parents[1] / "compiled"
+
+
+class ReadOnly(NamedTuple):
+    """A folder of kernels that is never written, and the level that they were compiled for."""
+
+    folder: Path
+    level: str | None
 
 
 def own_folder() -> Path | None:
     """Return the folder that this user's kernels are kept in, or None if there can't be one."""
     base = os.environ.get("SHOAL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folder = Path(base).expanduser() / "shoal" / "kernels"
+    folder = Path(base).expanduser() / "shoal" / _name_for(compiled_for())
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.stat()
@@ -28,24 +41,58 @@ def own_folder() -> Path | None:
     return folder if is_ours and os.access(folder, os.W_OK) else None
 
 
-def shared_folder() -> Path | None:
-    """Return the folder that an administrator named for all users; it is read only."""
+def read_only_folders() -> tuple[ReadOnly, ...]:
+    """Return the folders to look into for what isn't in this user's own: shared, then shipped."""
+    return (*_shared_folders(), *_shipped_folders())
+
+
+def _name_for(level: str | None) -> str:
+    return "kernels" if level is None else f"kernels-{level}"
+
+
+def _shared_folders() -> list[ReadOnly]:
+    """Return the folders that an administrator named for all users."""
     named = os.environ.get("SHOAL_SHARED_CACHE_DIR")
     if not named:
-        return None
-    folder = Path(named, "shoal", "kernels")
+        return []
+    inside = Path(named, "shoal")
     try:
-        reason = _why_unsafe(Path(named), folder)
+        found = _among(inside, None, *usable())
+        reasons = [_why_unsafe(Path(named), folder) for folder, _ in found]
+        reason = next(filter(None, reasons), None) if found else _why_useless(inside)
     except OSError as error:
-        reason = f"{folder} can't be read ({error.strerror})"
+        reason = f"{inside} can't be read ({error.strerror})"
     if reason is None:
-        return folder
+        return found
     log.warning(
         "SHOAL_SHARED_CACHE_DIR isn't used: %s. Kernels are compiled instead. Name a folder in "
         "which root alone can write and everybody can read, or unset it.",
         reason,
     )
-    return None
+    return []
+
+
+def _shipped_folders() -> list[ReadOnly]:
+    """Return the folders that came with the package: they are as trusted as the sources there."""
+    if os.environ.get("SHOAL_SHIPPED_KERNELS") == "off" or not SHIPPED.is_dir():
+        return []
+    return _among(SHIPPED, *usable())
+
+
+def _among(inside: Path, *levels: str | None) -> list[ReadOnly]:
+    """Return the folders for some levels that are there."""
+    found = [ReadOnly(inside / _name_for(level), level) for level in levels]
+    return [one for one in found if one.folder.is_dir()]
+
+
+def _why_useless(inside: Path) -> str:
+    """Return why no kernels in a folder can be run by this process."""
+    inside.stat()
+    for level in LEVELS:
+        if (inside / _name_for(level)).is_dir():
+            lack = ", ".join(lacking(level)) or "what NUMBA_CPU_NAME or NUMBA_CPU_FEATURES excludes"
+            return f"its kernels are for {level}, and this processor lacks {lack}"
+    return f"{inside} has no kernels"
 
 
 def _why_unsafe(named: Path, folder: Path) -> str | None:

@@ -23,6 +23,7 @@ from numba.core.typing import make_concrete_template, signature
 __all__ = [
     "Demand",
     "call_on_demand",
+    "compile_demands",
     "declare",
     "is_on_demand",
     "kernel_of",
@@ -104,6 +105,19 @@ def serve_with(serve: Callable[[Demand], int]) -> None:
     """Set the function that compiles or loads a kernel and returns its address."""
     global _serve
     _serve = serve
+
+
+def compile_demands() -> None:
+    """Compile what the kernels of this process may call later, and what that may call.
+
+    A kernel that can't be compiled raises Numba's error.
+    """
+    assert _serve is not None
+    served: set[bytes] = set()
+    while waiting := _demands.keys() - served:
+        for key in sorted(waiting):
+            _serve(_demands[key])
+        served |= waiting
 
 
 def call_on_demand(lower: Any, function: Any, found: Any, args: Any) -> tuple[Demand, Any]:

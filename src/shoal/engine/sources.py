@@ -16,7 +16,7 @@ __all__ = ["NOT_COMPILED", "closure", "digest_of", "forget", "imports_of", "path
 #: What finds, keeps and loads kernels. What decorates one can get into it; these modules can't.
 NOT_COMPILED = (
     "shoal.engine.cache", "shoal.engine.cache_files", "shoal.engine.cache_folders",
-    "shoal.engine.sources",
+    "shoal.engine.cpu_levels", "shoal.engine.sources",
 )  # fmt: skip
 #: Where Python and its tools put packages.
 _INSTALLED = {
