@@ -11,7 +11,10 @@ COMPILER := import tomllib; needed = tomllib.load(open("pyproject.toml", "rb"))[
 DEV := .venv/.installed-dev
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder --durations 25
 
-.PHONY: help setup demo broker test lint types layers compiled plain nightly torture soak bench figures clean
+# The level of processors that `make wheel` compiles for.
+CPU ?= x86-64-v3
+
+.PHONY: help setup demo broker wheel test lint types layers compiled plain nightly torture soak bench figures clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## / - /' | sed 's/^/make /'
@@ -42,6 +45,13 @@ demo: $(STAMP)  ## a live stream, anonymized before your eyes
 
 broker: $(STAMP)  ## a real Kafka broker on 127.0.0.1:9092, with the topics people and public
 	@$(BIN)/python -m shoal.testing.broker --port 9092 --topics people,public
+
+wheel: $(STAMP)  ## a wheel for this platform in dist, with all kernels compiled for CPU=x86-64-v3
+	@rm -rf build/kernels
+	@$(BIN)/shoal warm --cpu $(CPU) --into build/kernels
+	@SHOAL_WHEEL_KERNELS=build/kernels $(BIN)/python -m pip wheel --quiet --disable-pip-version-check \
+		--no-deps --wheel-dir dist .
+	@ls -l dist
 
 test: $(DEV)  ## the tests that the CI runs, in about 15 minutes
 	@$(MAKE) --no-print-directory lint layers

@@ -24,7 +24,7 @@ def steps(target: str, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("target", ["setup", "demo", "broker"])
+@pytest.mark.parametrize("target", ["setup", "demo", "broker", "wheel"])
 def test_a_user_gets_what_a_user_needs(target: str, tmp_path: Path) -> None:
     found = steps(target, tmp_path)
     assert FOR_USERS in found
@@ -40,3 +40,11 @@ def test_a_user_gets_what_a_user_needs(target: str, tmp_path: Path) -> None:
 def test_a_developer_gets_the_rest_too(target: str, tmp_path: Path) -> None:
     found = steps(target, tmp_path)
     assert found.index(FOR_USERS) < found.index(FOR_DEVELOPERS)
+
+
+def test_a_wheel_has_the_kernels_that_were_compiled_for_it(tmp_path: Path) -> None:
+    found = steps("wheel", tmp_path)
+    compile_, build = "shoal warm --cpu x86-64-v3 --into build/kernels", "pip wheel"
+    assert "rm -rf build/kernels" in found[: found.index(compile_)]
+    assert found.index(compile_) < found.index("SHOAL_WHEEL_KERNELS=build/kernels")
+    assert found.index("SHOAL_WHEEL_KERNELS=build/kernels") < found.index(build)

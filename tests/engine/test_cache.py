@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from types import ModuleType
 
 import llvmlite
 import numba
+import numpy as np
 import pytest
 
 from shoal.engine import cache, cache_files, cache_folders
@@ -130,7 +132,7 @@ def refused(caplog: pytest.LogCaptureFixture) -> str:
     """Why the shared folder isn't used."""
     caplog.clear()
     with caplog.at_level(logging.WARNING, "shoal"):
-        assert cache_folders.shared_folder() is None
+        assert cache_folders.read_only_folders() == ()
     [record] = caplog.records
     assert "SHOAL_SHARED_CACHE_DIR isn't used" in record.message
     assert "or unset it" in record.message
@@ -138,19 +140,19 @@ def refused(caplog: pytest.LogCaptureFixture) -> str:
 
 
 def test_a_folder_that_was_named_is_used(shared: Path) -> None:
-    assert cache_folders.shared_folder() == shared / "shoal" / "kernels"
+    assert cache_folders.read_only_folders() == ((shared / "shoal" / "kernels", None),)
 
 
 def test_where_none_was_named_none_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SHOAL_SHARED_CACHE_DIR", raising=False)
-    assert cache_folders.shared_folder() is None
+    assert cache_folders.read_only_folders() == ()
 
 
 def test_a_folder_of_root_is_used(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.getuid() != 0:
         pytest.skip("needs files of root")
     monkeypatch.setattr(os, "getuid", lambda: 1234)
-    assert cache_folders.shared_folder() == shared / "shoal" / "kernels"
+    assert cache_folders.read_only_folders() == ((shared / "shoal" / "kernels", None),)
 
 
 def test_a_folder_of_any_other_user_is_refused(
@@ -189,6 +191,48 @@ def test_a_folder_that_cannot_be_read_is_refused(
     assert "can't be read (No such file or directory)" in refused(caplog)
 
 
+def test_what_is_beside_the_kernels_is_not_looked_at(shared: Path) -> None:
+    """The user's own cache may be the shared one of others; results of comparisons are private."""
+    private = shared / "shoal" / "compare"
+    private.mkdir()
+    private.chmod(0o777)
+    assert cache_folders.read_only_folders() == ((shared / "shoal" / "kernels", None),)
+
+
+def test_kernels_for_levels_come_after_those_for_one_processor(
+    shared: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(cache_folders, "usable", lambda: ("x86-64-v3", "generic"))
+    monkeypatch.setattr(cache_folders, "SHIPPED", tmp_path / "compiled")
+    inside, shipped = shared / "shoal", tmp_path / "compiled" / "kernels-x86-64-v3"
+    for level in ("generic", "x86-64-v3", "x86-64-v9"):
+        (inside / f"kernels-{level}").mkdir()
+    shipped.mkdir(parents=True)
+    found = [
+        (inside / "kernels", None),
+        (inside / "kernels-x86-64-v3", "x86-64-v3"),
+        (inside / "kernels-generic", "generic"),
+    ]
+    assert cache_folders.read_only_folders() == (*found, (shipped, "x86-64-v3"))
+    monkeypatch.setenv("SHOAL_SHIPPED_KERNELS", "off")
+    assert cache_folders.read_only_folders() == tuple(found)
+
+
+def test_kernels_for_better_processors_are_refused(
+    shared: Path, monkeypatch: pytest.MonkeyPatch, caplog
+) -> None:
+    kernels = shared / "shoal" / "kernels"
+    kernels.rename(shared / "shoal" / "kernels-x86-64-v3")
+    monkeypatch.setattr(cache_folders, "usable", lambda: ("generic",))
+    monkeypatch.setattr(cache_folders, "lacking", lambda _: ["avx2", "fma"])
+    said = "its kernels are for x86-64-v3, and this processor lacks avx2, fma"
+    assert said in refused(caplog)
+    monkeypatch.setattr(cache_folders, "lacking", lambda _: [])
+    assert "lacks what NUMBA_CPU_NAME" in refused(caplog)
+    shutil.rmtree(shared / "shoal" / "kernels-x86-64-v3")
+    assert "has no kernels" in refused(caplog)
+
+
 # -- compiled ------------------------------------------------------------------------------------
 
 
@@ -217,6 +261,61 @@ def test_a_kernel_is_compiled_once_and_then_loaded(tmp_path: Path) -> None:
     assert call(other, SHOAL_SHARED_CACHE_DIR=str(own)) == COMPILED
     assert call(other, SHOAL_SHARED_CACHE_DIR=str(own)) == LOADED
     assert files_in(own) == before
+
+
+#: Compiles for a level that every processor has.
+GENERIC = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+
+
+def test_kernels_for_a_level_are_found_by_a_process_for_this_processor(tmp_path: Path) -> None:
+    made, own = tmp_path / "made", tmp_path / "own"
+    assert call(made, **GENERIC) == COMPILED
+    assert [path.name for path in (made / "shoal").iterdir()] == ["kernels-generic"]
+    assert call(made, **GENERIC) == LOADED
+    for path in (made, *made.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    before = files_in(made)
+    assert call(own, SHOAL_SHARED_CACHE_DIR=str(made)) == LOADED
+    # Who tells Numba what to compile for gets nothing else.
+    other = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": ""}
+    code = f"import logging; logging.disable(); {CALL}"
+    environment = {"SHOAL_SHARED_CACHE_DIR": str(made), "NUMBA_DISABLE_JIT": "0"}
+    assert python(code, SHOAL_CACHE_DIR=str(own), **environment, **other) == COMPILED
+    assert files_in(made) == before
+    # A folder isn't believed to be for another level than its files say.
+    (made / "shoal" / "kernels-generic").rename(made / "shoal" / "kernels")
+    assert call(tmp_path / "new", SHOAL_SHARED_CACHE_DIR=str(made)) == COMPILED
+
+
+def test_kernels_that_came_with_the_package_are_those_of_its_sources(tmp_path: Path) -> None:
+    callee = "from shoal.engine.jit import kernel\n@kernel\ndef f(x):\n    return x + {}\n"
+    (tmp_path / "below.py").write_text(callee.format(1))
+    (tmp_path / "above.py").write_text(
+        "import below\nfrom shoal.engine.jit import kernel\n"
+        "@kernel\ndef g(x):\n    return below.f(x)\n"
+    )
+    code = (
+        f"import pathlib, sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import shoal.engine.cache_folders as folders\n"
+        f"folders.SHIPPED = pathlib.Path({str(tmp_path)!r}, 'made', 'shoal')\n"
+        "import above\nprint(above.g(1), sum(above.g.stats.cache_hits.values()))"
+    )
+
+    def run(own: str, **more: str) -> str:
+        return python(code, SHOAL_CACHE_DIR=str(tmp_path / own), NUMBA_DISABLE_JIT="0", **more)
+
+    assert run("made", SHOAL_SHIPPED_KERNELS="off", **GENERIC) == "2 0"
+    assert run("a") == "2 1"
+    assert run("a", SHOAL_SHIPPED_KERNELS="off") == "2 0"
+    # An edit of what a kernel calls: the one that was shipped is never run again.
+    (tmp_path / "below.py").write_text(callee.format(100))
+    assert run("b") == "101 0"
+    assert run("b") == "101 1"
+    (tmp_path / "below.py").write_text(callee.format(1))
+    # A file that was damaged is compiled.
+    for file in (tmp_path / "made").rglob("*.nbc"):
+        file.write_bytes(file.read_bytes()[:-1])
+    assert run("c") == "2 0"
 
 
 def test_two_processes_compile_a_kernel_once(tmp_path: Path) -> None:
@@ -298,7 +397,7 @@ def test_a_form_that_cannot_be_written_is_not_there(
     assert files.load("another form") == 2
 
 
-@pytest.mark.parametrize("compiler", [numba, llvmlite])
+@pytest.mark.parametrize("compiler", [numba, llvmlite, np])
 def test_another_compiler_has_other_folders(
     compiler: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from tests.engine.test_cache import python
 @pytest.mark.parametrize("decorator", [kernel, inlined, specialized])
 def test_without_a_cache_a_kernel_still_runs(decorator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "_own", None)
-    monkeypatch.setattr(cache, "_shared", None)
+    monkeypatch.setattr(cache, "_read_only", ())
 
     @decorator
     def double(x: int) -> int:

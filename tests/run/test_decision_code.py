@@ -90,6 +90,7 @@ EDITS = [
     ("shoal.engine.cache", set()),
     ("shoal.engine.cache_files", set()),
     ("shoal.engine.cache_folders", set()),
+    ("shoal.engine.cpu_levels", set()),
     ("shoal.run.state.store", set()),
     ("shoal.run.observe.server", set()),
     ("shoal.audit.run", set()),
