@@ -58,6 +58,20 @@ def test_pandas_stays_where_it_is_wanted(monkeypatch, capfd):
     assert pytest.importorskip("pandas") is sys.modules["pandas"]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["init", "data.csv", "--k", "0"], "--k: must be at least 1; got 0"),
+        (["init", "data.csv", "--measure", "-1"], "--measure: must be at least 0; got -1"),
+        (["compare", "job.toml", "in.csv", "--jobs", "0"], "--jobs: must be at least 1; got 0"),
+        (["model", "z", "--window-rows", "0"], "--window-rows: must be at least 1; got 0"),
+    ],
+)
+def test_a_number_that_is_too_small_is_refused_in_the_usual_words(words, said, monkeypatch, capfd):
+    assert shoal(monkeypatch, *words) == 2
+    assert f"shoal: {said}" in capfd.readouterr().err
+
+
 def test_version(monkeypatch, capfd):
     assert shoal(monkeypatch, "--version") == 0
     assert capfd.readouterr().out == f"shoal {package.__version__}\n"

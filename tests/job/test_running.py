@@ -34,6 +34,23 @@ def test_a_job_file_is_run_as_by_the_command(
     assert read(tmp_path / "t.parquet").num_rows == 60
 
 
+def test_a_trace_is_a_part_of_the_result_if_no_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = write_job(tmp_path)
+    done = shoal.run(job, input=people(60), trace=True)
+    assert done.trace is not None
+    assert done.trace.num_rows == 60
+    assert "trace: 60 lines; private" in repr(done)
+    assert shoal.audit(job, done, original=people(60)).verdict == "kept"
+    assert shoal.run(job, input=people(60), trace=False).trace is None
+    assert [path.name for path in tmp_path.iterdir()] == [job.name]
+    resumed = write_job(tmp_path, run="checkpoint = { folder = 'state' }")
+    with pytest.raises(JobError, match=r"^trace: can't be kept in memory by a job with run\."):
+        shoal.run(resumed, input=people(60), trace=True)
+
+
 @pytest.mark.parametrize(
     ("make", "kind"),
     [

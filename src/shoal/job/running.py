@@ -36,27 +36,27 @@ AnyJob = Job | str | Path | Mapping[str, Any]
 @overload
 def run(
     job: AnyJob, *, input: str | Path | None = None,
-    output: str | Path, trace: str | Path | None = None, force: bool = False,
+    output: str | Path, trace: str | Path | bool | None = None, force: bool = False,
 ) -> Result[None]: ...
 @overload
 def run(
     job: AnyJob, *, input: str | Path | None = None,
-    output: None = None, trace: str | Path | None = None, force: bool = False,
+    output: None = None, trace: str | Path | bool | None = None, force: bool = False,
 ) -> Result[pa.Table | None]: ...
 @overload
 def run(
     job: AnyJob, *, input: Sequence[Mapping[str, Any]],
-    output: None = None, trace: str | Path | None = None, force: bool = False,
+    output: None = None, trace: str | Path | bool | None = None, force: bool = False,
 ) -> Result[list[dict[str, Any]]]: ...
 @overload
 def run(
     job: AnyJob, *, input: F, output: None = None,
-    trace: str | Path | None = None, force: bool = False,
+    trace: str | Path | bool | None = None, force: bool = False,
 ) -> Result[F]: ...
 @overload
 def run(
     job: AnyJob, *, input: Any, output: str | Path,
-    trace: str | Path | None = None, force: bool = False,
+    trace: str | Path | bool | None = None, force: bool = False,
 ) -> Result[None]: ...
 # fmt: on
 def run(
@@ -64,7 +64,7 @@ def run(
     *,
     input: Any = None,  # noqa: A002
     output: str | Path | None = None,
-    trace: str | Path | None = None,
+    trace: str | Path | bool | None = None,
     force: bool = False,
 ) -> Result[Any]:
     """Run a job to the end of its input; return its figures, and maybe what it published.
@@ -81,7 +81,8 @@ def run(
         this names one, the published rows are ``.frame`` of the result: of the kind of the input,
         or an Arrow table if that is a file.
     trace
-        The file of the private trace, which undoes the anonymization; None: no trace.
+        The file of the private trace, which undoes the anonymization; or True, to have it as
+        ``.trace`` of the result. None or False: no trace.
     force
         Whether an output, a trace and a quarantine file that exist are overwritten.
 
@@ -114,7 +115,8 @@ def run(
     # A path that ends with a slash is a folder, which Path would forget.
     target = None if output is None else str(output)
     sink = resolve_output(job.output, target, None)
-    lines = None if trace is None else str(trace)
+    lines = None if trace is None or isinstance(trace, bool) else str(trace)
+    traced = _traced_in_memory(job) if trace is True else None
     with contextlib.ExitStack() as stack:
         source, recovery, from_arrow = _opened(job, job_path, input, sink, lines, stack)
         check_outputs(job, sink.path, lines, force=force, from_python=True)
@@ -128,7 +130,7 @@ def run(
             source,
             opener,
             on_bad=bad_rows,
-            open_trace=trace_of(job, lines, force=force),
+            open_trace=trace_of(job, lines, force=force) if traced is None else traced.open,
             warn=lambda text: warnings.warn(text, UserWarning, stacklevel=4),
             recovery=recovery,
             inspect=live_audit_of(job),
@@ -141,6 +143,7 @@ def run(
     return Result(
         None if gathered is None else from_arrow(gathered.table()),
         summary,
+        None if traced is None else traced.table(),
         output=None if gathered is not None else sink.path or sink.noun,
         quarantine=job.bad_rows.file if summary.n_quarantined else None,
         interrupted=running.interrupted,
@@ -161,6 +164,14 @@ def job_of(job: object) -> tuple[Job, Path | None]:
         got=type(job).__name__,
         fix='For example shoal.run("job.toml")',
     )
+
+
+def _traced_in_memory(job: Job) -> Gathered:
+    """Return what keeps a trace in memory; raise if the job would resume without it."""
+    if job.checkpoints is not None:
+        what = "can't be kept in memory by a job with run.checkpoint, which may have to resume"
+        raise JobError(Problem("trace", what, "True", "Give the path of a file"))
+    return Gathered()
 
 
 def _opened(

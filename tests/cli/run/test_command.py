@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 import stat
+import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from shoal.cli.run import command as run_module
+from shoal.cli.terminal import Progress
 from shoal.io import formats
 from tests.world import ID_AND_AGE, POLICY, SCHEMA, people, read, shoal, with_gaps, write, write_job
 
@@ -421,3 +426,23 @@ def test_people_known_by_bytes_or_by_views_of_text_are_counted_and_audited(folde
     table = table.set_column(table.schema.names.index("person"), "person", column)
     assert folder.run("-q", table=table) == 0
     assert folder.audit() == 0, capfd.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("is_compiling", "quiet", "said"),
+    [(True, False, f"{run_module.STOPPING}\n"), (True, True, ""), (False, False, "")],
+)
+def test_who_stops_a_run_while_kernels_are_compiled_is_told_to_wait(
+    is_compiling: bool, quiet: bool, said: str, capfd
+) -> None:
+    stopped: list[str] = []
+    watch: Any = SimpleNamespace(is_compiling=is_compiling)
+    stop = run_module.stop_and_say(
+        lambda: stopped.append("stopped"), watch, Progress(quiet=True), quiet=quiet
+    )
+    before = threading.active_count()
+    stop()
+    while threading.active_count() > before:
+        time.sleep(0.01)
+    assert stopped == ["stopped"]
+    assert capfd.readouterr().err == said

@@ -7,6 +7,7 @@ import json
 import logging
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -33,9 +34,11 @@ from shoal.metrics.unpublished import why_nothing
 from shoal.run.pipeline import Run
 from shoal.run.recovery import Recovery
 
-__all__ = ["RunOptions", "run", "show_compiling", "warn_of"]
+__all__ = ["RunOptions", "run", "show_compiling", "stop_and_say", "warn_of"]
 
 log = logging.getLogger("shoal.run")
+
+STOPPING = "stopping when the kernels at hand are compiled; Ctrl-C again ends at once"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +158,8 @@ def _run(
             bad_limit=1.0 if job.bad_rows.action == "stop" else job.bad_rows.limit,
         )
         monitor.observe(running, compiled, audited)
-        with stopped_by_signals(running.stop) as caught:
+        stop = stop_and_say(running.stop, compiled, progress, quiet=options.quiet)
+        with stopped_by_signals(stop) as caught:
             begin = time.perf_counter()
             try:
                 running.execute()
@@ -186,6 +190,26 @@ def show_compiling(progress: Progress, *, quiet: bool) -> Callable[[CompileWatch
             print_or_log(logging.INFO, "compiling kernels", said[0])
 
     return show
+
+
+def stop_and_say(
+    stop: Callable[[], None], compiled: CompileWatch, progress: Progress, *, quiet: bool
+) -> Callable[[], None]:
+    """Return what stops a run, and says so if it can take long: the compiler isn't stopped."""
+
+    def say() -> None:
+        if is_logging():
+            sentence(log, logging.INFO, "stopping", STOPPING)
+        else:
+            progress.print_message(STOPPING)
+
+    def stop_then_say() -> None:
+        stop()
+        if compiled.is_compiling and not quiet:
+            # Not in the signal handler, which may have interrupted another message.
+            threading.Thread(target=say).start()
+
+    return stop_then_say
 
 
 def warn_of(text: str, progress: Progress | None = None) -> None:
