@@ -4,10 +4,13 @@ For each algorithm the seconds of processor time of a process that runs it on a 
 empty cache of kernels, from a cache in which only CASTLE was compiled, and once more; and of one
 that then adds a criterion measured against a window (t, beta or disclosure), whose kernels are
 compiled for such jobs only. It counts user and system time. A busy machine makes that larger, by
-half and more if its cores are shared by many processes. ``--before FILE`` puts the figures that
-``--json FILE`` wrote for other sources beside the new ones. ``--sources FOLDER`` measures another
-checkout, such as that of an earlier commit. ``start_before.json`` has the figures of before kernels
-were compiled separately, measured in this way.
+half and more if its cores are shared by many processes. ``--shared FOLDER`` adds the start with a
+cache that ``shoal warm --into FOLDER`` made, and an empty one of the user's own.
+
+``--json FILE`` keeps the figures, and the report has all that are there, so that a few algorithms
+can be measured at a time. ``--before FILE`` puts such figures of other sources beside the new ones;
+``--sources FOLDER`` measures another checkout, such as that of an earlier commit.
+``start_before.json`` has the figures of before kernels were compiled separately.
 """
 
 from __future__ import annotations
@@ -32,6 +35,14 @@ __all__ = ["main"]
 
 #: The most seconds from an empty cache, and after another algorithm.
 MOST, MOST_NEXT = 20.0, 5.0
+#: What is measured, and what the table calls it.
+PLACES = {
+    "empty": "empty cache",
+    "next": "after another",
+    "again": "all compiled",
+    "measured": "then with t or beta",
+    "shared": "shared kernels",
+}
 #: The algorithm that others are measured after; it itself comes after the other one.
 FIRST, OTHER = "castle", "fads"
 #: The figures of before kernels were compiled separately.
@@ -56,7 +67,8 @@ def main() -> None:
     parser.add_argument(
         "--short", action="store_true", help="only from an empty cache, and after another"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
+    parser.add_argument("--shared", type=Path, metavar="FOLDER", help="what shoal warm --into made")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="add all values to this file")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
     options = parser.parse_args()
     unknown = set(options.names) - set(algorithms.names())
@@ -64,9 +76,17 @@ def main() -> None:
         parser.error(f"no such algorithm: {', '.join(sorted(unknown))}")
     before = json.loads(options.before.read_text(encoding="utf-8"))
     found = dict(
-        measure(options.names or list(algorithms.names()), options.sources, is_short=options.short)
+        measure(
+            options.names or list(algorithms.names()),
+            options.sources,
+            shared=options.shared,
+            is_short=options.short,
+        )
     )
     if options.json is not None:
+        if options.json.exists():
+            known = {**json.loads(options.json.read_text(encoding="utf-8")), **found}
+            found = {name: known[name] for name in algorithms.names() if name in known}
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     text = report(found, before)
     print(text)
@@ -75,7 +95,11 @@ def main() -> None:
 
 
 def measure(
-    names: list[str], sources: Path = ROOT, *, is_short: bool = False
+    names: list[str],
+    sources: Path = ROOT,
+    *,
+    shared: Path | None = None,
+    is_short: bool = False,
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """Start each algorithm: cold, with all that it needs, with more promised, after another."""
     with tempfile.TemporaryDirectory() as folder:
@@ -85,7 +109,11 @@ def measure(
             seconds_of(first, after[first], sources=sources)
         for name in names:
             cold = base / "cold"
-            found = {"empty": seconds_of(name, cold, sources=sources)}
+            found = {}
+            if shared is not None:
+                found["shared"] = seconds_of(name, cold, sources=sources, shared=shared)
+                shutil.rmtree(cold)
+            found["empty"] = seconds_of(name, cold, sources=sources)
             if not is_short:
                 found["again"] = seconds_of(name, cold, sources=sources)
                 found["measured"] = seconds_of(name, cold, "measured", sources)
@@ -97,7 +125,13 @@ def measure(
             yield name, found
 
 
-def seconds_of(name: str, cache: Path, promise: str = "basic", sources: Path = ROOT) -> float:
+def seconds_of(
+    name: str,
+    cache: Path,
+    promise: str = "basic",
+    sources: Path = ROOT,
+    shared: Path | None = None,
+) -> float:
     """Return the processor time of a process that runs an algorithm with a cache of kernels."""
     environment = {
         **os.environ,
@@ -106,6 +140,8 @@ def seconds_of(name: str, cache: Path, promise: str = "basic", sources: Path = R
         "NUMBA_DISABLE_JIT": "0",
     }
     environment.pop("SHOAL_SHARED_CACHE_DIR", None)
+    if shared is not None:
+        environment["SHOAL_SHARED_CACHE_DIR"] = str(shared.resolve())
     command = [sys.executable, "-c", WARM, str(RUN), name, promise]
     child = subprocess.Popen(command, cwd=sources, env=environment)
     _, status, used = os.wait4(child.pid, 0)
@@ -117,23 +153,23 @@ def seconds_of(name: str, cache: Path, promise: str = "basic", sources: Path = R
 
 def report(found: dict[str, Any], before: dict[str, Any]) -> str:
     """Return a table of the figures, and whether the targets are met."""
-    places = ("empty", "next", "again", "measured")
-    head = ["algorithm", "empty cache", "after another", "all compiled", "then with t or beta"]
-    if before:
-        head = [
-            "algorithm",
-            *(f"{word}, {when}" for word in head[1:] for when in ("before", "now")),
+    columns = [
+        (place, is_before)
+        for place in PLACES
+        for is_before in (True, False)
+        if any(place in figures for figures in (before if is_before else found).values())
+    ]
+    rows = [
+        [
+            name,
+            *(
+                _shown((before.get(name, {}) if is_before else now).get(place))
+                for place, is_before in columns
+            ),
         ]
-    rows = []
-    for name, now in found.items():
-        then = before.get(name, {})
-        cells = []
-        for place in places:
-            both = (then, now) if before else (now,)
-            cells += [f"{figures[place]:.1f}" if place in figures else "" for figures in both]
-        rows.append([name, *cells])
-    most = max(found, key=lambda name: found[name]["empty"])
-    slowest = max(found, key=lambda name: found[name]["next"])
+        for name, now in found.items()
+    ]
+    head = [f"{PLACES[place]}, before" if is_old else PLACES[place] for place, is_old in columns]
     on = machine()
     return "\n".join(
         [
@@ -141,15 +177,33 @@ def report(found: dict[str, Any], before: dict[str, Any]) -> str:
             f"{on['processor']}, with Python {on['python']} and Numba {on['numba']}. *After "
             f"another*: only `{FIRST}` was compiled before (for `{FIRST}` itself: `{OTHER}`). "
             "*Then with t or beta*: the first job that adds t, beta or disclosure to that; "
-            "tables have it in all columns.",
+            "tables have it in all columns. *Shared kernels*: with an empty cache of the user's own, "
+            "and one that `shoal warm --cpu x86-64-v3 --into` made.",
             "",
-            table(head, rows),
+            table(["algorithm", *head], rows),
             "",
-            f"From an empty cache at most {found[most]['empty']:.1f} s (`{most}`), target "
-            f"{MOST:.0f} s {met(found[most]['empty'] <= MOST)}; after another algorithm at most "
-            f"{found[slowest]['next']:.1f} s (`{slowest}`), target {MOST_NEXT:.0f} s "
-            f"{met(found[slowest]['next'] <= MOST_NEXT)}.",
+            "; ".join(
+                _most(found, place, target)
+                for place, target in (("empty", MOST), ("next", MOST_NEXT), ("shared", MOST_NEXT))
+                if any(place in figures for figures in found.values())
+            )
+            + ".",
         ]
+    )
+
+
+def _shown(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:.1f}"
+
+
+def _most(found: dict[str, Any], place: str, target: float) -> str:
+    """Return the most seconds among all algorithms, and whether the target is met."""
+    seconds = {name: figures[place] for name, figures in found.items() if place in figures}
+    name = max(seconds, key=lambda name: seconds[name])
+    n_met = sum(one <= target for one in seconds.values())
+    return (
+        f"{PLACES[place]}: at most {seconds[name]:.1f} s (`{name}`), target {target:.0f} s "
+        f"{met(seconds[name] <= target)} ({n_met} of {len(seconds)} algorithms meet it)"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import sys
 from pathlib import Path
@@ -106,4 +105,4 @@ def test_who_reads_it_compiles_nothing(tmp_path: Path) -> None:
     code = "from shoal.cli.small_run import run_once; run_once('mondrian')"
     environment = {"SHOAL_SHARED_CACHE_DIR": str(made), "NUMBA_DISABLE_JIT": "0"}
     python(code, SHOAL_CACHE_DIR=str(own), **environment)
-    assert not [path for path in own.rglob("*.nb?") if os.path.isfile(path)]
+    assert not list(own.rglob("*.nb?"))

@@ -324,7 +324,9 @@ def attack(
         Number,
         typer.Option(metavar="SHARE", help="Run the job again without this share of people."),
     ] = None,
-    targets: Annotated[int, typer.Option(help="The most people to attack.", callback=_at_least_1)] = 1000,
+    targets: Annotated[
+        int, typer.Option(help="The most people to attack.", callback=_at_least_1)
+    ] = 1000,
     seed: Annotated[int, typer.Option(help="Seed for the choice of people.")] = 0,
     from_format: Annotated[
         Text, typer.Option("--from", help="Format of the published data.")
@@ -421,7 +423,9 @@ def check(
             show_default=False,
         ),
     ] = None,
-    rows: Annotated[int, typer.Option(help="The most rows to read.", callback=_at_least_1)] = 100_000,
+    rows: Annotated[
+        int, typer.Option(help="The most rows to read.", callback=_at_least_1)
+    ] = 100_000,
     whole: Annotated[bool, typer.Option("--all", help="Read all rows.")] = False,
     from_format: From = None,
     json: Json = False,
@@ -459,14 +463,20 @@ def compare(
     ] = None,
     sample: Annotated[
         int,
-        typer.Option(help="The most rows: the first of a stream; of a table at random.", callback=_at_least_1),
+        typer.Option(
+            help="The most rows: the first of a stream; of a table at random.", callback=_at_least_1
+        ),
     ] = 100_000,
     whole: Annotated[bool, typer.Option("--all", help="Read all rows.")] = False,
     seeds: Annotated[
-        int, typer.Option(help="Run each cell under so many seeds: mean and spread.", callback=_at_least_1)
+        int,
+        typer.Option(
+            help="Run each cell under so many seeds: mean and spread.", callback=_at_least_1
+        ),
     ] = 1,
     jobs: Annotated[
-        Whole, typer.Option(help="Number of processes. [default: one per core]", callback=_at_least_1)
+        Whole,
+        typer.Option(help="Number of processes. [default: one per core]", callback=_at_least_1),
     ] = None,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Run everything again, and keep nothing.")
@@ -524,10 +534,17 @@ def init(
     sensitive: Annotated[Names, typer.Option(help="The sensitive columns; repeatable.")] = None,
     keep: Annotated[Names, typer.Option(help="Columns to publish as they are; repeatable.")] = None,
     drop: Annotated[Names, typer.Option(help="Columns to leave out; repeatable.")] = None,
-    k: Annotated[int, typer.Option(help="The least number of people in a group.", callback=_at_least_1)] = 10,
-    rows: Annotated[int, typer.Option(help="The most rows to read.", callback=_at_least_1)] = 100_000,
+    k: Annotated[
+        int, typer.Option(help="The least number of people in a group.", callback=_at_least_1)
+    ] = 10,
+    rows: Annotated[
+        int, typer.Option(help="The most rows to read.", callback=_at_least_1)
+    ] = 100_000,
     measure: Annotated[
-        int, typer.Option(metavar="ROWS", help="Measure loss on this many rows; 0: don't.", callback=_at_least_0)
+        int,
+        typer.Option(
+            metavar="ROWS", help="Measure loss on this many rows; 0: don't.", callback=_at_least_0
+        ),
     ] = 3000,
     from_format: Annotated[Text, typer.Option("--from", help="Format of the data.")] = None,
     force: Annotated[bool, typer.Option(help="Overwrite existing files.")] = False,
@@ -663,17 +680,25 @@ def z_anonymity(
     ] = None,
     time: Annotated[Text, typer.Option(help="The column of the time.")] = None,
     from_format: Annotated[Text, typer.Option("--from", help="Format of the data.")] = None,
-    rows: Annotated[int, typer.Option(help="The most rows to read.", callback=_at_least_1)] = 1_000_000,
+    rows: Annotated[
+        int, typer.Option(help="The most rows to read.", callback=_at_least_1)
+    ] = 1_000_000,
     window: Annotated[
         Number, typer.Option(help="Length of the window in seconds. [default without data: 12]")
     ] = None,
-    window_rows: Annotated[Whole, typer.Option(help="Length of the window in rows.", callback=_at_least_1)] = None,
+    window_rows: Annotated[
+        Whole, typer.Option(help="Length of the window in rows.", callback=_at_least_1)
+    ] = None,
     k: Annotated[int, typer.Option(help="The k of k-anonymity.", callback=_at_least_1)] = 2,
     probability: Annotated[
         Number, typer.Option(help="Find the least z that reaches it. [default with data: 0.9]")
     ] = None,
-    z: Annotated[Whole, typer.Option(help="The z of z-anonymity. [default: 150]", callback=_at_least_1)] = None,
-    users: Annotated[Whole, typer.Option(help="Number of subjects. [default: 1000]", callback=_at_least_1)] = None,
+    z: Annotated[
+        Whole, typer.Option(help="The z of z-anonymity. [default: 150]", callback=_at_least_1)
+    ] = None,
+    users: Annotated[
+        Whole, typer.Option(help="Number of subjects. [default: 1000]", callback=_at_least_1)
+    ] = None,
     attributes: Annotated[
         Whole, typer.Option(help="Number of attributes. [default: 20]", callback=_at_least_1)
     ] = None,
@@ -737,9 +762,15 @@ def tree(
         float, typer.Option(help="The error of a leaf's share of the rows, at most.")
     ] = 0.025,
     probability: Annotated[float, typer.Option(help="How probably it is kept.")] = 0.95,
-    samples: Annotated[Whole, typer.Option(help="Also the error of so many.", callback=_at_least_1)] = None,
-    quasi: Annotated[int, typer.Option(help="Number of quasi attributes.", callback=_at_least_1)] = 3,
-    sampled: Annotated[int, typer.Option(help="Rows that are sampled from.", callback=_at_least_1)] = 10_000,
+    samples: Annotated[
+        Whole, typer.Option(help="Also the error of so many.", callback=_at_least_1)
+    ] = None,
+    quasi: Annotated[
+        int, typer.Option(help="Number of quasi attributes.", callback=_at_least_1)
+    ] = 3,
+    sampled: Annotated[
+        int, typer.Option(help="Rows that are sampled from.", callback=_at_least_1)
+    ] = 10_000,
     json: Json = False,
 ) -> None:
     """Tell how many samples tree-density and tree-full need for an error."""

@@ -4,8 +4,8 @@ Numba's own cache compares the digest of the file that defines a function, and d
 edit in another file: an old privacy predicate could keep running inside a cached caller. Here the
 kernels of a module are in a folder that is named by a digest of the module and of all that it
 imports, and of the compiler's versions, so an edit recompiles the modules that depend on it, and no
-others. New kernels go into the user's own folder. Behind it are folders that are only read: a shared
-one, and one that came with the package.
+others. New kernels go into the user's own folder. Behind it are folders that are only read: one
+that users share, and one that came with the package.
 """
 
 from __future__ import annotations

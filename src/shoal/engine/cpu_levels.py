@@ -2,8 +2,8 @@
 
 A kernel is compiled for the processor at hand, and other processors can't be expected to run it.
 One that is compiled for a level, such as ``x86-64-v3``, runs on every processor that has all
-features of that level. What it decides is the same: a level changes which instructions are used, and
-no kernel lets the compiler change the order of operations or join two of them.
+features of that level. What it decides is the same: a level changes which instructions are used,
+and no kernel lets the compiler change the order of operations or join two of them.
 """
 
 from __future__ import annotations
