@@ -177,8 +177,8 @@ def report(found: dict[str, Any], before: dict[str, Any]) -> str:
             f"{on['processor']}, with Python {on['python']} and Numba {on['numba']}. *After "
             f"another*: only `{FIRST}` was compiled before (for `{FIRST}` itself: `{OTHER}`). "
             "*Then with t or beta*: the first job that adds t, beta or disclosure to that; "
-            "tables have it in all columns. *Shared kernels*: with an empty cache of the user's own, "
-            "and one that `shoal warm --cpu x86-64-v3 --into` made.",
+            "tables have it in all columns. *Shared kernels*: with an empty cache of the user's "
+            "own, and one that `shoal warm --cpu x86-64-v3 --into` made.",
             "",
             table(["algorithm", *head], rows),
             "",
