@@ -68,6 +68,9 @@ def main() -> None:
         "--short", action="store_true", help="only from an empty cache, and after another"
     )
     parser.add_argument("--shared", type=Path, metavar="FOLDER", help="what shoal warm --into made")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="keep the caches of the other algorithms here"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="add all values to this file")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
     options = parser.parse_args()
@@ -75,19 +78,20 @@ def main() -> None:
     if unknown:
         parser.error(f"no such algorithm: {', '.join(sorted(unknown))}")
     before = json.loads(options.before.read_text(encoding="utf-8"))
-    found = dict(
-        measure(
-            options.names or list(algorithms.names()),
-            options.sources,
-            shared=options.shared,
-            is_short=options.short,
-        )
-    )
-    if options.json is not None:
-        if options.json.exists():
-            known = {**json.loads(options.json.read_text(encoding="utf-8")), **found}
-            found = {name: known[name] for name in algorithms.names() if name in known}
-        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    found: dict[str, dict[str, float]] = {}
+    if options.json is not None and options.json.exists():
+        found = json.loads(options.json.read_text(encoding="utf-8"))
+    for name, figures in measure(
+        options.names or list(algorithms.names()),
+        options.sources,
+        shared=options.shared,
+        kept=options.keep,
+        is_short=options.short,
+    ):
+        found[name] = figures
+        if options.json is not None:
+            options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    found = {name: found[name] for name in algorithms.names() if name in found}
     text = report(found, before)
     print(text)
     if options.write is not None:
@@ -99,14 +103,16 @@ def measure(
     sources: Path = ROOT,
     *,
     shared: Path | None = None,
+    kept: Path | None = None,
     is_short: bool = False,
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """Start each algorithm: cold, with all that it needs, with more promised, after another."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
-        after = {first: base / first for first in (FIRST, OTHER)}
+        after = {first: (kept or base) / first for first in (FIRST, OTHER)}
         for first in {FIRST if name != FIRST else OTHER for name in names}:
-            seconds_of(first, after[first], sources=sources)
+            if not after[first].exists():
+                seconds_of(first, after[first], sources=sources)
         for name in names:
             cold = base / "cold"
             found = {}
