@@ -185,3 +185,22 @@ def test_it_must_say_what_it_returns() -> None:
 
     with pytest.raises(TypeError, match=r"np\.ndarray\..* return one of None, bool, int, float"):
         module.declare(Compiled, "digest")
+
+
+def test_all_that_may_be_called_can_be_compiled_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, third = (
+        module.Demand(name, "a.module", name, "digest", ()) for name in ("first", "second", "third")
+    )
+    served: list[str] = []
+
+    def serve(demand: module.Demand) -> int:
+        served.append(demand.name)
+        # What is compiled may call more.
+        module.promise((first, third))
+        return 1
+
+    monkeypatch.setattr(module, "_serve", serve)
+    monkeypatch.setattr(module, "_demands", {})
+    module.promise((second, first))
+    module.compile_demands()
+    assert served == ["first", "second", "third"]
