@@ -49,6 +49,11 @@ class Exposition(Collector):
         """Yield the metrics, for the registry."""
         verdict = self._verdict()
         yield _gauge("shoal_up", "1 while /health answers 200, else 0.", int(verdict.ok))
+        yield _gauge(
+            "shoal_promise_broken",
+            "1 if the run has ended because a group broke a promise, else 0.",
+            int(verdict.breaks_promise),
+        )
         if verdict.checkpoint_age is not None:
             # Whole seconds, as in /health.
             yield _gauge(

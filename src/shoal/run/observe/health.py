@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from shoal.errors import PromiseError
+
 __all__ = ["Health", "HealthMonitor", "Verdict"]
 
 #: The most seconds between two rounds of the loop, and between two writes of a writer that has
@@ -53,12 +55,15 @@ class Verdict:
         Sentences that say why it isn't ``ok``.
     loop_age, checkpoint_age
         Seconds since the last round of the loop, and since the last checkpoint; None if none.
+    breaks_promise
+        Whether the run has failed because a group broke a promise; it was not published.
     """
 
     status: str
     reasons: tuple[str, ...]
     loop_age: float | None
     checkpoint_age: float | None
+    breaks_promise: bool = False
 
     @property
     def ok(self) -> bool:
@@ -99,6 +104,7 @@ class HealthMonitor:
         self._turned = 0.0
         self._wrote = 0.0
         self._failure: str | None = None
+        self._breaks_promise = False
 
     def report(self, health: Health) -> None:
         """Take the report of a round of the loop."""
@@ -114,6 +120,7 @@ class HealthMonitor:
         """Record that the run failed; only the type of the exception is used."""
         with self._lock:
             self._failure = type(error).__name__
+            self._breaks_promise = isinstance(error, PromiseError)
 
     @property
     def is_connected(self) -> bool:
@@ -126,10 +133,12 @@ class HealthMonitor:
         now = self._clock()
         with self._lock:
             health, turned, wrote, failure = self._last, self._turned, self._wrote, self._failure
+            broken = self._breaks_promise
         reasons = [] if failure is None else [f"the run has failed with {failure}"]
         if health is None:
             status = "starting" if failure is None else "failing"
-            return Verdict(status, (*reasons, "the run has not begun to read"), None, None)
+            reasons.append("the run has not begun to read")
+            return Verdict(status, tuple(reasons), None, None, broken)
         loop_age = now - turned
         if loop_age > PATIENCE:
             reasons.append(f"the loop of the run has not turned over for {loop_age:.0f} s")
@@ -142,4 +151,4 @@ class HealthMonitor:
             age += loop_age
         if age is not None and every is not None and age > OVERDUE * every:
             reasons.append(f"the last checkpoint is {age:.0f} s old; one is due every {every:g} s")
-        return Verdict("failing" if reasons else "ok", tuple(reasons), loop_age, age)
+        return Verdict("failing" if reasons else "ok", tuple(reasons), loop_age, age, broken)

@@ -24,6 +24,8 @@ __all__ = ["Answer", "Listener"]
 #: The most seconds for one request, and the most clients at a time.
 CLIENT_SECONDS = 5.0
 CLIENTS = 32
+#: How long an answer may take that is under way when the server ends.
+LAST_ANSWER_SECONDS = 0.5
 
 #: Sent with every answer: nothing is kept, framed, sniffed, or fetched from elsewhere. There are no
 #: headers of CORS, so that no other web page can read an answer.
@@ -167,7 +169,9 @@ class _Server(ThreadingHTTPServer):
                 client.shutdown(socket.SHUT_RDWR)
 
     def disconnect_all(self) -> None:
-        """Disconnect all clients, and wait for their threads."""
+        """Disconnect all clients, and wait for their threads; what is being answered may end."""
+        with self._lock:
+            self._lock.wait_for(lambda: not self._clients, timeout=LAST_ANSWER_SECONDS)
         self.disconnect(older_than=0.0)
         with self._lock:
             self._lock.wait_for(lambda: not self._clients, timeout=CLIENT_SECONDS)

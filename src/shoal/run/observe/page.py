@@ -26,7 +26,7 @@ from shoal.run.observe.history import RANGES, History
 from shoal.run.observe.intervals import OncePerInterval
 from shoal.run.observe.listener import Answer, Listener
 from shoal.run.observe.recent_events import RecentEvents
-from shoal.run.observe.server import health_answer, metrics_answer
+from shoal.run.observe.server import MetricsAnswer, health_answer
 
 __all__ = ["PageServer"]
 
@@ -124,8 +124,9 @@ class PageServer:
         }
         answers |= {f"/{name}.json": partial(self._answer, name) for name in RANGES}
         answers["/health"] = health_answer(self._health)
-        if with_metrics:
-            answers["/metrics"] = metrics_answer(self._figures, self._health)
+        self._metrics = MetricsAnswer(self._figures, self._health) if with_metrics else None
+        if self._metrics is not None:
+            answers["/metrics"] = self._metrics
         tls = None if certificate is None else certificates(certificate, key)
         access = Access() if token is None else Access(token, own_names() | _lower(hosts))
         self._stack = ExitStack()
@@ -166,7 +167,9 @@ class PageServer:
         self._events.note(name, text, level)
 
     def close(self) -> None:
-        """Stop listening. May be called twice."""
+        """Stop listening. May be called twice. A broken promise is told to a collector first."""
+        if self._metrics is not None:
+            self._metrics.wait_for_collector()
         self._stack.close()
 
     def __enter__(self) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -15,9 +16,12 @@ from shoal.run.observe.health import Health, HealthMonitor
 from shoal.run.observe.intervals import OncePerInterval
 from shoal.run.observe.listener import Answer, Listener
 
-__all__ = ["MetricsServer", "health_answer", "metrics_answer"]
+__all__ = ["MetricsAnswer", "MetricsServer", "health_answer"]
 
 _KEY = "--metrics"
+#: The most seconds between two readings of a collector that a broken promise waits for: somewhat
+#: more than the minute that Prometheus takes unless it is told otherwise.
+COLLECTOR_SECONDS = 75.0
 
 
 class MetricsServer:
@@ -73,10 +77,8 @@ class MetricsServer:
             )
         self._figures: OncePerInterval[Figures] = OncePerInterval(interval, clock)
         self._health = HealthMonitor(clock=clock)
-        answers = {
-            "/metrics": metrics_answer(self._figures, self._health),
-            "/health": health_answer(self._health),
-        }
+        self._metrics = MetricsAnswer(self._figures, self._health)
+        answers = {"/metrics": self._metrics, "/health": health_answer(self._health)}
         self._listener = Listener(_KEY, (host, port), answers, Access())
 
     @property
@@ -97,7 +99,11 @@ class MetricsServer:
         self._health.fail(error)
 
     def close(self) -> None:
-        """Stop listening and disconnect all clients. May be called twice."""
+        """Stop listening and disconnect all clients. May be called twice.
+
+        After a broken promise a collector is waited for, see `MetricsAnswer.wait_for_collector`.
+        """
+        self._metrics.wait_for_collector()
         self._listener.close()
 
     def __enter__(self) -> Self:
@@ -112,17 +118,46 @@ class MetricsServer:
         self.close()
 
 
-def metrics_answer(figures: OncePerInterval[Figures], health: HealthMonitor) -> Answer:
-    """Return what answers ``/metrics``; raise `JobError` without `prometheus_client`."""
-    try:
-        from shoal.run.observe.exposition import CONTENT_TYPE, Exposition
-    except ModuleNotFoundError as error:
-        if error.name is None or not error.name.startswith("prometheus_client"):
-            raise
-        what, fix = "needs prometheus_client", "pip install 'shoal[metrics]'"
-        raise JobError(Problem(_KEY, what, None, fix)) from None
-    exposition = Exposition(figures.get, lambda: health.verdict())
-    return lambda: (200, CONTENT_TYPE, exposition.text())
+class MetricsAnswer:
+    """What answers ``/metrics``, and sees to it that a broken promise doesn't go unseen.
+
+    Raises
+    ------
+    JobError
+        If `prometheus_client` isn't installed.
+    """
+
+    def __init__(self, figures: OncePerInterval[Figures], health: HealthMonitor) -> None:
+        try:
+            from shoal.run.observe.exposition import CONTENT_TYPE, Exposition
+        except ModuleNotFoundError as error:
+            if error.name is None or not error.name.startswith("prometheus_client"):
+                raise
+            what, fix = "needs prometheus_client", "pip install 'shoal[metrics]'"
+            raise JobError(Problem(_KEY, what, None, fix)) from None
+        self._exposition, self._type = Exposition(figures.get, health.verdict), CONTENT_TYPE
+        self._health = health
+        self._read_at: float | None = None
+        self._was_told = threading.Event()
+
+    def __call__(self) -> tuple[int, str, bytes]:
+        """Answer a request."""
+        is_broken = self._health.verdict().breaks_promise
+        body = self._exposition.text()
+        self._read_at = time.monotonic()
+        if is_broken:
+            self._was_told.set()
+        return 200, self._type, body
+
+    def wait_for_collector(self) -> None:
+        """After a broken promise, wait until a collector has read it.
+
+        A run that ends is gone before the next reading: its metrics would never have told why. Only
+        a collector that has read shortly before is waited for, and not for long.
+        """
+        read_at = self._read_at
+        if self._health.verdict().breaks_promise and read_at is not None:
+            self._was_told.wait(max(0.0, read_at + COLLECTOR_SECONDS - time.monotonic()))
 
 
 def health_answer(health: HealthMonitor) -> Answer:

@@ -146,12 +146,11 @@ export function drawBars(chart, bars, limit) {
   svg.replaceChildren();
   const most = Math.max(...bars.map(({ count }) => count));
   const shift = i => TOP + ROW * (i + (i >= limit.after ? 1 : 0));
-  bars.forEach(({ name, count, isOver }, i) => {
+  bars.forEach(({ name, count, kind }, i) => {
     const wide = Math.max(count ? 2 : 0, room * count / most), y = shift(i);
     svg.append(drawn("text", { x: label - 8, y: y + 17, "text-anchor": "end" }, name));
     const group = drawn("g", { class: "s1" });
-    group.append(drawn("rect", { x: label, y: y + 3, width: wide, height: ROW - 8,
-      class: isOver ? "over" : "fill" }));
+    group.append(drawn("rect", { x: label, y: y + 3, width: wide, height: ROW - 8, class: kind }));
     svg.append(group);
     const share = 100 * count / all;
     svg.append(drawn("text", { x: label + wide + 6, y: y + 17, class: "soft" },

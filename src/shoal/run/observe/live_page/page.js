@@ -162,18 +162,26 @@ function promises({ job }, figures) {
   }
   const unit = figures.delay_unit, bound = job.delay?.[unit] ?? null;
   BARS.delay.note.textContent = `published rows, in ${unit}, in steps of about three`;
-  const bars = trimmed(figures.delay, 0, bound);
-  const inside = bars.findIndex(({ to }) => to === null || (bound !== null && to >= bound));
-  drawBars(BARS.delay, bars, bound === null ? { after: bars.length, text: `no bound in ${unit}` }
-    : { after: inside + 1, text: `promised: ${number(bound)} ${unit}` });
+  const isKept = bound !== null && figures.n_late === 0;
+  const bars = trimmed(isKept ? cutAt(figures.delay, bound) : figures.delay, 0, bound);
+  const inside = bars.filter(({ to }) => bound === null || (to !== null && to <= bound)).length;
+  drawBars(BARS.delay, bars, { after: inside,
+    text: bound === null ? `no bound in ${unit}` : `promised: ${number(bound)} ${unit}` });
 }
 
-// Buckets as bars, without the empty ones at both ends; those wholly beyond a bound are over it.
+// No row was late: so those in the step that holds the bound, or beyond it by rounding, are within.
+function cutAt(buckets, bound) {
+  const holds = buckets.findIndex(([to]) => to === null || to >= bound);
+  return [...buckets.slice(0, holds), [bound, buckets.slice(holds).reduce((sum, [, count]) => sum + count, 0)]];
+}
+
+// Buckets as bars, without the empty ones at both ends. Those beyond a bound are over it; of one on
+// both sides of it nobody knows.
 function trimmed(buckets, least, bound) {
   const bars = buckets.map(([to, count], i) => {
     const from = i ? buckets[i - 1][0] : least;
-    return { to, count, isOver: bound ? from >= bound : false,
-      name: to === null ? `more than ${number(from)}` : `${number(from)} – ${number(to)}` };
+    const kind = !bound || (to !== null && to <= bound) ? "fill" : from >= bound ? "over" : "open";
+    return { to, count, kind, name: to === null ? `more than ${number(from)}` : `${number(from)} – ${number(to)}` };
   });
   const used = bars.map(({ count }, i) => count ? i : -1).filter(i => i >= 0);
   const holds = bound ? bars.findIndex(({ to }) => to === null || to >= bound) : used[0] ?? 0;
