@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import prometheus_client
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import shoal
 from shoal.engine.decisions import ESTIMATE
+from shoal.errors import BrokenPromiseError, PromiseError, ResourceError
 from shoal.metrics import Summary
 from shoal.metrics.z.counts import ZCounts
 from shoal.run.observe import Figures, Health
@@ -40,6 +42,7 @@ def test_every_figure_is_shown() -> None:
     buckets = {key: value for key, value in found.items() if key[0].endswith("_bucket")}
     assert {key[0]: value for key, value in found.items() if key not in buckets} == {
         "shoal_up": 1,
+        "shoal_promise_broken": 0,
         "shoal_info": 1,
         "shoal_rows_in_total": 9,
         "shoal_rows_published_total": 4,
@@ -73,8 +76,18 @@ def test_the_job_is_shown_without_its_columns() -> None:
 
 
 def test_without_a_snapshot_there_are_no_figures() -> None:
-    assert samples(text(None)) == {("shoal_up",): 0}
-    assert samples(text(None, Health())) == {("shoal_up",): 1}
+    assert samples(text(None)) == {("shoal_up",): 0, ("shoal_promise_broken",): 0}
+    assert samples(text(None, Health())) == {("shoal_up",): 1, ("shoal_promise_broken",): 0}
+
+
+@pytest.mark.parametrize(
+    ("error", "is_broken"), [(BrokenPromiseError, 1), (PromiseError, 1), (ResourceError, 0)]
+)
+def test_a_broken_promise_is_told(error: type[Exception], is_broken: int) -> None:
+    health = HealthMonitor(clock=lambda: 0.0)
+    health.fail(error("CANARY"))
+    found = Exposition(lambda: None, health.verdict).text().decode()
+    assert samples(found) == {("shoal_up",): 0, ("shoal_promise_broken",): is_broken}
 
 
 def test_what_is_not_known_is_not_shown() -> None:
@@ -114,12 +127,3 @@ def test_z_anonymity_has_a_z_and_no_k() -> None:
     assert (shown["shoal_z",], shown["shoal_k_anonymous_share",]) == (25, 0.9)
     assert 'k="' not in found
     assert "shoal_z " not in text(some_figures())
-
-
-def test_the_alerts_of_the_page_name_metrics_that_exist() -> None:
-    rules = PAGE.partition("# shoal-rules.yml")[2].partition("```")[0]
-    named = set(re.findall(r"\bshoal_\w+", rules))
-    assert len(named) >= 6
-    assert named <= {
-        family for family, _ in re.findall(r"^\| `(shoal_\w+)` \| (\w+) \|", PAGE, re.M)
-    }

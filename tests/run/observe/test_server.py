@@ -13,10 +13,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from shoal.errors import JobError, ParameterError, ResourceError
+from shoal.errors import BrokenPromiseError, JobError, ParameterError, ResourceError
 from shoal.metrics import Summary
-from shoal.run.observe import Figures, Health, MetricsServer
+from shoal.run.observe import Figures, Health, MetricsServer, PageServer
 from shoal.run.observe import listener as module
+from shoal.run.observe import server as server_module
 from shoal.testing.clocks import ManualClock
 from tests.run.observe.figures import some_figures
 
@@ -35,7 +36,13 @@ def server(clock: ManualClock) -> Iterator[MetricsServer]:
 def ask(
     server: MetricsServer, path: str, method: str = "GET", host: str | None = None
 ) -> tuple[int, str, str]:
-    connection = http.client.HTTPConnection(server.address, timeout=60)
+    return ask_at(server.address, path, method, host)
+
+
+def ask_at(
+    address: str, path: str, method: str = "GET", host: str | None = None
+) -> tuple[int, str, str]:
+    connection = http.client.HTTPConnection(address, timeout=60)
     try:
         connection.request(method, path, headers={} if host is None else {"Host": host})
         answer = connection.getresponse()
@@ -125,6 +132,57 @@ def test_a_failed_run(server):
     server.fail(KeyError("CANARY"))
     status, _, text = ask(server, "/health")
     assert (status, json.loads(text)["reasons"]) == (503, ["the run has failed with KeyError"])
+
+
+# -- a broken promise ------------------------------------------------------------------------------
+
+
+def closing(server: MetricsServer | PageServer) -> threading.Thread:
+    """Close a server beside the test."""
+    thread = threading.Thread(target=server.close)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("on_page", [False, True])
+def test_a_collector_reads_a_broken_promise_before_the_server_is_gone(on_page):
+    address = "127.0.0.1:0"
+    with (
+        PageServer(address, job={}, with_metrics=True) if on_page else MetricsServer(address)
+    ) as server:
+        where = server.url[len("http://") : -1] if isinstance(server, PageServer) else server.address
+        assert "shoal_promise_broken 0.0" in ask_at(where, "/metrics")[2]
+        server.fail(BrokenPromiseError("a group"))
+        thread = closing(server)
+        # Health and the page are no collector.
+        assert ask_at(where, "/health")[0] == 503
+        thread.join(0.3)
+        assert thread.is_alive()
+        assert "shoal_promise_broken 1.0" in ask_at(where, "/metrics")[2]
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_nobody_else_is_waited_for(monkeypatch):
+    for error, is_read in ((BrokenPromiseError("a group"), False), (ResourceError("gone"), True)):
+        with MetricsServer("127.0.0.1:0") as server:
+            if is_read:
+                ask(server, "/metrics")
+            server.fail(error)
+            thread = closing(server)
+            thread.join(10)
+            assert not thread.is_alive()
+    # Nor a collector that has gone away.
+    monkeypatch.setattr(server_module, "COLLECTOR_SECONDS", 0.1)
+    with MetricsServer("127.0.0.1:0") as server:
+        ask(server, "/metrics")
+        server.fail(BrokenPromiseError("a group"))
+        thread = closing(server)
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+# -- what else is asked ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/", "/metrics/", "/../etc/passwd", "/healthy", "metrics"])

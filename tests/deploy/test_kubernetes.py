@@ -1,0 +1,101 @@
+"""The manifest for Kubernetes, judged by its schemas."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.job import Job
+from tests.deploy.test_image import of
+from tests.docs.test_docs import COMMANDS, options_of
+
+yaml = pytest.importorskip("yaml", reason="needs PyYAML")
+MANIFEST = Path(__file__).parents[2] / "deploy" / "kubernetes.yaml"
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    return {each["kind"]: each for each in yaml.safe_load_all(MANIFEST.read_text())}
+
+
+@pytest.fixture(scope="module")
+def pod(found: dict[str, Any]) -> Any:
+    return found["StatefulSet"]["spec"]["template"]["spec"]
+
+
+def test_it_has_the_fields_that_kubernetes_knows(found: dict[str, Any]) -> None:
+    validate = pytest.importorskip("kubernetes_validate", reason="needs kubernetes-validate")
+    for each in found.values():
+        validate.validate(each, "1.29", strict=True)
+    # It is strict: what isn't known is refused.
+    found["Service"]["spec"]["clusterIp"] = "None"
+    with pytest.raises(validate.ValidationError):
+        validate.validate(found["Service"], "1.29", strict=True)
+    del found["Service"]["spec"]["clusterIp"]
+
+
+def test_there_is_one_process_and_it_alone_has_the_state(found: dict[str, Any]) -> None:
+    spec = found["StatefulSet"]["spec"]
+    assert spec["replicas"] == 1
+    (claim,) = spec["volumeClaimTemplates"]
+    assert claim["spec"]["accessModes"] == ["ReadWriteOncePod"]
+    labels = spec["template"]["metadata"]["labels"]
+    assert found["Service"]["spec"]["selector"] == spec["selector"]["matchLabels"] == labels
+
+
+def test_what_is_mounted_is_there(found: dict[str, Any], pod: Any) -> None:
+    (container,) = pod["containers"]
+    there = {each["name"] for each in pod["volumes"]}
+    there |= {
+        each["metadata"]["name"] for each in found["StatefulSet"]["spec"]["volumeClaimTemplates"]
+    }
+    mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    assert set(mounted) == there
+    assert [mounted["state"]] == of("VOLUME")
+    assert pod["volumes"][0]["configMap"]["name"] == found["ConfigMap"]["metadata"]["name"]
+
+
+def test_it_may_do_little(pod: Any) -> None:
+    (container,) = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    user, _, group = of("USER")[0].partition(":")
+    assert pod["securityContext"]["runAsUser"] == int(user)
+    assert pod["securityContext"]["runAsGroup"] == int(group)
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert pod["automountServiceAccountToken"] is False
+
+
+def test_probes_ask_as_the_image_does(pod: Any) -> None:
+    (container,) = pod["containers"]
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        command = container[probe]["exec"]["command"]
+        assert command[:3] == ["python", "-I", "/opt/shoal/health.py"]
+    # A broker that is away restarts nothing.
+    assert container["livenessProbe"]["exec"]["command"][3:] == ["--hangs", "300"]
+
+
+def test_the_command_is_one_of_shoals(pod: Any) -> None:
+    (container,) = pod["containers"]
+    words = [word.partition("=")[0] for word in container["args"] if word.startswith("-")]
+    assert len(words) == 6
+    assert set(words) <= options_of(COMMANDS.commands["run"])
+
+
+def test_its_job_is_a_job(found: dict[str, Any], tmp_path: Path) -> None:
+    job = Job.parse(found["ConfigMap"]["data"]["job.toml"], folder=tmp_path)
+    assert job.checkpoints is not None
+    assert str(job.checkpoints.folder).startswith(of("VOLUME")[0])
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(shutil.which("kubeconform") is None, reason="needs kubeconform, and a network")
+def test_kubeconform_finds_no_fault_with_it() -> None:
+    subprocess.run(["kubeconform", "-strict", "-summary", MANIFEST], check=True, timeout=120)
