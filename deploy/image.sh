@@ -33,7 +33,7 @@ install)
     source=${2:?"install needs the folder of the sources"}
     python3 -m venv "$PREFIX"
     "$PREFIX/bin/python" -m pip install --quiet --no-cache-dir --disable-pip-version-check \
-        "$source[live]"
+        "${source}[live]"
     # Tests, headers and the installer itself are not needed to run.
     "$PREFIX/bin/python" -m pip uninstall --quiet --yes --disable-pip-version-check setuptools pip
     packages=$("$PREFIX/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')

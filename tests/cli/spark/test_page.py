@@ -1,0 +1,119 @@
+"""``shoal spark --page`` in a real browser: the figures of all shards together, and of each."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.browser import CONTRAST, CUT_OFF, MISSING, OVERFLOW, UNNAMED, Browser
+from tests.cli.run.test_page import CANARY, PROGRAM, STATE, WHOLE, n_in, tile
+from tests.crashes.world import wait_until
+from tests.deploy.prometheus import free_port
+from tests.world import people, write, write_job
+
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(MISSING is not None, reason=str(MISSING)),
+    pytest.mark.xdist_group("spark"),
+]
+
+SHARDS = (
+    "return [...document.querySelectorAll('#shards-table tbody tr')]"
+    ".map(e => [...e.querySelectorAll('td')].map(d => Number(d.textContent.replaceAll(',', ''))))"
+)
+
+
+class OnSpark:
+    """A folder that fills with files, and a job for two shards with a page."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port, self._n_files = folder, free_port(), 0
+        (folder / "in").mkdir()
+        self.job = write_job(folder, run="checkpoint = { folder = 'state' }")
+        table = people(3000)
+        for name in ("person", "illness", "ward"):
+            values = [f"{CANARY}-{each}" for each in table.column(name).to_pylist()]
+            table = table.set_column(table.schema.get_field_index(name), name, pa.array(values))
+        self._table = table
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def add(self) -> None:
+        """Put a file with the next 1,500 rows into the folder that is read."""
+        rows = self._table.slice(self._n_files * 1500, 1500)
+        write(rows, self.folder / "in" / f"{self._n_files}.csv")
+        self._n_files += 1
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[subprocess.Popen[bytes]]:
+        words = [
+            "spark", str(self.job), "-i", f"{self.folder / 'in'}/", "--from", "csv", "-o",
+            f"{self.folder / 'out'}/", "--to", "csv", "--shards", "2", "--master", "local[2]",
+            "--follow", "-q", "--page", f"127.0.0.1:{self.port}",
+        ]  # fmt: skip
+        environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+        process = subprocess.Popen([sys.executable, "-c", PROGRAM, *words], env=environment)
+        try:
+            wait_until(self._answers)
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                process.wait(120)
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError):
+            return bool(self.data())
+        return False
+
+    def data(self) -> Any:
+        with urllib.request.urlopen(f"{self.url}recent.json", timeout=10) as answer:
+            return json.load(answer)
+
+
+def test_a_page_shows_the_shards_of_a_job(tmp_path: Path) -> None:
+    served = OnSpark(tmp_path)
+    served.add()
+    with Browser() as browser, served.running() as process:
+        browser.open(served.url)
+        # Spark takes its time to start; the page is there before.
+        wait_until(lambda: browser.run(STATE) == "starting", 30)
+        wait_until(lambda: n_in(browser) == 1500, 120)
+        wait_until(lambda: browser.run(STATE) == "running")
+        served.add()
+        wait_until(lambda: n_in(browser) == 3000, 120)
+        shards = browser.run(SHARDS)
+        assert len(shards) == 2
+        assert all(0 < rows_in < 3000 for rows_in, *_ in shards)
+        assert [sum(column) for column in zip(*shards, strict=True)][0] == 3000
+        held = int(tile(browser, "Held").partition("rows")[0].replace(",", ""))
+        assert held == sum(row[3] for row in shards)
+        text = browser.run(WHOLE)
+        for said in ("k-anonymity", "castle", "shard 1", "a folder of files"):
+            assert said in text
+        assert CANARY not in text
+        assert CANARY not in json.dumps(served.data())
+        assert browser.run(UNNAMED) == []
+        for width in (1200, 390):
+            for dark in (False, True):
+                browser.show(width=width, dark=dark)
+                assert browser.run(CONTRAST) == []
+                assert browser.run(CUT_OFF) == []
+                assert browser.run(OVERFLOW) <= 0
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(120) == 0
+        wait_until(lambda: browser.run(STATE) in ("no answer", "stopped"))
+        assert n_in(browser) == 3000
