@@ -85,7 +85,7 @@ def test_probes_ask_as_the_image_does(pod: Any) -> None:
 def test_the_command_is_one_of_shoals(pod: Any) -> None:
     (container,) = pod["containers"]
     words = [word.partition("=")[0] for word in container["args"] if word.startswith("-")]
-    assert len(words) == 6
+    assert len(words) == 5
     assert set(words) <= options_of(COMMANDS.commands["run"])
 
 
