@@ -1,4 +1,4 @@
-"""Alert rules and the dashboard: judged by promtool, and asked of a Prometheus that watches runs."""
+"""Alert rules and the dashboard: judged by promtool, and by a Prometheus that watches runs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,16 @@ import pytest
 
 from tests.crashes.world import wait_until
 from tests.deploy.prometheus import (
-    ALERTS, DASHBOARD, MISSING, PROMTOOL, ROOT, dashboard_queries, free_port, metrics_in, scraping,
-)  # fmt: skip
+    ALERTS,
+    DASHBOARD,
+    MISSING,
+    PROMTOOL,
+    ROOT,
+    dashboard_queries,
+    free_port,
+    metrics_in,
+    scraping,
+)
 from tests.world import people, write, write_job
 
 needs_prometheus = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))

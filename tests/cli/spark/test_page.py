@@ -98,11 +98,11 @@ def test_a_page_shows_the_shards_of_a_job(tmp_path: Path) -> None:
         shards = browser.run(SHARDS)
         assert len(shards) == 2
         assert all(0 < rows_in < 3000 for rows_in, *_ in shards)
-        assert [sum(column) for column in zip(*shards, strict=True)][0] == 3000
+        assert sum(rows_in for rows_in, *_ in shards) == 3000
         held = int(tile(browser, "Held").partition("rows")[0].replace(",", ""))
         assert held == sum(row[3] for row in shards)
         text = browser.run(WHOLE)
-        for said in ("k-anonymity", "castle", "shard 1", "a folder of files"):
+        for said in ("k-anonymity", "castle", "shard 1", "with each batch"):
             assert said in text
         assert CANARY not in text
         assert CANARY not in json.dumps(served.data())

@@ -150,7 +150,9 @@ def test_a_collector_reads_a_broken_promise_before_the_server_is_gone(on_page):
     with (
         PageServer(address, job={}, with_metrics=True) if on_page else MetricsServer(address)
     ) as server:
-        where = server.url[len("http://") : -1] if isinstance(server, PageServer) else server.address
+        where = (
+            server.url[len("http://") : -1] if isinstance(server, PageServer) else server.address
+        )
         assert "shoal_promise_broken 0.0" in ask_at(where, "/metrics")[2]
         server.fail(BrokenPromiseError("a group"))
         thread = closing(server)

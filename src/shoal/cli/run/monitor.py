@@ -90,6 +90,8 @@ class Monitor:
         Closes the servers at the end.
     ends
         What the input and the output are, in words, for the page.
+    checkpoints
+        When checkpoints are taken, in words, if it isn't as the job says.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class Monitor:
         quiet: bool,
         page: PageOptions | None = None,
         ends: tuple[str, str] = ("", ""),
+        checkpoints: str | None = None,
     ) -> None:
         self._job, self._progress = job, progress
         self._run: Observed | None = None
@@ -117,7 +120,7 @@ class Monitor:
             self._page = stack.enter_context(
                 open_page(
                     page,
-                    described_job(job, ends),
+                    described_job(job, ends, checkpoints),
                     with_metrics=is_shared,
                     activity=self._activity,
                     quiet=quiet,

@@ -110,16 +110,22 @@ def open_page(
     return page
 
 
-def described_job(job: Job, ends: tuple[str, str]) -> dict[str, Any]:
-    """Return what the page tells about a job file, its input and its output."""
-    checkpoints = job.checkpoints
+def described_job(
+    job: Job, ends: tuple[str, str], checkpoints: str | None = None
+) -> dict[str, Any]:
+    """Return what the page tells about a job file, its input and its output.
+
+    ``checkpoints`` says when they are taken, if it isn't as the job says.
+    """
+    every = None if job.checkpoints is None or checkpoints is not None else job.checkpoints.every
+    if checkpoints is None:
+        checkpoints = "none" if every is None else f"every {every:g} s"
     more = {
         "input": ends[0],
         "output": ends[1],
         "bad rows": job.bad_rows.action,
-        "checkpoints": "none" if checkpoints is None else f"every {checkpoints.every:g} s",
+        "checkpoints": checkpoints,
     }
-    every = None if checkpoints is None else checkpoints.every
     return described(job.name, job.schema, job.policy, job.anonymizer, more) | {
         "checkpoint_every": every
     }

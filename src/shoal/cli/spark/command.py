@@ -93,7 +93,7 @@ def spark(job_path: Path, options: SparkOptions) -> int:
         progress = stack.enter_context(Progress(quiet=options.quiet or options.log is not None))
         monitor = Monitor(
             job, progress, options.metrics, stack, quiet=options.quiet, page=options.page,
-            ends=(source.noun, sink.noun),
+            ends=(source.noun, sink.noun), checkpoints="with each batch",
         )  # fmt: skip
         progress.note("starting Spark …")
         session = _session(job, options)
@@ -115,13 +115,14 @@ def spark(job_path: Path, options: SparkOptions) -> int:
                 if options.sample is None
                 else read_sample(session, source, options.sample),
                 trace=options.trace,
-                watch=monitor.show,
             )
             monitor.observe(running)
             n_before = running.summary.n_in
             # A second signal may cut off a batch; the next run safely repeats it.
             with stopped_by_signals(lambda: None) as caught:
                 while not running.wait(POLL):
+                    # Without rows there are no batches, and the run is well all the same.
+                    monitor.show(running.summary)
                     if caught or _has_too_many_bad(job, running.summary):
                         # Every batch so far is committed: the next run resumes after it.
                         running.stop(drain=bool(caught) and options.drain)
