@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +91,3 @@ def test_its_job_is_a_job(found: dict[str, Any], tmp_path: Path) -> None:
     job = Job.parse(found["ConfigMap"]["data"]["job.toml"], folder=tmp_path)
     assert job.checkpoints is not None
     assert str(job.checkpoints.folder).startswith(of("VOLUME")[0])
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(shutil.which("kubeconform") is None, reason="needs kubeconform, and a network")
-def test_kubeconform_finds_no_fault_with_it() -> None:
-    subprocess.run(["kubeconform", "-strict", "-summary", MANIFEST], check=True, timeout=120)
