@@ -41,7 +41,7 @@ class OnSpark:
         self.folder, self.port, self._n_files = folder, free_port(), 0
         (folder / "in").mkdir()
         self.job = write_job(folder, run="checkpoint = { folder = 'state' }")
-        table = people(3000)
+        table = people(6000)
         for name in ("person", "illness", "ward"):
             values = [f"{CANARY}-{each}" for each in table.column(name).to_pylist()]
             table = table.set_column(table.schema.get_field_index(name), name, pa.array(values))
@@ -52,8 +52,8 @@ class OnSpark:
         return f"http://127.0.0.1:{self.port}/"
 
     def add(self) -> None:
-        """Put a file with the next 1,500 rows into the folder that is read."""
-        rows = self._table.slice(self._n_files * 1500, 1500)
+        """Put a file with the next 3,000 rows into the folder: enough for a map of two shards."""
+        rows = self._table.slice(self._n_files * 3000, 3000)
         write(rows, self.folder / "in" / f"{self._n_files}.csv")
         self._n_files += 1
 
@@ -91,18 +91,24 @@ def test_a_page_shows_the_shards_of_a_job(tmp_path: Path) -> None:
         browser.open(served.url)
         # Spark takes its time to start; the page is there before.
         wait_until(lambda: browser.run(STATE) == "starting", 30)
-        wait_until(lambda: n_in(browser) == 1500, 120)
+        wait_until(lambda: n_in(browser) == 3000, 120)
         wait_until(lambda: browser.run(STATE) == "running")
         served.add()
-        wait_until(lambda: n_in(browser) == 3000, 120)
+        wait_until(lambda: n_in(browser) == 6000, 120)
         shards = browser.run(SHARDS)
         assert len(shards) == 2
-        assert all(0 < rows_in < 3000 for rows_in, *_ in shards)
-        assert sum(rows_in for rows_in, *_ in shards) == 3000
+        assert all(0 < rows_in < 6000 for rows_in, *_ in shards)
+        assert sum(rows_in for rows_in, *_ in shards) == 6000
         held = int(tile(browser, "Held").partition("rows")[0].replace(",", ""))
         assert held == sum(row[3] for row in shards)
         text = browser.run(WHOLE)
-        for said in ("k-anonymity", "castle", "shard 1", "with each batch"):
+        for said in (
+            "k-anonymity",
+            "castle",
+            "shard 1",
+            "with each batch",
+            "at most 40 rows in 2 shards",
+        ):
             assert said in text
         assert CANARY not in text
         assert CANARY not in json.dumps(served.data())
@@ -116,4 +122,4 @@ def test_a_page_shows_the_shards_of_a_job(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 0
         wait_until(lambda: browser.run(STATE) in ("no answer", "stopped"))
-        assert n_in(browser) == 3000
+        assert n_in(browser) == 6000

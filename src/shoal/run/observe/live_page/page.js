@@ -134,14 +134,15 @@ function tiles(found, figures) {
 
 const bytes = n => n < 1e6 ? `${number(Math.round(n / 1e3))} kB` : `${number(Math.round(n / 1e5) / 10)} MB`;
 
-function lines({ series, range: { seconds, step }, now, job }) {
-  const bound = job.delay?.rows;
+function lines({ series, range: { seconds, step }, now, job, figures }) {
+  // The delay counts the rows of a shard.
+  const shards = figures?.shards.length || 1, bound = job.delay?.rows ? shards * job.delay.rows : null;
   const times = series.t, to = times.at(-1) ?? now;
   const frame = { from: Math.max(to - seconds, (times[0] ?? now) - step), to };
   const draw = (chart, names, more = {}) => drawLines(chart, times,
     names.map(([name, key]) => ({ name, values: series[key] })), { ...frame, ...more });
   draw(CHARTS.rows, [["in", "in"], ["out", "out"]]);
-  draw(CHARTS.held, [["held", "held"]], bound ? { limit: { value: bound, text: `at most ${number(bound)} rows` } } : {});
+  draw(CHARTS.held, [["held", "held"]], bound ? { limit: { value: bound, text: `at most ${number(bound)} rows${shards > 1 ? ` in ${shards} shards` : ""}` } } : {});
   draw(CHARTS.loss, [["loss", "loss"]], { places: 3, joins: true });
   draw(CHARTS.left, [["suppressed", "suppressed"], ["quarantined", "quarantined"], ["late", "late"]]);
   for (const key of ["lag", "z"]) {
