@@ -38,6 +38,7 @@ install)
     "$PREFIX/bin/python" -m pip uninstall --quiet --yes --disable-pip-version-check setuptools pip
     packages=$("$PREFIX/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     rm -rf "$packages/pyarrow/include" "$packages/pyarrow/src" "$packages/numpy/_core/include"
+    rm -f "$packages"/pyarrow/*flight* "$packages"/pyarrow/*s3*
     find "$packages" -type d -name tests -prune -exec rm -rf {} +
     find "$packages" -type f \( -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' \) -delete
     ;;
