@@ -116,7 +116,13 @@ def found(trial: Trial, seeds: int, attempt: int = 0) -> Found:
 
     Another attempt is run again, and comes to the same but for its time.
     """
-    return Found(tuple(ran(trial.with_seed(seed)) for seed in range(seeds)))
+    return Found(tuple(_once(trial.with_seed(seed), attempt) for seed in range(seeds)))
+
+
+@cache
+def _once(trial: Trial, attempt: int) -> Ran:
+    """Run a trial; figures with more seeds share the runs of those with fewer."""
+    return ran(trial)
 
 
 @cache

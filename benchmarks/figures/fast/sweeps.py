@@ -160,9 +160,8 @@ def _places(sizes: FastSizes) -> list[str]:
 
 
 def _setting(sizes: FastSizes) -> str:
-    n_rows = sizes.rows + sizes.rows // 10
     return (
-        f"{n_rows:,} rows of Adult of {sizes.rows:,} people (the paper has 33,178 rows), "
+        f"{sizes.n_rows:,} rows of Adult of {sizes.rows:,} people (the paper has 33,178 rows), "
         f"k = {sizes.k}, {sizes.n_quasi} quasi attributes, δ = {sizes.delta}, T_kc = {sizes.age}, "
         f"W = {sizes.workers} workers, but for "
         "what is varied. FADS decides a row when δ rows are held, and each worker of FAST one when "

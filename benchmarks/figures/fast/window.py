@@ -40,7 +40,7 @@ def window_text(fast: FastSizes, idea: IdeaSizes) -> str:
         [
             "## Rows held by count and by arrival",
             "What a user gets: nothing is reused (`kept = 0`), all other knobs are defaults but "
-            f'for `loss = "lm"`; {fast.rows + fast.rows // 10:,} rows of Adult for k = {fast.k} '
+            f'for `loss = "lm"`; {fast.n_rows:,} rows of Adult for k = {fast.k} '
             f"and {idea.rows:,} for k = {idea.k}, {idea.seeds} seeds. By count the window is "
             "always full, and rows wait longer, on average and at most; a delay beside it bounds "
             "that. The last line of each has the capacity at which rows wait as long on average as "
