@@ -80,8 +80,8 @@ Made by `python -m benchmarks.figures`; don't edit. The figures are those of J. 
 2010), §5.7.1 to §5.7.4. Loss is the average information loss of §2.3, from 0 to 1: the mean over
 seeds, ± half of the distance between the least and the largest (the bars in the pictures). Whether
 a claim of the thesis holds is computed from the numbers: a difference counts if it is larger than
-the spreads of both sides together. The thesis' text gives no numbers to compare with, only
-orderings and trends.
+the spreads of both sides together. The thesis' text gives orderings and trends to compare with, and
+one number, for Figure 5.9.
 
 The thesis has two tables: UCI-Adult with 30,162 rows, which is here, and SFU-Adult with 45,222. The
 latter are the complete rows of Adult's train and test files together (30,162 and 15,060); the test
@@ -96,7 +96,7 @@ Made by `python -m benchmarks.figures fast`; don't edit. The figures are those o
 places. Numbers are means over {FastSizes().seeds} seeds, which are other places, ± half of the
 distance between the least and the largest (the bars in the pictures). Whether a claim holds is
 computed from the numbers: a difference counts if it is larger than the spreads of both sides
-together. The paper's pictures aren't in its text, so there are no numbers to compare with.
+together. The paper's pictures aren't in its text, which has one number, for Figure 8.
 
 As in the paper, a row joins the covering group that loses least (`reuse = "best"`), which leaks;
 what the safe way [costs](#what-safe-reuse-costs) is below. Loss is that of the paper's Equation 7
@@ -116,8 +116,8 @@ Made by `python -m benchmarks.figures idea`; don't edit. The figures are those o
 §5, with the attributes of its Table 1. Numbers are means over {IdeaSizes().seeds} seeds, which put
 the gaps elsewhere, ± half of the distance between the least and the largest (the bars in the
 pictures). Whether a claim holds is computed from the numbers: a difference counts if it is larger
-than the spreads of both sides together. The paper's pictures aren't in its text, so there are no
-numbers to compare with.
+than the spreads of both sides together. The paper's pictures aren't in its text, which has one
+number, for Figures 7 and 9.
 
 - The paper prints no hierarchies, only their heights and leaves; all trees here have those. They
   are the ARX tool's for Adult's occupation, relationship and sex and for INFORMS' race and years of

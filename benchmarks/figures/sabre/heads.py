@@ -16,7 +16,8 @@ DATA_TEXT = f"""\
   work classes and 83 birth places in place of 2 nativities and 9 regions.
 - Each row is a subject. Numbers have a step of 1. tIncognito halves their range, down to eighths.
 - Times are processor seconds of the engine alone, from codes to decisions, compiled beforehand. The
-  thesis measured Java on another machine, and gives no numbers in its text to compare with."""
+  thesis measured Java on another machine, and its text has one number: SABRE-AK took no more than
+  4 s for 100,000 rows."""
 
 _SIZES = SabreSizes()
 
@@ -30,8 +31,8 @@ and the largest (the bars in the pictures). Whether a claim holds is computed fr
 difference counts if it is larger than the spreads of both sides together.
 
 {DATA_TEXT}
-- Tables have {_SIZES.rows:,} rows, in place of 100,000, but where that is varied. Which k and which
-  fanouts the thesis takes can't be seen in its text.
+- Tables have {_SIZES.rows:,} rows, in place of 100,000, but where that is varied. Over which k and
+  which fanouts the thesis goes can't be seen in its text; k = {_SIZES.k} is its default.
 
 Every run is judged before its numbers count, by a measure of its own that knows nothing of the
 algorithms: that each row was decided once, that each group has at least k subjects, and that none

@@ -37,7 +37,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class SabreSizes:
-    """The parameters of §3.5; k, its values and the fanouts aren't in the text."""
+    """The parameters of §3.5; over which k and fanouts it goes isn't in the text."""
 
     rows: int = 20_000
     n_quasi: int = 7

@@ -15,7 +15,13 @@ from benchmarks.figures.sabre.settings import (
     axes,
     run,
 )
-from benchmarks.figures.sabre.words import promise_text, setting_text, times_as_fast, trends
+from benchmarks.figures.sabre.words import (
+    promise_text,
+    setting_text,
+    times_as_fast,
+    trends,
+    widens,
+)
 from shoal.metrics import cube_divergence, query_error
 
 __all__ = ["figure_3_12", "figure_3_13"]
@@ -113,6 +119,15 @@ def figure_3_13(sizes: SabreSizes) -> Figure:
     claims = [
         *trends("As t increases, KL-divergence decreases", along("t"), falls=True),
         *trends("The schemes perform better at lower levels", by_level),
+        *(
+            Claim(
+                "SABRE is significantly more scalable with growing QI size (here: the gap between "
+                f"{LABELS[ours]} and {LABELS[rival]} widens).",
+                *widens(along("n_quasi")[ours], along("n_quasi")[rival]),
+            )
+            for ours in OURS
+            for rival in RIVALS
+        ),
         *trends("Information quality slightly improves with the rows", along("rows"), falls=True),
         *_better("clearly outperforms", along("t"), by_level, along("n_quasi"), along("rows")),
     ]
