@@ -36,6 +36,9 @@ from shoal.spec.policy import (
         ("t", {"variation": 0.2}, [VariationalCloseness(0.2)]),
         ("t", {"job": {"jensen-shannon": 0.2}, "pay": 1},
          [JensenShannonCloseness(0.2, attribute="job"), TCloseness(1, attribute="pay")]),
+        ("t", {"variation": {"emd": 0.2}}, [TCloseness(0.2, attribute="variation")]),
+        ("t", {"emd": {"variation": 0.2}, "job": 0.3},
+         [VariationalCloseness(0.2, attribute="emd"), TCloseness(0.3, attribute="job")]),
         ("t", {"job": 0.2, "pay": 1}, [TCloseness(0.2, attribute="job"),
                                        TCloseness(1, attribute="pay")]),
         ("beta", 2, [EnhancedLikeness(2)]),
@@ -117,6 +120,8 @@ def test_a_whole_table_needs_no_delay():
         ("t = { wage = 0.2 }", "policy.t.wage", "isn't a sensitive attribute"),
         ("beta = { enhancd = 1 }", "policy.beta.enhancd",
          "Did you mean 'enhanced'? Sensitive: job, pay"),
+        ("t = { hamming = 0.2 }", "policy.t.hamming",
+         "Did you mean 'variation'? It is the form for hamming. Sensitive: job, pay"),
         ("beta = { illness = 1 }", "policy.beta.illness", "schema. Sensitive: job, pay"),
         ("beta = { semantic = 1 }", "policy.beta", "needs a hierarchy of pay"),
         ("beta = { range = 1, epsilon = 1 }", "policy.beta", "needs job to be a number"),
@@ -131,6 +136,36 @@ def test_a_promise_must_fit_the_schema(promise, key, said):
     (problem,) = raised.value.problems
     assert problem.key == key
     assert said in str(problem)
+
+
+def _with_a_column_variation(promise):
+    lines = JOB.replace("job = {", "variation = {").splitlines()
+    kept = [line for line in lines if not line.startswith(("t =", "beta =", "disclosure ="))]
+    return "\n".join(kept).replace("l = 2", promise)
+
+
+def test_a_number_behind_a_name_of_both_is_refused():
+    with pytest.raises(JobError) as raised:
+        Job.parse(_with_a_column_variation("t = { variation = 0.2 }"))
+    (problem,) = raised.value.problems
+    assert problem.key == "policy.t.variation"
+    assert "is both a form of t and a sensitive attribute" in str(problem)
+    assert "Write { variation = { emd = 0.2 } } for the attribute" in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("promise", "criterion"),
+    [
+        ("t = { variation = { emd = 0.2 } }", TCloseness(0.2, attribute="variation")),
+        ("t = { variation = { variation = 0.2 } }",
+         VariationalCloseness(0.2, attribute="variation")),
+        ("beta = { variation = 2 }", EnhancedLikeness(2, attribute="variation")),
+        ("l = { variation = 2 }", DistinctLDiversity(2, attribute="variation")),
+    ],
+)  # fmt: skip
+def test_a_column_with_the_name_of_a_form_can_be_named(promise, criterion):
+    """A table behind the name is a column's; and only t has a form of this name."""
+    assert Job.parse(_with_a_column_variation(promise)).policy.criteria[-1] == criterion
 
 
 def test_another_window_is_another_job():

@@ -76,7 +76,7 @@ def _policy(section: Mapping[str, Any], schema: Schema) -> Policy:
     """Return the policy of a section; its problems have the keys of the job file."""
     try:
         made = policy_of(PolicyForm.model_validate(section))
-        check_policy(made, schema)
+        check_policy(made, schema, section)
     except JobError as error:
         problems = [keyed("policy", problem) for problem in error.problems]
         raise JobError(

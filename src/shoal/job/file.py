@@ -211,7 +211,8 @@ class _Reader:
         sample = self._section("audit", AuditForm, _sample_of)
         cluster = self._section("spark", SparkForm, cluster_of)
         if policy is not None and schema is not None:
-            self._attempt("policy", lambda: check_policy(policy, schema))
+            raw_policy = self._raw["policy"]
+            self._attempt("policy", lambda: check_policy(policy, schema, raw_policy))
         if policy is not None and anonymizer is not None:
             self._attempt("algorithm", lambda: check_support(anonymizer, policy))
         if publish is not None and schema is not None and policy is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
-from shoal.errors import JobError, Problem, did_you_mean
+from shoal.errors import JobError, Problem, did_you_mean, nearest_word
 from shoal.job.form import PolicyForm, keyed, shown
 from shoal.spec.criteria import Criterion, criteria
 from shoal.spec.policy import Delay, Missing, Policy, Window
@@ -36,9 +36,20 @@ class Promise(NamedTuple):
         return f"For example {key} = {form}"
 
     def near(self, word: str) -> str | None:
-        """Return a hint to the form that may have been meant, if one is near."""
-        hint = did_you_mean(word, [*self.forms])
-        return hint if hint is not None and hint.startswith("Did") else None
+        """Return a hint to the form that may have been meant, if one is near.
+
+        >>> PROMISES["t"].near("variations")
+        "Did you mean 'variation'?"
+        >>> PROMISES["t"].near("Hamming")
+        "Did you mean 'variation'? It is the form for hamming."
+        """
+        known = {alias: name for name, form in self.forms.items() for alias in form.aliases}
+        found = nearest_word(word, [*self.forms, *known])
+        if found is None:
+            return None
+        if found in known:
+            return f"Did you mean '{known[found]}'? It is the form for {found}."
+        return f"Did you mean '{found}'?"
 
 
 def _promises() -> dict[str, Promise]:
@@ -134,12 +145,42 @@ def parts_of(raw: PolicyForm, without: Collection[str] = ()) -> PolicyParts:
     return PolicyParts(tuple(promised), held, against)
 
 
-def check_policy(policy: Policy, schema: Schema) -> None:
-    """Raise if a policy doesn't fit the schema, with hints to misspelt kinds."""
+def check_policy(policy: Policy, schema: Schema, raw: Mapping[str, Any]) -> None:
+    """Raise if a policy doesn't fit the schema, with hints to misspelt kinds.
+
+    ``raw`` is the section that the policy was made from: only there an attribute could be meant
+    that has the name of a form.
+    """
+    doubtful = [*_ambiguous(raw, {each.name for each in schema.sensitive})]
+    if doubtful:
+        raise JobError(doubtful)
     try:
         policy.check(schema)
     except JobError as error:
         raise JobError(_spelt(problem) for problem in error.problems) from None
+
+
+def _ambiguous(raw: Mapping[str, Any], sensitive: Collection[str]) -> Iterator[Problem]:
+    """Return the problems of names that are those of a form and of a sensitive attribute.
+
+    >>> [problem] = _ambiguous({"t": {"variation": 0.2}}, ["variation"])
+    >>> problem.key, problem.what
+    ('policy.t.variation', 'is both a form of t and a sensitive attribute')
+    >>> list(_ambiguous({"t": {"variation": {"emd": 0.2}}}, ["variation"]))
+    []
+    """
+    for key, promise in PROMISES.items():
+        given = raw.get(key)
+        for name in promise.forms if isinstance(given, Mapping) else ():
+            number = given.get(name)  # type: ignore[union-attr]
+            if name not in sensitive or number is None or isinstance(number, Mapping):
+                continue
+            what = f"is both a form of {key} and a sensitive attribute"
+            plain, form = (
+                f"{{ {name} = {{ {each} = {number} }} }}" for each in (promise.plain.form, name)
+            )
+            fix = f"Write {plain} for the attribute, or {form} for the attribute in this form"
+            yield Problem(f"policy.{key}.{name}", what, None, fix)
 
 
 def _spelt(problem: Problem) -> Problem:
@@ -160,7 +201,12 @@ def _criteria(
     where = f"policy.{key}" if attribute is None else f"policy.{key}.{attribute}"
     if not isinstance(raw, Mapping):
         return _made(where, promise.plain, raw, {}, attribute, problems)
-    forms = [form for form in promise.forms if form in raw]
+    # A form has a number; a table behind its name is that of an attribute which is called so.
+    forms = [
+        form
+        for form in promise.forms
+        if form in raw and not (attribute is None and isinstance(raw[form], Mapping))
+    ]
     if len(forms) == 1:
         return _of_form(where, promise, forms[0], raw, attribute, problems)
     if forms:

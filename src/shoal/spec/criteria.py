@@ -72,6 +72,7 @@ class Criterion:
     ``key`` in the ``[policy]`` of a job, and what stands behind the key in an ``example``. Where a
     ``family`` has several forms, each has a ``form``, and one is the ``default`` that a bare number
     means. ``needs`` are the options that a job must give, though Python has a default.
+    ``aliases`` are names by which others know the form; messages point from them to it.
     """
 
     name: ClassVar[str]
@@ -81,6 +82,7 @@ class Criterion:
     form: ClassVar[str] = ""
     default: ClassVar[bool] = False
     needs: ClassVar[Sequence[str]] = ()
+    aliases: ClassVar[Sequence[str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,7 @@ class VariationalCloseness(Closeness):
 
     name: ClassVar[str] = "variational t-closeness"
     form: ClassVar[str] = "variation"
+    aliases: ClassVar[Sequence[str]] = ("hamming",)
     example: ClassVar[str] = "0.2"
 
 
