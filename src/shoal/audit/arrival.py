@@ -27,8 +27,11 @@ _SLACK = 1e-6
 GROUP_STRIDE = 1 << 20
 
 
-def check(evidence: Evidence) -> Verdict:
-    """Compare the times of arrival with those of the original, and the shards with each other."""
+def check(evidence: Evidence) -> Verdict | None:
+    """Compare the times of arrival with those of the original, and the shards with each other.
+
+    None if there is neither: a schema without a time, or delays by the wall clock, and one shard.
+    """
     trace = evidence.trace
     if trace is None:
         needs = "when and where rows arrived can't be told without a trace"
@@ -38,11 +41,13 @@ def check(evidence: Evidence) -> Verdict:
     doubt: str | None = None
     figures: dict[str, Figure] = {"n_mistimed": None}
     delay = evidence.policy.delay
-    if evidence.schema.time is None or (delay is not None and delay.by_wall(evidence.schema)):
-        kept.append("no times of arrival to compare with the original")
-    elif evidence.original is None:
+    by_wall = delay is not None and delay.by_wall(evidence.schema)
+    has_times = evidence.schema.time is not None and not by_wall
+    if not has_times and not trace.is_sharded:
+        return None
+    if has_times and evidence.original is None:
         doubt = "when rows arrived needs the original to be seen"
-    else:
+    elif has_times:
         n_mistimed, n_untimed, n_compared = _n_mistimed(evidence, trace)
         figures |= {"n_mistimed": n_mistimed, "n_compared": n_compared}
         if n_untimed:

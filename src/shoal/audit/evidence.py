@@ -140,6 +140,12 @@ class Evidence:
         )
 
     @cached_property
+    def unlabelled(self) -> tuple[str, ...]:
+        """The quasi attributes that have no column, or not all of theirs, in the output."""
+        labelled = {side.name for side in self.sides}
+        return tuple(each.name for each in self.schema.quasi if each.name not in labelled)
+
+    @cached_property
     def has_gaps(self) -> bool:
         """Whether missing values match any other, and there are some in the output.
 
@@ -172,7 +178,10 @@ class Evidence:
 
     @cached_property
     def doubt(self) -> str | None:
-        """Why the subjects of the published rows aren't known for certain, or None."""
+        """Why boxes, or the subjects of the published rows, aren't known for certain, or None."""
+        if self.unlabelled:
+            names = ", ".join(self.unlabelled)
+            return f"the output has no labels of {names}: which rows share a box can't be told"
         if self.trace is None:
             if self.has_gaps:
                 return (
@@ -235,8 +244,11 @@ class Evidence:
 
     @cached_property
     def classes(self) -> tuple[EquivalenceClasses, ...]:
-        """The boxes of the output, unless it has gaps, and, with a trace that fits, its groups."""
-        boxes = () if self.has_gaps else (self._boxes(),)
+        """The boxes of the output, unless it has gaps, and, with a trace that fits, its groups.
+
+        Without the labels of a quasi attribute there are no boxes.
+        """
+        boxes = () if self.has_gaps or self.unlabelled else (self._boxes(),)
         if self.trace is None or not self.fits:
             return boxes
         return *boxes, self._groups(self.trace)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from tests.audit.world import World
+import pytest
+
+from tests.audit.world import EACH_ROW, World
 
 NAME = "k-anonymity"
 
@@ -33,6 +35,26 @@ def test_without_a_trace_rows_are_spoken_of(world: World) -> None:
     assert verdict.figures["smallest_box_n_rows"] == 4
     world.published.append({**world.published[0], "city": "Oslo"})
     assert "1 of 3 boxes has fewer than 2 rows" in world.report(trace=False)[NAME].detail
+
+
+@pytest.mark.parametrize("trace", [False, True])
+@pytest.mark.parametrize("lost", [("age", "city"), ("city",)])
+def test_without_the_labels_of_an_attribute_there_are_no_boxes(
+    world: World, lost: tuple[str, ...], trace: bool
+) -> None:
+    world.schema = EACH_ROW
+    for shown in world.published:
+        for name in lost:
+            del shown[name]
+    report = world.report(trace=trace, original=False)
+    assert f"missing columns: {', '.join(lost)}" in report["shape"].detail
+    verdict = report[NAME]
+    assert verdict.verdict == "unverifiable"
+    assert verdict.detail == (
+        f"the output has no labels of {', '.join(lost)}: which rows share a box can't be told"
+    )
+    assert "n_boxes" not in verdict.figures
+    assert report["distinct l-diversity of disease"].detail == verdict.detail
 
 
 def test_rows_without_a_subject_are_all_of_one(world: World) -> None:

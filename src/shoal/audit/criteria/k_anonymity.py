@@ -48,13 +48,13 @@ def check(evidence: Evidence, criterion: KAnonymity) -> list[Verdict]:
                 f"fewer than {criterion.k:,} {unit}, the smallest {smallest:,}"
             )
     doubt = evidence.doubt
-    if not evidence.classes:
+    if not evidence.classes and not evidence.unlabelled:
         matching = n_matching(evidence)
         figures["fewest_matching_rows"] = int(matching.min()) if len(matching) else None
         if n_small := int(np.count_nonzero(matching < criterion.k)):
             flaws.append(f"{n_small:,} rows match fewer than {criterion.k:,} rows")
         doubt = f"every row matches at least {criterion.k:,} rows, but {doubt}"
-    elif doubt is not None and evidence.trace is None:
+    elif doubt is not None and evidence.trace is None and evidence.classes:
         doubt = f"every box has at least {criterion.k:,} rows, but {doubt}"
     least = f"rows of at least {criterion.k:,} different subjects"
     if evidence.schema.each_row:
