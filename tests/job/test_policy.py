@@ -160,7 +160,6 @@ def test_a_number_behind_a_name_of_both_is_refused():
         ("t = { variation = { variation = 0.2 } }",
          VariationalCloseness(0.2, attribute="variation")),
         ("beta = { variation = 2 }", EnhancedLikeness(2, attribute="variation")),
-        ("l = { variation = 2 }", DistinctLDiversity(2, attribute="variation")),
     ],
 )  # fmt: skip
 def test_a_column_with_the_name_of_a_form_can_be_named(promise, criterion):

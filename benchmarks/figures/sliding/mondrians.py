@@ -17,7 +17,7 @@ WORDS = f"{OURS} achieves better information quality than tMondrian_W"
 
 def figure_mondrians(sizes: SlidingSizes) -> Figure:
     """Loss over t, for each variant and each kind of data."""
-    axis = axes(sizes)["t"]
+    axis = axes(sizes)["few_t"]
     panels: list[Panel] = []
     claims: list[Claim] = []
     every = []

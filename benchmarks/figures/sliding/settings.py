@@ -41,6 +41,8 @@ class SlidingSizes:
     advances: tuple[int, ...] = (2_500, 5_000, 10_000, 20_000)
     windows: tuple[int, ...] = (5_000, 10_000, 20_000, 40_000)
     ts: tuple[float, ...] = (0.15, 0.25, 0.35, 0.45, 0.55)
+    #: Of the variants of tMondrian_W, which are many.
+    few_ts: tuple[float, ...] = (0.15, 0.35, 0.55)
     all_n_quasi: tuple[int, ...] = (3, 4, 5, 6, 7)
     seeds: int = 3
 
@@ -53,7 +55,7 @@ class SlidingSizes:
         """Enough to see that everything works, and for nothing else."""
         return cls(
             rows=80, window=40, advance=20, n_quasi=2, k=3, t=0.5, advances=(20, 40),
-            windows=(20, 40), ts=(0.45, 0.5), all_n_quasi=(1, 2), seeds=1,
+            windows=(20, 40), ts=(0.45, 0.5), few_ts=(0.5,), all_n_quasi=(1, 2), seeds=1,
         )  # fmt: skip
 
 
@@ -67,6 +69,7 @@ def axes(sizes: SlidingSizes) -> dict[str, Axis[Setting]]:
         "advance": axis("I", "advance, rows", "advance", sizes.advances),
         "window": axis("ω", "window, rows", "window", sizes.windows),
         "t": axis("t", "t", "t", sizes.ts),
+        "few_t": axis("t", "t", "t", sizes.few_ts),
         "n_quasi": axis("QI", "quasi attributes", "n_quasi", sizes.all_n_quasi),
     }
 
