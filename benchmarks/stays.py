@@ -2,8 +2,8 @@
 
 Patients return, with another length of stay; what is sensitive is one of 40 diagnoses, some of them
 common and some rare. Losses are means over five seeds; the target is that l = 2 costs CASTLE at
-most a tenth. With ``--twin`` the slow twin stands beside, on fewer rows and with one seed; it always
-splits by values, as the thesis does.
+most a tenth. With ``--twin`` the slow twin stands beside, on fewer rows and with one seed; it
+always splits by values, as the thesis does.
 """
 
 from __future__ import annotations
