@@ -14,7 +14,7 @@ __all__ = ["figure_mondrians"]
 
 def figure_mondrians(sizes: BurelSizes) -> Figure:
     """Loss over beta, for each variant and each kind of data."""
-    axis, trials = axes(sizes)["beta"], Trials(sizes.seeds)
+    axis, trials = axes(sizes)["few_beta"], Trials(sizes.seeds)
     panels: list[Panel] = []
     claims: list[Claim] = []
     for sample, words in SAMPLES.items():
