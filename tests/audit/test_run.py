@@ -240,12 +240,14 @@ def test_columns_that_are_there_twice_are_found(world: World) -> None:
     assert [v.name for v in report.verdicts if v.verdict == "broken"] == ["shape"]
 
 
-def test_without_quasi_columns_all_rows_look_alike(world: World) -> None:
+def test_without_quasi_columns_nothing_is_said_of_boxes(world: World) -> None:
     for row in world.published:
         del row["age"], row["city"]
     report = world.report()
     assert report["shape"].verdict == "broken"
-    assert report[K].figures["n_boxes"] == 1
+    assert report[K].verdict == "unverifiable"
+    assert "n_boxes" not in report[K].figures
+    assert report[K].figures["n_groups"] == 3
 
 
 def test_the_order_of_the_trace_does_not_matter(world: World) -> None:
