@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from benchmarks.figures.axis import Axis
@@ -44,6 +44,11 @@ class IdeaSizes:
     kept: int = 200
     radius: float = 0.2
     seeds: int = 3
+
+    @property
+    def timed(self) -> IdeaSizes:
+        """Every other value of k, of δ and of the data size: time needs a quiet machine."""
+        return replace(self, ks=self.ks[::2], delays=self.delays[::2], all_rows=self.all_rows[1::2])
 
     @classmethod
     def quick(cls) -> IdeaSizes:
