@@ -15,9 +15,13 @@ __all__ = ["draw"]
 
 #: Colours that the colour-blind tell apart (Okabe and Ito), from dark to light; line and marker
 #: tell the curves apart without any colour.
-COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
-LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1, 1, 1)))
-MARKERS = ("o", "s", "^", "D", "v", "P")
+COLOURS = (
+    "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999",
+)  # fmt: skip
+LINES = (
+    "-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)),
+)  # fmt: skip
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 #: From this share of the largest loss on, the least one makes a picture narrow.
 NARROW = 0.8
@@ -102,8 +106,20 @@ def _add_legend(canvas: Any, places: Sequence[Any]) -> None:
     if all(some == labels[0] for some in labels):
         if len(labels[0]) > 1:
             handles = places[0].get_legend_handles_labels()[0]
-            canvas.legend(handles, labels[0], loc="outside lower center", ncols=len(handles))
+            columns = _legend_columns(labels[0], float(canvas.get_figwidth()))
+            canvas.legend(handles, labels[0], loc="outside lower center", ncols=columns)
         return
     for place, some in zip(places, labels, strict=True):
         if len(some) > 1:
             place.legend()
+
+
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    """How many labels stand beside each other in the legend of a canvas of this width in inches.
+
+    >>> _legend_columns(["FADS", "FAST"], 8.4), _legend_columns(["FAST, by arrival"] * 6, 8.4)
+    (2, 5)
+    """
+    # A line with its marker, and letters of 8 points.
+    rooms = [0.6 + 0.062 * len(label) for label in labels]
+    return len(labels) if sum(rooms) <= width else max(1, int(width / max(rooms)))
