@@ -18,7 +18,7 @@ def figure_mondrians(sizes: BurelSizes) -> Figure:
     panels: list[Panel] = []
     claims: list[Claim] = []
     for sample, words in SAMPLES.items():
-        at = [replace(one, rows=sizes.small_rows, sample=sample) for one in axis.settings]
+        at = [replace(one, rows=sizes.few_rows, sample=sample) for one in axis.settings]
         lost = {"BUREL": [trials.found(one, "burel").loss for one in at]} | {
             variant: [trials.found(replace(one, knobs=knobs), "l-mondrian").loss for one in at]
             for variant, knobs in VARIANTS.items()
@@ -32,7 +32,7 @@ def figure_mondrians(sizes: BurelSizes) -> Figure:
     return Figure(
         "mondrian",
         "which LMondrian?",
-        f"{OPENING} {sizes.small_rows:,} rows, {sizes.n_quasi} quasi attributes. {trials}"
+        f"{OPENING} {sizes.few_rows:,} rows, {sizes.n_quasi} quasi attributes. {trials}"
         f"\n\n**What depends on it.** {told(claims)} So the verdict on this claim above is one on "
         "Shoal's own LMondrian as well as on BUREL.",
         tuple(panels),

@@ -24,10 +24,11 @@ class BurelSizes:
     rows: int = 100_000
     #: For searches, which run often.
     small_rows: int = 40_000
+    #: Of the variants of LMondrian, which are many.
+    few_rows: int = 20_000
     n_quasi: int = 3
     beta: float = 4.0
     betas: tuple[float, ...] = (1, 2, 3, 4, 5)
-    #: Of the variants of LMondrian, which are many.
     few_betas: tuple[float, ...] = (1, 3, 5)
     all_n_quasi: tuple[int, ...] = (1, 2, 3, 4, 5)
     all_rows: tuple[int, ...] = (40_000, 80_000, 120_000, 160_000, 200_000)
@@ -54,9 +55,10 @@ class BurelSizes:
     def quick(cls) -> BurelSizes:
         """Enough to see that everything works, and for nothing else."""
         return cls(
-            rows=400, small_rows=300, betas=(2, 4), few_betas=(2,), all_n_quasi=(1, 3),
-            all_rows=(200, 400), ts=(0.2, 0.4), losses=(0.4, 0.8), halvings=2, query_n_quasi=2,
-            all_n_asked=(1, 2), selectivities=(0.2, 0.4), n_queries=200, epsilons=(2, 6), seeds=2,
+            rows=400, small_rows=300, few_rows=300, betas=(2, 4), few_betas=(2,),
+            all_n_quasi=(1, 3), all_rows=(200, 400), ts=(0.2, 0.4), losses=(0.4, 0.8), halvings=2,
+            query_n_quasi=2, all_n_asked=(1, 2), selectivities=(0.2, 0.4), n_queries=200, epsilons=(2, 6),
+            seeds=2,
         )  # fmt: skip
 
 

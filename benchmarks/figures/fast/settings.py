@@ -86,7 +86,7 @@ class FastSizes:
     all_workers: tuple[int, ...] = (1, 2, 3, 4, 5)
     seeds: int = 3
     #: For the shares of rows by the number of kept groups.
-    seeds_of_kept: int = 10
+    seeds_of_kept: int = 5
     #: For the time by workers: the paper's rows, and a window that is worth a thread.
     timed_rows: int = 30_162
     heavy_k: int = 50

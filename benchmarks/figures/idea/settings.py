@@ -46,8 +46,8 @@ class IdeaSizes:
     seeds: int = 3
 
     @property
-    def timed(self) -> IdeaSizes:
-        """Every other value of k, of δ and of the data size: time needs a quiet machine."""
+    def fewer(self) -> IdeaSizes:
+        """Every other value of k, of δ and of the data size, for figures with very many runs."""
         return replace(self, ks=self.ks[::2], delays=self.delays[::2], all_rows=self.all_rows[1::2])
 
     @classmethod

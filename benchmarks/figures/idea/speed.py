@@ -38,7 +38,7 @@ def figure_9(sizes: IdeaSizes) -> Figure:
 
 
 def _figure(all_sizes: IdeaSizes, name: str, data: Data) -> Figure:
-    sizes = all_sizes.timed
+    sizes = all_sizes.fewer
     runs: dict[WindowKind, Times] = {window: {} for window in WINDOWS}
     panels = []
     for key, axis in axes(sizes, data).items():

@@ -33,6 +33,8 @@ class TreeSizes:
     """
 
     rows: int = 10_000
+    #: Figures 6 and 7.
+    few_rows: int = 5_000
     #: Figures 4 and 5, and Figures 9 to 11.
     all_rows: tuple[int, ...] = (5_000, 10_000, 20_000)
     some_rows: tuple[int, ...] = (10_000, 20_000)
@@ -79,7 +81,7 @@ class TreeSizes:
     def quick(cls) -> TreeSizes:
         """Enough to see that everything works, and for nothing else."""
         return cls(
-            rows=120, all_rows=(60, 120), some_rows=(60, 120), alpha_rows=60,
+            rows=120, few_rows=120, all_rows=(60, 120), some_rows=(60, 120), alpha_rows=60,
             alphas=(0, 0.002), n_quasi=4, all_n_quasi=(1, 2, 3, 4), k=3, ks=(2, 3, 4), samples=20,
             all_samples=(10, 20), sampled=50, paper=Bound(capacity=40, due="drawn"),
             wide=Bound(capacity=40),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchmarks.figures.model import Figure, rises
 from benchmarks.figures.trees.settings import TreeSizes, axes
 from benchmarks.figures.trees.shown import claims_of, figure, panel, readings, usual_text
@@ -16,6 +18,7 @@ LAST = 2
 
 def figure_6(sizes: TreeSizes) -> Figure:
     """The effect of k."""
+    sizes = replace(sizes, rows=sizes.few_rows)
     axis, trials = axes(sizes)["k"], Trials(sizes.few_seeds)
     found = {
         bound: trials.along(axes(sizes, bound=bound)["k"].settings, ALGORITHMS)
@@ -36,6 +39,7 @@ def figure_6(sizes: TreeSizes) -> Figure:
 
 def figure_7(sizes: TreeSizes) -> Figure:
     """The effect of the number of quasi attributes."""
+    sizes = replace(sizes, rows=sizes.few_rows)
     axis, trials = axes(sizes)["n_quasi"], Trials(sizes.few_seeds)
     found = {
         bound: trials.along(axes(sizes, bound=bound)["n_quasi"].settings, ALGORITHMS)
