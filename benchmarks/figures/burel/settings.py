@@ -57,8 +57,8 @@ class BurelSizes:
         return cls(
             rows=400, small_rows=300, few_rows=300, betas=(2, 4), few_betas=(2,),
             all_n_quasi=(1, 3), all_rows=(200, 400), ts=(0.2, 0.4), losses=(0.4, 0.8), halvings=2,
-            query_n_quasi=2, all_n_asked=(1, 2), selectivities=(0.2, 0.4), n_queries=200, epsilons=(2, 6),
-            seeds=2,
+            query_n_quasi=2, all_n_asked=(1, 2), selectivities=(0.2, 0.4), n_queries=200,
+            epsilons=(2, 6), seeds=2,
         )  # fmt: skip
 
 
