@@ -171,8 +171,10 @@ def _ambiguous(raw: Mapping[str, Any], sensitive: Collection[str]) -> Iterator[P
     """
     for key, promise in PROMISES.items():
         given = raw.get(key)
-        for name in promise.forms if isinstance(given, Mapping) else ():
-            number = given.get(name)  # type: ignore[union-attr]
+        if not isinstance(given, Mapping):
+            continue
+        for name in promise.forms:
+            number = given.get(name)
             if name not in sensitive or number is None or isinstance(number, Mapping):
                 continue
             what = f"is both a form of {key} and a sensitive attribute"
