@@ -8,7 +8,7 @@ from typing import TypeAlias
 from benchmarks.figures.model import Claim, Measured, below
 from benchmarks.figures.salaries import Sample
 
-__all__ = ["OPENING", "SAMPLES", "VARIANTS", "Knobs", "compared", "told"]
+__all__ = ["OPENING", "SAMPLES", "VARIANTS", "Knobs", "compared", "concluded", "told"]
 
 #: Knobs of an algorithm that aren't its defaults.
 Knobs: TypeAlias = tuple[tuple[str, str | bool], ...]
@@ -57,6 +57,21 @@ def told(claims: Sequence[Claim]) -> str:
         f"The claim holds or holds in general in {good} of {len(claims)} cases, and doesn't hold "
         f"in {bad}{open_}."
     )
+
+
+def concluded(claims: Sequence[Claim], rival: str, ours: str) -> str:
+    """Say what follows for the verdict on the default variant.
+
+    >>> concluded([Claim("a", "holds", ""), Claim("b", "doesn't hold", "")], "Mondrian", "BUREL")
+    "So the verdict on this claim above is one on Shoal's own Mondrian as well as on BUREL."
+    >>> concluded([Claim("a", "doesn't hold", "")] * 2, "Mondrian", "BUREL")
+    'So the verdict on this claim above depends on none of the variants.'
+    """
+    if all(claim.verdict == "doesn't hold" for claim in claims) or all(
+        claim.verdict in ("holds", "holds in general") for claim in claims
+    ):
+        return "So the verdict on this claim above depends on none of the variants."
+    return f"So the verdict on this claim above is one on Shoal's own {rival} as well as on {ours}."
 
 
 #: What every section of this kind says at its beginning.

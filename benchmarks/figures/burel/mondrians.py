@@ -7,7 +7,7 @@ from dataclasses import replace
 from benchmarks.figures.burel.settings import BurelSizes, axes
 from benchmarks.figures.burel.trial import Trials
 from benchmarks.figures.model import Claim, Curve, Figure, Panel
-from benchmarks.figures.variants import OPENING, SAMPLES, VARIANTS, compared, told
+from benchmarks.figures.variants import OPENING, SAMPLES, VARIANTS, compared, concluded, told
 
 __all__ = ["figure_mondrians"]
 
@@ -33,8 +33,10 @@ def figure_mondrians(sizes: BurelSizes) -> Figure:
         "mondrian",
         "which LMondrian?",
         f"{OPENING} {sizes.few_rows:,} rows, {sizes.n_quasi} quasi attributes. {trials}"
-        f"\n\n**What depends on it.** {told(claims)} So the verdict on this claim above is one on "
-        "Shoal's own LMondrian as well as on BUREL.",
+        f"\n\n**What depends on it.** {told(claims)} {concluded(claims, 'LMondrian', 'BUREL')} "
+        "Where losses are equal, so are the groups: of age, sex and education two are numbers and "
+        "one has two values, and there the widest side is the one that loses most, and a cut by "
+        "hierarchy is one by code.",
         tuple(panels),
         tuple(claims),
         page="burel",

@@ -8,7 +8,7 @@ from benchmarks.figures.model import Claim, Curve, Figure, Panel
 from benchmarks.figures.sabre.settings import LABELS, OURS, SabreSizes, Setting, axes, run
 from benchmarks.figures.sabre.trial import Found
 from benchmarks.figures.sabre.words import promise_text, setting_text
-from benchmarks.figures.variants import OPENING, SAMPLES, VARIANTS, compared, told
+from benchmarks.figures.variants import OPENING, SAMPLES, VARIANTS, compared, concluded, told
 
 __all__ = ["figure_mondrians"]
 
@@ -45,8 +45,8 @@ def figure_mondrians(sizes: SabreSizes) -> Figure:
         "mondrian",
         "which tMondrian?",
         f"{OPENING} {setting_text(sizes)} {promise_text(every)}\n\n"
-        f"**What depends on it.** {summary} So the verdict on this claim above is one on Shoal's "
-        "own tMondrian as well as on SABRE.",
+        f"**What depends on it.** {summary} "
+        f"{concluded([claim for some in claims.values() for claim in some], 'tMondrian', 'SABRE')}",
         tuple(panels),
         tuple(claim for ours in OURS for claim in claims[ours]),
         page="sabre",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from benchmarks.figures.model import Claim, Curve, Figure, Panel
 from benchmarks.figures.sabre.words import promise_text
 from benchmarks.figures.sliding.settings import LABELS, SlidingSizes, axes, run
-from benchmarks.figures.variants import OPENING, SAMPLES, VARIANTS, compared, told
+from benchmarks.figures.variants import OPENING, SAMPLES, VARIANTS, compared, concluded, told
 
 __all__ = ["figure_mondrians"]
 
@@ -38,8 +38,8 @@ def figure_mondrians(sizes: SlidingSizes) -> Figure:
         "which tMondrian_W?",
         f"{OPENING} {sizes.rows:,} rows, windows of {sizes.window:,} rows that advance by "
         f"{sizes.advance:,}, {sizes.n_quasi} quasi attributes, k = {sizes.k}. "
-        f"{promise_text(every)}\n\n**What depends on it.** {told(claims)} So the verdict on this "
-        "claim above is one on Shoal's own tMondrian_W as well as on SABRE_W.",
+        f"{promise_text(every)}\n\n**What depends on it.** {told(claims)} "
+        f"{concluded(claims, 'tMondrian_W', 'SABRE_W')}",
         tuple(panels),
         tuple(claims),
         page="sliding",
