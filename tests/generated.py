@@ -14,6 +14,7 @@ from pathlib import Path
 from shoal.algorithms.registry import entries
 from shoal.cli.algorithms import summary
 from shoal.engine import Anonymizer
+from shoal.job.changes import RULES
 from shoal.spec.policy import BetaLikeness, Closeness, Criterion, DeltaDisclosure, TCloseness
 
 __all__ = ["GENERATED"]
@@ -110,6 +111,24 @@ def closeness_table(page: str) -> str:
     return between(page, lines())
 
 
+def change_table(page: str) -> str:
+    """Write when each key of a job can change."""
+    when = {
+        "any time": "any time",
+        "promise": "at a restart; if it promises less, with `--accept-weaker`",
+        "restart": "at a restart",
+        "never": "never",
+    }
+
+    def lines() -> Iterator[str]:
+        yield "| key | can change | |"
+        yield "|---|---|---|"
+        for key, (rule, why) in RULES.items():
+            yield f"| `{key}` | {when[rule]} | {why} |"
+
+    return between(page, lines())
+
+
 def _heading(kind: str) -> str:
     key, _, rest = kind.partition(", ")
     return f"`{key}`, {rest}" if rest else f"`{key}`"
@@ -120,6 +139,7 @@ GENERATED: dict[Path, Callable[[str], str]] = {
     ROOT / "docs" / "job.md": job_table,
     ROOT / "docs" / "index.md": index_table,
     ROOT / "docs" / "closeness.md": closeness_table,
+    ROOT / "docs" / "checkpoints.md": change_table,
 }
 
 

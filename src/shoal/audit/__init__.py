@@ -9,7 +9,8 @@ The package can be called: ``shoal.audit(...)`` is `shoal.job.auditing.audit`, w
 frames of any kind.
 """
 
+from shoal.audit.parts import Part, audit_parts
 from shoal.audit.report import Report, Verdict
 from shoal.audit.run import audit
 
-__all__ = ["Report", "Verdict", "audit"]
+__all__ = ["Part", "Report", "Verdict", "audit", "audit_parts"]

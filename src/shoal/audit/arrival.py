@@ -78,13 +78,13 @@ def _n_mistimed(evidence: Evidence, trace: Trace) -> tuple[int, int, int]:
     at = evidence.located(trace.row[lines])
     lines, at = lines[at >= 0], at[at >= 0]
     time = seconds(take(column(evidence.original, str(evidence.schema.time)), at))
-    latest = np.fmax.accumulate(time) if len(time) else time
+    latest = np.fmax(np.fmax.accumulate(time) if len(time) else time, evidence.since)
     least = latest
     if trace.has_shards:
         least = np.empty(len(time))
         for shard in np.unique(trace.shard[lines]):
             own = trace.shard[lines] == shard
-            least[own] = np.fmax.accumulate(time[own])
+            least[own] = np.fmax(np.fmax.accumulate(time[own]), evidence.since)
     told = trace.arrived_s[lines]
     slack = np.maximum(_SLACK, np.spacing(np.abs(latest)))
     unknown = np.isnan(told)

@@ -99,6 +99,7 @@ class Evidence:
         reuse: bool | None = None,
         n_unreadable: int = 0,
         files: Sequence[Path] = (),
+        since: float = np.nan,
     ) -> None:
         self.schema = schema
         self.policy = policy
@@ -114,6 +115,8 @@ class Evidence:
         self.reuse = reuse
         self.n_unreadable = n_unreadable
         self.files = files
+        # The latest time of the rows before, if these are a part of a stream; else NaN.
+        self.since = since
 
     @property
     def n_rows(self) -> int:

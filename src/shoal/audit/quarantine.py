@@ -113,8 +113,13 @@ def _latest_before(
     at = evidence.located(trace.row[decided])
     decided, at = decided[at >= 0], at[at >= 0]
     time = seconds(take(column(evidence.original, str(evidence.schema.time)), at))
-    latest = np.fmax.accumulate(np.append(-np.inf, time))
+    latest = np.fmax.accumulate(np.append(_floor(evidence.since), time))
     return np.asarray(latest[np.searchsorted(trace.row[decided], trace.row[lines])])
+
+
+def _floor(since: float) -> float:
+    """Return the latest time before the first row, as a number."""
+    return -np.inf if np.isnan(since) else since
 
 
 def _quasi(evidence: Evidence, places: NDArray[np.int64]) -> list[Judged]:

@@ -73,6 +73,7 @@ def audit(
     pseudonym: bool = False,
     rotate: float | None = None,
     time: float | None = None,
+    since: float = math.nan,
 ) -> Report:
     """Judge whether an output keeps what was promised.
 
@@ -114,6 +115,8 @@ def audit(
     time
         Under z-anonymity, to how many seconds published times are rounded down; 0: not at all,
         None: none are published.
+    since
+        The latest time of the rows before, if these are a part of a stream; see `audit_parts`.
 
     >>> from shoal.spec.hierarchy import Range
     >>> from shoal.spec.policy import KAnonymity
@@ -152,6 +155,7 @@ def audit(
                 pseudonym=pseudonym,
                 rotate=rotate,
                 time=time,
+                since=since,
             )
         )
         # A stricter class of one's own has no check here, whatever the one of z says.
@@ -173,6 +177,7 @@ def audit(
         reuse=reuse,
         n_unreadable=n_unreadable,
         files=files,
+        since=since,
     )
     verdicts = [check(evidence) for check in _BEFORE]
     for criterion in policy.criteria:

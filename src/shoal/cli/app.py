@@ -129,6 +129,10 @@ def run(
         bool,
         typer.Option("--fall-back", help="Resume from the last undamaged checkpoint."),
     ] = False,
+    accept_weaker: Annotated[
+        bool,
+        typer.Option("--accept-weaker", help="Resume although the job promises less than before."),
+    ] = False,
     undo_pseudonyms: Annotated[
         bool,
         typer.Option("--undo-pseudonyms", help="Allow a trace that links pseudonyms to subjects."),
@@ -166,6 +170,7 @@ def run(
                 follow=follow,
                 drain=drain,
                 fall_back=fall_back,
+                accept_weaker=accept_weaker,
                 undo_pseudonyms=undo_pseudonyms,
                 report=report,
                 force=force,

@@ -26,6 +26,8 @@ PLAIN = (
     "seq", "now", "rows", "position", "marks", "n_shards", "first_shard", "plan", "parent",
     "is_partitioned", "n_in", "n_out", "n_bytes",
 )  # fmt: skip
+#: Facts about the job: its changes are shown, its sections are in the job file.
+_OF_JOB = ("changes", "sections")
 #: The kinds of files of a job on Spark, in its folder and in those of its shards.
 OF_SPARK = ("plan", "epoch", "commit", "idle", "driver", "state", "figures")
 #: The most characters of a fact, and the most facts that are printed.
@@ -95,7 +97,10 @@ def _inside(checkpoint: Checkpoint) -> dict[str, Any]:
     facts = checkpoint.facts
     return {
         "facts": {name: dict(_plain(facts[name])) for name in PLAIN if name in facts},
-        "other_facts": {name: _length(facts[name]) for name in facts if name not in PLAIN},
+        "changes": [_change(each) for each in facts.get("changes", [])],
+        "other_facts": {
+            name: _length(facts[name]) for name in facts if name not in (*PLAIN, *_OF_JOB)
+        },
         "batches": [
             {
                 "name": name,
@@ -111,6 +116,11 @@ def _inside(checkpoint: Checkpoint) -> dict[str, Any]:
     }
 
 
+def _change(change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a change of the job was, and how many rows were published before it."""
+    return {name: change.get(name) for name in ("time", "what", "weaker", "rows_in", "published")}
+
+
 def _segment(entry: dict[str, Any], path: Path, seal: Seal | None, segments: list[Segment]) -> None:
     segment = Segment(path, entry["number"])
     entry |= {"n_bytes": segment.n_bytes} | _heading(segment.heading)
@@ -120,7 +130,9 @@ def _segment(entry: dict[str, Any], path: Path, seal: Seal | None, segments: lis
         return
     key = seal if segment.heading.key else None
     kinds = Counter(type(found).__name__.lower() for found in segment.entries(key))
-    entry["entries"] = {kind: kinds[kind] for kind in ("read", "tick", "flush")}
+    entry["entries"] = {kind: kinds[kind] for kind in ("read", "tick", "flush", "change")}
+    if not kinds["change"]:
+        del entry["entries"]["change"]
     entry |= {"n_records": segment.n_records, "n_torn": segment.n_torn, "closed": segment.closed}
     before = segments[-1] if segments else None
     segments.append(segment)
@@ -245,6 +257,10 @@ def _inside_lines(entry: dict[str, Any]) -> Iterator[str]:
         words = [f"{path} {_shown(value)}".strip() for path, value in facts.items()]
         more = [f"and {len(words) - LINES:,} more"] if len(words) > LINES else []
         yield _row(name, ", ".join(words[:LINES] + more))
+    for change in entry.get("changes", ()):
+        weaker = ", weaker" if change["weaker"] else ""
+        text = f"{', '.join(change['what'])}{weaker}, from published row {change['published']:,} on"
+        yield _row("changed", f"{when(change['time'])}: {text}")
     for name, length in entry.get("other_facts", {}).items():
         yield _row(_word(name), f"{length:,} not shown")
     for batch in entry.get("batches", ()):

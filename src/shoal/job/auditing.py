@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, overload
@@ -10,24 +12,25 @@ from typing import Any, NamedTuple, TypeAlias, overload
 import numpy as np
 import pyarrow as pa
 
-from shoal.audit import Report
-from shoal.audit import audit as judge
+from shoal.audit import Part, Report, Verdict, audit_parts
 from shoal.audit.evidence import Loss, Order, Suppressed
 from shoal.audit.labels import Numeric, public_columns
 from shoal.audit.shape import unreadable
 from shoal.audit.z import Count
 from shoal.engine.kernels.arrays import Ints
-from shoal.errors import DataError, ParameterError, ResourceError
+from shoal.errors import CheckpointError, DataError, JobError, ParameterError, ResourceError
 from shoal.io import Source, open_source
 from shoal.io.files.connector import FileInput
 from shoal.io.files.folder import FolderSource, has_only_folders
 from shoal.io.formats.jsonl import NoLinesError
 from shoal.io.streams import STDIO, is_directory
 from shoal.io.text.dialect import Dialect
+from shoal.job.changing import n_changes, newest_checkpoint
 from shoal.job.file import Job
 from shoal.job.running import AnyJob, job_of
 from shoal.run.frame_kinds import FRAMES, chunks_of, is_frame, kind_of
 from shoal.run.result import Result
+from shoal.run.state.seal import Seal
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
@@ -95,14 +98,16 @@ def audit(
     if len(what) == 3 and isinstance(what[0], Schema):
         schema, policy, published = what
         names, dialect = schema.columns, None
+        parts, unknown = [Part(policy, options)], tuple[Verdict, ...]()
     elif len(what) == 2 and not isinstance(what[0], Schema):
         job, _ = job_of(what[0])
         if options:
             raise ParameterError(
                 next(iter(options)), "is said by the job", fix="Leave it out, or change the job"
             )
-        schema, policy, published = job.schema, job.policy, what[1]
-        names, options = _public(job), _options(job)
+        schema, published = job.schema, what[1]
+        names = _public(job)
+        parts, unknown = parts_of(job)
         dialect = job.input.dialect if isinstance(job.input, FileInput) else None
     else:
         raise ParameterError(
@@ -122,10 +127,50 @@ def audit(
     if original is not None:
         given, rows, _ = _table("original", original, schema.columns, None, dialect=dialect)
     lines = None if trace is None else _table("trace", trace, None, None).table
-    return judge(
-        schema, policy, output.table, trace=lines, original=given, original_rows=rows,
-        n_unreadable=output.n_bad, files=files_behind(published), **options,
+    report = audit_parts(
+        schema, parts, output.table, trace=lines, original=given, original_rows=rows,
+        n_unreadable=output.n_bad, files=files_behind(published),
     )  # fmt: skip
+    return dataclasses.replace(report, verdicts=(*report.verdicts, *unknown))
+
+
+def parts_of(job: Job) -> tuple[list[Part], tuple[Verdict, ...]]:
+    """Return the parts of a job whose promise has changed, by its checkpoints.
+
+    Without them, or without the key of their seal, it is one part. If they say in clear that it has
+    changed, a verdict says that what was promised before isn't known.
+    """
+    now = Part(job.policy, _options(job))
+    if job.checkpoints is None:
+        return [now], ()
+    folder = job.checkpoints.folder
+    try:
+        seal = None if job.checkpoints.seal is None else Seal.from_spec(job.checkpoints.seal)
+        found = newest_checkpoint(folder, seal, fall_back=True)
+    except (CheckpointError, JobError, ResourceError):
+        n = n_changes(folder)
+        if not n:
+            return [now], ()
+        detail = (
+            f"the job has changed {n:,} times, and the checkpoints that say how can't be opened "
+            "here: all rows were judged by the promise of today"
+        )
+        return [now], (Verdict("change of the job", "unverifiable", detail),)
+    changes = [] if found is None else found.checkpoint.facts.get("changes", [])
+    parts, start = [], Part(job.policy)
+    for change in changes:
+        former = job.under(change["sections"], job.digests)
+        parts.append(dataclasses.replace(start, policy=former.policy, options=_options(former)))
+        weaker = " (weaker, which was accepted)" if change["weaker"] else ""
+        start = Part(
+            job.policy,
+            what=f"{', '.join(change['what'])}{weaker}",
+            rows_in=int(change["rows_in"]),
+            taken_in=int(change["taken_in"]),
+            published=int(change["published"]),
+            since=math.nan if change["latest"] is None else float(change["latest"]),
+        )
+    return [*parts, dataclasses.replace(start, options=now.options)], ()
 
 
 def _options(job: Job) -> dict[str, Any]:

@@ -102,6 +102,7 @@ def recovery_of(
             **({"audit": _digest("sample")} if job.audit_sample else {}),
             **({"run.name": _digest(job.name)} if sink.stores_job_name else {}),
         },
+        sections=job.sections,
         every=job.checkpoints.every,
         seal=None if seal is None else Seal.from_spec(seal),
         fall_back=fall_back,

@@ -94,7 +94,8 @@ class Job:
 
     ``digests`` identify the sections that a checkpoint depends on; ``warnings`` are sentences about
     choices that are allowed but weaken something; ``files`` are the hierarchies that it names;
-    ``audit_sample`` is the share of groups that is audited while it runs.
+    ``audit_sample`` is the share of groups that is audited while it runs; ``sections`` are the
+    promise and the algorithm as they are in the file.
     """
 
     schema: Schema
@@ -112,6 +113,7 @@ class Job:
     warnings: tuple[str, ...]
     files: tuple[Path, ...] = ()
     audit_sample: float = 0.0
+    sections: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
 
     @classmethod
     def load(cls, path: str | Path) -> Job:
@@ -169,6 +171,23 @@ class Job:
             raise JobError(reader.problems, where=where)
         return job
 
+    def under(self, sections: Mapping[str, Any], digests: Mapping[str, str]) -> Job:
+        """Return this job with another promise and algorithm, as its sections were.
+
+        ``digests`` are those of the job that it becomes.
+        """
+        reader = _Reader(copy.deepcopy(dict(sections)), Path(), None)
+        policy, anonymizer = reader.promise()
+        if policy is None or anonymizer is None:
+            raise JobError(reader.problems)
+        return dataclasses.replace(
+            self,
+            policy=policy,
+            anonymizer=anonymizer,
+            digests=dict(digests),
+            sections=dict(sections),
+        )
+
     @property
     def pipeline(self) -> Pipeline:
         """The pipeline of this job."""
@@ -193,8 +212,7 @@ class _Reader:
                 fix = did_you_mean(section, SECTIONS)
                 self.problems.append(Problem(section, "is an unknown section", None, fix))
         schema = self._section("schema", SchemaForm, self._schema)
-        policy = self._section("policy", PolicyForm, policy_of)
-        anonymizer = self._attempt("algorithm", self._anonymizer)
+        policy, anonymizer = self.promise()
         publish = self._section("publish", PublishForm, self._publish)
         source = self._section(
             "input",
@@ -239,7 +257,13 @@ class _Reader:
             tuple(warnings_of(schema, policy, anonymizer, publish, seed)),
             tuple(self._folder / name for name in self._files.read),
             sample,
+            {name: self._raw.get(name, {}) for name in ("policy", "algorithm")},
         )  # fmt: skip
+
+    def promise(self) -> tuple[Policy | None, Anonymizer | None]:
+        """Return what is promised and what keeps it; None where there are problems."""
+        policy = self._section("policy", PolicyForm, policy_of)
+        return policy, self._attempt("algorithm", self._anonymizer)
 
     def _publish(self, raw: PublishForm) -> Publish:
         fields = raw.model_dump() | {"pseudonym": None}

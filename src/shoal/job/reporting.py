@@ -15,7 +15,14 @@ from shoal.attacks import names as attack_names
 from shoal.attacks.lab import listed
 from shoal.errors import ParameterError
 from shoal.job.attacking import setting_of
-from shoal.job.auditing import Data, _options, files_behind, read_published, read_table
+from shoal.job.auditing import (
+    Data,
+    _options,
+    files_behind,
+    parts_of,
+    read_published,
+    read_table,
+)
 from shoal.job.file import Job
 from shoal.job.running import AnyJob, job_of
 from shoal.job.warnings import SEED_SET
@@ -148,6 +155,7 @@ def release_of(job: Job, published: Data, form: str | None = None) -> Release:
         house_warnings=[each for each in job.warnings if each == SEED_SET],
         files=files_behind(published),
         made=datetime.now(UTC).date(),
+        parts=parts_of(job)[0],
     )
 
 

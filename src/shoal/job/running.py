@@ -15,6 +15,7 @@ from shoal.io.base import Sink, SinkFactory, Source
 from shoal.io.connector import OutputEndpoint
 from shoal.io.registry import resolve_input, resolve_output
 from shoal.io.streams import STDIO
+from shoal.job.changing import follow_changes
 from shoal.job.ends import check_ends, recovery_of
 from shoal.job.file import Job
 from shoal.job.live_audit import live_audit_of
@@ -191,6 +192,7 @@ def _opened(
             raise JobError(Problem("input", what, None, "Give a file or a frame as input"))
         check_ends(job, job_path, endpoint, sink, trace)
         recovery = recovery_of(job, endpoint, sink, traced=trace is not None)
+        recovery = follow_changes(job, recovery, endpoint, sink, trace)
         source = endpoint.open(job.schema.columns, replay=job.checkpoints is not None)
         stack.callback(source.close)
         return source, recovery, lambda table: table

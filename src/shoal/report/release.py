@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit import Report, audit
+from shoal.audit import Part, Report, audit_parts
 from shoal.audit.evidence import Evidence
 from shoal.audit.trace import read_trace
 from shoal.spec.policy import Policy
@@ -51,6 +51,8 @@ class Release:
         The input of the run, the positions of its rows, and the private trace; None: unknown.
     population
         People of whom those in the release are some, with the quasi columns; None: unknown.
+    parts
+        The parts of a stream whose promise has changed; none: it hasn't.
     """
 
     schema: Schema
@@ -68,6 +70,7 @@ class Release:
     original_rows: NDArray[np.int64] | None = None
     trace: pa.Table | None = None
     population: pa.Table | None = None
+    parts: Sequence[Part] = ()
     is_public: bool = False
     """Whether it is what the public may know."""
 
@@ -89,9 +92,10 @@ class Release:
     @cached_property
     def audit(self) -> Report:
         """The verdicts about the release."""
-        return audit(
-            self.schema, self.policy, self.published, trace=self.trace, original=self.original,
-            original_rows=self.original_rows, files=self.files, **self.options,
+        return audit_parts(
+            self.schema, self.parts or [Part(self.policy, self.options)], self.published,
+            trace=self.trace, original=self.original, original_rows=self.original_rows,
+            files=self.files,
         )  # fmt: skip
 
     @cached_property

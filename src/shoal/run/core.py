@@ -95,6 +95,9 @@ class RunCore:
         self._types = types
         self._hold = Hold()
         self._ordering: Ordering = publish.ordering(seed)
+        # The numbers of the engine's first row and group in the stream, and of the next group: an
+        # engine that began when the job changed counts from 0 again.
+        self._first_row = self._first_group = self._next_group = 0
         self._by_clock = by_clock
         self._has_time = schema.time is not None
         seconds = None if policy.delay is None else policy.delay.seconds
@@ -219,6 +222,7 @@ class RunCore:
             "upcoming": self._hold.upcoming,
             "encoded": self._n_encoded,
             "latest": self.latest if np.isfinite(self.latest) else None,
+            "first": [self._first_row, self._first_group, self._next_group],
         }
         return CoreState(facts, arrays, {n: b for n, b in batches.items() if b is not None})
 
@@ -230,6 +234,30 @@ class RunCore:
         if self._pseudonyms is not None:
             self._pseudonyms.restore(_under("names.", arrays))
         self._hold.restore(int(facts["upcoming"]), arrays["held.rows"], batches.get("held"))
+        self._restore_intake(state)
+        first = facts.get("first", (0, 0, 0))
+        self._first_row, self._first_group, self._next_group = (int(number) for number in first)
+
+    def take_over(self, state: CoreState) -> None:
+        """Continue a stream of which a core of the former job has decided every row.
+
+        Only what was taken in is carried over: no rule of the former job, and no group that was
+        kept for reuse. Rows and groups are numbered on.
+        """
+        facts, arrays, batches = state
+        waiting = batches.get("waiting")
+        if len(arrays["held.rows"]) or (waiting is not None and waiting.num_rows):
+            raise ValueError("the former job holds rows")
+        self._first_row = int(facts["upcoming"])
+        self._first_group = self._next_group = int(facts["first"][2])
+        self._hold.restore(self._first_row, NO_GROUPS, None)
+        if self._pseudonyms is not None:
+            self._pseudonyms.restore(_under("names.", arrays))
+        self._restore_intake(state)
+
+    def _restore_intake(self, state: CoreState) -> None:
+        """Restore what the next rows are encoded with, and the figures."""
+        facts, arrays, batches = state
         if (types := batches.get("types")) is not None:
             self._types = types.schema
         self._n_encoded = int(facts["encoded"])
@@ -261,6 +289,7 @@ class RunCore:
         departures = None
         if len(decisions.rows):
             self._guard(decisions)
+            decisions = self._numbered(decisions)
             self._count_suppressed(decisions, is_end=is_end)
             if self._by_clock:
                 decisions = decisions._replace(published_s=np.full(len(decisions.rows), now))
@@ -276,6 +305,20 @@ class RunCore:
             _log_changes(decisions)
         self.summary.n_held = self._engine.n_held + self._ordering.n_waiting
         return departures if departures is not None and len(departures.rows) else None
+
+    def _numbered(self, decisions: Decisions) -> Decisions:
+        """Number rows and groups in the stream, and not from the start of the engine."""
+        if self._first_row or self._first_group:
+            windows = decisions.windows
+            decisions = decisions._replace(
+                rows=decisions.rows + self._first_row,
+                published=decisions.published + self._first_row,
+                groups=decisions.groups + self._first_group,
+                windows=np.where(windows < 0, windows, windows + self._first_row),
+            )
+        if len(decisions.groups):
+            self._next_group = max(self._next_group, int(decisions.groups.max()) + 1)
+        return decisions
 
     def _count_suppressed(self, decisions: Decisions, *, is_end: bool) -> None:
         """Count suppressed rows by what they waited for in vain."""

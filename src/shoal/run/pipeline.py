@@ -61,6 +61,7 @@ class Pipeline:
         warn: Callable[[str], None] | None = None,
         recovery: Recovery | None = None,
         drain: bool = False,
+        finish: bool = False,
         undo_pseudonyms: bool = False,
         bad_limit: float = 1.0,
     ) -> Run:
@@ -95,6 +96,8 @@ class Pipeline:
             Where the run keeps the state from which it can resume; None: it can't.
         drain
             Whether a stopped run publishes the held rows first.
+        finish
+            Whether it reads nothing new: it resumes, decides the held rows, and ends.
         undo_pseudonyms
             Whether a trace may be written although it links pseudonyms to subjects.
         bad_limit
@@ -117,7 +120,7 @@ class Pipeline:
         return Run(
             self, source, writer, on_bad, watch=watch, memory=memory, warn=warn,
             with_subject=open_trace is not None or inspect is not None, recovery=recovery,
-            drain=drain, bad_limit=bad_limit,
+            drain=drain, finish=finish, bad_limit=bad_limit,
         )  # fmt: skip
 
 

@@ -16,9 +16,10 @@ the journal; its sinks drop the rows that they already have.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from typing import Any
 from shoal.errors import CheckpointError, ParameterError
 from shoal.events import event
 from shoal.run.state.folder import SEGMENT, numbers_of
-from shoal.run.state.journal import Entry, Journal, read_journal
+from shoal.run.state.journal import AnyEntry, Change, Entry, Journal, Read, read_journal
 from shoal.run.state.seal import Seal
 from shoal.run.state.store import Checkpoint, Store
 
@@ -45,6 +46,9 @@ class Recovery:
         The folder of checkpoints and journal.
     job
         A digest for each part of the job that the state depends on.
+    sections
+        The sections of the job that may change at a restart, as plain values: so that what is held
+        then can be decided under the promise that it was taken in under.
     code
         A digest of the code that decides: a replay by other code might decide differently. None:
         that of the run's algorithm and source.
@@ -58,6 +62,7 @@ class Recovery:
 
     folder: Path
     job: Mapping[str, str] = field(repr=False)
+    sections: Mapping[str, Any] = field(default_factory=dict, repr=False)
     code: str | None = None
     every: float = 10.0
     seal: Seal | None = field(default=None, repr=False)
@@ -68,6 +73,11 @@ class Recovery:
             raise ParameterError(
                 "run.checkpoint.every", "must be a number of seconds above 0", got=self.every
             )
+
+    @property
+    def job_digest(self) -> str:
+        """A digest of the whole job, by which the journal says whose entries follow."""
+        return hashlib.blake2b(repr(sorted(self.job.items())).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,9 @@ class Checkpointer:
         self._cut_at = self._saved_at = time.monotonic()
         self._n_appended = 0
         self._is_saving = self._has_failed = False
+        self._changes: list[dict[str, Any]] = []
+        # The job that the journal ends under, if that isn't the one of the checkpoint.
+        self._ends_under: str | None = None
         #: The latest checkpoint that this run has saved or restored.
         self.saved: SavedCheckpoint | None = None
 
@@ -105,7 +118,48 @@ class Checkpointer:
         found = self._store.latest(fall_back=self._recovery.fall_back)
         if found is not None:
             self.saved = SavedCheckpoint(found.number, 0, time.time(), 0.0)
+            self._changes = found.facts.get("changes", [])
         return found
+
+    def change(
+        self,
+        former: Mapping[str, str],
+        carry: Callable[[Checkpoint], tuple[dict[str, Any], dict[str, Any], dict[str, Any]]],
+        change: dict[str, Any],
+    ) -> None:
+        """Go over from the former job to this one: write a checkpoint from which this one resumes.
+
+        Until that is on disk, either job can resume.
+
+        Parameters
+        ----------
+        former
+            The digests of the former job, whose last run has ended with nothing held.
+        carry
+            Returns facts, arrays and batches of this job, given the last checkpoint of the former.
+        change
+            What is noted about the change.
+        """
+        recovery = self._recovery
+        store = Store(recovery.folder, job=former, seal=recovery.seal)
+        with store.lock():
+            found = store.latest(fall_back=recovery.fall_back)
+            if found is None or any(
+                isinstance(entry, Read)
+                for entry in read_journal(recovery.folder, found.number, recovery.seal)
+            ):
+                raise CheckpointError(
+                    f"{recovery.folder}: another run of the former job has used this folder since "
+                    "it was drained. Start again."
+                )
+            self._changes = [*found.facts.get("changes", []), change]
+            self.resume()
+            try:
+                number = self.cut()
+                self.sync(self.append(Change(recovery.job_digest)))
+                self.save(number, *carry(found))
+            finally:
+                self.close()
 
     def entries(self, checkpoint: Checkpoint) -> Iterator[Entry]:
         """Return the journal entries after a checkpoint, to be replayed."""
@@ -116,7 +170,7 @@ class Checkpointer:
                 "without it rows could be published twice. Put it back, or start again with "
                 "another folder and another output."
             )
-        entries = list(read_journal(folder, checkpoint.number, self._recovery.seal))
+        entries = list(self._of_journal(checkpoint))
         code = checkpoint.facts.get("code")
         if entries and code != self._code:
             raise CheckpointError(
@@ -128,6 +182,22 @@ class Checkpointer:
         self._n_appended = len(entries)
         return iter(entries)
 
+    def _of_journal(self, checkpoint: Checkpoint) -> Iterator[Entry]:
+        """Yield what was decided after a checkpoint, all under its job."""
+        folder, own = self._recovery.folder, self._recovery.job_digest
+        self._ends_under = None
+        for entry in read_journal(folder, checkpoint.number, self._recovery.seal):
+            if isinstance(entry, Change):
+                self._ends_under = None if entry.job == own else entry.job
+            elif self._ends_under is not None:
+                raise CheckpointError(
+                    f"{folder}: the job was changed after checkpoint {checkpoint.number}, and rows "
+                    "were decided under the new one: they can't be decided again from here. Start "
+                    "again with another folder: docs/checkpoints.md says from where."
+                )
+            else:
+                yield entry
+
     def resume(self) -> None:
         """Open the journal for appending."""
         numbers = numbers_of(self._recovery.folder, SEGMENT)
@@ -135,6 +205,9 @@ class Checkpointer:
             self._recovery.folder, numbers[-1] if numbers else 0, self._recovery.seal
         )
         self._cut_at = self._saved_at = time.monotonic()
+        if self._ends_under is not None:
+            # A change was begun and never finished.
+            self._journal.append(Change(self._recovery.job_digest))
 
     def close(self) -> None:
         """Close the journal and unlock the folder."""
@@ -144,7 +217,7 @@ class Checkpointer:
 
     # -- the deciding thread ---------------------------------------------------------------------
 
-    def append(self, entry: Entry) -> int:
+    def append(self, entry: AnyEntry) -> int:
         """Append an entry about what is to be decided; return the ticket to sync up to."""
         assert self._journal is not None
         self._n_appended += 1
@@ -202,7 +275,11 @@ class Checkpointer:
     ) -> None:
         """Save a checkpoint."""
         begin = time.monotonic()
-        facts = facts | {"code": self._code}
+        facts = facts | {
+            "code": self._code,
+            "sections": dict(self._recovery.sections),
+            "changes": self._changes,
+        }
         cut_at = self._cut_at
         try:
             n_bytes = self._store.save(Checkpoint(number, facts, arrays, batches))

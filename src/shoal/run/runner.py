@@ -11,7 +11,7 @@ import logging
 import queue
 import secrets
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +38,7 @@ from shoal.run.writer import Writer
 if TYPE_CHECKING:
     from shoal.run.pipeline import Pipeline
 
-__all__ = ["Run"]
+__all__ = ["Run", "change_job"]
 
 log = logging.getLogger("shoal.run")
 
@@ -62,6 +62,7 @@ class Run:
         with_subject: bool,
         recovery: Recovery | None,
         drain: bool,
+        finish: bool,
         bad_limit: float,
     ) -> None:
         schema, policy = pipeline.schema, pipeline.policy
@@ -70,22 +71,14 @@ class Run:
         self._ticks = delay is not None and delay.by_wall(schema)
         self._lead = lead(seconds)
         self._schema = schema
-        self._core = RunCore(
-            schema,
-            policy,
-            pipeline.anonymizer,
-            pipeline.publish,
-            secrets.token_bytes(32) if pipeline.seed is None else pipeline.seed,
-            by_clock=self._ticks,
-            with_subject=with_subject,
-        )
+        self._core = _new_core(pipeline, with_subject=with_subject)
         self._clock = Clock(pipeline.clock)
         self._reader = Reader(source, self._core.encoder(), self._clock)
         self._writer = writer
         if self._ticks:
             writer.count_late(self._clock, self._core.patience)
         self._on_bad, self._watch, self._warn = on_bad, watch, warn
-        self._drain, self._bad_limit = drain, bad_limit
+        self._drain, self._finish, self._bad_limit = drain, finish, bad_limit
         # A run without a memory passes on what it was given.
         self._memory = memory
         self._remembered: dict[str, Any] | None = None
@@ -189,8 +182,13 @@ class Run:
                 # Stopped during the replay: the last checkpoint remains valid.
                 self.interrupted = True
             else:
-                self._reader.start()
-                self._decide()
+                if self._finish:
+                    # It is open if anything was read.
+                    if self._writer.is_open:
+                        self._flush()
+                else:
+                    self._reader.start()
+                    self._decide()
                 if self._checkpointer is not None:
                     self._checkpoint(self._checkpointer, is_last=True)
         except BaseException:
@@ -247,9 +245,13 @@ class Run:
             self._show()
         self.interrupted = self._stop.is_set()
         if not self.interrupted or self._drain:
-            now = self._clock()
-            before = self._note(Flush(now))
-            self._leave(self._core.flush(now), before)
+            self._flush()
+
+    def _flush(self) -> None:
+        """Decide all held rows."""
+        now = self._clock()
+        before = self._note(Flush(now))
+        self._leave(self._core.flush(now), before)
 
     def _check_bad(self, item: EncodedChunk) -> None:
         """Raise if too many rows are bad; a run with checkpoints resumes before this chunk."""
@@ -447,6 +449,62 @@ class Run:
                 "files of the checkpoint folder are missing or out of date. Put them back, or "
                 "start again with another folder and another output."
             )
+
+
+def change_job(
+    pipeline: Pipeline,
+    source: Source,
+    former: Mapping[str, str],
+    recovery: Recovery,
+    change: dict[str, Any],
+    *,
+    with_subject: bool,
+) -> None:
+    """Write a checkpoint from which a pipeline continues what one of a former job has finished.
+
+    Parameters
+    ----------
+    pipeline, recovery
+        Those of the changed job.
+    source
+        What it reads.
+    former
+        The digests of the former job, whose last run has decided all that it held.
+    change
+        What is noted about the change; the rows that were read, taken in and published are added.
+    with_subject
+        Whether the payload carries the subject, for a trace or a live audit.
+    """
+    code = decision_digest(type(pipeline.anonymizer).__module__, type(source).__module__)
+    noted = dict(change)
+
+    def carry(found: Checkpoint) -> CoreState:
+        core, facts = _new_core(pipeline, with_subject=with_subject), found.facts
+        core.take_over(CoreState(facts, found.arrays, found.batches))
+        # Before the checkpoint is written, which has it in it.
+        noted.update(
+            rows_in=core.summary.n_in,
+            taken_in=facts["upcoming"],
+            published=facts["seq"],
+            latest=facts["latest"],
+        )
+        now = core.snapshot()
+        return now._replace(facts=facts | now.facts)
+
+    Checkpointer(recovery, code).change(former, carry, noted)
+
+
+def _new_core(pipeline: Pipeline, *, with_subject: bool) -> RunCore:
+    delay = pipeline.policy.delay
+    return RunCore(
+        pipeline.schema,
+        pipeline.policy,
+        pipeline.anonymizer,
+        pipeline.publish,
+        secrets.token_bytes(32) if pipeline.seed is None else pipeline.seed,
+        by_clock=delay is not None and delay.by_wall(pipeline.schema),
+        with_subject=with_subject,
+    )
 
 
 def _check_resumable(source: Source, on_bad: object) -> None:

@@ -142,7 +142,7 @@ def test_a_record_sealed_by_somebody_else_is_refused(tmp_path) -> None:
 def test_a_newer_format_is_refused(tmp_path) -> None:
     heading = make_heading(MAGIC, FORMAT + 1, 0, 1.0, None, {})
     segment_path(tmp_path, 0).write_bytes(heading.raw)
-    with pytest.raises(CheckpointError, match=r"has format 2, of Shoal .* Use that version or"):
+    with pytest.raises(CheckpointError, match=r"has format 3, of Shoal .* Use that version or"):
         read(tmp_path)
 
 

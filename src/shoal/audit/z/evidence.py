@@ -84,6 +84,7 @@ class ZEvidence:
         pseudonym: bool,
         rotate: float | None,
         time: float | None,
+        since: float = np.nan,
     ) -> None:
         self.schema = schema
         self.policy = policy
@@ -99,6 +100,8 @@ class ZEvidence:
         self.pseudonym = pseudonym
         self.rotate = rotate
         self.time = time
+        # The latest time of the rows before, if these are a part of a stream; else NaN.
+        self.since = since
 
     @property
     def n_rows(self) -> int:
@@ -219,6 +222,7 @@ class ZEvidence:
     def clock(self) -> NDArray[np.float64]:
         """The effective time of each decided row: the latest one so far; -inf before the first."""
         latest = np.fmax.accumulate(self.times) if len(self.times) else self.times
+        latest = np.fmax(latest, self.since)
         return np.where(np.isnan(latest), -np.inf, latest)
 
     @cached_property

@@ -88,7 +88,8 @@ def _time(
         bad |= (time < _CALENDAR[0]) | (time >= _CALENDAR[1])
     if cells.policy.lateness is not None:
         order = np.argsort(cells.rows.number)
-        latest = np.fmax.accumulate(np.append(-np.inf, cells.times[order]))
+        first = -np.inf if np.isnan(cells.since) else cells.since
+        latest = np.fmax.accumulate(np.append(first, cells.times[order]))
         before = latest[np.searchsorted(cells.rows.number[order], numbered)]
         bad |= time < before - cells.policy.lateness
     # No file says how far a row was ahead of the machine's clock.

@@ -26,6 +26,7 @@ from shoal.io.connector import InputEndpoint, OutputEndpoint
 from shoal.io.registry import resolve_input, resolve_output
 from shoal.io.streams import STDIO
 from shoal.job import Job
+from shoal.job.changing import follow_changes
 from shoal.job.ends import check_ends, recovery_of
 from shoal.job.live_audit import live_audit_of
 from shoal.job.outputs import check_outputs, output_of, trace_of
@@ -53,6 +54,7 @@ class RunOptions:
     follow: bool = False
     drain: bool = False
     fall_back: bool = False
+    accept_weaker: bool = False
     undo_pseudonyms: bool = False
     report: Path | None = None
     force: bool = False
@@ -84,6 +86,11 @@ def run(job_path: Path, options: RunOptions) -> int:
     recovery = recovery_of(
         job, source_spec, sink_spec,
         traced=options.trace is not None, fall_back=options.fall_back,
+    )  # fmt: skip
+    recovery = follow_changes(
+        job, recovery, source_spec, sink_spec, options.trace,
+        accept_weaker=options.accept_weaker, undo_pseudonyms=options.undo_pseudonyms,
+        say=(lambda text: None) if options.quiet else warn_of,
     )  # fmt: skip
     with _reporting(job, source_spec, sink_spec, options) as (trace, write_report):
         code = _run(job, options, source_spec, sink_spec, recovery, trace)

@@ -21,7 +21,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import CheckpointError
-from shoal.run.state.heading import DamagedError, Heading, check_seal, make_heading, read_heading
+from shoal.run.state.heading import (
+    DamagedError,
+    Heading,
+    check_seal,
+    make_heading,
+    read_heading,
+    with_key,
+)
 from shoal.run.state.seal import Seal
 
 __all__ = [
@@ -31,6 +38,7 @@ __all__ = [
     "job_of",
     "read_body",
     "read_checkpoint_heading",
+    "resealed",
 ]
 
 #: Format 2 added to waiting rows which of their values are missing, and their loss.
@@ -77,7 +85,10 @@ def checkpoint_bytes(
     checkpoint: Checkpoint, job: Mapping[str, str], time: float, seal: Seal | None
 ) -> Iterator[Any]:
     """Yield the bytes of the file in blocks."""
-    heading = make_heading(MAGIC, FORMAT, checkpoint.number, time, seal, {"job": dict(job)})
+    # How often the job has changed is said in clear, too.
+    n_changes = len(checkpoint.facts.get("changes", ()))
+    more = {"job": dict(job)} | ({"changes": n_changes} if n_changes else {})
+    heading = make_heading(MAGIC, FORMAT, checkpoint.number, time, seal, more)
     digest = hashlib.blake2b(digest_size=_SUM_BYTES)
     body = _body(checkpoint)
     for block in (heading.raw, *(body if seal is None else _sealed(body, heading, seal))):
@@ -123,6 +134,25 @@ def read_body(path: Path, data: bytes, heading: Heading, seal: Seal | None) -> C
     ):  # fmt: skip
         # The messages of these exceptions may quote the content.
         raise DamagedError(path, "its content can't be read") from None
+
+
+def resealed(path: Path, data: bytes, number: int, old: Seal | None, new: Seal) -> Iterator[bytes]:
+    """Yield the bytes of a checkpoint under another key; ``old`` is None if it isn't sealed."""
+    heading = read_checkpoint_heading(path, data, number)
+    check_intact(path, data)
+    check_seal(path, heading, old)
+    body = data[len(heading.raw) : -_SUM_BYTES]
+    if old is not None:
+        try:
+            body = b"".join(_opened(body, heading, old))
+        except CheckpointError:
+            raise DamagedError(path, "its seal is broken") from None
+    fresh = with_key(heading, new)
+    digest = hashlib.blake2b(digest_size=_SUM_BYTES)
+    for block in (fresh.raw, *_sealed([body], fresh, new)):
+        digest.update(block)
+        yield block
+    yield digest.digest()
 
 
 def check_intact(path: Path, data: bytes) -> None:

@@ -18,7 +18,14 @@ from shoal import __version__
 from shoal.errors import CheckpointError
 from shoal.run.state.seal import Seal
 
-__all__ = ["DamagedError", "Heading", "check_seal", "make_heading", "read_heading"]
+__all__ = [
+    "DamagedError",
+    "Heading",
+    "check_seal",
+    "make_heading",
+    "read_heading",
+    "with_key",
+]
 
 _FIXED = struct.Struct(">8sII")
 _SUM_BYTES = 16
@@ -71,11 +78,27 @@ def make_heading(
 ) -> Heading:
     """Return the heading of a new file."""
     key = None if seal is None else seal.fingerprint
-    facts = {"version": __version__, "number": number, "time": time, "key": key, "more": more}
+    return _made(magic, form, number, time, __version__, key, more)
+
+
+def with_key(heading: Heading, seal: Seal) -> Heading:
+    """Return the heading of the same file under another key: nothing else of it changes."""
+    magic, *_ = _FIXED.unpack_from(heading.raw)
+    return _made(
+        magic, heading.format, heading.number, heading.time, heading.version, seal.fingerprint,
+        heading.more,
+    )  # fmt: skip
+
+
+def _made(
+    magic: bytes, form: int, number: int, time: float, version: str, key: str | None,
+    more: dict[str, Any],
+) -> Heading:  # fmt: skip
+    facts = {"version": version, "number": number, "time": time, "key": key, "more": more}
     text = json.dumps(facts).encode()
     raw = _FIXED.pack(magic, form, len(text)) + text
     raw += _checksum(raw)
-    return Heading(raw, form, number, time, __version__, key, more)
+    return Heading(raw, form, number, time, version, key, more)
 
 
 def read_heading(

@@ -24,6 +24,8 @@ from shoal.run.state.folder import SEGMENT, drop, numbers_of, path_of, writing
 from shoal.run.state.heading import DamagedError, Heading
 from shoal.run.state.seal import Seal
 from shoal.run.state.segment import (
+    AnyEntry,
+    Change,
     Entry,
     Flush,
     Read,
@@ -35,7 +37,17 @@ from shoal.run.state.segment import (
     record,
 )
 
-__all__ = ["Entry", "Flush", "Journal", "Read", "Tick", "drop_segments", "read_journal"]
+__all__ = [
+    "AnyEntry",
+    "Change",
+    "Entry",
+    "Flush",
+    "Journal",
+    "Read",
+    "Tick",
+    "drop_segments",
+    "read_journal",
+]
 
 # macOS has no fdatasync.
 _sync = getattr(os, "fdatasync", os.fsync)
@@ -91,7 +103,7 @@ class Journal:
     def __repr__(self) -> str:
         return f"Journal(number={self.number}, n_appended={self._n_appended})"
 
-    def append(self, entry: Entry) -> int:
+    def append(self, entry: AnyEntry) -> int:
         """Append an entry; return the ticket to sync up to."""
         text = encode(entry)
         with self._appending:
@@ -206,7 +218,7 @@ class Journal:
         self._n_bytes += len(data)
 
 
-def read_journal(folder: Path, first: int, seal: Seal | None) -> Iterator[Entry]:
+def read_journal(folder: Path, first: int, seal: Seal | None) -> Iterator[AnyEntry]:
     """Yield all entries from a segment on, in order.
 
     The torn record of a crash at the very end is skipped: nothing depends on it.

@@ -20,10 +20,19 @@ from typing import Any, TypeAlias
 from shoal.errors import CheckpointError
 from shoal.io.base import Span
 from shoal.io.streams import read_errors
-from shoal.run.state.heading import DamagedError, Heading, check_seal, make_heading, read_heading
+from shoal.run.state.heading import (
+    DamagedError,
+    Heading,
+    check_seal,
+    make_heading,
+    read_heading,
+    with_key,
+)
 from shoal.run.state.seal import Seal
 
 __all__ = [
+    "AnyEntry",
+    "Change",
     "Entry",
     "Flush",
     "Read",
@@ -33,9 +42,11 @@ __all__ = [
     "encode",
     "new_heading",
     "record",
+    "resealed",
 ]
 
-MAGIC, FORMAT = b"\x89SHOALJ\n", 1
+#: Format 2 added changes of the job.
+MAGIC, FORMAT = b"\x89SHOALJ\n", 2
 #: Neither byte occurs in the JSON, which is ASCII, so entries can't look like a record.
 _MARK = b"\xf5\xfa"
 _FIXED = struct.Struct(">2sIQ16s")
@@ -79,10 +90,19 @@ class Flush:
     now: float
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What follows was decided under the job with this digest."""
+
+    job: str
+
+
+#: What is repeated when a run resumes; and what the journal can have in it.
 Entry: TypeAlias = Read | Tick | Flush
+AnyEntry: TypeAlias = Entry | Change
 
 
-def encode(entry: Entry) -> str:
+def encode(entry: AnyEntry) -> str:
     """Return an entry as JSON.
 
     >>> encode(Read((Span("people.csv", 0, 512),), 7.5, 7.75))
@@ -98,10 +118,12 @@ def encode(entry: Entry) -> str:
             fields = ["tick", float(entry.until), float(entry.now)]
         case Flush():
             fields = ["flush", float(entry.now)]
+        case Change():
+            fields = ["change", entry.job]
     return json.dumps(fields, separators=(",", ":"))
 
 
-def _decode(fields: Any) -> Entry:
+def _decode(fields: Any) -> AnyEntry:
     match fields:
         case ["read", [*spans], float(at), float(now)]:
             return Read(tuple(_span(span) for span in spans), at, now)
@@ -111,6 +133,8 @@ def _decode(fields: Any) -> Entry:
             return Tick(until, now)
         case ["flush", float(now)]:
             return Flush(now)
+        case ["change", str(job)]:
+            return Change(job)
     raise ValueError("no entry")
 
 
@@ -134,6 +158,23 @@ def record(heading: Heading, index: int, entries: Sequence[str], seal: Seal | No
 def closing_record(heading: Heading, index: int, seal: Seal | None) -> bytes:
     """Return the bytes of the record that ends a segment before another one."""
     return _record(heading, index, _CLOSING, seal)
+
+
+def resealed(path: Path, number: int, old: Seal | None, new: Seal) -> bytes:
+    """Return the bytes of a segment under another key, without the torn record of a crash.
+
+    ``old`` is None if it isn't sealed.
+    """
+    segment = Segment(path, number)
+    # This checks all of it.
+    for _ in segment.entries(old):
+        pass
+    fresh = with_key(segment.heading, new)
+    parts = [fresh.raw]
+    for index, (payload, _) in enumerate(segment.records()):
+        plain = payload if old is None else segment.opened(payload, index, old)
+        parts.append(_record(fresh, index, plain, new))
+    return b"".join(parts)
 
 
 def _record(heading: Heading, index: int, payload: bytes, seal: Seal | None) -> bytes:
@@ -210,7 +251,7 @@ class Segment:
         if self.after != before.name:
             raise self._damaged(f"it doesn't follow segment {before.number}, but another one")
 
-    def entries(self, seal: Seal | None) -> Iterator[Entry]:
+    def entries(self, seal: Seal | None) -> Iterator[AnyEntry]:
         """Yield all entries.
 
         Raises
@@ -222,7 +263,7 @@ class Segment:
         for index, (payload, end) in enumerate(self.records()):
             if self.closed:
                 raise self._damaged("something follows its closing record")
-            plain = payload if seal is None else self._opened(payload, index, seal)
+            plain = payload if seal is None else self.opened(payload, index, seal)
             if plain == _CLOSING:
                 self.closed = True
                 continue
@@ -266,7 +307,8 @@ class Segment:
                 return True
         return False
 
-    def _opened(self, payload: bytes, index: int, seal: Seal) -> bytes:
+    def opened(self, payload: bytes, index: int, seal: Seal) -> bytes:
+        """Return what a sealed record holds."""
         try:
             return seal.open(payload, _context(self.heading, index))
         except CheckpointError:

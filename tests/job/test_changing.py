@@ -1,0 +1,436 @@
+"""Jobs that are changed between two runs: each row belongs to one promise, and keeps it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from shoal.audit import Report
+from shoal.errors import CheckpointError, ResourceError
+from shoal.io.registry import resolve_input, resolve_output
+from shoal.job import Job
+from shoal.job.auditing import audit
+from shoal.job.changes import RULES
+from shoal.job.changing import follow_changes, newest_checkpoint
+from shoal.job.ends import recovery_of
+from shoal.job.form import AuditForm, BadRowsForm, CheckpointForm, PolicyForm, RunForm
+from shoal.job.outputs import output_of, trace_of
+from shoal.job.private_outputs import QuarantineSink
+from shoal.job.reporting import report
+from shoal.run.pipeline import Run
+from shoal.run.recovery import Checkpointer
+from shoal.run.state.folder import CHECKPOINT, numbers_of, path_of
+from shoal.run.state.store import Store
+from tests.crashes.world import read_all
+from tests.world import SCHEMA, people, shoal, write, write_job
+
+N_ROWS = 600
+K3 = "k = 3\nl = 2\ndelay = { rows = 40 }"
+
+
+class Killed(BaseException):
+    """The end of a process, as far as a test in one process can have it."""
+
+
+class Folder:
+    """A job in a folder: rows in small files, an output, a trace and a state that live on."""
+
+    def __init__(self, path: Path, table: pa.Table | None = None, **sections: str) -> None:
+        self.path, self.table = path, people(N_ROWS) if table is None else table
+        incoming = path / "incoming"
+        incoming.mkdir()
+        for i in range(0, len(self.table), 20):
+            write(self.table.slice(i, 20), incoming / f"part-{i:06d}.csv")
+        self.seal = ""
+        self.write(**sections)
+
+    def write(self, **sections: str) -> None:
+        """Write the job file, with these sections."""
+        state = f"checkpoint = {{ folder = 'state', every = 1000{self.seal} }}"
+        name = sections.pop("name", "castle")
+        sections = {"policy": K3, "run": f"seed = 7\n{state}"} | sections
+        job = write_job(self.path, **sections)
+        job.write_text(job.read_text().replace("name = 'castle'", f"name = '{name}'"))
+
+    @property
+    def job(self) -> Job:
+        return Job.load(self.path / "job.toml")
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the newest checkpoint says."""
+        found = newest_checkpoint(self.path / "state", None)
+        assert found is not None
+        return found.checkpoint.facts
+
+    def run(
+        self, until: int | None = None, *, kill: bool = False, accept_weaker: bool = False,
+        fall_back: bool = False,
+    ) -> Run:  # fmt: skip
+        """Run it to its end, or stop or kill it once so many rows were read."""
+        job = self.job
+        source = resolve_input(job.input, str(self.path / "incoming"), None, follow=False)
+        sink = resolve_output(job.output, str(self.path / "out.jsonl"), None)
+        trace = f"{self.path}/trace/"
+        recovery = recovery_of(job, source, sink, traced=True, fall_back=fall_back)
+        recovery = follow_changes(job, recovery, source, sink, trace, accept_weaker=accept_weaker)
+        with contextlib.ExitStack() as stack:
+            rows = source.open(job.schema.columns, replay=True)
+            stack.callback(rows.close)
+            bad_rows = QuarantineSink(job, rows)
+            stack.callback(bad_rows.close)
+
+            def watch(summary: Any) -> None:
+                if until is not None and summary.n_in >= until:
+                    if kill:
+                        raise Killed
+                    running.stop()
+
+            running = job.pipeline.run(
+                rows, output_of(job, sink, force=False), on_bad=bad_rows,
+                open_trace=trace_of(job, trace, force=False), recovery=recovery, watch=watch,
+            )  # fmt: skip
+            with contextlib.suppress(Killed):
+                running.execute()
+        return running
+
+    @property
+    def published(self) -> pa.Table:
+        return read_all(self.path / "out.jsonl")
+
+    @property
+    def trace(self) -> pa.Table:
+        return read_all(self.path / "trace")
+
+    def audit(self) -> Report:
+        """The audit of all of it, by the job as it is now."""
+        names = self.job.schema.columns
+        return audit(
+            self.job, self.published, original=self.table.select(list(names)), trace=self.trace
+        )
+
+    def people_in_groups(self, first: int, last: int) -> list[int]:
+        """How many people each group has that was formed from these input rows."""
+        members: dict[int, set[str]] = {}
+        for line in self.trace.to_pylist():
+            if line["outcome"] == "group" and first <= line["row"] < last:
+                members.setdefault(line["group"], set()).add(line["subject"])
+        return [len(found) for found in members.values()]
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """All that is there, but for the lock."""
+        return {
+            str(file.relative_to(self.path)): file.read_bytes()
+            for file in sorted(self.path.rglob("*"))
+            if file.is_file() and file.name not in ("lock", "job.toml")
+        }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def is_whole(folder: Folder) -> None:
+    """Every row of the input was decided once, and every promise was kept in its part."""
+    found = folder.audit()
+    assert found.verdict == "kept", found
+    rows = Counter(line["row"] for line in folder.trace.to_pylist())
+    assert rows == Counter(range(len(folder.table)))
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_a_stricter_promise_holds_for_all_rows_after_the_restart(
+    folder: Folder, kill: bool
+) -> None:
+    folder.run(until=300, kill=kill)
+    assert folder.run(until=300).summary.n_held > 0
+    folder.write(policy="k = 8\nl = 2\ndelay = { rows = 40 }")
+    folder.run()
+    is_whole(folder)
+    (change,) = folder.facts["changes"]
+    assert change["what"] == ["policy.k 3 → 8"]
+    assert not change["weaker"]
+    at = change["rows_in"]
+    assert at >= 300
+    assert min(folder.people_in_groups(0, at)) < 8 <= min(folder.people_in_groups(at, N_ROWS))
+    names = [verdict.name for verdict in folder.audit().verdicts]
+    assert "k-anonymity, part 1 of 2" in names
+    assert "k-anonymity, part 2 of 2" in names
+    assert "change of the job, part 2 of 2" in names
+
+
+def test_groups_keep_their_numbers_apart_over_a_change(folder: Folder) -> None:
+    folder.run(until=300)
+    folder.write(policy="k = 4\nl = 2\ndelay = { rows = 40 }")
+    folder.run()
+    at = folder.facts["changes"][0]["rows_in"]
+    lines = [line for line in folder.trace.to_pylist() if line["group"] is not None]
+    before = {line["group"] for line in lines if line["row"] < at}
+    after = {line["group"] for line in lines if line["row"] >= at}
+    assert before
+    assert after
+    assert max(before) < min(after)
+    arrived = sorted(line["arrived"] for line in folder.trace.to_pylist())
+    assert arrived == list(range(N_ROWS))
+    assert sorted(line["seq"] for line in lines) == list(range(len(folder.published)))
+
+
+def test_a_weaker_promise_is_refused_and_nothing_is_touched(folder: Folder) -> None:
+    folder.run(until=300)
+    before = folder.files
+    folder.write(policy="k = 2\nl = 2\ndelay = { rows = 40 }")
+    with pytest.raises(CheckpointError, match=r"promises less .*policy\.k 3 → 2.*--accept-weaker"):
+        folder.run()
+    assert folder.files == before
+
+
+def test_a_weaker_promise_that_is_accepted_holds_for_new_rows_only(folder: Folder) -> None:
+    folder.write(policy="k = 8\nl = 2\ndelay = { rows = 40 }")
+    folder.run(until=300)
+    folder.write(policy="k = 2\ndelay = { rows = 40 }")
+    folder.run(accept_weaker=True)
+    is_whole(folder)
+    (change,) = folder.facts["changes"]
+    assert change["what"] == ["policy.k 8 → 2", "policy.l 2 → not set"]
+    assert change["weaker"]
+    at = change["rows_in"]
+    assert min(folder.people_in_groups(0, at)) >= 8
+    assert min(folder.people_in_groups(at, N_ROWS)) < 8
+    note = folder.audit()["change of the job, part 2 of 2"]
+    assert "weaker, which was accepted" in note.detail
+
+
+def test_the_audit_finds_a_part_that_breaks_its_own_promise(folder: Folder) -> None:
+    folder.write(policy="k = 8\nl = 2\ndelay = { rows = 40 }")
+    folder.run(until=300)
+    folder.write(policy="k = 2\nl = 2\ndelay = { rows = 40 }")
+    folder.run(accept_weaker=True)
+    # By the promise of the first part, the second is broken; by that of the second, nothing is.
+    folder.write(policy="k = 8\nl = 2\ndelay = { rows = 40 }")
+    found = folder.audit()
+    assert found["k-anonymity, part 1 of 2"].verdict == "kept"
+    assert found["k-anonymity, part 2 of 2"].verdict == "broken"
+
+
+def test_algorithm_and_knobs_change_at_a_restart(folder: Folder) -> None:
+    folder.run(until=200)
+    folder.write(algorithm="clusters = 7\nkept = 0")
+    folder.run(until=400)
+    folder.write(name="tide")
+    folder.run()
+    is_whole(folder)
+    first, second = folder.facts["changes"]
+    assert first["what"] == ["algorithm.clusters not set → 7", "algorithm.kept not set → 0"]
+    assert "algorithm.name 'castle' → 'tide'" in second["what"]
+    assert first["rows_in"] < second["rows_in"]
+    assert len(folder.audit()["change of the job, part 3 of 3"].detail) > 0
+
+
+def test_the_same_job_in_other_words_goes_on_with_what_it_holds(folder: Folder) -> None:
+    folder.run(until=300)
+    held = folder.facts["rows"]["held"]
+    assert held
+    folder.write(policy=K3 + "\nmissing = 'quarantine'", algorithm="loss = 'glm'")
+    assert folder.run(until=300).summary.n_held == held
+    folder.run()
+    is_whole(folder)
+    assert folder.facts["changes"] == []
+
+
+@pytest.mark.parametrize(
+    ("sections", "what"),
+    [
+        ({"publish": "numeric = 'bounds'"}, r"\[publish\] is not as it was"),
+        ({"schema": SCHEMA.replace("120", "130")}, r"\[schema\] is not as it was"),
+        ({"policy": K3 + "\nmissing = 'extended'"}, r"policy\.missing .* can't change"),
+        (
+            {"policy": "k = 3\nl = 2\nwindow = 'all'", "name": "mondrian"},
+            r"policy\.window .* can't change",
+        ),
+    ],
+)
+def test_what_cant_change_is_named(folder: Folder, sections: dict[str, str], what: str) -> None:
+    folder.run(until=300)
+    before = folder.files
+    folder.write(**sections)
+    with pytest.raises(CheckpointError, match=what):
+        folder.run(accept_weaker=True)
+    assert folder.files == before
+
+
+@pytest.mark.parametrize("goes_back", [False, True])
+@pytest.mark.parametrize("fails_at", ["save", "sync", "cut"])
+def test_a_change_that_is_cut_off_can_be_made_again_or_taken_back(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, fails_at: str, goes_back: bool
+) -> None:
+    folder.run(until=300)
+    new = "k = 8\nl = 2\ndelay = { rows = 40 }"
+    folder.write(policy=new)
+    real = getattr(Checkpointer, fails_at)
+
+    def failing(self: Checkpointer, *words: Any) -> Any:
+        if self._changes:
+            if fails_at == "sync":
+                real(self, *words)
+            raise Killed
+        return real(self, *words)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpointer, fails_at, failing)
+        with pytest.raises(Killed):
+            folder.run()
+    if goes_back:
+        folder.write()
+        folder.run(until=400, kill=True)
+        folder.run(until=450, kill=True)
+    folder.write(policy=new)
+    folder.run()
+    is_whole(folder)
+    assert len(folder.facts["changes"]) == 1
+
+
+def test_nobody_falls_back_over_a_change(folder: Folder) -> None:
+    folder.run(until=300)
+    folder.write(policy="k = 8\nl = 2\ndelay = { rows = 40 }")
+    folder.run(until=400, kill=True)
+    state = folder.path / "state"
+    newest = path_of(state, CHECKPOINT, numbers_of(state, CHECKPOINT)[-1])
+    newest.write_bytes(newest.read_bytes()[:-1])
+    before = folder.files
+    for policy in (K3, "k = 8\nl = 2\ndelay = { rows = 40 }"):
+        folder.write(policy=policy)
+        with pytest.raises(CheckpointError, match="the job was changed after checkpoint"):
+            folder.run(fall_back=True)
+    assert {name for name, data in folder.files.items() if before.get(name) != data} == set()
+
+
+def test_times_count_over_a_change(tmp_path: Path) -> None:
+    table = people(N_ROWS)
+    # Each tenth row is of 30 seconds before: it arrives at the time of the row before it.
+    at = [float(i - 30) if i % 10 == 0 and i >= 30 else float(i) for i in range(N_ROWS)]
+    table = table.set_column(table.schema.names.index("at"), "at", pa.array(at))
+    timed = 'time = "at"\n' + SCHEMA
+    policy = "k = 3\ndelay = { seconds = 60 }\nlateness = 40"
+    folder = Folder(tmp_path, table, schema=timed, policy=policy)
+    folder.run(until=300)
+    folder.write(schema=timed, policy="k = 5\ndelay = { seconds = 50 }\nlateness = 35")
+    folder.run()
+    is_whole(folder)
+    assert folder.facts["changes"][0]["latest"] == 299.0
+    assert folder.audit()["arrival, part 2 of 2"].verdict == "kept"
+
+
+def test_z_changes_too(tmp_path: Path) -> None:
+    schema = 'subject = "person"\n[schema.quasi]\ntown = {}\n[schema.keep]\ncolumns = ["ward"]'
+    policy = "z = {}\nwindow = {{ rows = {} }}"
+    folder = Folder(tmp_path, schema=schema, policy=policy.format(3, 200), name="z-anonymity")
+    folder.run(until=300)
+    folder.write(schema=schema, policy=policy.format(5, 100), name="z-anonymity")
+    folder.run()
+    found = folder.audit()
+    assert found.verdict == "kept", found
+    assert folder.facts["changes"][0]["what"] == [
+        "policy.z 3 → 5",
+        "policy.window {'rows': 200} → {'rows': 100}",
+    ]
+    assert found["z-anonymity, part 2 of 2"].verdict == "kept"
+    folder.write(schema=SCHEMA, policy=K3)
+    with pytest.raises(CheckpointError, match=r"\[schema\]"):
+        folder.run()
+
+
+def test_without_the_key_the_audit_says_that_it_cant_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("cryptography")
+    monkeypatch.setenv("THE_KEY", "ab" * 32)
+    folder = Folder(tmp_path)
+    folder.seal = ", seal = 'env:THE_KEY'"
+    folder.write()
+    folder.run(until=300)
+    folder.write(policy="k = 4\nl = 2\ndelay = { rows = 40 }")
+    folder.run()
+    assert folder.audit().verdict == "kept"
+    monkeypatch.delenv("THE_KEY")
+    verdict = folder.audit()["change of the job"]
+    assert verdict.verdict == "unverifiable"
+    assert "changed 1 times" in verdict.detail
+
+
+def test_a_report_shows_the_change(folder: Folder) -> None:
+    folder.run(until=300)
+    folder.write(policy="k = 4\nl = 2\ndelay = { rows = 40 }")
+    folder.run()
+    original = folder.table.select(list(folder.job.schema.columns))
+    made = report(folder.job, folder.published, original=original, trace=folder.trace, attacks=[])
+    page = made.html()
+    assert "policy.k 3 → 4" in page
+
+
+def test_the_command_line_says_what_changed(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", folder.path / "job.toml", "-i", folder.path / "incoming"]
+    words += ["-o", folder.path / "out.jsonl", "--trace", f"{folder.path}/trace/"]
+    folder.run(until=300)
+    folder.write(policy="k = 2\nl = 2\ndelay = { rows = 40 }")
+    assert shoal(monkeypatch, *words) == 5
+    assert "policy.k 3 → 2" in capsys.readouterr().err
+    assert shoal(monkeypatch, *words, "--accept-weaker") == 0
+    assert "warning: the job was changed: policy.k 3 → 2." in capsys.readouterr().err
+    assert shoal(monkeypatch, "checkpoint", "show", folder.path / "state") == 0
+    assert "policy.k 3 → 2, weaker, from published row" in capsys.readouterr().out
+    is_whole(folder)
+
+
+def test_a_change_before_the_first_row_is_none_to_speak_of(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, people(0))
+    with pytest.raises(ResourceError, match="has no files to read"):
+        folder.run()
+    folder.write(policy="k = 4\nl = 2\ndelay = { rows = 40 }")
+    with pytest.raises(ResourceError, match="has no files to read"):
+        folder.run()
+    assert folder.facts["changes"][0]["rows_in"] == 0
+    table = people(100)
+    write(table, folder.path / "incoming" / "part-1.csv")
+    folder.table = table
+    folder.run()
+    is_whole(folder)
+
+
+def test_an_older_checkpoint_without_sections_is_refused_as_before(folder: Folder) -> None:
+    folder.run(until=300)
+    state = folder.path / "state"
+    newest = numbers_of(state, CHECKPOINT)[-1]
+    found = newest_checkpoint(state, None)
+    assert found is not None
+    facts = {name: fact for name, fact in found.checkpoint.facts.items() if name != "sections"}
+    job = found.heading.more["job"]
+    path_of(state, CHECKPOINT, newest).unlink()
+    checkpoint = found.checkpoint
+    Store(state, job=job, seal=None).save(
+        type(checkpoint)(newest, facts, checkpoint.arrays, checkpoint.batches)
+    )
+    folder.write(policy="k = 4\nl = 2\ndelay = { rows = 40 }")
+    with pytest.raises(CheckpointError, match=r"\[policy\] is not as it was"):
+        folder.run()
+
+
+def test_every_key_of_a_job_has_a_rule() -> None:
+    keys = {"schema", "publish", "input", "output", "algorithm"}
+    for section, form in (
+        ("policy", PolicyForm),
+        ("run", RunForm),
+        ("run.checkpoint", CheckpointForm),
+        ("bad_rows", BadRowsForm),
+        ("audit", AuditForm),
+    ):
+        keys |= {f"{section}.{key}" for key in form.model_fields}
+    assert set(RULES) == keys - {"run.checkpoint"}
