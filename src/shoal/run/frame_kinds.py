@@ -25,6 +25,8 @@ __all__ = ["DICTS", "FRAMES", "Kind", "chunks_of", "is_frame", "kind_of", "plain
 FRAMES = "a DataFrame of pandas or polars, or a Table or RecordBatch of Arrow"
 #: What is wrong with a value of a dictionary that can't be in a column.
 NO_VALUE = "is no text, number, time or truth value"
+#: What has values in it.
+NESTED = (Mapping, list, tuple, set, frozenset, np.ndarray)
 
 
 class Kind(NamedTuple):
@@ -189,16 +191,42 @@ def _of_one_type(
             return
         row = rows[0]
         wrong = next(name for name in columns if not _fits(row.get(name)))
-        raw = json.dumps({str(key): value for key, value in row.items()}, default=str).encode()
-        yield first, BadRow(first, f"{wrong} {NO_VALUE}", raw)
+        yield first, BadRow(first, f"{wrong} {NO_VALUE}", _raw(row))
+
+
+def _raw(row: Mapping[str, Any]) -> bytes:
+    """Return a row as JSON for the quarantine; of values inside of values maybe the type only."""
+    try:
+        return json.dumps({str(key): value for key, value in row.items()}, default=str).encode()
+    except (ValueError, TypeError, RecursionError):
+        # A value that has itself in it, or is nested too deeply.
+        plain = {
+            str(key): f"<{type(value).__name__}>" if isinstance(value, NESTED) else value
+            for key, value in row.items()
+        }
+        return json.dumps(plain, default=lambda value: f"<{type(value).__name__}>").encode()
 
 
 def _array(values: list[Any]) -> Any:
+    # Refused before Arrow sees them: one that has itself in it would crash the process.
+    if any(isinstance(value, NESTED) for value in values):
+        raise TypeError("not a column of plain values")
     # As in frames of pandas, NaN is a missing value.
     array = pa.array([str(v) if isinstance(v, uuid.UUID) else v for v in values], from_pandas=True)
     if isinstance(array, pa.ChunkedArray) or pa.types.is_nested(array.type):
         raise TypeError("not a column of plain values")
     return array
+
+
+def _is_endless(value: Any) -> bool:
+    """Return whether a value has itself in it, or is nested too deeply: Arrow would crash."""
+    if not isinstance(value, NESTED):
+        return False
+    try:
+        json.dumps(value, default=str, skipkeys=True)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def _fits(value: Any) -> bool:
@@ -245,6 +273,8 @@ def _from_pandas(frame: Any, columns: Sequence[str] | None, key: str) -> Any:
 
 def _column(series: Any, name: str, key: str) -> Any:
     try:
+        if series.dtype == object and any(_is_endless(value) for value in series):
+            raise OverflowError("a value that has itself in it")
         return pa.array(series, from_pandas=True)
     except (pa.ArrowException, OverflowError):
         # Arrow's messages quote values.
