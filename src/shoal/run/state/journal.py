@@ -49,8 +49,10 @@ __all__ = [
     "read_journal",
 ]
 
-# macOS has no fdatasync.
-_sync = getattr(os, "fdatasync", os.fsync)
+
+def _sync(number: int) -> None:
+    # macOS has no fdatasync.
+    getattr(os, "fdatasync", os.fsync)(number)
 
 
 class Journal:
