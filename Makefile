@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorde
 # The level of processors that `make wheel` compiles for.
 CPU ?= x86-64-v3
 
-.PHONY: help setup demo broker wheel test lint types layers compiled plain nightly torture soak bench figures clean
+.PHONY: help setup demo broker wheel test lint types layers compiled plain nightly torture fuzz soak bench figures clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## / - /' | sed 's/^/make /'
@@ -91,6 +91,9 @@ nightly: test  ## every test there is, with all examples and coverage; all that 
 
 torture: $(DEV)  ## jobs on files and on Kafka, killed 500 times each, and at every call to the disk
 	@SHOAL_KILLS=500 SHOAL_CRASH_STEP=1 $(BIN)/python -m pytest -q tests/crashes -n 2
+
+fuzz: $(DEV)  ## a million changed files, messages and job files (COUNT=, SEED=): no crash, no hang, no leak
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.fuzz --count $(or $(COUNT),1000000) --seed $(or $(SEED),0)
 
 soak: $(DEV)  ## 30 minutes of Kafka to Kafka at full speed: is everything flat?
 	@$(BIN)/python -m benchmarks.live soak --minutes 30

@@ -286,6 +286,7 @@ MODELS = {
     "output": job_form.endpoint_form("output"),
     "run": job_form.RunForm,
     "bad_rows": job_form.BadRowsForm,
+    "private": job_form.PrivateForm,
     "audit": job_form.AuditForm,
     "spark": job_form.SparkForm,
 }

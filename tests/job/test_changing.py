@@ -18,7 +18,7 @@ from shoal.job.auditing import audit
 from shoal.job.changes import RULES
 from shoal.job.changing import follow_changes, newest_checkpoint
 from shoal.job.ends import recovery_of
-from shoal.job.form import AuditForm, BadRowsForm, CheckpointForm, PolicyForm, RunForm
+from shoal.job.form import AuditForm, BadRowsForm, CheckpointForm, PolicyForm, PrivateForm, RunForm
 from shoal.job.outputs import output_of, trace_of
 from shoal.job.private_outputs import QuarantineSink
 from shoal.job.reporting import report
@@ -430,6 +430,7 @@ def test_every_key_of_a_job_has_a_rule() -> None:
         ("run", RunForm),
         ("run.checkpoint", CheckpointForm),
         ("bad_rows", BadRowsForm),
+        ("private", PrivateForm),
         ("audit", AuditForm),
     ):
         keys |= {f"{section}.{key}" for key in form.model_fields}

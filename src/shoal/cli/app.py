@@ -659,6 +659,46 @@ def show(
     raise typer.Exit(command(folder, seal=seal, short=short, as_json=json))
 
 
+@checkpoints.command()
+def rekey(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The checkpoint folder.")],
+    others: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PRIVATE]...",
+            help="Folders of sealed traces and quarantines.",
+            show_default=False,
+        ),
+    ] = None,
+    seal: Annotated[
+        Text, typer.Option(metavar="KEY", help="The key they have: env:NAME or file:PATH.")
+    ] = None,
+    new_seal: Annotated[
+        Text, typer.Option(metavar="KEY", help="The key they get: env:NAME or file:PATH.")
+    ] = None,
+) -> None:
+    """Seal the files of a job with another key, while it doesn't run."""
+    from shoal.cli.sealing import rekey as command
+
+    raise typer.Exit(command(folder, others or [], seal=seal, new_seal=new_seal))
+
+
+@app.command()
+def unseal(
+    path: Annotated[Path, typer.Argument(metavar="PRIVATE", help="A sealed file, or a folder.")],
+    seal: Annotated[
+        Text, typer.Option(metavar="KEY", help="The key of the seal: env:NAME or file:PATH.")
+    ] = None,
+    output: Annotated[
+        File, typer.Option("--output", "-o", metavar="OUT", help="A file. [default: stdout]")
+    ] = None,
+) -> None:
+    """Write a sealed trace or quarantine in clear, as JSON lines."""
+    from shoal.cli.sealing import unseal as command
+
+    raise typer.Exit(command(path, seal=seal, output=output))
+
+
 models = typer.Typer(
     name="model",
     help="Predict what a promise is worth.",

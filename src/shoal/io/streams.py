@@ -36,7 +36,7 @@ STDIO = "-"
 #: The compressions, by the ending that means each.
 COMPRESSIONS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd", "lz4": "lz4"}
 
-_WRITE_BYTES = 1 << 20
+_WRITE_BYTES, _READ_BYTES = 1 << 20, 1 << 26
 _REASONS = {
     errno.ENOENT: "it doesn't exist. Check the path",
     errno.EACCES: "permission is denied. Check the rights of the file and its folder",
@@ -177,7 +177,8 @@ class ExactReader:
         parts = [self._ahead[:n_bytes]]
         self._ahead = self._ahead[n_bytes:]
         missing = n_bytes - len(parts[0])
-        while missing and (data := self._source.read(missing)):
+        # The length in a damaged file may be more than there is memory.
+        while missing and (data := self._source.read(min(missing, _READ_BYTES))):
             parts.append(data)
             missing -= len(data)
         return parts[0] if len(parts) == 1 else b"".join(parts)

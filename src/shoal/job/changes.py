@@ -42,6 +42,11 @@ RULES: dict[str, tuple[Rule, str]] = {
     "bad_rows.action": ("any time", ""),
     "bad_rows.file": ("never", "it is resumed at a mark"),
     "bad_rows.limit": ("any time", ""),
+    "private.seal": ("never", "its files are resumed at a mark; so the section can't come or go"),
+    "private.file_megabytes": ("any time", ""),
+    "private.file_hours": ("any time", ""),
+    "private.keep_megabytes": ("any time", ""),
+    "private.keep_days": ("any time", ""),
     "audit.sample": ("any time", "but not from 0 or to 0: held rows carry their subject for it"),
 }  # fmt: skip
 

@@ -54,6 +54,7 @@ from shoal.job.form import (
     DomainForm,
     Form,
     PolicyForm,
+    PrivateForm,
     PublishForm,
     QuasiForm,
     RunForm,
@@ -68,13 +69,14 @@ from shoal.job.policy import check_policy, parts_of, policy_of
 from shoal.job.toml import MAX_BYTES, parse_toml
 from shoal.job.warnings import warnings_of
 from shoal.run.pipeline import Pipeline
+from shoal.run.state.private_files import Retention
 from shoal.spec.files import UnreadableError, read_whole
 from shoal.spec.hierarchy import Domain
 from shoal.spec.ladder import AnyDomain
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Quasi, Schema, Sensitive
 
-__all__ = ["BadRows", "Job"]
+__all__ = ["BadRows", "Job", "Private"]
 
 T = TypeVar("T")
 
@@ -89,13 +91,22 @@ class BadRows:
 
 
 @dataclass(frozen=True, slots=True)
+class Private:
+    """How trace and quarantine are kept: whether they are sealed, and when files are removed."""
+
+    is_sealed: bool
+    retention: Retention
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """A checked job file.
 
     ``digests`` identify the sections that a checkpoint depends on; ``warnings`` are sentences about
     choices that are allowed but weaken something; ``files`` are the hierarchies that it names;
     ``audit_sample`` is the share of groups that is audited while it runs; ``sections`` are the
-    promise and the algorithm as they are in the file.
+    promise and the algorithm as they are in the file; ``private`` says how trace and quarantine
+    are kept, if they are folders of files that are rotated.
     """
 
     schema: Schema
@@ -114,6 +125,7 @@ class Job:
     files: tuple[Path, ...] = ()
     audit_sample: float = 0.0
     sections: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+    private: Private | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> Job:
@@ -226,6 +238,9 @@ class _Reader:
         )
         run = self._section("run", RunForm, self._run)
         bad_rows = self._section("bad_rows", BadRowsForm, self._bad_rows)
+        private = None
+        if "private" in self._raw:
+            private = self._section("private", PrivateForm, self._private)
         sample = self._section("audit", AuditForm, _sample_of)
         cluster = self._section("spark", SparkForm, cluster_of)
         if policy is not None and schema is not None:
@@ -258,6 +273,7 @@ class _Reader:
             tuple(self._folder / name for name in self._files.read),
             sample,
             {name: self._raw.get(name, {}) for name in ("policy", "algorithm")},
+            private,
         )  # fmt: skip
 
     def promise(self) -> tuple[Policy | None, Anonymizer | None]:
@@ -379,12 +395,48 @@ class _Reader:
             raise JobError(problems)
         return algorithm(**knobs)
 
+    def _private(self, raw: PrivateForm) -> Private:
+        problems = [
+            Problem(f"private.{key}", "must be a number above 0", f"{value:g}")
+            for key in PrivateForm.model_fields
+            if key != "seal" and (value := getattr(raw, key)) is not None and not value > 0
+        ]
+        run = self._raw.get("run")
+        checkpoint = run.get("checkpoint") if isinstance(run, dict) else None
+        if not isinstance(checkpoint, dict):
+            what = "is for jobs that run for long, and this one has no checkpoints"
+            fix = 'Set run.checkpoint, for example { folder = "state", every = 10 }'
+            problems.append(Problem("private", what, None, fix))
+        elif raw.seal and "seal" not in checkpoint:
+            what = "needs a key, and the job names none"
+            fix = 'Set seal in run.checkpoint, for example seal = "env:SHOAL_KEY"'
+            problems.append(Problem("private.seal", what, None, fix))
+        if problems:
+            raise JobError(problems)
+
+        def times(value: float | None, unit: float) -> float | None:
+            return None if value is None else value * unit
+
+        return Private(
+            raw.seal,
+            Retention(
+                file_bytes=times(raw.file_megabytes, 1e6),
+                file_seconds=times(raw.file_hours, 3600),
+                keep_bytes=times(raw.keep_megabytes, 1e6),
+                keep_seconds=times(raw.keep_days, 86400),
+            ),
+        )
+
     def _bad_rows(self, raw: BadRowsForm) -> BadRows:
         if not 0 <= raw.limit <= 1:
             what = "must be a share of all rows, from 0 to 1"
             raise JobError(
                 Problem("bad_rows.limit", what, f"{raw.limit:g}", "For example limit = 0.05")
             )
+        if "private" in self._raw:
+            # A folder, whose files have names of their own.
+            folder = self._name().removesuffix(".jsonl") if raw.file is None else raw.file
+            return BadRows(raw.action, self._folder / folder, float(raw.limit))
         name = self._name() if raw.file is None else raw.file
         try:
             # Checked now, and not when the first bad row comes.

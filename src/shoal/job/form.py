@@ -24,6 +24,7 @@ __all__ = [
     "DomainForm",
     "Form",
     "PolicyForm",
+    "PrivateForm",
     "PublishForm",
     "RunForm",
     "SchemaForm",
@@ -36,8 +37,8 @@ __all__ = [
 ]
 
 SECTIONS = (
-    "schema", "policy", "algorithm", "publish", "input", "output", "run", "bad_rows", "audit",
-    "spark",
+    "schema", "policy", "algorithm", "publish", "input", "output", "run", "bad_rows", "private",
+    "audit", "spark",
 )  # fmt: skip
 REQUIRED = ("schema", "policy")
 WAYS = ("range", "hierarchy", "values", "mask", "path", "grid")
@@ -200,6 +201,16 @@ class BadRowsForm(Form):
     action: Literal["quarantine", "stop"] = "quarantine"
     file: str | None = None
     limit: int | float = 0.05
+
+
+class PrivateForm(Form):
+    """``[private]``."""
+
+    seal: bool = False
+    file_megabytes: int | float | None = None
+    file_hours: int | float | None = None
+    keep_megabytes: int | float | None = None
+    keep_days: int | float | None = None
 
 
 class AuditForm(Form):

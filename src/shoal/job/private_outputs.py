@@ -3,28 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 
-from shoal.errors import DataError
+from shoal.errors import DataError, JobError, Problem
 from shoal.io import BadRow, QuarantineWriter, Sink, Source
 from shoal.io.base import CommitMark, SinkFactory
+from shoal.io.connector import Opener
+from shoal.io.files.append import has_rows_already
 from shoal.io.files.connector import FileOutput, durable_factory
 from shoal.io.files.durable import check_new, has_bytes, is_folder
 from shoal.io.files.open import make_sink
 from shoal.io.files.private import open_private
 from shoal.io.formats import file_type
 from shoal.job.file import Job
+from shoal.run.state.private_files import PrivateFiles, numbered
+from shoal.run.state.seal import Seal
 
 __all__ = ["QuarantineSink", "trace_factory"]
 
 
 def trace_factory(job: Job, path: str) -> SinkFactory | Callable[[pa.Schema], Sink]:
     """Return what opens the trace."""
+    if job.private is not None:
+        if not is_folder(path):
+            what = "names a file, and the job keeps private rows in folders ([private])"
+            fix = "Give a name that ends with /, or leave the section out"
+            raise JobError(Problem("--trace", what, repr(path), fix))
+        return _private_factory(job, Path(path), "--trace")
     if job.checkpoints is not None or is_folder(path):
         form = "parquet" if is_folder(path) else None
         return durable_factory(FileOutput(path, form), private=True, key="--trace")
     return lambda schema: make_sink(open_private(path), schema, file_type(path))
+
+
+def _private_factory(job: Job, folder: Path, key: str) -> Opener:
+    """Return what opens a folder of private files."""
+    private, checkpoints = job.private, job.checkpoints
+    assert private is not None
+    assert checkpoints is not None
+    spec = checkpoints.seal if private.is_sealed else None
+
+    def check() -> None:
+        if folder.is_dir() and numbered(folder):
+            raise has_rows_already(str(folder), key)
+
+    return Opener(
+        lambda schema, mark: PrivateFiles(
+            folder, schema, mark, retention=private.retention,
+            seal=None if spec is None else Seal.from_spec(spec),
+        ),
+        check,
+    )  # fmt: skip
 
 
 class QuarantineSink:
@@ -49,7 +80,11 @@ class QuarantineSink:
 
     def check(self) -> None:
         """Raise `JobError` if there are rows already."""
-        check_new(self._job.bad_rows.file, key="bad_rows.file")
+        path = self._job.bad_rows.file
+        if self._job.private is not None:
+            _private_factory(self._job, path, "bad_rows.file").check()
+        else:
+            check_new(path, key="bad_rows.file")
 
     def resume(self, mark: CommitMark) -> None:
         """Resume from a mark."""
@@ -76,6 +111,9 @@ class QuarantineSink:
 
     def _open(self) -> QuarantineWriter:
         path = self._job.bad_rows.file
+        if self._job.private is not None:
+            opener = _private_factory(self._job, path, "bad_rows.file").opener
+            return QuarantineWriter(path, self._mark or {}, opener=opener)
         return QuarantineWriter(path) if self._mark is None else QuarantineWriter(path, self._mark)
 
     def close(self) -> None:

@@ -31,6 +31,9 @@ def check_support(job: Job, n_shards: int) -> None:
         what = "judges groups in the writing thread, which there is none of on Spark"
         fix = "Leave it out, and use `shoal audit`"
         problems.append(Problem("audit.sample", what, None, fix))
+    if job.private is not None:
+        what = "isn't for Spark, where a trace and a quarantine are folders of their own"
+        problems.append(Problem("private", what, None, "Leave the section out"))
     if job.anonymizer.publishes == "table":
         problems.append(
             Problem(

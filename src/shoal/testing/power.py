@@ -94,17 +94,11 @@ class _Disk:
                 self._sync_folder(path)
 
     def _sync_folder(self, folder: str) -> None:
-        for names, durable in (
-            (self.names, self.durable_names),
-            (dict.fromkeys(self.folders), dict.fromkeys(self.durable_folders)),
-        ):
-            for path in [path for path in durable if os.path.dirname(path) == folder]:  # noqa: PTH120
-                del durable[path]
-            durable |= {p: f for p, f in names.items() if os.path.dirname(p) == folder}  # noqa: PTH120
-            if names is self.names:
-                self.durable_names = durable
-            else:
-                self.durable_folders = set(durable)
+        kept = {path: file for path, file in self.durable_names.items() if _above(path) != folder}
+        now = {path: file for path, file in self.names.items() if _above(path) == folder}
+        self.durable_names = kept | now
+        kept_folders = {path for path in self.durable_folders if _above(path) != folder}
+        self.durable_folders = kept_folders | {p for p in self.folders if _above(p) == folder}
 
     def write(self, target: Path, loss: Loss) -> None:
         """Write what a loss of power leaves to a folder."""
@@ -117,6 +111,11 @@ class _Disk:
             # A file in a folder that is gone is gone.
             if place.parent.is_dir():
                 place.write_bytes(self.files[file].content(loss))
+
+
+def _above(path: str) -> str:
+    """Return the folder that a path is in; the root is in none."""
+    return path.rpartition("/")[0] if path else "/"
 
 
 class Recording:

@@ -15,7 +15,7 @@ import pytest
 
 from shoal.io.base import Span
 from shoal.run.state.folder import CHECKPOINT, SEGMENT, path_of
-from shoal.run.state.journal import Entry, Flush, Journal, Read, Tick, read_journal
+from shoal.run.state.journal import AnyEntry, Entry, Flush, Journal, Read, Tick, read_journal
 from shoal.run.state.seal import Seal
 from shoal.run.state.store import Checkpoint, Store
 
@@ -85,7 +85,7 @@ def write(folder: Path, *segments: list[Entry], seal: Seal | None = None, first:
     journal.close()
 
 
-def read(folder: Path, seal: Seal | None = None, first: int = 0) -> list[Entry]:
+def read(folder: Path, seal: Seal | None = None, first: int = 0) -> list[AnyEntry]:
     return list(read_journal(folder, first, seal))
 
 

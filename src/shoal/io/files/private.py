@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import EllipsisType
 
 import pyarrow as pa
@@ -42,13 +42,20 @@ class QuarantineWriter:
         Where to resume after a stop, as for `open_durable`: what `commit` returned, an empty one
         for the very beginning, None for a new file. Left out, the file is emptied, and can't be
         resumed.
+    opener
+        Opens another `DurableSink` for text at the mark.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], mark: CommitMark | EllipsisType | None = ...
+        self,
+        path: str | os.PathLike[str],
+        mark: CommitMark | EllipsisType | None = ...,
+        *,
+        opener: Callable[[pa.Schema, CommitMark | None], Sink] | None = None,
     ) -> None:
         in_folder = not isinstance(mark, EllipsisType) and is_folder(path)
-        kind = file_type(path, "csv" if in_folder else None)
+        form = "jsonl" if opener is not None else "csv" if in_folder else None
+        kind = file_type(path, form)
         self._raw_is_text = kind.is_text
         self.n_rows = 0
         self._schema = pa.schema(
@@ -59,7 +66,11 @@ class QuarantineWriter:
             ]
         )
         self._durable: DurableSink | None = None
-        if not isinstance(mark, EllipsisType):
+        if opener is not None and not isinstance(mark, EllipsisType):
+            opened = opener(self._schema, mark)
+            assert isinstance(opened, DurableSink)
+            self._durable = opened
+        elif not isinstance(mark, EllipsisType):
             self._durable = open_durable(path, self._schema, mark, private=True)
         self._sink: Sink = self._durable or make_sink(open_private(path), self._schema, kind)
         self._sink.flush()

@@ -1,0 +1,47 @@
+"""``shoal checkpoint rekey`` gives files another key, ``shoal unseal`` opens private ones."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from shoal.cli.terminal import print_message
+from shoal.errors import JobError, Problem
+from shoal.io.files.private import open_private
+from shoal.run.state.private_files import read_private
+from shoal.run.state.rekey import rekey as seal_anew
+from shoal.run.state.seal import Seal
+
+__all__ = ["rekey", "unseal"]
+
+
+def rekey(folder: Path, others: Sequence[Path], *, seal: str | None, new_seal: str | None) -> int:
+    """Seal the files of a job with another key; return the exit code."""
+    if new_seal is None:
+        what, fix = "is missing: the key that the files get", "env:NAME or file:PATH"
+        raise JobError(Problem("--new-seal", what, None, fix))
+    old = None if seal is None else Seal.from_spec(seal)
+    new = Seal.from_spec(new_seal)
+    n_changed, n_there = seal_anew(folder, others, old, new)
+    rest = f"; {n_there:,} had it already" if n_there else ""
+    print_message(f"{n_changed:,} files are sealed with key {new.fingerprint} now{rest}")
+    return 0
+
+
+def unseal(path: Path, *, seal: str | None, output: Path | None) -> int:
+    """Write private rows in clear; return the exit code."""
+    key = None if seal is None else Seal.from_spec(seal)
+    if output is not None:
+        # Mode 0600: it is as private as what it is made of.
+        file = open_private(output)
+        try:
+            for lines in read_private(path, key):
+                file.write(lines)
+        finally:
+            file.close()
+        return 0
+    for lines in read_private(path, key):
+        sys.stdout.buffer.write(lines)
+    sys.stdout.buffer.flush()
+    return 0

@@ -1,0 +1,118 @@
+"""``[private]``: a job whose trace and quarantine are rotated and sealed, and is killed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from shoal.errors import JobError
+from shoal.job import Job
+from shoal.job.auditing import audit
+from shoal.run.state.private_files import numbered, read_private
+from shoal.run.state.seal import Seal
+from tests.job.test_changing import N_ROWS, Folder
+from tests.world import people, shoal, with_gaps
+
+PRIVATE = "\n[private]\nfile_megabytes = 0.002\n"
+KEY = "ab" * 32
+
+
+class PrivateFolder(Folder):
+    """A job with a section [private], whose rows lack values now and then."""
+
+    private = PRIVATE
+
+    def write(self, **sections: str) -> None:
+        sections.setdefault("bad_rows", "limit = 1" + self.private)
+        super().write(**sections)
+
+    def lines(self, name: str, seal: Seal | None) -> list[dict[str, object]]:
+        text = b"".join(read_private(self.path / name, seal))
+        return [json.loads(line) for line in text.splitlines()]
+
+
+class SealedFolder(PrivateFolder):
+    """The same, sealed."""
+
+    private = PRIVATE + "seal = true\n"
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_job_that_is_killed_has_each_row_in_its_trace_or_quarantine_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sealed: bool
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    table = with_gaps(people(N_ROWS), {"age": 10})
+    folder = (SealedFolder if sealed else PrivateFolder)(tmp_path, table)
+    folder.seal = ", seal = 'env:THE_KEY'" if sealed else ""
+    folder.write()
+    for until in (100, 220, 221, 400):
+        folder.run(until=until, kill=True)
+        folder.run(until=until + 40)
+    folder.run()
+    seal = Seal.from_spec("env:THE_KEY") if sealed else None
+    trace = folder.lines("trace", seal)
+    assert Counter(line["row"] for line in trace) == Counter(range(N_ROWS))
+    bad = folder.lines("job.quarantine", seal)
+    assert [line["row"] for line in bad] == list(range(0, N_ROWS, 10))
+    assert len(numbered(folder.path / "trace")) > 3
+    for name in ("trace", "job.quarantine"):
+        for file in numbered(folder.path / name).values():
+            assert (b"person-" in file.read_bytes()) == (not sealed)
+    original = folder.table.select(list(folder.job.schema.columns))
+    lines = pa.Table.from_pylist(trace)
+    found = audit(folder.job, folder.published, original=original, trace=lines)
+    assert found.verdict == "kept", found
+
+
+def test_the_key_of_a_job_is_changed_and_what_was_sealed_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    monkeypatch.setenv("NEW_KEY", "cd" * 32)
+    folder = SealedFolder(tmp_path, people(N_ROWS))
+    folder.seal = ", seal = 'env:THE_KEY'"
+    folder.write()
+    folder.run(until=300, kill=True)
+    state, trace = folder.path / "state", folder.path / "trace"
+    words = ["checkpoint", "rekey", state, trace]
+    assert shoal(monkeypatch, *words) == 2
+    assert shoal(monkeypatch, *words, "--seal", "env:THE_KEY", "--new-seal", "env:NEW_KEY") == 0
+    folder.seal = ", seal = 'env:NEW_KEY'"
+    folder.write()
+    folder.run()
+    new = Seal.from_spec("env:NEW_KEY")
+    assert Counter(line["row"] for line in folder.lines("trace", new)) == Counter(range(N_ROWS))
+    capsysbinary.readouterr()
+    assert shoal(monkeypatch, "unseal", trace, "--seal", "env:NEW_KEY") == 0
+    assert capsysbinary.readouterr().out == b"".join(read_private(trace, new))
+    clear = folder.path / "trace.jsonl"
+    assert shoal(monkeypatch, "unseal", trace, "--seal", "env:NEW_KEY", "-o", clear) == 0
+    assert clear.read_bytes() == b"".join(read_private(trace, new))
+    assert clear.stat().st_mode & 0o077 == 0
+    assert shoal(monkeypatch, "unseal", trace) == 5
+
+
+def read(folder: Folder, **sections: str) -> Job:
+    """The job with these sections."""
+    folder.write(**sections)
+    return folder.job
+
+
+def test_what_doesnt_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = PrivateFolder(tmp_path, people(40))
+    with pytest.raises(JobError, match=r"private\.seal: needs a key"):
+        read(folder, bad_rows="[private]\nseal = true")
+    with pytest.raises(JobError, match=r"private\.keep_days: must be a number above 0"):
+        read(folder, bad_rows="[private]\nkeep_days = 0")
+    with pytest.raises(JobError, match="private: is for jobs that run for long"):
+        read(folder, run="seed = 7")
+    folder.write()
+    assert isinstance(folder.job, Job)
+    words = ["run", folder.path / "job.toml", "-i", folder.path / "incoming"]
+    words += ["-o", folder.path / "out.jsonl", "--trace", folder.path / "trace.jsonl"]
+    assert shoal(monkeypatch, *words) == 2

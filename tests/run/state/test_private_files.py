@@ -1,0 +1,296 @@
+"""Private rows in files that are rotated, removed and sealed: nothing is lost, nothing doubled."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from shoal.errors import CheckpointError, JobError, ResourceError
+from shoal.run.state.private_files import PrivateFiles, Retention, numbered, read_private
+from shoal.run.state.rekey import rekey
+from shoal.run.state.seal import Seal
+from shoal.run.state.store import Checkpoint, Store
+from shoal.testing.clocks import ManualClock
+from tests.run.state.world import SEAL, SEALS
+
+SCHEMA = pa.schema([("row", pa.int64()), ("subject", pa.string())])
+OTHER = Seal(bytes(range(100, 132)))
+CANARY = "Canary Wharf"
+
+
+def rows(first: int, end: int) -> pa.RecordBatch:
+    return pa.record_batch(
+        [pa.array(range(first, end)), pa.array([f"{CANARY} {i}" for i in range(first, end)])],
+        schema=SCHEMA,
+    )
+
+
+def there(folder: Path, seal: Seal | None = None) -> list[int]:
+    """The rows that the files have, in their order."""
+    text = b"".join(read_private(folder, seal))
+    return [json.loads(line)["row"] for line in text.splitlines()]
+
+
+def opened(folder: Path, mark: Any = None, **options: Any) -> PrivateFiles:
+    return PrivateFiles(folder, SCHEMA, mark, **options)
+
+
+@SEALS
+def test_rows_come_back_and_only_the_owner_can_read_them(tmp_path: Path, seal: Seal | None) -> None:
+    folder = tmp_path / "trace"
+    files = opened(folder, seal=seal)
+    files.write(rows(0, 3))
+    files.flush()
+    files.write(rows(3, 5))
+    files.close()
+    assert there(folder, seal) == [0, 1, 2, 3, 4]
+    (path,) = numbered(folder).values()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert (CANARY.encode() in path.read_bytes()) == (seal is None)
+
+
+@SEALS
+def test_a_run_that_resumes_cuts_off_what_came_after_the_mark(
+    tmp_path: Path, seal: Seal | None
+) -> None:
+    limits = Retention(file_bytes=200)
+    files = opened(tmp_path, seal=seal, retention=limits)
+    marks: list[dict[str, Any]] = [{}]
+    for i in range(0, 40, 4):
+        files.write(rows(i, i + 4))
+        marks.append(files.commit())
+    files.abandon()
+    assert len(numbered(tmp_path)) > 3
+    for upto in reversed(range(len(marks))):
+        resumed = opened(tmp_path, marks[upto], seal=seal, retention=limits)
+        assert there(tmp_path, seal) == list(range(upto * 4))
+        resumed.abandon()
+    last = opened(tmp_path, {}, seal=seal, retention=limits)
+    last.write(rows(0, 2))
+    last.close()
+    assert there(tmp_path, seal) == [0, 1]
+
+
+@SEALS
+def test_torn_ends_of_a_crash_are_cut_off(tmp_path: Path, seal: Seal | None) -> None:
+    files = opened(tmp_path, seal=seal)
+    files.write(rows(0, 4))
+    mark = files.commit()
+    files.write(rows(4, 8))
+    files.flush()
+    files.abandon()
+    (path,) = numbered(tmp_path).values()
+    whole = path.read_bytes()
+    for n in range(mark["n_bytes"], len(whole)):
+        path.write_bytes(whole[:n])
+        if seal is not None:
+            assert there(tmp_path, seal) == [0, 1, 2, 3]
+        opened(tmp_path, mark, seal=seal).abandon()
+        assert there(tmp_path, seal) == [0, 1, 2, 3]
+    path.write_bytes(whole[: mark["n_bytes"] - 1])
+    with pytest.raises(CheckpointError, match="shorter than the checkpoint says"):
+        opened(tmp_path, mark, seal=seal)
+
+
+@SEALS
+def test_another_file_at_the_same_place_is_refused(tmp_path: Path, seal: Seal | None) -> None:
+    files = opened(tmp_path / "a", seal=seal)
+    files.write(rows(0, 4))
+    mark = files.commit()
+    files.abandon()
+    other = opened(tmp_path / "b", seal=seal)
+    other.write(rows(4, 8))
+    other.close()
+    (path,), (foreign,) = (numbered(tmp_path / name).values() for name in "ab")
+    data = bytearray(foreign.read_bytes())
+    path.write_bytes(data[: mark["n_bytes"] - 3] + b"xyz")
+    with pytest.raises(CheckpointError, match="isn't the file that the checkpoint is of"):
+        opened(tmp_path / "a", mark, seal=seal)
+    path.unlink()
+    with pytest.raises(CheckpointError, match="can't be read"):
+        opened(tmp_path / "a", mark, seal=seal)
+
+
+def test_a_file_is_finished_when_it_is_large_or_old(tmp_path: Path) -> None:
+    clock = ManualClock()
+    files = opened(tmp_path, retention=Retention(file_seconds=60), clock=clock)
+    for i in range(4):
+        files.write(rows(i, i + 1))
+        files.commit()
+        clock.advance(40)
+    files.close()
+    assert [path.read_bytes().count(b"\n") for path in numbered(tmp_path).values()] == [3, 1]
+
+
+def test_old_files_are_removed_but_none_that_a_checkpoint_may_need(tmp_path: Path) -> None:
+    files = opened(tmp_path, retention=Retention(file_bytes=1, keep_bytes=1))
+    marks = []
+    for i in range(20):
+        files.write(rows(i, i + 1))
+        marks.append(files.commit())
+        assert len(numbered(tmp_path)) <= 4
+    files.abandon()
+    # The two checkpoints that are kept, and one more whose saving failed.
+    for mark in reversed(marks[-3:]):
+        opened(tmp_path, mark).abandon()
+    assert there(tmp_path)[-1] == 17
+
+
+def test_files_of_some_age_are_removed(tmp_path: Path) -> None:
+    clock = ManualClock(1_000_000.0)
+    limits = Retention(file_bytes=1, keep_seconds=100)
+    files = opened(tmp_path, retention=limits, clock=clock)
+    for i in range(10):
+        files.write(rows(i, i + 1))
+        files.commit()
+        newest = list(numbered(tmp_path).values())[-1]
+        os.utime(newest, (clock(), clock()))
+        clock.advance(30)
+    files.abandon()
+    assert there(tmp_path) == [6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_a_changed_byte_of_a_sealed_file_is_noticed(tmp_path: Path, at: int) -> None:
+    files = opened(tmp_path, seal=SEAL)
+    files.write(rows(0, 4))
+    files.close()
+    (path,) = numbered(tmp_path).values()
+    data = bytearray(path.read_bytes())
+    data[[20, -30, -1][at]] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match="is damaged"):
+        there(tmp_path, SEAL)
+
+
+def test_a_sealed_file_needs_its_key_and_its_name(tmp_path: Path) -> None:
+    files = opened(tmp_path, seal=SEAL)
+    files.write(rows(0, 4))
+    files.close()
+    with pytest.raises(CheckpointError, match="no key was given"):
+        there(tmp_path)
+    with pytest.raises(CheckpointError, match="sealed with another key"):
+        there(tmp_path, OTHER)
+    (path,) = numbered(tmp_path).values()
+    moved = path.rename(tmp_path / "rows-0000000007.jsonl.sealed")
+    with pytest.raises(CheckpointError, match="written under the number 1"):
+        there(tmp_path, SEAL)
+    moved.rename(tmp_path / "x")
+    with pytest.raises(CheckpointError, match="was renamed"):
+        list(read_private(tmp_path / "x", SEAL))
+
+
+def test_a_new_job_writes_to_no_folder_with_rows(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    files = opened(tmp_path)
+    files.write(rows(0, 1))
+    files.close()
+    with pytest.raises(JobError, match="has rows already"):
+        opened(tmp_path)
+    with pytest.raises(CheckpointError, match="isn't the kind of output"):
+        opened(tmp_path, {"seq": 3})
+
+
+def test_a_full_disk_is_an_error_from_then_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = opened(tmp_path)
+    files.write(rows(0, 1))
+
+    def full(*_: object) -> int:
+        raise OSError(28, "")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(ResourceError, match="the disk is full"):
+            files.flush()
+    files.write(rows(1, 2))
+    with pytest.raises(ResourceError, match="the disk is full"):
+        files.commit()
+    files.close()
+
+
+# -- another key ----------------------------------------------------------------------------------
+
+
+def sealed_job(folder: Path) -> tuple[Path, Path, dict[str, Any]]:
+    """A state folder with two checkpoints, and private files with a mark."""
+    state, trace = folder / "state", folder / "trace"
+    store = Store(state, job={"policy": "ab"}, seal=SEAL)
+    files = opened(trace, seal=SEAL, retention=Retention(file_bytes=1))
+    mark: dict[str, Any] = {}
+    for number in range(2):
+        files.write(rows(number, number + 1))
+        mark = files.commit()
+        store.save(Checkpoint(number, {"mark": mark}))
+    files.write(rows(2, 3))
+    mark = files.commit()
+    files.abandon()
+    return state, trace, mark
+
+
+def test_all_files_get_another_key_and_go_on(tmp_path: Path) -> None:
+    state, trace, mark = sealed_job(tmp_path)
+    assert rekey(state, [trace], SEAL, OTHER) == (5, 0)
+    store = Store(state, job={"policy": "ab"}, seal=OTHER)
+    assert store.latest() is not None
+    with pytest.raises(CheckpointError, match="another key"):
+        Store(state, job={"policy": "ab"}, seal=SEAL).latest()
+    assert there(trace, OTHER) == [0, 1, 2]
+    resumed = opened(trace, mark, seal=OTHER)
+    resumed.write(rows(3, 4))
+    resumed.close()
+    assert there(trace, OTHER) == [0, 1, 2, 3]
+
+
+def test_a_change_of_key_that_was_cut_off_is_finished_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, trace, _ = sealed_job(tmp_path)
+    real, n_left = Path.replace, 2
+
+    def dying(self: Path, target: Path) -> Path:
+        nonlocal n_left
+        n_left -= 1
+        if n_left < 0:
+            raise KeyboardInterrupt
+        return real(self, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", dying)
+        with pytest.raises(KeyboardInterrupt):
+            rekey(state, [trace], SEAL, OTHER)
+    assert rekey(state, [trace], SEAL, OTHER) == (3, 2)
+    assert there(trace, OTHER) == [0, 1, 2]
+
+
+def test_rekey_refuses(tmp_path: Path) -> None:
+    state, trace, _ = sealed_job(tmp_path)
+    with pytest.raises(CheckpointError, match="both keys are the same"):
+        rekey(state, [], SEAL, SEAL)
+    with pytest.raises(CheckpointError, match="sealed with another key"):
+        rekey(state, [trace], OTHER, Seal(bytes(32)))
+    with pytest.raises(CheckpointError, match="no key was given"):
+        rekey(state, [trace], None, OTHER)
+    with pytest.raises(ResourceError, match="isn't a folder"):
+        rekey(tmp_path / "none", [], SEAL, OTHER)
+    store = Store(state, job={"policy": "ab"}, seal=SEAL)
+    with store.lock(), pytest.raises(ResourceError, match="runs this job"):
+        rekey(state, [trace], SEAL, OTHER)
+    assert store.latest() is not None
+
+
+def test_a_state_in_clear_can_be_sealed(tmp_path: Path) -> None:
+    store = Store(tmp_path, job={"policy": "ab"}, seal=None)
+    store.save(Checkpoint(0, {"seq": 12}))
+    assert rekey(tmp_path, [], None, OTHER) == (1, 0)
+    found = Store(tmp_path, job={"policy": "ab"}, seal=OTHER).latest()
+    assert found is not None
+    assert found.facts == {"seq": 12}

@@ -1,0 +1,36 @@
+"""A few hundred of the inputs of ``make fuzz``, and those that once were findings."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz import TARGETS, fuzz
+
+#: Inputs that crashed once: seed and number, by target.
+ONCE = [("arrow file", 0, 397)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_changed_inputs_end_well(target: str) -> None:
+    assert list(fuzz(target, 60, seed=1)) == []
+
+
+@pytest.mark.parametrize(("target", "seed", "number"), ONCE)
+def test_what_was_found_is_corrected(target: str, seed: int, number: int) -> None:
+    assert list(fuzz(target, 1, seed, number)) == []
+
+
+def test_a_crash_is_found_and_the_same_seed_makes_the_same_input(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[bytes] = []
+
+    def crashes(data: bytes) -> None:
+        read.append(data)
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(TARGETS, "job", (b"[schema]", crashes))
+    first, again = list(fuzz("job", 2, seed=5)), list(fuzz("job", 2, seed=5))
+    assert first == again
+    assert [finding.what.split()[0] for finding in first] == ["ZeroDivisionError"] * 2
+    assert read[:2] == read[2:]
