@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 def test_kernels_are_found_through_methods_kernels_and_modules() -> None:
     found = kernels_of(Castle)
     assert ("shoal.algorithms.castle", "_run") in found
-    assert ("shoal.algorithms.castle", "_members") in found
+    assert ("shoal.engine.castle.clusters", "members") in found
     # By the name of its module: `counter.add`.
     assert ("shoal.engine.kernels.counter", "add") in found
     assert ("shoal.engine.kernels.predicate", "meets") in found

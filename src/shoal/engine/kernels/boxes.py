@@ -20,6 +20,8 @@ from shoal.engine.kernels.arrays import Floats, Ints, Records
 __all__ = [
     "Box",
     "Sides",
+    "add_lengths",
+    "add_nodes",
     "box_loss",
     "box_of",
     "boxes_at",
@@ -213,11 +215,23 @@ def widen_box(
     sides: Sides, los: Floats, his: Floats, losses: Floats, c: int, lo: Floats, hi: Floats
 ) -> None:
     """Widen one of many boxes (attributes along the first axis) by another, and update its loss."""
-    wide_lo, wide_hi = box_of(los, c), box_of(his, c)
-    join(sides, wide_lo, wide_hi, lo, hi)
-    set_box(los, c, wide_lo)
-    set_box(his, c, wide_hi)
-    losses[c] = box_loss(sides, wide_lo, wide_hi)
+    loss = 0.0
+    first_leaf, units = sides.attributes["first_leaf"], sides.attributes["unit"]
+    for d in range(len(lo)):
+        low, high = los[d, c], his[d, c]
+        if lo[d] < low:
+            low = lo[d]
+        if hi[d] > high:
+            high = hi[d]
+        if first_leaf[d] < 0:
+            length = high - low
+            loss += (length if length > 0.0 else 0.0) * units[d]
+        elif low <= high:
+            node = cover(sides, d, low, high)
+            low, high = sides.nodes["lo"][node], sides.nodes["hi"][node]
+            loss += sides.nodes["loss"][node]
+        los[d, c], his[d, c] = low, high
+    losses[c] = loss
 
 
 @kernel
@@ -247,7 +261,7 @@ def _climb(sides: Sides, node: int) -> tuple[float, float, float, int]:
 
 
 @specialized
-def _add_lengths(
+def add_lengths(
     unit: float, d: int, los: Floats, his: Floats, first: int, n: int, low: float, high: float,
     out: Floats,
 ) -> None:  # fmt: skip
@@ -265,11 +279,11 @@ def _add_lengths(
 
 
 @specialized
-def _add_nodes(
+def add_nodes(
     sides: Sides, d: int, los: Floats, his: Floats, first: int, n: int, low: float, high: float,
     out: Floats,
 ) -> None:  # fmt: skip
-    """The same in a tree, which is climbed from the node of the interval, three levels at a time.
+    """The same in a tree, which is climbed from the node of the interval, mostly in one pass.
 
     A side that isn't under a node needs at least the parent of the node.
     """
@@ -280,6 +294,10 @@ def _add_nodes(
     node = cover(sides, d, low, high)
     v0 = sides.nodes["loss"][node]
     a1, b1, v1, node = _climb(sides, node)
+    if sides.nodes["parent"][node] == node:
+        for c in range(n):
+            out[c] += v1 if (los[d, first + c] < a1) | (his[d, first + c] > b1) else v0
+        return
     a2, b2, v2, node = _climb(sides, node)
     a3, b3, v3, node = _climb(sides, node)
     if sides.nodes["parent"][node] == node:
@@ -297,13 +315,9 @@ def _add_nodes(
         side[c] = v3 if (a < a3) | (b > b3) else v
     while sides.nodes["parent"][node] != node:
         a1, b1, v1, node = _climb(sides, node)
-        a2, b2, v2, node = _climb(sides, node)
-        a3, b3, v3, node = _climb(sides, node)
         for c in range(n):
-            a, b = los[d, first + c], his[d, first + c]
-            v = v1 if (a < a1) | (b > b1) else side[c]
-            v = v2 if (a < a2) | (b > b2) else v
-            side[c] = v3 if (a < a3) | (b > b3) else v
+            outside = (los[d, first + c] < a1) | (his[d, first + c] > b1)
+            side[c] = v1 if outside else side[c]
     for c in range(n):
         out[c] += side[c]
 
@@ -329,9 +343,9 @@ def joined_losses_from(
     first_leaf, units = sides.attributes["first_leaf"], sides.attributes["unit"]
     for d in range(len(lo)):
         if first_leaf[d] < 0:
-            _add_lengths(units[d], d, los, his, first, n, lo[d], hi[d], out)
+            add_lengths(units[d], d, los, his, first, n, lo[d], hi[d], out)
         else:
-            _add_nodes(sides, d, los, his, first, n, lo[d], hi[d], out)
+            add_nodes(sides, d, los, his, first, n, lo[d], hi[d], out)
 
 
 @kernel
@@ -392,9 +406,9 @@ def distances_from(
             side[c] = 0.0
         if has and sides.attributes["first_leaf"][d] < 0:
             unit = sides.attributes["unit"][d]
-            _add_lengths(unit, d, los, his, first, n, lo[d], hi[d], side)
+            add_lengths(unit, d, los, his, first, n, lo[d], hi[d], side)
         elif has:
-            _add_nodes(sides, d, los, his, first, n, lo[d], hi[d], side)
+            add_nodes(sides, d, los, his, first, n, lo[d], hi[d], side)
         for c in range(n):
             both = (los[d, first + c] <= his[d, first + c]) == has
             out[c] += side[c] if both else share
@@ -417,9 +431,9 @@ def shared_losses(
         for c in range(n):
             side[c] = 0.0
         if sides.attributes["first_leaf"][d] < 0:
-            _add_lengths(sides.attributes["unit"][d], d, los, his, 0, n, lo[d], hi[d], side)
+            add_lengths(sides.attributes["unit"][d], d, los, his, 0, n, lo[d], hi[d], side)
         else:
-            _add_nodes(sides, d, los, his, 0, n, lo[d], hi[d], side)
+            add_nodes(sides, d, los, his, 0, n, lo[d], hi[d], side)
         share = sides.attributes["weight"][d]
         for c in range(n):
             has = los[d, c] <= his[d, c]

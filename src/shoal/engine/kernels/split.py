@@ -142,26 +142,25 @@ def _choose(
     if most == 0:
         return 0
     n_chosen = 0
-    nearest = np.full(len(several), -1, np.int64)
-    any_several = False
+    # Where each subject has one row, there is nothing to remember.
+    any_several = len(several) < len(part)
+    nearest = np.full(len(several) if any_several else 0, -1, np.int64)
     for i in range(len(seen)):
         # Most rows are too far, so that is checked first.
         if distance[i] > limit or part[seen[i]] >= 0 or bucket[seen[i]] == seed:
             continue
         b = bucket[seen[i]]
-        if several[b]:
+        if any_several and several[b]:
             # Of a subject with several rows only the nearest is taken.
-            any_several = True
             if nearest[b] < 0 or distance[i] < distance[nearest[b]]:
                 nearest[b] = i
             continue
         n_chosen = keep_nearest(chosen, n_chosen, most, distance, i)
         if n_chosen == most:
             limit = distance[chosen[0]]
-    if any_several:
-        for b in range(len(nearest)):
-            if nearest[b] >= 0:
-                n_chosen = keep_nearest(chosen, n_chosen, most, distance, nearest[b])
+    for b in range(len(nearest)):
+        if nearest[b] >= 0:
+            n_chosen = keep_nearest(chosen, n_chosen, most, distance, nearest[b])
     return n_chosen
 
 
