@@ -140,10 +140,11 @@ def put_samples(run: TreeEngine, *places: float, positions: Sequence[int] = ()) 
     assert len(places) == len(known.positions)
     for c, place in enumerate(places):
         # As the next link of its chain, before those that it has.
-        for links in (known.links, known.link_lo, known.link_hi):
-            links[c, 1:] = links[c, :-1].copy()
+        known.links[c, 1:] = known.links[c, :-1].copy()
+        for links in (known.link_lo, known.link_hi):
+            links[1:, c] = links[:-1, c].copy()
         known.links[c, 0] = positions[c] if positions else -1
-        known.link_lo[c, 0] = known.link_hi[c, 0] = place
+        known.link_lo[0, c] = known.link_hi[0, c] = place
         known.chains["n_links"][c] += 1
         chains.renew(known, c)
     for leaf in alive(run):

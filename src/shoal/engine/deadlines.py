@@ -48,6 +48,9 @@ COMES = -2
 #: otherwise the ring would grow with every row that arrives after one that never leaves.
 SPAN = 16
 
+#: More rows than are ever held.
+NO_BOUND = 1 << 62
+
 #: The progress in a batch: the next row; whether the row before it has just been put, and whether
 #: deadlines that its time has passed are still being decided.
 CURSOR = np.dtype([("upcoming", "i8"), ("just_put", "?"), ("has_come", "?")])
@@ -166,6 +169,12 @@ class HoldingEngine(BoxEngine):
     def __init__(self, space: Space, state: Any, seed: bytes) -> None:
         super().__init__(space, state, seed)
         self._nothing = Codes.empty(space.n_quasi, space.n_sensitive)
+        self._most_held = space.deadlines.rows + 1 if space.deadlines.rows else NO_BOUND
+
+    def _bound_rows(self, capacity: int) -> None:
+        """Note that at most so many rows are held, and one more while it arrives; 0: any number."""
+        if capacity:
+            self._most_held = min(self._most_held, capacity + 1)
 
     @property
     def n_held(self) -> int:
@@ -194,7 +203,9 @@ class HoldingEngine(BoxEngine):
 
     def _grow(self, larger: Held) -> None:
         """Switch to a larger ring. (A row has two counter entries: in its place, and overall.)"""
-        entries = counter.grown(self.state.counter, 2 * len(larger.rows))
+        # A table that is larger than it need be is hit at random where no cache reaches.
+        n_rows = min(len(larger.rows), self._most_held)
+        entries = counter.grown(self.state.counter, 2 * n_rows)
         self.state = self.state._replace(held=larger, counter=entries)
 
     def _push(self, codes: Codes, out: Out) -> None:

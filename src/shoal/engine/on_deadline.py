@@ -123,6 +123,7 @@ class OnDeadlineEngine(HoldingEngine):
         )
         state.marks["instants"] = -1
         super().__init__(space, state, seed)
+        self._bound_rows(capacity)
 
     @property
     def _rules_now(self) -> OnDeadlineRules:

@@ -266,6 +266,15 @@ def test_until_when_a_row_may_be_held_grows_with_the_ring(name: str) -> None:
     check_whole(run)
 
 
+@FAMILY
+def test_a_large_batch_needs_no_room_for_leaves_beyond_the_capacity(name: str) -> None:
+    run = engine(name, 3, capacity=100, **knobs_of(name))
+    run.push(codes([(n % 101, 7) for n in range(700)]))
+    assert len(run.state.tree.loss) == 256
+    assert len(run.state.counter) == 512
+    check_whole(run)
+
+
 def timed(n: int, n_people: int, seed: int = 4) -> Codes:
     """Rows of people with a home, some seconds apart or at the same second."""
     draw = random.Random(seed)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Any1", "Bools", "Bytes", "Floats", "Ints", "Records", "power_of_two"]
+__all__ = ["Any1", "Bools", "Bytes", "Floats", "Ints", "Records", "power_of_two", "staggered"]
 
 Any1: TypeAlias = NDArray[Any]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -24,3 +24,15 @@ def power_of_two(least: int) -> int:
     (8, 8)
     """
     return 1 << max(0, least - 1).bit_length()
+
+
+def staggered(n: int) -> int:
+    """Return how many columns a table with n of them should have, so that its lines don't collide.
+
+    A cache has few places for addresses that are a large power of two apart. In a table of 8192
+    columns the first numbers of all lines would compete for the same ones.
+
+    >>> staggered(8192), staggered(8000)
+    (8232, 8000)
+    """
+    return n + 40 if n % 256 == 0 else n

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import kernel
-from shoal.engine.kernels.arrays import Floats, Records
+from shoal.engine.kernels.arrays import Floats, Records, staggered
 from shoal.engine.kernels.held import Held
 from shoal.engine.kernels.ring import wrap
 
@@ -38,8 +38,8 @@ class HeldColumns(NamedTuple):
 def empty(n_quasi: int, capacity: int) -> HeldColumns:
     """Return empty columns with room for ``capacity`` rows."""
     return HeldColumns(
-        np.zeros((n_quasi, capacity)),
-        np.zeros((n_quasi, capacity)),
+        np.zeros((n_quasi, staggered(capacity))),
+        np.zeros((n_quasi, staggered(capacity))),
         np.zeros(capacity, SLOT),
         np.zeros(1, MARKS),
     )
@@ -49,7 +49,7 @@ def grown(columns: HeldColumns, capacity: int) -> HeldColumns:
     """Return the same rows with more room."""
     larger = empty(len(columns.lo), capacity)
     n = len(columns.slots)
-    larger.lo[:, :n], larger.hi[:, :n] = columns.lo, columns.hi
+    larger.lo[:, :n], larger.hi[:, :n] = columns.lo[:, :n], columns.hi[:, :n]
     larger.slots[:n], larger.marks[:] = columns.slots, columns.marks
     return larger
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from shoal.engine.jit import kernel
 from shoal.engine.kernels.array_tools import in_order, order_of
-from shoal.engine.kernels.arrays import Floats, Ints, Records
+from shoal.engine.kernels.arrays import Floats, Ints, Records, staggered
 from shoal.engine.kernels.boxes import Sides, box_loss, distances_from, least_losses
 from shoal.engine.kernels.held import Held, is_held
 from shoal.engine.kernels.held_columns import HeldColumns
@@ -55,8 +55,8 @@ def empty(n_quasi: int, capacity: int) -> Index:
     """Return an empty index with room for ``capacity`` rows."""
     n_boxes = -(-capacity // LEAF)
     return Index(
-        np.zeros((n_quasi, capacity)),
-        np.zeros((n_quasi, capacity)),
+        np.zeros((n_quasi, staggered(capacity))),
+        np.zeros((n_quasi, staggered(capacity))),
         np.zeros(capacity, np.int64),
         np.zeros((n_quasi, n_boxes)),
         np.zeros((n_quasi, n_boxes)),

@@ -40,6 +40,8 @@ LINKS = 20
 
 #: Marks of samples: surely in a box, or to be checked exactly; odd ones are outside.
 SURE, DOUBTFUL = 0, 2
+#: So many chains are put in order by insertion; after the first rows there are hardly ever more.
+FEW = 16
 #: The number of marks that are counted at a time.
 BLOCK = 128
 
@@ -52,8 +54,9 @@ class Chains(NamedTuple):
     """The chains and their current samples.
 
     The boxes and positions of the current samples; the boxes and positions of the links of each
-    chain, the next one first; the record of each chain; and the wheel: for each row of a span the
-    first chain with an event there (-1: none).
+    chain, the next one first (boxes have links along the first axis, so that the first links of all
+    chains are together); the record of each chain; and the wheel: for each row of a span the first
+    chain with an event there (-1: none).
 
     ``rough_lo`` and ``rough_hi`` are the samples' boxes in bytes (attributes along the first axis),
     by ``scale``: the lowest of each range, bytes per unit, and 1 where each number has its own
@@ -103,8 +106,8 @@ def empty(
         np.full((samples, n_quasi), -np.inf),
         np.full((samples, n_quasi), np.inf),
         np.full(samples, -1),
-        np.zeros((samples, n_links, n_quasi)),
-        np.zeros((samples, n_links, n_quasi)),
+        np.zeros((n_links, samples, n_quasi)),
+        np.zeros((n_links, samples, n_quasi)),
         np.zeros((samples, n_links), np.int64),
         chains,
         wheel,
@@ -156,8 +159,8 @@ def arrives(
 def renew(chains: Chains, c: int) -> None:
     """Make the next link of a chain its current sample."""
     for d in range(chains.lo.shape[1]):
-        chains.lo[c, d] = chains.link_lo[c, 0, d]
-        chains.hi[c, d] = chains.link_hi[c, 0, d]
+        chains.lo[c, d] = chains.link_lo[0, c, d]
+        chains.hi[c, d] = chains.link_hi[0, c, d]
         lowest, per_unit = chains.scale[0, d], chains.scale[1, d]
         chains.rough_lo[d, c] = rough(chains.lo[c, d], lowest, per_unit)
         chains.rough_hi[d, c] = rough(chains.hi[c, d], lowest, per_unit)
@@ -166,8 +169,8 @@ def renew(chains: Chains, c: int) -> None:
     for j in range(chains.chains["n_links"][c]):
         chains.links[c, j] = chains.links[c, j + 1]
         for d in range(chains.lo.shape[1]):
-            chains.link_lo[c, j, d] = chains.link_lo[c, j + 1, d]
-            chains.link_hi[c, j, d] = chains.link_hi[c, j + 1, d]
+            chains.link_lo[j, c, d] = chains.link_lo[j + 1, c, d]
+            chains.link_hi[j, c, d] = chains.link_hi[j + 1, c, d]
 
 
 @kernel
@@ -185,7 +188,15 @@ def _due(chains: Chains, position: int) -> Ints:
     for i in range(n):
         due[i] = c
         c = chains.chains["following"][c]
-    return in_order(due) if n > 1 else due
+    if n > FEW:
+        return in_order(due)
+    for i in range(1, n):
+        c, j = due[i], i
+        while j > 0 and due[j - 1] > c:
+            due[j] = due[j - 1]
+            j -= 1
+        due[j] = c
+    return due
 
 
 @kernel
@@ -218,8 +229,8 @@ def _link(chains: Chains, c: int, position: int, lo: Floats, hi: Floats) -> None
     j = min(chains.chains["n_links"][c], chains.links.shape[1] - 1)
     chains.links[c, j] = position
     for d in range(len(lo)):
-        chains.link_lo[c, j, d] = lo[d]
-        chains.link_hi[c, j, d] = hi[d]
+        chains.link_lo[j, c, d] = lo[d]
+        chains.link_hi[j, c, d] = hi[d]
     chains.chains["n_links"][c] = j + 1
 
 

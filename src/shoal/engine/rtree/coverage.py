@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import inlined, kernel
-from shoal.engine.kernels.arrays import Bytes, Floats, Ints
+from shoal.engine.kernels.arrays import Bytes, Floats, Ints, staggered
 from shoal.engine.rtree.chain_sampling import DOUBTFUL, SURE, rough
 
 __all__ = ["Coverage", "add", "empty", "fit", "grown"]
 
-#: So many marks are looked at together; all of them are outside if each byte is odd.
+#: So many marks are looked at together, and which bits are set if any of them is doubtful.
 WORD = 8
-ALL_OUTSIDE = np.uint64(0x0101010101010101)
+ANY_DOUBTFUL = np.uint64(0x0202020202020202)
 
 
 class Coverage(NamedTuple):
@@ -38,8 +38,8 @@ class Coverage(NamedTuple):
 def empty(n_quasi: int, leaves: int) -> Coverage:
     """Return an empty coverage with room for ``leaves`` leaves."""
     return Coverage(
-        np.full((n_quasi, leaves), 255, np.uint8),
-        np.zeros((n_quasi, leaves), np.uint8),
+        np.full((n_quasi, staggered(leaves)), 255, np.uint8),
+        np.zeros((n_quasi, staggered(leaves)), np.uint8),
         np.zeros(leaves, np.int64),
         np.zeros(-(-leaves // WORD) * WORD, np.uint8),
     )
@@ -77,12 +77,21 @@ def add(
         _mark(coverage.rough_lo[d], coverage.rough_hi[d], n, low, high, doubt, marks)
     words = marks.view(np.uint64)
     for word in range((n + WORD - 1) // WORD):
-        if words[word] & ALL_OUTSIDE == ALL_OUTSIDE:
+        if words[word] & ANY_DOUBTFUL == 0:
             continue
         for c in range(word * WORD, min(n, (word + 1) * WORD)):
-            if marks[c] == SURE or (marks[c] == DOUBTFUL and _covers(los, his, c, lo, hi)):
-                n_samples[c] += by
-                flags[c] |= flag
+            if marks[c] == DOUBTFUL and _covers(los, his, c, lo, hi):
+                marks[c] = SURE
+    _count(marks, n, by, n_samples, flags, np.uint8(flag))
+
+
+@kernel
+def _count(marks: Bytes, n: int, by: int, n_samples: Ints, flags: Bytes, flag: np.uint8) -> None:
+    """Count a sample in the leaves that surely cover it. (Loops without branches: many at once.)"""
+    for c in range(n):
+        n_samples[c] += by if marks[c] == SURE else 0
+    for c in range(n):
+        flags[c] |= flag if marks[c] == SURE else np.uint8(0)
 
 
 @kernel

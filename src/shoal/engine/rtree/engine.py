@@ -16,7 +16,7 @@ from shoal.engine.base import Out
 from shoal.engine.deadlines import COMES, DONE, HoldingEngine, InputBatch, arrival, next_event
 from shoal.engine.jit import inlined, kernel, on_demand
 from shoal.engine.kernels import counter, held, rng
-from shoal.engine.kernels.arrays import Floats, power_of_two
+from shoal.engine.kernels.arrays import Floats, Ints, power_of_two
 from shoal.engine.kernels.held import Held, due_at, put
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.rtree import chain_sampling as chains
@@ -58,6 +58,7 @@ class TreeEngine(HoldingEngine):
             rng=rng.seeded(seed, "decide"),
         )
         super().__init__(space, state, seed)
+        self._bound_rows(rules.capacity)
 
     @property
     def next_deadline(self) -> float | None:
@@ -80,7 +81,7 @@ class TreeEngine(HoldingEngine):
     def _reserve(self, n: int) -> None:
         super()._reserve(n)
         # There are at most as many leaves as rows.
-        room = power_of_two(self.n_held + n + 1)
+        room = power_of_two(min(self.n_held + n, self._most_held) + 1)
         if room > len(self.state.tree.loss):
             tree, due = rtree.grown(self.state.tree, room), queue.grown(self.state.queue, room)
             known = self.state.coverage
@@ -112,7 +113,7 @@ def _scale(space: Space, rules: TreeRules) -> Floats:
 def _run(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) -> None:
     """Take in rows, publish leaves at random and fire deadlines between and after the rows."""
     rows, settled = state.held, False
-    timed = rules.odds.instant > 0.0
+    timed, moved = rules.odds.instant > 0.0, np.empty(rules.odds.samples, np.int64)
     while True:
         if timed and _leaf_is_first(rules, state, batch):
             _on_time(rules, state, out)
@@ -125,7 +126,7 @@ def _run(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) -> Non
                 state.marks["due"][0] = np.inf
             break
         if due == COMES:
-            _take_in(rules, state, batch, out)
+            _take_in(rules, state, batch, moved, out)
             continue
         if batch.at_end and not settled:
             settled = True
@@ -143,7 +144,7 @@ def _run(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) -> Non
 
 
 @inlined
-def _take_in(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) -> None:
+def _take_in(rules: TreeRules, state: TreeState, batch: InputBatch, moved: Ints, out: Out) -> None:
     """Take in a row; where instants are rows, decide which leaf is published."""
     rows, marks, timed = state.held, state.marks, rules.odds.instant > 0.0
     row = arrival(rows, batch)
@@ -152,7 +153,7 @@ def _take_in(rules: TreeRules, state: TreeState, batch: InputBatch, out: Out) ->
     if timed:
         _update_gap(rules, state, position, row.time)
     if rules.odds.samples > 0:
-        move_samples(rules, state, position, row.lo, row.hi)
+        move_samples(state, position, row.lo, row.hi, moved)
     put(rows, row, 0)
     state.until[wrap(position, len(rows.rows))] = np.inf
     place(rules, state, position)

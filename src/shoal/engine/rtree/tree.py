@@ -16,7 +16,7 @@ import numpy as np
 
 from shoal.engine.jit import inlined, kernel
 from shoal.engine.kernels import counter
-from shoal.engine.kernels.arrays import Floats, Ints, Records
+from shoal.engine.kernels.arrays import Floats, Ints, Records, staggered
 from shoal.engine.kernels.boxes import (
     Sides,
     box_loss,
@@ -116,8 +116,8 @@ def empty(n_quasi: int, leaves: int) -> RTree:
     records, nodes = np.zeros(leaves, LEAF), np.zeros(n_nodes, NODE)
     records["birth"] = nodes["birth"] = -1
     return RTree(
-        np.full((n_quasi, leaves), np.inf),
-        np.full((n_quasi, leaves), -np.inf),
+        np.full((n_quasi, staggered(leaves)), np.inf),
+        np.full((n_quasi, staggered(leaves)), -np.inf),
         np.full(leaves, -np.inf),
         records,
         np.zeros(leaves, np.int64),
@@ -175,19 +175,30 @@ class Wanted(NamedTuple):
 def find_leaf(sides: Sides, tree: RTree, counts: Records, node: int, row: Wanted) -> int:
     """Return the leaf of a node without the row's subject that the row enlarges least; -1: none."""
     members = tree.members[node, : tree.nodes["n_leaves"][node]]
-    losses, births, n_rows = tree.loss, tree.leaves["birth"], tree.leaves["n_rows"]
     los, his = boxes_at(tree.lo, members), boxes_at(tree.hi, members)
     joined = np.empty(len(members))
     joined_losses(sides, los, his, len(members), row.lo, row.hi, joined)
+    best = _least_enlarged(tree, members, joined, row.most)
+    if best < 0 or counter.count(counts, best, row.subject) == 0:
+        return best
+    # Most subjects have one row, so that this is rare.
+    for i in range(len(members)):
+        if counter.count(counts, members[i], row.subject) > 0:
+            joined[i] = np.inf
+    return _least_enlarged(tree, members, joined, row.most)
+
+
+@kernel
+def _least_enlarged(tree: RTree, members: Ints, joined: Floats, most: int) -> int:
+    """Return the leaf that is enlarged least, among those with fewer than ``most`` rows."""
+    losses, births, n_rows = tree.loss, tree.leaves["birth"], tree.leaves["n_rows"]
     best, least = -1, np.inf
     for i in range(len(members)):
         leaf = members[i]
         gain = joined[i] - losses[leaf]
-        if (
-            (gain < least or (gain == least and _before(losses, births, leaf, best)))
-            and n_rows[leaf] < row.most
-            and counter.count(counts, leaf, row.subject) == 0
-        ):
+        if (gain < least or (gain == least and _before(losses, births, leaf, best))) and n_rows[
+            leaf
+        ] < most:
             best, least = leaf, gain
     return best
 
@@ -280,9 +291,10 @@ def widen_leaf(sides: Sides, tree: RTree, leaf: int, lo: Floats, hi: Floats) -> 
     widens = tree.loss[leaf] == -np.inf or not _covers(tree.lo, tree.hi, leaf, lo, hi)
     if widens:
         widen_box(sides, tree.lo, tree.hi, tree.loss, leaf, lo, hi)
+        # The node covers what the leaf was before, so that it is enough to cover the box.
         node = tree.leaves["node"][leaf]
-        lo, hi = box_of(tree.lo, leaf), box_of(tree.hi, leaf)
-        widen_box(sides, tree.node_lo, tree.node_hi, tree.node_loss, node, lo, hi)
+        if tree.node_loss[node] == -np.inf or not _covers(tree.node_lo, tree.node_hi, node, lo, hi):
+            widen_box(sides, tree.node_lo, tree.node_hi, tree.node_loss, node, lo, hi)
     return widens
 
 

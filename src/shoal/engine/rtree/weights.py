@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.engine.jit import inlined, kernel, on_demand
 from shoal.engine.kernels import rng
-from shoal.engine.kernels.arrays import Floats, Records
+from shoal.engine.kernels.arrays import Floats, Ints, Records
 from shoal.engine.kernels.boxes import box_of
 from shoal.engine.rtree import chain_sampling as chains
 from shoal.engine.rtree import coverage, queue
@@ -158,10 +158,12 @@ def draw_dues(rules: TreeRules, state: TreeState, now: float) -> None:
 
 
 @inlined
-def move_samples(rules: TreeRules, state: TreeState, position: int, lo: Floats, hi: Floats) -> None:
-    """Update the samples for a row that arrives, and the counts of leaves that cover them."""
+def move_samples(state: TreeState, position: int, lo: Floats, hi: Floats, moved: Ints) -> None:
+    """Update the samples for a row that arrives, and the counts of leaves that cover them.
+
+    ``moved`` is scratch space for as many numbers as there are samples.
+    """
     known, tree = state.chains, state.tree
-    moved = np.empty(rules.odds.samples, np.int64)
     n_moved = chains.arrives(known, state.rng, position, lo, hi, moved)
     n = tree.marks["leaf_numbers"][0]
     for c in moved[:n_moved]:
