@@ -127,7 +127,7 @@ def test_workers_run_in_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plain Python holds its lock all the time")
 def test_kernels_of_workers_let_each_other_run() -> None:
     """While one worker is in its kernel, another thread gets to run Python."""
-    assert fast._work.targetoptions["nogil"]
+    assert fast.work.targetoptions["nogil"]
 
 
 def test_a_round_comes_with_the_last_row_of_a_block_of_each() -> None:
