@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["met", "replace_section", "spread", "table"]
+__all__ = ["measured_on", "met", "replace_parts", "replace_section", "spread", "table"]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: bool = True) -> str:
@@ -48,11 +49,36 @@ def met(is_met: bool) -> str:
     return "met" if is_met else "**not met**"
 
 
+def measured_on(machine: Mapping[str, str], others: float) -> str:
+    """What figures were measured on, while others had a share of the machine."""
+    return (
+        "Measured on {processor}, {cores} cores, with Python {python}, NumPy {numpy}, Numba "
+        "{numba}, PyArrow {pyarrow}, while others had {others:.0%} of the machine. Medians, with "
+        "least and most in brackets; ratios are taken repeat by repeat."
+    ).format(**machine, others=others)
+
+
 def replace_section(path: Path, name: str, text: str) -> None:
     """Put text between the markers ``<!-- name:begin -->`` and ``<!-- name:end -->`` of a page."""
+    before, _, after = _cut(path, name)
+    path.write_text(f"{before}\n\n{text.strip()}\n\n{after}", encoding="utf-8")
+
+
+def replace_parts(path: Path, name: str, parts: Mapping[str, str]) -> None:
+    """Put texts under their titles (``### …``) between the markers, and leave other parts alone."""
+    _, section, _ = _cut(path, name)
+    head, *there = re.split(r"^### ", section, flags=re.MULTILINE)
+    known = {title: text.strip() for title, _, text in (part.partition("\n") for part in there)}
+    texts = [f"### {title}\n\n{text.strip()}" for title, text in (known | dict(parts)).items()]
+    replace_section(path, name, "\n\n".join([head.strip(), *texts]))
+
+
+def _cut(path: Path, name: str) -> tuple[str, str, str]:
+    """A page up to a marker, what is between it and its end, and the rest."""
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     page = path.read_text(encoding="utf-8")
     if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
         raise SystemExit(f"{path}: has no lines '{begin}' and '{end}', in this order. Add them.")
-    before, after = page.partition(begin)[0], page.partition(end)[2]
-    path.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}", encoding="utf-8")
+    before, _, rest = page.partition(begin)
+    section, _, after = rest.partition(end)
+    return before + begin, section, end + after

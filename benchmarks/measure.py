@@ -56,7 +56,12 @@ class Sample:
         }
 
 
-def interleaved(repeats: int, *actions: Callable[[], object], warm: bool = False) -> list[Sample]:
+def interleaved(
+    repeats: int,
+    *actions: Callable[[], object],
+    warm: bool = False,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[Sample]:
     """Time some actions in turn, after one round that isn't counted, unless they are ``warm``.
 
     Every other round goes backwards, so that no action always follows the same one.
@@ -68,9 +73,9 @@ def interleaved(repeats: int, *actions: Callable[[], object], warm: bool = False
         turn: Sequence[int] = range(len(actions))
         for i in turn if repeat % 2 == 0 else reversed(turn):
             gc.collect()
-            begin = time.perf_counter()
+            begin = clock()
             actions[i]()
-            seconds[i].append(time.perf_counter() - begin)
+            seconds[i].append(clock() - begin)
     return [Sample(tuple(values)) for values in seconds]
 
 

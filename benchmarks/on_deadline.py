@@ -1,8 +1,9 @@
 """Measure the on-deadline family: ``python -m benchmarks.on_deadline [--quick] [--only PART ...]``.
 
-The family forms a group around each row at its deadline: FADS, FAST, IDEA, K-VARP and IoT. Four
+The family forms a group around each row at its deadline: FADS, FAST, IDEA, K-VARP and IoT. Five
 parts: ``files``, how much slower than a run that decides nothing; ``workers``, what a second worker
-of FAST brings; ``twins``, how much faster than the naive twins; ``growth``, does ten times the
+of FAST brings; ``twins``, how much faster than the naive twins; ``gaps``, the same on rows that
+lack values; ``growth``, does ten times the
 stream cost ten times the time and no more memory. Targets are reported as met or not, and never
 enforced: a busy machine isn't a bug.
 """
@@ -17,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import growth, runs
+from benchmarks.machine_use import Use
 from benchmarks.measure import interleaved, machine, say
-from benchmarks.on_deadline_text import text
-from benchmarks.options import add_options, sizes_of, tell
+from benchmarks.on_deadline_text import parts
+from benchmarks.options import add_options, add_parts, sizes_of, tell_parts
 from benchmarks.twin import compare
 from benchmarks.workers import encoded, two_workers
 from benchmarks.workloads import ADULT, Workload, adult_file
@@ -35,9 +37,10 @@ KEPT = (50, 0)
 #: Those of them that are measured on rows with gaps as well.
 WITH_GAPS = ("idea",)
 TARGETED = ("fads", "idea")
-#: Who is set beside a twin, on rows that lack at most this many values. (Where none is missing,
-#: K-VARP and IoT are IDEA.)
-PAIRS = (("fads", 0), ("fast", 0), ("idea", 0), ("idea", 3), ("k-varp", 3), ("iot", 3))
+#: Who is set beside a twin, on complete rows and on rows with gaps. (Where none is missing, K-VARP
+#: and IoT are IDEA.)
+PAIRS = ("fads", "fast", "idea")
+PAIRS_WITH_GAPS = ("idea", "k-varp", "iot")
 
 
 @dataclass(frozen=True)
@@ -139,10 +142,19 @@ def workers(sizes: Sizes, folder: Path) -> list[dict[str, Any]]:
 
 
 def twins(sizes: Sizes, _: Path) -> list[dict[str, Any]]:
-    """Every kernel alone, on encoded batches, and its naive twin."""
+    """Kernels alone, on encoded batches, and their naive twins."""
+    return _beside_twins(sizes, PAIRS, 0)
+
+
+def with_gaps(sizes: Sizes, _: Path) -> list[dict[str, Any]]:
+    """The same on rows that lack values."""
+    return _beside_twins(sizes, PAIRS_WITH_GAPS, sizes.gaps)
+
+
+def _beside_twins(sizes: Sizes, names: Sequence[str], gaps: int) -> list[dict[str, Any]]:
     lines = []
     for rows, k, delay in sizes.twin_settings:
-        for name, gaps in PAIRS:
+        for name in names:
             say(f"{name} and its twin: k = {k}, delay {delay:,}, gaps {gaps}")
             found = compare(name, rows, k=k, delay=delay, repeats=sizes.twin_repeats, gaps=gaps)
             ratio = found.twin.per(found.kernel)
@@ -180,26 +192,27 @@ def grown(sizes: Sizes, folder: Path) -> list[dict[str, Any]]:
 
 #: What can be measured by itself.
 PARTS: dict[str, Callable[[Sizes, Path], list[dict[str, Any]]]] = {
-    "files": files, "workers": workers, "twins": twins, "growth": grown,
+    "files": files, "workers": workers, "twins": twins, "gaps": with_gaps, "growth": grown,
 }  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.on_deadline", description=__doc__)
     add_options(parser, rows="Adult, repeated (default 300,000)")
-    parser.add_argument("--only", nargs="+", choices=PARTS, help="these parts alone")
+    add_parts(parser, PARTS)
+    parser.add_argument("--twin-repeats", type=int, help="counted repeats of a twin (default 2)")
     options = parser.parse_args(arguments)
     sizes = sizes_of(Sizes, parser, options)
-    if options.write is not None and options.only:
-        parser.error("--write takes all parts: leave --only out")
     if not ADULT.exists():
         say("../shared/data/adult.csv isn't there: the on-deadline family is left out")
         return
-    results: dict[str, Any] = {"machine": machine()}
+    results: dict[str, Any] = {"machine": machine(), "others": {}}
     for part in options.only or PARTS:
         say(f"the on-deadline family: {part}")
+        use = Use.now()
         results[part] = PARTS[part](sizes, options.data)
-    tell(options, "on-deadline", results, text(results))
+        results["others"][part] = use.since().others
+    tell_parts(options, "on-deadline", results, parts(results))
 
 
 if __name__ == "__main__":

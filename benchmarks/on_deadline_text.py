@@ -6,22 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks import growth
-from benchmarks.markdown import met, spread, table
+from benchmarks.markdown import measured_on, met, spread, table
 
-__all__ = ["text"]
+__all__ = ["parts"]
 
 
-def text(results: Mapping[str, Any]) -> str:
-    """All parts that were measured."""
-    parts = [
-        "Measured on {processor}, {cores} cores, with Python {python}, NumPy {numpy}, "
-        "Numba {numba}, PyArrow {pyarrow}. Medians, with least and most in brackets; ratios are "
-        "taken repeat by repeat.".format(**results["machine"])
-    ]
-    for part, (title, tell) in SECTIONS.items():
-        if part in results:
-            parts += [f"### {title}", tell(results[part])]
-    return "\n\n".join(parts)
+def parts(results: Mapping[str, Any]) -> dict[str, str]:
+    """What was measured, part by part: its title, and the text."""
+    return {
+        title: measured_on(results["machine"], results["others"][part])
+        + "\n\n"
+        + tell(results[part])
+        for part, (title, tell) in SECTIONS.items()
+        if part in results
+    }
 
 
 def _files(found: Sequence[dict[str, Any]]) -> str:
@@ -63,6 +61,7 @@ def _workers(found: Sequence[dict[str, Any]]) -> str:
             spread(one["gain"]),
             met(one["met"]),
             spread(one["by_threads"]),
+            f"{one['at_work']['median']:.0%}",
             f"{one['loss']['one']:.3f} and {one['loss']['two']:.3f}",
         ]
         for one in found
@@ -72,11 +71,12 @@ def _workers(found: Sequence[dict[str, Any]]) -> str:
         f"FAST's engine alone on {first['n_rows']:,} encoded rows, k = {first['k']}; the target is "
         f"that two workers are at least {first['target']:g} times as fast as one. Two workers "
         "search among fewer rows each, which gains time without any thread; what the threads "
-        "alone give is shown by two workers one after the other. At once and one after the other "
+        "alone give is shown by two workers one after the other. *In workers* is the share "
+        "of their processor time that two threads could halve. At once and one after the other "
         f"they decided {'alike' if alike else '**differently**'}.\n\n"
         + table(
             ["delay, rows", "groups kept", "1 worker, s", "2 at once, s", "2 in turn, s", "gain",
-             "target", "by threads alone", "loss of 1 and 2"],
+             "target", "by threads alone", "in workers", "loss of 1 and 2"],
             rows,
         )
     )  # fmt: skip
@@ -100,8 +100,9 @@ def _twins(found: Sequence[dict[str, Any]]) -> str:
     ]
     odd = sorted({one["algorithm"] for one in found if not one["alike"]})
     return (
-        "Encoded rows of the census; some of them lack up to *gaps* values. The target is a "
-        f"ratio of at least {found[0]['target']:g}. "
+        "Encoded rows of the census; some of them lack up to *gaps* values. Processor seconds; a "
+        "kernel runs many times for each run of its twin. The target is a ratio of at least "
+        f"{found[0]['target']:g}. "
         + (f"**Decided differently: {', '.join(odd)}.**" if odd else "All decided as their twins.")
         + "\n\n"
         + table(
@@ -120,6 +121,7 @@ def _growth(found: Sequence[dict[str, Any]]) -> str:
 SECTIONS: dict[str, tuple[str, Callable[[Sequence[dict[str, Any]]], str]]] = {
     "files": ("On-deadline family: from file to file", _files),
     "workers": ("On-deadline family: workers of FAST", _workers),
-    "twins": ("On-deadline family: the kernels alone", _twins),
+    "twins": ("On-deadline family: kernels and their twins", _twins),
+    "gaps": ("On-deadline family: kernels and their twins on rows with gaps", _twins),
     "growth": ("On-deadline family: ten times the rows", _growth),
 }

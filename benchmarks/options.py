@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmarks.markdown import replace_section
+from benchmarks.markdown import replace_parts, replace_section
 from benchmarks.workloads import DATA
 
-__all__ = ["add_common", "add_options", "sizes_of", "tell"]
+__all__ = ["add_common", "add_options", "add_parts", "sizes_of", "tell", "tell_parts"]
 
 #: A data class whose ``quick`` gives tiny sizes.
 Sizes = TypeVar("Sizes", bound=Any)
@@ -34,6 +35,11 @@ def add_common(parser: argparse.ArgumentParser, *, rows: str | None = None) -> N
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all values here")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results in this page")
+
+
+def add_parts(parser: argparse.ArgumentParser, parts: Iterable[str]) -> None:
+    """Let a command measure some of its parts alone; the others stay on a page as they are."""
+    parser.add_argument("--only", nargs="+", choices=[*parts], help="these parts alone")
 
 
 def sizes_of(
@@ -62,3 +68,16 @@ def tell(options: argparse.Namespace, section: str, results: dict[str, Any], rep
         options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     if options.write is not None:
         replace_section(options.write, section, report)
+
+
+def tell_parts(
+    options: argparse.Namespace, section: str, results: dict[str, Any], parts: Mapping[str, str]
+) -> None:
+    """Do the same with a report in parts, of which those that weren't measured stay on a page."""
+    report = "\n\n".join(f"### {title}\n\n{text}" for title, text in parts.items())
+    page = options.write if options.only else None
+    if page is not None:
+        options.write = None
+    tell(options, section, results, report)
+    if page is not None:
+        replace_parts(page, section, parts)

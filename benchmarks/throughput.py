@@ -1,4 +1,4 @@
-"""How fast CASTLE is: ``python -m benchmarks.throughput [--quick] [--json FILE] [--write PAGE]``.
+"""How fast CASTLE is: ``python -m benchmarks.throughput [--quick] [--only PART …] [--write PAGE]``.
 
 Four questions: how much slower than a run that decides nothing, how much faster than the naive
 twin, does ten times the stream cost ten times the time and no more memory, and how long does the
@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks import child, growth, runs
-from benchmarks.markdown import met, spread, table
+from benchmarks.machine_use import Use
+from benchmarks.markdown import measured_on, met, spread, table
 from benchmarks.measure import interleaved, machine, say
-from benchmarks.options import add_options, sizes_of, tell
+from benchmarks.options import add_options, add_parts, sizes_of, tell_parts
 from benchmarks.twin import Twins, compare
 from benchmarks.workloads import Workload, acs_income, census_file
 
@@ -138,23 +139,15 @@ def starts(sizes: Sizes, folder: Path) -> dict[str, Any]:
 # -- telling ---------------------------------------------------------------------------------------
 
 
-def text(results: dict[str, Any]) -> str:
-    """All results as Markdown."""
-    where = results["machine"]
-    parts = [
-        "Measured on {processor}, {cores} cores, with Python {python}, NumPy {numpy}, "
-        "Numba {numba}, PyArrow {pyarrow}. Medians, with least and most in brackets; ratios are "
-        "taken repeat by repeat.".format(**where),
-        "### From file to file",
-        _end_to_end_text(results["end_to_end"]),
-        "### The kernel alone",
-        _twin_text(results["twin"]),
-        "### Ten times the rows",
-        growth.text(results["linearity"]),
-        "### The first start",
-        _starts_text(results["starts"]),
-    ]
-    return "\n\n".join(parts)
+def parts(results: dict[str, Any]) -> dict[str, str]:
+    """What was measured, part by part: its title, and the text."""
+    return {
+        title: measured_on(results["machine"], results["others"][part])
+        + "\n\n"
+        + tell(results[part])
+        for part, (title, _, tell) in PARTS.items()
+        if part in results
+    }
 
 
 def _end_to_end_text(found: Sequence[dict[str, Any]]) -> str:
@@ -211,36 +204,48 @@ def _starts_text(found: dict[str, Any]) -> str:
     )
 
 
-def measure(sizes: Sizes, folder: Path) -> dict[str, Any]:
-    """Everything, with a word on standard error before each part."""
+def files(sizes: Sizes, folder: Path) -> list[dict[str, Any]]:
+    """CASTLE from file to file, on all workloads that are there."""
     workloads = [census_file(sizes.rows, folder)]
     real = acs_income() if sizes.real_data else None
     if real is not None:
         workloads.append(real)
     elif sizes.real_data:
         say("../shared/data/acs_income_2018.parquet isn't there: that workload is left out")
-    results: dict[str, Any] = {"machine": machine(), "end_to_end": []}
-    for workload in workloads:
-        say(f"from file to file: {workload.name}, {workload.n_rows:,} rows")
-        results["end_to_end"].append(end_to_end(workload, sizes, folder))
-    say("the kernel and its naive twin")
-    results["twin"] = against_twin(sizes)
-    say("ten times the rows")
-    results["linearity"] = growth.tenfold(
+    return [end_to_end(workload, sizes, folder) for workload in workloads]
+
+
+def linearity(sizes: Sizes, folder: Path) -> dict[str, Any]:
+    """A stream and one of ten times its length."""
+    return growth.tenfold(
         "castle", "census", sizes.linear_rows, folder, k=sizes.k, delay=sizes.delay,
         repeats=min(2, sizes.repeats), warm=sizes.small_rows,
     )  # fmt: skip
-    say("the first start")
-    results["starts"] = starts(sizes, folder)
-    return results
+
+
+#: What can be measured by itself: its title, what measures it, and what tells it.
+PARTS: dict[str, tuple[str, Callable[[Sizes, Path], Any], Callable[[Any], str]]] = {
+    "end_to_end": ("From file to file", files, _end_to_end_text),
+    "twin": ("The kernel alone", lambda sizes, _: against_twin(sizes), _twin_text),
+    "linearity": ("Ten times the rows", linearity, growth.text),
+    "starts": ("The first start", starts, _starts_text),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.throughput", description=__doc__)
     add_options(parser, rows="the census (default 1,000,000)")
+    add_parts(parser, PARTS)
     options = parser.parse_args(arguments)
-    results = measure(sizes_of(Sizes, parser, options), options.data)
-    tell(options, "results", results, text(results))
+    sizes = sizes_of(Sizes, parser, options)
+    results: dict[str, Any] = {"machine": machine(), "others": {}}
+    for part in options.only or PARTS:
+        title, measure, _ = PARTS[part]
+        say(title)
+        use = Use.now()
+        results[part] = measure(sizes, options.data)
+        results["others"][part] = use.since().others
+    tell_parts(options, "results", results, parts(results))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ from typing import Any
 from benchmarks.figures.trees.data import NEEDS
 from benchmarks.machine_use import Use
 from benchmarks.measure import machine, say
-from benchmarks.options import add_options, sizes_of, tell
+from benchmarks.options import add_options, add_parts, sizes_of, tell_parts
 from benchmarks.trees_runs import Sizes, engines, files, lengths, memory
-from benchmarks.trees_text import text
+from benchmarks.trees_text import parts
 from benchmarks.trees_twins import twins
 from benchmarks.workloads import ADULT
 
@@ -38,22 +38,20 @@ PARTS: dict[str, tuple[Callable[[Sizes, Path], Any], tuple[Path, ...]]] = {
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.trees", description=__doc__)
     add_options(parser, rows="government employees (default 300,000)", repeats=Sizes().repeats)
-    parser.add_argument("--only", nargs="+", choices=PARTS, help="these parts alone")
+    add_parts(parser, PARTS)
     options = parser.parse_args(arguments)
     sizes = sizes_of(Sizes, parser, options)
-    if options.write is not None and options.only:
-        parser.error("--write takes all parts: leave --only out")
-    results: dict[str, Any] = {"machine": machine()}
-    use = Use.now()
+    results: dict[str, Any] = {"machine": machine(), "others": {}}
     for part in options.only or PARTS:
         measure, needs = PARTS[part]
         if missing := [path.name for path in needs if not path.exists()]:
             say(f"R-trees, {part}: left out, for ../shared/data has no {', '.join(missing)}")
             continue
         say(f"R-trees: {part}")
+        use = Use.now()
         results[part] = measure(sizes, options.data)
-    results["others"] = use.since().others
-    tell(options, "trees", results, text(results))
+        results["others"][part] = use.since().others
+    tell_parts(options, "trees", results, parts(results))
 
 
 if __name__ == "__main__":

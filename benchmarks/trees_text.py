@@ -6,24 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks import growth
-from benchmarks.markdown import met, spread, table
+from benchmarks.markdown import measured_on, met, spread, table
 
-__all__ = ["text"]
+__all__ = ["parts"]
 
 
-def text(results: Mapping[str, Any]) -> str:
-    """All parts that were measured."""
-    parts = [
-        "Measured on {processor}, {cores} cores, with Python {python}, NumPy {numpy}, "
-        "Numba {numba}, PyArrow {pyarrow}, while others had {others:.0%} of the machine. Medians, "
-        "with least and most in brackets; ratios are taken repeat by repeat.".format(
-            **results["machine"], others=results["others"]
-        )
-    ]
-    for part, (title, tell) in SECTIONS.items():
-        if part in results:
-            parts += [f"### {title}", tell(results[part])]
-    return "\n\n".join(parts)
+def parts(results: Mapping[str, Any]) -> dict[str, str]:
+    """What was measured, part by part: its title, and the text."""
+    return {
+        title: measured_on(results["machine"], results["others"][part])
+        + "\n\n"
+        + tell(results[part])
+        for part, (title, tell) in SECTIONS.items()
+        if part in results
+    }
 
 
 def _rate(found: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -23,6 +24,9 @@ from shoal.spec.schema import Schema
 __all__ = ["Twins", "compare"]
 
 SEED = b"twins"
+#: How often a kernel runs for each run of its twin. Once is a few milliseconds, and the caches are
+#: full of what the twin left.
+RUNS = 20
 
 #: What became of each row: its outcome, its group and its loss.
 Decided = dict[int, tuple[str, int | None, float]]
@@ -30,7 +34,7 @@ Decided = dict[int, tuple[str, int | None, float]]
 
 @dataclass(frozen=True)
 class Twins:
-    """What both took, and whether they decided alike."""
+    """The processor seconds that both took, and whether they decided alike."""
 
     algorithm: str
     n_rows: int
@@ -57,6 +61,10 @@ def compare(algorithm: str, rows: int, *, k: int, delay: int, repeats: int, gaps
         engine = find(algorithm)().start(data.schema, policy, seed=SEED)
         by_kernel[:] = engine.push(codes), engine.flush()
 
+    def kernels() -> None:
+        for _ in range(RUNS):
+            kernel()
+
     def twin() -> None:
         naive = _naive(algorithm, data.schema, policy)
         by_twin[:] = [decision for row in _rows(codes) for decision in naive.push(*row)]
@@ -64,7 +72,8 @@ def compare(algorithm: str, rows: int, *, k: int, delay: int, repeats: int, gaps
 
     # Only a kernel has anything to load, and a twin takes long.
     kernel()
-    slow, fast = interleaved(repeats, twin, kernel, warm=True)
+    slow, fast = interleaved(repeats, twin, kernels, warm=True, clock=time.process_time)
+    fast = Sample(tuple(seconds / RUNS for seconds in fast.values))
     decided = {row: what for decisions in by_kernel for row, what in _decided(decisions).items()}
     alike = _alike(decided, {d.row: (d.outcome, d.group, d.loss) for d in by_twin})
     return Twins(algorithm, rows, k, delay, gaps, slow, fast, alike)

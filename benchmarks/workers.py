@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmarks.measure import interleaved
+from benchmarks.measure import Sample, interleaved
 from benchmarks.workloads import Workload
 from shoal.algorithms.fast import Fast, FastEngine
 from shoal.arrow.codec import Codec
@@ -29,9 +30,14 @@ SEED = b"workers"
 class OneByOne(FastEngine):
     """A run whose workers come one after another: what is left of several without threads."""
 
+    #: Processor seconds of the workers: what threads can do at once.
+    at_work = 0.0
+
     def _each(self, tasks: Sequence[Callable[[], None]]) -> None:
+        begin = time.process_time()
         for task in tasks:
             task()
+        self.at_work += time.process_time() - begin
 
 
 def encoded(workload: Workload) -> list[Codes]:
@@ -47,12 +53,16 @@ def two_workers(
     """One worker, two at once, and two one after the other, in turn."""
     policy = Policy(KAnonymity(k), delay=Delay(rows=delay))
     found: dict[str, list[Decisions]] = {}
+    shares: list[float] = []
 
     def run(name: str, kind: type[FastEngine], workers: int) -> None:
         # Alone, so that workers reuse groups, too: rows join together when all of them are done.
         anonymizer = Fast(workers=workers, kept=kept, joins="alone")
         engine = kind(anonymizer, Space(schema, policy, anonymizer.loss), SEED)
+        begin = time.process_time()
         found[name] = [*_pushed(engine, batches)]
+        if isinstance(engine, OneByOne):
+            shares.append(engine.at_work / (time.process_time() - begin))
 
     one, two, in_turn = interleaved(
         repeats,
@@ -72,6 +82,7 @@ def two_workers(
         },
         "gain": gain.as_dict(),
         "by_threads": by_threads.as_dict(),
+        "at_work": Sample(tuple(shares)).as_dict(),
         "loss": {name: _loss(found[name]) for name in ("one", "two")},
         "alike": all(
             np.array_equal(ours, theirs, equal_nan=True)

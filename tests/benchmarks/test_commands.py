@@ -12,6 +12,8 @@ from benchmarks.figures.idea.data import INFORMS, TREES
 from benchmarks.figures.streams import ADULT
 from benchmarks.workloads import ROOT
 
+from benchmarks import by_kernel
+
 needs_adult = pytest.mark.skipif(not ADULT.exists(), reason="../shared/data/adult.csv isn't there")
 needs_all = pytest.mark.skipif(
     not (ADULT.exists() and INFORMS.exists() and TREES.exists()),
@@ -109,8 +111,9 @@ def test_on_deadline(tmp_path):
         assert line["alike"]
         assert line["met"] == (line["gain"]["median"] >= 1.5)
     assert [line["kept"] for line in found["workers"]] == [50, 0]
-    assert {line["algorithm"] for line in found["twins"]} == set(names) - {"castle"}
-    for line in found["twins"]:
+    assert [line["algorithm"] for line in found["twins"]] == ["fads", "fast", "idea"]
+    assert [line["algorithm"] for line in found["gaps"]] == ["idea", "k-varp", "iot"]
+    for line in found["twins"] + found["gaps"]:
         assert line["alike"]
         assert line["met"] == (line["ratio"]["median"] >= 100)
     assert [line["algorithm"] for line in found["growth"]] == ["fads", "idea"]
@@ -122,24 +125,40 @@ def test_on_deadline(tmp_path):
 
 
 @needs_adult
-def test_one_part_of_the_window_family(tmp_path):
-    done = run("benchmarks.on_deadline", "--quick", "--only", "workers", "--data", tmp_path)
+def test_one_part_of_the_on_deadline_family(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- on-deadline:begin -->\n\n### Other\n\n1\n\n<!-- on-deadline:end -->\n")
+    done = run(
+        "benchmarks.on_deadline", "--quick", "--only", "workers", "--data", tmp_path,
+        "--write", page,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("### ") == 1
     assert "workers of FAST" in done.stdout
+    assert page.read_text().startswith("<!-- on-deadline:begin -->\n\n### Other\n\n1\n\n###")
+    assert done.stdout.strip() in page.read_text()
 
 
-@pytest.mark.parametrize(
-    ("words", "reported"),
-    [
-        (["--rows", "0"], "at least 1"),
-        (["--only", "twins", "--write", "page.md"], "leave --only out"),
-    ],
-)
-def test_on_deadline_refuses_what_makes_no_sense(words, reported):
-    done = run("benchmarks.on_deadline", *words)
+@needs_adult
+def test_by_kernel(tmp_path):
+    small = ("--rows", 200, "--k", 3, "--delay", 20, "--gaps", 2, "--repeats", 1)
+    done = run("benchmarks.by_kernel", "idea", *small, "--data", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "idea: " in done.stdout
+    assert "µs a row" in done.stdout
+    assert "nothing is compiled" in done.stdout
+
+
+def test_names_of_kernels_are_read_from_symbols():
+    assert [*by_kernel._words("_ZN5shoal6engine5boxes3addB2v1E")] == [
+        "shoal", "engine", "boxes", "add",
+    ]  # fmt: skip
+
+
+def test_on_deadline_refuses_no_rows():
+    done = run("benchmarks.on_deadline", "--rows", "0")
     assert done.returncode == 2
-    assert reported in done.stderr
+    assert "at least 1" in done.stderr
 
 
 @needs_adult

@@ -10,7 +10,7 @@ from benchmarks.figures.model import Claim, Curve, Figure, Panel, Reading, below
 from benchmarks.figures.page import figure_text, picture_name
 from benchmarks.figures.plot import draw
 from benchmarks.figures.sweep import Cell, Lost
-from benchmarks.markdown import replace_section
+from benchmarks.markdown import replace_parts, replace_section
 from benchmarks.measure import Sample, interleaved
 
 from benchmarks import gaps, incomplete, markdown, measure, passthrough
@@ -54,6 +54,14 @@ def test_only_what_is_between_the_markers_is_replaced(tmp_path):
     assert page.read_text() == text
     with pytest.raises(SystemExit, match="<!-- s:begin -->"):
         replace_section(page, "s", "new")
+
+
+def test_parts_of_a_section_are_replaced_by_their_titles(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- r:begin -->\nhead\n\n### A\n\n1\n\n### B\n\n2\n<!-- r:end -->\n")
+    replace_parts(page, "r", {"B": "3", "C": "4"})
+    expected = "head\n\n### A\n\n1\n\n### B\n\n3\n\n### C\n\n4"
+    assert page.read_text() == f"<!-- r:begin -->\n\n{expected}\n\n<!-- r:end -->\n"
 
 
 @pytest.mark.parametrize(

@@ -371,7 +371,13 @@ def test_what_is_not_there_is_left_out(tmp_path, monkeypatch, capsys):
     assert "###" not in reported.out
 
 
-def test_parts_are_not_written(capsys):
-    with pytest.raises(SystemExit):
-        trees.main(["--only", "twins", "--write", "page.md"])
-    assert "leave --only out" in capsys.readouterr().err
+def test_a_part_is_written_alone(tmp_path, monkeypatch):
+    title = "R-trees: the engines alone"
+    monkeypatch.setattr(trees, "PARTS", {"engines": (lambda sizes, _: {}, ())})
+    monkeypatch.setattr(trees, "parts", lambda results: {title: "new"})
+    page = tmp_path / "page.md"
+    page.write_text(f"<!-- trees:begin -->\n### Other\n\n### {title}\n\nold\n<!-- trees:end -->\n")
+    trees.main(["--quick", "--only", "engines", "--write", str(page)])
+    assert page.read_text().split() == (
+        f"<!-- trees:begin --> ### Other ### {title} new <!-- trees:end -->".split()
+    )
