@@ -89,6 +89,7 @@ class NaiveRolling(NaiveTide):
     """One run of TIDE that releases group by group."""
 
     ahead = 0.0, 0.0
+    takes_equals = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -34,6 +34,8 @@ WAYS = ("grow", "shares", "cut")
 class Forming(NaiveOnDeadline):
     """A run that forms groups of many rows at once."""
 
+    takes_equals = True
+
     def __init__(
         self, domains: Sequence[Domain], weights: Sequence[float], *, effort: int = 20,
         **options: Any,
@@ -46,12 +48,12 @@ class Forming(NaiveOnDeadline):
     def groups_of(self, rows: list[Row]) -> list[list[Row]]:
         firsts = list({row.subject: row for row in reversed(rows)}.values())[::-1]
         firsts = by_arrival(firsts)
-        start = self.start(firsts)
+        start, draws = self.start(firsts), rng.forked(self.random)
         if self.measures:
             start = min(start, self.cuts(rows)(firsts), key=self.lost)
         groups = self.ordered(start)
         if len(groups) > 1 and self.effort:
-            groups = self.repair_all(groups)
+            groups = self.repair_all(groups, draws)
         home = {row.subject: g for g, group in enumerate(groups) for row in group}
         sizes = [list(group) for group in groups]
         for row in rows:
@@ -162,7 +164,7 @@ class Forming(NaiveOnDeadline):
         while True:
             if len(group) >= asked:
                 if self.meets(group):
-                    return group
+                    return self.with_equals(group, left)
                 asked = len(group) + max(step, len(group) // 8)
             others = {row.subject for row in group}
             left = [row for row in left if row.subject not in others]
@@ -175,9 +177,23 @@ class Forming(NaiveOnDeadline):
             group.append(best)
         return group if len(group) >= self.promise.people and self.meets(group) else []
 
+    def with_equals(self, group: list[Row], left: Sequence[Row]) -> list[Row]:
+        """A group that lost nothing, with the others like it if they are no group of their own."""
+        people = {row.subject for row in group}
+        like = {
+            row.subject: row
+            for row in reversed(left)
+            if row not in group and row.subject not in people
+            and not self.losses.growth(group, row, self.shares)
+        }  # fmt: skip
+        more = [*group, *reversed(like.values())]
+        if not self.takes_equals or self.losses.loss(group) or len(like) >= self.promise.people:
+            return group
+        return more if self.meets(more) else group
+
     # -- repair ----------------------------------------------------------------------------------
 
-    def repair_all(self, groups: list[list[Row]]) -> list[list[Row]]:
+    def repair_all(self, groups: list[list[Row]], draws: Any) -> list[list[Row]]:
         """Repair chunks of groups, and again chunks that begin half a chunk later."""
         shifts = [0] if len(groups) < 2 * CHUNK else [0, CHUNK // 2]
         for shift in shifts:
@@ -187,7 +203,7 @@ class Forming(NaiveOnDeadline):
             groups = []
             for chunk in chunks:
                 times = self.effort * len(chunk) // (POOLED * len(shifts))
-                groups += self.repair(chunk, times, rng.forked(self.random))
+                groups += self.repair(chunk, times, rng.forked(draws))
         return groups
 
     def repair(self, groups: list[list[Row]], times: int, draws: Any) -> list[list[Row]]:
@@ -220,7 +236,8 @@ class Forming(NaiveOnDeadline):
         others = list(range(n))
         if n > 2 * BESIDE:
             others = [(g - BESIDE // 2 + j) % n for j in range(BESIDE)]
-            others += [int(rng.below(draws, n)) for _ in range(BESIDE)]
+            first = int(rng.below(draws, n))
+            others += [(first + j * n // BESIDE) % n for j in range(BESIDE)]
 
         def growth(h: int) -> int:
             one, other = groups[g], groups[h]

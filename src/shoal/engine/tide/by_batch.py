@@ -1,7 +1,15 @@
-"""The release in batches: when the oldest row is due, all held rows leave at once."""
+"""The release in batches: when the oldest row is due, all held rows leave at once.
+
+Which rows leave when depends on arrivals alone. So several batches of one push can be formed at the
+same time, each with random numbers of its own, and are published in their order.
+"""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +29,7 @@ from shoal.engine.kernels.held import (
     positions_of,
     window_of,
 )
-from shoal.engine.kernels.parts import repaired
+from shoal.engine.kernels.parts import Parts, repaired
 from shoal.engine.kernels.predicate import Limits, any_measured, breakable, meets, needed
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.space import Space
@@ -51,6 +59,21 @@ class BatchState(NamedTuple):
     rng: Ints
 
 
+class _Leaving(NamedTuple):
+    """Rows that leave together, and what is published with them.
+
+    ``groups`` returns their groups, and the rows that are in none; None: all are suppressed.
+    ``progress`` says when they were due.
+    """
+
+    rows: RowArrays
+    positions: Ints
+    groups: Callable[[], tuple[Parts, Ints]] | None
+    window: int
+    instant: int
+    progress: Records
+
+
 class BatchEngine(HoldingEngine):
     """One run of TIDE, batch by batch."""
 
@@ -58,6 +81,10 @@ class BatchEngine(HoldingEngine):
 
     def __init__(self, space: Space, seed: bytes, forming: Forming, capacity: int) -> None:
         self._forming = forming
+        # What is measured against the latest rows must be formed before further ones come.
+        self._workers = 1 if any_measured(space.limits) else forming.workers
+        self._threads = ThreadPoolExecutor(self._workers, "tide") if self._workers > 1 else None
+        self._leaving: deque[_Leaving] = deque()
         ahead = AHEAD_MEASURED if any_measured(space.limits) else AHEAD
         self._bounds = Bounds(space.deadlines, capacity, ahead)
         self._least = int(needed(space.limits))
@@ -82,6 +109,8 @@ class BatchEngine(HoldingEngine):
         while _until_due(self.state, self._bounds, batch, out) != DONE:
             self._decide(batch.at_end, out)
             self.state.marks["instants"] += 1
+            self._publish(0 if self._threads is None else 2 * self._workers, out)
+        self._publish(0, out)
 
     def _decide(self, at_end: bool, out: Out) -> None:
         """Decide the oldest row, and with it all rows that can leave."""
@@ -114,22 +143,40 @@ class BatchEngine(HoldingEngine):
         return gather(self.state.held, positions)
 
     def _leave(self, positions: Ints, rows: RowArrays, limits: Limits | None, out: Out) -> None:
-        """Publish rows in groups; suppress those that are in none, or all if there are no limits.
-
-        The groups are checked here, and merged until they keep the promise.
-        """
-        marks, lost = self.state.marks, np.arange(len(positions))
-        shown = Publication(
-            positions, int(marks["groups"][0]), int(window_of(self.state.held)),
-            int(marks["instants"][0]),
-        )  # fmt: skip
+        """Let rows leave in groups, or suppress them all if there are no limits."""
+        groups = None
         if limits is not None:
-            found = self._forming.parts(limits, rows, self.state.rng)
-            parts, lost = repaired(self.space.sides, limits, rows, found)
-            publish_parts(self.space.sides, rows, parts, shown, out)
-            marks["groups"] += len(parts.starts) - 1
-        suppress(rows, lost, shown, out)
+            groups = partial(self._groups, limits, rows, rng.forked(self.state.rng))
+            if self._threads is not None:
+                groups = self._threads.submit(groups).result
+        instant, window = int(self.state.marks["instants"][0]), int(window_of(self.state.held))
+        self._leaving.append(
+            _Leaving(rows, positions, groups, window, instant, out.progress.copy())
+        )
         _leave_all(self.state, positions)
+
+    def _groups(self, limits: Limits, rows: RowArrays, random: Ints) -> tuple[Parts, Ints]:
+        """Form groups, check them, and merge them until they keep the promise.
+
+        Rows that are in no group come second.
+        """
+        found = self._forming.parts(limits, rows, random)
+        return repaired(self.space.sides, limits, rows, found)
+
+    def _publish(self, most: int, out: Out) -> None:
+        """Publish rows that leave, the first ones first, until at most so many batches wait."""
+        marks = self.state.marks
+        while len(self._leaving) > most:
+            rows, positions, groups, window, instant, progress = self._leaving.popleft()
+            for field in ("published", "published_s"):
+                out.progress[field] = progress[field]
+            shown = Publication(positions, int(marks["groups"][0]), window, instant)
+            lost = np.arange(len(positions))
+            if groups is not None:
+                parts, lost = groups()
+                publish_parts(self.space.sides, rows, parts, shown, out)
+                marks["groups"] += len(parts.starts) - 1
+            suppress(rows, lost, shown, out)
 
 
 @kernel

@@ -65,7 +65,7 @@ def rules_for(limits: Limits) -> Rules:
     """Return what a group needs. The promise is tested at sizes that are a quarter of k apart."""
     asks = bool(any_diversity(limits) or any_measured(limits))
     measured = int(limits.measures.asked["attribute"].min()) if any_measured(limits) else -1
-    return Rules(limits, int(needed(limits)), max(1, limits.k // 4), asks, measured)
+    return Rules(limits, int(needed(limits)), max(1, limits.k // 4), asks, measured, True)
 
 
 class Forming:
@@ -73,11 +73,16 @@ class Forming:
 
     def __init__(self, space: Space, effort: int, workers: int) -> None:
         self.grid = grid_of(space.sides)
-        self._space, self._effort, self._workers = space, effort, workers
-        self._threads: ThreadPoolExecutor | None = None
+        self._space, self._effort = space, effort
+        #: The most threads.
+        self.workers = workers
+        self._threads = ThreadPoolExecutor(workers, "tide-part") if workers > 1 else None
 
     def parts(self, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
-        """Cut rows into parts; those that break the promise must be merged by the caller."""
+        """Cut rows into parts; those that break the promise must be merged by the caller.
+
+        ``random`` is used by no other call, so that several threads may call this at a time.
+        """
         rules, codes = rules_for(limits), grid_rows(self.grid, rows.lo, rows.hi)
         firsts, others = _first_rows(rows.subjects)
         part = np.full(len(rows.subjects), -1, np.int64)
@@ -177,10 +182,8 @@ class Forming:
 
     def _each(self, tasks: Sequence[Callable[[], int]]) -> list[int]:
         """Run all tasks, in threads if there are several; return their results in order."""
-        if self._workers == 1 or len(tasks) == 1:
+        if self._threads is None or len(tasks) == 1:
             return [task() for task in tasks]
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self._workers, "tide")
         return [other.result() for other in [self._threads.submit(task) for task in tasks]]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from shoal.engine.jit import inlined, kernel
 from shoal.engine.kernels.array_tools import picked, picked_rows
-from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.arrays import Bools, Ints
 from shoal.engine.kernels.predicate import Limits, meets
 from shoal.engine.tide.grid import WHOLE, Boxes, Fixed, Grid, GridRows, begin, side_of, take
 
@@ -31,6 +31,8 @@ __all__ = [
 FURTHER = 8
 #: The cost of a row that is in a group already: more than any other cost.
 TAKEN = 1 << 30
+#: The number of rows whose costs are computed together.
+BLOCK = 2048
 #: More than any group loses.
 NO_LIMIT = 1 << 62
 
@@ -40,6 +42,8 @@ class Rules(NamedTuple):
 
     Where it asks, the promise is tested at ``least`` rows and then after ``step`` further ones, or
     an eighth more. ``measured`` is the first sensitive attribute that is measured, or -1.
+    ``takes_equals`` says that a group of equal rows takes the others like them, too, if these are
+    too few for a group of their own: nothing costs less.
     """
 
     limits: Limits
@@ -47,6 +51,7 @@ class Rules(NamedTuple):
     step: int
     asks: bool
     measured: int
+    takes_equals: bool
 
 
 class Candidates(NamedTuple):
@@ -143,15 +148,66 @@ def _write_part(
             part[i] = mixing
 
 
+@inlined
+def _add_lengths(
+    a: int, rows: GridRows, first: int, end: int, lo: int, hi: int, cost: Fixed
+) -> None:
+    """Add by how much each row widens an interval."""
+    low, high = np.int32(lo), np.int32(hi)
+    if rows.are_points:
+        for i in range(first, end):
+            at = rows.lo[a, i]
+            below, above = np.int32(low - at), np.int32(at - high)
+            cost[i] += np.int32(max(below, np.int32(0)) + max(above, np.int32(0)))
+        return
+    for i in range(first, end):
+        below = np.int32(low - rows.lo[a, i])
+        above = np.int32(rows.hi[a, i] - high)
+        cost[i] += np.int32(max(below, np.int32(0)) + max(above, np.int32(0)))
+
+
+@inlined
+def _add_nodes(
+    grid: Grid, a: int, rows: GridRows, first: int, end: int, node: int, cost: Fixed
+) -> None:
+    """Add by how much each row raises a node: at each level more, for the rows outside of it."""
+    loss, share, before = grid.nodes["loss"][node], grid.attributes["share"][a], np.int32(0)
+    while grid.nodes["parent"][node] != node:
+        lo, hi = np.int32(grid.nodes["lo"][node]), np.int32(grid.nodes["hi"][node])
+        node = grid.nodes["parent"][node]
+        whole = np.int32((grid.nodes["loss"][node] - loss) * share // WHOLE)
+        more = np.int32(whole - before)
+        before = whole
+        if rows.are_points:
+            for i in range(first, end):
+                at = rows.lo[a, i]
+                cost[i] += more if (at < lo) | (at > hi) else np.int32(0)
+        else:
+            for i in range(first, end):
+                outside = (rows.lo[a, i] < lo) | (rows.hi[a, i] > hi)
+                cost[i] += more if outside else np.int32(0)
+
+
 @kernel
 def distances(
     grid: Grid, rows: GridRows, n: int, boxes: Boxes, g: int, cost: Fixed, part: Fixed
 ) -> None:
     """Add to ``cost`` how much more a box would lose with each of n rows; ``part`` is room."""
-    for a in range(len(boxes.lo)):
-        _write_part(grid, a, rows, n, boxes, g, part)
-        for i in range(n):
-            cost[i] += part[i]
+    if rows.has_gaps:
+        for a in range(len(boxes.lo)):
+            _write_part(grid, a, rows, n, boxes, g, part)
+            for i in range(n):
+                cost[i] += part[i]
+        return
+    # Block by block, so that the costs stay in the nearest cache.
+    for first in range(0, n, BLOCK):
+        end = min(n, first + BLOCK)
+        for a in range(len(boxes.lo)):
+            lo, hi, node = side_of(boxes, a, g)
+            if grid.attributes["first_leaf"][a] < 0:
+                _add_lengths(a, rows, first, end, lo, hi, cost)
+            else:
+                _add_nodes(grid, a, rows, first, end, node, cost)
 
 
 @inlined
@@ -256,6 +312,10 @@ def grow(
             is_changed = take(grid, boxes, g, near.rows, i)
             if n_members >= asked:
                 if not rules.asks or _may_leave(rules, sensitive, near, members[:n_members]):
+                    if rules.takes_equals and boxes.totals["loss"][g] == 0:
+                        return _with_equals(
+                            grid, rules, sensitive, near, n, taken, boxes, g, members
+                        )
                     return n_members
                 asked = n_members + max(rules.step, n_members // FURTHER)
             if is_changed:
@@ -269,6 +329,31 @@ def grow(
     if n_members >= rules.least and _may_leave(rules, sensitive, near, members[:n_members]):
         return n_members
     return 0
+
+
+@kernel
+def _with_equals(
+    grid: Grid, rules: Rules, sensitive: Ints, near: Candidates, n: int, taken: Bools,
+    boxes: Boxes, g: int, members: Ints,
+) -> int:  # fmt: skip
+    """Add the candidates that cost nothing if they are too few for a group of their own.
+
+    The group has lost nothing. Return how many members there are.
+    """
+    n_members = boxes.totals["count"][g]
+    more = n_members
+    for i in range(n):
+        if near.cost[i] == 0 and not taken[near.subjects[i]]:
+            if more - n_members == rules.least - 1:
+                return n_members
+            taken[near.subjects[i]] = True
+            members[more] = i
+            more += 1
+    if rules.asks and not _may_leave(rules, sensitive, near, members[:more]):
+        return n_members
+    for j in range(n_members, more):
+        take(grid, boxes, g, near.rows, members[j])
+    return more
 
 
 @kernel

@@ -46,7 +46,7 @@ __all__ = ["POOLED", "repair"]
 #: The number of groups that are formed again together.
 POOLED = 3
 #: The neighbours of a group are searched among this many groups beside it in their order, and as
-#: many random ones; among all where there are no more.
+#: many others that are evenly apart, from a random one on; among all where there are no more.
 BESIDE = 32
 #: The ways to form groups again, where they are measured: one of them is drawn each time.
 GROW, SHARES, CUT, WAYS = range(4)
@@ -107,30 +107,31 @@ def _nearest(
     ``chosen`` begins with g itself.
     """
     n = min(2 * BESIDE, n_groups)
+    first = rng.below(draws, n_groups) if n_groups > 2 * BESIDE else 0
     for j in range(n):
         h = j
         if n_groups > 2 * BESIDE:
-            h = g - BESIDE // 2 + j if j < BESIDE else rng.below(draws, n_groups)
+            h = g - BESIDE // 2 + j if j < BESIDE else first + (j - BESIDE) * n_groups // BESIDE
             h += n_groups if h < 0 else 0
             h -= n_groups if h >= n_groups else 0
         room.who[j] = h
     _write_joint_growth(grid, has_gaps, boxes, g, room, n)
     loss, count = boxes.totals["loss"][g], boxes.totals["count"][g]
     # The two that are best so far; of equals, the one that came first.
-    first = second = -1
+    best = second = -1
     least = less = NO_LIMIT
     for j in range(n):
         h = room.who[j]
         n_rows = boxes.totals["count"][h]
         growth = (loss + room.cost[j]) * (count + n_rows) - boxes.totals["loss"][h] * n_rows
-        if growth >= less or h in (g, first, second):
+        if growth >= less or h in (g, best, second):
             continue
         if growth < least:
-            first, second, least, less = h, first, growth, least
+            best, second, least, less = h, best, growth, least
         else:
             second, less = h, growth
-    chosen[0], chosen[1], chosen[2] = g, first, second
-    return 1 + (first >= 0) + (second >= 0)
+    chosen[0], chosen[1], chosen[2] = g, best, second
+    return 1 + (best >= 0) + (second >= 0)
 
 
 @kernel

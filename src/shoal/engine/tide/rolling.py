@@ -70,9 +70,9 @@ class RollingEngine(HoldingEngine):
 
     def __init__(self, space: Space, seed: bytes, capacity: int) -> None:
         grid = grid_of(space.sides)
-        self._task = _Task(
-            space.sides, grid, rules_for(space.limits), Bounds(space.deadlines, capacity, 0.0)
-        )
+        # A row that isn't taken can wait for others like it.
+        rules = rules_for(space.limits)._replace(takes_equals=False)
+        self._task = _Task(space.sides, grid, rules, Bounds(space.deadlines, capacity, 0.0))
         state = RollingState(
             held=held.empty(space.n_quasi, space.n_sensitive, window=space.window.rows),
             columns=held_columns.no_columns(space.n_quasi, 2 * held.SMALLEST),
