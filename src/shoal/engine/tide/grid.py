@@ -35,6 +35,7 @@ __all__ = [
     "side_of",
     "take",
     "take_first",
+    "widen",
 ]
 
 Fixed: TypeAlias = NDArray[np.int32]
@@ -165,7 +166,7 @@ def side_of(boxes: Boxes, a: int, g: int) -> tuple[int, int, int]:
     return int(boxes.lo[a, g]) + 0, int(boxes.hi[a, g]) + 0, int(boxes.node[a, g]) + 0
 
 
-@kernel
+@inlined
 def _joined(
     grid: Grid, a: int, lo: int, hi: int, node: int, low: int, high: int
 ) -> tuple[int, int, int]:
@@ -182,7 +183,7 @@ def _joined(
     return grid.nodes["lo"][node], grid.nodes["hi"][node], node
 
 
-@kernel
+@inlined
 def _loss(grid: Grid, a: int, lo: int, hi: int, node: int, lacks: bool) -> int:
     """Return the loss of one side of a box."""
     if lo > hi:
@@ -217,7 +218,16 @@ def copy_box(source: Boxes, g: int, target: Boxes, h: int) -> None:
 
 @kernel
 def take(grid: Grid, boxes: Boxes, g: int, rows: GridRows, i: int) -> bool:
-    """Widen a box by a row; return whether any side changed, and mark which ones if so."""
+    """Widen a box by a row, as `widen` does it."""
+    return widen(grid, boxes, g, rows, i)
+
+
+@inlined
+def widen(grid: Grid, boxes: Boxes, g: int, rows: GridRows, i: int) -> bool:
+    """Widen a box by a row; return whether any side changed, and mark which ones if so.
+
+    It is copied into its callers: growth does this for each row.
+    """
     any_changed = rows.has_gaps
     for a in range(len(boxes.lo)):
         any_changed |= (rows.lo[a, i] < boxes.lo[a, g]) | (rows.hi[a, i] > boxes.hi[a, g])

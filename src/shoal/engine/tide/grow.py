@@ -10,7 +10,7 @@ from shoal.engine.jit import inlined, kernel
 from shoal.engine.kernels.array_tools import picked, picked_rows
 from shoal.engine.kernels.arrays import Bools, Ints
 from shoal.engine.kernels.predicate import Limits, meets
-from shoal.engine.tide.grid import WHOLE, Boxes, Fixed, Grid, GridRows, begin, side_of, take
+from shoal.engine.tide.grid import WHOLE, Boxes, Fixed, Grid, GridRows, begin, side_of, take, widen
 
 __all__ = [
     "NO_LIMIT",
@@ -31,8 +31,6 @@ __all__ = [
 FURTHER = 8
 #: The cost of a row that is in a group already: more than any other cost.
 TAKEN = 1 << 30
-#: The number of rows whose costs are computed together.
-BLOCK = 2048
 #: More than any group loses.
 NO_LIMIT = 1 << 62
 
@@ -120,7 +118,7 @@ def _write_nodes(grid: Grid, a: int, rows: GridRows, n: int, node: int, part: Fi
             part[i] = 0
 
 
-@kernel
+@inlined
 def _write_part(
     grid: Grid, a: int, rows: GridRows, n: int, boxes: Boxes, g: int, part: Fixed
 ) -> None:
@@ -149,27 +147,23 @@ def _write_part(
 
 
 @inlined
-def _add_lengths(
-    a: int, rows: GridRows, first: int, end: int, lo: int, hi: int, cost: Fixed
-) -> None:
+def _add_lengths(a: int, rows: GridRows, n: int, lo: int, hi: int, cost: Fixed) -> None:
     """Add by how much each row widens an interval."""
     low, high = np.int32(lo), np.int32(hi)
     if rows.are_points:
-        for i in range(first, end):
+        for i in range(n):
             at = rows.lo[a, i]
             below, above = np.int32(low - at), np.int32(at - high)
             cost[i] += np.int32(max(below, np.int32(0)) + max(above, np.int32(0)))
         return
-    for i in range(first, end):
+    for i in range(n):
         below = np.int32(low - rows.lo[a, i])
         above = np.int32(rows.hi[a, i] - high)
         cost[i] += np.int32(max(below, np.int32(0)) + max(above, np.int32(0)))
 
 
 @inlined
-def _add_nodes(
-    grid: Grid, a: int, rows: GridRows, first: int, end: int, node: int, cost: Fixed
-) -> None:
+def _add_nodes(grid: Grid, a: int, rows: GridRows, n: int, node: int, cost: Fixed) -> None:
     """Add by how much each row raises a node: at each level more, for the rows outside of it."""
     loss, share, before = grid.nodes["loss"][node], grid.attributes["share"][a], np.int32(0)
     while grid.nodes["parent"][node] != node:
@@ -179,11 +173,11 @@ def _add_nodes(
         more = np.int32(whole - before)
         before = whole
         if rows.are_points:
-            for i in range(first, end):
+            for i in range(n):
                 at = rows.lo[a, i]
                 cost[i] += more if (at < lo) | (at > hi) else np.int32(0)
         else:
-            for i in range(first, end):
+            for i in range(n):
                 outside = (rows.lo[a, i] < lo) | (rows.hi[a, i] > hi)
                 cost[i] += more if outside else np.int32(0)
 
@@ -199,15 +193,12 @@ def distances(
             for i in range(n):
                 cost[i] += part[i]
         return
-    # Block by block, so that the costs stay in the nearest cache.
-    for first in range(0, n, BLOCK):
-        end = min(n, first + BLOCK)
-        for a in range(len(boxes.lo)):
-            lo, hi, node = side_of(boxes, a, g)
-            if grid.attributes["first_leaf"][a] < 0:
-                _add_lengths(a, rows, first, end, lo, hi, cost)
-            else:
-                _add_nodes(grid, a, rows, first, end, node, cost)
+    for a in range(len(boxes.lo)):
+        lo, hi, node = side_of(boxes, a, g)
+        if grid.attributes["first_leaf"][a] < 0:
+            _add_lengths(a, rows, n, lo, hi, cost)
+        else:
+            _add_nodes(grid, a, rows, n, node, cost)
 
 
 @inlined
@@ -232,7 +223,7 @@ def _change_part(a: int, near: Candidates, n: int, part: Fixed) -> None:
         parts[a, i] = part[i]
 
 
-@kernel
+@inlined
 def update(grid: Grid, near: Candidates, n: int, boxes: Boxes, g: int) -> None:
     """Bring the costs up to date in the sides that the latest row changed."""
     for a in range(len(boxes.lo)):
@@ -279,7 +270,7 @@ def drop(near: Candidates, n: int, part: Ints) -> int:
     return m
 
 
-@kernel
+@inlined
 def restart(near: Candidates, n: int) -> None:
     """Make all of n candidates cost what they cost a box without rows."""
     for i in range(n):
@@ -309,7 +300,7 @@ def grow(
             taken[near.subjects[i]] = True
             members[n_members] = i
             n_members += 1
-            is_changed = take(grid, boxes, g, near.rows, i)
+            is_changed = widen(grid, boxes, g, near.rows, i)
             if n_members >= asked:
                 if not rules.asks or _may_leave(rules, sensitive, near, members[:n_members]):
                     if rules.takes_equals and boxes.totals["loss"][g] == 0:

@@ -13,7 +13,7 @@ from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels import rng
 from shoal.engine.kernels.array_tools import order_of
 from shoal.engine.kernels.arrays import Ints
-from shoal.engine.tide.grid import Boxes, Grid, begin, take
+from shoal.engine.tide.grid import Boxes, Grid, begin, widen
 from shoal.engine.tide.grow import TAKEN, Candidates, Rules, cheapest, drop, restart, update
 
 __all__ = ["regrow_in_shares"]
@@ -51,7 +51,7 @@ def _grow_in_shares(
         near.cost[i] = TAKEN
         members[n_members] = i
         n_members += 1
-        is_changed = take(grid, boxes, g, near.rows, i)
+        is_changed = widen(grid, boxes, g, near.rows, i)
         if n_members == size:
             return n_members
         b = block[near.who[i]]
