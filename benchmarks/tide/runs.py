@@ -121,12 +121,14 @@ class Ran(NamedTuple):
     decisions: list[Decisions]
 
 
-def decide(anonymizer: Anonymizer, rows: Stream, policy: Policy) -> Ran:
+def decide(
+    anonymizer: Anonymizer, rows: Stream, policy: Policy, *, pushed: int = BATCH
+) -> Ran:
     """Run an engine over a stream, or a table. A suppressed row has lost everything."""
     engine = anonymizer.start(rows.schema, policy, seed=b"tide")
     n, begun = len(rows.codes.subjects), time.process_time()
     parts = [
-        Codes(*(column[i : i + BATCH] for column in rows.codes[:4])) for i in range(0, n, BATCH)
+        Codes(*(column[i : i + pushed] for column in rows.codes[:4])) for i in range(0, n, pushed)
     ]
     decisions = [*(engine.push(part) for part in parts), engine.flush()]
     seconds = time.process_time() - begun

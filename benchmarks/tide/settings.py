@@ -42,8 +42,9 @@ class Sizes:
     table_ks: tuple[int, ...] = (10, 50, 100)
     #: From file to file; by two threads; and a tenth of the longest stream.
     file_rows: int = 300_000
-    thread_rows: int = 100_000
-    thread_delay: int = 50_000
+    thread_rows: int = 200_000
+    thread_delays: tuple[int, ...] = (2_000, 10_000, 50_000)
+    thread_repeats: int = 2
     short_rows: int = 100_000
     file_k: int = 100
     file_delay: int = 10_000
@@ -56,7 +57,7 @@ class Sizes:
             more_delays=(30, 40), promise_rows=120, utility_rows=120, promise_repeats=1, l=2,
             t=0.6, gaps=1, efforts=(0, 3), effort_ks=(3, 5), table_rows=60, table_ks=(3,),
             file_rows=100,
-            thread_rows=100, thread_delay=60, short_rows=30, file_k=4, file_delay=20,
+            thread_rows=100, thread_delays=(60,), thread_repeats=1, short_rows=30, file_k=4, file_delay=20,
         )  # fmt: skip
 
 

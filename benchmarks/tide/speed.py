@@ -22,6 +22,7 @@ from benchmarks.tide.settings import Bench
 from benchmarks.workloads import ADULT, Workload, adult_file, census_file
 from shoal.engine.base import Decisions
 from shoal.engine.space import Codes
+from shoal.io.base import BATCH_ROWS
 from shoal.spec.policy import Delay, KAnonymity, Policy
 
 __all__ = ["engine", "engine_claims", "whole", "whole_claims"]
@@ -152,11 +153,11 @@ def _file_to_file(bench: Bench, folder: Path) -> list[dict[str, Any]]:
 
 
 def _two_threads(bench: Bench) -> list[dict[str, Any]]:
-    """The engine with one thread and with two, by the wall clock."""
+    """The engine with one thread and with two, by the wall clock; rows come as from a file."""
     sizes, found = bench.sizes, []
-    for data in bench.data:
-        say(f"tide: two threads: {data}")
-        case = Case(data, sizes.thread_rows, sizes.file_k, sizes.thread_delay)
+    for data, delay in ((data, delay) for data in bench.data for delay in sizes.thread_delays):
+        say(f"tide: two threads: {data}, delay {delay:,}")
+        case = Case(data, sizes.thread_rows, sizes.file_k, delay)
         rows, policy = case.stream(0), Policy(
             KAnonymity(case.k), delay=Delay(rows=case.delay)
         )  # fmt: skip
@@ -164,17 +165,18 @@ def _two_threads(bench: Bench) -> list[dict[str, Any]]:
 
         def run(workers: int) -> None:
             anonymizer = anonymizer_of(f"tide workers {workers}")
-            decided[workers] = decide(anonymizer, rows, policy).decisions  # noqa: B023
+            ran = decide(anonymizer, rows, policy, pushed=BATCH_ROWS)  # noqa: B023
+            decided[workers] = ran.decisions  # noqa: B023
 
         before = Use.now()
-        one, two = interleaved(sizes.repeats, partial(run, 1), partial(run, 2))
+        one, two = interleaved(sizes.thread_repeats, partial(run, 1), partial(run, 2))
         alike = all(
             (a.rows == b.rows).all() and (a.lo == b.lo).all()
             for a, b in zip(decided[1], decided[2], strict=True)
         )
         found.append(
             {
-                "data": data, "one": one.as_dict(), "two": two.as_dict(),
+                "data": data, "delay": delay, "one": one.as_dict(), "two": two.as_dict(),
                 "gain": one.per(two).as_dict(), "alike": alike, "others": before.since().others,
             }
         )  # fmt: skip
@@ -247,10 +249,13 @@ def whole(bench: Bench) -> str:
         ],
     )  # fmt: skip
     by_threads = table(
-        ["data", "one thread, s", "two threads, s", "gain", "others' share of the machine"],
+        [
+            "data", "delay", "one thread, s", "two threads, s", "gain",
+            "others' share of the machine",
+        ],
         [
             [
-                title_of(one["data"]), spread(one["one"]), spread(one["two"]), spread(one["gain"]),
+                title_of(one["data"]), f"{one['delay']:,}", spread(one["one"]), spread(one["two"]), spread(one["gain"]),
                 f"{100 * one['others']:.0f} %",
             ]
             for one in threads
@@ -268,8 +273,8 @@ def whole(bench: Bench) -> str:
             "decides nothing. Wall time, medians with least and most; ratios are taken repeat by "
             "repeat. Where others had much of the machine, a run waits for them. " + _measured_on(),
             by_file,
-            f"The engine alone, {sizes.thread_rows:,} rows, k = {sizes.file_k}, delay "
-            f"{sizes.thread_delay:,}, by one thread and by two: they decide "
+            f"The engine alone, {sizes.thread_rows:,} rows, k = {sizes.file_k}, {BATCH_ROWS:,} at a "
+            "time as they come from a file, by one thread and by two: they decide "
             f"{'alike' if alike else '**differently**'}.",
             by_threads,
             f"A made-up census from file to file, k = {sizes.file_k}, delay {sizes.file_delay:,}:",
