@@ -121,9 +121,7 @@ class Ran(NamedTuple):
     decisions: list[Decisions]
 
 
-def decide(
-    anonymizer: Anonymizer, rows: Stream, policy: Policy, *, pushed: int = BATCH
-) -> Ran:
+def decide(anonymizer: Anonymizer, rows: Stream, policy: Policy, *, pushed: int = BATCH) -> Ran:
     """Run an engine over a stream, or a table. A suppressed row has lost everything."""
     engine = anonymizer.start(rows.schema, policy, seed=b"tide")
     n, begun = len(rows.codes.subjects), time.process_time()

@@ -255,7 +255,8 @@ def whole(bench: Bench) -> str:
         ],
         [
             [
-                title_of(one["data"]), f"{one['delay']:,}", spread(one["one"]), spread(one["two"]), spread(one["gain"]),
+                title_of(one["data"]), f"{one['delay']:,}", spread(one["one"]),
+                spread(one["two"]), spread(one["gain"]),
                 f"{100 * one['others']:.0f} %",
             ]
             for one in threads
@@ -273,8 +274,8 @@ def whole(bench: Bench) -> str:
             "decides nothing. Wall time, medians with least and most; ratios are taken repeat by "
             "repeat. Where others had much of the machine, a run waits for them. " + _measured_on(),
             by_file,
-            f"The engine alone, {sizes.thread_rows:,} rows, k = {sizes.file_k}, {BATCH_ROWS:,} at a "
-            "time as they come from a file, by one thread and by two: they decide "
+            f"The engine alone, {sizes.thread_rows:,} rows, k = {sizes.file_k}, {BATCH_ROWS:,} "
+            "at a time as they come from a file, by one thread and by two: they decide "
             f"{'alike' if alike else '**differently**'}.",
             by_threads,
             f"A made-up census from file to file, k = {sizes.file_k}, delay {sizes.file_delay:,}:",

@@ -11,15 +11,17 @@ from shoal import (
     Delay,
     DistinctLDiversity,
     EntropyLDiversity,
+    Hierarchy,
     KAnonymity,
     Policy,
+    Quasi,
     Range,
     Schema,
     Sensitive,
     TCloseness,
     Window,
 )
-from shoal.algorithms import Tide, TideTable, TMondrian
+from shoal.algorithms import Castle, Fads, Idea, Tide, TideTable, TMondrian
 from shoal.engine import Codes, Decisions
 from shoal.engine.tide import forming
 from shoal.errors import ParameterError, UnsupportedError
@@ -222,6 +224,89 @@ def test_any_number_of_workers_decides_alike(kind: Any, monkeypatch: pytest.Monk
     for other in others:
         for before, after in zip(one, other, strict=True):
             np.testing.assert_array_equal(before, after)
+
+
+def test_batches_of_one_push_are_formed_at_once_and_published_in_their_order() -> None:
+    """Some people have several rows, and the first rows are too few people for a group."""
+    played = many(900, 3, 60, n_subjects=250)
+    one, two = (played.start(Tide(workers=n)) for n in (1, 2))
+    before, after = (engine.push(played.codes) for engine in (one, two))
+    assert len(np.unique(before.instants)) > 10
+    for expected, found in zip(before, after, strict=True):
+        np.testing.assert_array_equal(expected, found)
+    states = [engine.snapshot() for engine in (one, two)]
+    for name in states[0].keys() - {"identity"}:
+        assert states[0][name].tobytes() == states[1][name].tobytes()
+
+
+# -- simple data -----------------------------------------------------------------------------------
+
+
+def simple(kind: str, k: int, delay: int, rows: int = 4000) -> Stream:
+    """One to three attributes with few values, most of them rare."""
+    draw = np.random.default_rng(7)
+
+    def skewed(n: int) -> Any:
+        return draw.choice(n, rows, p=(w := 1 / np.arange(1, n + 1)) / w.sum()).astype(float)
+
+    def leaves(n: int) -> Quasi:
+        twigs = {f"g{i}": [f"{i}.{j}" for j in range(n // 4)] for i in range(4)}
+        return Quasi(f"tree {n}", Hierarchy.from_dict({"any": twigs}))
+
+    age = Quasi("age", Range(0, 100, step=1))
+    ages = draw.normal(40, 12, rows).round().clip(0, 100)
+    place = draw.integers(0, [101, 20], (40, 2))[skewed(40).astype(int)].astype(float)
+    quasi, values = {
+        "age and tree": ([age, leaves(20)], [ages, skewed(20)]),
+        "40 places": ([age, leaves(20)], [place[:, 0], place[:, 1]]),
+        "three": ([leaves(4), leaves(8), leaves(12)], [skewed(4), skewed(8), skewed(12)]),
+    }[kind]
+    codes = Codes(
+        np.column_stack(values), np.arange(rows), np.zeros((rows, 0), np.int64),
+        np.full(rows, np.nan),
+    )  # fmt: skip
+    return Stream(Schema(None, quasi), Policy(KAnonymity(k), delay=Delay(rows=delay)), codes)
+
+
+def lost(anonymizer: Any, played: Stream) -> float:
+    return float(play(anonymizer, played).losses.mean())
+
+
+@pytest.mark.parametrize("n", [(14, 16), (10, 29), (19, 11)])
+def test_equal_rows_stay_together(n: tuple[int, int]) -> None:
+    """Rows like those of a group, too few for another one, would have to leave with strangers."""
+    rows = [((20.0, 20.0), i) for i in range(n[0])] + [((80.0, 80.0), 50 + i) for i in range(n[1])]
+    order = np.random.default_rng(1).permutation(len(rows))
+    played = stream([rows[i] for i in order], Policy(KAnonymity(10), delay=Delay(rows=100)))
+    found = play(Tide(), played)
+    assert not found.losses.any()
+    assert (found.n_rows < 20).all()
+
+
+def test_equal_rows_stay_together_only_if_they_are_diverse() -> None:
+    rows = [((20.0, 20.0), i, int(i == 0)) for i in range(14)]
+    rows += [((80.0, 80.0), 50 + i, i % 2) for i in range(14)]
+    played = stream(
+        rows, Policy(KAnonymity(10), EntropyLDiversity(1.6), delay=Delay(rows=100))
+    )  # fmt: skip
+    judge(Tide(), played, play(Tide(), played))
+
+
+@pytest.mark.parametrize(
+    ("kind", "release", "delay"),
+    [
+        ("age and tree", "batch", 500), ("three", "batch", 500),
+        ("age and tree", "batch", 1000), ("three", "batch", 1000),
+        ("age and tree", "rolling", 500), ("three", "rolling", 500),
+        ("40 places", "rolling", 500),
+    ],
+)  # fmt: skip
+def test_no_method_of_the_papers_loses_less_on_simple_data(
+    kind: str, release: Any, delay: int
+) -> None:
+    played = simple(kind, 10, delay)
+    others = [lost(other(), played) for other in (Castle, Fads, Idea)]
+    assert lost(Tide(release=release), played) <= min(others)
 
 
 # -- knobs -----------------------------------------------------------------------------------------
