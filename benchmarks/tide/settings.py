@@ -57,7 +57,8 @@ class Sizes:
             more_delays=(30, 40), promise_rows=120, utility_rows=120, promise_repeats=1, l=2,
             t=0.6, gaps=1, efforts=(0, 3), effort_ks=(3, 5), table_rows=60, table_ks=(3,),
             file_rows=100,
-            thread_rows=100, thread_delays=(60,), thread_repeats=1, short_rows=30, file_k=4, file_delay=20,
+            thread_rows=100, thread_delays=(60,), thread_repeats=1, short_rows=30, file_k=4,
+            file_delay=20,
         )  # fmt: skip
 
 
