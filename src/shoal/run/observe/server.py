@@ -78,7 +78,10 @@ class MetricsServer:
         self._figures: OncePerInterval[Figures] = OncePerInterval(interval, clock)
         self._health = HealthMonitor(clock=clock)
         self._metrics = MetricsAnswer(self._figures, self._health)
-        answers = {"/metrics": self._metrics, "/health": health_answer(self._health)}
+        answers: dict[str, Answer] = {
+            "/metrics": self._metrics,
+            "/health": health_answer(self._health),
+        }
         self._listener = Listener(_KEY, (host, port), answers, Access())
 
     @property
