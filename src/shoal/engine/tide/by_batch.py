@@ -144,7 +144,7 @@ class BatchEngine(HoldingEngine):
 
     def _leave(self, positions: Ints, rows: RowArrays, limits: Limits | None, out: Out) -> None:
         """Let rows leave in groups, or suppress them all if there are no limits."""
-        groups = None
+        groups: Callable[[], tuple[Parts, Ints]] | None = None
         if limits is not None:
             groups = partial(self._groups, limits, rows, rng.forked(self.state.rng))
             if self._threads is not None:
