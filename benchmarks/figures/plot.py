@@ -80,8 +80,9 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
             panel.xs,
             [cell.mean for cell in curve.cells],
             yerr=[
-                [cell.mean - cell.least for cell in curve.cells],
-                [cell.most - cell.mean for cell in curve.cells],
+                # The mean of equal numbers may be a bit off them.
+                [max(0.0, cell.mean - cell.least) for cell in curve.cells],
+                [max(0.0, cell.most - cell.mean) for cell in curve.cells],
             ],
             label=curve.label,
             color=COLOURS[i % len(COLOURS)],
