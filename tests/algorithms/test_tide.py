@@ -257,6 +257,8 @@ def simple(kind: str, k: int, delay: int, rows: int = 4000) -> Stream:
     ages = draw.normal(40, 12, rows).round().clip(0, 100)
     place = draw.integers(0, [101, 20], (40, 2))[skewed(40).astype(int)].astype(float)
     quasi, values = {
+        "a tree": ([leaves(20)], [skewed(20)]),
+        "age": ([age], [ages]),
         "age and tree": ([age, leaves(20)], [ages, skewed(20)]),
         "40 places": ([age, leaves(20)], [place[:, 0], place[:, 1]]),
         "three": ([leaves(4), leaves(8), leaves(12)], [skewed(4), skewed(8), skewed(12)]),
@@ -301,9 +303,10 @@ def test_equal_rows_stay_together_only_if_they_are_diverse() -> None:
         ("40 places", "rolling", 500),
     ],
 )  # fmt: skip
-def test_no_method_of_the_papers_loses_less_on_simple_data(
+def test_no_method_of_the_papers_loses_less_on_some_simple_data(
     kind: str, release: Any, delay: int
 ) -> None:
+    """These are the cases where that is so; docs/algorithms/tide.md has those where it isn't."""
     played = simple(kind, 10, delay)
     others = [lost(other(), played) for other in (Castle, Fads, Idea)]
     assert lost(Tide(release=release), played) <= min(others)
