@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorde
 # The level of processors that `make wheel` compiles for.
 CPU ?= x86-64-v3
 
-.PHONY: help setup demo broker wheel test lint types layers compiled plain nightly torture fuzz soak bench figures clean
+.PHONY: help setup demo broker wheel test lint types layers compiled plain nightly rest recompiled replain torture fuzz soak bench figures clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## / - /' | sed 's/^/make /'
@@ -79,14 +79,20 @@ plain: $(DEV)  ## the part of `make test` that runs in plain Python: everything 
 	@echo "==> everything else, in plain Python"
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests src --doctest-modules -m 'not compiled and not nightly' $(COVERAGE)
 
-nightly: export SHOAL_TEST_EXAMPLES = all
+nightly rest recompiled replain: export SHOAL_TEST_EXAMPLES = all
 nightly: export COVERAGE = --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
-nightly: test  ## every test there is, with all examples and coverage; all that decide, compiled and in plain Python (hours)
-	@echo "==> what make test left out, compiled"
+nightly: test rest recompiled replain  ## every test there is, with all examples and coverage; all that decide, compiled and in plain Python (hours)
+
+rest: $(DEV)  ## the second part of `make nightly`: what `make test` leaves out, compiled
+	@echo "==> what make test leaves out, compiled"
 	@$(PYTEST) tests -m nightly
-	@echo "==> kernels and runs, which make test ran in plain Python, compiled"
+
+recompiled: $(DEV)  ## its third part: kernels and runs, which `make test` runs in plain Python, compiled
+	@echo "==> kernels and runs, which make test runs in plain Python, compiled"
 	@$(PYTEST) tests/engine/kernels tests/arrow tests/run -m 'not nightly'
-	@echo "==> what make test ran compiled, and the twins, in plain Python"
+
+replain: $(DEV)  ## its last part: what `make test` runs compiled, and the twins, in plain Python
+	@echo "==> what make test runs compiled, and the twins, in plain Python"
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests/algorithms tests/engine tests/identity tests/naive
 
 torture: $(DEV)  ## jobs on files and on Kafka, killed 500 times each, and at every call to the disk
