@@ -267,6 +267,7 @@ def test_a_kernel_is_compiled_once_and_then_loaded(tmp_path: Path) -> None:
 GENERIC = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
 
 
+@pytest.mark.nightly
 def test_kernels_for_a_level_are_found_by_a_process_for_this_processor(tmp_path: Path) -> None:
     made, own = tmp_path / "made", tmp_path / "own"
     assert call(made, **GENERIC) == COMPILED
@@ -318,6 +319,7 @@ def test_kernels_that_came_with_the_package_are_those_of_its_sources(tmp_path: P
     assert run("c") == "2 0"
 
 
+@pytest.mark.nightly
 def test_two_processes_compile_a_kernel_once(tmp_path: Path) -> None:
     running = [start(CALL, SHOAL_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0") for _ in range(3)]
     assert sorted(process.communicate()[0].strip() for process in running) == [
@@ -343,6 +345,7 @@ def test_a_file_that_holds_another_form_is_not_run(tmp_path: Path) -> None:
     assert python(code, **environment) == "2 2.5 0"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("ending", ["nbc", "nbi"])
 def test_a_file_that_a_power_loss_damaged_is_compiled_again(tmp_path: Path, ending: str) -> None:
     (tmp_path / "theirs.py").write_text(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from shoal.engine.jit import kernel
 from tests.engine.test_cache import python
 
@@ -23,6 +25,7 @@ def outer(x):
     return inner(x) + 1
 
 
+@pytest.mark.nightly
 def test_it_counts_the_kernels_that_are_compiled_and_the_time(tmp_path: Path) -> None:
     code = (
         "from shoal.engine.compile_watch import CompileWatch\n"

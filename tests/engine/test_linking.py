@@ -233,6 +233,7 @@ CALL = (
 )
 
 
+@pytest.mark.nightly
 def test_a_caller_from_the_cache_loads_what_it_calls(tmp_path: Path) -> None:
     def call() -> str:
         return python(CALL, SHOAL_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
@@ -270,6 +271,7 @@ def summed(values):
     return total
 
 
+@pytest.mark.nightly
 def test_a_kernel_may_be_loaded_for_python_after_another_process_compiled_it(tmp_path: Path):
     """Here it was compiled for another kernel first, there it was called from Python."""
     there = (

@@ -89,6 +89,7 @@ with event.install_listener("numba:compile", Note()):
 """
 
 
+@pytest.mark.nightly
 def test_it_is_compiled_at_its_first_call_and_cached(tmp_path: Path) -> None:
     environment = {"SHOAL_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
     not_asked, asked = ASK.format(asked=False), ASK.format(asked=True)
