@@ -132,3 +132,12 @@ def test_only_the_names_of_a_period_are_hashed(monkeypatch):
     names = pa.array([f"p{i}" for i in range(100)]).dictionary_encode()
     Pseudonyms(rotate=1).give(names, np.arange(100.0), bytes(32))
     assert len(hashed) == 100
+
+
+def test_no_period_begins_without_a_secret():
+    pseudonyms = Pseudonyms(60)
+    give(pseudonyms, ["ada"], [6000])
+    # A clock of another kind begins again: that is another period, too.
+    assert pseudonyms.begins(np.array([0.0]))
+    with pytest.raises(ValueError, match="without a secret"):
+        give(pseudonyms, ["ada"], [0], b"")

@@ -70,7 +70,7 @@ class Folder:
 
     def run(
         self, until: int | None = None, *, kill: bool = False, accept_weaker: bool = False,
-        fall_back: bool = False,
+        fall_back: bool = False, undo_pseudonyms: bool = False,
     ) -> Run:  # fmt: skip
         """Run it to its end, or stop or kill it once so many rows were read."""
         job = self.job
@@ -94,6 +94,7 @@ class Folder:
             running = job.pipeline.run(
                 rows, output_of(job, sink, force=False), on_bad=bad_rows,
                 open_trace=trace_of(job, trace, force=False), recovery=recovery, watch=watch,
+                undo_pseudonyms=undo_pseudonyms,
             )  # fmt: skip
             with contextlib.suppress(Killed):
                 running.execute()
@@ -263,6 +264,19 @@ def test_what_cant_change_is_named(folder: Folder, sections: dict[str, str], wha
     with pytest.raises(CheckpointError, match=what):
         folder.run(accept_weaker=True)
     assert folder.files == before
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_pseudonyms_go_over_to_no_other_clock(tmp_path: Path, back: bool) -> None:
+    schema = 'subject = "person"\ntime = "at"\n[schema.quasi]\ntown = {}'
+    options = {"schema": schema, "name": "z-anonymity", "publish": "pseudonym = { rotate = 100 }"}
+    seconds, rows = "z = 3\nwindow = { seconds = 200 }", "z = 3\nwindow = { rows = 200 }"
+    before, after = (rows, seconds) if back else (seconds, rows)
+    folder = Folder(tmp_path, **options, policy=before)
+    folder.run(until=300, undo_pseudonyms=True)
+    folder.write(**options, policy=after)
+    with pytest.raises(CheckpointError, match="its pseudonyms change after a number of rows"):
+        folder.run(accept_weaker=True, undo_pseudonyms=True)
 
 
 @pytest.mark.parametrize("goes_back", [False, True])

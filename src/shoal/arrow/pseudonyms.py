@@ -76,7 +76,7 @@ class Pseudonyms:
 
     def begins(self, clock: Floats) -> bool:
         """Whether a new period begins within these times, which don't decrease."""
-        return bool(len(clock)) and int(self._periods(clock)[-1]) > self._period
+        return bool(len(clock)) and int(self._periods(clock)[-1]) != self._period
 
     def give(self, names: Any, clock: Floats, secret: bytes) -> Any:
         """Return the pseudonyms of names at times that don't decrease.
@@ -100,6 +100,9 @@ class Pseudonyms:
     def _enter(self, period: int, secret: bytes) -> None:
         if period == self._period:
             return
+        if not secret:
+            # Under a key that anybody can derive, pseudonyms would name their subjects.
+            raise ValueError("a period of pseudonyms begins without a secret")
         name = period.to_bytes(8, "big", signed=True)
         fresh = hashlib.blake2b(name, digest_size=KEY, key=secret, person=b"shoal-pseudonym")
         # In place, so that the key of the last period is gone.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from shoal.cli.terminal import print_message
 from shoal.errors import JobError, Problem
 from shoal.io.files.private import open_private
-from shoal.run.state.private_files import read_private
+from shoal.run.state.private_files import numbered, read_private
 from shoal.run.state.rekey import rekey as seal_anew
 from shoal.run.state.seal import Seal
 
@@ -33,6 +34,7 @@ def unseal(path: Path, *, seal: str | None, output: Path | None) -> int:
     """Write private rows in clear; return the exit code."""
     key = None if seal is None else Seal.from_spec(seal)
     if output is not None:
+        _refuse_overwriting(path, output)
         # Mode 0600: it is as private as what it is made of.
         file = open_private(output)
         try:
@@ -45,3 +47,11 @@ def unseal(path: Path, *, seal: str | None, output: Path | None) -> int:
         sys.stdout.buffer.write(lines)
     sys.stdout.buffer.flush()
     return 0
+
+
+def _refuse_overwriting(path: Path, output: Path) -> None:
+    """Raise if the output is one of the files that are read: it would be emptied first."""
+    files = list(numbered(path).values()) if path.is_dir() else [path]
+    if output.exists() and any(file.exists() and os.path.samefile(file, output) for file in files):
+        what = "is a file that is to be read, which would be emptied"
+        raise JobError(Problem("--output", what, str(output), "Name another file"))

@@ -185,7 +185,10 @@ def _refuse(
             f"'{table.anonymizer.name}' publishes a whole table at once. Restore the former job, "
             "or start again with another folder and another output."
         )
-    counts_rows = isinstance(former.policy.window, Window) and former.policy.window.seconds is None
+    counts_rows = any(
+        isinstance(window, Window) and window.seconds is None
+        for window in (former.policy.window, job.policy.window)
+    )
     if job.publish.pseudonym is not None and counts_rows:
         raise CheckpointError(
             f"{folder}: {changes[0].text} can't change while the job lives: its pseudonyms change "
