@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,6 +51,6 @@ def unseal(path: Path, *, seal: str | None, output: Path | None) -> int:
 def _refuse_overwriting(path: Path, output: Path) -> None:
     """Raise if the output is one of the files that are read: it would be emptied first."""
     files = list(numbered(path).values()) if path.is_dir() else [path]
-    if output.exists() and any(file.exists() and os.path.samefile(file, output) for file in files):
+    if output.exists() and any(file.exists() and file.samefile(output) for file in files):
         what = "is a file that is to be read, which would be emptied"
         raise JobError(Problem("--output", what, str(output), "Name another file"))

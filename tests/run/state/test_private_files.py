@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from shoal.cli.sealing import unseal
 from shoal.errors import CheckpointError, JobError, ResourceError
 from shoal.run.state.private_files import PrivateFiles, Retention, numbered, read_private
 from shoal.run.state.rekey import rekey
@@ -248,6 +249,30 @@ def test_all_files_get_another_key_and_go_on(tmp_path: Path) -> None:
     resumed.write(rows(3, 4))
     resumed.close()
     assert there(trace, OTHER) == [0, 1, 2, 3]
+
+
+def test_another_key_makes_no_file_younger(tmp_path: Path) -> None:
+    state, trace, mark = sealed_job(tmp_path)
+    for file in trace.iterdir():
+        os.utime(file, (1000.0, 1000.0))
+    rekey(state, [trace], SEAL, OTHER)
+    assert {file.stat().st_mtime for file in trace.iterdir()} == {1000.0}
+    limits = Retention(keep_seconds=60)
+    resumed = opened(trace, mark, seal=OTHER, retention=limits, clock=lambda: 1060.0)
+    resumed.write(rows(3, 4))
+    resumed.close()
+    assert there(trace, OTHER) == [3]
+
+
+def test_nothing_is_unsealed_onto_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, trace, _ = sealed_job(tmp_path)
+    monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
+    before = {file: file.read_bytes() for file in trace.iterdir()}
+    *_, last = sorted(before)
+    for path in (trace, last):
+        with pytest.raises(JobError, match="would be emptied"):
+            unseal(path, seal="env:THE_KEY", output=last)
+    assert {file: file.read_bytes() for file in trace.iterdir()} == before
 
 
 def test_a_change_of_key_that_was_cut_off_is_finished_by_the_next(

@@ -6,6 +6,7 @@ new one; then no run resumes, and a second call finishes it.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -68,9 +69,13 @@ def rekey(folder: Path, others: Sequence[Path], old: Seal | None, new: Seal) -> 
                 continue
             blocks = _resealed(path, data, number, kind, old, new)
             # All of it is made before the first byte is written: a damaged file changes nothing.
-            with writing(path), atomic_write(path, private=True) as output:
-                for block in blocks:
-                    output.write(block)
+            with writing(path):
+                written = path.stat()
+                with atomic_write(path, private=True) as output:
+                    for block in blocks:
+                        output.write(block)
+                # Private files are removed by their age, which a new key doesn't change.
+                os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
             n_changed += 1
     return n_changed, n_there
 
