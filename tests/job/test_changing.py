@@ -325,6 +325,18 @@ def test_nobody_falls_back_over_a_change(folder: Folder) -> None:
     assert {name for name, data in folder.files.items() if before.get(name) != data} == set()
 
 
+def test_of_a_damaged_checkpoint_the_audit_says_that_it_cant_tell(folder: Folder) -> None:
+    folder.write(policy="k = 8\nl = 2\ndelay = { rows = 40 }")
+    folder.run(until=300)
+    folder.write(policy="k = 2\nl = 2\ndelay = { rows = 40 }")
+    folder.run(accept_weaker=True)
+    state = folder.path / "state"
+    for number in numbers_of(state, CHECKPOINT):
+        path = path_of(state, CHECKPOINT, number)
+        path.write_bytes(path.read_bytes()[:-1])
+    assert folder.audit()["change of the job"].verdict == "unverifiable"
+
+
 def test_times_count_over_a_change(tmp_path: Path) -> None:
     table = people(N_ROWS)
     # Each tenth row is of 30 seconds before: it arrives at the time of the row before it.
