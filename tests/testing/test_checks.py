@@ -28,7 +28,6 @@ from shoal.testing.checks import CHECKS, Check, FixedCheck, check_anonymizer, ru
 from shoal.testing.checks.published import judge_groups
 from shoal.testing.hostile import hostile_streams, missing_modes, steady_stream, streams_with_gaps
 from shoal.testing.streams import Stream, play
-from tests.examples import examples
 
 
 class Faulty(Castle):
@@ -421,7 +420,7 @@ def test_all_that_is_measured_is_drawn() -> None:
     schema = Schema("p", [Quasi("x", Range(0, 1))], sensitive)
     drawn: list[Policy] = []
 
-    @settings(max_examples=examples(200), derandomize=True, database=None)
+    @settings(max_examples=200, derandomize=True, database=None)
     @given(strategies.policies(Castle, schema, n_subjects=6, n_rows=20, timed=True))
     def draw(policy: Policy) -> None:
         Castle().start(schema, policy)

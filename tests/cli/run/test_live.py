@@ -148,7 +148,7 @@ def test_a_changed_job_is_refused_and_named(live, capfd):
     before = live.output.read_bytes()
     write_job(live.path, policy="k = 4\ndelay = { rows = 20 }", run=f"seed = 7\n{STATE}")
     assert live.run() == 5
-    assert "[policy]" in capfd.readouterr().err
+    assert "--accept-weaker" in capfd.readouterr().err
     write_job(live.path, run=f"seed = 7\n{STATE}")
     (live.path / "town.csv").write_text(
         "berlin;east;all\ndresden;east;all\nbonn;west;all\nkoeln;west;all\n"
