@@ -325,7 +325,7 @@ def test_nobody_falls_back_over_a_change(folder: Folder) -> None:
     assert {name for name, data in folder.files.items() if before.get(name) != data} == set()
 
 
-def test_of_a_damaged_checkpoint_the_audit_says_that_it_cant_tell(folder: Folder) -> None:
+def test_of_a_damaged_checkpoint_audit_and_report_say_that_they_cant_tell(folder: Folder) -> None:
     folder.write(policy="k = 8\nl = 2\ndelay = { rows = 40 }")
     folder.run(until=300)
     folder.write(policy="k = 2\nl = 2\ndelay = { rows = 40 }")
@@ -335,6 +335,8 @@ def test_of_a_damaged_checkpoint_the_audit_says_that_it_cant_tell(folder: Folder
         path = path_of(state, CHECKPOINT, number)
         path.write_bytes(path.read_bytes()[:-1])
     assert folder.audit()["change of the job"].verdict == "unverifiable"
+    made = report(folder.job, folder.published, trace=folder.trace, attacks=[])
+    assert "change of the job" in made.html()
 
 
 def test_times_count_over_a_change(tmp_path: Path) -> None:

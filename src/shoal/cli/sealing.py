@@ -35,9 +35,12 @@ def unseal(path: Path, *, seal: str | None, output: Path | None) -> int:
     if output is not None:
         _refuse_overwriting(path, output)
         # Mode 0600: it is as private as what it is made of.
+        rows = read_private(path, key)
+        first = next(rows, b"")  # a wrong key is found here, before anything is overwritten
         file = open_private(output)
         try:
-            for lines in read_private(path, key):
+            file.write(first)
+            for lines in rows:
                 file.write(lines)
         finally:
             file.close()

@@ -143,6 +143,7 @@ def release_of(job: Job, published: Data, form: str | None = None) -> Release:
     }
     publish["pseudonym"] = None if job.publish.pseudonym is None else str(job.publish.pseudonym)
     text = json.dumps(dict(job.digests), sort_keys=True)
+    parts, unknown = parts_of(job)
     return Release(
         job.schema,
         job.policy,
@@ -155,7 +156,8 @@ def release_of(job: Job, published: Data, form: str | None = None) -> Release:
         house_warnings=[each for each in job.warnings if each == SEED_SET],
         files=files_behind(published),
         made=datetime.now(UTC).date(),
-        parts=parts_of(job)[0],
+        parts=parts,
+        unknown=unknown,
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit import Part, Report, audit_parts
+from shoal.audit import Part, Report, Verdict, audit_parts
 from shoal.audit.evidence import Evidence
 from shoal.audit.trace import read_trace
 from shoal.spec.policy import Policy
@@ -53,6 +53,8 @@ class Release:
         People of whom those in the release are some, with the quasi columns; None: unknown.
     parts
         The parts of a stream whose promise has changed; none: it hasn't.
+    unknown
+        Verdicts about changes that can't be looked up here.
     """
 
     schema: Schema
@@ -71,6 +73,7 @@ class Release:
     trace: pa.Table | None = None
     population: pa.Table | None = None
     parts: Sequence[Part] = ()
+    unknown: tuple[Verdict, ...] = ()
     is_public: bool = False
     """Whether it is what the public may know."""
 
@@ -92,11 +95,12 @@ class Release:
     @cached_property
     def audit(self) -> Report:
         """The verdicts about the release."""
-        return audit_parts(
+        found = audit_parts(
             self.schema, self.parts or [Part(self.policy, self.options)], self.published,
             trace=self.trace, original=self.original, original_rows=self.original_rows,
             files=self.files,
         )  # fmt: skip
+        return replace(found, verdicts=(*found.verdicts, *self.unknown))
 
     @cached_property
     def evidence(self) -> Evidence:

@@ -275,6 +275,16 @@ def test_nothing_is_unsealed_onto_itself(tmp_path: Path, monkeypatch: pytest.Mon
     assert {file: file.read_bytes() for file in trace.iterdir()} == before
 
 
+def test_a_wrong_key_overwrites_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, trace, _ = sealed_job(tmp_path)
+    monkeypatch.setenv("THE_KEY", bytes(32).hex())
+    clear = tmp_path / "clear.jsonl"
+    clear.write_text("what was there")
+    with pytest.raises(CheckpointError):
+        unseal(trace, seal="env:THE_KEY", output=clear)
+    assert clear.read_text() == "what was there"
+
+
 def test_a_change_of_key_that_was_cut_off_is_finished_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
