@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["measured_on", "met", "replace_parts", "replace_section", "spread", "table"]
+__all__ = ["measured_on", "met", "parts", "replace_parts", "replace_section", "spread", "table"]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: bool = True) -> str:
@@ -56,6 +56,19 @@ def measured_on(machine: Mapping[str, str], others: float) -> str:
         "{numba}, PyArrow {pyarrow}, while others had {others:.0%} of the machine. Medians, with "
         "least and most in brackets; ratios are taken repeat by repeat."
     ).format(**machine, others=others)
+
+
+def parts(
+    results: Mapping[str, Any], sections: Mapping[str, tuple[str, Callable[[Any], str]]]
+) -> dict[str, str]:
+    """What was measured, part by part: its title, and the text."""
+    return {
+        title: measured_on(results["machine"], results["others"][part])
+        + "\n\n"
+        + tell(results[part])
+        for part, (title, tell) in sections.items()
+        if part in results
+    }
 
 
 def replace_section(path: Path, name: str, text: str) -> None:

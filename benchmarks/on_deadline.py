@@ -19,8 +19,9 @@ from typing import Any
 
 from benchmarks import growth, runs
 from benchmarks.machine_use import Use
+from benchmarks.markdown import parts
 from benchmarks.measure import interleaved, machine, say
-from benchmarks.on_deadline_text import parts
+from benchmarks.on_deadline_text import SECTIONS
 from benchmarks.options import add_options, add_parts, sizes_of, tell_parts
 from benchmarks.twin import compare
 from benchmarks.workers import encoded, two_workers
@@ -212,7 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         use = Use.now()
         results[part] = PARTS[part](sizes, options.data)
         results["others"][part] = use.since().others
-    tell_parts(options, "on-deadline", results, parts(results))
+    tell_parts(options, "on-deadline", results, parts(results, SECTIONS))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks import child, growth, runs
 from benchmarks.machine_use import Use
-from benchmarks.markdown import measured_on, met, spread, table
+from benchmarks.markdown import met, parts, spread, table
 from benchmarks.measure import interleaved, machine, say
 from benchmarks.options import add_options, add_parts, sizes_of, tell_parts
 from benchmarks.twin import Twins, compare
@@ -139,17 +139,6 @@ def starts(sizes: Sizes, folder: Path) -> dict[str, Any]:
 # -- telling ---------------------------------------------------------------------------------------
 
 
-def parts(results: dict[str, Any]) -> dict[str, str]:
-    """What was measured, part by part: its title, and the text."""
-    return {
-        title: measured_on(results["machine"], results["others"][part])
-        + "\n\n"
-        + tell(results[part])
-        for part, (title, _, tell) in PARTS.items()
-        if part in results
-    }
-
-
 def _end_to_end_text(found: Sequence[dict[str, Any]]) -> str:
     rows = [
         [
@@ -245,7 +234,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         use = Use.now()
         results[part] = measure(sizes, options.data)
         results["others"][part] = use.since().others
-    tell_parts(options, "results", results, parts(results))
+    sections = {part: (title, tell) for part, (title, _, tell) in PARTS.items()}
+    tell_parts(options, "results", results, parts(results, sections))
 
 
 if __name__ == "__main__":

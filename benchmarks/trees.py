@@ -16,10 +16,11 @@ from typing import Any
 
 from benchmarks.figures.trees.data import NEEDS
 from benchmarks.machine_use import Use
+from benchmarks.markdown import parts
 from benchmarks.measure import machine, say
 from benchmarks.options import add_options, add_parts, sizes_of, tell_parts
 from benchmarks.trees_runs import Sizes, engines, files, lengths, memory
-from benchmarks.trees_text import parts
+from benchmarks.trees_text import SECTIONS
 from benchmarks.trees_twins import twins
 from benchmarks.workloads import ADULT
 
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         use = Use.now()
         results[part] = measure(sizes, options.data)
         results["others"][part] = use.since().others
-    tell_parts(options, "trees", results, parts(results))
+    tell_parts(options, "trees", results, parts(results, SECTIONS))
 
 
 if __name__ == "__main__":

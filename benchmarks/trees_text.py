@@ -6,20 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks import growth
-from benchmarks.markdown import measured_on, met, spread, table
+from benchmarks.markdown import met, spread, table
 
-__all__ = ["parts"]
-
-
-def parts(results: Mapping[str, Any]) -> dict[str, str]:
-    """What was measured, part by part: its title, and the text."""
-    return {
-        title: measured_on(results["machine"], results["others"][part])
-        + "\n\n"
-        + tell(results[part])
-        for part, (title, tell) in SECTIONS.items()
-        if part in results
-    }
+__all__ = ["SECTIONS"]
 
 
 def _rate(found: Mapping[str, Any]) -> str:

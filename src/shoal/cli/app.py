@@ -63,6 +63,9 @@ PageKey = Annotated[
 PageHost = Annotated[
     Names, typer.Option(metavar="NAME", help="A name that the page answers to; repeatable.")
 ]
+Key = Annotated[
+    Text, typer.Option(metavar="KEY", help="The key of the seal: env:NAME or file:PATH.")
+]
 Log = Annotated[Text, typer.Option(metavar="KIND", help="Log to stderr as text or json.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
 
@@ -586,11 +589,11 @@ def warm(
         bool, typer.Option("--demo", help="Compile what the demo needs instead.")
     ] = False,
     into: Annotated[
-        Optional[Path],  # noqa: UP045
+        File,
         typer.Option(metavar="FOLDER", help="Make a cache there that all users can read."),
     ] = None,
     cpu: Annotated[
-        Optional[str],  # noqa: UP045
+        Text,
         typer.Option(help="With --into: x86-64-v3, generic or host. [default: host]"),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
@@ -645,9 +648,7 @@ def checkpoint_options() -> None:
 @checkpoints.command()
 def show(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The checkpoint folder.")],
-    seal: Annotated[
-        Text, typer.Option(metavar="KEY", help="The key of the seal: env:NAME or file:PATH.")
-    ] = None,
+    seal: Key = None,
     short: Annotated[
         bool, typer.Option("--short", "-s", help="One line for each checkpoint and journal.")
     ] = False,
@@ -686,9 +687,7 @@ def rekey(
 @app.command()
 def unseal(
     path: Annotated[Path, typer.Argument(metavar="PRIVATE", help="A sealed file, or a folder.")],
-    seal: Annotated[
-        Text, typer.Option(metavar="KEY", help="The key of the seal: env:NAME or file:PATH.")
-    ] = None,
+    seal: Key = None,
     output: Annotated[
         File, typer.Option("--output", "-o", metavar="OUT", help="A file. [default: stdout]")
     ] = None,
