@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,22 +33,19 @@ def rekey(folder: Path, others: Sequence[Path], *, seal: str | None, new_seal: s
 def unseal(path: Path, *, seal: str | None, output: Path | None) -> int:
     """Write private rows in clear; return the exit code."""
     key = None if seal is None else Seal.from_spec(seal)
-    if output is not None:
-        _refuse_overwriting(path, output)
-        # Mode 0600: it is as private as what it is made of.
-        rows = read_private(path, key)
-        first = next(rows, b"")  # a wrong key is found here, before anything is overwritten
-        file = open_private(output)
-        try:
-            file.write(first)
-            for lines in rows:
-                file.write(lines)
-        finally:
-            file.close()
+    rows = read_private(path, key)
+    if output is None:
+        sys.stdout.buffer.writelines(rows)
+        sys.stdout.buffer.flush()
         return 0
-    for lines in read_private(path, key):
-        sys.stdout.buffer.write(lines)
-    sys.stdout.buffer.flush()
+    _refuse_overwriting(path, output)
+    first = next(rows, b"")  # a wrong key is found here, before anything is overwritten
+    # Mode 0600: it is as private as what it is made of.
+    file = open_private(output)
+    try:
+        file.writelines(itertools.chain([first], rows))
+    finally:
+        file.close()
     return 0
 
 

@@ -144,6 +144,23 @@ def test_old_files_are_removed_but_none_that_a_checkpoint_may_need(tmp_path: Pat
     assert there(tmp_path)[-1] == 17
 
 
+def test_a_run_that_resumes_removes_none_that_an_older_checkpoint_may_need(tmp_path: Path) -> None:
+    limits = Retention(file_bytes=1, keep_bytes=1)
+    files = opened(tmp_path, retention=limits)
+    marks = []
+    for i in range(10):
+        files.write(rows(i, i + 1))
+        marks.append(files.commit())
+    files.abandon()
+    resumed = opened(tmp_path, marks[-1], retention=limits)
+    resumed.write(rows(10, 11))
+    marks.append(resumed.commit())
+    resumed.abandon()
+    for mark in reversed(marks[-3:]):  # the newest checkpoint, then those to fall back to
+        opened(tmp_path, mark).abandon()
+    assert there(tmp_path)[-1] == 8
+
+
 def test_files_of_some_age_are_removed(tmp_path: Path) -> None:
     clock = ManualClock(1_000_000.0)
     limits = Retention(file_bytes=1, keep_seconds=100)
@@ -260,6 +277,8 @@ def test_another_key_makes_no_file_younger(tmp_path: Path) -> None:
     limits = Retention(keep_seconds=60)
     resumed = opened(trace, mark, seal=OTHER, retention=limits, clock=lambda: 1060.0)
     resumed.write(rows(3, 4))
+    for _ in range(3):  # until no checkpoint that is kept needs the files of before
+        resumed.commit()
     resumed.close()
     assert there(trace, OTHER) == [3]
 

@@ -121,7 +121,9 @@ class PrivateFiles:
         self._number = int(mark["file"]) if mark else 1
         self._begun = float(mark["begun"]) if mark else clock()
         self._resume(int(mark["n_bytes"]) if mark else 0, mark or {})
-        self._marks: deque[int] = deque([self._number], maxlen=_MARKS)
+        # A commit begins one file at most: so the marks before this one are in these files.
+        oldest = max(1, self._number - _MARKS + 1)
+        self._marks = deque(range(oldest, self._number + 1), maxlen=_MARKS)
         self._buffer = _Buffer(str(folder))
         self._sink = file_type("rows.jsonl", "jsonl").format.sink(self._buffer, schema)
 
