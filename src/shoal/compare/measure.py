@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +16,7 @@ from shoal.attacks import Setting, attack
 from shoal.audit import audit
 from shoal.compare.cells import Cell
 from shoal.engine.compile_watch import CompileWatch
+from shoal.engine.jit import IS_PLAIN
 from shoal.metrics import Compared, Summary, loss_by_attribute, query_error, risk
 from shoal.run.frame import anonymize
 from shoal.run.result import Result
@@ -144,7 +144,7 @@ def measure(rows: Rows, cell: Cell) -> Figures:
         # What a run warns of concerns its publication; what can't be kept shows in the figures.
         warnings.simplefilter("ignore", UserWarning)
         kind = (type(cell.anonymizer), *map(type, policy.criteria))
-        if kind not in _warm and not numba.config.DISABLE_JIT:
+        if kind not in _warm and not IS_PLAIN:
             _run(rows, cell, table.slice(0, WARM_ROWS))
             _warm.add(kind)
         compiled = CompileWatch(type(cell.anonymizer), lambda watch: None)

@@ -7,16 +7,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numba
-from numba.core import event
+from shoal.engine.jit import IS_PLAIN
 
-from shoal.engine.cache import is_kept
-from shoal.engine.call_graph import kernels_of
+if not IS_PLAIN:
+    from numba.core import event
 
-__all__ = ["CompileWatch"]
+    from shoal.engine import cache
+    from shoal.engine.call_graph import kernels_of
+
+__all__ = ["CompileWatch", "is_cold"]
 
 
-class CompileWatch(event.Listener):  # type: ignore[misc]
+def is_cold(module: str) -> bool:
+    """Return whether the kernels that a module uses will have to be compiled first."""
+    return not IS_PLAIN and cache.is_cold(module)
+
+
+class CompileWatch:
     """Count the kernels that are compiled, and the seconds that this takes.
 
     Parameters
@@ -30,8 +37,8 @@ class CompileWatch(event.Listener):  # type: ignore[misc]
     def __init__(self, anonymizer: type, show: Callable[[CompileWatch], None]) -> None:
         self._show = show
         self._expected = set[tuple[str, str]]()
-        if not numba.config.DISABLE_JIT:
-            self._expected = {key for key in kernels_of(anonymizer) if not is_kept(*key)}
+        if not IS_PLAIN:
+            self._expected = {key for key in kernels_of(anonymizer) if not cache.is_kept(*key)}
         self._done = set[tuple[str, str]]()
         self._depth, self._since, self._seconds = 0, 0.0, 0.0
 
@@ -58,10 +65,22 @@ class CompileWatch(event.Listener):  # type: ignore[misc]
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch what is compiled in this process until the block ends."""
-        with event.install_listener("numba:compile", self):
+        if IS_PLAIN:
+            yield
+            return
+        watch = self
+
+        class Listener(event.Listener):  # type: ignore[misc]
+            def on_start(self, event: Any) -> None:
+                watch.on_start()
+
+            def on_end(self, event: Any) -> None:
+                watch.on_end(event.data["dispatcher"].py_func)
+
+        with event.install_listener("numba:compile", Listener()):
             yield
 
-    def on_start(self, event: Any) -> None:
+    def on_start(self) -> None:
         """Take note that a function begins to be compiled; it may be one inside another."""
         if self._depth == 0:
             self._since = time.perf_counter()
@@ -69,12 +88,11 @@ class CompileWatch(event.Listener):  # type: ignore[misc]
         if not self._done:
             self._show(self)
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self, function: Callable[..., Any]) -> None:
         """Take note that a function has been compiled."""
         self._depth -= 1
         if self._depth == 0:
             self._seconds += time.perf_counter() - self._since
-        function = event.data["dispatcher"].py_func
         key = (function.__module__, function.__qualname__)
         if key in self._expected or key[0].startswith("shoal."):
             self._done.add(key)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-import numba
+#: Whether kernels run as plain Python. Then Numba isn't imported, which takes seconds.
+IS_PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "").strip() not in ("", "0")
+if not IS_PLAIN:
+    import numba
 
-from shoal.engine.cache import keep
-from shoal.engine.linking import SeparateCompiler
+    from shoal.engine.cache import keep
+    from shoal.engine.linking import SeparateCompiler
 
-__all__ = ["inlined", "kernel", "on_demand", "specialized"]
+__all__ = ["IS_PLAIN", "inlined", "kernel", "on_demand", "specialized"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,6 +57,8 @@ def _compiled(
     keeps_constants: bool = False,
     is_on_demand: bool = False,
 ) -> F:
+    if IS_PLAIN:
+        return function
     options = {"pipeline_class": SeparateCompiler, "no_cfunc_wrapper": True, "nogil": True}
     compiled = numba.njit(forceinline=inline, **options)(function)
     if not numba.config.DISABLE_JIT:

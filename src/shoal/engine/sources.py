@@ -63,7 +63,8 @@ def imports_of(name: str) -> frozenset[str]:
     Of these, the packages that the module and Shoal are in count all the same.
     Imports inside functions and under ``if TYPE_CHECKING`` don't count: compiled code can't have
     them, and a test keeps them out of code that decides. But a package that imports its names when
-    they are used lists them there, and one that scans its folder imports all modules in it.
+    they are used lists them there, one that scans its folder imports all modules in it, and what
+    compiles is imported under ``if not IS_PLAIN``.
     """
     path = path_of(name)
     if path is None:
@@ -75,7 +76,7 @@ def imports_of(name: str) -> frozenset[str]:
     if is_package and "pkgutil.iter_modules(" in text:
         entries = (entry.stem for entry in path.parent.iterdir() if entry != path)
         names |= {f"{name}.{entry}" for entry in entries}
-    is_lazy = is_package and "\ndef __getattr__(" in text
+    is_lazy = (is_package and "\ndef __getattr__(" in text) or "\nif not IS_PLAIN:\n" in text
     for statement in (_ANY_IMPORT if is_lazy else _IMPORT).findall(text):
         kind, *words = re.findall(r"[\w.]+", _NO_MODULE.sub("", statement))
         if kind == "import":

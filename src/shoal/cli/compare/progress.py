@@ -11,7 +11,7 @@ from typing import Any, Self
 from shoal.cli.terminal import COMPILING, print_message
 from shoal.compare.cells import Cell
 from shoal.compare.pool import Outcome
-from shoal.engine.cache import is_cold
+from shoal.engine.compile_watch import is_cold
 
 __all__ = ["GridProgress", "time_left"]
 

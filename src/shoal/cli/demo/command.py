@@ -157,8 +157,6 @@ def warm_up(is_plain: bool) -> int:
 
     Return the number of kernels that were compiled.
     """
-    import numba
-
     from shoal.algorithms import find
     from shoal.cli.demo.stream import (
         ALGORITHM,
@@ -169,10 +167,9 @@ def warm_up(is_plain: bool) -> int:
     )
     from shoal.cli.terminal import COMPILING, compiling_bar
     from shoal.engine.compile_watch import CompileWatch
+    from shoal.engine.jit import IS_PLAIN
 
-    # Numba makes the attributes of its configuration at run time.
-    config: Any = numba.config
-    if config.DISABLE_JIT:
+    if IS_PLAIN:
         return 0
     said: list[str] = []
     with ExitStack() as stack:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from shoal import algorithms
 from shoal.algorithms.registry import DEFAULT
 from shoal.engine.base import Anonymizer
-from shoal.engine.cache import is_cold
+from shoal.engine.compile_watch import is_cold
 from shoal.errors import UnsupportedError
 from shoal.metrics.uniqueness import uniqueness
 from shoal.run.frame import anonymize
