@@ -4,6 +4,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Python compiles modules when they are imported: few of all that are installed.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# Without bytecode on disk each process would compile all modules that it imports: seconds for each.
+unexport PYTHONDONTWRITEBYTECODE
 STAMP := .venv/.installed
 # Prints the dependencies that are enough to compile kernels.
 COMPILER := import tomllib; needed = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; \
