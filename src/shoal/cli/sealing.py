@@ -43,7 +43,8 @@ def unseal(path: Path, *, seal: str | None, output: Path | None) -> int:
     # Mode 0600: it is as private as what it is made of.
     file = open_private(output)
     try:
-        file.writelines(itertools.chain([first], rows))
+        for lines in itertools.chain([first], rows):
+            file.write(lines)
     finally:
         file.close()
     return 0

@@ -294,6 +294,17 @@ def test_nothing_is_unsealed_onto_itself(tmp_path: Path, monkeypatch: pytest.Mon
     assert {file: file.read_bytes() for file in trace.iterdir()} == before
 
 
+def test_rows_are_unsealed_into_a_file_of_the_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, trace, _ = sealed_job(tmp_path)
+    monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
+    clear = tmp_path / "clear.jsonl"
+    assert unseal(trace, seal="env:THE_KEY", output=clear) == 0
+    assert [json.loads(line)["row"] for line in clear.read_text().splitlines()] == [0, 1, 2]
+    assert stat.S_IMODE(clear.stat().st_mode) == 0o600
+
+
 def test_a_wrong_key_overwrites_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, trace, _ = sealed_job(tmp_path)
     monkeypatch.setenv("THE_KEY", bytes(32).hex())
