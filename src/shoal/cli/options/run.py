@@ -1,0 +1,117 @@
+"""Define the options of ``shoal run``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shoal.cli.options.shared import (
+    Drain,
+    File,
+    Follow,
+    From,
+    JobPath,
+    Json,
+    Log,
+    Metrics,
+    Page,
+    PageCert,
+    PageHost,
+    PageKey,
+    PageToken,
+    Quiet,
+    Text,
+    To,
+)
+
+__all__ = ["run"]
+
+
+def run(
+    job: JobPath,
+    source: Annotated[
+        Text,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="IN",
+            help="Input: a file, a folder, or '-' for stdin. [default: the job's input, or -]",
+            show_default=False,
+        ),
+    ] = None,
+    sink: Annotated[
+        Text,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Output: a file, a folder ('out/'), or '-' for stdout. "
+            "[default: the job's output, or -]",
+            show_default=False,
+        ),
+    ] = None,
+    trace: Annotated[
+        Text, typer.Option(help="Write a private trace for the audit: a Parquet file or a folder.")
+    ] = None,
+    from_format: From = None,
+    to_format: To = None,
+    follow: Follow = False,
+    drain: Drain = False,
+    fall_back: Annotated[
+        bool,
+        typer.Option("--fall-back", help="Resume from the last undamaged checkpoint."),
+    ] = False,
+    accept_weaker: Annotated[
+        bool,
+        typer.Option("--accept-weaker", help="Resume although the job promises less than before."),
+    ] = False,
+    undo_pseudonyms: Annotated[
+        bool,
+        typer.Option("--undo-pseudonyms", help="Allow a trace that links pseudonyms to subjects."),
+    ] = False,
+    report: Annotated[
+        File, typer.Option(help="Write a report of the run for the house: one HTML file.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an output, trace or quarantine that exists.")
+    ] = False,
+    metrics: Metrics = None,
+    page: Page = None,
+    page_token: PageToken = None,
+    page_cert: PageCert = None,
+    page_key: PageKey = None,
+    page_host: PageHost = None,
+    log: Log = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Anonymize a stream."""
+    from shoal.cli.run.command import RunOptions
+    from shoal.cli.run.command import run as command
+    from shoal.cli.run.page import PageOptions
+
+    raise typer.Exit(
+        command(
+            job,
+            RunOptions(
+                source=source,
+                sink=sink,
+                trace=trace,
+                from_format=from_format,
+                to_format=to_format,
+                follow=follow,
+                drain=drain,
+                fall_back=fall_back,
+                accept_weaker=accept_weaker,
+                undo_pseudonyms=undo_pseudonyms,
+                report=report,
+                force=force,
+                metrics=metrics,
+                page=PageOptions.given(page, page_token, page_cert, page_key, page_host),
+                log=log,
+                as_json=json,
+                quiet=quiet,
+            ),
+        )
+    )

@@ -1,0 +1,25 @@
+"""Define the options of ``shoal unseal``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli.options.shared import File, Key
+
+__all__ = ["unseal"]
+
+
+def unseal(
+    path: Annotated[Path, typer.Argument(metavar="PRIVATE", help="A sealed file, or a folder.")],
+    seal: Key = None,
+    output: Annotated[
+        File, typer.Option("--output", "-o", metavar="OUT", help="A file. [default: stdout]")
+    ] = None,
+) -> None:
+    """Write a sealed trace or quarantine in clear, as JSON lines."""
+    from shoal.cli.sealing import unseal as command
+
+    raise typer.Exit(command(path, seal=seal, output=output))
