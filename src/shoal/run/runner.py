@@ -88,7 +88,7 @@ class Run:
         self._checkpointer = None
         if recovery is not None:
             _check_resumable(source, on_bad)
-            code = decision_digest(type(pipeline.anonymizer).__module__, type(source).__module__)
+            code = _code_of(pipeline, source)
             self._checkpointer = Checkpointer(recovery, code)
         self._is_behind = False
         self._patience: threading.Timer | None = None
@@ -475,7 +475,7 @@ def change_job(
     with_subject
         Whether the payload carries the subject, for a trace or a live audit.
     """
-    code = decision_digest(type(pipeline.anonymizer).__module__, type(source).__module__)
+    code = _code_of(pipeline, source)
     noted = dict(change)
 
     def carry(found: Checkpoint) -> CoreState:
@@ -512,3 +512,9 @@ def _check_resumable(source: Source, on_bad: object) -> None:
         raise ParameterError("source", "can't be read again, which recovery needs")
     if not isinstance(on_bad, Quarantine):
         raise ParameterError("on_bad", "can't be resumed, which recovery needs")
+
+
+def _code_of(pipeline: Pipeline, source: Source) -> str:
+    """Return the digest of the code that decides about these rows."""
+    reader = getattr(source, "opened_in", type(source).__module__)
+    return decision_digest(type(pipeline.anonymizer).__module__, reader)

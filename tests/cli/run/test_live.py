@@ -25,6 +25,7 @@ class Live:
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.path, self._monkeypatch = path, monkeypatch
+        path.mkdir(exist_ok=True)
         self.table = people(200)
         self.input = write(self.table, path / "in.csv")
         self.output = path / "out.csv"
@@ -79,7 +80,6 @@ def test_a_stop_in_good_order_ends_with_0_and_the_next_run_resumes(live):
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_job_moves_with_its_files_and_its_state(live, tmp_path, is_killed):
     """Restored from a backup, or mounted elsewhere: the job file is the same, all paths differ."""
-    (tmp_path / "whole").mkdir()
     whole = Live(tmp_path / "whole", live._monkeypatch)
     assert whole.run("-q") == 0
     with started([*live.words, "--follow"]) as process:
@@ -97,6 +97,18 @@ def test_a_job_moves_with_its_files_and_its_state(live, tmp_path, is_killed):
     )
     assert moved.run("-q") == 0
     assert moved.output.read_bytes() == whole.output.read_bytes()
+
+
+def test_a_job_that_was_followed_and_killed_resumes_without(live):
+    live.job = write_job(live.path, run=f"seed = 7\n{STATE.replace('0.1', '1000')}")
+    whole = Live(live.path / "whole", live._monkeypatch)
+    assert whole.run("-q") == 0
+    with started([*live.words, "--follow"]) as process:
+        wait_until(lambda: live.output.exists() and live.output.stat().st_size > 1000)
+        process.kill()
+        process.wait(600)
+    assert live.run("-q") == 0
+    assert live.output.read_bytes() == whole.output.read_bytes()
 
 
 def test_a_file_of_another_content_is_refused_after_a_move(live, tmp_path, capfd):

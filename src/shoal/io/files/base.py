@@ -7,7 +7,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from shoal.errors import CheckpointError, ShoalError
 from shoal.io.base import Chunk, Position, Span
@@ -37,6 +37,9 @@ class FileSource(ABC):
     poll
         How long, in seconds, to wait before looking for more.
     """
+
+    #: What opens all of them: with and without `follow` a run resumes with the same code.
+    opened_in: ClassVar[str] = "shoal.io.files.replayable"
 
     def __init__(
         self, path: str | os.PathLike[str], columns: Sequence[str] | None, poll: float
