@@ -66,6 +66,7 @@ checkpoint = { folder = "state", every = 10, seal = "env:KEY" }
 limit = 0.05
 [private]
 seal = true
+file_hours = 24
 keep_days = 30
 [audit]
 sample = 0.01

@@ -14,7 +14,7 @@ from shoal import anonymize
 from shoal.errors import DataError, JobError, ParameterError
 from shoal.job import Job
 from tests.run.test_stream import POLICY, SCHEMA
-from tests.world import people, write, write_job
+from tests.world import people, read, write, write_job
 
 pytestmark = pytest.mark.filterwarnings("ignore:run.seed:UserWarning")
 
@@ -116,6 +116,20 @@ def test_wrong_arguments_are_refused(arguments: Any, options: Any, says: str) ->
 def test_what_a_job_says_is_not_said_again(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="numeric: is said by the job"):
         shoal.audit(write_job(tmp_path), [], numeric="bounds")  # type: ignore[call-overload]
+
+
+def test_the_job_says_the_format_where_the_name_says_none(tmp_path: Path) -> None:
+    """And where the name says another one, it was converted."""
+    path = write_job(tmp_path)
+    path.write_text(path.read_text() + "\n[output]\npath = 'published'\nformat = 'jsonl'\n")
+    source, trace = write(people(60), tmp_path / "people.csv"), tmp_path / "trace.parquet"
+    shoal.run(path, input=source, trace=trace)
+    published = tmp_path / "published"
+    assert shoal.audit(path, published, original=source, trace=trace).verdict == "kept"
+    with pytest.raises(ParameterError, match="has an ending that stands for no known format"):
+        shoal.audit(write_job(tmp_path), published)
+    converted = write(read(published, "jsonl"), tmp_path / "published.csv")
+    assert shoal.audit(path, converted, original=source, trace=trace).verdict == "kept"
 
 
 def test_an_original_that_lacks_a_column_is_refused() -> None:

@@ -20,8 +20,9 @@ from shoal.audit.z import Count
 from shoal.engine.kernels.arrays import Ints
 from shoal.errors import CheckpointError, DataError, JobError, ParameterError, ResourceError
 from shoal.io import Source, open_source
-from shoal.io.files.connector import FileInput
+from shoal.io.files.connector import FileInput, FileOutput
 from shoal.io.files.folder import FolderSource, has_only_folders
+from shoal.io.formats import file_type
 from shoal.io.formats.jsonl import NoLinesError
 from shoal.io.streams import STDIO, is_directory
 from shoal.io.text.dialect import Dialect
@@ -107,6 +108,7 @@ def audit(
             )
         schema, published = job.schema, what[1]
         names = _public(job)
+        format = _format_of(job, published, format)  # noqa: A001
         parts, unknown = parts_of(job)
         dialect = job.input.dialect if isinstance(job.input, FileInput) else None
     else:
@@ -224,6 +226,18 @@ def _public(job: Job) -> tuple[str, ...]:
     return (*itertools.chain.from_iterable(sides), *job.schema.payload)
 
 
+def _format_of(job: Job, published: Data, given: str | None) -> str | None:
+    """Return the format that was given, or that of the job where the name says none."""
+    form = job.output.format if isinstance(job.output, FileOutput) else None
+    if given is not None or form is None or not isinstance(published, str | Path):
+        return given
+    try:
+        file_type(published)
+    except ParameterError:
+        return form
+    return form if str(published) == STDIO else None
+
+
 def _no_rows(names: tuple[str, ...]) -> pa.Table:
     return pa.table({name: pa.array([], pa.string()) for name in names})
 
@@ -239,7 +253,7 @@ def read_published(job: Job, published: Data, form: str | None = None) -> pa.Tab
     DataError
         If there is something else between them: nobody knows what it holds.
     """
-    names = _public(job)
+    names, form = _public(job), _format_of(job, published, form)
     try:
         found = _table("published", published, None, form, otherwise=names)
     except NoLinesError:

@@ -411,6 +411,15 @@ class _Reader:
             what = "needs a key, and the job names none"
             fix = 'Set seal in run.checkpoint, for example seal = "env:SHOAL_KEY"'
             problems.append(Problem("private.seal", what, None, fix))
+        keep = {"keep_megabytes": raw.keep_megabytes, "keep_days": raw.keep_days}
+        if raw.file_megabytes is None and raw.file_hours is None:
+            what = "removes finished files, and nothing says when a file is finished"
+            fix = "Set file_megabytes or file_hours, for example file_hours = 24"
+            problems += [
+                Problem(f"private.{key}", what, None, fix)
+                for key, value in keep.items()
+                if value is not None
+            ]
         if problems:
             raise JobError(problems)
 
