@@ -145,7 +145,9 @@ def seconds_of(
         "SHOAL_CACHE_DIR": str(cache),
         "NUMBA_DISABLE_JIT": "0",
     }
-    environment.pop("SHOAL_SHARED_CACHE_DIR", None)
+    # Bytecode is on disk, as pip leaves it: without it each start compiles all that it imports.
+    for variable in ("SHOAL_SHARED_CACHE_DIR", "PYTHONDONTWRITEBYTECODE"):
+        environment.pop(variable, None)
     if shared is not None:
         environment["SHOAL_SHARED_CACHE_DIR"] = str(shared.resolve())
     command = [sys.executable, "-c", WARM, str(RUN), name, promise]
