@@ -39,8 +39,9 @@ def test_quick_things_load_nothing_heavy(code):
 def test_a_command_that_uses_arrow_imports_no_pandas(tmp_path):
     pytest.importorskip("pandas")
     rows, job = ROOT / "examples/anonymize_a_csv/people.csv", tmp_path / "job.toml"
+    words = ["shoal", "init", str(rows), "-o", str(job), "--measure", "0"]
     script = (
-        f"import sys; sys.argv = ['shoal', 'init', {str(rows)!r}, '-o', {str(job)!r}]\n"
+        f"import sys; sys.argv = {words!r}\n"
         "from shoal.cli import main\n"
         "try:\n    main()\n"
         "finally:\n    print('pyarrow' in sys.modules, 'pandas' in sys.modules)"

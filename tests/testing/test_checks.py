@@ -399,7 +399,7 @@ def test_an_anonymizer_that_refuses_gaps_isnt_given_any() -> None:
 
 def test_all_meanings_of_missing_are_drawn() -> None:
     drawn: list[Stream] = []
-    run_check(lambda _, stream: drawn.append(stream), Castle, examples=400)
+    run_check(lambda _, stream: drawn.append(stream), Castle, examples=100)
     own = [stream for stream in drawn if stream.schema.quasi[0].name == "q0"]
     has_gaps = {(s.policy.missing, bool(np.isnan(s.codes.values).any())) for s in own}
     assert has_gaps == {
