@@ -22,6 +22,7 @@ from shoal.cli.options.init import init
 from shoal.cli.options.model import models
 from shoal.cli.options.report import report
 from shoal.cli.options.run import run
+from shoal.cli.options.schema import schemas
 from shoal.cli.options.spark import spark
 from shoal.cli.options.unseal import unseal
 from shoal.cli.options.warm import warm
@@ -68,7 +69,7 @@ for command in (
     unseal,
 ):
     app.command()(command)
-for group in (checkpoints, models):
+for group in (checkpoints, models, schemas):
     app.add_typer(group)
 
 
