@@ -1,4 +1,4 @@
-"""``--log``: the log of a run on stderr, for people or for programs.
+"""``--log``: the log of a run, on stderr or in a file, for people or for programs.
 
 The formatters show only plain parts of a record from any library: the name of an event, its plain
 fields, and the type and place of an exception. See `shoal.events`.
@@ -10,6 +10,7 @@ import json
 import logging
 from datetime import UTC, datetime
 
+from shoal.cli.log_file import LogFile, LogFileOptions
 from shoal.cli.terminal import print_message
 from shoal.errors import ParameterError, did_you_mean
 from shoal.events import Plain, facts_of, sentence
@@ -22,45 +23,59 @@ KINDS = ("text", "json")
 _ROOT = "shoal"
 
 
-def configure_logs(kind: str | None) -> None:
-    """Send the events of Shoal to stderr; a second call replaces the first.
+def configure_logs(kind: str | None, file: LogFileOptions | None = None) -> None:
+    """Send the events of Shoal to stderr or to a file; a second call replaces the first.
 
     Parameters
     ----------
     kind
-        ``"text"`` for people, ``"json"`` for programs: one object per line. None: only warnings
-        and errors, as text.
+        ``"text"`` for people, ``"json"`` for programs: one object per line. None: text in a file;
+        on stderr only warnings and errors.
+    file
+        Where the log is written. Warnings and errors are printed to stderr, too.
 
     Raises
     ------
     ParameterError
         If the kind is unknown.
+    ResourceError
+        If the file can't be written to.
     """
     if kind not in (None, *KINDS):
         raise ParameterError(
             "--log", "must be text or json", got=kind, fix=did_you_mean(str(kind), KINDS)
         )
     logger = logging.getLogger(_ROOT)
-    for handler in [handler for handler in logger.handlers if isinstance(handler, _Stderr)]:
+    for handler in [one for one in logger.handlers if isinstance(one, _Stderr | LogFile)]:
         logger.removeHandler(handler)
-    handler = _Stderr()
-    handler.is_requested = kind is not None
-    # Others, such as a page, may listen to more.
-    handler.setLevel(logging.WARNING if kind is None else logging.INFO)
-    handler.setFormatter({None: _Words(), "text": _Lines(), "json": _Objects()}[kind])
-    logger.addHandler(handler)
+        handler.close()
+    if file is None:
+        _add(_Stderr(), kind)
+    else:
+        _add(LogFile(file), kind or "text")
+        _add(_Stderr(), None)
     logger.setLevel(logging.INFO)
     # A handler of the root logger would show records without these formatters.
     logger.propagate = False
 
 
+def _add(handler: logging.Handler, kind: str | None) -> None:
+    # Others, such as a page, may listen to more.
+    handler.setLevel(logging.WARNING if kind is None else logging.INFO)
+    handler.setFormatter({None: _Words(), "text": _Lines(), "json": _Objects()}[kind])
+    logging.getLogger(_ROOT).addHandler(handler)
+
+
 def is_logging() -> bool:
-    """Return whether ``--log`` was given: then all messages are events."""
-    return any(isinstance(h, _Stderr) and h.is_requested for h in logging.getLogger(_ROOT).handlers)
+    """Return whether a log was asked for: then all messages are events."""
+    return any(
+        isinstance(handler, _Stderr | LogFile) and handler.level == logging.INFO
+        for handler in logging.getLogger(_ROOT).handlers
+    )
 
 
 def print_or_log(level: int, name: str, text: str) -> None:
-    """Print a sentence, or log it as an event if ``--log`` was given."""
+    """Print a sentence, or log it as an event if a log was asked for."""
     if is_logging():
         sentence(logging.getLogger(_ROOT), level, name, text)
     else:
@@ -69,8 +84,6 @@ def print_or_log(level: int, name: str, text: str) -> None:
 
 class _Stderr(logging.Handler):
     """Write to the current stderr; failures are ignored."""
-
-    is_requested = False
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

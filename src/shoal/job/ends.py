@@ -30,6 +30,7 @@ def check_ends(
     trace: str | None,
     *,
     report: Path | None = None,
+    log: Path | None = None,
     drain: bool = False,
     undo_pseudonyms: bool = False,
 ) -> None:
@@ -43,6 +44,8 @@ def check_ends(
         Where rows come from, where they go to, and the file of the trace.
     report
         The file of the report that is written at the end.
+    log
+        The file of the log.
     drain
         Whether a stopped run publishes the held rows.
     undo_pseudonyms
@@ -55,7 +58,7 @@ def check_ends(
     ResourceError
         If the input doesn't exist.
     """
-    refuse_overwriting(job, job_path, source, sink, trace, report)
+    refuse_overwriting(job, job_path, source, sink, trace, report=report, log=log)
     source.check_run("input")
     sink.check_run("output")
     if job.checkpoints is None:

@@ -69,7 +69,7 @@ from shoal.job.policy import check_policy, parts_of, policy_of
 from shoal.job.toml import MAX_BYTES, parse_toml
 from shoal.job.warnings import warnings_of
 from shoal.run.pipeline import Pipeline
-from shoal.run.state.private_files import Retention
+from shoal.run.state.retention import Retention
 from shoal.spec.files import UnreadableError, read_whole
 from shoal.spec.hierarchy import Domain
 from shoal.spec.ladder import AnyDomain

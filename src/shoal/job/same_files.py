@@ -35,7 +35,9 @@ def refuse_overwriting(
     source: InputEndpoint,
     sink: OutputEndpoint,
     trace: str | None,
+    *,
     report: Path | None = None,
+    log: Path | None = None,
 ) -> None:
     """Raise `JobError` if an output would overwrite an input or another output.
 
@@ -45,6 +47,8 @@ def refuse_overwriting(
     files = _files(job, job_path, source, sink, trace)
     if report is not None:
         files.append(_File("report", str(report), True))
+    if log is not None:
+        files.append(_File("--log-file", str(log), True))
     _refuse_same(files, folders=("input", "output"))
 
 

@@ -13,8 +13,9 @@ import pytest
 
 from shoal.cli.sealing import unseal
 from shoal.errors import CheckpointError, JobError, ResourceError
-from shoal.run.state.private_files import PrivateFiles, Retention, numbered, read_private
+from shoal.run.state.private_files import PrivateFiles, numbered, read_private
 from shoal.run.state.rekey import rekey
+from shoal.run.state.retention import Retention
 from shoal.run.state.seal import Seal
 from shoal.run.state.store import Checkpoint, Store
 from shoal.testing.clocks import ManualClock

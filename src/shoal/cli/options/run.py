@@ -14,6 +14,11 @@ from shoal.cli.options.shared import (
     JobPath,
     Json,
     Log,
+    LogFile,
+    LogFileHours,
+    LogFileMegabytes,
+    LogKeepDays,
+    LogKeepMegabytes,
     Metrics,
     Page,
     PageCert,
@@ -83,10 +88,16 @@ def run(
     page_key: PageKey = None,
     page_host: PageHost = None,
     log: Log = None,
+    log_file: LogFile = None,
+    log_file_megabytes: LogFileMegabytes = None,
+    log_file_hours: LogFileHours = None,
+    log_keep_megabytes: LogKeepMegabytes = None,
+    log_keep_days: LogKeepDays = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Anonymize a stream."""
+    from shoal.cli.log_file import LogFileOptions
     from shoal.cli.run.command import RunOptions
     from shoal.cli.run.command import run as command
     from shoal.cli.run.page import PageOptions
@@ -110,6 +121,9 @@ def run(
                 metrics=metrics,
                 page=PageOptions.given(page, page_token, page_cert, page_key, page_host),
                 log=log,
+                log_file=LogFileOptions.given(
+                    log_file, log_file_megabytes, log_file_hours, log_keep_megabytes, log_keep_days
+                ),
                 as_json=json,
                 quiet=quiet,
             ),

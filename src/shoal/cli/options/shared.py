@@ -19,6 +19,11 @@ __all__ = [
     "Json",
     "Key",
     "Log",
+    "LogFile",
+    "LogFileHours",
+    "LogFileMegabytes",
+    "LogKeepDays",
+    "LogKeepMegabytes",
     "Metrics",
     "Names",
     "Number",
@@ -83,6 +88,17 @@ Key = Annotated[
     Text, typer.Option(metavar="KEY", help="The key of the seal: env:NAME or file:PATH.")
 ]
 Log = Annotated[Text, typer.Option(metavar="KIND", help="Log to stderr as text or json.")]
+LogFile = Annotated[File, typer.Option(metavar="FILE", help="Log to this file instead of stderr.")]
+LogFileMegabytes = Annotated[
+    Number, typer.Option(metavar="N", help="Finish the file of the log at this size. [default: 10]")
+]
+LogFileHours = Annotated[
+    Number, typer.Option(metavar="N", help="Finish the file of the log at this age.")
+]
+LogKeepMegabytes = Annotated[
+    Number, typer.Option(metavar="N", help="Keep this much of finished logs. [default: 100]")
+]
+LogKeepDays = Annotated[Number, typer.Option(metavar="N", help="Remove finished logs of this age.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
 
 

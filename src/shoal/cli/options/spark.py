@@ -13,6 +13,11 @@ from shoal.cli.options.shared import (
     JobPath,
     Json,
     Log,
+    LogFile,
+    LogFileHours,
+    LogFileMegabytes,
+    LogKeepDays,
+    LogKeepMegabytes,
     Metrics,
     Names,
     Page,
@@ -87,10 +92,16 @@ def spark(
     page_key: PageKey = None,
     page_host: PageHost = None,
     log: Log = None,
+    log_file: LogFile = None,
+    log_file_megabytes: LogFileMegabytes = None,
+    log_file_hours: LogFileHours = None,
+    log_keep_megabytes: LogKeepMegabytes = None,
+    log_keep_days: LogKeepDays = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Anonymize a stream on Apache Spark."""
+    from shoal.cli.log_file import LogFileOptions
     from shoal.cli.run.page import PageOptions
     from shoal.cli.spark.command import SparkOptions
     from shoal.cli.spark.command import spark as command
@@ -114,6 +125,9 @@ def spark(
                 metrics=metrics,
                 page=PageOptions.given(page, page_token, page_cert, page_key, page_host),
                 log=log,
+                log_file=LogFileOptions.given(
+                    log_file, log_file_megabytes, log_file_hours, log_keep_megabytes, log_keep_days
+                ),
                 as_json=json,
                 quiet=quiet,
             ),

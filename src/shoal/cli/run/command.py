@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.audit.report import BY_ROWS
+from shoal.cli.log_file import LogFileOptions
 from shoal.cli.logs import configure_logs, is_logging, print_or_log
 from shoal.cli.run.monitor import Monitor
 from shoal.cli.run.page import PageOptions
@@ -61,13 +62,14 @@ class RunOptions:
     metrics: str | None = None
     page: PageOptions | None = None
     log: str | None = None
+    log_file: LogFileOptions | None = None
     as_json: bool = False
     quiet: bool = False
 
 
 def run(job_path: Path, options: RunOptions) -> int:
     """Anonymize a stream; return the exit code."""
-    configure_logs(options.log)
+    configure_logs(options.log, options.log_file)
     job = Job.load(job_path)
     source_spec = resolve_input(
         job.input, options.source, options.from_format, follow=options.follow
@@ -75,6 +77,7 @@ def run(job_path: Path, options: RunOptions) -> int:
     sink_spec = resolve_output(job.output, options.sink, options.to_format)
     check_ends(
         job, job_path, source_spec, sink_spec, options.trace, report=options.report,
+        log=None if options.log_file is None else options.log_file.path,
         drain=options.drain, undo_pseudonyms=options.undo_pseudonyms,
     )  # fmt: skip
     check_outputs(job, sink_spec.path, options.trace, force=options.force)
@@ -139,7 +142,7 @@ def _run(
         bad_rows = QuarantineSink(job, source)
         stack.callback(bad_rows.close)
         # A log and a progress line don't go together.
-        progress = stack.enter_context(Progress(quiet=options.quiet or options.log is not None))
+        progress = stack.enter_context(Progress(quiet=options.quiet or is_logging()))
         monitor = Monitor(
             job, progress, options.metrics, stack, quiet=options.quiet, page=options.page,
             ends=(source_spec.noun, sink_spec.noun),

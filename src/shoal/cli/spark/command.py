@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.cli.log_file import LogFileOptions
 from shoal.cli.logs import configure_logs, is_logging, print_or_log
 from shoal.cli.run.command import warn_of
 from shoal.cli.run.monitor import Monitor
@@ -71,17 +72,19 @@ class SparkOptions:
     metrics: str | None = None
     page: PageOptions | None = None
     log: str | None = None
+    log_file: LogFileOptions | None = None
     as_json: bool = False
     quiet: bool = False
 
 
 def spark(job_path: Path, options: SparkOptions) -> int:
     """Anonymize a stream on Spark; return the exit code."""
-    configure_logs(options.log)
+    configure_logs(options.log, options.log_file)
     job = Job.load(job_path)
     source = resolve_input(job.input, options.source, options.from_format, follow=options.follow)
     sink = resolve_output(job.output, options.sink, options.to_format)
-    refuse_overwriting(job, job_path, source, sink, options.trace)
+    log_path = None if options.log_file is None else options.log_file.path
+    refuse_overwriting(job, job_path, source, sink, options.trace, log=log_path)
     _need_spark()
     from shoal.spark.support import check_support
 
@@ -90,7 +93,7 @@ def spark(job_path: Path, options: SparkOptions) -> int:
         for warning in job.warnings:
             warn_of(warning)
     with contextlib.ExitStack() as stack:
-        progress = stack.enter_context(Progress(quiet=options.quiet or options.log is not None))
+        progress = stack.enter_context(Progress(quiet=options.quiet or is_logging()))
         monitor = Monitor(
             job, progress, options.metrics, stack, quiet=options.quiet, page=options.page,
             ends=(source.noun, sink.noun), checkpoints="with each batch",

@@ -19,7 +19,6 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +39,10 @@ from shoal.run.state.heading import (
     read_heading,
     with_key,
 )
+from shoal.run.state.retention import Retention
 from shoal.run.state.seal import Seal
 
-__all__ = ["MAGIC", "PrivateFiles", "Retention", "numbered", "read_private", "resealed"]
+__all__ = ["MAGIC", "PrivateFiles", "numbered", "read_private", "resealed"]
 
 MAGIC, FORMAT = b"\x89SHOALP\n", 1
 SEALED = ".sealed"
@@ -51,24 +51,6 @@ _LENGTH = struct.Struct(">I")
 #: How many commits back a mark may be from which a run resumes: two checkpoints are kept, and one
 #: more may have failed.
 _MARKS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """When a file is finished, and when finished files are removed; None: never.
-
-    Parameters
-    ----------
-    file_bytes, file_seconds
-        A file that is larger or older is finished at the next commit.
-    keep_bytes, keep_seconds
-        Finished files beyond this size in total, or this old, are removed, the oldest first.
-    """
-
-    file_bytes: float | None = None
-    file_seconds: float | None = None
-    keep_bytes: float | None = None
-    keep_seconds: float | None = None
 
 
 class PrivateFiles:
