@@ -1,7 +1,8 @@
-"""The writing thread: what it does when an output or a trace fails."""
+"""The writing thread: what it does when an output or a trace fails, or stands still."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pytest
 
 from shoal.arrow.release import Publish
 from shoal.errors import ResourceError
-from shoal.run.writer import PlainSinkFactory, Writer
+from shoal.run.writer import QUEUE, PlainSinkFactory, Writer
 from shoal.spec.hierarchy import Range
 from shoal.spec.schema import Quasi, Schema
 from tests.world import Kept
@@ -78,3 +79,37 @@ def test_a_subject_that_does_not_fit_its_column_is_traced_as_missing():
     writer.close(TYPES)
     assert traces[0].table["row"].to_pylist() == [3, 4, 5, 6]
     assert traces[0].table["subject"].to_pylist() == [17, None, None, None]
+
+
+def test_a_sink_that_stands_still_stops_who_decides_and_figures_are_still_shown() -> None:
+    writer = Writer(SCHEMA, Publish(), PlainSinkFactory(Kept), None, None)
+    writer.open(TYPES)
+    goes_on, shown, done = threading.Event(), [], []
+
+    def show() -> None:
+        shown.append((writer.n_waiting, writer.blocked_seconds))
+        if len(shown) == 3:
+            goes_on.set()
+
+    def stand_still(seq: int, marks: object) -> None:
+        assert goes_on.wait(60)
+        done.append(seq)
+
+    writer.while_blocked(show)
+    # One is being written, some wait, and one more has to wait for its place.
+    for _ in range(QUEUE + 2):
+        writer.barrier(stand_still)
+    writer.close(TYPES)
+    assert len(done) == QUEUE + 2
+    assert [n for n, _ in shown] == [QUEUE] * 3
+    seconds = [blocked for _, blocked in shown]
+    assert 0 < seconds[0] < seconds[1] < seconds[2] <= writer.blocked_seconds
+
+
+def test_a_sink_that_keeps_up_blocks_nobody() -> None:
+    writer = Writer(SCHEMA, Publish(), PlainSinkFactory(Kept), None, None)
+    writer.open(TYPES)
+    for _ in range(100):
+        writer.barrier(lambda seq, marks: None)
+    writer.close(TYPES)
+    assert writer.blocked_seconds < 1

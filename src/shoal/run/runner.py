@@ -75,6 +75,7 @@ class Run:
         self._clock = Clock(pipeline.clock)
         self._reader = Reader(source, self._core.encoder(), self._clock)
         self._writer = writer
+        writer.while_blocked(self._show)
         if self._ticks:
             writer.count_late(self._clock, self._core.patience)
         self._on_bad, self._watch, self._warn = on_bad, watch, warn
@@ -146,6 +147,11 @@ class Run:
     def n_waiting(self) -> int:
         """The number of batches that wait to be written."""
         return self._writer.n_waiting
+
+    @property
+    def blocked_seconds(self) -> float:
+        """The seconds for which this run has waited because its sink was too slow."""
+        return self._writer.blocked_seconds
 
     @property
     def lag(self) -> int | None:

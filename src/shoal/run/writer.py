@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ __all__ = ["PlainSinkFactory", "SinkFactory", "Writer"]
 
 #: The most batches that wait to be written.
 QUEUE = 4
+#: How often, in seconds, a deciding thread that waits for the sink lets its figures be shown.
+POLL = 0.1
 #: After this many idle seconds, the sink is flushed.
 IDLE = 0.05
 
@@ -92,6 +95,9 @@ class Writer:
         self.n_written = 0
         self._clock: Callable[[], float] | None = None
         self._patience = np.inf
+        self._on_wait: Callable[[], None] = lambda: None
+        #: For how many seconds the deciding thread has waited because the sink was too slow.
+        self.blocked_seconds = 0.0
         #: The number of rows decided in time but written too late. It only grows, so that another
         #: thread can read it.
         self.n_late = 0
@@ -163,6 +169,10 @@ class Writer:
     def count_late(self, clock: Callable[[], float], patience: float) -> None:
         """Count rows that are written more than ``patience`` seconds after their arrival."""
         self._clock, self._patience = clock, patience
+
+    def while_blocked(self, on_wait: Callable[[], None]) -> None:
+        """Have ``on_wait`` called in the deciding thread, again and again while it must wait."""
+        self._on_wait = on_wait
 
     def barrier(self, then: Callable[[int, dict[str, CommitMark]], None]) -> None:
         """Call ``then`` with seq and marks once all earlier tasks are written and durable."""
@@ -237,8 +247,18 @@ class Writer:
                 before()
             task()
 
-        # A failed thread still takes tasks, so this never blocks forever.
-        self._tasks.put(run_task)
+        # A sink that stands still stops the deciding thread here, and that the reading thread: a
+        # few batches wait, and no more are read. A failed thread still takes tasks.
+        begin = time.monotonic()
+        while True:
+            try:
+                self._tasks.put(run_task, timeout=POLL)
+                return
+            except queue.Full:
+                now = time.monotonic()
+                self.blocked_seconds += now - begin
+                begin = now
+                self._on_wait()
 
     def _work(self) -> None:
         while True:

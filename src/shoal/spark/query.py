@@ -206,6 +206,11 @@ class Publishing:
         return 0
 
     @property
+    def blocked_seconds(self) -> float | None:
+        """None: Spark writes, and doesn't say how long it waits."""
+        return None
+
+    @property
     def n_written(self) -> int:
         """How many rows are in the output."""
         return self._driver.n_written

@@ -113,7 +113,9 @@ PAGE = (Path(__file__).parents[3] / "docs" / "monitoring.md").read_text(encoding
 
 def test_every_metric_is_on_its_page_with_its_type() -> None:
     documented = dict(re.findall(r"^\| `(shoal_\w+)` \| (\w+) \|", PAGE, re.M))
-    figures = dataclasses.replace(some_figures(), z=20, k_anonymous=0.9, n_audited=7)
+    figures = dataclasses.replace(
+        some_figures(), z=20, k_anonymous=0.9, n_audited=7, blocked_seconds=3
+    )
     shown = re.findall(r"^# TYPE (\w+) (\w+)$", text(figures, Health(checkpoint_age=1.0)), re.M)
     assert documented == dict(shown)
 

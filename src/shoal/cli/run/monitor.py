@@ -53,6 +53,11 @@ class Observed(Protocol):
         ...
 
     @property
+    def blocked_seconds(self) -> float | None:
+        """The seconds for which the run has waited for its sink; None if unknown."""
+        ...
+
+    @property
     def n_written(self) -> int:
         """The number of rows in the output."""
         ...
@@ -167,6 +172,7 @@ class Monitor:
             checkpoint_bytes=None if saved is None else saved.n_bytes,
             checkpoint_seconds=None if saved is None else saved.seconds,
             journal_entries=self._run.journal_entries,
+            blocked_seconds=self._run.blocked_seconds,
             n_audited=None if self._audited is None else self._audited.n_groups,
             shards=self._run.shards,
         )

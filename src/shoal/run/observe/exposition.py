@@ -85,6 +85,12 @@ def _of(figures: Figures) -> Iterator[Metric]:
         yield CounterMetricFamily(
             "shoal_groups_audited", "Groups that the live audit has judged.", figures.n_audited
         )
+    if figures.blocked_seconds is not None:
+        yield CounterMetricFamily(
+            "shoal_sink_blocked_seconds",
+            "Seconds for which the run has waited for its sink, and read nothing.",
+            figures.blocked_seconds,
+        )
     for name, meaning, value in (
         ("rows_held", "Rows that are held.", figures.n_held),
         ("loss", "Mean information loss of published rows, from 0 to 1.", figures.loss),

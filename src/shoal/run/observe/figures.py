@@ -70,6 +70,9 @@ class Figures:
         not a property of a row; one of quarantine names a column.
     journal_entries
         How many entries of the journal a restart would replay; None without checkpoints.
+    blocked_seconds
+        For how many whole seconds the run has waited because its sink was too slow; None if
+        unknown.
     n_audited
         How many groups the live audit has judged in this run; None without one.
     shards
@@ -99,6 +102,7 @@ class Figures:
     suppressed_for: Reasons = ()
     quarantined_for: Reasons = ()
     journal_entries: int | None = None
+    blocked_seconds: int | None = None
     n_audited: int | None = None
     shards: tuple[tuple[int, int, int, int], ...] = ()
 
@@ -113,6 +117,7 @@ class Figures:
         checkpoint_bytes: int | None = None,
         checkpoint_seconds: float | None = None,
         journal_entries: int | None = None,
+        blocked_seconds: float | None = None,
         n_audited: int | None = None,
         shards: Sequence[Summary] = (),
     ) -> Self:
@@ -152,6 +157,7 @@ class Figures:
             suppressed_for=_ranked(summary.suppression.reasons),
             quarantined_for=_ranked(summary.bad_rows.reasons),
             journal_entries=journal_entries,
+            blocked_seconds=None if blocked_seconds is None else int(blocked_seconds),
             n_audited=n_audited,
             shards=tuple(
                 (one.n_in, one.n_published, one.suppression.count, one.n_held) for one in shards

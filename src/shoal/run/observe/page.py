@@ -243,8 +243,8 @@ def _shown(figures: Figures, history: History) -> dict[str, Any]:
     names = (
         "algorithm", "k", "n_in", "n_published", "n_suppressed", "n_quarantined", "n_late",
         "n_reused", "n_alone", "n_held", "loss", "lag", "checkpoint_bytes", "checkpoint_seconds",
-        "journal_entries", "n_audited", "z", "k_anonymous", "suppressed_for", "quarantined_for",
-        "shards",
+        "journal_entries", "blocked_seconds", "n_audited", "z", "k_anonymous", "suppressed_for",
+        "quarantined_for", "shards",
     )  # fmt: skip
     return {name: getattr(figures, name) for name in names} | {
         "since": lately["since"],

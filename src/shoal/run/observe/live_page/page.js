@@ -123,6 +123,8 @@ function tiles(found, figures) {
     `written in ${number(figures.checkpoint_seconds, 2)} s`]);
   if (figures.journal_entries !== null) shown.push(["Journal", number(figures.journal_entries),
     "entries that a restart would replay"]);
+  if (figures.blocked_seconds) shown.push(["Blocked", `${number(figures.blocked_seconds)} s`,
+    "of this run waited for the output"]);
   if (figures.n_audited !== null) shown.push(["Audited", number(figures.n_audited), "groups of this run, before they left"]);
   if (figures.z !== null) shown.push(["z", number(figures.z), "in force"]);
   if (figures.k_anonymous !== null) shown.push(["Look alike", `${(100 * figures.k_anonymous).toFixed(0)} %`,

@@ -1,0 +1,85 @@
+"""An output that stands still: intake stops, memory is bounded, and metrics and page tell."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run.test_pipes import PATIENCE, Feeder, wait_for
+from tests.world import beside, write_job
+
+#: More than what 12 seconds at full speed bring in.
+MANY = 200_000
+
+
+def ask(url: str) -> tuple[int, str]:
+    """The answer to a request, whatever it is."""
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def metric(url: str, name: str) -> float:
+    found = re.search(rf"^{name} (\S+)$", ask(f"{url}metrics")[1], re.M)
+    return float(found[1]) if found else 0.0
+
+
+def megabytes_of(process: subprocess.Popen[bytes]) -> float:
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    found = re.search(r"^VmRSS:\s+(\d+) kB", status, re.M)
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc")
+def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
+    """Figures change every 10 s, and /health waits for 30 s: the test takes a minute."""
+    fifo, job = tmp_path / "out.csv", write_job(tmp_path)
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    words = ("run", job, "-o", fifo, "--page", "127.0.0.1:0", "--metrics", "127.0.0.1:0")
+    with beside(*words, stdin=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        url = next(
+            line.split()[1].decode() for line in process.stderr if line.startswith(b"page: ")
+        )
+        feeder = Feeder(process.stdin, most_rows=MANY)
+        feeder.start()
+        blocked = "shoal_sink_blocked_seconds_total"
+        wait_for("a sink that is known to stand still", lambda: metric(url, blocked) > 0)
+        # Intake has stopped, and stays so.
+        n_rows, n_in, before = (
+            feeder.n_rows, metric(url, "shoal_rows_in_total"), megabytes_of(process),
+        )  # fmt: skip
+        first = metric(url, blocked)
+        wait_for("more of it", lambda: metric(url, blocked) >= first + 10)
+        assert feeder.n_rows == n_rows < MANY
+        assert metric(url, "shoal_rows_in_total") == n_in
+        # Not more than the delay says, and what one batch adds.
+        assert metric(url, "shoal_rows_held") <= 21
+        assert megabytes_of(process) - before < 16
+        page = json.loads(ask(f"{url}recent.json")[1])
+        assert page["figures"]["blocked_seconds"] >= 10
+        wait_for("the verdict", lambda: ask(f"{url}health")[0] == 503)
+        (reason,) = json.loads(ask(f"{url}health")[1])["reasons"]
+        assert re.fullmatch(r"nothing was written for \d+ s, though something waits", reason)
+        assert json.loads(ask(f"{url}recent.json")[1])["state"]["name"] == "unhealthy"
+        # Somebody reads again: everything goes on, and no row is lost.
+        feeder.enough.set()
+        os.set_blocking(reader, True)
+        with os.fdopen(reader, "rb") as output:
+            n_out = sum(1 for _ in output) - 1
+        assert process.wait(PATIENCE) == 0
+        feeder.join(PATIENCE)
+        assert n_out == feeder.n_rows
