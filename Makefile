@@ -16,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorde
 # The level of processors that `make wheel` compiles for.
 CPU ?= x86-64-v3
 
-.PHONY: help setup demo broker wheel test lint types layers compiled plain nightly rest recompiled replain torture fuzz soak bench figures clean
+.PHONY: help setup demo broker wheel test lint types layers compiled plain nightly rest recompiled replain torture fuzz mutants soak bench figures clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## / - /' | sed 's/^/make /'
@@ -102,6 +102,9 @@ torture: $(DEV)  ## jobs on files and on Kafka, killed 500 times each, and at ev
 
 fuzz: $(DEV)  ## a million changed files, messages and job files (COUNT=, SEED=): no crash, no hang, no leak
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.fuzz --count $(or $(COUNT),1000000) --seed $(or $(SEED),0)
+
+mutants: $(DEV)  ## change the code that a promise hangs on, one place at a time: do tests notice? (COUNT=, SEED=, ONLY=)
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.mutants --count $(or $(COUNT),0) --seed $(or $(SEED),0) $(ONLY)
 
 soak: $(DEV)  ## 30 minutes of Kafka to Kafka at full speed: is everything flat?
 	@$(BIN)/python -m benchmarks.live soak --minutes 30

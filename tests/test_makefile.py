@@ -35,7 +35,7 @@ def test_a_user_gets_what_a_user_needs(target: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "target",
     ["test", "lint", "types", "layers", "compiled", "plain", "nightly", "rest", "recompiled",
-     "replain", "torture", "fuzz", "soak", "bench", "figures"],
+     "replain", "torture", "fuzz", "mutants", "soak", "bench", "figures"],
 )  # fmt: skip
 def test_a_developer_gets_the_rest_too(target: str, tmp_path: Path) -> None:
     found = steps(target, tmp_path)

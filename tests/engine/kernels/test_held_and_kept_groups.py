@@ -9,7 +9,14 @@ from shoal.engine import Space
 from shoal.engine.kernels import held, kept_groups
 from shoal.engine.kernels.arrays import power_of_two
 from shoal.engine.kernels.boxes import Box
-from shoal.spec.policy import EntropyLDiversity, KAnonymity
+from shoal.spec.policy import (
+    DistinctLDiversity,
+    EntropyLDiversity,
+    KAnonymity,
+    RecursiveLDiversity,
+    TCloseness,
+    Window,
+)
 
 SCHEMA = Schema("p", [Quasi("a", Range(0, 9))], [Sensitive("s")])
 
@@ -105,6 +112,46 @@ def test_a_kept_group_takes_rows_until_it_is_full() -> None:
     assert found(ring, space, 1.0) == [1]
     kept_groups.reuse(ring, 0, 99, np.array([0]))
     assert found(ring, space, 1.0) == []
+
+
+def test_a_group_that_is_just_as_large_as_the_room_takes_a_place_and_no_row() -> None:
+    space = Space(SCHEMA, Policy(EntropyLDiversity(1.0, "s")))
+    ring = kept_groups.empty(1, 1, 1, space.limits)
+    keep(ring, 1.0, 0, [0])
+    assert found(ring, space, 1.0) == [0]
+    keep(ring, 1.0, 1, [0] * ring.subject.shape[1])
+    assert found(ring, space, 1.0) == []
+
+
+def test_groups_that_a_row_cant_join_hide_no_later_one() -> None:
+    """One is elsewhere, one is full, one would become uneven; the last of them takes the row."""
+    space = Space(SCHEMA, Policy(EntropyLDiversity(1.9, "s")))
+    ring = kept_groups.empty(4, 1, 1, space.limits)
+    room = ring.subject.shape[1]
+    keep(ring, 2.0, 0, [5, 6, 6])
+    keep(ring, 1.0, 1, [5, 6] * (room // 2))
+    keep(ring, 1.0, 2, [5, 6])
+    keep(ring, 1.0, 3, [5, 6, 6])
+    assert found(ring, space, 1.0, 5) == [3]
+
+
+def test_members_are_stored_only_where_one_more_row_can_break_a_promise() -> None:
+    for criteria, stored in [
+        ((KAnonymity(5),), False),
+        ((KAnonymity(5), DistinctLDiversity(2, "s")), False),
+        ((EntropyLDiversity(2.0, "s"),), True),
+        ((RecursiveLDiversity(2, "s"),), True),
+    ]:
+        ring = kept_groups.empty(1, 1, 1, Space(SCHEMA, Policy(*criteria)).limits)
+        assert (ring.subject.shape[1] > 0) == stored
+
+
+def test_where_groups_are_measured_larger_ones_are_kept() -> None:
+    """Most have far more people than the fewest."""
+    policy = Policy(KAnonymity(2), TCloseness(0.2, "s"), window=Window(rows=100))
+    ring = kept_groups.empty(2, 1, 1, Space(SCHEMA, policy).limits)
+    keep(ring, 1.0, 0, [5, 6] * 20)
+    assert ring.marks["n_kept"][0] == 1
 
 
 def test_the_best_is_the_oldest_that_loses_least_and_less_than_asked() -> None:

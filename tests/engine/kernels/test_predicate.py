@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from shoal import Policy, Quasi, Range, Schema, Sensitive
 from shoal.engine import Space
 from shoal.engine.kernels.array_tools import by_first
-from shoal.engine.kernels.predicate import any_diversity, count_subjects, match, meets, needed
+from shoal.engine.kernels.predicate import (
+    any_diversity,
+    breakable,
+    count_subjects,
+    match,
+    meets,
+    needed,
+)
 from shoal.spec.policy import (
     Criterion,
     DistinctLDiversity,
@@ -101,15 +108,16 @@ def test_one_person_makes_no_diversity_alone() -> None:
 
 
 def test_limits_of_a_policy() -> None:
-    for policy, least, diverse in [
-        (Policy(KAnonymity(4)), 4, False),
-        (Policy(KAnonymity(2), DistinctLDiversity(3, "s1")), 3, True),
-        (Policy(EntropyLDiversity(1.0, "s0")), 1, True),
-        (Policy(RecursiveLDiversity(1, "s0")), 1, True),
-        (Policy(DistinctLDiversity(1)), 1, False),
+    for policy, least, diverse, can_break in [
+        (Policy(KAnonymity(4)), 4, False, False),
+        (Policy(KAnonymity(2), DistinctLDiversity(3, "s1")), 3, True, False),
+        (Policy(EntropyLDiversity(1.0, "s0")), 1, True, True),
+        (Policy(RecursiveLDiversity(1, "s0")), 1, True, True),
+        (Policy(DistinctLDiversity(1)), 1, False, False),
     ]:
         limits = Space(SCHEMA, policy).limits
         assert (needed(limits), bool(any_diversity(limits))) == (least, diverse)
+        assert bool(breakable(limits)) == can_break
 
 
 @SETTINGS

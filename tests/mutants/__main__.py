@@ -1,0 +1,191 @@
+"""``python -m tests.mutants``: change the code in one place at a time, and see who notices.
+
+Survivors are printed with their place. The exit code is 1 if one of them isn't in
+``explained.toml``, or if something in it is noticed after all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.mutants.changes import Mutant, mutants_of
+from tests.mutants.modules import TESTS
+from tests.mutants.running import Job, limit, run_all
+
+__all__ = ["explanations", "main"]
+
+ROOT = Path(__file__).parents[2]
+EXPLAINED = Path(__file__).with_name("explained.toml")
+
+
+class Name(NamedTuple):
+    """What names a mutant: unlike the number of a line, it stays when lines are added above."""
+
+    module: str
+    within: str
+    before: str
+    after: str
+
+
+class Changed(NamedTuple):
+    """A mutant of a module."""
+
+    module: str
+    mutant: Mutant
+
+    @property
+    def name(self) -> Name:
+        """The name of this mutant."""
+        return Name(self.module, self.mutant.within, self.mutant.before, self.mutant.after)
+
+    @property
+    def function(self) -> str:
+        """The module and the function that were changed, such as ``arrow/hold.py::Hold.take``."""
+        return f"{self.module}::{self.mutant.within}"
+
+    @property
+    def place(self) -> str:
+        """Where the module was changed."""
+        within = self.mutant.within or "the module"
+        return f"src/shoal/{self.module}:{self.mutant.line} in {within}"
+
+    def __str__(self) -> str:
+        return f"{self.place}\n  - {self.mutant.before}\n  + {self.mutant.after}"
+
+
+def explanations(path: Path = EXPLAINED) -> dict[Name, str]:
+    """Return why mutants make no difference."""
+    with path.open("rb") as file:
+        found = tomllib.load(file).get("mutant", [])
+    return {Name(*(one[name] for name in Name._fields)): one["reason"] for one in found}
+
+
+def all_mutants(sources: Path, modules: Sequence[str]) -> list[Changed]:
+    """Return all mutants of modules."""
+    return [
+        Changed(module, mutant)
+        for module in modules
+        for mutant in mutants_of((sources / "shoal" / module).read_text(encoding="utf-8"))
+    ]
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    sources: Path = ROOT / "src",
+    tests: dict[str, tuple[str, ...]] = TESTS,
+    explained: Path = EXPLAINED,
+) -> int:
+    """Run the tests on mutants; return the exit code."""
+    chosen = _chosen(arguments)
+    # What was started ends with this process.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    mutants = [
+        one
+        for one in all_mutants(sources, list(tests))
+        if not chosen.words or any(word in one.function for word in chosen.words)
+    ]
+    n_all = len(mutants)
+    if chosen.count and chosen.count < n_all:
+        mutants = random.Random(chosen.seed).sample(mutants, chosen.count)
+    modules = sorted({one.module for one in mutants})
+    print(f"{len(mutants):,} of {n_all:,} mutants, in {len(modules)} modules", flush=True)
+    with tempfile.TemporaryDirectory(prefix="mutants") as name:
+        limits = _limits(modules, sources, Path(name), tests)
+        if limits is None:
+            return 2
+        return _judged(mutants, limits, sources, Path(name), tests, explanations(explained), chosen)
+
+
+def _chosen(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help="only modules and functions with this word, such as arrow/hold.py::Hold.take",
+    )
+    parser.add_argument("--count", type=int, default=0, help="how many; 0, the default: all")
+    parser.add_argument("--seed", type=int, default=0, help="which ones, if not all")
+    parser.add_argument("--workers", type=int, default=2, help="how many at a time")
+    return parser.parse_args(arguments)
+
+
+def _limits(
+    modules: Sequence[str], sources: Path, folder: Path, tests: dict[str, tuple[str, ...]]
+) -> dict[str, float] | None:
+    """Run the tests without a change; return how long they may take, or None if some fail."""
+    seconds: dict[str, float] = {}
+    names = dict.fromkeys(name for module in modules for name in tests[module])
+    for result in run_all([Job("", (name,)) for name in names], sources, folder / "unchanged", 1):
+        (name,) = result.job.tests
+        if not result.passed:
+            print(f"without a change, this fails: {name}", file=sys.stderr)
+            print((folder / "unchanged" / "0" / "log").read_text()[-2000:], file=sys.stderr)
+            return None
+        seconds[name] = result.seconds
+        print(f"{result.seconds:6.1f} s  {name}", flush=True)
+    print(f"without a change, all tests pass, in {sum(seconds.values()):.0f} s", flush=True)
+    return {module: limit(sum(seconds[name] for name in tests[module])) for module in modules}
+
+
+def _judged(
+    mutants: list[Changed],
+    limits: dict[str, float],
+    sources: Path,
+    folder: Path,
+    tests: dict[str, tuple[str, ...]],
+    reasons: dict[Name, str],
+    chosen: argparse.Namespace,
+) -> int:
+    """Run the tests on all mutants, print survivors and counts; return the exit code."""
+    by_job = {
+        Job(one.module, tests[one.module], one.mutant.source, limits[one.module]): one
+        for one in mutants
+    }
+    counts: Counter[tuple[str, str]] = Counter()
+    try:
+        for result in run_all(list(by_job), sources, folder / "changed", chosen.workers):
+            one = by_job[result.job]
+            fate = _fate(passed=result.passed, is_explained=one.name in reasons)
+            counts[one.module, fate] += 1
+            print(f"{counts.total():5,} {fate}: {one if fate.isupper() else one.place}", flush=True)
+    finally:
+        # Also of a run that is interrupted: what was tried so far.
+        _print_counts(counts)
+    return int(any(fate.isupper() for _, fate in counts))
+
+
+def _fate(*, passed: bool, is_explained: bool) -> str:
+    """Return what became of a mutant, in capitals if somebody has to do something."""
+    if is_explained:
+        return "explained" if passed else "EXPLAINED, BUT NOTICED"
+    return "SURVIVED" if passed else "killed"
+
+
+def _print_counts(counts: Counter[tuple[str, str]]) -> None:
+    print("mutants = killed + explained + neither")
+    for module in [*sorted({module for module, _ in counts}), ""]:
+        n, killed = _total(counts, module, None), _total(counts, module, "killed")
+        explained = _total(counts, module, "explained")
+        rest = n - killed - explained
+        print(f"{n:6,} = {killed:,} + {explained:,} + {rest:,}  {module or 'all'}", flush=True)
+
+
+def _total(counts: Counter[tuple[str, str]], module: str, fate: str | None) -> int:
+    return sum(
+        n for (of, how), n in counts.items() if module in ("", of) and (fate is None or how == fate)
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""The modules that a promise hangs on, and the tests that must notice a change of each.
+
+The tests of a module run in this order and stop at the first failure: quick ones first.
+"""
+
+from __future__ import annotations
+
+__all__ = ["TESTS"]
+
+_KERNELS = "tests/engine/kernels/test_"
+#: The algorithms that decide a row when it is due.
+_DUE_ROWS = (
+    "tests/engine/test_on_deadline.py",
+    "tests/engine/test_waiting.py",
+    "tests/algorithms/test_fads.py",
+    "tests/algorithms/test_on_deadline_equals_twin.py::test_worked_examples_on_engines",
+)
+_AUDIT = (
+    "tests/audit/test_breaks.py",
+    "tests/audit/test_forgeries.py",
+    "tests/audit/test_run.py",
+)
+_STATE = "tests/run/state/test_"
+
+
+def _audit(module: str, *first: str) -> dict[str, tuple[str, ...]]:
+    return {f"audit/{module}.py": (*first, *_AUDIT)}
+
+
+def _checker(module: str, *first: str) -> dict[str, tuple[str, ...]]:
+    own = first or (module,)
+    named = tuple(f"tests/audit/criteria/test_{name}.py" for name in own)
+    return _audit(f"criteria/{module}", *named)
+
+
+TESTS: dict[str, tuple[str, ...]] = {
+    # Criteria: their words, and the predicate of all engines.
+    "spec/criteria.py": ("tests/spec/test_criteria.py", "tests/spec/test_policy.py"),
+    "engine/kernels/predicate.py": (
+        f"{_KERNELS}predicate.py",
+        f"{_KERNELS}held_and_kept_groups.py",
+        "tests/engine/test_waiting.py",
+    ),
+    "engine/kernels/measured.py": (f"{_KERNELS}measured.py",),
+    "engine/kernels/likeness.py": (f"{_KERNELS}likeness.py", f"{_KERNELS}measured.py"),
+    "engine/kernels/emd.py": (f"{_KERNELS}emd.py", f"{_KERNELS}measured.py"),
+    "engine/kernels/window_counts.py": (f"{_KERNELS}window_counts.py", f"{_KERNELS}measured.py"),
+    # Deadlines, rows that are due, held rows, kept groups.
+    "engine/deadlines.py": _DUE_ROWS,
+    "engine/on_deadline.py": _DUE_ROWS,
+    "engine/groups.py": ("tests/engine/test_groups.py", *_DUE_ROWS),
+    "engine/kernels/held.py": (f"{_KERNELS}held_and_kept_groups.py", *_DUE_ROWS),
+    "engine/kernels/kept_groups.py": (f"{_KERNELS}held_and_kept_groups.py", *_DUE_ROWS),
+    "engine/kernels/joins.py": _DUE_ROWS,
+    # What leaves.
+    "arrow/hold.py": ("tests/arrow/test_hold.py", "tests/arrow/test_release.py"),
+    "arrow/order.py": ("tests/arrow/test_order.py", "tests/arrow/test_release.py"),
+    "arrow/release.py": ("tests/arrow/test_release.py", "tests/arrow/test_order.py"),
+    # What is repeated after a crash.
+    "run/state/segment.py": (f"{_STATE}segment.py", f"{_STATE}journal.py"),
+    "run/state/journal.py": (f"{_STATE}journal.py", f"{_STATE}segment.py"),
+    "run/state/store.py": (f"{_STATE}store.py", f"{_STATE}checkpoint.py"),
+    "run/state/checkpoint.py": (f"{_STATE}checkpoint.py", f"{_STATE}store.py"),
+    "run/recovery.py": (
+        "tests/run/test_recovery.py",
+        f"{_STATE}store.py",
+        "tests/job/test_changing.py",
+    ),
+    # The audit, which shares no code with the engines.
+    **_checker("k_anonymity"),
+    **_checker("diversity"),
+    **_checker("distinct_l", "diversity"),
+    **_checker("entropy_l", "diversity"),
+    **_checker("recursive_l", "diversity"),
+    **_checker("measured", "measured", "closeness"),
+    **_checker("closeness"),
+    **_checker("likeness"),
+    **_checker("disclosure"),
+    **_checker("moments", "moments", "closeness"),
+    **_checker("sensitive_values"),
+    **_checker("window_counts", "window_counts", "measured"),
+    **_audit("arrival", "tests/audit/test_arrival.py"),
+    **_audit("conservation"),
+    **_audit("cover"),
+    **_audit("delay"),
+    **_audit("grouping"),
+    **_audit("suppression"),
+    **_audit("evidence", "tests/audit/test_evidence.py"),
+    **_audit("run"),
+}

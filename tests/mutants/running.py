@@ -1,0 +1,173 @@
+"""Run tests on mutants, each in a process of its own and with a source tree of its own.
+
+What all tests import is imported once, and then each mutant is a fork: of the seconds that pytest
+needs to start, it pays only for what belongs to Shoal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import hypothesis
+import numpy as np
+import pyarrow as pa
+import pytest
+
+__all__ = ["Job", "Result", "limit", "run_all"]
+
+#: A mutant may take this many times what the tests take, and some seconds; then it hangs.
+PATIENCE = 5
+LEAST_SECONDS = 10
+#: The most bytes of memory: a loop that never ends may fill it.
+MEMORY = 6 << 30
+#: Imported before the forks; naming them here is their use.
+PRELOADED = (hypothesis, np, pa)
+
+
+class Job(NamedTuple):
+    """A changed module and the tests that must notice it; without a source, it isn't changed."""
+
+    module: str
+    tests: tuple[str, ...]
+    source: str | None = None
+    seconds: float = float("inf")
+
+
+class Result(NamedTuple):
+    """How the tests of a job ended, and the seconds of processor time that they took."""
+
+    job: Job
+    passed: bool
+    timed_out: bool
+    seconds: float
+
+
+@dataclass
+class _Tree:
+    """A copy of the sources, in which one module at a time is changed."""
+
+    sources: Path
+    folder: Path
+    job: Job | None = None
+    started: float = 0.0
+    log: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        # With its bytecode, whose times are those of the sources.
+        shutil.copytree(self.sources, self.folder / "src")
+        self.log = self.folder / "log"
+
+    def change(self, module: str, source: str | None) -> None:
+        """Write a module, or put it back. Old bytecode might pass for that of a mutant."""
+        path = self.folder / "src" / "shoal" / module
+        for old in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+            old.unlink()
+        if source is None:
+            shutil.copy2(self.sources / "shoal" / module, path)
+        else:
+            path.write_text(source, encoding="utf-8")
+
+
+def run_all(jobs: Sequence[Job], sources: Path, folder: Path, workers: int) -> Iterator[Result]:
+    """Run the tests of all jobs, some at a time; yield how each ended."""
+    assert "shoal" not in sys.modules, "mutants would be hidden by what is imported already"
+    free = [_Tree(sources, folder / str(i)) for i in range(workers)]
+    busy: dict[int, _Tree] = {}
+    waiting = list(reversed(jobs))
+    try:
+        while waiting or busy:
+            while waiting and free:
+                tree = free.pop()
+                busy[_start(tree, waiting.pop())] = tree
+            for pid, tree in list(busy.items()):
+                result = _ended(pid, tree)
+                if result is not None:
+                    del busy[pid]
+                    free.append(tree)
+                    yield result
+            time.sleep(0.02)
+    finally:
+        for pid in busy:
+            _kill(pid)
+            os.waitpid(pid, 0)
+
+
+def _start(tree: _Tree, job: Job) -> int:
+    tree.job, tree.started = job, time.monotonic()
+    if job.source is not None:
+        tree.change(job.module, job.source)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            code = _test(tree, job)
+        except BaseException:
+            code = 3
+        os._exit(code)
+    return pid
+
+
+def _test(tree: _Tree, job: Job) -> int:
+    """Run the tests in this process; return pytest's exit code."""
+    os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    output = os.open(tree.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    if job.seconds < float("inf"):
+        seconds = int(job.seconds) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    sources = str(tree.folder / "src")
+    sys.path.insert(0, sources)
+    os.environ |= {
+        "PYTHONPATH": sources,
+        "NUMBA_DISABLE_JIT": "1",
+        # What Hypothesis remembers of one mutant isn't for the next one.
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(tree.folder / "hypothesis"),
+    }
+    options = ["-q", "-x", "--hypothesis-seed=0", "-m", "not nightly", "--tb=line"]
+    for plugin in ("cacheprovider", "cov"):
+        options += ["-p", f"no:{plugin}"]
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    return int(pytest.main([*options, f"--basetemp={tree.folder / 'tmp'}", *job.tests]))
+
+
+def _ended(pid: int, tree: _Tree) -> Result | None:
+    """Return how a process has ended, or None if it hasn't."""
+    assert tree.job is not None
+    job, waited = tree.job, time.monotonic() - tree.started
+    # A mutant that waits takes no processor time. The machine may be busy with other things.
+    hangs = waited > 20 * max(job.seconds, LEAST_SECONDS)
+    if hangs:
+        _kill(pid)
+    ended, status, usage = os.wait4(pid, 0 if hangs else os.WNOHANG)
+    if ended == 0:
+        return None
+    _kill(pid)  # what the tests have started
+    if job.source is not None:
+        tree.change(job.module, None)
+    shutil.rmtree(tree.folder / "hypothesis", ignore_errors=True)
+    by_signal = os.WIFSIGNALED(status)
+    passed = not by_signal and os.waitstatus_to_exitcode(status) == pytest.ExitCode.OK
+    return Result(job, passed, hangs or by_signal, usage.ru_utime + usage.ru_stime)
+
+
+def _kill(pid: int) -> None:
+    """End all processes of a group, if there are any."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def limit(seconds: float) -> float:
+    """Return how many seconds tests may take that otherwise take this many."""
+    return PATIENCE * seconds + LEAST_SECONDS
