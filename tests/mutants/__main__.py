@@ -34,18 +34,21 @@ class Name(NamedTuple):
     within: str
     before: str
     after: str
+    nth: int = 1
 
 
 class Changed(NamedTuple):
-    """A mutant of a module."""
+    """A mutant of a module, the n-th of those with the same lines in the same function."""
 
     module: str
     mutant: Mutant
+    nth: int = 1
 
     @property
     def name(self) -> Name:
         """The name of this mutant."""
-        return Name(self.module, self.mutant.within, self.mutant.before, self.mutant.after)
+        mutant = self.mutant
+        return Name(self.module, mutant.within, mutant.before, mutant.after, self.nth)
 
     @property
     def function(self) -> str:
@@ -66,16 +69,22 @@ def explanations(path: Path = EXPLAINED) -> dict[Name, str]:
     """Return why mutants make no difference."""
     with path.open("rb") as file:
         found = tomllib.load(file).get("mutant", [])
-    return {Name(*(one[name] for name in Name._fields)): one["reason"] for one in found}
+    return {
+        Name(**{key: value for key, value in one.items() if key != "reason"}): one["reason"]
+        for one in found
+    }
 
 
 def all_mutants(sources: Path, modules: Sequence[str]) -> list[Changed]:
     """Return all mutants of modules."""
-    return [
-        Changed(module, mutant)
-        for module in modules
-        for mutant in mutants_of((sources / "shoal" / module).read_text(encoding="utf-8"))
-    ]
+    found = []
+    for module in modules:
+        seen: Counter[tuple[str, ...]] = Counter()
+        for mutant in mutants_of((sources / "shoal" / module).read_text(encoding="utf-8")):
+            lines = (mutant.within, mutant.before, mutant.after)
+            seen[lines] += 1
+            found.append(Changed(module, mutant, seen[lines]))
+    return found
 
 
 def main(

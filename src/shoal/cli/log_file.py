@@ -1,7 +1,7 @@
 """``--log-file``: the log of a run in a file that is finished and removed by size and age.
 
 The newest lines are always in the file of that name. A finished file gets a number at the end of
-its name (``shoal.log-0000000001``), and is removed when all of them are too large or it is too old.
+its name (``job.log-0000000001``), and is removed when all of them are too large or it is too old.
 A file that another program has renamed or removed, as logrotate does, is begun again: no signal is
 needed.
 """
@@ -65,7 +65,7 @@ class LogFileOptions:
             if value is None:
                 continue
             if path is None:
-                fix = "Add --log-file, for example --log-file shoal.log"
+                fix = "Add --log-file, for example --log-file job.log"
                 raise JobError(Problem(name, "needs --log-file", None, fix))
             if not 0 < value < math.inf:
                 raise ParameterError(name, "must be a number above 0", got=value)

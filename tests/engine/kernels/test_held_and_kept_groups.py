@@ -10,11 +10,11 @@ from shoal.engine.kernels import held, kept_groups
 from shoal.engine.kernels.arrays import power_of_two
 from shoal.engine.kernels.boxes import Box
 from shoal.spec.policy import (
+    BasicLikeness,
     DistinctLDiversity,
     EntropyLDiversity,
     KAnonymity,
     RecursiveLDiversity,
-    TCloseness,
     Window,
 )
 
@@ -148,7 +148,7 @@ def test_members_are_stored_only_where_one_more_row_can_break_a_promise() -> Non
 
 def test_where_groups_are_measured_larger_ones_are_kept() -> None:
     """Most have far more people than the fewest."""
-    policy = Policy(KAnonymity(2), TCloseness(0.2, "s"), window=Window(rows=100))
+    policy = Policy(KAnonymity(2), BasicLikeness(3.0, attribute="s"), window=Window(rows=100))
     ring = kept_groups.empty(2, 1, 1, Space(SCHEMA, policy).limits)
     keep(ring, 1.0, 0, [5, 6] * 20)
     assert ring.marks["n_kept"][0] == 1
