@@ -98,10 +98,10 @@ def main(
     chosen = _chosen(arguments)
     # What was started ends with this process.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    words = chosen.words or [""]
+    named = [name for name in tests if any(word.partition("::")[0] in name for word in words)]
     mutants = [
-        one
-        for one in all_mutants(sources, list(tests))
-        if not chosen.words or any(word in one.function for word in chosen.words)
+        one for one in all_mutants(sources, named) if any(word in one.function for word in words)
     ]
     n_all = len(mutants)
     if chosen.count and chosen.count < n_all:

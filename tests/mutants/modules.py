@@ -13,6 +13,7 @@ _DUE_ROWS = (
     "tests/engine/test_on_deadline.py",
     "tests/engine/test_waiting.py",
     "tests/algorithms/test_fads.py",
+    "tests/algorithms/test_by_count.py::test_groups_get_older_by_rows_or_by_rounds",
     "tests/algorithms/test_on_deadline_equals_twin.py::test_worked_examples_on_engines",
 )
 _AUDIT = (
@@ -35,7 +36,11 @@ def _checker(module: str, *first: str) -> dict[str, tuple[str, ...]]:
 
 TESTS: dict[str, tuple[str, ...]] = {
     # Criteria: their words, and the predicate of all engines.
-    "spec/criteria.py": ("tests/spec/test_criteria.py", "tests/spec/test_policy.py"),
+    "spec/criteria.py": (
+        "tests/spec/test_criteria.py",
+        "tests/spec/test_policy.py",
+        "tests/job/test_policy.py",
+    ),
     "engine/kernels/predicate.py": (
         f"{_KERNELS}predicate.py",
         f"{_KERNELS}held_and_kept_groups.py",
@@ -49,7 +54,11 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/deadlines.py": _DUE_ROWS,
     "engine/on_deadline.py": _DUE_ROWS,
     "engine/groups.py": ("tests/engine/test_groups.py", *_DUE_ROWS),
-    "engine/kernels/held.py": (f"{_KERNELS}held_and_kept_groups.py", *_DUE_ROWS),
+    "engine/kernels/held.py": (
+        f"{_KERNELS}held_and_kept_groups.py",
+        f"{_KERNELS}recent_rows.py",
+        *_DUE_ROWS,
+    ),
     "engine/kernels/kept_groups.py": (f"{_KERNELS}held_and_kept_groups.py", *_DUE_ROWS),
     "engine/kernels/joins.py": _DUE_ROWS,
     # What leaves.

@@ -86,6 +86,7 @@ def test_t_may_be_nothing_and_more_than_all(t: float) -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
+        (lambda: KAnonymity(10**9 + 1), "k: must be at most 1,000,000,000"),
         (lambda: TCloseness(-0.1), r"TCloseness\.t: must be a finite number of at least 0"),
         (lambda: TCloseness(float("nan")), r"TCloseness\.t"),
         (lambda: TCloseness(float("inf")), r"TCloseness\.t"),

@@ -107,6 +107,15 @@ def test_one_person_makes_no_diversity_alone() -> None:
     assert meets(limits, np.array([1, 3, 4, 2]), sensitive)
 
 
+def test_values_must_be_even_among_people_not_only_among_rows() -> None:
+    """Two rows have each value, but both rows of the first value are of one person."""
+    sensitive = np.array([[0, 0], [0, 0], [1, 0], [1, 0]])
+    for form in (EntropyLDiversity(2.0, "s0"), RecursiveLDiversity(2, "s0", 1.5)):
+        limits = Space(SCHEMA, Policy(form)).limits
+        assert not meets(limits, np.array([1, 1, 2, 3]), sensitive)
+        assert meets(limits, np.array([1, 4, 2, 3]), sensitive)
+
+
 def test_limits_of_a_policy() -> None:
     for policy, least, diverse, can_break in [
         (Policy(KAnonymity(4)), 4, False, False),

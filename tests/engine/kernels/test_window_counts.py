@@ -74,6 +74,12 @@ def test_rows_are_counted_by_the_values_of_the_window(
         assert counted(window, j, array(some)).tolist() == expected
 
 
+def test_when_a_value_goes_the_others_keep_their_counts() -> None:
+    window = window_counts_of(np.array([[1], [2], [2], [3], [3], [3]]))
+    remove_row(window, np.array([1]))
+    assert listed(window) == [[(2, 2), (3, 3)]]
+
+
 def test_a_value_has_a_place_whether_it_is_there_or_not() -> None:
     window = window_counts_of(np.array([[2], [4], [4]]))
     assert [int(index_of(window, 0, code)) for code in (1, 2, 3, 4, 5)] == [0, 0, 1, 1, 2]
