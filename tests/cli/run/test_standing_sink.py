@@ -50,12 +50,12 @@ def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     words = ("run", job, "-o", fifo, "--page", "127.0.0.1:0", "--metrics", "127.0.0.1:0")
     with beside(*words, stdin=subprocess.PIPE) as process:
+        feeder = Feeder(process.stdin, most_rows=MANY)
+        feeder.start()
         assert process.stderr is not None
         url = next(
             line.split()[1].decode() for line in process.stderr if line.startswith(b"page: ")
         )
-        feeder = Feeder(process.stdin, most_rows=MANY)
-        feeder.start()
         blocked = "shoal_sink_blocked_seconds_total"
         wait_for("a sink that is known to stand still", lambda: metric(url, blocked) > 0)
         # Intake has stopped, and stays so.
