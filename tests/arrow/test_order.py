@@ -67,6 +67,17 @@ def test_each_instant_is_shuffled_separately():
     assert other.rows.tolist() != departures.rows.tolist()
 
 
+def test_every_row_of_an_instant_may_leave_at_every_place_of_it():
+    """Also the first row and the first place: else it would tell who came first."""
+    places = {(row, place) for row in range(6) for place in range(6) if row // 3 == place // 3}
+    found = set()
+    for seed in range(60):
+        one = ByInstant(b"seed %d" % seed)
+        departures = one.arrange(*decided(list(range(6)), instants=[0] * 3 + [1] * 3), 6)
+        found |= {(row, place) for place, row in enumerate(departures.rows.tolist())}
+    assert found == places
+
+
 def test_a_row_waits_for_those_before_it_and_keeps_its_box():
     order = ByArrival()
     departures = order.arrange(*decided([1, 4, 0], published=4, boxes=[0, 1, 0]), 2)
