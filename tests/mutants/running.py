@@ -153,7 +153,8 @@ def _ended(pid: int, tree: _Tree) -> Result | None:
     ended, status, usage = os.wait4(pid, 0 if hangs else os.WNOHANG)
     if ended == 0:
         return None
-    _kill(pid)  # what the tests have started
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)  # what the tests have started
     if job.source is not None:
         tree.change(job.module, None)
     shutil.rmtree(tree.folder / "hypothesis", ignore_errors=True)
@@ -163,9 +164,11 @@ def _ended(pid: int, tree: _Tree) -> Result | None:
 
 
 def _kill(pid: int) -> None:
-    """End all processes of a group, if there are any."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
+    """End a process and all of its group, if there are any."""
+    # A process that has just been forked has no group of its own yet.
+    for end in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError):
+            end(pid, signal.SIGKILL)
 
 
 def limit(seconds: float) -> float:
