@@ -20,6 +20,7 @@ from hypothesis import settings
 
 from shoal.testing.broker import NoBrokerError, create_topics, find_broker
 from tests.examples import examples
+from tests.mosquitto import Mosquitto, NoMosquittoError
 
 # A shell ignores interrupts for what it runs in the background; tests send them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -41,7 +42,7 @@ FOLDERS = {
     "crashes": pytest.mark.nightly,
 }
 #: Tests that use one of these take seconds each; one story of each is part of `make test`.
-SERVERS = {"kafka", "broker", "own_broker", "spark"}
+SERVERS = {"kafka", "broker", "own_broker", "mosquitto", "spark"}
 #: Groups of tests that take longest: a minute of Spark, minutes of compiling.
 LONG = {"spark", "trees"}
 
@@ -167,3 +168,14 @@ def topic(kafka: str) -> Callable[..., str]:
         return name
 
     return make
+
+
+@pytest.fixture
+def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
+    """An MQTT broker of the test's own. Without one installed, the test is skipped."""
+    try:
+        broker = Mosquitto(tmp_path / "mosquitto")
+    except NoMosquittoError as error:
+        pytest.skip(str(error))
+    with broker:
+        yield broker

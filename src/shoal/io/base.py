@@ -1,14 +1,16 @@
 """The contract of sources and sinks.
 
-A connector implements four roles. A `Source` is read once, from its beginning. A
+A connector implements five roles. A `Source` is read once, from its beginning. A
 `ReplayableSource` is one that a job with checkpoints can read: each chunk says where its rows lie
 (spans) and where to resume (a position), and the source can read both again: byte offsets of a
 file, offsets of a Kafka partition, a log sequence number of a change stream, a snapshot of a table
-format. A source that can't (a pipe, an unacknowledged queue) is refused where there are
-checkpoints. A `Sink` takes public rows. A `DurableSink` is one that a job with checkpoints can
-write: after a commit rows survive any crash, the commit returns a mark, and a sink opened at a mark
-takes no row twice. Positions and marks are plain JSON values of the connector's own choosing,
-without a value of a person; recovery stores them and returns them unchanged.
+format. A `JournaledSource` can't be read again (a queue): its chunks carry what was received, which
+is kept in the journal until a checkpoint covers it. A source that can do neither (a pipe) is
+refused where there are checkpoints. A `Sink` takes public rows. A `DurableSink` is one that a job
+with checkpoints can write: after a commit rows survive any crash, the commit returns a mark, and a
+sink opened at a mark takes no row twice. Positions and marks are plain JSON values of the
+connector's own choosing, without a value of a person; recovery stores them and returns them
+unchanged.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ __all__ = [
     "Chunk",
     "CommitMark",
     "DurableSink",
+    "JournaledSource",
     "Position",
     "ReplayableSource",
     "Sink",
@@ -117,6 +120,8 @@ class Chunk:
         Where the rows lie, if the source is replayable.
     position
         Where the source resumes after these rows, if it is replayable.
+    data
+        What was received, if the source can't be read again. It is personal data.
     """
 
     batch: pa.RecordBatch
@@ -124,6 +129,7 @@ class Chunk:
     bad: list[BadRow]
     spans: tuple[Span, ...] = ()
     position: Position | None = None
+    data: bytes = b""
 
     def __repr__(self) -> str:
         # An Arrow batch prints its values, which belong to people.
@@ -186,6 +192,25 @@ class ReplayableSource(Source, Protocol):
 
     def lag(self) -> int | None:
         """Return how much is unread, in the unit of the spans; None if unknown."""
+        ...
+
+
+@runtime_checkable
+class JournaledSource(ReplayableSource, Protocol):
+    """A source that gives each row once, such as a queue: its rows are kept in the journal.
+
+    Every chunk has ``data``, and `replay_data` is called in place of `replay`.
+    """
+
+    def replay_data(self, data: bytes) -> Chunk:
+        """Return the chunk that had this data; those before it were returned before."""
+        ...
+
+    def acknowledge(self, position: Position) -> None:
+        """Let go of all rows up to a position of a chunk: they are on the disk.
+
+        Any thread may call this.
+        """
         ...
 
 

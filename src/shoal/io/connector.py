@@ -103,6 +103,10 @@ class InputEndpoint(_Endpoint):
         """Tell which columns the job reads as numbers, where they are texts in a dialect."""
         return self
 
+    def with_job(self, name: str) -> InputEndpoint:
+        """Tell the name of the job, where the other side knows its readers by a name."""
+        return self
+
     @abstractmethod
     def open(self, columns: Sequence[str], *, replay: bool) -> Source:
         """Open it; with ``replay`` as a `ReplayableSource`."""

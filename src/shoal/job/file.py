@@ -265,7 +265,7 @@ class _Reader:
         assert cluster is not None
         assert sample is not None
         seed, name, checkpoints = run
-        source = source.with_numbers(schema.numbers)
+        source = source.with_numbers(schema.numbers).with_job(name)
         return Job(
             schema, policy, anonymizer, publish, source, sink, bad_rows, seed, name, checkpoints,
             cluster, digests(self._raw, self._files.read),

@@ -29,7 +29,7 @@ class EncodedChunk(NamedTuple):
     """An encoded chunk: good rows with their positions in the input, bad rows with reasons.
 
     ``at`` is its arrival time; ``n_rows`` and ``types`` are the state of the codec after it;
-    ``spans`` and ``position`` are those of the chunk.
+    ``spans``, ``position`` and ``data`` are those of the chunk.
     """
 
     encoded: Encoded
@@ -41,6 +41,7 @@ class EncodedChunk(NamedTuple):
     at: float
     spans: tuple[Span, ...]
     position: Position | None
+    data: bytes
 
     def __repr__(self) -> str:
         return f"EncodedChunk({len(self.inputs)} rows, {len(self.bad)} bad)"
@@ -143,6 +144,7 @@ class ChunkEncoder:
             at,
             chunk.spans,
             chunk.position,
+            chunk.data,
         )
 
     def without_late(self, encoded: Encoded) -> Encoded:

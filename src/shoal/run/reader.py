@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from shoal.errors import ShoalError
-from shoal.io.base import ReplayableSource, Source, Span
+from shoal.io.base import JournaledSource, ReplayableSource, Source, Span
 from shoal.run.encoder import ChunkEncoder, EncodedChunk
 
 __all__ = ["Reader"]
@@ -57,8 +57,12 @@ class Reader:
         """
         return self._queue.get(timeout=timeout)
 
-    def replay(self, source: ReplayableSource, spans: Sequence[Span], at: float) -> EncodedChunk:
+    def replay(
+        self, source: ReplayableSource, spans: Sequence[Span], at: float, data: bytes
+    ) -> EncodedChunk:
         """Read and encode again what was read before; only before `start`."""
+        if isinstance(source, JournaledSource):
+            return self._encoder.encode(source.replay_data(data), at)
         return self._encoder.encode(source.replay(spans), at)
 
     def resume(self, encoder: ChunkEncoder) -> None:

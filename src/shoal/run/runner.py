@@ -19,7 +19,14 @@ import numpy as np
 from shoal.arrow.order import Departures
 from shoal.errors import CheckpointError, DataError, ParameterError, ResourceError
 from shoal.events import event
-from shoal.io.base import BadRow, CommitMark, Position, ReplayableSource, Source
+from shoal.io.base import (
+    BadRow,
+    CommitMark,
+    JournaledSource,
+    Position,
+    ReplayableSource,
+    Source,
+)
 from shoal.metrics import Summary
 from shoal.metrics.shortfall import Shortfall
 from shoal.run.bad_row_limit import check_limit
@@ -247,11 +254,22 @@ class Run:
             now = self._clock()
             # Not from the job's seed: anyone who knows that could undo the pseudonyms.
             secret = secrets.token_bytes(32) if self._core.needs_secret(item) else b""
-            self._take_in(item, now, self._note(Read(item.spans, item.at, now, secret)), secret)
+            before = self._note(Read(item.spans, item.at, now, secret, item.data))
+            self._take_in(item, now, before, secret)
+            if before is not None:
+                self._let_go(item, before)
             self._show()
         self.interrupted = self._stop.is_set()
         if not self.interrupted or self._drain:
             self._flush()
+
+    def _let_go(self, item: EncodedChunk, before: Callable[[], None]) -> None:
+        """Tell a source that has its rows only once that the journal has them on the disk."""
+        source = self._reader.source
+        if isinstance(source, JournaledSource):
+            assert item.position is not None
+            before()
+            source.acknowledge(item.position)
 
     def _flush(self) -> None:
         """Decide all held rows."""
@@ -423,9 +441,9 @@ class Run:
                 return
             self._writer.check()
             match entry:
-                case Read(spans, at, now, secret):
+                case Read(spans, at, now, secret, data):
                     try:
-                        chunk = self._reader.replay(source, spans, at)
+                        chunk = self._reader.replay(source, spans, at, data)
                     except ResourceError:
                         # When stopped, a source that waits for a broker gives up.
                         if not self._stop.is_set():

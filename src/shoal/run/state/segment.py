@@ -9,6 +9,7 @@ depends on it.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import struct
@@ -45,7 +46,7 @@ __all__ = [
     "resealed",
 ]
 
-#: Format 2 added changes of the job.
+#: Format 2 added changes of the job, and what was received from sources that can't be read again.
 MAGIC, FORMAT = b"\x89SHOALJ\n", 2
 #: Neither byte occurs in the JSON, which is ASCII, so entries can't look like a record.
 _MARK = b"\xf5\xfa"
@@ -67,12 +68,15 @@ class Read:
         When it was decided.
     secret
         The material of new pseudonyms, if they changed with it.
+    data
+        What was received, if the source can't be read again.
     """
 
     spans: tuple[Span, ...]
     at: float
     now: float
     secret: bytes = field(default=b"", repr=False)
+    data: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +116,10 @@ def encode(entry: AnyEntry) -> str:
         case Read():
             spans = [[span.stream, int(span.begin), int(span.end)] for span in entry.spans]
             fields: list[Any] = ["read", spans, float(entry.at), float(entry.now)]
-            if entry.secret:
+            if entry.secret or entry.data:
                 fields.append(entry.secret.hex())
+            if entry.data:
+                fields.append(base64.b64encode(entry.data).decode())
         case Tick():
             fields = ["tick", float(entry.until), float(entry.now)]
         case Flush():
@@ -129,6 +135,9 @@ def _decode(fields: Any) -> AnyEntry:
             return Read(tuple(_span(span) for span in spans), at, now)
         case ["read", [*spans], float(at), float(now), str(secret)]:
             return Read(tuple(_span(span) for span in spans), at, now, bytes.fromhex(secret))
+        case ["read", [*spans], float(at), float(now), str(secret), str(data)]:
+            plain = base64.b64decode(data, validate=True)
+            return Read(tuple(_span(span) for span in spans), at, now, bytes.fromhex(secret), plain)
         case ["tick", float(until), float(now)]:
             return Tick(until, now)
         case ["flush", float(now)]:
