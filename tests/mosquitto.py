@@ -80,7 +80,6 @@ class Mosquitto:
 def publish(port: int, messages: list[tuple[str, bytes]], qos: int = 1) -> None:
     """Publish messages, and wait until the broker has them."""
     client = paho.Client(paho.CallbackAPIVersion.VERSION2, protocol=paho.MQTTv5)
-    client.max_inflight_messages = 1000
     client.connect("127.0.0.1", port)
     client.loop_start()
     sent = [client.publish(topic, payload, qos) for topic, payload in messages]

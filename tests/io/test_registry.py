@@ -112,7 +112,7 @@ def test_connectors_that_share_a_key_agree_on_it():
 
 
 def test_each_connector_states_its_guarantee_in_the_first_line():
-    modules = [sys.modules[f"shoal.io.{name}"] for name in ("files", "kafka", "table")]
+    modules = [sys.modules[f"shoal.io.{name}"] for name in ("files", "kafka", "mqtt", "table")]
     assert [module.CONNECTOR for module in modules] == list(registry.connectors())
     for module in modules:
         assert ": " in (module.__doc__ or "").splitlines()[0]
@@ -121,6 +121,6 @@ def test_each_connector_states_its_guarantee_in_the_first_line():
 def test_reading_a_job_imports_no_client_library():
     code = (
         "import sys, shoal.job.file, shoal.io.registry as r; r.connectors();"
-        "assert not {'confluent_kafka', 'pyspark'} & set(sys.modules)"
+        "assert not {'confluent_kafka', 'paho', 'pyspark'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

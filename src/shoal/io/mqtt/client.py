@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import ssl
 import sys
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -91,7 +90,6 @@ class Link:
         self._began = time.monotonic()
         self._why = "no answer"
         self._was_up = False
-        self._changed = threading.Condition()
         #: Counts the connections that were lost.
         self.epoch = 0
         self.is_up = False
@@ -157,14 +155,15 @@ class Link:
         """End for good: `check` raises this."""
         if self._failure is None:
             self._failure = ResourceError(f"{self._settings.where}: {what}")
-        with self._changed:
-            self._changed.notify_all()
 
     def close(self) -> None:
         """End the connection; the broker keeps the session. Closing twice does no harm."""
         self._closing = True
         self.client.disconnect()
         self.client.loop_stop()
+        # Without these circles the client and its sockets are freed with the last reference.
+        for name in ("connect", "connect_fail", "disconnect", "message", "publish", "subscribe"):
+            setattr(self.client, f"on_{name}", None)
 
     # -- callbacks of the client -------------------------------------------------------------------
 
