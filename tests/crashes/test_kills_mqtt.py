@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -25,7 +26,7 @@ from tests.crashes.world import (
 from tests.mosquitto import Mosquitto, publish
 from tests.world import write_job
 
-N_KILLS = 10
+N_KILLS = int(os.environ.get("SHOAL_KILLS", "10"))
 SEAL = "00" * 32
 
 
@@ -79,7 +80,8 @@ def test_killed_again_and_again_every_message_is_taken_in_once(
             process.kill()
     with started([*command, "--drain", "--log", "text"]) as process:
         wait_until_it_listens(process)
-        wait_until(lambda: n_taken_in(folder) >= len(table), seconds=120)
+        key = ["--seal", "env:SHOAL_TEST_SEAL"] if sealed else []
+        wait_until(lambda: n_taken_in(folder, *key) >= len(table), seconds=60 + 6 * N_KILLS)
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
         assert process.wait(600) == 0, process.stderr.read().decode()

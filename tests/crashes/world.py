@@ -178,10 +178,10 @@ def wait_until_it_listens(process: subprocess.Popen[bytes]) -> None:
     raise AssertionError("it ended before it was at work")
 
 
-def n_taken_in(folder: Path) -> int:
-    """How many rows the newest checkpoint knows of."""
+def n_taken_in(folder: Path, *words: str) -> int:
+    """How many rows the newest checkpoint knows of; ``words`` say where the key of a seal is."""
     done = subprocess.run(
-        [*COMMAND, "checkpoint", "show", str(folder / "state"), "--json"],
+        [*COMMAND, "checkpoint", "show", str(folder / "state"), "--json", *words],
         env=environment(), capture_output=True, timeout=600,
     )  # fmt: skip
     if done.returncode:

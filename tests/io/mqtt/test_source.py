@@ -11,6 +11,7 @@ import pytest
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.reasoncodes import ReasonCode
 
+from shoal.cli.checkpoint import _plain
 from shoal.errors import ResourceError
 from shoal.io.base import JournaledSource
 from shoal.io.mqtt import client, source
@@ -289,3 +290,14 @@ def test_the_window_is_what_the_broker_keeps_to(mosquitto):
     chunks = read(found, 10**9, store=False, seconds=3.0)
     assert values(chunks) == list(range(source.WINDOW))
     found.close()
+
+
+def test_a_position_that_is_shown_tells_nothing_of_a_message():
+    found = MqttSource(MqttSettings("127.0.0.1:9", "ward/{ward}"), "shoal-test", ["n", "ward"])
+    message = source._Message(7, "ward/1", b'{"n": 1}')
+    message.digest = found._digest(message)
+    chunk = found._chunk([message])
+    assert chunk.position["salt"] not in str(dict(_plain(chunk.position)))
+    assert message.digest in chunk.position["recent"]
+    assert "ward/1" not in repr(message)
+    assert "n" not in repr(chunk).replace("Chunk(n_rows=1, n_bad=0)", "")

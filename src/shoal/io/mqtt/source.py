@@ -45,7 +45,7 @@ class _Message:
     """A message that has arrived; ``number`` 0 is one that isn't acknowledged (QoS 0)."""
 
     number: int
-    topic: str
+    topic: str = field(repr=False)
     payload: bytes = field(repr=False)
     digest: str = ""
     #: The connection on which it came last.
@@ -78,16 +78,17 @@ class _Recent:
     def clear(self) -> None:
         self._messages.clear()
 
-    def plain(self) -> list[list[Any]]:
-        """Return them as plain values, the oldest first."""
-        return [[number, message.digest] for number, message in self._messages.items()]
+    def plain(self) -> str:
+        """Return them as a text, the oldest first."""
+        return " ".join(f"{number}:{m.digest}" for number, m in self._messages.items())
 
     @classmethod
-    def of(cls, plain: list[list[Any]]) -> _Recent:
+    def of(cls, plain: str) -> _Recent:
         """Return what `plain` returned: messages that the journal has."""
         recent = cls()
-        for number, digest in plain:
-            recent.add(_Message(int(number), "", b"", str(digest), epoch=-1, is_stored=True))
+        for each in plain.split():
+            number, _, digest = each.partition(":")
+            recent.add(_Message(int(number), "", b"", digest, epoch=-1, is_stored=True))
         return recent
 
 
@@ -126,8 +127,9 @@ class MqttSource:
         self._link.client.on_message = self._on_message
         self._link.client.on_subscribe = self._on_subscribe
         self._stopped = threading.Event()
-        # Without it, who has a digest could try out payloads.
-        self._salt = secrets.token_hex(16)
+        # Without it, who has a digest could try out payloads. `shoal checkpoint show` prints
+        # positions, but no text of this length.
+        self._salt = secrets.token_hex(48)
         self._row = 0
         # What the next position is made of: only what chunks have.
         self._taken = _Recent()
