@@ -118,5 +118,6 @@ def test_a_job_names_the_client_and_the_topic_is_part_of_what_it_is(tmp_path):
     assert job.input.client == "shoal-beds"
     other = Job.parse(path.read_text().replace("beds", "rooms"), folder=tmp_path)
     assert job.input.identity(tmp_path) != other.input.identity(tmp_path)
-    with pytest.raises(JobError, match=r"output\.mqtt"):
-        Job.parse(path.read_text().replace("path = 'out.csv'", "mqtt = 'h'"), folder=tmp_path)
+    mqtt = path.read_text().replace("path = 'out.csv'", "mqtt = 'h'\ntopic = 'a/+'")
+    with pytest.raises(JobError, match=r"output\.topic: has a wildcard or a column"):
+        Job.parse(mqtt, folder=tmp_path)

@@ -72,6 +72,8 @@ class Link:
         session. Its callbacks run in a thread of the client.
     window
         The maximum number of messages that the broker sends before they are acknowledged.
+    keep
+        Whether the broker keeps the session while this client isn't connected.
     """
 
     def __init__(
@@ -80,7 +82,8 @@ class Link:
         name: str,
         on_up: Callable[[Any, bool], None],
         *,
-        window: int,
+        window: int = 1,
+        keep: bool = True,
     ) -> None:
         library = paho()
         self._settings, self._name, self._on_up = settings, name, on_up
@@ -107,7 +110,8 @@ class Link:
         self.client.reconnect_delay_set(1, RECONNECT_SECONDS)
         self._secure()
         self._properties = library.properties.Properties(library.packettypes.PacketTypes.CONNECT)
-        self._properties.SessionExpiryInterval = FOREVER
+        self._properties.SessionExpiryInterval = FOREVER if keep else 0
+        self._keep = keep
         self._properties.ReceiveMaximum = window
 
     def _secure(self) -> None:
@@ -131,7 +135,7 @@ class Link:
         keepalive = int(self._resolved.get("keepalive", KEEPALIVE))
         self._began = time.monotonic()
         self.client.connect_async(
-            host, port, keepalive, clean_start=False, properties=self._properties
+            host, port, keepalive, clean_start=not self._keep, properties=self._properties
         )
         self.client.loop_start()
 

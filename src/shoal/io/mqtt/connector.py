@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import JobError, Problem
-from shoal.io.base import Source
-from shoal.io.connector import Connector, InputEndpoint, OutputEndpoint, absolute_secret
+from shoal.io.base import SinkFactory, Source
+from shoal.io.connector import Connector, InputEndpoint, Opener, OutputEndpoint, absolute_secret
 from shoal.io.mqtt.settings import FILES, MqttSettings
 
-__all__ = ["CONNECTOR", "MqttInput"]
+__all__ = ["CONNECTOR", "MqttInput", "MqttOutput"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,30 @@ class MqttInput(InputEndpoint):
         return MqttSource(self.mqtt, self.client, columns)
 
 
+@dataclass(frozen=True)
+class MqttOutput(OutputEndpoint):
+    """A topic that is written."""
+
+    mqtt: MqttSettings
+    noun = "a topic"
+    needs_checkpoints = True
+
+    def identity(self, state: Path) -> tuple[object, ...]:
+        """Return the topic."""
+        return "mqtt", self.mqtt.topic
+
+    def with_format(self, format: str | None) -> MqttOutput:  # noqa: A002
+        """Refuse a format."""
+        _refuse("--to", format is not None)
+        return self
+
+    def sink_factory(self, job: str, *, durable: bool) -> SinkFactory:
+        """Return what opens the topic. Whether it has rows of the job already can't be known."""
+        from shoal.io.mqtt.sink import MqttSink
+
+        return Opener(lambda schema, mark: MqttSink(self.mqtt, f"shoal-{job}-out", schema, mark))
+
+
 def _refuse(flag: str, is_given: bool) -> None:
     if is_given:
         raise JobError(Problem(flag, "doesn't go with a topic", None, "Leave it out"))
@@ -74,8 +99,12 @@ def _input(given: Mapping[str, Any], folder: Path) -> MqttInput:
     return MqttInput(_settings(given, folder, columns=named, fields=given.get("fields") or {}))
 
 
-def _output(given: Mapping[str, Any], folder: Path) -> OutputEndpoint:
-    raise JobError(Problem("mqtt", "is for inputs only"))
+def _output(given: Mapping[str, Any], folder: Path) -> MqttOutput:
+    settings = _settings(given, folder)
+    if re.search(r"[{}+#]", settings.topic):
+        what = "has a wildcard or a column, and rows are published to one topic"
+        raise JobError(Problem("topic", what, repr(settings.topic)))
+    return MqttOutput(settings)
 
 
 _SHARED: dict[str, tuple[Any, Any]] = {
@@ -91,7 +120,7 @@ CONNECTOR = Connector(
         "columns": (list[str] | None, None),
         "fields": (dict[str, str] | None, None),
     },
-    {},
+    _SHARED,
     _input,
     _output,
 )
