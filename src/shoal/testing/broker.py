@@ -30,6 +30,8 @@ from typing import Any
 
 from shoal.errors import ResourceError
 from shoal.testing._broker_jars import NoBrokerError, java, kafka_jars
+from shoal.testing._broker_security import PLAIN, Security
+from shoal.testing.certificates import Authority
 
 __all__ = ["Broker", "NoBrokerError", "create_topics", "find_broker", "main"]
 
@@ -54,7 +56,13 @@ class Broker:
     folder
         Where its data is kept; by default a temporary folder that is removed at the end.
     users
-        Names and passwords, if clients must log in (SASL, PLAIN).
+        Names and passwords, if clients must log in (SASL).
+    mechanism
+        How they log in: ``PLAIN`` or ``SCRAM-SHA-512``.
+    tls
+        Who signs the broker's certificate, for 127.0.0.1, if clients must use TLS.
+    mutual
+        Whether clients need a certificate, too.
     settings
         Further settings of the broker, as its ``server.properties`` names them.
 
@@ -78,11 +86,14 @@ class Broker:
         port: int | None = None,
         folder: Path | None = None,
         users: Mapping[str, str] | None = None,
+        mechanism: str = PLAIN,
+        tls: Authority | None = None,
+        mutual: bool = False,
         settings: Mapping[str, object] | None = None,
     ) -> None:
         self._java = java()
         self._jars = kafka_jars()
-        self._users = dict(users or {})
+        self._security = Security(users or {}, mechanism, tls, mutual)
         self._more = dict(settings or {})
         self._ports = _free_ports(port)
         self._is_ours = folder is None
@@ -99,15 +110,7 @@ class Broker:
     @property
     def client(self) -> dict[str, Any]:
         """The settings that a client needs to connect, as librdkafka names them."""
-        settings: dict[str, Any] = {"bootstrap.servers": self.address}
-        for name, password in list(self._users.items())[:1]:
-            settings |= {
-                "security.protocol": "SASL_PLAINTEXT",
-                "sasl.mechanism": "PLAIN",
-                "sasl.username": name,
-                "sasl.password": password,
-            }
-        return settings
+        return {"bootstrap.servers": self.address, **self._security.client}
 
     @property
     def pid(self) -> int | None:
@@ -193,7 +196,7 @@ class Broker:
         self._process = self._guard = None
 
     def _settings(self) -> dict[str, object]:
-        protocol = "SASL_PLAINTEXT" if self._users else "PLAINTEXT"
+        protocol = self._security.protocol
         port, controller = self._ports
         settings: dict[str, object] = {
             "process.roles": "broker,controller",
@@ -219,18 +222,7 @@ class Broker:
             # There is no other broker to hand partitions over to.
             "controlled.shutdown.enable": "false",
         }
-        if self._users:
-            name, password = next(iter(self._users.items()))
-            known = " ".join(f'user_{user}="{word}"' for user, word in self._users.items())
-            settings |= {
-                "sasl.enabled.mechanisms": "PLAIN",
-                "sasl.mechanism.inter.broker.protocol": "PLAIN",
-                "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
-                    "org.apache.kafka.common.security.plain.PlainLoginModule required "
-                    f'username="{name}" password="{password}" {known};'
-                ),
-            }
-        return settings | self._more
+        return settings | self._security.broker | self._more
 
     def _command(self, main: str, *words: object) -> list[str]:
         return [
@@ -240,8 +232,9 @@ class Broker:
 
     def _format(self, settings: Path, cluster: str) -> None:
         command = self._command(
-            "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", settings
-        )
+            "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", settings,
+            *self._security.format_words,
+        )  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NoBrokerError(f"no Kafka broker: its folder can't be made: {_tail(done.stderr)}")
